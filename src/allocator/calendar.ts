@@ -1,0 +1,173 @@
+import type { Link } from '../contract/links.ts';
+import { LoadProfile } from './load-profile.ts';
+import { TagLayer } from './tag-layer.ts';
+
+/** A half-open period `[start, end)` in whole milliseconds since the Unix epoch. */
+export interface Period {
+  start: number;
+  end: number;
+}
+
+/** The four tags that a reservation holds, each at the link's own first or second end. */
+export interface Tags {
+  site1_s_tag: number;
+  site1_c_tag: number;
+  site2_s_tag: number;
+  site2_c_tag: number;
+}
+
+/** One of the four places where a reservation needs a tag. */
+export type TagPlace = keyof Tags;
+/** Every place where a reservation needs a tag. */
+export const TAG_PLACES = [
+  'site1_s_tag',
+  'site1_c_tag',
+  'site2_s_tag',
+  'site2_c_tag',
+] as const satisfies readonly TagPlace[];
+
+/** What a link is asked for: Mbps over a period. */
+export interface Demand extends Period {
+  bandwidth: number;
+}
+
+/** What a reservation holds of its link. */
+export interface Holding extends Demand {
+  tags: Tags;
+}
+
+/**
+ * Why a demand was refused: which limit, how much is free, and over which part of the period.
+ *
+ * `bandwidth`: `free` Mbps in the tightest part of the period, `start` to `end`. `tags`: no tag of this place is
+ * free from start to end of the whole period; the place has `total` of them.
+ */
+export type Refusal =
+  | ({ limit: 'bandwidth'; capacity: number; free: number } & Period)
+  | ({ limit: 'tags'; place: TagPlace; total: number } & Period);
+
+/** The answer to a demand: the tags, or every limit that it broke. */
+export type Decision =
+  | { accepted: true; tags: Tags }
+  | { accepted: false; refusals: [Refusal, ...Refusal[]] };
+
+/**
+ * What one link has given out and still has: bandwidth over time and the four layers of tags. Pure memory; the
+ * store's rows are the truth, and the {@link Allocator} carries this to their version before it decides.
+ *
+ * Rules (SPEC.md, "Limits" 2; DESIGN.md, "Allocator"): at every instant the sum of bandwidths is at most the
+ * capacity, and no two reservations hold the same tag in the same place.
+ *
+ * @example
+ * // A link of 1000 Mbps, 600 booked from 10:00 to 11:00:
+ * // 500 from 10:30 to 11:30 is refused: 600 + 500 = 1100 > 1000; 400 are free from 10:30 to 11:00.
+ * // 500 from 11:00 to 12:00 is accepted: the first has ended at 11:00.
+ */
+export class LinkCalendar {
+  readonly #capacity: number;
+  readonly #load = new LoadProfile();
+  readonly #layers: Record<TagPlace, TagLayer>;
+  readonly #holdings = new Map<string, Holding>();
+
+  constructor(link: Link) {
+    this.#capacity = link.bandwidth;
+    this.#layers = {
+      site1_s_tag: new TagLayer(link.site1_s_tags),
+      site1_c_tag: new TagLayer(link.site1_c_tags),
+      site2_s_tag: new TagLayer(link.site2_s_tags),
+      site2_c_tag: new TagLayer(link.site2_c_tags),
+    };
+  }
+
+  /**
+   * Decides on a demand, and changes nothing.
+   *
+   * @param now milliseconds; see {@link TagLayer.bestFit}
+   * @param keep tags to hold on to where they are free: those of the reservation that is being updated
+   */
+  decide(demand: Demand, now: number, keep?: Tags): Decision {
+    const { start, end } = demand;
+    const refusals: Refusal[] = [];
+    const free = this.#capacity - this.#load.peak(start, end);
+    if (demand.bandwidth > free) refusals.push(this.#bandwidthRefusal(demand, free));
+    const tags: Partial<Tags> = {};
+    for (const place of TAG_PLACES) {
+      const layer = this.#layers[place];
+      const kept = keep?.[place];
+      const tag =
+        kept !== undefined && layer.isFree(kept, start, end) ? kept : layer.bestFit(start, end, now);
+      if (tag === undefined) refusals.push({ limit: 'tags', place, total: layer.size, start, end });
+      else tags[place] = tag;
+    }
+    const [first, ...rest] = refusals;
+    if (first) return { accepted: false, refusals: [first, ...rest] };
+    return { accepted: true, tags: tags as Tags };
+  }
+
+  /**
+   * As {@link decide} for a reservation that is held already: its own use is set aside for the question, so that
+   * it can't stand in its own way. Whatever the answer, it is held as before afterwards.
+   */
+  decideAnew(id: string, demand: Demand, now: number): Decision {
+    const held = this.#holdings.get(id);
+    if (!held) return this.decide(demand, now);
+    this.drop(id);
+    try {
+      return this.decide(demand, now, held.tags);
+    } finally {
+      this.hold(id, held);
+    }
+  }
+
+  /** Takes in a reservation, in place of what was held under its id. */
+  hold(id: string, holding: Holding): void {
+    this.drop(id);
+    const { start, end, bandwidth, tags } = holding;
+    for (const place of TAG_PLACES) this.#layers[place].hold(tags[place], start, end);
+    this.#load.add(start, end, bandwidth);
+    this.#holdings.set(id, { start, end, bandwidth, tags });
+  }
+
+  /** Gives back what a reservation holds; nothing for an unknown id. */
+  drop(id: string): void {
+    const held = this.#holdings.get(id);
+    if (!held) return;
+    for (const place of TAG_PLACES) this.#layers[place].release(held.tags[place], held.start, held.end);
+    this.#load.add(held.start, held.end, -held.bandwidth);
+    this.#holdings.delete(id);
+  }
+
+  /** The most that could be had over a whole period, in Mbps; 0 when bandwidth or tags are used up. */
+  most({ start, end }: Period): number {
+    const tagsLeft = TAG_PLACES.every(
+      (place) => this.#layers[place].bestFit(start, end, start) !== undefined,
+    );
+    return tagsLeft ? Math.max(0, this.#capacity - this.#load.peak(start, end)) : 0;
+  }
+
+  /**
+   * The earliest start from `from` on at which `bandwidth` Mbps and tags are free for `duration` milliseconds;
+   * undefined when the link never has that much. Exact: each of the five limits in turn moves the start to the
+   * first instant that it allows, until all agree.
+   */
+  earliest(from: number, duration: number, bandwidth: number): number | undefined {
+    if (bandwidth > this.#capacity) return undefined;
+    let start = from;
+    for (;;) {
+      let next = this.#load.earliest(start, duration, this.#capacity - bandwidth);
+      for (const place of TAG_PLACES) next = Math.max(next, this.#layers[place].earliest(next, duration));
+      if (next === start) return start;
+      start = next;
+    }
+  }
+
+  #bandwidthRefusal({ start, end }: Demand, free: number): Refusal {
+    const capacity = this.#capacity;
+    for (const segment of this.#load.segments(start, end)) {
+      if (capacity - segment.load === free) {
+        return { limit: 'bandwidth', capacity, free, start: segment.start, end: segment.end };
+      }
+    }
+    return { limit: 'bandwidth', capacity, free, start, end };
+  }
+}

@@ -1,0 +1,116 @@
+import type { TagRange } from '../contract/links.ts';
+
+/** The periods that hold one tag: disjoint, in order, half-open. */
+interface TagPeriods {
+  starts: number[];
+  ends: number[];
+}
+
+/**
+ * The VLAN tags of one layer (S or C) at one end of a link, each with the periods that hold it. A tag is held by
+ * one reservation at a time (DESIGN.md, "Allocator").
+ */
+export class TagLayer {
+  readonly #first: number;
+  readonly #periods: TagPeriods[];
+
+  /** @param range inclusive, `[from, to]` */
+  constructor([from, to]: TagRange) {
+    this.#first = from;
+    this.#periods = Array.from({ length: to - from + 1 }, () => ({ starts: [], ends: [] }));
+  }
+
+  /** How many tags there are, held or not. */
+  get size(): number {
+    return this.#periods.length;
+  }
+
+  /** Whether nothing holds `tag` at any instant of `[start, end)`; false for a tag outside the range. */
+  isFree(tag: number, start: number, end: number): boolean {
+    const periods = this.#periods[tag - this.#first];
+    return periods !== undefined && gapAround(periods, start, end, Number.POSITIVE_INFINITY) !== undefined;
+  }
+
+  /**
+   * The free tag that wastes least: the one whose neighbours in time leave the smallest gap on one side of
+   * `[start, end)`; on a tie the lowest. Undefined when none is free.
+   *
+   * Time that has passed is no gap: a neighbour that ended by `now` counts as none, so that the choice is the same
+   * whether or not ended reservations are still in memory.
+   *
+   * @example
+   * // Tag 10 is held until 09:00, tag 11 until 09:59, tag 12 never; asked for 10:00 to 11:00: tag 11 (gap of a minute).
+   */
+  bestFit(start: number, end: number, now: number): number | undefined {
+    let best: number | undefined;
+    let smallest = Number.POSITIVE_INFINITY;
+    for (const [index, periods] of this.#periods.entries()) {
+      const gap = gapAround(periods, start, end, now);
+      if (gap === undefined || (best !== undefined && gap >= smallest)) continue;
+      best = this.#first + index;
+      smallest = gap;
+    }
+    return best;
+  }
+
+  /** The earliest instant from `from` on at which some tag is free for `duration` milliseconds. */
+  earliest(from: number, duration: number): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { starts, ends } of this.#periods) {
+      let candidate = from;
+      for (let index = firstAfter(ends, from); index < starts.length; index += 1) {
+        if ((starts[index] ?? 0) >= candidate + duration || candidate >= earliest) break;
+        candidate = ends[index] ?? candidate;
+      }
+      earliest = Math.min(earliest, candidate);
+      if (earliest === from) break;
+    }
+    return earliest;
+  }
+
+  /** Holds a tag that is free for `[start, end)`. @throws RangeError when it is not: a defect of the caller */
+  hold(tag: number, start: number, end: number): void {
+    const periods = this.#periods[tag - this.#first];
+    if (!periods || !this.isFree(tag, start, end)) throw new RangeError(`tag ${tag} is not free`);
+    const index = firstAfter(periods.ends, start);
+    periods.starts.splice(index, 0, start);
+    periods.ends.splice(index, 0, end);
+  }
+
+  /** Gives back a tag that was held for exactly `[start, end)`. @throws RangeError when it was not */
+  release(tag: number, start: number, end: number): void {
+    const periods = this.#periods[tag - this.#first];
+    const index = periods ? firstAfter(periods.ends, start) : -1;
+    if (!periods || periods.starts[index] !== start || periods.ends[index] !== end) {
+      throw new RangeError(`tag ${tag} is not held for this period`);
+    }
+    periods.starts.splice(index, 1);
+    periods.ends.splice(index, 1);
+  }
+}
+
+/** The smaller gap beside `[start, end)`, infinite without neighbours; undefined when the tag is held in it. */
+function gapAround(
+  { starts, ends }: TagPeriods,
+  start: number,
+  end: number,
+  now: number,
+): number | undefined {
+  const next = firstAfter(ends, start);
+  const nextStart = starts[next] ?? Number.POSITIVE_INFINITY;
+  if (nextStart < end) return undefined;
+  const previousEnd = ends[next - 1] ?? Number.NEGATIVE_INFINITY;
+  return Math.min(nextStart - end, previousEnd > now ? start - previousEnd : Number.POSITIVE_INFINITY);
+}
+
+/** The first index whose value is after `limit`; the length when none is. Values rise. */
+function firstAfter(values: readonly number[], limit: number): number {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((values[middle] ?? 0) > limit) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -1,0 +1,82 @@
+import * as v from 'valibot';
+import { ExperimentId, ProjectId, ReservationId, UserId } from './ids.ts';
+import { Reservation, ReservationReply } from './reservation.ts';
+
+const seconds = v.pipe(v.number(), v.minValue(0), v.description('Unix timestamp, seconds.'));
+
+/**
+ * What every token must claim: who issued it, when, and until when (SPEC.md, "Authentication" 5 and 6). A service's
+ * own token as in the spec's issuer needs no more than this.
+ */
+export const ServiceClaims = v.looseObject({ iss: v.string(), iat: seconds, exp: seconds });
+/** See {@link ServiceClaims}. */
+export type ServiceClaims = v.InferOutput<typeof ServiceClaims>;
+
+const act = v.looseObject({ sub: UserId, role: v.string() });
+
+/** The user token's claims (SPEC.md, "User token"); those that a verifier does not need may be absent. */
+export const UserClaims = v.looseObject({
+  ...ServiceClaims.entries,
+  sub: UserId,
+  aud: v.optional(v.union([v.string(), v.array(v.string())])),
+  auth_time: v.optional(seconds),
+  scope: v.optional(v.string()),
+  preferred_username: v.optional(v.string()),
+});
+/** See {@link UserClaims}. */
+export type UserClaims = v.InferOutput<typeof UserClaims>;
+
+/** The project token's claims (SPEC.md, "Project token"). */
+export const ProjectClaims = v.looseObject({
+  ...ServiceClaims.entries,
+  sub: ProjectId,
+  name: v.optional(v.string()),
+  proj_exp: v.string(),
+  act,
+});
+/** See {@link ProjectClaims}. */
+export type ProjectClaims = v.InferOutput<typeof ProjectClaims>;
+
+/** The experiment token's claims (DESIGN.md, "Getting an experiment token"). */
+export const ExperimentClaims = v.looseObject({
+  ...ServiceClaims.entries,
+  sub: ExperimentId,
+  name: v.optional(v.string()),
+  exp_exp: v.string(),
+  proj: v.optional(ProjectId),
+  proj_name: v.optional(v.string()),
+  act,
+});
+/** See {@link ExperimentClaims}. */
+export type ExperimentClaims = v.InferOutput<typeof ExperimentClaims>;
+
+/** The signed connectivity token's claims as the reference server makes them (SPEC.md, "Signed connectivity token"). */
+export const ConnectivityClaims = v.looseObject({
+  ...ServiceClaims.entries,
+  sub: ReservationId,
+  connectivity: Reservation,
+});
+
+/** The same as a client reads them from any service; `connectivity` comes out as a Reservation. */
+export const ConnectivityClaimsReply = v.looseObject({
+  ...ConnectivityClaims.entries,
+  connectivity: ReservationReply,
+});
+/** See {@link ConnectivityClaimsReply}. */
+export type ConnectivityClaims = v.InferOutput<typeof ConnectivityClaimsReply>;
+
+/** A public key as it stands in a key set (RFC 7517 §4). Members that are not named here are kept. */
+export const PublicJwk = v.looseObject({
+  kty: v.string(),
+  kid: v.optional(v.string()),
+  alg: v.optional(v.string()),
+  use: v.optional(v.string()),
+  crv: v.optional(v.string()),
+});
+/** See {@link PublicJwk}. */
+export type PublicJwk = v.InferOutput<typeof PublicJwk>;
+
+/** A JSON Web Key Set (RFC 7517 §5; SPEC.md, "GET /.well-known/jwks.json"). */
+export const KeySetDocument = v.looseObject({ keys: v.array(PublicJwk) });
+/** See {@link KeySetDocument}. */
+export type KeySetDocument = v.InferOutput<typeof KeySetDocument>;

@@ -1,0 +1,79 @@
+import * as v from 'valibot';
+import { ExperimentId, ProjectId } from './ids.ts';
+import { Instant, requestInstant } from './instants.ts';
+
+/** The longest name of an experiment, in characters. */
+export const MAX_NAME = 64;
+
+const role = v.pipe(v.string(), v.description("The caller's role: lead, admin, member or viewer."));
+
+/** A project as the portal lists it (SPEC.md, "Project record"). */
+export const Project = v.object({
+  id: ProjectId,
+  name: v.string(),
+  description: v.string(),
+  role,
+  created_at: Instant,
+  expires_at: Instant,
+});
+/** See {@link Project}. */
+export type Project = v.InferOutput<typeof Project>;
+
+/** An experiment as the portal lists it (DESIGN.md, "Experiment record"). Ends no later than its project. */
+export const Experiment = v.object({
+  id: ExperimentId,
+  name: v.string(),
+  description: v.string(),
+  project_id: ProjectId,
+  role,
+  created_at: Instant,
+  expires_at: Instant,
+});
+/** See {@link Experiment}. */
+export type Experiment = v.InferOutput<typeof Experiment>;
+
+/** The reply of `GET …/projects/` (SPEC.md, "Portal endpoints"). */
+export const ProjectList = v.object({ projects: v.array(Project) });
+/** The reply of `GET …/experiments/` (DESIGN.md, "Getting an experiment token"). */
+export const ExperimentList = v.object({ experiments: v.array(Experiment) });
+
+const text = v.optional(v.string(), '');
+
+/**
+ * A project as the client reads it from any portal: an id and a name are needed, the rest is read where it is
+ * there.
+ */
+export const ProjectReply = v.object({
+  id: v.string(),
+  name: v.string(),
+  description: text,
+  role: text,
+  created_at: text,
+  expires_at: text,
+});
+/** An experiment as the client reads it from any portal: only its id is sure (SPEC.md, "not shown"). */
+export const ExperimentReply = v.object({
+  ...ProjectReply.entries,
+  name: text,
+  project_id: text,
+});
+
+/** The body of `POST …/experiments/` (extension of the reference portal). */
+export const ExperimentRequest = v.object({
+  name: v.pipe(
+    v.string('name must be a string.'),
+    v.regex(
+      /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
+      'name must start with a letter or digit and hold letters, digits, dot, dash and underscore only.',
+    ),
+    v.maxLength(MAX_NAME, `name has more than ${MAX_NAME} characters.`),
+    v.examples(['throughput-1']),
+  ),
+  description: v.optional(v.pipe(v.string('description must be a string.'), v.maxLength(1000)), ''),
+  project_id: v.string('project_id must be the id of a project.'),
+  expires_at: requestInstant('expires_at'),
+});
+/** See {@link ExperimentRequest}. */
+export type ExperimentRequest = v.InferOutput<typeof ExperimentRequest>;
+/** The create request for an experiment as it travels. */
+export type ExperimentRequestBody = v.InferInput<typeof ExperimentRequest>;

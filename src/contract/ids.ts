@@ -1,0 +1,67 @@
+import * as v from 'valibot';
+
+/** What an identifier names: the prefix before its first underscore (SPEC.md, "Resources and their fields"). */
+export const ID_PREFIXES = { user: 'user', project: 'proj', experiment: 'exp', reservation: 'con' } as const;
+/** One of `user`, `project`, `experiment`, `reservation`. */
+export type IdKind = keyof typeof ID_PREFIXES;
+
+const HOST = String.raw`[A-Za-z0-9.:\[\]-]{1,255}`;
+const OPAQUE = '[A-Za-z0-9_-]{1,128}';
+
+const idOf = (kind: IdKind, example: string) =>
+  v.pipe(
+    v.string(),
+    v.regex(new RegExp(`^${ID_PREFIXES[kind]}_${HOST}_${OPAQUE}$`)),
+    v.description(`Format ${ID_PREFIXES[kind]}_<host>_<opaque_id>.`),
+    v.examples([example]),
+  );
+
+/** A user's identifier, `user_<host>_<opaque_id>` (SPEC.md, "User token"). */
+export const UserId = idOf('user', 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+/** See {@link UserId}. */
+export type UserId = v.InferOutput<typeof UserId>;
+/** A project's identifier, `proj_<host>_<opaque_id>` (SPEC.md, "Project record"). */
+export const ProjectId = idOf('project', 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+/** See {@link ProjectId}. */
+export type ProjectId = v.InferOutput<typeof ProjectId>;
+/** An experiment's identifier, `exp_<host>_<opaque_id>` (SPEC.md, "Connectivity reservation"). */
+export const ExperimentId = idOf('experiment', 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+/** See {@link ExperimentId}. */
+export type ExperimentId = v.InferOutput<typeof ExperimentId>;
+/** A reservation's identifier, `con_<service_host>_<opaque_id>` (SPEC.md, "Connectivity reservation"). */
+export const ReservationId = idOf('reservation', 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+/** See {@link ReservationId}. */
+export type ReservationId = v.InferOutput<typeof ReservationId>;
+
+/**
+ * The kind of thing that an identifier names, by its prefix; undefined for anything else.
+ *
+ * @example idKind('con_conn.example.org_01jd3x') // 'reservation'
+ */
+export function idKind(id: string): IdKind | undefined {
+  const prefix = id.slice(0, id.indexOf('_'));
+  return (Object.keys(ID_PREFIXES) as IdKind[]).find((kind) => ID_PREFIXES[kind] === prefix);
+}
+
+/** Crockford's alphabet in lower case: no i, l, o, u, so that an id can be read aloud. */
+const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/**
+ * A new identifier: the prefix, the host, and 26 characters of lower-case base32 that hold the time in
+ * milliseconds (48 bits, so ids sort by age) and 80 random bits, as TypeID and ULID do (DESIGN.md, "Identity of
+ * tokens").
+ *
+ * @param host host name without a port, as it stands in the service's base address
+ * @param now milliseconds since the Unix epoch
+ * @param random ten random bytes
+ */
+export function newId(kind: IdKind, host: string, now: number, random: Uint8Array): string {
+  let bits = BigInt(Math.trunc(now));
+  for (const byte of random.subarray(0, 10)) bits = (bits << 8n) | BigInt(byte);
+  let opaque = '';
+  for (let index = 0; index < 26; index += 1) {
+    opaque = (BASE32[Number(bits & 31n)] ?? '') + opaque;
+    bits >>= 5n;
+  }
+  return `${ID_PREFIXES[kind]}_${host}_${opaque}`;
+}

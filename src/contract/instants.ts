@@ -1,0 +1,93 @@
+import * as v from 'valibot';
+
+const RFC3339 =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,12}))?(?:([Zz])|([+-])(\d{2}):(\d{2}))?$/;
+
+/** The last instant whose year has four digits; the first is the Unix epoch. */
+const LAST_INSTANT = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** What to do with a timestamp that names no zone. */
+export type ZoneRule = 'required' | 'utc-if-absent';
+
+/**
+ * The instant that an RFC 3339 timestamp names, in whole milliseconds since the Unix epoch, or undefined when the
+ * text is none.
+ *
+ * Digits below the millisecond are dropped. A day that does not exist (30 February), an hour 24, a second 60 and a
+ * year of other than four digits are refused. A timestamp without a zone is refused, unless `zone` says that it
+ * means UTC, which holds for replies only (DESIGN.md, "Timestamps").
+ *
+ * @example parseInstant('2026-12-01T10:00:00.5Z') // 1796119200500
+ * @example parseInstant('2026-12-01T10:00:00') // undefined: no zone
+ * @example parseInstant('2026-02-30T10:00:00Z') // undefined: no such day
+ */
+export function parseInstant(text: string, zone: ZoneRule = 'required'): number | undefined {
+  const match = RFC3339.exec(text);
+  if (!match) return undefined;
+  const [, year, month, day, hour, minute, second, fraction = '', zulu, sign, offsetHour, offsetMinute] =
+    match;
+  if (!zulu && !sign && zone === 'required') return undefined;
+  const fields = [year, month, day, hour, minute, second].map(Number);
+  const [y = 0, mo = 0, d = 0, h = 0, mi = 0, s = 0] = fields;
+  const local = Date.UTC(y, mo - 1, d, h, mi, s, Number(fraction.padEnd(3, '0').slice(0, 3)));
+  const check = new Date(local);
+  // Date.UTC carries an overflow over (30 February becomes 2 March) and reads years below 100 as 19xx.
+  const exact =
+    check.getUTCFullYear() === y &&
+    check.getUTCMonth() === mo - 1 &&
+    check.getUTCDate() === d &&
+    check.getUTCHours() === h &&
+    check.getUTCMinutes() === mi &&
+    check.getUTCSeconds() === s;
+  if (!exact) return undefined;
+  const offset = Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0);
+  if (Number(offsetHour ?? 0) > 23 || Number(offsetMinute ?? 0) > 59) return undefined;
+  const instant = local - (sign === '-' ? -offset : offset) * 60_000;
+  return instant < 0 || instant > LAST_INSTANT ? undefined : instant;
+}
+
+/**
+ * An instant as the services write it: UTC with three digits of milliseconds (SPEC.md, "Connectivity
+ * reservation").
+ *
+ * @param instant milliseconds since the Unix epoch
+ */
+export function formatInstant(instant: number): string {
+  return new Date(instant).toISOString();
+}
+
+/** A timestamp in a reply of the reference server: RFC 3339, UTC, milliseconds. */
+export const Instant = v.pipe(
+  v.string(),
+  v.isoTimestamp(),
+  v.metadata({ format: 'date-time' }),
+  v.description('ISO 8601 UTC timestamp with milliseconds.'),
+  v.examples(['2026-12-01T10:00:00.000Z']),
+);
+/** See {@link Instant}. */
+export type Instant = v.InferOutput<typeof Instant>;
+
+/** What a message says was received in a request's member, cut to a readable length. */
+export function received(input: unknown): string {
+  return input === undefined ? 'it is missing' : `got ${JSON.stringify(input)?.slice(0, 60) ?? typeof input}`;
+}
+
+/**
+ * A timestamp in a request: RFC 3339 with a zone (SPEC.md, "POST"). Comes out in milliseconds since the Unix epoch.
+ *
+ * @param name the member, for the message
+ */
+export const requestInstant = (name: string) =>
+  v.pipe(
+    v.string((issue) => `${name} must be an ISO 8601 UTC timestamp; ${received(issue.input)}.`),
+    v.examples(['2026-12-01T10:00:00.000Z']),
+    v.rawTransform<string, number>(({ dataset, addIssue, NEVER }) => {
+      const instant = parseInstant(dataset.value);
+      if (instant !== undefined) return instant;
+      addIssue({
+        message: `${name} must be an ISO 8601 UTC timestamp with a zone, such as 2026-12-01T10:00:00.000Z; ${received(dataset.value)}.`,
+      });
+      return NEVER;
+    }),
+    v.description('ISO 8601 UTC timestamp.'),
+  );

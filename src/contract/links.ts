@@ -1,0 +1,36 @@
+import * as v from 'valibot';
+import { VlanTag } from './reservation.ts';
+import { SiteName } from './sites.ts';
+
+/** An inclusive range of VLAN tags, `[from, to]`. */
+export const TagRange = v.pipe(
+  v.tuple([VlanTag, VlanTag]),
+  v.check(([from, to]) => from <= to, 'the range ends before it starts'),
+  v.description('Inclusive range [from, to].'),
+);
+/** See {@link TagRange}. */
+export type TagRange = v.InferOutput<typeof TagRange>;
+
+/**
+ * A link between two sites: its capacity in Mbps and, at each end, the S-tags and C-tags that may be given out
+ * (DESIGN.md, "Shape of the extensions"). It has no direction.
+ */
+export const Link = v.object({
+  site1: SiteName,
+  site2: SiteName,
+  bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Capacity in Mbps.')),
+  site1_s_tags: TagRange,
+  site1_c_tags: TagRange,
+  site2_s_tags: TagRange,
+  site2_c_tags: TagRange,
+});
+/** See {@link Link}. */
+export type Link = v.InferOutput<typeof Link>;
+
+/** The sites and the links between them, as a topology file holds them (DESIGN.md, "A topology file is"). */
+export const Topology = v.object({ sites: v.pipe(v.array(SiteName), v.minLength(1)), links: v.array(Link) });
+/** See {@link Topology}. */
+export type Topology = v.InferOutput<typeof Topology>;
+
+/** The reply of `GET …/links` (extension). */
+export const LinkList = v.object({ items: v.array(Link), nextCursor: v.null() });

@@ -1,0 +1,185 @@
+import { toJsonSchema } from '@valibot/to-json-schema';
+import * as v from 'valibot';
+import { KeySetDocument } from './claims.ts';
+import { Experiment, ExperimentList, ExperimentRequest, ProjectList } from './directory.ts';
+import { ReservationId } from './ids.ts';
+import { LinkList } from './links.ts';
+import { PROBLEM_STATUS, ProblemBody, type ProblemCode } from './problems.ts';
+import { Reservation, ReservationRequest, ReservationUpdate } from './reservation.ts';
+import { WHO_MAY } from './roles.ts';
+import {
+  EXPERIMENT_TOKEN_HEADER,
+  EXPERIMENTS_API_GROUP,
+  JWT_TYPE,
+  PROJECTS_API_GROUP,
+  ROUTES,
+  type Route,
+  type SchemaName,
+} from './routes.ts';
+
+const ReservationList = v.object({
+  items: v.array(Reservation),
+  nextCursor: v.pipe(v.nullable(v.string()), v.description('Give it as ?cursor= for the next page.')),
+});
+
+const SCHEMAS = {
+  Reservation,
+  ReservationRequest,
+  ReservationUpdate,
+  ReservationList,
+  LinkList,
+  ProjectList,
+  ExperimentList,
+  Experiment,
+  ExperimentRequest,
+  KeySetDocument,
+  ProblemBody,
+} as const satisfies Record<SchemaName, v.GenericSchema>;
+
+/** Members of the OpenAPI document, as far as this project reads them back. */
+export interface OpenApiDocument {
+  openapi: string;
+  info: Record<string, unknown>;
+  servers: { url: string; description: string }[];
+  security: Record<string, string[]>[];
+  tags: Record<string, unknown>[];
+  paths: Record<string, Record<string, unknown>>;
+  components: Record<string, Record<string, unknown>>;
+}
+
+/**
+ * The OpenAPI 3.1 description of the connectivity service and the portal, made from the route table and the
+ * schemas (SPEC.md, "Endpoints"). Committed as `openapi.json`; a test fails when that file is stale.
+ *
+ * @param version the package's version
+ */
+export function describeApi(version: string): OpenApiDocument {
+  const paths: OpenApiDocument['paths'] = {};
+  for (const [operationId, route] of Object.entries(ROUTES) as [string, Route][]) {
+    const path = documentPath(route);
+    paths[path] ??= {
+      ...(route.service === 'portal' && !path.startsWith('/portal')
+        ? { servers: [{ url: '/portal', description: 'The portal' }] }
+        : {}),
+      ...(route.path.includes('{id}') ? { parameters: [idParameter(route)] } : {}),
+    };
+    paths[path][route.method.toLowerCase()] = operation(operationId, route);
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Connectivity Reservation Service',
+      version,
+      summary: 'Books network links between research sites.',
+      description:
+        'Reserve bandwidth and VLANs between two sites for a period. Operations with `x-extension: true` are not in the specification; another service may lack them.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/', description: 'The connectivity service' }],
+    security: [{ userToken: [] }],
+    tags: [
+      { name: 'connectivity', description: 'Reservations and links' },
+      { name: 'portal', description: 'Projects, experiments and their tokens' },
+    ],
+    paths,
+    components: {
+      schemas: Object.fromEntries(
+        Object.entries(SCHEMAS).map(([name, schema]) => [name, jsonSchema(schema)]),
+      ),
+      securitySchemes: {
+        userToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The user token.' },
+        experimentToken: {
+          type: 'apiKey',
+          in: 'header',
+          name: EXPERIMENT_TOKEN_HEADER,
+          description: 'The experiment token; it may also stand in Authorization or in `tokens`.',
+        },
+      },
+    },
+  };
+}
+
+/** Both services publish a key set at the same path; OpenAPI wants paths unique, so the portal's is named in full. */
+function documentPath(route: Route): string {
+  const path = route.path
+    .replace('{projects_api_group}', PROJECTS_API_GROUP)
+    .replace('{experiments_api_group}', EXPERIMENTS_API_GROUP);
+  return route === (ROUTES.portalKeySet as Route) ? `/portal${path}` : path;
+}
+
+function jsonSchema(schema: v.GenericSchema): Record<string, unknown> {
+  const { $schema: _, ...rest } = toJsonSchema(schema, {
+    target: 'draft-2020-12',
+    typeMode: 'input',
+    errorMode: 'ignore',
+  });
+  return rest as Record<string, unknown>;
+}
+
+function idParameter(route: Route): Record<string, unknown> {
+  const schema = route.service === 'connectivity' ? jsonSchema(ReservationId) : { type: 'string' };
+  return { name: 'id', in: 'path', required: true, schema };
+}
+
+function operation(operationId: string, route: Route): Record<string, unknown> {
+  const allowed = route.action ? `Allowed for: ${WHO_MAY[route.action].join(', ')}.` : undefined;
+  return {
+    operationId,
+    summary: route.summary,
+    tags: [route.service],
+    ...(allowed ? { description: allowed } : {}),
+    ...(route.extension ? { 'x-extension': true } : {}),
+    security: security(route),
+    ...(route.query
+      ? {
+          parameters: Object.entries(route.query).map(([name, { description, type }]) => ({
+            name,
+            in: 'query',
+            description,
+            schema: { type },
+          })),
+        }
+      : {}),
+    ...(route.request
+      ? { requestBody: { required: true, content: { 'application/json': { schema: ref(route.request) } } } }
+      : {}),
+    responses: responses(route),
+  };
+}
+
+function security(route: Route): Record<string, string[]>[] {
+  if (route.credentials === 'none') return [];
+  return route.credentials === 'user' ? [{ userToken: [] }] : [{ userToken: [], experimentToken: [] }];
+}
+
+function ref(name: SchemaName): { $ref: string } {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function responses(route: Route): Record<string, unknown> {
+  const { status, schema, signed } = route.success;
+  const content = {
+    ...(schema ? { 'application/json': { schema: ref(schema) } } : {}),
+    ...(signed ? { [JWT_TYPE]: { schema: { type: 'string' } } } : {}),
+  };
+  const location = { Location: { description: 'Where it is read.', schema: { type: 'string' } } };
+  const found: Record<string, unknown> = {
+    [status]: {
+      description: status === 201 ? 'Created' : status === 204 ? 'Deleted' : 'OK',
+      ...(status === 201 ? { headers: location } : {}),
+      ...(schema || signed ? { content } : {}),
+    },
+    ...(route.query && 'dry_run' in route.query
+      ? { 200: { description: status === 201 ? 'What a dry run would have made' : 'OK', content } }
+      : {}),
+  };
+  const everywhere: ProblemCode[] = ['request_invalid', 'host_unknown', 'internal', 'unavailable'];
+  const byStatus = Map.groupBy(new Set([...route.problems, ...everywhere]), (code) => PROBLEM_STATUS[code]);
+  for (const [problemStatus, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
+    found[problemStatus] = {
+      description: codes.join(', '),
+      content: { 'application/json': { schema: ref('ProblemBody') } },
+    };
+  }
+  return found;
+}

@@ -1,0 +1,114 @@
+import * as v from 'valibot';
+
+/** The allowed values of `detail[].loc` (SPEC.md, "Errors"). */
+export const DETAIL_LOCATIONS = ['Site', 'Date', 'Bandwidth'] as const;
+/** One of {@link DETAIL_LOCATIONS}. */
+export type DetailLocation = (typeof DETAIL_LOCATIONS)[number];
+
+/**
+ * Every code that the reference server's refusals carry, with the HTTP status that goes with it (DESIGN.md,
+ * "Status codes").
+ */
+export const PROBLEM_STATUS = {
+  site_invalid: 422,
+  site_unknown: 422,
+  sites_equal: 422,
+  sites_fixed: 422,
+  sites_not_connected: 422,
+  date_invalid: 422,
+  date_past: 422,
+  period_empty: 422,
+  reservation_ended: 422,
+  experiment_ends_first: 422,
+  experiment_expired: 422,
+  project_ends_first: 422,
+  bandwidth_invalid: 422,
+  bandwidth_unavailable: 422,
+  vlans_unavailable: 422,
+  tokens_invalid: 422,
+  name_invalid: 422,
+  body_unreadable: 400,
+  request_invalid: 400,
+  experiment_tokens_differ: 400,
+  token_missing: 403,
+  token_invalid: 403,
+  token_expired: 403,
+  role_not_allowed: 403,
+  wrong_experiment: 403,
+  wrong_project: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  name_taken: 409,
+  body_too_large: 413,
+  media_type_unsupported: 415,
+  host_unknown: 421,
+  internal: 500,
+  unavailable: 503,
+} as const satisfies Record<string, number>;
+/** One of the reference server's problem codes; see {@link PROBLEM_STATUS}. */
+export type ProblemCode = keyof typeof PROBLEM_STATUS;
+
+/** One error in the `detail` list (SPEC.md, "Validation error body"). */
+export const ProblemDetail = v.object({
+  loc: v.pipe(
+    v.array(v.picklist(DETAIL_LOCATIONS)),
+    v.description('Holds one of Site, Date, Bandwidth; empty when the error concerns none of them.'),
+  ),
+  msg: v.pipe(v.string(), v.description('What is wrong and what would work, for people.')),
+  type: v.pipe(v.string(), v.description('`NotValid`.')),
+});
+/** See {@link ProblemDetail}. */
+export type ProblemDetail = v.InferOutput<typeof ProblemDetail>;
+
+/**
+ * Something that would have been accepted in place of what was refused: extension of this server, so that a
+ * program can offer it. Bandwidth in Mbps.
+ */
+export const Alternative = v.pipe(
+  v.object({
+    bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Mbps.')),
+    start_date: v.pipe(v.string(), v.metadata({ format: 'date-time' })),
+    end_date: v.pipe(v.string(), v.metadata({ format: 'date-time' })),
+  }),
+  v.description('A request that would have been accepted at this moment.'),
+);
+/** See {@link Alternative}. */
+export type Alternative = v.InferOutput<typeof Alternative>;
+
+/** The body of every reply of the reference server whose status is not 2xx (DESIGN.md, "Status codes"). */
+export const ProblemBody = v.object({
+  code: v.pipe(
+    v.picklist(Object.keys(PROBLEM_STATUS) as [ProblemCode, ...ProblemCode[]]),
+    v.description('The kind of refusal, for programs. The first one where `detail` holds several.'),
+  ),
+  detail: v.pipe(v.array(ProblemDetail), v.minLength(1)),
+  alternatives: v.optional(
+    v.pipe(v.array(Alternative), v.description('What would have been accepted. Extension.')),
+  ),
+});
+/** See {@link ProblemBody}. */
+export type ProblemBody = v.InferOutput<typeof ProblemBody>;
+
+/** One refusal before it becomes a body: its code, where it belongs, and what to tell the person. */
+export interface Problem {
+  code: ProblemCode;
+  /** Omitted when the error concerns neither sites, dates nor bandwidth. */
+  loc?: DetailLocation;
+  msg: string;
+}
+
+/**
+ * The body for one or several problems; the first gives the code.
+ *
+ * @param alternatives requests that would have been accepted
+ */
+export function problemBody(
+  problems: readonly [Problem, ...Problem[]],
+  alternatives: readonly Alternative[] = [],
+): ProblemBody {
+  return {
+    code: problems[0].code,
+    detail: problems.map(({ loc, msg }) => ({ loc: loc ? [loc] : [], msg, type: 'NotValid' })),
+    ...(alternatives.length > 0 ? { alternatives: [...alternatives] } : {}),
+  };
+}

@@ -1,0 +1,138 @@
+import * as v from 'valibot';
+import { ExperimentId, ReservationId, UserId } from './ids.ts';
+import { formatInstant, Instant, parseInstant, received, requestInstant } from './instants.ts';
+import { SiteName } from './sites.ts';
+
+/** The largest bandwidth that a request can name, in Mbps: fifteen digits, which a number holds exactly. */
+export const MAX_BANDWIDTH = 999_999_999_999_999;
+
+/** A VLAN tag as IEEE 802.1Q allows it: 1 to 4094. */
+export const VlanTag = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4094));
+/** See {@link VlanTag}. */
+export type VlanTag = v.InferOutput<typeof VlanTag>;
+
+const sTag = v.pipe(
+  VlanTag,
+  v.description('Service VLAN tag assigned by the service, for the connection between nodes.'),
+);
+const cTag = v.pipe(
+  VlanTag,
+  v.description('Client VLAN tag assigned by the service, for connections between sites or services (QinQ).'),
+);
+
+/** A reservation as the reference server answers it (SPEC.md, "Connectivity reservation"). */
+export const Reservation = v.object({
+  id: ReservationId,
+  site1: SiteName,
+  site2: SiteName,
+  bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Mbps.')),
+  start_date: Instant,
+  end_date: v.pipe(Instant, v.description('Not later than the expiry of the experiment.')),
+  experiment_id: ExperimentId,
+  created_at: Instant,
+  created_by: UserId,
+  site1_s_tag: sTag,
+  site1_c_tag: cTag,
+  site2_s_tag: sTag,
+  site2_c_tag: cTag,
+});
+/** See {@link Reservation}. */
+export type Reservation = v.InferOutput<typeof Reservation>;
+
+const replyInstant = v.pipe(
+  v.string(),
+  v.rawTransform<string, string>(({ dataset, addIssue, NEVER }) => {
+    const instant = parseInstant(dataset.value, 'utc-if-absent');
+    if (instant !== undefined) return formatInstant(instant);
+    addIssue({ message: 'not an RFC 3339 timestamp' });
+    return NEVER;
+  }),
+);
+
+/**
+ * A reservation as the client reads it from any service (DESIGN.md, "What the spec leaves open", column Client):
+ * bandwidth as a number or as digits, timestamps in any RFC 3339 form or without a zone (then UTC), members that
+ * the spec does not name ignored. The output is a {@link Reservation}.
+ */
+export const ReservationReply = v.object({
+  ...Reservation.entries,
+  bandwidth: v.pipe(
+    v.union([v.number(), v.pipe(v.string(), v.regex(/^[0-9]{1,15}$/), v.transform(Number))]),
+    v.integer(),
+    v.minValue(1),
+  ),
+  start_date: replyInstant,
+  end_date: replyInstant,
+  created_at: replyInstant,
+});
+
+/** The longest list of tokens in a request; more is refused before any is verified. */
+export const MAX_TOKENS = 16;
+
+const requestSite = (name: string) =>
+  v.pipe(
+    v.string((issue) => `${name} must be the name of a site; ${received(issue.input)}.`),
+    v.description('One of the available sites, in either order.'),
+    v.examples([name === 'site1' ? 'be-gent1' : 'pl-poznan1']),
+  );
+
+const requestBandwidth = v.pipe(
+  v.string(
+    (issue) => `bandwidth must be a string of digits, in Mbps, such as "1000"; ${received(issue.input)}.`,
+  ),
+  v.regex(
+    /^[0-9]+$/,
+    (issue) =>
+      `bandwidth must be a string of the digits 0 to 9, in Mbps, such as "1000"; ${received(issue.input)}.`,
+  ),
+  v.examples(['1000']),
+  v.maxLength(15, 'bandwidth is more than any link has.'),
+  v.transform(Number),
+  v.minValue(1, 'bandwidth must be at least 1 Mbps.'),
+  v.description('Mbps, as a string of digits.'),
+);
+
+const requestTokens = v.pipe(
+  v.array(
+    v.string((issue) => `tokens must hold strings; ${received(issue.input)}.`),
+    (issue) => `tokens must be an array of JWTs, which may be empty; ${received(issue.input)}.`,
+  ),
+  v.maxLength(MAX_TOKENS, `tokens holds more than ${MAX_TOKENS}.`),
+  v.description(
+    'JWTs: the user token, the experiment token, or both. May be empty when the headers carry what is needed.',
+  ),
+);
+
+/** The body of a create request (SPEC.md, "POST"). Dates come out as milliseconds, bandwidth as Mbps. */
+export const ReservationRequest = v.object({
+  site1: requestSite('site1'),
+  site2: requestSite('site2'),
+  bandwidth: requestBandwidth,
+  start_date: v.pipe(
+    v.nullable(requestInstant('start_date')),
+    v.description('ISO 8601 UTC timestamp. Must be null when start_now=true.'),
+  ),
+  end_date: requestInstant('end_date'),
+  tokens: requestTokens,
+});
+/** See {@link ReservationRequest}: what came out of it. */
+export type ReservationRequest = v.InferOutput<typeof ReservationRequest>;
+/** The create request as it travels: dates as timestamps, bandwidth as digits. */
+export type ReservationRequestBody = v.InferInput<typeof ReservationRequest>;
+
+/** The body of an update: as for creation, and what is absent keeps its value (DESIGN.md, "PUT"). */
+export const ReservationUpdate = v.partial(ReservationRequest);
+/** See {@link ReservationUpdate}. */
+export type ReservationUpdate = v.InferOutput<typeof ReservationUpdate>;
+
+/** Where a reservation is in its life. Never stored: read off the clock (DESIGN.md, "States"). */
+export type ReservationState = 'scheduled' | 'active' | 'ended';
+
+/**
+ * The state of the half-open period `[start, end)` at an instant, all in milliseconds: before start `scheduled`,
+ * from start to just before end `active`, from end on `ended`.
+ */
+export function stateAt(now: number, period: { start: number; end: number }): ReservationState {
+  if (now < period.start) return 'scheduled';
+  return now < period.end ? 'active' : 'ended';
+}

@@ -1,0 +1,31 @@
+/** The roles within a project or an experiment, strongest first (SPEC.md, "Project token"). */
+export const ROLES = ['lead', 'admin', 'member', 'viewer'] as const;
+/** One of {@link ROLES}. */
+export type Role = (typeof ROLES)[number];
+
+/**
+ * Who may do what with an experiment's reservations, by the role in the experiment token's `act.role`; creating an
+ * experiment goes by the role in the project (SPEC.md, "Authentication" 2 and 3; DESIGN.md, "Who may").
+ *
+ * | action | lead | admin | member | viewer |
+ * |---|---|---|---|---|
+ * | create | yes | | | |
+ * | read, list | yes | yes | | yes |
+ * | update, delete | yes | yes | | |
+ * | create-experiment | yes | yes | | |
+ */
+export const WHO_MAY = {
+  create: ['lead'],
+  read: ['lead', 'admin', 'viewer'],
+  list: ['lead', 'admin', 'viewer'],
+  update: ['lead', 'admin'],
+  delete: ['lead', 'admin'],
+  'create-experiment': ['lead', 'admin'],
+} as const satisfies Record<string, readonly Role[]>;
+/** Something that a role allows; see {@link WHO_MAY}. */
+export type Action = keyof typeof WHO_MAY;
+
+/** Whether `role` allows `action`. The spec writes roles in capitals in places, so case does not count. */
+export function may(role: string, action: Action): boolean {
+  return (WHO_MAY[action] as readonly string[]).includes(role.toLowerCase());
+}

@@ -1,0 +1,263 @@
+import type { ProblemCode } from './problems.ts';
+import type { Action } from './roles.ts';
+
+/** Version in every API path (SPEC.md, "Versioning" 1). */
+export const API_VERSION = 'v1alpha1';
+/** Where each service publishes its keys, below its base address (SPEC.md, "Endpoints"). */
+export const KEY_SET_PATH = '/.well-known/jwks.json';
+/** Media type of a signed answer (SPEC.md, "Signed connectivity token"). */
+export const JWT_TYPE = 'application/jwt';
+/** The header for the experiment token, which the spec leaves open (DESIGN.md, "Experiment token's header"). */
+export const EXPERIMENT_TOKEN_HEADER = 'Slices-Experiment-Token';
+/** The default of `{projects_api_group}`. */
+export const PROJECTS_API_GROUP = 'projects';
+/** The default of `{experiments_api_group}`. */
+export const EXPERIMENTS_API_GROUP = 'experiments';
+
+/** The names of the schemas that OpenAPI gathers under `components`. */
+export type SchemaName =
+  | 'Reservation'
+  | 'ReservationRequest'
+  | 'ReservationUpdate'
+  | 'ReservationList'
+  | 'LinkList'
+  | 'ProjectList'
+  | 'ExperimentList'
+  | 'Experiment'
+  | 'ExperimentRequest'
+  | 'KeySetDocument'
+  | 'ProblemBody';
+
+/** What a request must carry: any valid user token, or an experiment token too; see DESIGN.md, "Who may". */
+export type Credentials = 'none' | 'user' | 'experiment';
+
+/** A query parameter of a route. */
+export interface QueryParameter {
+  description: string;
+  type: 'boolean' | 'string' | 'integer';
+}
+
+/** One endpoint: the single source for the server's router, the client's addresses and the OpenAPI document. */
+export interface Route {
+  /** Which service answers it, hence which base address it is relative to. */
+  service: 'connectivity' | 'portal';
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Path below the base address, with `{name}` for what varies. */
+  path: string;
+  summary: string;
+  credentials: Credentials;
+  /** What the role must allow; see WHO_MAY. */
+  action?: Action;
+  query?: Readonly<Record<string, QueryParameter>>;
+  request?: SchemaName;
+  /** Status and body of success; `signed` when Accept: application/jwt gets a JWT in place of JSON. */
+  success: { status: 200 | 201 | 204; schema?: SchemaName; signed?: boolean };
+  /** Which problems it may answer, beside those that every route may. */
+  problems: readonly ProblemCode[];
+  /** Not in SPEC.md: an extension of the reference server. */
+  extension?: boolean;
+}
+
+const CONNECTIVITY = `/apis/${API_VERSION}/connectivity`;
+const PROJECTS = `/apis/{projects_api_group}/${API_VERSION}/projects/`;
+const EXPERIMENTS = `/apis/{experiments_api_group}/${API_VERSION}/experiments/`;
+
+const UNAUTHENTICATED = ['token_missing', 'token_invalid', 'token_expired'] as const;
+const CREDENTIALS = [...UNAUTHENTICATED, 'role_not_allowed', 'experiment_tokens_differ'] as const;
+const BODY = ['body_unreadable', 'body_too_large', 'media_type_unsupported', 'tokens_invalid'] as const;
+const DATES = ['date_invalid', 'date_past', 'period_empty', 'experiment_ends_first'] as const;
+const RESERVATION_REFUSALS = [
+  ...CREDENTIALS,
+  ...BODY,
+  'request_invalid',
+  'site_invalid',
+  ...DATES,
+  'bandwidth_invalid',
+  'bandwidth_unavailable',
+  'vlans_unavailable',
+] as const;
+
+const START_NOW: QueryParameter = {
+  description: 'Start at the time of the request; start_date is then null.',
+  type: 'boolean',
+};
+const DRY_RUN: QueryParameter = {
+  description:
+    'Decide and answer as if it were done, and leave nothing behind: 200 with the reservation, JSON only.',
+  type: 'boolean',
+};
+
+/** Every endpoint of the connectivity service and the portal (SPEC.md, "Endpoints"; DESIGN.md for extensions). */
+export const ROUTES = {
+  createReservation: {
+    service: 'connectivity',
+    method: 'POST',
+    path: CONNECTIVITY,
+    summary: 'Create a reservation',
+    credentials: 'experiment',
+    action: 'create',
+    query: { start_now: START_NOW, dry_run: DRY_RUN },
+    request: 'ReservationRequest',
+    success: { status: 201, schema: 'Reservation', signed: true },
+    problems: [
+      ...RESERVATION_REFUSALS,
+      'site_unknown',
+      'sites_equal',
+      'sites_not_connected',
+      'experiment_expired',
+    ],
+  },
+  listReservations: {
+    service: 'connectivity',
+    method: 'GET',
+    path: CONNECTIVITY,
+    summary: "List the experiment's reservations",
+    credentials: 'experiment',
+    action: 'list',
+    query: {
+      state: { description: 'Only those that are scheduled, active or ended.', type: 'string' },
+      cursor: { description: 'The previous page’s nextCursor.', type: 'string' },
+      limit: { description: 'Items in a page, 1 to 1000 (default 100).', type: 'integer' },
+    },
+    success: { status: 200, schema: 'ReservationList' },
+    problems: [...CREDENTIALS, 'request_invalid'],
+    extension: true,
+  },
+  readReservation: {
+    service: 'connectivity',
+    method: 'GET',
+    path: `${CONNECTIVITY}/{id}`,
+    summary: 'Read a reservation',
+    credentials: 'experiment',
+    action: 'read',
+    success: { status: 200, schema: 'Reservation', signed: true },
+    problems: [...CREDENTIALS, 'wrong_experiment', 'not_found'],
+  },
+  updateReservation: {
+    service: 'connectivity',
+    method: 'PUT',
+    path: `${CONNECTIVITY}/{id}`,
+    summary: 'Update a reservation',
+    credentials: 'experiment',
+    action: 'update',
+    query: { start_now: START_NOW, dry_run: DRY_RUN },
+    request: 'ReservationUpdate',
+    success: { status: 200, schema: 'Reservation', signed: true },
+    problems: [...RESERVATION_REFUSALS, 'sites_fixed', 'reservation_ended', 'wrong_experiment', 'not_found'],
+  },
+  deleteReservation: {
+    service: 'connectivity',
+    method: 'DELETE',
+    path: `${CONNECTIVITY}/{id}`,
+    summary: 'Delete a reservation',
+    credentials: 'experiment',
+    action: 'delete',
+    success: { status: 204 },
+    problems: [...CREDENTIALS, 'wrong_experiment', 'not_found'],
+  },
+  listLinks: {
+    service: 'connectivity',
+    method: 'GET',
+    path: `/apis/${API_VERSION}/links`,
+    summary: 'List the links between sites',
+    credentials: 'user',
+    success: { status: 200, schema: 'LinkList' },
+    problems: UNAUTHENTICATED,
+    extension: true,
+  },
+  connectivityKeySet: {
+    service: 'connectivity',
+    method: 'GET',
+    path: KEY_SET_PATH,
+    summary: 'Public key set for verifying connectivity tokens',
+    credentials: 'none',
+    success: { status: 200, schema: 'KeySetDocument' },
+    problems: [],
+  },
+  listProjects: {
+    service: 'portal',
+    method: 'GET',
+    path: PROJECTS,
+    summary: "List the caller's projects",
+    credentials: 'user',
+    success: { status: 200, schema: 'ProjectList' },
+    problems: UNAUTHENTICATED,
+  },
+  projectToken: {
+    service: 'portal',
+    method: 'GET',
+    path: `${PROJECTS}{id}`,
+    summary: 'Get a project token (Accept: application/jwt)',
+    credentials: 'user',
+    success: { status: 200, signed: true },
+    problems: [...UNAUTHENTICATED, 'wrong_project', 'not_found'],
+  },
+  listExperiments: {
+    service: 'portal',
+    method: 'GET',
+    path: EXPERIMENTS,
+    summary: "List the caller's experiments",
+    credentials: 'user',
+    success: { status: 200, schema: 'ExperimentList' },
+    problems: UNAUTHENTICATED,
+    extension: true,
+  },
+  createExperiment: {
+    service: 'portal',
+    method: 'POST',
+    path: EXPERIMENTS,
+    summary: 'Create an experiment, which the caller leads',
+    credentials: 'user',
+    action: 'create-experiment',
+    request: 'ExperimentRequest',
+    success: { status: 201, schema: 'Experiment' },
+    problems: [
+      ...UNAUTHENTICATED,
+      'role_not_allowed',
+      'wrong_project',
+      'body_unreadable',
+      'body_too_large',
+      'media_type_unsupported',
+      'name_invalid',
+      'name_taken',
+      'date_invalid',
+      'date_past',
+      'project_ends_first',
+    ],
+    extension: true,
+  },
+  experimentToken: {
+    service: 'portal',
+    method: 'GET',
+    path: `${EXPERIMENTS}{id}`,
+    summary: 'Get an experiment token (Accept: application/jwt)',
+    credentials: 'user',
+    success: { status: 200, signed: true },
+    problems: [...UNAUTHENTICATED, 'wrong_experiment', 'not_found'],
+    extension: true,
+  },
+  portalKeySet: {
+    service: 'portal',
+    method: 'GET',
+    path: KEY_SET_PATH,
+    summary: 'Public keys of the portal',
+    credentials: 'none',
+    success: { status: 200, schema: 'KeySetDocument' },
+    problems: [],
+  },
+} as const satisfies Record<string, Route>;
+/** The name of an endpoint; see {@link ROUTES}. */
+export type RouteName = keyof typeof ROUTES;
+
+/**
+ * A route's path with its `{name}` parts filled in, each percent-encoded.
+ *
+ * @throws RangeError when a part has no value: a defect of the caller
+ */
+export function routePath(name: RouteName, values: Readonly<Record<string, string>> = {}): string {
+  return ROUTES[name].path.replaceAll(/\{(\w+)\}/g, (_, part: string) => {
+    const value = values[part];
+    if (value === undefined) throw new RangeError(`route ${name} needs ${part}`);
+    return encodeURIComponent(value);
+  });
+}

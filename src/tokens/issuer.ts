@@ -1,0 +1,70 @@
+import { type JWTPayload, SignJWT } from 'jose';
+import type { KeySetDocument } from '../contract/claims.ts';
+import { JWT_TYPE, KEY_SET_PATH } from '../contract/routes.ts';
+import type { SigningKey } from './signing-key.ts';
+
+/** Lifetime of a self-issued token when nothing else is asked: 900 s (SPEC.md, "Limits" 3). */
+export const DEFAULT_TTL = 900;
+
+/** What an own issuer is made of. */
+export interface IssuerOptions {
+  /** The `iss` of every token: the issuer's address, whose key set path publishes the key. */
+  issuer: string;
+  key: SigningKey;
+  /** Default lifetime in seconds. Default {@link DEFAULT_TTL}. */
+  ttl?: number;
+  /** Default: the machine's clock. Milliseconds since the Unix epoch. */
+  now?: () => number;
+  /** Keys that sign no more but still verify, or that will sign soon (HOSTILE.md 27). */
+  otherKeys?: KeySetDocument['keys'];
+}
+
+/** A service's own token issuer (SPEC.md, "Authentication" 6). */
+export interface Issuer {
+  readonly issuer: string;
+  /** The public keys, as published at `/.well-known/jwks.json`. */
+  readonly keySet: KeySetDocument;
+  /**
+   * Signs a token: `iss`, `iat` and `exp` are set here, unless `claims` gives an `exp` (seconds) of its own.
+   *
+   * @returns the compact JWS
+   */
+  issue(claims?: JWTPayload): Promise<string>;
+  /** The same as a reply with media type `application/jwt`. */
+  reply(claims?: JWTPayload, init?: { status?: number; headers?: Record<string, string> }): Promise<Response>;
+  /** Answers a request for the key set; undefined for any other path. */
+  fetch(request: Request): Response | undefined;
+}
+
+/**
+ * An issuer of ES256 tokens as SPEC.md describes it ("Authentication" 6): signs with a P-256 key, sets `iss`,
+ * `iat`, `exp` and the `kid` header, and publishes its public key.
+ */
+export function createIssuer(options: IssuerOptions): Issuer {
+  const { issuer, key, ttl = DEFAULT_TTL, now = Date.now, otherKeys = [] } = options;
+  const keySet: KeySetDocument = { keys: [key.publicJwk, ...otherKeys] };
+
+  const issue = async (claims: JWTPayload = {}): Promise<string> => {
+    const iat = Math.floor(now() / 1000);
+    return new SignJWT({ ...claims, iss: issuer, iat, exp: claims.exp ?? iat + ttl })
+      .setProtectedHeader({ alg: 'ES256', kid: key.kid, typ: 'JWT' })
+      .sign(key.privateKey);
+  };
+
+  return {
+    issuer,
+    keySet,
+    issue,
+    async reply(claims, { status = 200, headers = {} } = {}) {
+      return new Response(await issue(claims), {
+        status,
+        headers: { ...headers, 'content-type': JWT_TYPE, 'cache-control': 'no-store' },
+      });
+    },
+    fetch(request) {
+      const path = new URL(request.url).pathname;
+      if (path !== new URL(issuer).pathname.replace(/\/$/, '') + KEY_SET_PATH) return undefined;
+      return Response.json(keySet, { headers: { 'cache-control': 'public, max-age=300' } });
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { type CryptoKey, importJWK, type JWK } from 'jose';
+import * as v from 'valibot';
+import { KeySetDocument, type PublicJwk } from '../contract/claims.ts';
+import { type Algorithm, keyFits } from './algorithms.ts';
+import { TokenError } from './token-error.ts';
+
+/** An issuer's public keys, wherever they come from. */
+export interface KeySet {
+  /**
+   * The key with this `kid` that fits the algorithm (SPEC.md, "Authentication" 4).
+   *
+   * @throws TokenError `key_unknown` when the issuer has none, `algorithm` when its key is of another type,
+   *   `keys_unreachable` when the set can't be had
+   */
+  find(kid: string, algorithm: Algorithm): Promise<CryptoKey>;
+}
+
+/**
+ * Reads a key set document.
+ *
+ * @param value parsed JSON
+ * @throws TokenError `keys_unreachable` when it is none
+ */
+export function readKeySet(value: unknown): KeySetDocument {
+  const result = v.safeParse(KeySetDocument, value);
+  if (result.success) return result.output;
+  throw new TokenError('keys_unreachable', 'This is not a JSON Web Key Set: it has no list of keys.');
+}
+
+/** A key set that is at hand: a file's, or a service's own. Nothing is fetched (SPEC.md, "GET /.well-known/jwks.json"). */
+export function localKeySet(document: KeySetDocument): KeySet {
+  const imported = new Map<string, Promise<CryptoKey>>();
+  return {
+    async find(kid, algorithm) {
+      const named = document.keys.filter((key) => key.kid === kid);
+      if (named.length === 0) throw keyUnknown();
+      const fitting = named.filter((key) => keyFits(key, algorithm));
+      const [jwk] = fitting;
+      if (jwk === undefined) {
+        throw new TokenError('algorithm', `The token's key is not one for ${algorithm}.`);
+      }
+      if (fitting.length > 1) {
+        throw new TokenError('key_unknown', 'The key set has several keys under the same kid.');
+      }
+      const name = `${algorithm} ${kid}`;
+      const known = imported.get(name) ?? importPublicKey(jwk, algorithm);
+      imported.set(name, known);
+      return known;
+    },
+  };
+}
+
+async function importPublicKey(jwk: PublicJwk, algorithm: Algorithm): Promise<CryptoKey> {
+  // A private part has no place in a key set: only what makes up the public key is read.
+  const publicPart: JWK = { kty: jwk.kty };
+  for (const name of ['crv', 'x', 'y', 'n', 'e'] as const) {
+    if (typeof jwk[name] === 'string') publicPart[name] = jwk[name];
+  }
+  try {
+    const key = await importJWK(publicPart, algorithm);
+    if (!(key instanceof Uint8Array)) return key;
+  } catch (cause) {
+    throw new TokenError('keys_unreachable', "The issuer's key can't be read.", { cause });
+  }
+  throw new TokenError('algorithm', 'A symmetric key verifies nothing here.');
+}
+
+/** The error for a `kid` that the issuer does not publish. */
+export function keyUnknown(): TokenError {
+  return new TokenError('key_unknown', 'The token is signed with a key that its issuer does not publish.');
+}

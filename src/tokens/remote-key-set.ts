@@ -1,0 +1,109 @@
+import { readJson } from '../contract/json.ts';
+import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
+import { TokenError } from './token-error.ts';
+
+/** Where a remote key set comes from and how long what was fetched is believed. Times in milliseconds. */
+export interface RemoteKeySetOptions {
+  /** The address of the key set, `{issuer}/.well-known/jwks.json` (SPEC.md, "Endpoints"). */
+  url: string;
+  /** Default: the platform's. Must not follow redirects: they are an error here. */
+  fetch?: (request: Request) => Promise<Response>;
+  /** Default: the machine's clock. Milliseconds since the Unix epoch. */
+  now?: () => number;
+  /** Age up to which no fetch is made. Default 10 minutes. */
+  freshFor?: number;
+  /** Age up to which a copy stands in for a set that can't be reached. Default 24 hours. */
+  staleFor?: number;
+  /** Least time between two fetches, for an unknown `kid` or after a failure. Default 30 seconds. */
+  cooldown?: number;
+  /** Told when a stale copy is used, once per failed fetch. */
+  onStale?: (url: string, age: number) => void;
+}
+
+interface Copy {
+  keys: KeySet;
+  at: number;
+}
+
+const MINUTE = 60_000;
+
+/**
+ * An issuer's published keys, fetched when needed and kept in memory.
+ *
+ * A fresh copy is used as it is. An unknown `kid` causes one fetch, and then none for the cooldown, so that tokens
+ * with made-up kids can't make this service hammer the issuer. When the set can't be had, a copy up to a day old
+ * stands in; with no copy, every caller within the cooldown gets the same error without a fetch (HOSTILE.md 25 to
+ * 27).
+ */
+export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
+  const {
+    url,
+    fetch: send = fetch,
+    now = Date.now,
+    freshFor = 10 * MINUTE,
+    staleFor = 24 * 60 * MINUTE,
+    cooldown = MINUTE / 2,
+    onStale,
+  } = options;
+  let copy: Copy | undefined;
+  let lastTry = Number.NEGATIVE_INFINITY;
+  let failure: TokenError | undefined;
+  let underWay: Promise<void> | undefined;
+
+  async function load(): Promise<void> {
+    lastTry = now();
+    try {
+      copy = { keys: await fetchKeySet(url, send), at: now() };
+      failure = undefined;
+    } catch (cause) {
+      failure =
+        cause instanceof TokenError
+          ? cause
+          : new TokenError('keys_unreachable', `The key set at ${url} can't be reached.`, { cause });
+      if (copy) onStale?.(url, now() - copy.at);
+    }
+  }
+
+  /** Fetches unless one is under way or was tried within the cooldown; several callers share one fetch. */
+  async function refresh(): Promise<void> {
+    if (!underWay && now() - lastTry < cooldown) return;
+    underWay ??= load().finally(() => {
+      underWay = undefined;
+    });
+    await underWay;
+  }
+
+  return {
+    async find(kid, algorithm) {
+      if (!copy || now() - copy.at >= freshFor) await refresh();
+      if (!copy || now() - copy.at >= staleFor) {
+        throw failure ?? new TokenError('keys_unreachable', `The key set at ${url} can't be reached.`);
+      }
+      try {
+        return await copy.keys.find(kid, algorithm);
+      } catch (error) {
+        if (!(error instanceof TokenError) || error.code !== 'key_unknown') throw error;
+        const before = copy;
+        await refresh();
+        if (copy === before) throw error;
+        return copy.keys.find(kid, algorithm);
+      }
+    },
+  };
+}
+
+async function fetchKeySet(url: string, send: (request: Request) => Promise<Response>): Promise<KeySet> {
+  const response = await send(
+    new Request(url, { headers: { accept: 'application/json' }, redirect: 'manual' }),
+  );
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new TokenError(
+      'keys_unreachable',
+      `The key set at ${url} can't be had: the reply's status is ${response.status}.`,
+    );
+  }
+  const reading = readJson(new Uint8Array(await response.arrayBuffer()));
+  if (!reading.ok) throw new TokenError('keys_unreachable', `What ${url} answers is not JSON.`);
+  return localKeySet(readKeySet(reading.value));
+}

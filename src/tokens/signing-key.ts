@@ -1,0 +1,60 @@
+import { type CryptoKey, exportJWK, generateKeyPair, importJWK, importPKCS8, type JWK } from 'jose';
+import type { PublicJwk } from '../contract/claims.ts';
+
+/** The key id under which an own issuer publishes its key (SPEC.md, "Authentication" 6). */
+export const DEFAULT_KID = 'key1';
+
+/** An ES256 key pair that signs tokens. */
+export interface SigningKey {
+  /** The `kid` header of what it signs. */
+  kid: string;
+  privateKey: CryptoKey;
+  /** What the key set publishes: no private part. */
+  publicJwk: PublicJwk;
+}
+
+/** A private key as a JWK on disk (RFC 7517); kept secret by its file's mode. */
+export type PrivateJwk = JWK & { kid: string };
+
+/** A key that could not be read, or is not an ES256 private key. */
+export class KeyFormatError extends Error {
+  override readonly name = 'KeyFormatError';
+}
+
+/** Makes a P-256 key pair (SPEC.md, "Authentication" 6) and its private JWK for keeping. */
+export async function generateSigningKey(kid: string = DEFAULT_KID): Promise<PrivateJwk> {
+  const { privateKey } = await generateKeyPair('ES256', { extractable: true });
+  return { ...(await exportJWK(privateKey)), kid, alg: 'ES256', use: 'sig' };
+}
+
+/**
+ * Reads a private key for ES256: a JWK (an object or its JSON text), or PKCS#8 in PEM. The kid is the JWK's own,
+ * else `key1`.
+ *
+ * @throws KeyFormatError when it is none, or of another type than P-256
+ */
+export async function importSigningKey(key: string | JWK): Promise<SigningKey> {
+  const jwk = typeof key === 'string' ? await readPrivateJwk(key) : key;
+  const { kty, crv, x, y, d, kid = DEFAULT_KID } = jwk;
+  if (kty !== 'EC' || crv !== 'P-256') {
+    throw new KeyFormatError('The key is not an elliptic-curve key on P-256, which ES256 needs.');
+  }
+  if (!x || !y || !d) throw new KeyFormatError('The key has no private part.');
+  let privateKey: CryptoKey | Uint8Array;
+  try {
+    privateKey = await importJWK({ kty, crv, x, y, d }, 'ES256');
+  } catch (cause) {
+    throw new KeyFormatError("The key's numbers do not make a P-256 key.", { cause });
+  }
+  if (privateKey instanceof Uint8Array) throw new KeyFormatError('A symmetric key signs nothing here.');
+  return { kid, privateKey, publicJwk: { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' } };
+}
+
+async function readPrivateJwk(text: string): Promise<JWK> {
+  try {
+    if (!text.trimStart().startsWith('-----BEGIN')) return JSON.parse(text) as JWK;
+    return await exportJWK(await importPKCS8(text, 'ES256', { extractable: true }));
+  } catch (cause) {
+    throw new KeyFormatError('The key is neither a JWK nor PKCS#8 in PEM for ES256.', { cause });
+  }
+}

@@ -1,0 +1,161 @@
+import { compactVerify, errors } from 'jose';
+import * as v from 'valibot';
+import {
+  type ConnectivityClaims,
+  ConnectivityClaimsReply,
+  ExperimentClaims,
+  ProjectClaims,
+  ServiceClaims,
+  UserClaims,
+} from '../contract/claims.ts';
+import { ID_PREFIXES, type IdKind, idKind } from '../contract/ids.ts';
+import { type Algorithm, ISSUER_ALGORITHMS, SERVICE_ALGORITHMS } from './algorithms.ts';
+import { readCompact } from './compact.ts';
+import type { KeySet } from './key-set.ts';
+import { TokenError } from './token-error.ts';
+
+/** How far `iat` may lie ahead of this machine's clock, in seconds (DESIGN.md, "Tokens"). `exp` has no leeway. */
+export const IAT_LEEWAY = 60;
+
+/** The kinds of tokens: four told apart by their subject, and a service's own (SPEC.md, "Authentication" 6). */
+export type TokenKind = 'user' | 'project' | 'experiment' | 'connectivity' | 'service';
+
+/** Whom to believe for one kind of token. */
+export interface Trust {
+  /** Each accepted `iss`, exactly as it stands in the token, with the keys it signs with. */
+  issuers: ReadonlyMap<string, KeySet>;
+  /** When set, `aud` must name it. */
+  audience?: string;
+  /** Milliseconds since the Unix epoch. Default: the machine's clock. */
+  now?: () => number;
+}
+
+/** The kind that a token says it is, by its subject's prefix; what has none is a service's own. */
+export function claimedKind(claims: { sub?: unknown }): TokenKind {
+  const kind = typeof claims.sub === 'string' ? idKind(claims.sub) : undefined;
+  if (kind === undefined) return 'service';
+  return kind === 'reservation' ? 'connectivity' : kind;
+}
+
+/**
+ * Verifies a user token (SPEC.md, "User token"): ES256, a trusted issuer, the audience where one is set, the times,
+ * and a subject that is a user.
+ *
+ * @throws TokenError with the reason
+ */
+export async function verifyUserToken(token: string, trust: Trust): Promise<UserClaims> {
+  return verifyAs('user', UserClaims, token, trust);
+}
+
+/** Verifies a project token (SPEC.md, "Project token"). @throws TokenError with the reason */
+export async function verifyProjectToken(token: string, trust: Trust): Promise<ProjectClaims> {
+  return verifyAs('project', ProjectClaims, token, trust);
+}
+
+/** Verifies an experiment token (DESIGN.md, "Getting an experiment token"). @throws TokenError with the reason */
+export async function verifyExperimentToken(token: string, trust: Trust): Promise<ExperimentClaims> {
+  return verifyAs('experiment', ExperimentClaims, token, trust);
+}
+
+/**
+ * Verifies a signed connectivity token (SPEC.md, "Signed connectivity token"): besides signature, issuer and times,
+ * its subject must be the id of the reservation inside it. Any asymmetric algorithm of its key's own type will do.
+ *
+ * @param expected the reservation's id, where the caller asked for a certain one
+ * @throws TokenError with the reason
+ */
+export async function verifyConnectivityToken(
+  token: string,
+  trust: Trust,
+  expected?: string,
+): Promise<ConnectivityClaims> {
+  const claims = await verifyAs('reservation', ConnectivityClaimsReply, token, trust, SERVICE_ALGORITHMS);
+  if (claims.sub !== claims.connectivity.id) {
+    throw new TokenError('claims', `The token is about ${claims.sub}, but the reservation in it is another.`);
+  }
+  if (expected !== undefined && claims.sub !== expected) {
+    throw new TokenError('claims', `The token is about ${claims.sub}, not about ${expected}.`);
+  }
+  return claims;
+}
+
+/** Verifies a service's own token (SPEC.md, "Authentication" 6): `iss`, `iat`, `exp`. @throws TokenError with the reason */
+export async function verifyServiceToken(token: string, trust: Trust): Promise<ServiceClaims> {
+  return verifyAs(undefined, ServiceClaims, token, trust);
+}
+
+type ClaimsSchema = v.GenericSchema<unknown, ServiceClaims>;
+
+async function verifyAs<Schema extends ClaimsSchema>(
+  kind: IdKind | undefined,
+  schema: Schema,
+  token: string,
+  trust: Trust,
+  algorithms: readonly Algorithm[] = ISSUER_ALGORITHMS,
+): Promise<v.InferOutput<Schema>> {
+  const { header, claims } = readCompact(token);
+  const algorithm = algorithms.find((allowed) => allowed === header['alg']);
+  if (algorithm === undefined) {
+    throw new TokenError('algorithm', `The token is not signed with ${algorithms.join(', ')}.`);
+  }
+  checkType(header['typ']);
+  const keys = typeof claims['iss'] === 'string' ? trust.issuers.get(claims['iss']) : undefined;
+  if (!keys) throw new TokenError('issuer', "The token's issuer is not one that is trusted for it.");
+  const kid = header['kid'];
+  if (typeof kid !== 'string') throw new TokenError('key_unknown', 'The token names no key (kid).');
+  await checkSignature(token, keys, kid, algorithm);
+
+  if (kind !== undefined && idKind(String(claims['sub'])) !== kind) {
+    throw new TokenError('kind', `The token's subject is not a ${kind} (${ID_PREFIXES[kind]}_…).`);
+  }
+  const result = v.safeParse(schema, claims);
+  if (!result.success) {
+    const [issue] = result.issues;
+    throw new TokenError('claims', `The token's claim ${v.getDotPath(issue) ?? ''} is missing or wrong.`);
+  }
+  checkTimes(result.output, (trust.now ?? Date.now)());
+  if (trust.audience !== undefined && !audiences(claims['aud']).includes(trust.audience)) {
+    throw new TokenError('audience', `The token is not meant for ${trust.audience}.`);
+  }
+  return result.output;
+}
+
+/** Portal tokens carry `JWT` or no type; an access token of RFC 9068 says so (RFC 8725 §3.11). */
+function checkType(typ: unknown): void {
+  if (typ === undefined || (typeof typ === 'string' && /^(?:application\/)?(?:at\+)?jwt$/i.test(typ))) return;
+  throw new TokenError('kind', 'The token is of a type (typ) that is none of ours.');
+}
+
+async function checkSignature(token: string, keys: KeySet, kid: string, algorithm: Algorithm): Promise<void> {
+  const key = await keys.find(kid, algorithm);
+  try {
+    await compactVerify(token, key, { algorithms: [algorithm] });
+  } catch (cause) {
+    if (cause instanceof errors.JWSSignatureVerificationFailed) {
+      throw new TokenError(
+        'signature',
+        "The token's signature is wrong: it was changed or signed by another key.",
+      );
+    }
+    throw new TokenError('malformed', 'The token asks for something that is not supported here.', { cause });
+  }
+}
+
+function checkTimes({ iat, exp }: ServiceClaims, now: number): void {
+  const seconds = now / 1000;
+  if (iat > seconds + IAT_LEEWAY) {
+    const ahead = Math.round(iat - seconds);
+    throw new TokenError(
+      'not_yet',
+      `The token was issued ${ahead} s in the future, by this machine's clock (${new Date(now).toISOString()}). Is the clock right?`,
+    );
+  }
+  if (exp <= seconds) {
+    throw new TokenError('expired', `The token expired ${Math.ceil(seconds - exp)} s ago.`);
+  }
+  if (exp <= iat) throw new TokenError('claims', 'The token expires before it was issued.');
+}
+
+function audiences(aud: unknown): unknown[] {
+  return Array.isArray(aud) ? aud : [aud];
+}
