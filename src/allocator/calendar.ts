@@ -106,16 +106,21 @@ export class LinkCalendar {
 
   /**
    * As {@link decide} for a reservation that is held already: its own use is set aside for the question, so that
-   * it can't stand in its own way. Whatever the answer, it is held as before afterwards.
+   * it can't stand in its own way, and its tags stay where they can.
    */
   decideAnew(id: string, demand: Demand, now: number): Decision {
+    const tags = this.#holdings.get(id)?.tags;
+    return this.without(id, () => this.decide(demand, now, tags));
+  }
+
+  /** Asks a question as if a reservation were not there; it is held as before afterwards, whatever happens. */
+  without<Answer>(id: string, ask: (rest: LinkCalendar) => Answer): Answer {
     const held = this.#holdings.get(id);
-    if (!held) return this.decide(demand, now);
     this.drop(id);
     try {
-      return this.decide(demand, now, held.tags);
+      return ask(this);
     } finally {
-      this.hold(id, held);
+      if (held) this.hold(id, held);
     }
   }
 

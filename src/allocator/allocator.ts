@@ -1,0 +1,249 @@
+import type { Link } from '../contract/links.ts';
+import { type Demand, LinkCalendar, type Period, type Refusal } from './calendar.ts';
+import { linkId, type Network } from './network.ts';
+import type { LinkTransaction, ReservationRecord, ReservationStore } from './store.ts';
+
+/** A new reservation to be decided on. */
+export interface BookingRequest extends Demand {
+  site1: string;
+  site2: string;
+  experiment: string;
+  createdBy: string;
+  /** When the experiment ends: no alternative is offered beyond it. Milliseconds. */
+  expiry: number;
+}
+
+/** What is to change about a reservation; what is absent stays. */
+export interface Amendment {
+  start?: number;
+  end?: number;
+  bandwidth?: number;
+}
+
+/** A demand that would be accepted now in place of the refused one. */
+export type Offer = Demand;
+
+/** The answer to a request. Refusals are values: they are everyday outcomes, not faults. */
+export type Outcome =
+  | { ok: true; record: ReservationRecord }
+  | { ok: false; reason: 'refused'; link: Link; refusals: readonly [Refusal, ...Refusal[]]; offers: Offer[] };
+
+/** The answer to an amendment: as for a booking, or what the caller's own check found. */
+export type AmendmentOutcome<Fault> = Outcome | { ok: false; reason: 'fault'; fault: Fault };
+
+/** Looks at an amended reservation before it is decided on; what it returns is passed on in place of a decision. */
+export type AmendmentCheck<Fault> = (current: ReservationRecord, amended: Demand) => Fault | undefined;
+
+/** What an allocator needs. */
+export interface AllocatorOptions {
+  network: Network;
+  store: ReservationStore;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** Makes a reservation's id. */
+  newId: () => string;
+}
+
+/** A link's calendar and the version of the link that it stands for. */
+interface Projection {
+  calendar: LinkCalendar;
+  version: number;
+}
+
+/** What a decision leaves: the answer, and what it changed, to be taken over into memory after the commit. */
+interface Verdict<Answer> {
+  answer: Answer;
+  take?: (calendar: LinkCalendar) => void;
+}
+
+/**
+ * Decides on reservations, one link at a time (DESIGN.md, "Allocator").
+ *
+ * Every decision happens inside the transaction that records it: lock the link, carry the calendar to the link's
+ * version, decide, write, commit, and only then change memory. Whatever fails in between, memory is thrown away and
+ * read again. So any number of allocators on one database agree, and a crash leaves nothing behind.
+ */
+export class Allocator {
+  readonly #options: AllocatorOptions;
+  readonly #projections = new Map<string, Projection>();
+  readonly #queues = new Map<string, Promise<unknown>>();
+
+  constructor(options: AllocatorOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Books a link.
+   *
+   * @param dryRun decide and answer, and leave nothing behind
+   * @throws RangeError when the sites are not connected: the caller checks first
+   * @throws StoreUnavailableError when the database is away; then nothing was booked
+   */
+  async book(request: BookingRequest, dryRun = false): Promise<Outcome> {
+    const { site1, site2, start, end, bandwidth, experiment, createdBy } = request;
+    const link = this.#link(linkId(site1, site2));
+    return this.#decide<Outcome>(link, async (transaction, calendar, now) => {
+      const decision = calendar.decide(request, now);
+      if (!decision.accepted) {
+        const offers = offersFor(request, calendar, { from: start, expiry: request.expiry });
+        return { answer: { ok: false, reason: 'refused', link, refusals: decision.refusals, offers } };
+      }
+      const record: ReservationRecord = {
+        id: this.#options.newId(),
+        link: linkId(site1, site2),
+        reversed: site1 !== link.site1,
+        start,
+        end,
+        bandwidth,
+        tags: decision.tags,
+        experiment,
+        createdBy,
+        createdAt: now,
+      };
+      if (dryRun) return { answer: { ok: true, record } };
+      await transaction.put(record);
+      return { answer: { ok: true, record }, take: (memory) => memory.hold(record.id, record) };
+    });
+  }
+
+  /**
+   * Changes a reservation: releases it and decides anew, in one transaction. What can't be met changes nothing; the
+   * tags stay when they can.
+   *
+   * @param check the rules about dates, which need the reservation as it stands under the lock
+   * @returns undefined when there is no such reservation any more
+   */
+  async amend<Fault>(
+    id: string,
+    amendment: Amendment,
+    { expiry, check, dryRun = false }: { expiry: number; check: AmendmentCheck<Fault>; dryRun?: boolean },
+  ): Promise<AmendmentOutcome<Fault> | undefined> {
+    const found = await this.#options.store.find(id);
+    if (!found) return undefined;
+    const link = this.#link(found.link);
+    return this.#decide<AmendmentOutcome<Fault> | undefined>(link, async (transaction, calendar, now) => {
+      const current = await transaction.read(id);
+      if (!current) return { answer: undefined };
+      const demand: Demand = {
+        start: amendment.start ?? current.start,
+        end: amendment.end ?? current.end,
+        bandwidth: amendment.bandwidth ?? current.bandwidth,
+      };
+      const fault = check(current, demand);
+      if (fault !== undefined) return { answer: { ok: false, reason: 'fault', fault } };
+      const decision = calendar.decideAnew(id, demand, now);
+      if (!decision.accepted) {
+        const offers = calendar.without(id, (rest) =>
+          offersFor(demand, rest, current.start > now ? { from: demand.start, expiry } : undefined),
+        );
+        return { answer: { ok: false, reason: 'refused', link, refusals: decision.refusals, offers } };
+      }
+      const record: ReservationRecord = { ...current, ...demand, tags: decision.tags };
+      if (dryRun) return { answer: { ok: true, record } };
+      await transaction.put(record);
+      return { answer: { ok: true, record }, take: (memory) => memory.hold(id, record) };
+    });
+  }
+
+  /** Deletes a reservation; its tags and bandwidth are free again at once. @returns whether there was one */
+  async cancel(id: string): Promise<boolean> {
+    const found = await this.#options.store.find(id);
+    if (!found) return false;
+    return this.#decide(this.#link(found.link), async (transaction, _calendar, now) => {
+      if (!(await transaction.read(id))) return { answer: false };
+      await transaction.cancel(id, now);
+      return { answer: true, take: (memory) => memory.drop(id) };
+    });
+  }
+
+  #link(id: string): Link {
+    const link = this.#options.network.byId(id);
+    if (!link) throw new RangeError(`there is no link ${id}`);
+    return link;
+  }
+
+  /** Requests for one link wait for each other here, so that the database's lock is not what they queue on. */
+  async #decide<Answer>(
+    link: Link,
+    work: (transaction: LinkTransaction, calendar: LinkCalendar, now: number) => Promise<Verdict<Answer>>,
+  ): Promise<Answer> {
+    const id = linkId(link.site1, link.site2);
+    const turn = (this.#queues.get(id) ?? Promise.resolve()).then(() => this.#transact(link, id, work));
+    const settled = turn.catch(() => undefined);
+    this.#queues.set(id, settled);
+    settled.then(() => {
+      if (this.#queues.get(id) === settled) this.#queues.delete(id);
+    });
+    return turn;
+  }
+
+  async #transact<Answer>(
+    link: Link,
+    id: string,
+    work: (transaction: LinkTransaction, calendar: LinkCalendar, now: number) => Promise<Verdict<Answer>>,
+  ): Promise<Answer> {
+    const { store, now } = this.#options;
+    const known = this.#projections.get(id);
+    this.#projections.delete(id);
+    const { verdict, projection } = await store.changeLink(id, async (transaction) => {
+      const decidedAt = now();
+      const current = await carry(known, link, transaction, decidedAt);
+      return { projection: current, verdict: await work(transaction, current.calendar, decidedAt) };
+    });
+    if (verdict.take) {
+      verdict.take(projection.calendar);
+      projection.version += 1;
+    }
+    // Only now: had anything thrown on the way, the next request would read everything anew.
+    this.#projections.set(id, projection);
+    return verdict.answer;
+  }
+}
+
+/** Brings a calendar to the link's version: from the rows that changed, or from all that still matter. */
+async function carry(
+  known: Projection | undefined,
+  link: Link,
+  transaction: LinkTransaction,
+  now: number,
+): Promise<Projection> {
+  const { version } = transaction;
+  if (!known) {
+    const calendar = new LinkCalendar(link);
+    for (const record of await transaction.live(now)) calendar.hold(record.id, record);
+    return { calendar, version };
+  }
+  if (known.version !== version) {
+    const changes = await transaction.changesSince(known.version);
+    // All are let go before any is taken in: one may have taken over what another gave up.
+    for (const { id } of changes) known.calendar.drop(id);
+    for (const change of changes) {
+      if (!change.cancelled) known.calendar.hold(change.id, change.record);
+    }
+  }
+  return { calendar: known.calendar, version };
+}
+
+/**
+ * What would be accepted in place of a refused demand: the same period with as much bandwidth as there is, and the
+ * same bandwidth and duration at the earliest start that it can have.
+ *
+ * @param later where to look for another start; undefined when the start can't move
+ */
+function offersFor(
+  demand: Demand,
+  calendar: LinkCalendar,
+  later: { from: number; expiry: number } | undefined,
+): Offer[] {
+  const offers: Offer[] = [];
+  const most = calendar.most(demand);
+  if (most > 0) offers.push({ ...demand, bandwidth: most });
+  if (!later) return offers;
+  const duration = demand.end - demand.start;
+  const start = calendar.earliest(later.from, duration, demand.bandwidth);
+  if (start !== undefined && start + duration <= later.expiry) {
+    const moved: Period = { start, end: start + duration };
+    offers.push({ ...moved, bandwidth: demand.bandwidth });
+  }
+  return offers;
+}

@@ -1,0 +1,123 @@
+import * as v from 'valibot';
+import { type Link, type TagRange, Topology } from '../contract/links.ts';
+
+/** A topology that breaks a rule. Each violation is named in `violations`. */
+export class TopologyError extends Error {
+  override readonly name = 'TopologyError';
+  /** One sentence per violation. */
+  readonly violations: readonly string[];
+
+  constructor(violations: readonly string[]) {
+    super(`The topology can't be used: ${violations.join(' ')}`);
+    this.violations = violations;
+  }
+}
+
+/** The sites and links that reservations are made on. */
+export interface Network {
+  readonly sites: readonly string[];
+  /** Every link, its sites in alphabetical order. */
+  readonly links: readonly Link[];
+  /** The link between two sites, named either way round; undefined when there is none. */
+  between(site1: string, site2: string): Link | undefined;
+  /** The link with this id; see {@link linkId}. */
+  byId(id: string): Link | undefined;
+  /** The sites that a site is connected with, in alphabetical order. */
+  neighbours(site: string): readonly string[];
+}
+
+/** A link's name in the store: its sites in alphabetical order, so that it has no direction. */
+export function linkId(site1: string, site2: string): string {
+  return site1 < site2 ? `${site1}~${site2}` : `${site2}~${site1}`;
+}
+
+/**
+ * Reads a topology and checks its rules (DESIGN.md, "A topology file is"): known sites, one link per pair, no link
+ * from a site to itself, tag ranges within 1 to 4094, and C-tag ranges disjoint among the links of a site, so that a
+ * C-tag is unique at its site and every rule concerns one link alone.
+ *
+ * @param topology parsed JSON
+ * @throws TopologyError naming every violation
+ */
+export function createNetwork(topology: unknown): Network {
+  const result = v.safeParse(Topology, topology);
+  if (!result.success) {
+    throw new TopologyError(
+      result.issues.map((issue) => `${v.getDotPath(issue) ?? 'It'}: ${issue.message}.`),
+    );
+  }
+  const { sites, links } = result.output;
+  const violations = [...siteViolations(sites), ...linkViolations(sites, links), ...tagViolations(links)];
+  if (violations.length > 0) throw new TopologyError(violations);
+
+  const byId = new Map(links.map((link) => [linkId(link.site1, link.site2), alphabetical(link)]));
+  return {
+    sites,
+    links: [...byId.values()],
+    between: (site1, site2) => byId.get(linkId(site1, site2)),
+    byId: (id) => byId.get(id),
+    neighbours: (site) =>
+      links
+        .flatMap(({ site1, site2 }) => (site1 === site ? [site2] : site2 === site ? [site1] : []))
+        .toSorted(),
+  };
+}
+
+function siteViolations(sites: readonly string[]): string[] {
+  return sites
+    .filter((site, index) => sites.indexOf(site) !== index)
+    .map((site) => `Site ${site} is listed twice.`);
+}
+
+function linkViolations(sites: readonly string[], links: readonly Link[]): string[] {
+  const seen = new Set<string>();
+  return links.flatMap(({ site1, site2 }) => {
+    const id = linkId(site1, site2);
+    const found = [site1, site2]
+      .filter((site) => !sites.includes(site))
+      .map((site) => `Link ${site1} – ${site2} names ${site}, which is not a site.`);
+    if (site1 === site2) found.push(`Link ${site1} – ${site2} connects a site with itself.`);
+    if (seen.has(id)) found.push(`There are two links between ${site1} and ${site2}.`);
+    seen.add(id);
+    return found;
+  });
+}
+
+function tagViolations(links: readonly Link[]): string[] {
+  const ends = links.flatMap((link) => [
+    { link, site: link.site1, range: link.site1_c_tags },
+    { link, site: link.site2, range: link.site2_c_tags },
+  ]);
+  return ends.flatMap((end, index) =>
+    ends
+      .slice(index + 1)
+      .filter(
+        (other) => other.site === end.site && other.link !== end.link && overlap(other.range, end.range),
+      )
+      .map(
+        (other) =>
+          `At ${end.site} the C-tags of ${name(end.link)} (${end.range.join('–')}) and ${name(other.link)} (${other.range.join('–')}) overlap.`,
+      ),
+  );
+}
+
+function name({ site1, site2 }: Link): string {
+  return `${site1} – ${site2}`;
+}
+
+function overlap([from, to]: TagRange, [otherFrom, otherTo]: TagRange): boolean {
+  return from <= otherTo && otherFrom <= to;
+}
+
+function alphabetical(link: Link): Link {
+  if (link.site1 < link.site2) return link;
+  return {
+    site1: link.site2,
+    site2: link.site1,
+    bandwidth: link.bandwidth,
+    site1_s_tags: link.site2_s_tags,
+    site1_c_tags: link.site2_c_tags,
+    site2_s_tags: link.site1_s_tags,
+    site2_c_tags: link.site1_c_tags,
+  };
+}

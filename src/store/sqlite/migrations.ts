@@ -1,0 +1,106 @@
+/**
+ * The schema's history, oldest first: migration n brings a database of version n to version n + 1. Never changed
+ * once released; a change is a new entry.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE link (
+    id TEXT PRIMARY KEY,
+    version INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- A reservation that was cancelled stays as a tombstone, for the replicas that still hold it in memory.
+  CREATE TABLE reservation (
+    id TEXT PRIMARY KEY,
+    link TEXT NOT NULL REFERENCES link (id),
+    version INTEGER NOT NULL,
+    reversed INTEGER NOT NULL,
+    start_ms INTEGER NOT NULL,
+    end_ms INTEGER NOT NULL,
+    bandwidth INTEGER NOT NULL CHECK (bandwidth > 0),
+    site1_s_tag INTEGER NOT NULL,
+    site1_c_tag INTEGER NOT NULL,
+    site2_s_tag INTEGER NOT NULL,
+    site2_c_tag INTEGER NOT NULL,
+    experiment TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    cancelled_ms INTEGER,
+    CHECK (start_ms < end_ms)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX reservation_changes ON reservation (link, version);
+  CREATE INDEX reservation_live ON reservation (link, end_ms, start_ms) WHERE cancelled_ms IS NULL;
+  CREATE INDEX reservation_experiment ON reservation (experiment, id) WHERE cancelled_ms IS NULL;
+
+  -- Who holds a tag when. The guard below does not depend on any code of ours being right.
+  CREATE TABLE tag_hold (
+    link TEXT NOT NULL,
+    place TEXT NOT NULL,
+    tag INTEGER NOT NULL CHECK (tag BETWEEN 1 AND 4094),
+    start_ms INTEGER NOT NULL,
+    end_ms INTEGER NOT NULL,
+    reservation TEXT NOT NULL REFERENCES reservation (id),
+    PRIMARY KEY (link, place, tag, start_ms),
+    CHECK (start_ms < end_ms)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX tag_hold_reservation ON tag_hold (reservation);
+
+  -- Holds of one tag are disjoint, so the last one that starts before the new one ends is the only one to look at.
+  CREATE TRIGGER tag_hold_insert BEFORE INSERT ON tag_hold
+  WHEN NEW.start_ms < (
+    SELECT end_ms FROM tag_hold
+    WHERE link = NEW.link AND place = NEW.place AND tag = NEW.tag AND start_ms < NEW.end_ms
+    ORDER BY start_ms DESC LIMIT 1
+  )
+  BEGIN
+    SELECT RAISE(ABORT, 'a tag would be held twice');
+  END;
+  CREATE TRIGGER tag_hold_update BEFORE UPDATE ON tag_hold
+  WHEN EXISTS (
+    SELECT 1 FROM tag_hold
+    WHERE link = NEW.link AND place = NEW.place AND tag = NEW.tag
+      AND start_ms < NEW.end_ms AND end_ms > NEW.start_ms
+      AND NOT (link = OLD.link AND place = OLD.place AND tag = OLD.tag AND start_ms = OLD.start_ms)
+  )
+  BEGIN
+    SELECT RAISE(ABORT, 'a tag would be held twice');
+  END;
+
+  CREATE TABLE person (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE project (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    description TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE experiment (
+    id TEXT PRIMARY KEY,
+    project TEXT NOT NULL REFERENCES project (id),
+    name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    UNIQUE (project, name)
+  ) STRICT, WITHOUT ROWID;
+
+  -- A person's role in a project or an experiment.
+  CREATE TABLE membership (
+    person TEXT NOT NULL REFERENCES person (id),
+    scope TEXT NOT NULL,
+    role TEXT NOT NULL,
+    PRIMARY KEY (person, scope)
+  ) STRICT, WITHOUT ROWID;
+
+  -- The private JWK that each issuer signs with.
+  CREATE TABLE signing_key (
+    issuer TEXT PRIMARY KEY,
+    jwk TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
+];
