@@ -13,7 +13,7 @@ const LINKS: readonly (readonly [site1: string, site2: string, bandwidth: number
   ['fr-nantes', 'fr-slices', 40 * GBPS],
   ['fr-slices', 'fr-sophia', 40 * GBPS],
   ['fr-slices', 'pl-poznan1', 100 * GBPS],
-  ['es-uc3m', 'fr-slices', 10 * GBPS],
+  ['es-uc3m', 'fr-sophia', 10 * GBPS],
   ['es-uc3m', 'es-upvehu', 10 * GBPS],
   ['hu-sztaki', 'pl-poznan1', 10 * GBPS],
   ['gr-uth', 'hu-sztaki', 1 * GBPS],

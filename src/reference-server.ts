@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { Allocator } from './allocator/allocator.ts';
+import { builtInTopology } from './allocator/built-in-topology.ts';
+import { createNetwork } from './allocator/network.ts';
+import { type IdKind, newId } from './contract/ids.ts';
+import type { Topology } from './contract/links.ts';
+import type { Role } from './contract/roles.ts';
+import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
+import { createConnectivity } from './server/connectivity/connectivity.ts';
+import { createDocs, type DocsFile } from './server/docs/docs.ts';
+import { userClaims } from './server/identity/user-token.ts';
+import { addressesBelow, createIssuers, trustIn } from './server/issuers.ts';
+import { type Log, noLog } from './server/log.ts';
+import { builtInDirectory } from './server/portal/built-in.ts';
+import { createPortal } from './server/portal/portal.ts';
+import { routeMounter } from './server/routing.ts';
+import { createServices } from './server/services.ts';
+import { SqliteDatabase } from './store/sqlite/database.ts';
+import { sqliteDirectory } from './store/sqlite/directory.ts';
+import { sqliteReservations } from './store/sqlite/reservations.ts';
+import { sqliteSigningKeys } from './store/sqlite/signing-keys.ts';
+
+/** What a reference server is made of. */
+export interface ReferenceServerOptions {
+  /** `{base_url}`; the portal is at `/portal` below it. Default `http://offline.localhost`. */
+  baseUrl?: string;
+  /** The SQLite file, or `:memory:` (the default). Its folder must be there. */
+  database?: string;
+  /** Parsed JSON of a topology file. Default: the built-in one, on the twelve sites. */
+  topology?: Topology;
+  /** `{projects_api_group}` and `{experiments_api_group}`. Defaults `projects` and `experiments`. */
+  projectsApiGroup?: string;
+  experimentsApiGroup?: string;
+  /** Lifetime of a user token in seconds. Default 3600. */
+  accessTokenTtl?: number;
+  /** Milliseconds since the Unix epoch. Default: the machine's clock. */
+  now?: () => number;
+  /** That many random bytes, for ids. Default: the platform's. */
+  random?: (bytes: number) => Uint8Array;
+  /** Structured records of what happens; never a secret. Default: none are kept. */
+  log?: Log;
+}
+
+/** A reference server in this process. */
+export interface ReferenceServer {
+  /** `{base_url}`, `{portal_url}` and `{auth_url}`, without trailing slashes. */
+  readonly addresses: { connectivity: string; portal: string; identity: string };
+  /** Portal, connectivity service and documentation: a request in, a response out, no socket. */
+  fetch(request: Request): Promise<Response>;
+  /**
+   * A user token for one of the built-in users, without a login: for a client in the same process.
+   */
+  signIn(user: Role): Promise<string>;
+  /** Finishes what is under way and closes the database. */
+  close(): Promise<void>;
+}
+
+/**
+ * The other side of the command line, as a function of a Request: portal and connectivity service with an allocator
+ * over SQLite (SPEC.md, "Endpoints"; DESIGN.md, "The reference server").
+ *
+ * @example
+ * const server = await createReferenceServer();
+ * const token = await server.signIn('lead');
+ * const url = `${server.addresses.portal}/apis/projects/v1alpha1/projects/`;
+ * await server.fetch(new Request(url, { headers: { authorization: `Bearer ${token}` } }));
+ *
+ * @throws TopologyError when the topology breaks a rule
+ * @throws DatabaseFormatError, StoreUnavailableError when the database can't be used
+ */
+export async function createReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+  const {
+    baseUrl = 'http://offline.localhost',
+    now = Date.now,
+    random = (bytes) => randomBytes(bytes),
+    log = noLog,
+    accessTokenTtl,
+  } = options;
+  const addresses = addressesBelow(baseUrl);
+  const network = createNetwork(options.topology ?? builtInTopology());
+  const makeId = (kind: IdKind): string => newId(kind, new URL(baseUrl).hostname, now(), random(10));
+  const groups = {
+    projects: options.projectsApiGroup ?? PROJECTS_API_GROUP,
+    experiments: options.experimentsApiGroup ?? EXPERIMENTS_API_GROUP,
+  };
+
+  const database = await SqliteDatabase.open(options.database ?? ':memory:');
+  const directory = sqliteDirectory(database);
+  const reservations = sqliteReservations(database);
+  const issuers = await createIssuers(addresses, sqliteSigningKeys(database), now);
+  await directory.settle(builtInDirectory(now(), makeId));
+
+  const trust = trustIn(issuers, addresses.connectivity, now);
+  const mount = routeMounter(groups);
+  const allocator = new Allocator({ network, store: reservations, now, newId: () => makeId('reservation') });
+  const answer = createServices({
+    baseUrl: addresses.connectivity,
+    groups,
+    connectivity: createConnectivity({
+      network,
+      allocator,
+      reservations,
+      issuer: issuers.connectivity,
+      trust,
+      mount,
+      now,
+    }),
+    portal: createPortal({ directory, issuer: issuers.portal, trust, mount, now, newId: makeId }),
+    docs: createDocs({ groups, readFile: readDocsFile }),
+    log,
+    now,
+  });
+
+  return {
+    addresses,
+    fetch: async (request) => issuers.identity.fetch(request) ?? answer(request),
+    async signIn(user) {
+      const person = await directory.personNamed(user);
+      if (!person) throw new RangeError(`there is no user ${user}`);
+      const claims = userClaims(person, {
+        audience: addresses.connectivity,
+        login: now(),
+        ...(accessTokenTtl === undefined ? {} : { ttl: accessTokenTtl }),
+      });
+      return issuers.identity.issue(claims);
+    },
+    close: () => database.close(),
+  };
+}
+
+/** The build puts the interactive page's files beside the bundle. */
+async function readDocsFile(name: DocsFile): Promise<Uint8Array> {
+  return readFile(new URL(`./api-docs/${name}`, import.meta.url));
+}

@@ -1,0 +1,207 @@
+import { Hono } from 'hono';
+import type { Allocator, Amendment } from '../../allocator/allocator.ts';
+import { linkId, type Network } from '../../allocator/network.ts';
+import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
+import type { Problem } from '../../contract/problems.ts';
+import { MAX_TOKENS, type ReservationUpdate } from '../../contract/reservation.ts';
+import type { Action } from '../../contract/roles.ts';
+import type { RouteName } from '../../contract/routes.ts';
+import type { Issuer } from '../../tokens/issuer.ts';
+import {
+  authenticateCaller,
+  authenticateUser,
+  authorise,
+  bearer,
+  type CallerExperiment,
+  type ServiceTrust,
+} from '../credentials.ts';
+import { ProblemError, refusal } from '../problem-error.ts';
+import { readObject } from '../request-body.ts';
+import type { RouteMounter } from '../routing.ts';
+import { amendedPeriodProblems, newPeriodProblems } from './period-rules.ts';
+import { readExecutionOptions, readListQuery } from './query.ts';
+import { refusedOutcome } from './refusals.ts';
+import { presentedTokens, readReservationRequest, readReservationUpdate } from './reservation-body.ts';
+import { answerReservation, reservationReply } from './reservation-reply.ts';
+import { siteProblems } from './site-rules.ts';
+
+/** What the connectivity service needs. */
+export interface ConnectivityOptions {
+  network: Network;
+  allocator: Allocator;
+  reservations: ReservationStore;
+  issuer: Issuer;
+  trust: ServiceTrust;
+  mount: RouteMounter;
+  now: () => number;
+}
+
+/** The connectivity service (SPEC.md, "Connectivity service"), with DESIGN.md's list and links. */
+export function createConnectivity(options: ConnectivityOptions): Hono {
+  const { network, allocator, reservations, issuer, trust, now } = options;
+  const app = new Hono({ strict: false });
+  const on = (name: RouteName, handle: (request: Request, id: string) => Promise<Response>): void =>
+    options.mount(app, name, handle);
+
+  /** A request with a body: who sends it, with which right, and what it says. */
+  async function readAuthorised(request: Request, action: Action) {
+    bearer(request);
+    const body = await readObject(request);
+    const tokens = presentedTokens(body);
+    if (tokens.length > MAX_TOKENS) throw refusal('tokens_invalid', `tokens holds more than ${MAX_TOKENS}.`);
+    const caller = await authenticateCaller(request, trust, tokens);
+    return { body, user: caller.user, experiment: authorise(caller, action) };
+  }
+
+  /** A request without a body, about the caller's experiment. */
+  async function authorised(request: Request, action: Action): Promise<CallerExperiment> {
+    return authorise(await authenticateCaller(request, trust, undefined), action);
+  }
+
+  async function ownReservation(id: string, experiment: CallerExperiment): Promise<ReservationRecord> {
+    const record = await reservations.find(id);
+    if (!record) throw missing(id);
+    if (record.experiment !== experiment.id) {
+      throw refusal(
+        'wrong_experiment',
+        `Reservation ${id} belongs to another experiment than ${experiment.id}.`,
+      );
+    }
+    return record;
+  }
+
+  on('createReservation', async (request) => {
+    const { body, user, experiment } = await readAuthorised(request, 'create');
+    const { startNow, dryRun } = readExecutionOptions(request);
+    const reading = readReservationRequest(body, startNow);
+    if (!reading.ok) throw several(reading.problems);
+    const { site1, site2, bandwidth, start_date, end_date: end } = reading.body;
+    const received = now();
+    const start = start_date ?? received;
+    refuseIfAny([
+      ...siteProblems(site1, site2, network),
+      ...newPeriodProblems({ start, end }, { now: received, expiry: experiment.expiry }),
+    ]);
+    const outcome = await allocator.book(
+      {
+        site1,
+        site2,
+        bandwidth,
+        start,
+        end,
+        experiment: experiment.id,
+        createdBy: user,
+        expiry: experiment.expiry,
+      },
+      dryRun,
+    );
+    if (!outcome.ok) throw refusedOutcome(outcome, bandwidth);
+    const { record } = outcome;
+    if (dryRun) return Response.json(reservationReply(record, network));
+    const location = `${new URL(request.url).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`;
+    return answerReservation(request, record, options, { status: 201, headers: { location } });
+  });
+
+  on('readReservation', async (request, id) => {
+    const experiment = await authorised(request, 'read');
+    return answerReservation(request, await ownReservation(id, experiment), options);
+  });
+
+  on('updateReservation', async (request, id) => {
+    const { body, experiment } = await readAuthorised(request, 'update');
+    const { startNow, dryRun } = readExecutionOptions(request);
+    const record = await ownReservation(id, experiment);
+    const reading = readReservationUpdate(body, startNow);
+    if (!reading.ok) throw several(reading.problems);
+    refuseIfAny(movedSites(reading.body, record));
+    const received = now();
+    const { expiry } = experiment;
+    const change = amendment(reading.body, startNow ? received : undefined);
+    const outcome = await allocator.amend<Problem[]>(id, change, {
+      expiry,
+      dryRun,
+      check: (current, amended) => {
+        const problems = amendedPeriodProblems(current, amended, { now: received, expiry });
+        return problems.length > 0 ? problems : undefined;
+      },
+    });
+    if (!outcome) throw missing(id);
+    if (outcome.ok) {
+      if (dryRun) return Response.json(reservationReply(outcome.record, network));
+      return answerReservation(request, outcome.record, options);
+    }
+    if (outcome.reason === 'fault') throw several(outcome.fault);
+    throw refusedOutcome(outcome, change.bandwidth ?? record.bandwidth);
+  });
+
+  on('deleteReservation', async (request, id) => {
+    const experiment = await authorised(request, 'delete');
+    await ownReservation(id, experiment);
+    if (!(await allocator.cancel(id))) throw missing(id);
+    return new Response(null, { status: 204 });
+  });
+
+  on('listReservations', async (request) => {
+    const experiment = await authorised(request, 'list');
+    const query = readListQuery(request);
+    const found = await reservations.list({
+      ...query,
+      limit: query.limit + 1,
+      experiment: experiment.id,
+      now: now(),
+    });
+    const page = found.slice(0, query.limit);
+    return Response.json({
+      items: page.map((record) => reservationReply(record, network)),
+      nextCursor: found.length > page.length ? (page.at(-1)?.id ?? null) : null,
+    });
+  });
+
+  on('listLinks', async (request) => {
+    await authenticateUser(request, trust);
+    return Response.json({ items: network.links, nextCursor: null });
+  });
+
+  on('connectivityKeySet', async (request) => issuer.fetch(request) ?? Response.json(issuer.keySet));
+  return app;
+}
+
+function amendment(body: ReservationUpdate, startNow: number | undefined): Amendment {
+  const start = startNow ?? body.start_date ?? undefined;
+  return {
+    ...(start === undefined ? {} : { start }),
+    ...(body.end_date === undefined ? {} : { end: body.end_date }),
+    ...(body.bandwidth === undefined ? {} : { bandwidth: body.bandwidth }),
+  };
+}
+
+/** An update may name the sites, either way round, but not others. */
+function movedSites({ site1, site2 }: ReservationUpdate, record: ReservationRecord): Problem[] {
+  const current = record.link.split('~');
+  const named = [site1, site2].filter((site) => site !== undefined);
+  const same =
+    site1 !== undefined && site2 !== undefined
+      ? linkId(site1, site2) === record.link
+      : named.every((site) => current.includes(site));
+  if (same) return [];
+  return [
+    {
+      code: 'sites_fixed',
+      loc: 'Site',
+      msg: `A reservation's sites can't be changed; this one's are ${current.join(' and ')}. Book a new one.`,
+    },
+  ];
+}
+
+function missing(id: string): ProblemError {
+  return refusal('not_found', `There is no reservation ${id}.`);
+}
+
+function refuseIfAny(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw several(problems);
+}
+
+function several([first, ...rest]: readonly Problem[]): ProblemError {
+  if (!first) throw new RangeError('a refusal needs a problem');
+  return new ProblemError([first, ...rest]);
+}

@@ -1,0 +1,58 @@
+import type { Network } from '../../allocator/network.ts';
+import type { ReservationRecord } from '../../allocator/store.ts';
+import { formatInstant } from '../../contract/instants.ts';
+import type { Reservation } from '../../contract/reservation.ts';
+import { DEFAULT_TTL, type Issuer } from '../../tokens/issuer.ts';
+import { acceptsJwt } from '../content-negotiation.ts';
+
+/** A reservation as the service shows it: the sites in the request's order, each tag with its site. */
+export function reservationReply(record: ReservationRecord, network: Network): Reservation {
+  const { id, reversed, bandwidth, tags } = record;
+  const link = network.byId(record.link);
+  const [first, second] = link ? [link.site1, link.site2] : record.link.split('~');
+  const { site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag } = tags;
+  return {
+    id,
+    site1: (reversed ? second : first) ?? '',
+    site2: (reversed ? first : second) ?? '',
+    bandwidth,
+    start_date: formatInstant(record.start),
+    end_date: formatInstant(record.end),
+    experiment_id: record.experiment,
+    created_at: formatInstant(record.createdAt),
+    created_by: record.createdBy,
+    site1_s_tag: reversed ? site2_s_tag : site1_s_tag,
+    site1_c_tag: reversed ? site2_c_tag : site1_c_tag,
+    site2_s_tag: reversed ? site1_s_tag : site2_s_tag,
+    site2_c_tag: reversed ? site1_c_tag : site2_c_tag,
+  };
+}
+
+/** What turns a reservation into a reply. */
+export interface ReplyOptions {
+  network: Network;
+  issuer: Issuer;
+  now: () => number;
+}
+
+/**
+ * Answers with a reservation: as a signed connectivity token when the request asks for `application/jwt`, else as
+ * JSON (SPEC.md, "POST", "Signed connectivity token"). The token lasts until the reservation's end, and 900 s at
+ * least, so that a saved proof lasts as long as its link.
+ */
+export async function answerReservation(
+  request: Request,
+  record: ReservationRecord,
+  { network, issuer, now }: ReplyOptions,
+  init: { status?: number; headers?: Record<string, string> } = {},
+): Promise<Response> {
+  const connectivity = reservationReply(record, network);
+  if (!acceptsJwt(request)) {
+    return Response.json(connectivity, {
+      ...init,
+      headers: { 'cache-control': 'no-store', ...init.headers },
+    });
+  }
+  const exp = Math.max(Math.ceil(record.end / 1000), Math.floor(now() / 1000) + DEFAULT_TTL);
+  return issuer.reply({ sub: record.id, connectivity, exp }, init);
+}

@@ -1,0 +1,35 @@
+import type { Network } from '../../allocator/network.ts';
+import type { Problem } from '../../contract/problems.ts';
+
+/**
+ * The rules of SPEC.md, "Errors" 2 (Site): both sites are known, they differ, and a link connects them. Each message
+ * says which sites would do.
+ */
+export function siteProblems(site1: string, site2: string, network: Network): Problem[] {
+  const unknown = [...new Set([site1, site2])].filter((site) => !network.sites.includes(site));
+  if (unknown.length > 0) {
+    return unknown.map((site) => ({
+      code: 'site_unknown',
+      loc: 'Site',
+      msg: `There is no site ${JSON.stringify(site.slice(0, 64))}. The sites are: ${network.sites.join(', ')}.`,
+    }));
+  }
+  if (site1 === site2) {
+    return [
+      { code: 'sites_equal', loc: 'Site', msg: `site1 and site2 are both ${site1}; a link needs two.` },
+    ];
+  }
+  if (network.between(site1, site2)) return [];
+  return [
+    {
+      code: 'sites_not_connected',
+      loc: 'Site',
+      msg: `${site1} and ${site2} are not interconnected. ${connections(site1, network)} ${connections(site2, network)}`,
+    },
+  ];
+}
+
+function connections(site: string, network: Network): string {
+  const neighbours = network.neighbours(site);
+  return `${site} is connected with ${neighbours.length > 0 ? neighbours.join(', ') : 'no site'}.`;
+}

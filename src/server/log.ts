@@ -1,0 +1,20 @@
+/** What a log record may hold: never a token, a header or a body. */
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** Takes a record of something that happened. */
+export type Log = (level: 'info' | 'error', event: string, fields: LogFields) => void;
+
+/**
+ * A log of one JSON object a line.
+ *
+ * @param write takes a line with its line end, such as `process.stderr.write`
+ * @param now milliseconds since the Unix epoch
+ */
+export function jsonLog(write: (line: string) => void, now: () => number): Log {
+  return (level, event, fields) => {
+    write(`${JSON.stringify({ time: new Date(now()).toISOString(), level, event, ...fields })}\n`);
+  };
+}
+
+/** A log that keeps nothing. */
+export const noLog: Log = () => undefined;

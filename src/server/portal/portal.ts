@@ -1,0 +1,162 @@
+import { Hono } from 'hono';
+import * as v from 'valibot';
+import type { UserClaims } from '../../contract/claims.ts';
+import { type Experiment, ExperimentRequest, type Project } from '../../contract/directory.ts';
+import type { IdKind } from '../../contract/ids.ts';
+import { formatInstant } from '../../contract/instants.ts';
+import type { Problem } from '../../contract/problems.ts';
+import type { RouteName } from '../../contract/routes.ts';
+import { DEFAULT_TTL, type Issuer } from '../../tokens/issuer.ts';
+import { acceptsJwt } from '../content-negotiation.ts';
+import { authenticateUser, requireRole, type ServiceTrust } from '../credentials.ts';
+import { ProblemError, refusal } from '../problem-error.ts';
+import { readObject, schemaProblems } from '../request-body.ts';
+import type { RouteMounter } from '../routing.ts';
+import type { Directory, ExperimentRecord, ProjectRecord, WithRole } from './directory.ts';
+
+/** What the portal needs. */
+export interface PortalOptions {
+  directory: Directory;
+  issuer: Issuer;
+  trust: ServiceTrust;
+  mount: RouteMounter;
+  now: () => number;
+  newId: (kind: IdKind) => string;
+}
+
+/** The portal: projects, experiments, and the tokens for them (SPEC.md, "Portal endpoints"). */
+export function createPortal(options: PortalOptions): Hono {
+  const { directory, issuer, trust, now, newId } = options;
+  const app = new Hono({ strict: false });
+  const on = (name: RouteName, handle: (request: Request, id: string) => Promise<Response>): void =>
+    options.mount(app, name, handle);
+
+  on('listProjects', async (request) => {
+    const { sub } = await authenticateUser(request, trust);
+    return Response.json({ projects: (await directory.projectsOf(sub)).map(projectReply) });
+  });
+
+  on('projectToken', async (request, id) => {
+    const user = await authenticateUser(request, trust);
+    const project = await directory.project(id);
+    if (!project) throw refusal('not_found', `There is no project ${id}.`);
+    const role = await requireMembership(directory, user, id, 'wrong_project');
+    if (!acceptsJwt(request)) return Response.json(projectReply({ ...project, role }));
+    return issuer.reply({
+      sub: id,
+      name: project.name,
+      proj_exp: formatInstant(project.expiresAt),
+      act: { sub: user.sub, role },
+      exp: tokenEnd(now(), user),
+    });
+  });
+
+  on('listExperiments', async (request) => {
+    const { sub } = await authenticateUser(request, trust);
+    return Response.json({ experiments: (await directory.experimentsOf(sub)).map(experimentReply) });
+  });
+
+  on('experimentToken', async (request, id) => {
+    const user = await authenticateUser(request, trust);
+    const experiment = await directory.experiment(id);
+    if (!experiment) throw refusal('not_found', `There is no experiment ${id}.`);
+    const role = await requireMembership(directory, user, id, 'wrong_experiment');
+    if (!acceptsJwt(request)) return Response.json(experimentReply({ ...experiment, role }));
+    const project = await directory.project(experiment.project);
+    return issuer.reply({
+      sub: id,
+      name: experiment.name,
+      exp_exp: formatInstant(experiment.expiresAt),
+      proj: experiment.project,
+      proj_name: project?.name,
+      act: { sub: user.sub, role },
+      exp: tokenEnd(now(), user),
+    });
+  });
+
+  on('createExperiment', async (request) => {
+    const user = await authenticateUser(request, trust);
+    const asked = readExperimentRequest(await readObject(request));
+    const project = await directory.project(asked.project_id);
+    if (!project) throw refusal('wrong_project', `You are not in a project ${asked.project_id}.`);
+    const role = await requireMembership(directory, user, project.id, 'wrong_project');
+    requireRole(role, 'create-experiment', `project ${project.name}`);
+    const problem = expiryProblem(asked.expires_at, now(), project);
+    if (problem) throw new ProblemError([problem]);
+    const experiment: ExperimentRecord = {
+      id: newId('experiment'),
+      project: project.id,
+      name: asked.name,
+      description: asked.description,
+      createdAt: now(),
+      expiresAt: asked.expires_at,
+    };
+    if (!(await directory.addExperiment(experiment, user.sub))) {
+      throw refusal('name_taken', `Project ${project.name} has an experiment named ${asked.name} already.`);
+    }
+    const location = `${new URL(request.url).pathname.replace(/\/$/, '')}/${experiment.id}`;
+    return Response.json(experimentReply({ ...experiment, role: 'lead' }), {
+      status: 201,
+      headers: { location },
+    });
+  });
+
+  on('portalKeySet', async (request) => issuer.fetch(request) ?? Response.json(issuer.keySet));
+  return app;
+}
+
+/** A token for a project or experiment lasts 15 minutes, and no longer than the user token it was had with. */
+function tokenEnd(now: number, user: UserClaims): number {
+  return Math.min(Math.floor(now / 1000) + DEFAULT_TTL, user.exp);
+}
+
+async function requireMembership(
+  directory: Directory,
+  user: UserClaims,
+  scope: string,
+  code: 'wrong_project' | 'wrong_experiment',
+): Promise<string> {
+  const role = await directory.role(user.sub, scope);
+  if (role === undefined) throw refusal(code, `You have no role in ${scope}.`);
+  return role;
+}
+
+function readExperimentRequest(body: Record<string, unknown>): ExperimentRequest {
+  const result = v.safeParse(ExperimentRequest, body);
+  if (result.success) return result.output;
+  const [first, ...rest] = schemaProblems(result.issues, {
+    name: { code: 'name_invalid' },
+    description: { code: 'name_invalid' },
+    project_id: { code: 'name_invalid' },
+    expires_at: { code: 'date_invalid', loc: 'Date' },
+  });
+  throw first ? new ProblemError([first, ...rest]) : refusal('request_invalid', 'The body is not valid.');
+}
+
+function expiryProblem(expiry: number, now: number, project: ProjectRecord): Problem | undefined {
+  if (expiry <= now) {
+    return { code: 'date_past', loc: 'Date', msg: `expires_at ${formatInstant(expiry)} has passed.` };
+  }
+  if (expiry <= project.expiresAt) return undefined;
+  return {
+    code: 'project_ends_first',
+    loc: 'Date',
+    msg: `expires_at ${formatInstant(expiry)} is after the end of project ${project.name}, ${formatInstant(project.expiresAt)}.`,
+  };
+}
+
+function projectReply(project: WithRole<ProjectRecord>): Project {
+  const { id, name, description, role, createdAt, expiresAt } = project;
+  return {
+    id,
+    name,
+    description,
+    role,
+    created_at: formatInstant(createdAt),
+    expires_at: formatInstant(expiresAt),
+  };
+}
+
+function experimentReply(experiment: WithRole<ExperimentRecord>): Experiment {
+  return { ...projectReply(experiment), project_id: experiment.project };
+}

@@ -1,0 +1,63 @@
+import type * as v from 'valibot';
+import { isObject, readJson } from '../contract/json.ts';
+import type { DetailLocation, Problem, ProblemCode } from '../contract/problems.ts';
+import { refusal } from './problem-error.ts';
+
+/** The largest body that is read, in bytes; more is 413 before the rest is looked at. */
+export const MAX_BODY = 262_144;
+
+/**
+ * Reads a request's body as a JSON object.
+ *
+ * @throws ProblemError 415 for another media type, 413 for a body over {@link MAX_BODY}, 400 for what can't be read
+ *   as an object
+ */
+export async function readObject(request: Request): Promise<Record<string, unknown>> {
+  const [mediaType = ''] = (request.headers.get('content-type') ?? '').split(';');
+  if (mediaType.trim().toLowerCase() !== 'application/json') {
+    throw refusal('media_type_unsupported', 'The body must be JSON: Content-Type: application/json.');
+  }
+  const reading = readJson(await readBytes(request));
+  if (!reading.ok) {
+    const why = {
+      encoding: 'The body is not UTF-8.',
+      syntax: 'The body is not JSON.',
+      duplicate: 'The body names a member twice.',
+    };
+    throw refusal('body_unreadable', why[reading.fault]);
+  }
+  if (!isObject(reading.value)) throw refusal('body_unreadable', 'The body is not a JSON object.');
+  return reading.value;
+}
+
+async function readBytes(request: Request): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength;
+    if (size > MAX_BODY) throw refusal('body_too_large', `The body is larger than ${MAX_BODY} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Which problem an invalid member is, and where it belongs. */
+export interface MemberProblem {
+  code: ProblemCode;
+  loc?: DetailLocation;
+}
+
+/** What a schema found wrong with a body, as problems: one for each member that is wrong. */
+export function schemaProblems(
+  issues: readonly v.BaseIssue<unknown>[],
+  members: Readonly<Record<string, MemberProblem>>,
+): Problem[] {
+  const found = new Map<string, Problem>();
+  for (const { path, message } of issues) {
+    const member = String(path?.[0]?.key ?? '');
+    const problem = members[member] ?? { code: 'request_invalid' as const };
+    const msg = /^Invalid key/.test(message) ? `${member} is missing.` : message;
+    if (!found.has(member)) found.set(member, { ...problem, msg });
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,55 @@
+import type { Hono } from 'hono';
+import { ROUTES, type Route, type RouteName } from '../contract/routes.ts';
+import { refusal } from './problem-error.ts';
+
+/** Answers one endpoint. `id` is the path's, empty where it has none. */
+export type Handler = (request: Request, id: string) => Promise<Response>;
+
+/** Puts an endpoint of the route table onto a router. */
+export type RouteMounter = (app: Hono, name: RouteName, handle: Handler) => void;
+
+/** The API groups in the portal's paths (SPEC.md, "Portal endpoints": `{projects_api_group}`). */
+export interface ApiGroups {
+  projects: string;
+  experiments: string;
+}
+
+/** A mounter for paths with these API groups. It refuses a query parameter that the route knows, given twice. */
+export function routeMounter(groups: ApiGroups): RouteMounter {
+  return (app, name, handle) => {
+    const route: Route = ROUTES[name];
+    app.on(route.method, pattern(route, groups), (context) => {
+      const { searchParams } = new URL(context.req.url);
+      for (const parameter of Object.keys(route.query ?? {})) {
+        if (searchParams.getAll(parameter).length > 1) {
+          throw refusal('request_invalid', `The query names ${parameter} twice.`);
+        }
+      }
+      return handle(context.req.raw, context.req.param('id') ?? '');
+    });
+  };
+}
+
+/**
+ * The methods that a path knows, for the `Allow` of a 405 (RFC 9110 §15.5.6); empty for an unknown path.
+ *
+ * @param path below the service's base address
+ */
+export function allowedMethods(path: string, service: Route['service'], groups: ApiGroups): string[] {
+  return Object.values(ROUTES)
+    .filter((route: Route) => route.service === service && matches(pattern(route, groups), path))
+    .map(({ method }) => method);
+}
+
+function pattern(route: Route, groups: ApiGroups): string {
+  return route.path
+    .replace('{projects_api_group}', groups.projects)
+    .replace('{experiments_api_group}', groups.experiments)
+    .replace('{id}', ':id');
+}
+
+function matches(routePattern: string, path: string): boolean {
+  const parts = path.replace(/\/$/, '').split('/');
+  const due = routePattern.replace(/\/$/, '').split('/');
+  return due.length === parts.length && due.every((part, index) => part === ':id' || part === parts[index]);
+}

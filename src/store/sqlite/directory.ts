@@ -1,0 +1,138 @@
+import type { Person } from '../../server/identity/user-token.ts';
+import type { Directory, ExperimentRecord, ProjectRecord } from '../../server/portal/directory.ts';
+import type { SqliteDatabase, SqlRow } from './database.ts';
+
+/** Users, projects and experiments on SQLite. */
+export function sqliteDirectory(database: SqliteDatabase): Directory {
+  const all = (sql: string, ...values: string[]): Promise<SqlRow[]> =>
+    database.transaction(async (transaction) => transaction.all(sql, ...values));
+  const first = (sql: string, ...values: string[]): Promise<SqlRow | undefined> =>
+    database.transaction(async (transaction) => transaction.first(sql, ...values));
+
+  return {
+    async settle({ people, projects }) {
+      await database.transaction(async (sql) => {
+        for (const { id, name } of people) {
+          sql.run('INSERT INTO person (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING', id, name);
+        }
+        for (const project of projects) {
+          const { id, name, description, createdAt, expiresAt, experiment, open } = project;
+          const kept = sql.first(
+            `INSERT INTO project (id, name, description, created_ms, expires_ms) VALUES ($1, $2, $3, $4, $5)
+             ON CONFLICT (name) DO UPDATE SET expires_ms = max(expires_ms, $5) RETURNING id`,
+            id,
+            name,
+            description,
+            createdAt,
+            expiresAt,
+          );
+          const projectId = String(kept?.['id']);
+          const keptExperiment = sql.first(
+            `INSERT INTO experiment (id, project, name, description, created_ms, expires_ms)
+             VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT (project, name) DO UPDATE SET expires_ms = max(expires_ms, $6) RETURNING id`,
+            experiment.id,
+            projectId,
+            experiment.name,
+            experiment.description,
+            experiment.createdAt,
+            experiment.expiresAt,
+          );
+          if (!open) continue;
+          for (const scope of [projectId, String(keptExperiment?.['id'])]) {
+            for (const { name: role } of people) {
+              sql.run(
+                `INSERT INTO membership (person, scope, role) SELECT id, $1, $2 FROM person WHERE name = $2
+                 ON CONFLICT (person, scope) DO NOTHING`,
+                scope,
+                role,
+              );
+            }
+          }
+        }
+      });
+    },
+
+    async people() {
+      return (await all('SELECT id, name FROM person ORDER BY id')).map(toPerson);
+    },
+
+    async personNamed(name) {
+      const row = await first('SELECT id, name FROM person WHERE name = $1', name);
+      return row && toPerson(row);
+    },
+
+    async person(id) {
+      const row = await first('SELECT id, name FROM person WHERE id = $1', id);
+      return row && toPerson(row);
+    },
+
+    async projectsOf(person) {
+      const rows = await all(
+        `SELECT project.*, role FROM project JOIN membership ON scope = project.id WHERE person = $1 ORDER BY project.id`,
+        person,
+      );
+      return rows.map((row) => ({ ...toProject(row), role: String(row['role']) }));
+    },
+
+    async project(id) {
+      const row = await first('SELECT * FROM project WHERE id = $1', id);
+      return row && toProject(row);
+    },
+
+    async experimentsOf(person) {
+      const rows = await all(
+        `SELECT experiment.*, role FROM experiment JOIN membership ON scope = experiment.id
+         WHERE person = $1 ORDER BY experiment.id`,
+        person,
+      );
+      return rows.map((row) => ({ ...toExperiment(row), role: String(row['role']) }));
+    },
+
+    async experiment(id) {
+      const row = await first('SELECT * FROM experiment WHERE id = $1', id);
+      return row && toExperiment(row);
+    },
+
+    async role(person, scope) {
+      const row = await first('SELECT role FROM membership WHERE person = $1 AND scope = $2', person, scope);
+      return row && String(row['role']);
+    },
+
+    async addExperiment(experiment, lead) {
+      return database.transaction(async (sql) => {
+        const added = sql.first(
+          `INSERT INTO experiment (id, project, name, description, created_ms, expires_ms)
+           VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (project, name) DO NOTHING RETURNING id`,
+          experiment.id,
+          experiment.project,
+          experiment.name,
+          experiment.description,
+          experiment.createdAt,
+          experiment.expiresAt,
+        );
+        if (!added) return false;
+        sql.run("INSERT INTO membership (person, scope, role) VALUES ($1, $2, 'lead')", lead, experiment.id);
+        return true;
+      });
+    },
+  };
+}
+
+function toPerson(row: SqlRow): Person {
+  return { id: String(row['id']), name: String(row['name']) };
+}
+
+function toProject(row: SqlRow): ProjectRecord {
+  return {
+    id: String(row['id']),
+    name: String(row['name']),
+    description: String(row['description']),
+    createdAt: Number(row['created_ms']),
+    expiresAt: Number(row['expires_ms']),
+  };
+}
+
+function toExperiment(row: SqlRow): ExperimentRecord {
+  return { ...toProject(row), project: String(row['project']) };
+}
