@@ -41,15 +41,17 @@ export function allowedMethods(path: string, service: Route['service'], groups: 
     .map(({ method }) => method);
 }
 
+/** Without a trailing slash: the router, which is not strict, drops it from requests too. */
 function pattern(route: Route, groups: ApiGroups): string {
   return route.path
     .replace('{projects_api_group}', groups.projects)
     .replace('{experiments_api_group}', groups.experiments)
-    .replace('{id}', ':id');
+    .replace('{id}', ':id')
+    .replace(/\/$/, '');
 }
 
 function matches(routePattern: string, path: string): boolean {
   const parts = path.replace(/\/$/, '').split('/');
-  const due = routePattern.replace(/\/$/, '').split('/');
+  const due = routePattern.split('/');
   return due.length === parts.length && due.every((part, index) => part === ':id' || part === parts[index]);
 }
