@@ -74,12 +74,13 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const { body, user, experiment } = await readAuthorised(request, 'create');
     const { startNow, dryRun } = readExecutionOptions(request);
     const reading = readReservationRequest(body, startNow);
-    if (!reading.ok) throw several(reading.problems);
+    const sites = siteProblems(body['site1'], body['site2'], network);
+    if (!reading.ok) throw several([...sites, ...reading.problems]);
     const { site1, site2, bandwidth, start_date, end_date: end } = reading.body;
     const received = now();
     const start = start_date ?? received;
     refuseIfAny([
-      ...siteProblems(site1, site2, network),
+      ...sites,
       ...newPeriodProblems({ start, end }, { now: received, expiry: experiment.expiry }),
     ]);
     const outcome = await allocator.book(

@@ -5,7 +5,9 @@ import type { Problem } from '../../contract/problems.ts';
  * The rules of SPEC.md, "Errors" 2 (Site): both sites are known, they differ, and a link connects them. Each message
  * says which sites would do.
  */
-export function siteProblems(site1: string, site2: string, network: Network): Problem[] {
+export function siteProblems(site1: unknown, site2: unknown, network: Network): Problem[] {
+  // What is no text at all is the schema's to refuse.
+  if (typeof site1 !== 'string' || typeof site2 !== 'string') return [];
   const unknown = [...new Set([site1, site2])].filter((site) => !network.sites.includes(site));
   if (unknown.length > 0) {
     return unknown.map((site) => ({
