@@ -1,0 +1,242 @@
+import * as v from 'valibot';
+import { Failure } from '../contract/failure.ts';
+import { formatInstant } from '../contract/instants.ts';
+import { type Link, LinkList } from '../contract/links.ts';
+import { type Reservation, ReservationReply, type ReservationRequestBody } from '../contract/reservation.ts';
+import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
+import type { Trust } from '../tokens/verify.ts';
+import { exchange, type Fetch, type Reply, readAs } from './exchange.ts';
+import { checkExpectation, type Expectation, type ProvenReservation, proveReservation } from './proof.ts';
+
+/** Where the two tokens go (DESIGN.md, "Experiment token's header", column Client). */
+export type TokenPlacement = 'user' | 'experiment';
+
+/** What the connectivity service's client needs. */
+export interface ConnectivityClientOptions {
+  fetch: Fetch;
+  /** `{base_url}`, without a trailing slash. */
+  baseUrl: string;
+  userToken: () => Promise<string>;
+  experimentToken: () => Promise<string>;
+  /** Whose signature on a reservation is believed. */
+  trust: Trust;
+  /** `user` (the default): user token in Authorization; `experiment`: experiment token there, user token in `tokens`. */
+  tokenPlacement?: TokenPlacement;
+  /** Default `Slices-Experiment-Token`. */
+  experimentTokenHeader?: string;
+}
+
+/** A new reservation. Times in milliseconds, bandwidth in Mbps. */
+export interface NewReservation {
+  site1: string;
+  site2: string;
+  bandwidth: number;
+  /** `now`: at the time of the request (`start_now`). */
+  start: number | 'now';
+  end: number;
+}
+
+/** What to change about a reservation; what is absent stays. */
+export interface ReservationChange {
+  bandwidth?: number;
+  start?: number | 'now';
+  end?: number;
+}
+
+/** How much proof an answer must carry. */
+export interface ProofOptions {
+  /** Accept an answer that nobody signed: it comes back with `verified: false`. Default false. */
+  allowUnsigned?: boolean;
+}
+
+/** The connectivity service, seen from a client. Every method throws Failure. */
+export interface ConnectivityClient {
+  /** Books a link, and proves it. @throws Failure `unverified` or `unsigned` with the reservation's id */
+  reserve(request: NewReservation, options?: ProofOptions): Promise<ProvenReservation>;
+  /** What {@link reserve} would book at this moment, where the service can tell; nothing is booked. */
+  rehearse(request: NewReservation): Promise<Reservation>;
+  show(id: string, options?: ProofOptions): Promise<ProvenReservation>;
+  /** Changes a reservation; it is read first, since the whole body is sent. */
+  update(id: string, change: ReservationChange, options?: ProofOptions): Promise<ProvenReservation>;
+  delete(id: string): Promise<void>;
+  /** The experiment's reservations, all pages; undefined where the service has no list. */
+  list(): Promise<Reservation[] | undefined>;
+  /** The links between sites; undefined where the service does not tell. */
+  links(): Promise<Link[] | undefined>;
+}
+
+/** The most pages that a list is read for. */
+const MAX_PAGES = 1000;
+
+/** A client of the connectivity service over any `fetch`. */
+export function createConnectivityClient(options: ConnectivityClientOptions): ConnectivityClient {
+  const { baseUrl, userToken, experimentToken, trust, tokenPlacement = 'user' } = options;
+  const { experimentTokenHeader = EXPERIMENT_TOKEN_HEADER } = options;
+
+  async function credentials(): Promise<Record<string, string>> {
+    if (tokenPlacement === 'experiment') return { authorization: `Bearer ${await experimentToken()}` };
+    return {
+      authorization: `Bearer ${await userToken()}`,
+      [experimentTokenHeader]: await experimentToken(),
+    };
+  }
+
+  async function request(
+    name: RouteName,
+    settings: { headers: Record<string, string>; accept: string; id?: string; query?: string; body?: object },
+  ): Promise<Reply> {
+    const { id, query = '', accept, body } = settings;
+    const headers: Record<string, string> = { ...settings.headers, accept };
+    if (body) headers['content-type'] = 'application/json';
+    return exchange(
+      options.fetch,
+      new Request(baseUrl + routePath(name, id === undefined ? {} : { id }) + query, {
+        method: ROUTES[name].method,
+        headers,
+        redirect: 'manual',
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      }),
+    );
+  }
+
+  async function bodyOf(reservation: NewReservation): Promise<ReservationRequestBody> {
+    const { site1, site2, bandwidth, start, end } = reservation;
+    return {
+      site1,
+      site2,
+      bandwidth: String(bandwidth),
+      start_date: start === 'now' ? null : formatInstant(start),
+      end_date: formatInstant(end),
+      tokens: [await userToken()],
+    };
+  }
+
+  /** The proof in a reply, or else in what reading the reservation again gives. */
+  async function proofOf(
+    reply: Reply,
+    expected: Expectation,
+    { allowUnsigned = false }: ProofOptions,
+  ): Promise<ProvenReservation> {
+    if (isToken(reply)) return proveReservation(reply.text.trim(), trust, expected);
+    const id = expected.id ?? readReservation(reply).id;
+    const again = await request('readReservation', { headers: await credentials(), accept: JWT_TYPE, id });
+    if (isToken(again)) return proveReservation(again.text.trim(), trust, { ...expected, id });
+    const reservation = readReservation(again);
+    checkExpectation(reservation, { ...expected, id });
+    if (allowUnsigned) return { reservation, verified: false, token: null, claims: null };
+    throw new Failure('unsigned', 'The service answered without a signed token.', {
+      why: 'Nothing proves that the answer is its own.',
+      fix: 'Give --allow-unsigned if that will do.',
+      reservation: id,
+    });
+  }
+
+  async function show(id: string, proof: ProofOptions = {}): Promise<ProvenReservation> {
+    const headers = await credentials();
+    const reply = await request('readReservation', { headers, accept: JWT_TYPE, id });
+    return proofOf(reply, { id }, proof);
+  }
+
+  return {
+    async reserve(reservation, proof = {}) {
+      const reply = await request('createReservation', {
+        headers: await credentials(),
+        accept: JWT_TYPE,
+        query: reservation.start === 'now' ? '?start_now=true' : '',
+        body: await bodyOf(reservation),
+      });
+      return proofOf(reply, expectationOf(reservation), proof);
+    },
+
+    async rehearse(reservation) {
+      const reply = await request('createReservation', {
+        headers: await credentials(),
+        accept: 'application/json',
+        query: reservation.start === 'now' ? '?start_now=true&dry_run=true' : '?dry_run=true',
+        body: await bodyOf(reservation),
+      });
+      if (reply.status === 200) return readReservation(reply);
+      const { id } = readReservation(reply);
+      throw new Failure('reply_invalid', 'The service does not know dry runs: it booked.', {
+        reservation: id,
+      });
+    },
+
+    show,
+
+    async update(id, change, proof = {}) {
+      const { reservation: current } = await show(id, { allowUnsigned: true });
+      const wanted: NewReservation = {
+        site1: current.site1,
+        site2: current.site2,
+        bandwidth: change.bandwidth ?? current.bandwidth,
+        start: change.start ?? Date.parse(current.start_date),
+        end: change.end ?? Date.parse(current.end_date),
+      };
+      const reply = await request('updateReservation', {
+        headers: await credentials(),
+        accept: JWT_TYPE,
+        id,
+        query: wanted.start === 'now' ? '?start_now=true' : '',
+        body: await bodyOf(wanted),
+      });
+      return proofOf(reply, { id, ...expectationOf(wanted) }, proof);
+    },
+
+    async delete(id) {
+      await request('deleteReservation', { headers: await credentials(), accept: 'application/json', id });
+    },
+
+    async list() {
+      const found: Reservation[] = [];
+      let query = '?limit=1000';
+      for (let page = 0; page < MAX_PAGES; page += 1) {
+        const headers = await credentials();
+        const reply = await orUndefined(
+          request('listReservations', { headers, accept: 'application/json', query }),
+        );
+        if (!reply) return undefined;
+        const { items, nextCursor } = readAs(LIST_REPLY, reply, 'list of reservations');
+        found.push(...items);
+        if (nextCursor === null) break;
+        query = `?limit=1000&cursor=${encodeURIComponent(nextCursor)}`;
+      }
+      return found;
+    },
+
+    async links() {
+      const headers = { authorization: `Bearer ${await userToken()}` };
+      const reply = await orUndefined(request('listLinks', { headers, accept: 'application/json' }));
+      return reply && readAs(LinkList, reply, 'list of links').items;
+    },
+  };
+}
+
+const LIST_REPLY = v.object({
+  items: v.array(ReservationReply),
+  nextCursor: v.optional(v.nullable(v.string()), null),
+});
+
+function expectationOf({ site1, site2, bandwidth, start, end }: NewReservation): Expectation {
+  return { sites: [site1, site2], bandwidth, end, ...(start === 'now' ? {} : { start }) };
+}
+
+/** A service may call its token by another media type; three parts between dots are no JSON. */
+function isToken({ type, text }: Reply): boolean {
+  return type === JWT_TYPE || /^[\w-]+\.[\w-]+\.[\w-]+\n?$/.test(text);
+}
+
+function readReservation(reply: Reply): Reservation {
+  return readAs(ReservationReply, reply, 'reservation');
+}
+
+/** An endpoint that the spec does not know may be missing: then the answer is that there is none. */
+async function orUndefined(reply: Promise<Reply>): Promise<Reply | undefined> {
+  try {
+    return await reply;
+  } catch (error) {
+    const missing = [404, 405, 501];
+    if (error instanceof Failure && missing.includes(error.facts.httpStatus ?? 0)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,101 @@
+import * as v from 'valibot';
+import { Failure } from '../contract/failure.ts';
+import { readJson } from '../contract/json.ts';
+import { replyFailure } from './reply-failure.ts';
+
+/** Sends a request: a socket, or a server in the same process. Must not follow redirects. */
+export type Fetch = (request: Request) => Promise<Response>;
+
+/** The most that is read of a reply, in bytes: 1 MiB (HOSTILE.md 10). */
+export const MAX_REPLY = 1_048_576;
+
+/** A reply, read to its end. */
+export interface Reply {
+  status: number;
+  headers: Headers;
+  /** Media type without parameters, lower case; empty when none was named. */
+  type: string;
+  text: string;
+}
+
+/**
+ * Sends a request and reads the whole reply.
+ *
+ * @throws Failure for every reply that is not 2xx; `reply_invalid` for a redirect or a reply over {@link MAX_REPLY};
+ *   `network` when there was no reply, which for other methods than GET may have taken effect all the same
+ */
+export async function exchange(send: Fetch, request: Request): Promise<Reply> {
+  const { method, url } = request;
+  let reply: Reply;
+  try {
+    const response = await send(request);
+    reply = {
+      status: response.status,
+      headers: response.headers,
+      type: (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '',
+      text: await readCapped(response),
+    };
+  } catch (cause) {
+    if (cause instanceof Failure) throw cause;
+    throw new Failure('network', `No reply from ${new URL(url).origin}.`, {
+      retryable: method === 'GET',
+      ...(method === 'GET' ? {} : { why: 'The request was sent and may have taken effect.' }),
+      cause,
+    });
+  }
+  if (reply.status >= 300 && reply.status < 400) {
+    throw new Failure(
+      'reply_invalid',
+      `${new URL(url).origin} answered with a redirect, which is not followed.`,
+      {
+        why: 'A redirect would carry tokens to another address.',
+        httpStatus: reply.status,
+      },
+    );
+  }
+  if (reply.status < 200 || reply.status > 299) throw replyFailure(reply);
+  return reply;
+}
+
+/**
+ * What a successful reply holds, by a schema.
+ *
+ * @param what names it in an error, such as "list of projects"
+ * @throws Failure `reply_invalid` for HTML, nothing, or anything else than the schema
+ */
+export function readAs<Schema extends v.GenericSchema>(
+  schema: Schema,
+  reply: Reply,
+  what: string,
+): v.InferOutput<Schema> {
+  const reading = readJson(reply.text);
+  if (!reading.ok || reply.type === 'text/html') {
+    const found = reply.text === '' ? 'is empty' : `is ${reply.type === '' ? 'something else' : reply.type}`;
+    throw new Failure('reply_invalid', `The ${what} should have been JSON; the reply ${found}.`, {
+      httpStatus: reply.status,
+    });
+  }
+  const result = v.safeParse(schema, reading.value);
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  throw new Failure('reply_invalid', `The ${what} is not what it should be.`, {
+    why: `${v.getDotPath(issue) ?? 'It'}: ${issue.message}`,
+    httpStatus: reply.status,
+  });
+}
+
+async function readCapped(response: Response): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  let text = '';
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength;
+    if (size > MAX_REPLY) {
+      throw new Failure('reply_invalid', `The reply is larger than ${MAX_REPLY} bytes.`, {
+        httpStatus: response.status,
+      });
+    }
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}

@@ -1,0 +1,83 @@
+import * as v from 'valibot';
+import {
+  type Experiment,
+  ExperimentReply,
+  type ExperimentRequestBody,
+  type Project,
+  ProjectReply,
+} from '../contract/directory.ts';
+import { Failure } from '../contract/failure.ts';
+import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
+import { exchange, type Fetch, readAs } from './exchange.ts';
+
+/** What the portal's client needs. */
+export interface PortalClientOptions {
+  fetch: Fetch;
+  /** `{portal_url}`, without a trailing slash. */
+  portalUrl: string;
+  projectsApiGroup: string;
+  experimentsApiGroup: string;
+  /** The user token to send; asked for each request, so that it can be refreshed. */
+  userToken: () => Promise<string>;
+}
+
+/** The portal, seen from a client (SPEC.md, "Portal endpoints"). Every method throws Failure. */
+export interface PortalClient {
+  projects(): Promise<Project[]>;
+  /** The project token, unverified. */
+  projectToken(id: string): Promise<string>;
+  experiments(): Promise<Experiment[]>;
+  createExperiment(request: ExperimentRequestBody): Promise<Experiment>;
+  /** The experiment token, unverified. */
+  experimentToken(id: string): Promise<string>;
+}
+
+/** A client of the portal over any `fetch`. */
+export function createPortalClient(options: PortalClientOptions): PortalClient {
+  const { portalUrl, projectsApiGroup, experimentsApiGroup, userToken } = options;
+  const groups = { projects_api_group: projectsApiGroup, experiments_api_group: experimentsApiGroup };
+
+  async function request(
+    name: RouteName,
+    accept: string,
+    values: Record<string, string> = {},
+    body?: object,
+  ) {
+    const headers: Record<string, string> = { authorization: `Bearer ${await userToken()}`, accept };
+    if (body) headers['content-type'] = 'application/json';
+    return exchange(
+      options.fetch,
+      new Request(portalUrl + routePath(name, { ...groups, ...values }), {
+        method: ROUTES[name].method,
+        headers,
+        redirect: 'manual',
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      }),
+    );
+  }
+
+  async function token(name: 'projectToken' | 'experimentToken', id: string): Promise<string> {
+    const reply = await request(name, JWT_TYPE, { id });
+    const found = reply.text.trim();
+    if (found.split('.').length === 3) return found;
+    throw new Failure('reply_invalid', 'The portal answered without a token.', { httpStatus: reply.status });
+  }
+
+  return {
+    async projects() {
+      const reply = await request('listProjects', 'application/json');
+      return readAs(v.object({ projects: v.array(ProjectReply) }), reply, 'list of projects').projects;
+    },
+    projectToken: (id) => token('projectToken', id),
+    async experiments() {
+      const reply = await request('listExperiments', 'application/json');
+      const schema = v.object({ experiments: v.array(ExperimentReply) });
+      return readAs(schema, reply, 'list of experiments').experiments;
+    },
+    async createExperiment(body) {
+      const reply = await request('createExperiment', 'application/json', {}, body);
+      return readAs(ExperimentReply, reply, 'experiment');
+    },
+    experimentToken: (id) => token('experimentToken', id),
+  };
+}

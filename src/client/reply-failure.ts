@@ -1,0 +1,96 @@
+import * as v from 'valibot';
+import { Failure, type FailureCode, type FailureFacts } from '../contract/failure.ts';
+import { isObject, readJson } from '../contract/json.ts';
+import {
+  Alternative,
+  DETAIL_LOCATIONS,
+  type DetailLocation,
+  PROBLEM_STATUS,
+  type ProblemDetail,
+} from '../contract/problems.ts';
+import type { Reply } from './exchange.ts';
+
+const LOOSE_DETAIL = v.looseObject({
+  loc: v.optional(v.array(v.unknown()), []),
+  msg: v.optional(v.string(), ''),
+  type: v.optional(v.string(), ''),
+});
+
+/** What a service without codes of its own must have meant, by the location that it names. */
+const CODE_OF_LOCATION = {
+  Site: 'site_invalid',
+  Date: 'date_invalid',
+  Bandwidth: 'bandwidth_unavailable',
+} as const satisfies Record<DetailLocation, FailureCode>;
+
+const SAYS: Partial<Record<FailureCode, string>> = {
+  token_invalid: 'The service did not accept the token.',
+  forbidden: 'The service does not allow this.',
+  not_found: 'The service knows no such thing.',
+  too_many_requests: 'The service asks for fewer requests.',
+  unavailable: 'The service is not available at the moment.',
+};
+
+/**
+ * What a reply that is no success means (CLI.md, "Exit codes"; DESIGN.md, "Status codes", column Client): a `detail`
+ * list with Site, Date or Bandwidth is a refusal whatever its status, else the status decides, refined by the
+ * service's own code where it gives one.
+ */
+export function replyFailure(reply: Reply): Failure {
+  const { status } = reply;
+  const body = readBody(reply);
+  const details = readDetails(body['detail']);
+  const location = details.flatMap(({ loc }) => loc)[0];
+  const named = Object.keys(PROBLEM_STATUS).find((code) => code === body['code']) as FailureCode | undefined;
+  const code = codeFor(status, location, named);
+  const message = details.map(({ msg }) => msg).find((msg) => msg !== '') ?? SAYS[code];
+  const facts: FailureFacts = {
+    httpStatus: status,
+    retryable: status === 429 || status >= 500,
+    details,
+    alternatives: readAlternatives(body['alternatives']),
+  };
+  return new Failure(code, message ?? `The service answered with status ${status}.`, facts);
+}
+
+function codeFor(
+  status: number,
+  location: DetailLocation | undefined,
+  named: FailureCode | undefined,
+): FailureCode {
+  if (status >= 500) return named === 'internal' ? named : 'unavailable';
+  if (location) return named ?? CODE_OF_LOCATION[location];
+  switch (status) {
+    case 401:
+      return named === 'token_expired' || named === 'token_missing' ? named : 'token_invalid';
+    case 403:
+      return named ?? 'forbidden';
+    case 404:
+      return 'not_found';
+    case 429:
+      return 'too_many_requests';
+    default:
+      return named ?? 'request_rejected';
+  }
+}
+
+function readBody(reply: Reply): Record<string, unknown> {
+  const reading = readJson(reply.text);
+  return reading.ok && isObject(reading.value) ? reading.value : {};
+}
+
+function readDetails(detail: unknown): ProblemDetail[] {
+  if (typeof detail === 'string') return [{ loc: [], msg: detail, type: '' }];
+  if (!Array.isArray(detail)) return [];
+  return detail.flatMap((item) => {
+    const result = v.safeParse(LOOSE_DETAIL, item);
+    if (!result.success) return [];
+    const { loc, msg, type } = result.output;
+    return [{ loc: DETAIL_LOCATIONS.filter((known) => loc.includes(known)), msg, type }];
+  });
+}
+
+function readAlternatives(value: unknown): Alternative[] {
+  const result = v.safeParse(v.array(Alternative), value);
+  return result.success ? result.output : [];
+}

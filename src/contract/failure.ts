@@ -1,0 +1,57 @@
+import type { Alternative, ProblemCode, ProblemDetail } from './problems.ts';
+
+/** The codes of failures that a service does not name itself: found by the client, the session or the command line. */
+export const CLIENT_FAILURES = [
+  'usage',
+  'file_unusable',
+  'state_unusable',
+  'not_logged_in',
+  'forbidden',
+  'too_many_requests',
+  'request_rejected',
+  'network',
+  'timeout',
+  'reply_invalid',
+  'unverified',
+  'unsigned',
+  'partly_done',
+  'bug',
+] as const;
+
+/** Every code that an error object of the command line can carry (CLI.md, "Output"). */
+export type FailureCode = ProblemCode | (typeof CLIENT_FAILURES)[number];
+
+/** What is known about a failure, for people and for programs. */
+export interface FailureFacts {
+  /** Why it happened, in a sentence. */
+  why?: string;
+  /** What to type next. */
+  fix?: string;
+  httpStatus?: number;
+  /** Whether trying the same again can succeed. */
+  retryable?: boolean;
+  details?: readonly ProblemDetail[];
+  /** The id of a reservation that exists, or may exist, in spite of the failure. */
+  reservation?: string;
+  /** Requests that would be accepted instead, where the service says so. */
+  alternatives?: readonly Alternative[];
+  cause?: unknown;
+}
+
+/** Something went wrong in a way that a person or a script can act on. Never holds a secret. */
+export class Failure extends Error {
+  override readonly name = 'Failure';
+  readonly code: FailureCode;
+  readonly facts: FailureFacts;
+
+  constructor(code: FailureCode, message: string, facts: FailureFacts = {}) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
+    this.code = code;
+    this.facts = facts;
+  }
+
+  /** The same failure with more said about it. */
+  with(facts: FailureFacts): Failure {
+    return new Failure(this.code, this.message, { ...this.facts, ...facts });
+  }
+}
