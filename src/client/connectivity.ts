@@ -56,8 +56,8 @@ export interface ConnectivityClient {
   /** What {@link reserve} would book at this moment, where the service can tell; nothing is booked. */
   rehearse(request: NewReservation): Promise<Reservation>;
   show(id: string, options?: ProofOptions): Promise<ProvenReservation>;
-  /** Changes a reservation; it is read first, since the whole body is sent. */
-  update(id: string, change: ReservationChange, options?: ProofOptions): Promise<ProvenReservation>;
+  /** Changes a reservation, given as it stands, since the whole body is sent. */
+  update(current: Reservation, change: ReservationChange, options?: ProofOptions): Promise<ProvenReservation>;
   delete(id: string): Promise<void>;
   /** The experiment's reservations, all pages; undefined where the service has no list. */
   list(): Promise<Reservation[] | undefined>;
@@ -131,12 +131,6 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     });
   }
 
-  async function show(id: string, proof: ProofOptions = {}): Promise<ProvenReservation> {
-    const headers = await credentials();
-    const reply = await request('readReservation', { headers, accept: JWT_TYPE, id });
-    return proofOf(reply, { id }, proof);
-  }
-
   return {
     async reserve(reservation, proof = {}) {
       const reply = await request('createReservation', {
@@ -162,10 +156,13 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       });
     },
 
-    show,
+    async show(id, proof = {}) {
+      const reply = await request('readReservation', { headers: await credentials(), accept: JWT_TYPE, id });
+      return proofOf(reply, { id }, proof);
+    },
 
-    async update(id, change, proof = {}) {
-      const { reservation: current } = await show(id, { allowUnsigned: true });
+    async update(current, change, proof = {}) {
+      const { id } = current;
       const wanted: NewReservation = {
         site1: current.site1,
         site2: current.site2,

@@ -1,0 +1,92 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Plugin, rolldown } from 'rolldown';
+import { DOCS_FILES } from '../server/docs/docs.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const DIST = join(ROOT, 'dist');
+const manifest: { dependencies?: Record<string, string> } = JSON.parse(
+  readFileSync(join(ROOT, 'package.json'), 'utf8'),
+);
+
+/** Gathers the folders of the packages whose code went into the bundle. */
+function packagesUsed(found: Set<string>): Plugin {
+  return {
+    name: 'packages-used',
+    generateBundle(_options, bundle) {
+      for (const chunk of Object.values(bundle)) {
+        if (chunk.type !== 'chunk') continue;
+        for (const id of chunk.moduleIds) {
+          const folder = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id.replace(/^\0/, ''))?.[0];
+          if (folder) found.add(folder);
+        }
+      }
+    },
+  };
+}
+
+/** The command line: everything in it, split so that a command loads only what it needs. */
+async function bundleProgram(found: Set<string>): Promise<void> {
+  const bundle = await rolldown({
+    input: { main: join(ROOT, 'src/main.ts') },
+    platform: 'node',
+    plugins: [packagesUsed(found)],
+  });
+  await bundle.write({
+    dir: join(DIST, 'cli'),
+    format: 'esm',
+    chunkFileNames: '[name]-[hash].js',
+    minify: { compress: true, mangle: true, codegen: false },
+  });
+}
+
+/** The library: its dependencies stay the user's own, to share and to patch. */
+async function bundleLibrary(found: Set<string>): Promise<void> {
+  const own = Object.keys(manifest.dependencies ?? {});
+  const bundle = await rolldown({
+    input: { index: join(ROOT, 'src/index.ts') },
+    platform: 'node',
+    external: (id) => own.some((name) => id === name || id.startsWith(`${name}/`)),
+    plugins: [packagesUsed(found)],
+  });
+  await bundle.write({ dir: join(DIST, 'lib'), format: 'esm', chunkFileNames: '[name]-[hash].js' });
+}
+
+/** The interactive page's files, beside each bundle that serves them. */
+function copyDocs(): void {
+  const source = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/swagger-ui.css')));
+  for (const target of ['cli', 'lib']) {
+    mkdirSync(join(DIST, target, 'api-docs'), { recursive: true });
+    for (const name of Object.keys(DOCS_FILES)) {
+      const own = resolve(ROOT, 'src/server/docs', name);
+      copyFileSync(existsSync(own) ? own : join(source, name), join(DIST, target, 'api-docs', name));
+    }
+  }
+}
+
+/** What the licences of the bundled packages ask for: their texts, with every copy. */
+function writeNotices(folders: ReadonlySet<string>): void {
+  const notices = [...folders, join(ROOT, 'node_modules/swagger-ui-dist')].toSorted().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+    const text = file ? readFileSync(join(folder, file), 'utf8').trim() : `License: ${license}`;
+    return `${name} ${version}\n\n${text}\n`;
+  });
+  writeFileSync(join(DIST, 'THIRD-PARTY-NOTICES.txt'), notices.join(`\n${'-'.repeat(78)}\n\n`));
+}
+
+rmSync(DIST, { recursive: true, force: true });
+const found = new Set<string>();
+await bundleProgram(found);
+await bundleLibrary(found);
+copyDocs();
+writeNotices(found);

@@ -1,0 +1,55 @@
+import type { NewReservation } from '../client/connectivity.ts';
+import { Failure } from '../contract/failure.ts';
+import { parseInstant } from '../contract/instants.ts';
+import type { Alternative } from '../contract/problems.ts';
+import type { GlobalFlags } from './global-options.ts';
+import { nearestSite } from './site-names.ts';
+import type { TimeContext } from './times.ts';
+
+/** Flags that the advised command needs just as the refused one did. */
+type KeptFlags = Pick<GlobalFlags, 'offline' | 'profile' | 'experiment'> & { save?: string };
+
+/**
+ * Makes a refusal say what to type instead: the first alternative that the service offers, as a command.
+ *
+ * @returns a handler of rejections, which rejects with the advised failure
+ */
+export function advisor(
+  request: NewReservation,
+  flags: KeptFlags,
+  times: () => TimeContext,
+): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof Failure)) throw error;
+    const [alternative] = error.facts.alternatives ?? [];
+    if (alternative) throw error.with({ fix: reserveCommandLine(request, alternative, flags, times().now) });
+    const unknown = error.code === 'site_unknown' ? [request.site1, request.site2] : [];
+    const [near] = unknown.map(nearestSite).filter((site) => site !== undefined);
+    throw near === undefined ? error : error.with({ why: `Did you mean ${near}?` });
+  };
+}
+
+/** The command that books an alternative. A start that has come is written as --start-now. */
+export function reserveCommandLine(
+  { site1, site2 }: NewReservation,
+  { bandwidth, start_date, end_date }: Alternative,
+  { offline, profile, experiment, save }: KeptFlags,
+  now: number,
+): string {
+  const start = parseInstant(start_date) ?? 0;
+  return [
+    'slices-conn',
+    ...(offline ? ['--offline'] : []),
+    ...(profile === undefined ? [] : ['--profile', profile]),
+    ...(experiment === undefined ? [] : ['--experiment', experiment]),
+    'reserve',
+    site1,
+    site2,
+    '--bandwidth',
+    String(bandwidth),
+    ...(start <= now ? ['--start-now'] : ['--start', start_date]),
+    '--end',
+    end_date,
+    ...(save === undefined ? [] : ['--save', save]),
+  ].join(' ');
+}

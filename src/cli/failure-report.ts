@@ -1,0 +1,57 @@
+import { Failure, type FailureCode } from '../contract/failure.ts';
+import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
+import type { TextStream } from './output.ts';
+import { escapeLines } from './terminal-text.ts';
+
+/** How a failure is told. */
+export interface ReportOptions {
+  stderr: TextStream;
+  json: boolean;
+  /** Show where in the program it happened. */
+  debug: boolean;
+}
+
+/**
+ * Tells a failure on stderr, in one place for every command, and gives its exit code (CLI.md, "Output", "Exit
+ * codes"): with `--json` one line with an error object, else what happened, why, and what to type next.
+ */
+export function reportFailure(error: unknown, { stderr, json, debug }: ReportOptions): ExitCode {
+  const failure = asFailure(error);
+  const { code, message, facts } = failure;
+  const exitCode: ExitCode = EXIT_CODE_OF[code satisfies FailureCode];
+  if (debug && error instanceof Error) stderr.write(`${escapeLines(error.stack ?? '')}\n`);
+  if (!json) {
+    const why = facts.why === undefined ? '' : `  why: ${escapeLines(facts.why)}\n`;
+    const reservation =
+      facts.reservation === undefined ? '' : `  reservation: ${escapeLines(facts.reservation)}\n`;
+    const fix = facts.fix === undefined ? '' : `  try: ${escapeLines(facts.fix)}\n`;
+    stderr.write(`error: ${escapeLines(message)}\n${why}${reservation}${fix}`);
+    return exitCode;
+  }
+  const report = {
+    error: {
+      code,
+      message,
+      why: facts.why ?? null,
+      fix: facts.fix ?? null,
+      exitCode,
+      httpStatus: facts.httpStatus ?? null,
+      retryable: facts.retryable ?? false,
+      details: facts.details ?? [],
+      reservation: facts.reservation ?? null,
+      alternatives: facts.alternatives ?? [],
+    },
+  };
+  stderr.write(`${JSON.stringify(report)}\n`);
+  return exitCode;
+}
+
+function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new Failure('bug', `Something unexpected happened: ${message}`, {
+    why: 'This is a defect of slices-conn.',
+    fix: 'Run it again with --debug, and report what it prints.',
+    cause: error,
+  });
+}

@@ -1,0 +1,73 @@
+import { Failure } from '../contract/failure.ts';
+import { EXIT_CODES } from './exit-codes.ts';
+
+const ENVIRONMENT = `Environment
+
+  SLICES_CONN_PROFILE           the profile to use
+  SLICES_CONN_EXPERIMENT        the experiment to act in, by id or name; else SLICES_EXPERIMENT
+  SLICES_CONN_PROJECT           the project to act in
+  SLICES_CONN_BASE_URL, SLICES_CONN_PORTAL_URL, SLICES_CONN_AUTH_URL, SLICES_CONN_CLIENT_ID,
+  SLICES_CONN_PROJECTS_API_GROUP, SLICES_CONN_EXPERIMENTS_API_GROUP
+                                override the profile's addresses
+  SLICES_CONN_CONFIG_DIR        where profiles are; else $XDG_CONFIG_HOME/slices-conn
+  SLICES_CONN_STATE_DIR         where the offline server's data is; else $XDG_STATE_HOME/slices-conn
+  SLICES_CONN_CACHE_DIR         public data only; else $XDG_CACHE_HOME/slices-conn
+  NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM=dumb
+                                as everyone honours them
+  TZ                            the time zone of times without an offset, unless --tz is given
+
+A flag goes before the environment, the environment before the profile, the profile before the default.
+`;
+
+const OUTPUT = `Output
+
+  Results are on stdout; notices and errors on stderr. --quiet silences the notices only.
+  The format never changes with the terminal: only colour and truncation do.
+
+  --json prints one object. A list is {"items":[…]}; a reservation is
+    {"reservation":{…},"verified":true,"token":"eyJ…","claims":{…},"source":"service"}
+  with the service's own field names. Times are RFC 3339 in UTC with milliseconds, bandwidth is in Mbps.
+
+  A failure with --json leaves stdout empty; the last line of stderr is
+    {"error":{"code":"bandwidth_unavailable","message":"…","why":"…","fix":"slices-conn …","exitCode":6,
+     "httpStatus":422,"retryable":false,"details":[…],"reservation":null,"alternatives":[…]}}
+`;
+
+const TIMES = `Times
+
+  An instant is written as
+    2026-12-01T10:00:00Z           RFC 3339, with Z or an offset such as +01:00
+    now                            for --start: at the time of the request
+    +2h30m                         from now on
+    2026-12-01T10:00, 2026-12-01 10:00, today 18:00, tomorrow 09:00
+                                   only with --tz ZONE, or TZ set
+  A duration is written as 90m, 2h, 2h30m, 3d, 1w or P3D. A day is 24 hours.
+
+  A period begins at its start and ends just before its end, so one can follow another without a gap.
+  What was understood is always printed in UTC.
+`;
+
+function exitCodes(): string {
+  const lines = Object.entries(EXIT_CODES).map(([code, meaning]) => `  ${code.padStart(3)}  ${meaning}\n`);
+  return `Exit codes\n\n${lines.join('')}`;
+}
+
+const TOPICS: Readonly<Record<string, () => string>> = {
+  environment: () => ENVIRONMENT,
+  'exit-codes': exitCodes,
+  output: () => OUTPUT,
+  times: () => TIMES,
+};
+
+/** The names of the help topics (CLI.md, "Commands"). */
+export const HELP_TOPICS: readonly string[] = Object.keys(TOPICS);
+
+/** The text of a help topic. @throws Failure `usage` for an unknown one */
+export function helpTopic(name: string): string {
+  const topic = TOPICS[name];
+  if (topic) return topic();
+  throw new Failure('usage', `There is no help on ${JSON.stringify(name)}.`, {
+    why: `The topics are: ${HELP_TOPICS.join(', ')}.`,
+    fix: 'slices-conn --help',
+  });
+}

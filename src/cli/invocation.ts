@@ -1,0 +1,36 @@
+import type { Profiles } from '../session/profiles.ts';
+import type { Session } from '../session/session.ts';
+import type { GlobalFlags } from './global-options.ts';
+import type { Output } from './output.ts';
+import type { TimeContext } from './times.ts';
+
+/** Reads and writes the files that a person names on the command line. */
+export interface UserFiles {
+  /** A file's bytes, or standard input's for `-`. @throws Failure `file_unusable` */
+  read(path: string): Promise<Uint8Array>;
+  /** Writes a file that only its owner can read, whole or not at all. @throws Failure `file_unusable` */
+  writePrivate(path: string, text: string): Promise<void>;
+  /** Writes a file that everyone may read. @throws Failure `file_unusable` */
+  writePublic(path: string, text: string): Promise<void>;
+}
+
+/** One run of a command: what its action may reach for, opened when it is first asked for. */
+export interface Invocation {
+  readonly flags: GlobalFlags;
+  readonly output: Output;
+  readonly files: UserFiles;
+  /** Profiles and preferences. */
+  profiles(): Promise<Profiles>;
+  /** The session with the profile's services. */
+  session(): Promise<Session>;
+  /** What times are read against. */
+  times(): TimeContext;
+  /** Asks a person; undefined where there is none to ask. */
+  confirm(question: string): Promise<boolean | undefined>;
+}
+
+/** An action of a command: its invocation, its arguments, its own flags. */
+export type Action<Flags> = (invocation: Invocation, args: readonly string[], flags: Flags) => Promise<void>;
+
+/** Makes commander's callback of an action. */
+export type Invoke = <Flags>(action: Action<Flags>) => (...received: unknown[]) => Promise<void>;

@@ -1,0 +1,133 @@
+import type { ChalkInstance } from 'chalk';
+import { escapeText } from './terminal-text.ts';
+
+/** A stream to print on. */
+export interface TextStream {
+  write(text: string): void;
+  isTerminal: boolean;
+  /** Columns of the terminal; undefined where there is none. */
+  columns: number | undefined;
+}
+
+/** How a command's results and notices reach people and programs. */
+export interface OutputOptions {
+  stdout: TextStream;
+  stderr: TextStream;
+  json: boolean;
+  /** Silences notices; never results or errors. */
+  quiet: boolean;
+  /** Whether each stream is coloured. */
+  color: { stdout: boolean; stderr: boolean };
+}
+
+/** A line of a card: a label and what stands beside it. */
+export type CardLine = readonly [label: string, value: string];
+
+/** Prints results on stdout and notices on stderr (CLI.md, "Output"). */
+export class Output {
+  readonly #options: OutputOptions;
+
+  constructor(options: OutputOptions) {
+    this.#options = options;
+  }
+
+  /** Whether results are printed as JSON. */
+  get json(): boolean {
+    return this.#options.json;
+  }
+
+  /** Something to know that is no result. Escaped here. */
+  notice(text: string): void {
+    if (!this.#options.quiet) this.#options.stderr.write(`${escapeText(text)}\n`);
+  }
+
+  /** A result: the object as JSON, or what `render` makes of it. */
+  async result(value: object, render: (print: Printer) => string): Promise<void> {
+    if (this.#options.json) this.#options.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+    else this.#options.stdout.write(render(await this.#printer()));
+  }
+
+  /** A result that is one plain text, such as a token; the object with `--json`. */
+  text(value: object, text: string): void {
+    this.#options.stdout.write(this.#options.json ? `${JSON.stringify(value, null, 2)}\n` : `${text}\n`);
+  }
+
+  async #printer(): Promise<Printer> {
+    const [{ Chalk }, { default: Table }] = await Promise.all([import('chalk'), import('cli-table3')]);
+    const { stdout, color } = this.#options;
+    return new Printer(new Chalk({ level: color.stdout ? 1 : 0 }), stdout, Table);
+  }
+}
+
+type TableConstructor = typeof import('cli-table3');
+
+/** Lays out cards and tables; escapes every value that it is given. */
+export class Printer {
+  /** Colours, which come to nothing where the stream takes none. */
+  readonly paint: ChalkInstance;
+  readonly #stream: TextStream;
+  readonly #table: TableConstructor;
+
+  constructor(paint: ChalkInstance, stream: TextStream, table: TableConstructor) {
+    this.paint = paint;
+    this.#stream = stream;
+    this.#table = table;
+  }
+
+  /** A title and labelled lines below it, the labels in one column. */
+  card(title: string, lines: readonly CardLine[]): string {
+    const width = Math.max(...lines.map(([label]) => label.length));
+    const body = lines.map(([label, value]) => {
+      return `  ${this.paint.dim(escapeText(label).padEnd(width))}  ${escapeText(value)}\n`;
+    });
+    return `${title}\n${body.join('')}`;
+  }
+
+  /** Rows below a head; on a terminal what is too wide is cut, except in the first column. */
+  table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+    const cells = rows.map((row) => row.map(escapeText));
+    const none = Object.fromEntries(
+      [
+        'top',
+        'top-mid',
+        'top-left',
+        'top-right',
+        'bottom',
+        'bottom-mid',
+        'bottom-left',
+        'bottom-right',
+        'left',
+        'left-mid',
+        'mid',
+        'mid-mid',
+        'right',
+        'right-mid',
+      ].map((name) => [name, '']),
+    );
+    const table = new this.#table({
+      head: head.map((name) => this.paint.dim(name.toUpperCase())),
+      chars: { ...none, middle: '  ' },
+      style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+      colWidths: this.#widths(head, cells),
+    });
+    table.push(...cells.map((row) => [...row]));
+    const lines = table.toString().split('\n');
+    return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+  }
+
+  /** Widths that fit the terminal: the widest columns after the first give way, down to eight characters. */
+  #widths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
+    const widths = head.map((name, column) =>
+      Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)),
+    );
+    const { columns, isTerminal } = this.#stream;
+    if (!isTerminal || columns === undefined) return widths;
+    const room = columns - 2 * (widths.length - 1);
+    for (;;) {
+      const total = widths.reduce((sum, width) => sum + width, 0);
+      const widest = Math.max(8, ...widths.slice(1));
+      if (total <= room || widest === 8) return widths;
+      widths[widths.lastIndexOf(widest)] = widest - 1;
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import { Command, CommanderError } from 'commander';
+import { Failure } from '../contract/failure.ts';
+import { experimentCommand } from './commands/experiment.ts';
+import { projectCommand } from './commands/project.ts';
+import { deleteCommand } from './commands/reservation/delete.ts';
+import { listCommand } from './commands/reservation/list.ts';
+import { reserveCommand } from './commands/reservation/reserve.ts';
+import { showCommand } from './commands/reservation/show.ts';
+import { updateCommand } from './commands/reservation/update.ts';
+import { sitesCommand } from './commands/sites.ts';
+import { tokenCommand } from './commands/token.ts';
+import { verifyCommand } from './commands/verify.ts';
+import { addGlobalOptions, type GlobalFlags } from './global-options.ts';
+import { HELP_TOPICS, helpTopic } from './help-topics.ts';
+import type { Invocation, Invoke } from './invocation.ts';
+
+/** What the command tree needs. */
+export interface ProgramOptions {
+  version: string;
+  /** Opens what an action may reach for. */
+  open: (flags: GlobalFlags) => Invocation;
+  /** Takes help texts. */
+  write: (text: string) => void;
+}
+
+/** The whole command tree (CLI.md, "Commands"). */
+export function createProgram({ version, open, write }: ProgramOptions): Command {
+  const invoke: Invoke =
+    (action) =>
+    async (...received) => {
+      const command = received.at(-1);
+      if (!(command instanceof Command)) throw new TypeError('commander gave no command');
+      await action(
+        open(command.optsWithGlobals<GlobalFlags>()),
+        command.args,
+        command.opts() as Parameters<typeof action>[2],
+      );
+    };
+  const program = new Command('slices-conn')
+    .description('Books network links between research sites, and proves it with a signed reservation.')
+    .version(`v${version}`, '--version', 'print the version')
+    .helpCommand(false)
+    .addHelpText(
+      'after',
+      `
+Help topics: slices-conn help ${HELP_TOPICS.join(' | ')}
+
+Examples:
+  slices-conn --offline reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h
+  slices-conn --offline list
+  slices-conn verify link.jwt --json`,
+    );
+  for (const make of [
+    reserveCommand,
+    listCommand,
+    showCommand,
+    updateCommand,
+    deleteCommand,
+    verifyCommand,
+    sitesCommand,
+    experimentCommand,
+    projectCommand,
+    tokenCommand,
+  ]) {
+    program.addCommand(make(invoke));
+  }
+  program.addCommand(helpCommand(program, write));
+  prepare(program, write, { shown: true });
+  return program;
+}
+
+function helpCommand(program: Command, write: (text: string) => void): Command {
+  return new Command('help')
+    .summary(`help on a command or a topic: ${HELP_TOPICS.join(', ')}`)
+    .argument('[topic...]')
+    .action((topics: string[]) => {
+      const [topic] = topics;
+      let found: Command | undefined = program;
+      for (const name of topics) found = found?.commands.find((command) => command.name() === name);
+      if (found) found.outputHelp();
+      else write(helpTopic(topic ?? ''));
+    });
+}
+
+/** Every command takes the global flags, suggests what was meant, and throws instead of leaving the process. */
+function prepare(command: Command, write: (text: string) => void, { shown }: { shown: boolean }): void {
+  addGlobalOptions(command, { shown });
+  command
+    .exitOverride()
+    .showSuggestionAfterError(true)
+    .allowExcessArguments(false)
+    .configureOutput({ writeOut: write, writeErr: () => undefined, outputError: () => undefined });
+  if (!shown && command.commands.length === 0) {
+    command.addHelpText('after', '\nGlobal flags, such as --json and --offline: slices-conn --help');
+  }
+  if (command.commands.length > 0) {
+    command.action(() => {
+      const [unknown] = command.args;
+      if (unknown === undefined) command.help({ error: true });
+      throw new Failure('usage', `There is no command ${command.name()} ${unknown}.`);
+    });
+  }
+  for (const child of command.commands) prepare(child, write, { shown: false });
+}
+
+/**
+ * Reads the arguments and runs the command that they name.
+ *
+ * @param args without the program's own name
+ * @throws Failure, `usage` for what can't be understood
+ */
+export async function runProgram(program: Command, args: readonly string[]): Promise<void> {
+  try {
+    await program.parseAsync([...args], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return;
+    throw usage(error);
+  }
+}
+
+/** Commander's message in this program's form: what, and did-you-mean as why. */
+function usage(error: CommanderError): Failure {
+  const [what = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
+  const hint = rest
+    .join(' ')
+    .replace(/^\((.*)\)$/, '$1')
+    .trim();
+  if (error.code === 'commander.help') {
+    return new Failure('usage', 'Which command?', { fix: 'slices-conn --help' });
+  }
+  return new Failure('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)}.`.replace(/\.\.$/, '.'), {
+    ...(hint === '' ? {} : { why: hint }),
+    fix: 'slices-conn --help',
+  });
+}

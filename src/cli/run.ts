@@ -1,0 +1,107 @@
+import { Failure } from '../contract/failure.ts';
+import type { Environment, Folders } from '../session/folders.ts';
+import type { Profile } from '../session/profiles.ts';
+import type { Connection } from '../session/session.ts';
+import { type ColorChoice, wantsColor } from './color.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { reportFailure } from './failure-report.ts';
+import type { GlobalFlags } from './global-options.ts';
+import type { Invocation, UserFiles } from './invocation.ts';
+import { Output, type TextStream } from './output.ts';
+import { createProgram, runProgram } from './program.ts';
+
+/** The world outside a run of the command line: the real one in `main.ts`, a test's own in tests. */
+export interface World {
+  version: string;
+  env: Environment;
+  folders: Folders;
+  stdout: TextStream;
+  stderr: TextStream;
+  files: UserFiles;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** Opens the way to a profile's services; called when a command first needs it. */
+  connect: (profile: Profile) => Promise<Connection>;
+  /** Asks a person a question that is answered by yes or no; undefined where nobody is there. */
+  ask?: (question: string) => Promise<boolean>;
+}
+
+/**
+ * Runs one command.
+ *
+ * @param args without the program's own name
+ * @returns the exit code (CLI.md, "Exit codes"); everything that was to be said has been printed
+ */
+export async function run(args: readonly string[], world: World): Promise<ExitCode> {
+  const opened: Connection[] = [];
+  const program = createProgram({
+    version: world.version,
+    write: (text) => world.stdout.write(text),
+    open: (flags) => openInvocation(flags, world, (connection) => opened.push(connection)),
+  });
+  try {
+    await runProgram(program, args);
+    return 0;
+  } catch (error) {
+    // Flags that could not be parsed still say how the failure is wanted.
+    return reportFailure(error, {
+      stderr: world.stderr,
+      json: args.includes('--json'),
+      debug: args.includes('--debug'),
+    });
+  } finally {
+    await Promise.all(opened.map((connection) => connection.close()));
+  }
+}
+
+function openInvocation(
+  flags: GlobalFlags,
+  world: World,
+  onOpen: (connection: Connection) => void,
+): Invocation {
+  const { env, stdout, stderr } = world;
+  const color: ColorChoice = flags.color ?? 'auto';
+  const output = new Output({
+    stdout,
+    stderr,
+    json: flags.json === true,
+    quiet: flags.quiet === true,
+    color: {
+      stdout: wantsColor(color, env, stdout.isTerminal),
+      stderr: wantsColor(color, env, stderr.isTerminal),
+    },
+  });
+  const { ask } = world;
+  return {
+    flags,
+    output,
+    files: world.files,
+    profiles: async () => {
+      const { Profiles } = await import('../session/profiles.ts');
+      return new Profiles(world.folders.config, env);
+    },
+    times: () => ({ now: world.now(), zone: flags.tz ?? (env['TZ'] || undefined) }),
+    confirm: async (question) => (flags.input === false ? undefined : ask?.(question)),
+    async session() {
+      const [{ Session }, { OFFLINE, Profiles }] = await Promise.all([
+        import('../session/session.ts'),
+        import('../session/profiles.ts'),
+      ]);
+      if (flags.offline && flags.profile !== undefined && flags.profile !== OFFLINE) {
+        throw new Failure('usage', '--offline and --profile can not be given together.');
+      }
+      const wanted = flags.offline ? OFFLINE : flags.profile;
+      const profile = await new Profiles(world.folders.config, env).resolve(wanted);
+      const connection = await world.connect(profile);
+      onOpen(connection);
+      return new Session({
+        profile,
+        connection,
+        now: world.now,
+        notice: (text) => output.notice(text),
+        ...(flags.project === undefined ? {} : { project: flags.project }),
+        ...(flags.experiment === undefined ? {} : { experiment: flags.experiment }),
+      });
+    },
+  };
+}

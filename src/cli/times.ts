@@ -1,0 +1,60 @@
+import { Failure } from '../contract/failure.ts';
+import { formatInstant, parseInstant } from '../contract/instants.ts';
+import { formatDuration, parseDuration } from './durations.ts';
+
+/** What a time that a person types is read against. */
+export interface TimeContext {
+  /** Milliseconds since the Unix epoch. */
+  now: number;
+  /** `--tz`, else `TZ`; undefined where neither is set. */
+  zone: string | undefined;
+}
+
+/** A time of day without a zone: a date, or today or tomorrow, and perhaps a time. */
+const LOCAL = /^(today|tomorrow|\d{4}-\d{2}-\d{2})(?:[T ](\d{1,2}:\d{2}(?::\d{2})?))?$/i;
+
+/**
+ * An instant as people type it, in milliseconds (CLI.md, "Values"): RFC 3339 with an offset, `now`, `+2h30m`; and,
+ * only where a time zone is known, `2026-12-01T10:00`, `2026-12-01 10:00`, `tomorrow 09:00`.
+ *
+ * @throws Failure `usage`, for a local time that the zone skips or has twice too
+ */
+export async function parseTime(text: string, context: TimeContext): Promise<number> {
+  const trimmed = text.trim();
+  if (/^now$/i.test(trimmed)) return context.now;
+  if (trimmed.startsWith('+')) return context.now + parseDuration(trimmed.slice(1));
+  // People leave out seconds; the instant is no less exact.
+  const exact = parseInstant(
+    trimmed.replace(/^(\S{10}[Tt]\d{2}:\d{2})(?=[Zz+-])/, '$1:00').replace(' ', 'T'),
+  );
+  if (exact !== undefined) return exact;
+  const local = LOCAL.exec(trimmed);
+  if (!local) {
+    throw new Failure('usage', `${JSON.stringify(text)} is no time.`, {
+      why: 'Write it as 2026-12-01T10:00:00Z, +2h or now; see slices-conn help times.',
+      fix: `--start ${formatInstant(context.now + 3_600_000)}`,
+    });
+  }
+  if (context.zone === undefined) {
+    throw new Failure('usage', `${JSON.stringify(text)} does not say in which time zone.`, {
+      why: 'A time without an offset needs --tz (or TZ).',
+      fix: '--tz Europe/Brussels',
+    });
+  }
+  const { localInstant } = await import('./local-time.ts');
+  const [, day = '', time = '00:00'] = local;
+  return localInstant({ day: day.toLowerCase(), time, zone: context.zone, now: context.now });
+}
+
+/**
+ * An instant for people: UTC, and how far away it is.
+ *
+ * @example formatTime(start, now) // '2026-12-01T10:00:00.000Z (in 2 h)'
+ */
+export function formatTime(instant: number, now: number): string {
+  const distance = instant - now;
+  // Within a second either way nothing is worth saying about seconds.
+  if (Math.abs(distance) < 1000) return `${formatInstant(instant)} (now)`;
+  const duration = formatDuration(Math.abs(distance));
+  return `${formatInstant(instant)} (${distance > 0 ? `in ${duration}` : `${duration} ago`})`;
+}

@@ -1,0 +1,69 @@
+/**
+ * What other programs need of slices-conn: the verifier, the issuer, the clients of the services, and the reference
+ * server as a function.
+ *
+ * @module
+ */
+
+export type {
+  NewReservation,
+  ProofOptions,
+  ReservationChange,
+  TokenPlacement,
+} from './client/connectivity.ts';
+export {
+  type ConnectivityClient,
+  type ConnectivityClientOptions,
+  createConnectivityClient,
+} from './client/connectivity.ts';
+export type { Fetch } from './client/exchange.ts';
+export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
+export type { ProvenReservation } from './client/proof.ts';
+export type {
+  ConnectivityClaims,
+  ExperimentClaims,
+  KeySetDocument,
+  ProjectClaims,
+  PublicJwk,
+  ServiceClaims,
+  UserClaims,
+} from './contract/claims.ts';
+export type { Experiment, Project } from './contract/directory.ts';
+export { Failure, type FailureCode, type FailureFacts } from './contract/failure.ts';
+export type { Link, Topology } from './contract/links.ts';
+export type { Alternative, ProblemBody, ProblemCode, ProblemDetail } from './contract/problems.ts';
+export type { Reservation } from './contract/reservation.ts';
+export type { Role } from './contract/roles.ts';
+export { SITES } from './contract/sites.ts';
+export {
+  createReferenceServer,
+  type ReferenceServer,
+  type ReferenceServerOptions,
+} from './reference-server.ts';
+export { jsonLog, type Log } from './server/log.ts';
+export { createIssuer, type Issuer, type IssuerOptions } from './tokens/issuer.ts';
+export { type KeySet, localKeySet } from './tokens/key-set.ts';
+export { type RemoteKeySetOptions, remoteKeySet } from './tokens/remote-key-set.ts';
+export {
+  generateSigningKey,
+  importSigningKey,
+  type PrivateJwk,
+  type SigningKey,
+} from './tokens/signing-key.ts';
+export { TokenError, type TokenFault } from './tokens/token-error.ts';
+export {
+  type Authentication,
+  createVerifier,
+  type VerifiedToken,
+  type Verifier,
+  type VerifierOptions,
+} from './tokens/verifier.ts';
+export {
+  type TokenKind,
+  type Trust,
+  verifyConnectivityToken,
+  verifyExperimentToken,
+  verifyProjectToken,
+  verifyServiceToken,
+  verifyUserToken,
+} from './tokens/verify.ts';

@@ -1,0 +1,152 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { enableCompileCache } from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import manifest from '../package.json' with { type: 'json' };
+import type { UserFiles } from './cli/invocation.ts';
+import type { TextStream } from './cli/output.ts';
+import { Failure } from './contract/failure.ts';
+import { foldersFor, privateFolder } from './session/folders.ts';
+import type { Profile } from './session/profiles.ts';
+import type { Connection } from './session/session.ts';
+
+const { env } = process;
+const folders = foldersFor(env, homedir());
+
+/**
+ * The command line in the real world: the only place that knows the real clock, files, environment and streams.
+ *
+ * @param args without the program's own name
+ * @returns the exit code
+ */
+export async function main(args: readonly string[]): Promise<number> {
+  // Asked by the official client of every slices-* on the PATH: before anything is loaded.
+  if (args.length === 1 && args[0] === '--version') {
+    process.stdout.write(`v${manifest.version}\n`);
+    return 0;
+  }
+  stopAtClosedPipe();
+  useCompileCache();
+  const { run } = await import('./cli/run.ts');
+  return run(args, {
+    version: manifest.version,
+    env,
+    folders,
+    stdout: textStream(process.stdout),
+    stderr: textStream(process.stderr),
+    files,
+    now: Date.now,
+    connect,
+    ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
+  });
+}
+
+/** A reader that has seen enough is no error: `slices-conn list | head -1`. */
+function stopAtClosedPipe(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') process.exit(0);
+      throw error;
+    });
+  }
+}
+
+/** Compiled code is kept in the user's own folder: one below /tmp could be planted by others. */
+function useCompileCache(): void {
+  try {
+    enableCompileCache(privateFolder(join(folders.cache, 'compiled')));
+  } catch {
+    // Without it everything works, a little later.
+  }
+}
+
+function textStream(stream: NodeJS.WriteStream): TextStream {
+  return {
+    write: (text) => void stream.write(text),
+    isTerminal: stream.isTTY === true,
+    columns: stream.columns,
+  };
+}
+
+async function ask(question: string): Promise<boolean> {
+  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(?:es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());
+  } finally {
+    prompt.close();
+  }
+}
+
+const files: UserFiles = {
+  async read(path) {
+    try {
+      if (path !== '-') return await readFile(path);
+      const chunks: Buffer[] = [];
+      for await (const chunk of process.stdin) chunks.push(chunk);
+      return Buffer.concat(chunks);
+    } catch (cause) {
+      throw fileFailure('read', path, cause);
+    }
+  },
+  writePrivate: (path, text) => writeWhole(path, text, 0o600),
+  writePublic: (path, text) => writeWhole(path, text, 0o644),
+};
+
+/** Beside the target first, then in its place at once: a reader never sees half a file. */
+async function writeWhole(path: string, text: string, mode: number): Promise<void> {
+  const draft = `${path}.${process.pid}.tmp`;
+  try {
+    await writeFile(draft, text, { mode, flag: 'wx' });
+    await rename(draft, path);
+  } catch (cause) {
+    await rm(draft, { force: true });
+    throw fileFailure('written', path, cause);
+  }
+}
+
+function fileFailure(done: string, path: string, cause: unknown): Failure {
+  return new Failure('file_unusable', `The file ${path} can't be ${done}.`, {
+    why: cause instanceof Error ? cause.message : String(cause),
+    cause,
+  });
+}
+
+/** Lifetime of the user token inside one run with the built-in server, in seconds. */
+const OFFLINE_TOKEN_TTL = 3600;
+
+async function connect(profile: Profile): Promise<Connection> {
+  if (profile.name !== 'offline') throw notYet(profile);
+  return connectOffline(profile);
+}
+
+/** The built-in server as a function in this process, opened with the first request that needs it. */
+function connectOffline(profile: Profile): Connection {
+  const open = async () => {
+    const { createReferenceServer } = await import('./reference-server.ts');
+    privateFolder(folders.state);
+    const folder = privateFolder(join(folders.state, 'offline'));
+    return createReferenceServer({
+      baseUrl: profile.baseUrl,
+      database: join(folder, 'reservations.sqlite'),
+      projectsApiGroup: profile.projectsApiGroup,
+      experimentsApiGroup: profile.experimentsApiGroup,
+      accessTokenTtl: OFFLINE_TOKEN_TTL,
+    });
+  };
+  let server: ReturnType<typeof open> | undefined;
+  let token: Promise<string> | undefined;
+  const opened = () => (server ??= open());
+  return {
+    fetch: async (request) => (await opened()).fetch(request),
+    userToken: () => (token ??= opened().then((running) => running.signIn('lead'))),
+    close: async () => (await server)?.close(),
+  };
+}
+
+function notYet(profile: Profile): Failure {
+  return new Failure('not_logged_in', `You are not logged in to ${profile.baseUrl}.`, {
+    why: 'This version speaks to the built-in server only.',
+    fix: 'slices-conn --offline …',
+  });
+}

@@ -1,0 +1,8 @@
+// Shows the description that lies beside this page; nothing is fetched from anywhere else.
+window.ui = window.SwaggerUIBundle({
+  url: 'api-spec',
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  tryItOutEnabled: true,
+  validatorUrl: null,
+});

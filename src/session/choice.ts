@@ -1,0 +1,66 @@
+import { Failure } from '../contract/failure.ts';
+import { parseInstant } from '../contract/instants.ts';
+
+/** What can be chosen by id or name: a project, an experiment. */
+export interface Choosable {
+  id: string;
+  name: string;
+  /** RFC 3339; an empty string when it is not known. */
+  expires_at: string;
+}
+
+/**
+ * The one that is meant: by id or by name where one was named, else the only active one, which is then echoed
+ * (CLI.md, "Global flags").
+ *
+ * @param now milliseconds; what has expired is not active
+ * @throws Failure `usage` when none or several can be meant, with what to type
+ */
+export function chooseOne<Item extends Choosable>(
+  noun: 'project' | 'experiment',
+  wanted: string | undefined,
+  items: readonly Item[],
+  now: number,
+  notice: (text: string) => void,
+): Item {
+  const active = items.filter(
+    ({ expires_at }) => (parseInstant(expires_at, 'utc-if-absent') ?? Infinity) > now,
+  );
+  if (wanted === undefined) {
+    const [only, another] = active;
+    if (only && !another) {
+      notice(`Using ${noun} ${only.name} (${only.id}), your only active one.`);
+      return only;
+    }
+    if (!only) throw new Failure('usage', `You have no active ${noun}.`, adviceForNone(noun));
+    throw new Failure('usage', `You have several active ${noun}s; which one?`, {
+      why: listed(active),
+      fix: `slices-conn ${noun} use ${only.name}`,
+    });
+  }
+  const byId = items.find(({ id }) => id === wanted);
+  if (byId) return byId;
+  const named = items.filter(({ name }) => name === wanted);
+  const [only, another] = named.length > 1 ? named.filter((item) => active.includes(item)) : named;
+  if (only && !another) return only;
+  if (only) {
+    throw new Failure('usage', `Several ${noun}s are named ${wanted}; give the id.`, { why: listed(named) });
+  }
+  throw new Failure('usage', `You have no ${noun} ${wanted}.`, {
+    why: items.length > 0 ? `Yours: ${listed(items)}` : `You are in no ${noun}.`,
+    fix: `slices-conn ${noun} list`,
+  });
+}
+
+function adviceForNone(noun: 'project' | 'experiment'): { why: string; fix?: string } {
+  return noun === 'experiment'
+    ? {
+        why: 'Every reservation belongs to an active experiment.',
+        fix: 'slices-conn experiment create NAME --end +30d',
+      }
+    : { why: 'A project lead can add you to one.' };
+}
+
+function listed(items: readonly Choosable[]): string {
+  return `${items.map(({ id, name }) => `${name} (${id})`).join(', ')}.`;
+}

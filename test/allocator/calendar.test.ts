@@ -1,0 +1,285 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type Demand, LinkCalendar, TAG_PLACES, type Tags } from '../../src/allocator/calendar.ts';
+import type { TagRange } from '../../src/contract/links.ts';
+import { Oracle } from './oracle.ts';
+import { smallLink } from './small-link.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const TEN = 10 * HOUR;
+const ELEVEN = 11 * HOUR;
+
+describe('LinkCalendar.decide', () => {
+  test.each([
+    {
+      rule: '600 + 500 = 1100 > 1000; 400 are free from 10:30 to 11:00',
+      demand: { start: TEN + 30 * MINUTE, end: ELEVEN + 30 * MINUTE, bandwidth: 500 },
+      refusal: { limit: 'bandwidth', capacity: 1000, free: 400, start: TEN + 30 * MINUTE, end: ELEVEN },
+    },
+    { rule: 'the first has ended at 11:00', demand: { start: ELEVEN, end: 12 * HOUR, bandwidth: 500 } },
+    { rule: 'what ends as the first starts', demand: { start: 9 * HOUR, end: TEN, bandwidth: 1000 } },
+    {
+      rule: 'one millisecond of overlap is one too many',
+      demand: { start: ELEVEN - 1, end: 12 * HOUR, bandwidth: 401 },
+      refusal: { limit: 'bandwidth', capacity: 1000, free: 400, start: ELEVEN - 1, end: ELEVEN },
+    },
+    { rule: '600 + 400 = 1000 fills the link', demand: { start: TEN, end: ELEVEN, bandwidth: 400 } },
+    {
+      rule: 'more than the capacity is too much where nothing is booked, too',
+      demand: { start: 0, end: HOUR, bandwidth: 1001 },
+      refusal: { limit: 'bandwidth', capacity: 1000, free: 1000, start: 0, end: HOUR },
+    },
+  ])('1000 Mbps, 600 booked from 10:00 to 11:00: $rule', ({ demand, refusal }) => {
+    const decision = booked().decide(demand, 0);
+    if (refusal) expect(decision).toEqual({ accepted: false, refusals: [refusal] });
+    else expect(decision.accepted).toBe(true);
+  });
+
+  test('bandwidth is refused with the first of the tightest parts of the period', () => {
+    const range: TagRange = [1, 4];
+    const calendar = new LinkCalendar(
+      smallLink({ site1_s_tags: range, site1_c_tags: range, site2_s_tags: range, site2_c_tags: range }),
+    );
+    calendar.hold('one', { start: 10, end: 20, bandwidth: 300, tags: tags(1) });
+    calendar.hold('two', { start: 30, end: 35, bandwidth: 700, tags: tags(1) });
+    calendar.hold('three', { start: 35, end: 40, bandwidth: 700, tags: tags(2) });
+    calendar.hold('four', { start: 50, end: 60, bandwidth: 700, tags: tags(3) });
+    expect(calendar.decide({ start: 0, end: 90, bandwidth: 800 }, 0)).toEqual({
+      accepted: false,
+      refusals: [{ limit: 'bandwidth', capacity: 1000, free: 300, start: 30, end: 40 }],
+    });
+  });
+
+  test.each(TAG_PLACES)(
+    '%s is refused over the whole period when each of its tags is held in some of it',
+    (place) => {
+      const calendar = new LinkCalendar(smallLink({ [`${place}s`]: [8, 9] }));
+      calendar.hold('one', { start: 10, end: 20, bandwidth: 1, tags: { ...tags(1), [place]: 8 } });
+      calendar.hold('two', { start: 30, end: 40, bandwidth: 1, tags: { ...tags(1), [place]: 9 } });
+      expect(calendar.decide({ start: 19, end: 31, bandwidth: 1 }, 0)).toEqual({
+        accepted: false,
+        refusals: [{ limit: 'tags', place, total: 2, start: 19, end: 31 }],
+      });
+      expect(calendar.decide({ start: 20, end: 31, bandwidth: 1 }, 0)).toMatchObject({ accepted: true });
+      expect(calendar.decide({ start: 19, end: 30, bandwidth: 1 }, 0)).toMatchObject({ accepted: true });
+    },
+  );
+
+  test('every limit that was broken is named, in one order', () => {
+    const calendar = new LinkCalendar(smallLink({ site1_c_tags: [5, 5], site2_s_tags: [7, 7] }));
+    calendar.hold('one', {
+      start: 10,
+      end: 20,
+      bandwidth: 900,
+      tags: { ...tags(1), site1_c_tag: 5, site2_s_tag: 7 },
+    });
+    expect(calendar.decide({ start: 15, end: 25, bandwidth: 200 }, 0)).toEqual({
+      accepted: false,
+      refusals: [
+        { limit: 'bandwidth', capacity: 1000, free: 100, start: 15, end: 20 },
+        { limit: 'tags', place: 'site1_c_tag', total: 1, start: 15, end: 25 },
+        { limit: 'tags', place: 'site2_s_tag', total: 1, start: 15, end: 25 },
+      ],
+    });
+  });
+
+  test('each place finds its own best tag', () => {
+    const calendar = new LinkCalendar(smallLink());
+    calendar.hold('one', {
+      start: 10,
+      end: 20,
+      bandwidth: 1,
+      tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 1 },
+    });
+    calendar.hold('two', {
+      start: 10,
+      end: 19,
+      bandwidth: 1,
+      tags: { site1_s_tag: 2, site1_c_tag: 1, site2_s_tag: 1, site2_c_tag: 3 },
+    });
+    const fit = { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 1 };
+    expect(calendar.decide({ start: 20, end: 30, bandwidth: 1 }, 0)).toEqual({ accepted: true, tags: fit });
+  });
+
+  test('deciding changes nothing', () => {
+    const calendar = booked();
+    const demand = { start: TEN, end: ELEVEN, bandwidth: 400 };
+    expect(calendar.decide(demand, 0)).toEqual(calendar.decide(demand, 0));
+  });
+});
+
+describe('LinkCalendar.decideAnew', () => {
+  test.each([
+    { rule: 'stays as it is', start: 10, end: 20, bandwidth: 600 },
+    { rule: 'is shortened', start: 12, end: 18, bandwidth: 600 },
+    { rule: 'takes all of the link', start: 10, end: 20, bandwidth: 1000 },
+    { rule: 'moves by half of itself', start: 15, end: 25, bandwidth: 600 },
+  ])('its own use does not count when a reservation $rule', ({ rule: _, ...demand }) => {
+    const calendar = new LinkCalendar(
+      smallLink({ site1_s_tags: [2, 2], site1_c_tags: [2, 2], site2_s_tags: [2, 2], site2_c_tags: [2, 2] }),
+    );
+    calendar.hold('own', { start: 10, end: 20, bandwidth: 600, tags: tags(2) });
+    expect(calendar.decideAnew('own', demand, 0)).toEqual({ accepted: true, tags: tags(2) });
+  });
+
+  test('what others use counts', () => {
+    const calendar = new LinkCalendar(smallLink());
+    calendar.hold('own', { start: 10, end: 20, bandwidth: 600, tags: tags(1) });
+    calendar.hold('other', { start: 15, end: 25, bandwidth: 300, tags: tags(2) });
+    expect(calendar.decideAnew('own', { start: 10, end: 20, bandwidth: 701 }, 0)).toEqual({
+      accepted: false,
+      refusals: [{ limit: 'bandwidth', capacity: 1000, free: 700, start: 15, end: 20 }],
+    });
+  });
+
+  test('the tags stay where they can, and only there: best fit would choose others', () => {
+    const calendar = new LinkCalendar(smallLink());
+    calendar.hold('own', { start: 10, end: 20, bandwidth: 1, tags: tags(3) });
+    calendar.hold('near', { start: 5, end: 10, bandwidth: 1, tags: tags(2) });
+    calendar.hold('in the way', { start: 25, end: 30, bandwidth: 1, tags: { ...tags(1), site2_c_tag: 3 } });
+    expect(calendar.decideAnew('own', { start: 10, end: 26, bandwidth: 1 }, 0)).toEqual({
+      accepted: true,
+      tags: { ...tags(3), site2_c_tag: 2 },
+    });
+  });
+
+  test('the reservation is held as before afterwards, accepted or not', () => {
+    for (const bandwidth of [1000, 1001]) {
+      const calendar = booked();
+      calendar.decideAnew('first', { start: TEN, end: ELEVEN, bandwidth }, 0);
+      expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
+    }
+  });
+
+  test('a reservation that is not held is decided on as a new one', () => {
+    const demand = { start: TEN, end: ELEVEN, bandwidth: 400 };
+    expect(booked().decideAnew('unknown', demand, 0)).toEqual(booked().decide(demand, 0));
+  });
+});
+
+describe('LinkCalendar.without', () => {
+  test('asks as if the reservation were not there', () => {
+    const calendar = booked();
+    expect(calendar.without('first', (rest) => rest.most({ start: TEN, end: ELEVEN }))).toBe(1000);
+    expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
+  });
+
+  test('the reservation is held again when the question throws', () => {
+    const calendar = booked();
+    const ask = (): never => {
+      throw new Error('no answer');
+    };
+    expect(() => calendar.without('first', ask)).toThrow('no answer');
+    expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
+    expect(calendar.decide({ start: TEN, end: ELEVEN, bandwidth: 1 }, 0)).toEqual({
+      accepted: true,
+      tags: tags(2),
+    });
+  });
+
+  test('an unknown reservation is not held afterwards', () => {
+    const calendar = booked();
+    calendar.without('unknown', () => undefined);
+    expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
+  });
+});
+
+describe('LinkCalendar.hold and drop', () => {
+  test('holding again takes the place of what was held', () => {
+    const calendar = booked();
+    calendar.hold('first', { start: TEN, end: ELEVEN, bandwidth: 100, tags: tags(1) });
+    expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(900);
+    calendar.drop('first');
+    calendar.drop('first');
+    expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(1000);
+  });
+
+  test('a tag that is held is not taken in twice', () => {
+    const holding = { start: TEN + 1, end: TEN + 2, bandwidth: 1, tags: { ...tags(2), site2_c_tag: 1 } };
+    expect(() => booked().hold('second', holding)).toThrow(RangeError);
+  });
+});
+
+describe('LinkCalendar.most and earliest', () => {
+  test.each([
+    { rule: 'nothing is booked', period: { start: 0, end: TEN }, most: 1000 },
+    { rule: 'the tightest part decides', period: { start: 0, end: ELEVEN }, most: 400 },
+    { rule: 'half-open', period: { start: ELEVEN, end: 12 * HOUR }, most: 1000 },
+  ])('the most over a period: $rule', ({ period, most }) => {
+    expect(booked().most(period)).toBe(most);
+  });
+
+  test('nothing can be had where one place has no tag left', () => {
+    const calendar = new LinkCalendar(smallLink({ site2_s_tags: [1, 1] }));
+    calendar.hold('first', { start: 10, end: 20, bandwidth: 1, tags: tags(1) });
+    expect(calendar.most({ start: 19, end: 21 })).toBe(0);
+    expect(calendar.most({ start: 20, end: 21 })).toBe(1000);
+  });
+
+  test('the earliest start is where the last of the five limits agrees', () => {
+    const calendar = new LinkCalendar(smallLink({ site1_s_tags: [1, 1], site2_c_tags: [1, 1] }));
+    calendar.hold('one', { start: 10, end: 20, bandwidth: 600, tags: tags(1) });
+    calendar.hold('two', { start: 25, end: 30, bandwidth: 1, tags: tags(1) });
+    expect(calendar.earliest(0, 10, 500)).toBe(0);
+    expect(calendar.earliest(1, 5, 500)).toBe(1);
+    expect(calendar.earliest(6, 5, 500)).toBe(20);
+    expect(calendar.earliest(6, 6, 500)).toBe(30);
+  });
+
+  test('more than the link has is never to be had', () => {
+    expect(booked().earliest(0, 1, 1001)).toBeUndefined();
+    expect(booked().earliest(TEN, 1, 1000)).toBe(ELEVEN);
+  });
+
+  test('decide, most and earliest agree with the oracle on random calendars', () => {
+    const demand = fc.record({
+      start: fc.nat(20),
+      length: fc.integer({ min: 1, max: 8 }),
+      bandwidth: fc.integer({ min: 1, max: 5 }),
+    });
+    const shape = fc.record({
+      bandwidth: fc.integer({ min: 2, max: 6 }),
+      tags: fc.integer({ min: 1, max: 3 }),
+    });
+    fc.assert(
+      fc.property(shape, fc.array(demand, { maxLength: 15, size: 'max' }), demand, (shape, held, asked) => {
+        const link = smallLink({
+          bandwidth: shape.bandwidth,
+          site1_s_tags: [1, shape.tags],
+          site2_c_tags: [2, 3],
+        });
+        const calendar = new LinkCalendar(link);
+        const oracle = new Oracle(link);
+        const toDemand = ({ start, length, bandwidth }: typeof asked): Demand => ({
+          start,
+          end: start + length,
+          bandwidth,
+        });
+        for (const [index, each] of held.entries()) {
+          const decision = calendar.decide(toDemand(each), 0);
+          expect(decision).toEqual(oracle.decide(toDemand(each), 0));
+          if (!decision.accepted) continue;
+          calendar.hold(`r${index}`, { ...toDemand(each), tags: decision.tags });
+          oracle.hold(`r${index}`, { ...toDemand(each), tags: decision.tags });
+        }
+        expect(calendar.most(toDemand(asked))).toBe(oracle.most(toDemand(asked)));
+        expect(calendar.earliest(asked.start, asked.length, asked.bandwidth)).toBe(
+          oracle.earliest(asked.start, asked.length, asked.bandwidth, 60),
+        );
+      }),
+      { numRuns: 1500 },
+    );
+  });
+});
+
+/** The docstring's link: 1000 Mbps, 600 of them and tag 1 booked from 10:00 to 11:00. */
+function booked(): LinkCalendar {
+  const calendar = new LinkCalendar(smallLink());
+  calendar.hold('first', { start: TEN, end: ELEVEN, bandwidth: 600, tags: tags(1) });
+  return calendar;
+}
+
+function tags(tag: number): Tags {
+  return { site1_s_tag: tag, site1_c_tag: tag, site2_s_tag: tag, site2_c_tag: tag };
+}

@@ -1,0 +1,218 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { LoadProfile, type LoadSegment } from '../../src/allocator/load-profile.ts';
+
+describe('LoadProfile', () => {
+  test('adds up what overlaps: 100 + 400 = 500 Mbps between 15 and 20', () => {
+    const profile = docstring();
+    expect(profile.peak(0, 40)).toBe(500);
+    expect(profile.peak(20, 30)).toBe(400);
+    expect([...profile.segments(0, 40)]).toEqual([
+      { start: 0, end: 10, load: 0 },
+      { start: 10, end: 15, load: 100 },
+      { start: 15, end: 20, load: 500 },
+      { start: 20, end: 30, load: 400 },
+      { start: 30, end: 40, load: 0 },
+    ]);
+  });
+
+  test.each([
+    { rule: 'the instant of an end is free', from: 30, to: 31, peak: 0 },
+    { rule: 'the last instant before an end is taken', from: 29, to: 30, peak: 400 },
+    { rule: 'the instant of a start is taken', from: 10, to: 11, peak: 100 },
+    { rule: 'what ends as another starts does not meet it', from: 9, to: 10, peak: 0 },
+    { rule: 'the end of the question is not part of it', from: 10, to: 15, peak: 100 },
+    { rule: 'one millisecond is enough to meet', from: 10, to: 16, peak: 500 },
+    { rule: 'a question within one segment finds its load', from: 16, to: 18, peak: 500 },
+    { rule: 'before everything there is nothing', from: -9, to: 10, peak: 0 },
+  ])('half-open: $rule', ({ from, to, peak }) => {
+    expect(docstring().peak(from, to)).toBe(peak);
+  });
+
+  test('equal deltas at one instant each count', () => {
+    const profile = new LoadProfile();
+    profile.add(10, 20, 100);
+    profile.add(10, 20, 100);
+    profile.add(10, 30, 100);
+    expect(profile.peak(10, 11)).toBe(300);
+    expect(profile.peak(20, 30)).toBe(100);
+    profile.add(10, 20, -100);
+    expect(profile.peak(10, 20)).toBe(200);
+  });
+
+  test('an end and a start of the same size at one instant leave one segment', () => {
+    const profile = new LoadProfile();
+    profile.add(10, 20, 100);
+    profile.add(20, 30, 100);
+    expect([...profile.segments(10, 30)]).toEqual([{ start: 10, end: 30, load: 100 }]);
+  });
+
+  test.each([
+    { limit: 500, duration: 40, from: 0, earliest: 0 },
+    { limit: 499, duration: 15, from: 0, earliest: 0 },
+    { limit: 499, duration: 16, from: 0, earliest: 20 },
+    { limit: 399, duration: 16, from: 0, earliest: 30 },
+    { limit: 100, duration: 5, from: 10, earliest: 10 },
+    { limit: 100, duration: 5, from: 11, earliest: 30 },
+    { limit: 0, duration: 10, from: 0, earliest: 0 },
+    { limit: 0, duration: 10, from: 1, earliest: 30 },
+    { limit: 0, duration: 10, from: 35, earliest: 35 },
+  ])(
+    'at most $limit Mbps for $duration from $from on: at $earliest',
+    ({ limit, duration, from, earliest }) => {
+      expect(docstring().earliest(from, duration, limit)).toBe(earliest);
+    },
+  );
+
+  test('agrees with an array of milliseconds on random histories', () => {
+    const horizon = 40;
+    const change = fc.record({
+      start: fc.nat(horizon - 2),
+      length: fc.integer({ min: 1, max: 12 }),
+      load: fc.integer({ min: 1, max: 3 }),
+      release: fc.option(fc.nat(30), { nil: undefined }),
+      question: question(horizon),
+    });
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 30, size: 'max' }), (changes) => {
+        const both = new Both(horizon);
+        for (const { release, question, ...added } of changes) {
+          if (release === undefined) both.add(added.start, added.start + added.length, added.load);
+          else both.release(release);
+          both.agreeOn(question);
+        }
+        both.releaseAll();
+      }),
+      { numRuns: 1500 },
+    );
+  });
+
+  test.each([1, 2, 3, 4])(
+    'agrees where thousands of breakpoints make blocks split and vanish (seed %i)',
+    (seed) => {
+      const horizon = 30_000;
+      const upTo = random(seed);
+      const both = new Both(horizon);
+      const ask = (): void => both.agreeOn({ from: upTo(horizon), length: 1 + upTo(4000), limit: upTo(60) });
+      for (let turn = 0; turn < 3000; turn += 1) {
+        const start = upTo(horizon - 700);
+        both.add(start, start + 1 + upTo(600), 1 + upTo(9));
+        if (turn % 50 === 0) ask();
+      }
+      // A block holds at most 1,024 breakpoints.
+      expect([...both.profile.segments(0, horizon)].length).toBeGreaterThan(4096);
+      for (let turn = 0; turn < 2500; turn += 1) {
+        both.release(upTo(3000));
+        if (turn % 50 === 0) ask();
+      }
+      both.releaseAll();
+    },
+  );
+});
+
+/** A small generator of whole numbers below a bound (mulberry32): the same ones for the same seed. */
+function random(seed: number): (bound: number) => number {
+  let state = seed;
+  return (bound) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * bound);
+  };
+}
+
+function docstring(): LoadProfile {
+  const profile = new LoadProfile();
+  profile.add(10, 20, 100);
+  profile.add(15, 30, 400);
+  return profile;
+}
+
+interface Question {
+  from: number;
+  length: number;
+  limit: number;
+}
+
+function question(horizon: number): fc.Arbitrary<Question> {
+  return fc.record({
+    from: fc.nat(horizon - 1),
+    length: fc.integer({ min: 1, max: Math.ceil(horizon / 3) }),
+    limit: fc.nat(6),
+  });
+}
+
+/** A profile beside an array that holds the load of every millisecond from 0 to a horizon. */
+class Both {
+  readonly profile = new LoadProfile();
+  readonly #loads: number[];
+  readonly #added: [start: number, end: number, load: number][] = [];
+
+  constructor(horizon: number) {
+    this.#loads = Array.from({ length: horizon }, () => 0);
+  }
+
+  add(start: number, end: number, load: number): void {
+    this.#added.push([start, Math.min(end, this.#loads.length), load]);
+    this.#change(start, Math.min(end, this.#loads.length), load);
+  }
+
+  /** Releases one of those that were added. */
+  release(pick: number): void {
+    const [released] = this.#added.splice(pick % Math.max(1, this.#added.length), 1);
+    if (released) this.#change(released[0], released[1], -released[2]);
+  }
+
+  releaseAll(): void {
+    while (this.#added.length > 0) this.release(0);
+    const everything = { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY };
+    expect([...this.profile.segments(everything.start, everything.end)]).toEqual([
+      { ...everything, load: 0 },
+    ]);
+    expect(this.profile.peak(0, this.#loads.length)).toBe(0);
+  }
+
+  agreeOn({ from, length, limit }: Question): void {
+    const to = from + length;
+    expect({
+      peak: this.profile.peak(from, to),
+      segments: [...this.profile.segments(from, to)],
+      earliest: this.profile.earliest(from, length, limit),
+    }).toEqual({
+      peak: this.#peak(from, to),
+      segments: this.#segments(from, to),
+      earliest: this.#earliest(from, length, limit),
+    });
+  }
+
+  #change(start: number, end: number, delta: number): void {
+    this.profile.add(start, end, delta);
+    for (let at = start; at < end; at += 1) this.#loads[at] = this.#load(at) + delta;
+  }
+
+  #load(at: number): number {
+    return this.#loads[at] ?? 0;
+  }
+
+  #peak(from: number, to: number): number {
+    let peak = 0;
+    for (let at = from; at < to; at += 1) peak = Math.max(peak, this.#load(at));
+    return peak;
+  }
+
+  #segments(from: number, to: number): LoadSegment[] {
+    const segments: LoadSegment[] = [];
+    for (let at = from; at < to; at += 1) {
+      const last = segments.at(-1);
+      if (last?.load === this.#load(at)) last.end = at + 1;
+      else segments.push({ start: at, end: at + 1, load: this.#load(at) });
+    }
+    return segments;
+  }
+
+  #earliest(from: number, duration: number, limit: number): number {
+    let start = from;
+    for (let at = from; at < start + duration; at += 1) if (this.#load(at) > limit) start = at + 1;
+    return start;
+  }
+}

@@ -1,0 +1,598 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Allocator, type AmendmentOutcome, type Outcome } from '../../src/allocator/allocator.ts';
+import { type Demand, TAG_PLACES, type Tags } from '../../src/allocator/calendar.ts';
+import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import type {
+  LinkTransaction,
+  ReservationChange,
+  ReservationRecord,
+  ReservationStore,
+} from '../../src/allocator/store.ts';
+import type { Link, TagRange } from '../../src/contract/links.ts';
+import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
+import { raceProcesses } from '../store/starting-gate.ts';
+import type { RaceAnswer, RaceOrder } from './race-process.ts';
+import { smallLink } from './small-link.ts';
+import { sweep } from './sweep.ts';
+
+const ID = linkId('a', 'b');
+const EXPIRY = 1000;
+
+let folder: string;
+let path: string;
+let opened: OpenedStore;
+/** What the clock of every allocator shows. */
+let clock: number;
+let ids: number;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'slices-conn-mistakes-'));
+  path = join(folder, 'links.db');
+  opened = await openSqlite(path);
+  clock = 0;
+  ids = 0;
+});
+afterEach(async () => {
+  await opened.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('mistake: equal deltas at one instant counted once', () => {
+  test('400 + 400 Mbps that start together are 800; of 1000, 201 more are refused', async () => {
+    const allocator = start();
+    await book(allocator, { start: 10, end: 20, bandwidth: 400 });
+    await book(allocator, { start: 10, end: 20, bandwidth: 400 });
+    expect(await book(allocator, { start: 10, end: 20, bandwidth: 201 })).toMatchObject({
+      ok: false,
+      refusals: [{ limit: 'bandwidth', free: 200, start: 10, end: 20 }],
+    });
+    expect(await book(allocator, { start: 10, end: 20, bandwidth: 200 })).toMatchObject({ ok: true });
+  });
+
+  test('two that end together both end: all of the link is free again', async () => {
+    const allocator = start();
+    await book(allocator, { start: 5, end: 20, bandwidth: 500 });
+    await book(allocator, { start: 10, end: 20, bandwidth: 500 });
+    expect(await book(allocator, { start: 20, end: 30, bandwidth: 1000 })).toMatchObject({ ok: true });
+  });
+});
+
+describe('mistake: closed intervals that refuse back-to-back', () => {
+  const whole = { start: 10, end: 20, bandwidth: 1000 };
+  const oneTag = smallLink({
+    site1_s_tags: [7, 7],
+    site1_c_tags: [7, 7],
+    site2_s_tags: [7, 7],
+    site2_c_tags: [7, 7],
+  });
+
+  test.each([
+    { rule: 'touches the start', start: 5, end: 10, accepted: true },
+    { rule: 'touches the end', start: 20, end: 25, accepted: true },
+    { rule: 'overlaps the start by a millisecond', start: 5, end: 11, accepted: false },
+    { rule: 'overlaps the end by a millisecond', start: 19, end: 25, accepted: false },
+  ])('all bandwidth and the only tags, next to 10 to 20, which it $rule', async ({ accepted, ...period }) => {
+    const allocator = start({ link: oneTag });
+    await book(allocator, whole);
+    const outcome = await book(allocator, { ...whole, start: period.start, end: period.end });
+    if (outcome.ok)
+      expect({ accepted, tags: outcome.record.tags }).toEqual({ accepted: true, tags: tags(7) });
+    else
+      expect([accepted, outcome.refusals.map(({ limit }) => limit)]).toEqual([
+        false,
+        ['bandwidth', ...TAG_PLACES.map(() => 'tags')],
+      ]);
+  });
+});
+
+describe('mistake: check and insert in separate transactions', () => {
+  const all: Demand = { start: 10, end: 20, bandwidth: 100 };
+  const limits = [
+    { last: 'bandwidth', link: wide({ bandwidth: 1099 }), winners: 10, why: 'bandwidth' },
+    { last: 'tags', link: wide({ bandwidth: 1_000_000, site2_c_tags: [100, 106] }), winners: 7, why: 'tags' },
+  ];
+
+  test.each(limits)(
+    '40 bookings of two processes race for the last $last',
+    async ({ link, winners, why }) => {
+      const order = { path, link, book: Array.from({ length: 20 }, () => all) };
+      const answers = await race([
+        { ...order, name: 'one' },
+        { ...order, name: 'other' },
+      ]);
+      expect(tally(answers)).toEqual({ won: winners, [why]: 40 - winners });
+      expect(await sweep(opened, ID, link)).toEqual([]);
+      const kept = await opened.rows('SELECT id FROM reservation WHERE cancelled_ms IS NULL');
+      expect(kept.map(({ id }) => id).toSorted()).toEqual(
+        answers.flatMap((each) => (each.ok ? [each.id] : [])).toSorted(),
+      );
+    },
+  );
+
+  test.each(limits)(
+    '24 bookings of two allocators race for the last $last',
+    async ({ link, winners, why }) => {
+      expect(tally(await raceHere(link, opened.store))).toEqual({ won: winners, [why]: 24 - winners });
+      expect(await sweep(opened, ID, link)).toEqual([]);
+    },
+  );
+
+  test.each(limits)(
+    'a store that makes this mistake loses the same race for the last $last',
+    async ({ link, winners, why }) => {
+      const answers = tally(await raceHere(link, checkThenInsert(opened.store)));
+      expect(answers).not.toEqual({ won: winners, [why]: 24 - winners });
+    },
+  );
+
+  async function raceHere(link: Link, store: ReservationStore): Promise<RaceAnswer[]> {
+    const allocators = [start({ link, store }), start({ link, store })];
+    return Promise.all(
+      Array.from({ length: 12 }, () => allocators)
+        .flat()
+        .map((allocator) => answerOf(book(allocator, all))),
+    );
+  }
+});
+
+describe('mistake: updates that skip the check, or count their own use against themselves', () => {
+  test.each([
+    { rule: 'stays as it is', change: {} },
+    { rule: 'is shortened at its end', change: { end: 15 } },
+    { rule: 'is shortened at its start', change: { start: 15 } },
+    { rule: 'gives bandwidth back', change: { bandwidth: 1 } },
+  ])('on a full link, what $rule is accepted and keeps its tags', async ({ change }) => {
+    const allocator = start();
+    const record = await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
+    await book(allocator, { start: 5, end: 25, bandwidth: 200 });
+    await book(allocator, { start: 15, end: 30, bandwidth: 200 });
+    expect(await amend(allocator, record.id, change)).toEqual({ ok: true, record: { ...record, ...change } });
+    expect(await opened.store.find(record.id)).toEqual({ ...record, ...change });
+  });
+
+  test.each([
+    { rule: 'bandwidth', change: { bandwidth: 801 }, refused: ['bandwidth'] },
+    { rule: 'tags', change: { end: 40 }, refused: TAG_PLACES.map(() => 'tags') },
+    {
+      rule: 'both',
+      change: { end: 40, bandwidth: 701 },
+      refused: ['bandwidth', ...TAG_PLACES.map(() => 'tags')],
+    },
+  ])('what cannot be met for $rule leaves the reservation exactly as it was', async ({ change, refused }) => {
+    const allocator = start();
+    const record = await booked(allocator, { start: 10, end: 20, bandwidth: 500 });
+    await book(allocator, { start: 15, end: 35, bandwidth: 100 });
+    await book(allocator, { start: 15, end: 38, bandwidth: 100 });
+    await book(allocator, { start: 20, end: 39, bandwidth: 100 });
+    const before = await everyRow();
+    const outcome = await amend(allocator, record.id, change);
+    expect(outcome).toMatchObject({ ok: false, reason: 'refused' });
+    if (outcome?.ok === false && outcome.reason === 'refused') {
+      expect(outcome.refusals.map(({ limit }) => limit)).toEqual(refused);
+    }
+    expect(await everyRow()).toEqual(before);
+    expect(await opened.store.find(record.id)).toEqual(record);
+    expect(await amend(allocator, record.id, {})).toEqual({ ok: true, record });
+  });
+
+  test('what is given back can be booked at once, and what was taken more can’t', async () => {
+    const allocator = start();
+    const record = await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
+    await amend(allocator, record.id, { bandwidth: 100, end: 15 });
+    await booked(allocator, { start: 10, end: 20, bandwidth: 900 });
+    expect(await amend(allocator, record.id, { bandwidth: 101 })).toMatchObject({ ok: false });
+    expect(await amend(allocator, record.id, { start: 20, end: 25, bandwidth: 1000 })).toMatchObject({
+      ok: true,
+    });
+    expect(await sweep(opened, ID, smallLink())).toEqual([]);
+  });
+
+  test('a fault that the caller finds changes nothing and is passed on', async () => {
+    const allocator = start();
+    const record = await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
+    const before = await everyRow();
+    const outcome = await allocator.amend(
+      record.id,
+      { end: 30 },
+      { expiry: EXPIRY, check: (current, amended) => [current.end, amended.end] },
+    );
+    expect(outcome).toEqual({ ok: false, reason: 'fault', fault: [20, 30] });
+    expect(await everyRow()).toEqual(before);
+  });
+});
+
+describe('mistake: concurrent updates of one reservation that overwrite each other', () => {
+  test('updates by two allocators have one order: each sees what the one before it left', async () => {
+    const allocators = [start(), start()];
+    const record = await booked(start(), { start: 10, end: 20, bandwidth: 1 });
+    const seen: { current: ReservationRecord; amended: Demand }[] = [];
+    const changes = Array.from({ length: 10 }, (_, index) => [
+      { end: 21 + index },
+      { bandwidth: 2 + index },
+    ]).flat();
+    const outcomes = await Promise.all(
+      changes.map((change, index) =>
+        allocators[index % 2]?.amend(record.id, change, {
+          expiry: EXPIRY,
+          check: (current, amended) => {
+            seen.push({ current, amended });
+            return undefined;
+          },
+        }),
+      ),
+    );
+    expect(outcomes.every((outcome) => outcome?.ok)).toBe(true);
+    expect(seen).toHaveLength(changes.length);
+    for (const [index, { current }] of seen.entries()) {
+      expect(current).toMatchObject(seen[index - 1]?.amended ?? { start: 10, end: 20, bandwidth: 1 });
+    }
+    expect(await opened.store.find(record.id)).toMatchObject({ start: 10, end: 30, bandwidth: 11 });
+  });
+
+  test('two processes that change different things of one reservation lose neither', async () => {
+    const link = smallLink();
+    const { id } = await booked(start(), { start: 10, end: 20, bandwidth: 1 });
+    const steps = Array.from({ length: 15 }, (_, index) => index + 1);
+    const answers = await race([
+      {
+        path,
+        link,
+        name: 'one',
+        book: [],
+        amend: { id, changes: steps.map((step) => ({ end: 20 + step })) },
+      },
+      {
+        path,
+        link,
+        name: 'other',
+        book: [],
+        amend: { id, changes: steps.map((step) => ({ bandwidth: 1 + step })) },
+      },
+    ]);
+    expect(tally(answers)).toEqual({ won: 30 });
+    expect(await opened.store.find(id)).toMatchObject({ start: 10, end: 35, bandwidth: 16 });
+    expect(await opened.rows('SELECT version FROM link')).toEqual([{ version: 31 }]);
+    expect(await sweep(opened, ID, link)).toEqual([]);
+  });
+
+  test('of a cancellation and updates that race, what comes after the cancellation finds nothing', async () => {
+    const allocators = [start(), start()];
+    const { id } = await booked(start(), { start: 10, end: 20, bandwidth: 1 });
+    const outcomes = await Promise.all([
+      amend(allocators[0], id, { end: 21 }),
+      allocators[1]?.cancel(id),
+      amend(allocators[0], id, { end: 22 }),
+      amend(allocators[1], id, { end: 23 }),
+      allocators[0]?.cancel(id),
+    ]);
+    expect(outcomes.filter((outcome) => outcome === true)).toHaveLength(1);
+    expect(await opened.store.find(id)).toBeUndefined();
+    expect(await opened.rows('SELECT * FROM tag_hold')).toEqual([]);
+    expect(await amend(allocators[1], id, { end: 24 })).toBeUndefined();
+    expect(await booked(allocators[0], { start: 10, end: 20, bandwidth: 1000 })).toMatchObject({
+      tags: tags(1),
+    });
+  });
+});
+
+describe('mistake: state kept only in memory', () => {
+  const more: Demand = { start: 10, end: 20, bandwidth: 600 };
+
+  test('a new allocator on the same database sees everything', async () => {
+    await booked(start(), { start: 10, end: 20, bandwidth: 500 });
+    expect(await book(start(), more)).toMatchObject({ ok: false, refusals: [{ free: 500 }] });
+    expect(await book(start(), { ...more, bandwidth: 500 })).toMatchObject({
+      ok: true,
+      record: { tags: tags(2) },
+    });
+  });
+
+  test('a long-lived allocator sees what others booked, changed and cancelled meanwhile', async () => {
+    const [one, other] = [start(), start()];
+    const first = await booked(one, { start: 10, end: 20, bandwidth: 500 });
+    const second = await booked(other, { start: 10, end: 20, bandwidth: 500 });
+    expect(await book(one, { ...more, bandwidth: 1 })).toMatchObject({ ok: false, refusals: [{ free: 0 }] });
+    await amend(other, second.id, { bandwidth: 400 });
+    expect(await book(one, more)).toMatchObject({ ok: false, refusals: [{ free: 100 }] });
+    expect(await other.cancel(first.id)).toBe(true);
+    expect(await book(one, more)).toMatchObject({ ok: true, record: { tags: tags(1) } });
+  });
+
+  test('two others may have swapped places since: all is let go before any is taken in', async () => {
+    const [one, other] = [start(), start()];
+    const link = smallLink();
+    const first = await booked(one, { start: 10, end: 20, bandwidth: 900 });
+    const second = await booked(other, { start: 20, end: 30, bandwidth: 900 });
+    await book(one, { start: 40, end: 50, bandwidth: 1 }, true);
+    await amend(other, second.id, { start: 60, end: 70 });
+    await amend(other, first.id, { start: 20, end: 30 });
+    await amend(other, second.id, { start: 10, end: 20 });
+    expect(await book(one, { start: 10, end: 30, bandwidth: 101 })).toMatchObject({
+      refusals: [{ free: 100 }],
+    });
+    expect(await sweep(opened, ID, link)).toEqual([]);
+  });
+
+  test('a dry run leaves nothing behind, in memory or on disk', async () => {
+    const allocator = start();
+    const before = await everyRow();
+    expect(await book(allocator, { ...more, bandwidth: 1000 }, true)).toMatchObject({ ok: true });
+    expect(await everyRow()).toEqual(before);
+    const record = await booked(allocator, { ...more, bandwidth: 1000 });
+    expect(
+      await allocator.amend(
+        record.id,
+        { bandwidth: 1 },
+        { expiry: EXPIRY, check: () => undefined, dryRun: true },
+      ),
+    ).toMatchObject({ ok: true, record: { bandwidth: 1 } });
+    expect(await book(allocator, { ...more, bandwidth: 1 })).toMatchObject({ ok: false });
+    expect(await opened.store.find(record.id)).toEqual(record);
+  });
+
+  test.each([
+    { fault: 'is rolled back at its commit', failing: rollsBack, kept: false },
+    { fault: 'commits, and the answer is lost', failing: commitsAndThrows, kept: true },
+  ])('after a change that $fault, decisions agree with the database', async ({ failing, kept }) => {
+    const faults = { next: false };
+    const allocator = start({ store: failing(opened.store, faults) });
+    const first = await booked(allocator, { start: 10, end: 20, bandwidth: 300 });
+    const failed = async (work: () => Promise<unknown>): Promise<void> => {
+      faults.next = true;
+      await expect(work()).rejects.toThrow('on purpose');
+      expect(faults.next).toBe(false);
+    };
+    /** What a fresh allocator would answer is what this one must. */
+    const agrees = async (): Promise<void> => {
+      for (const bandwidth of [1, 101, 401, 701, 1000]) {
+        const demand = { start: 10, end: 20, bandwidth };
+        expect(decisionOf(await book(allocator, demand, true))).toEqual(
+          decisionOf(await book(start(), demand, true)),
+        );
+      }
+      expect(await sweep(opened, ID, smallLink())).toEqual([]);
+    };
+
+    await failed(() => book(allocator, { start: 10, end: 20, bandwidth: 600 }));
+    await agrees();
+    expect(await opened.rows('SELECT count(*) AS n FROM reservation')).toEqual([{ n: kept ? 2 : 1 }]);
+
+    await failed(() => amend(allocator, first.id, { bandwidth: 200 }));
+    await agrees();
+    expect(await opened.store.find(first.id)).toMatchObject({ bandwidth: kept ? 200 : 300 });
+
+    await failed(() => allocator.cancel(first.id));
+    await agrees();
+    expect(await opened.store.find(first.id)).toEqual(kept ? undefined : first);
+
+    expect(await book(allocator, { start: 10, end: 20, bandwidth: 100 })).toMatchObject({ ok: true });
+    await agrees();
+  });
+
+  test('requests that wait behind a failed one are decided on as if it had not been', async () => {
+    const faults = { next: true };
+    const allocator = start({ store: rollsBack(opened.store, faults) });
+    const answers = await Promise.all(
+      [900, 800, 700].map((bandwidth) => answerOf(book(allocator, { start: 10, end: 20, bandwidth }))),
+    );
+    expect(tally(answers)).toEqual({ 'Error: on purpose': 1, won: 1, bandwidth: 1 });
+    expect(await opened.rows('SELECT bandwidth FROM reservation')).toEqual([{ bandwidth: 800 }]);
+  });
+});
+
+/** What a calendar in memory leaves out because it has ended must not be missed by a decision about that time. */
+describe('mistake: deciding about a time that the calendar in memory does not reach back to', () => {
+  test('a start that passed while the request waited is decided on with what was booked then', async () => {
+    await booked(start(), { start: 10, end: 18, bandwidth: 600 });
+    clock = 20;
+    const outcome = await book(start(), { start: 17, end: 30, bandwidth: 400 });
+    expect(outcome).toMatchObject({ ok: true, record: { tags: tags(2) } });
+    expect(await book(start(), { start: 17, end: 30, bandwidth: 401 })).toMatchObject({ ok: false });
+    expect(await sweep(opened, ID, smallLink())).toEqual([]);
+  });
+
+  test('a clock that is set back does not make what it had seen ended forgotten', async () => {
+    const early = start();
+    const freed = await booked(early, { start: 10, end: 18, bandwidth: 1 });
+    await booked(early, { start: 10, end: 18, bandwidth: 900 });
+    await early.cancel(freed.id);
+    const allocator = start();
+    clock = 20;
+    await book(allocator, { start: 40, end: 50, bandwidth: 1 }, true);
+    clock = 12;
+    const outcome = await book(allocator, { start: 13, end: 16, bandwidth: 900 });
+    expect(await sweep(opened, ID, smallLink())).toEqual([]);
+    expect(outcome).toMatchObject({ ok: false, refusals: [{ limit: 'bandwidth', free: 100 }] });
+  });
+
+  test('an ended reservation that is prolonged keeps its tags, with an old allocator and with a new one', async () => {
+    const early = start();
+    await booked(early, { start: 12, end: 18, bandwidth: 1 });
+    const record = await booked(early, { start: 10, end: 20, bandwidth: 1 });
+    expect(record.tags).toEqual(tags(2));
+    clock = 25;
+    for (const allocator of [early, start()]) {
+      const outcome = allocator.amend(
+        record.id,
+        { end: 30 },
+        { expiry: EXPIRY, check: () => undefined, dryRun: true },
+      );
+      expect(await outcome).toEqual({ ok: true, record: { ...record, end: 30 } });
+    }
+  });
+});
+
+describe('a topology that was narrowed since', () => {
+  const narrow = smallLink({ bandwidth: 500, site1_s_tags: [2, 3] });
+
+  test('does not lock out a link with reservations from before: what is free of both is given out', async () => {
+    const { id } = await booked(start(), { start: 10, end: 20, bandwidth: 800 });
+    const allocator = start({ link: narrow });
+    expect(await book(allocator, { start: 20, end: 30, bandwidth: 500 })).toMatchObject({
+      ok: true,
+      record: { tags: { ...tags(1), site1_s_tag: 2 } },
+    });
+    const refused = await book(allocator, { start: 10, end: 20, bandwidth: 1 });
+    expect(refused).toMatchObject({ ok: false, refusals: [{ limit: 'bandwidth', capacity: 500, free: 0 }] });
+    expect(await allocator.cancel(id)).toBe(true);
+    expect(await book(allocator, { start: 10, end: 20, bandwidth: 500 })).toMatchObject({ ok: true });
+  });
+});
+
+test('an offer is a demand and nothing else: no names and no expiry', async () => {
+  const allocator = start();
+  await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
+  const outcome = await book(allocator, { start: 10, end: 15, bandwidth: 500 });
+  expect(outcome.ok ? [] : outcome.offers).toEqual([
+    { start: 10, end: 15, bandwidth: 400 },
+    { start: 20, end: 25, bandwidth: 500 },
+  ]);
+});
+
+function start({ link = smallLink(), store = opened.store } = {}): Allocator {
+  return new Allocator({
+    network: createNetwork({ sites: [link.site1, link.site2], links: [link] }),
+    store,
+    now: () => clock,
+    newId: () => `r${String(ids++).padStart(3, '0')}`,
+  });
+}
+
+function book(allocator: Allocator, demand: Demand, dryRun = false): Promise<Outcome> {
+  const who = { experiment: 'exp', createdBy: 'user', expiry: EXPIRY };
+  return allocator.book({ site1: 'a', site2: 'b', ...demand, ...who }, dryRun);
+}
+
+async function booked(allocator: Allocator | undefined, demand: Demand): Promise<ReservationRecord> {
+  const outcome = allocator && (await book(allocator, demand));
+  if (!outcome?.ok) throw new Error(`refused: ${JSON.stringify(outcome)}`);
+  return outcome.record;
+}
+
+async function amend(
+  allocator: Allocator | undefined,
+  id: string,
+  change: Partial<Demand>,
+): Promise<AmendmentOutcome<never> | undefined> {
+  return allocator?.amend<never>(id, change, { expiry: EXPIRY, check: () => undefined });
+}
+
+/** An outcome without what differs from one decision to the next. */
+function decisionOf(outcome: Outcome): unknown {
+  return outcome.ok ? outcome.record.tags : outcome.refusals;
+}
+
+async function answerOf(outcome: Promise<Outcome>): Promise<RaceAnswer> {
+  try {
+    const answer = await outcome;
+    if (answer.ok) return { ok: true, id: answer.record.id };
+    return { ok: false, why: answer.refusals.map(({ limit }) => limit).join(' ') };
+  } catch (error) {
+    return { ok: false, why: String(error) };
+  }
+}
+
+function tally(answers: readonly RaceAnswer[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const answer of answers) {
+    const key = answer.ok ? 'won' : answer.why;
+    counts[key] = (counts[key] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/** Runs each order in a process of its own, all at once. */
+async function race(orders: readonly RaceOrder[]): Promise<RaceAnswer[]> {
+  const program = fileURLToPath(new URL('race-process.ts', import.meta.url));
+  const finishes = await raceProcesses(...orders.map((order) => [program, JSON.stringify(order)]));
+  return finishes.flatMap(({ output, errors }): RaceAnswer[] => {
+    expect(errors).toBe('');
+    return JSON.parse(output);
+  });
+}
+
+function everyRow(): Promise<unknown> {
+  return Promise.all(
+    ['SELECT * FROM reservation ORDER BY id', 'SELECT * FROM tag_hold ORDER BY place, tag, start_ms'].map(
+      (sql) => opened.rows(sql),
+    ),
+  );
+}
+
+function wide(shape: Partial<Link>): Link {
+  const range: TagRange = [100, 199];
+  return smallLink({
+    site1_s_tags: range,
+    site1_c_tags: range,
+    site2_s_tags: range,
+    site2_c_tags: range,
+    ...shape,
+  });
+}
+
+function tags(tag: number): Tags {
+  return { site1_s_tag: tag, site1_c_tag: tag, site2_s_tag: tag, site2_c_tag: tag };
+}
+
+/** When `next` is set, the next change fails, once. */
+interface Faults {
+  next: boolean;
+}
+
+/** A store whose commit fails: all was written, and is rolled back. */
+function rollsBack(store: ReservationStore, faults: Faults): ReservationStore {
+  return {
+    ...store,
+    changeLink: (link, work) =>
+      store.changeLink(link, async (transaction) => {
+        const answer = await work(transaction);
+        if (faults.next) fail(faults);
+        return answer;
+      }),
+  };
+}
+
+/** A store that commits, and then loses the connection. */
+function commitsAndThrows(store: ReservationStore, faults: Faults): ReservationStore {
+  return {
+    ...store,
+    changeLink: async (link, work) => {
+      const answer = await store.changeLink(link, work);
+      if (faults.next) fail(faults);
+      return answer;
+    },
+  };
+}
+
+function fail(faults: Faults): never {
+  faults.next = false;
+  throw new Error('on purpose');
+}
+
+/** A store that makes the mistake: it reads and decides in one transaction, and writes in another. */
+function checkThenInsert(store: ReservationStore): ReservationStore {
+  return {
+    ...store,
+    changeLink: async (link, work) => {
+      const written: ((transaction: LinkTransaction) => Promise<void>)[] = [];
+      const answer = await store.changeLink(link, async (transaction) =>
+        work({
+          version: transaction.version,
+          live: (now: number): Promise<ReservationRecord[]> => transaction.live(now),
+          changesSince: (version: number): Promise<ReservationChange[]> => transaction.changesSince(version),
+          read: (id: string): Promise<ReservationRecord | undefined> => transaction.read(id),
+          put: async (record) => void written.push((later) => later.put(record)),
+          cancel: async (id, now) => void written.push((later) => later.cancel(id, now)),
+        }),
+      );
+      await store.changeLink(link, async (transaction) => {
+        for (const write of written) await write(transaction);
+      });
+      return answer;
+    },
+  };
+}

@@ -1,0 +1,132 @@
+import {
+  type Decision,
+  type Demand,
+  type Holding,
+  type Period,
+  type Refusal,
+  TAG_PLACES,
+  type TagPlace,
+  type Tags,
+} from '../../src/allocator/calendar.ts';
+import type { Link } from '../../src/contract/links.ts';
+
+/**
+ * Says what the allocator must answer, with no cleverness: a list of what is held, and every question asked of every
+ * single millisecond. Right by reading, and slow: for times that are a few dozen milliseconds apart.
+ */
+export class Oracle {
+  readonly #link: Link;
+  readonly #held = new Map<string, Holding>();
+
+  constructor(link: Link) {
+    this.#link = link;
+  }
+
+  /** What is held, by id. */
+  get held(): ReadonlyMap<string, Holding> {
+    return this.#held;
+  }
+
+  hold(id: string, holding: Holding): void {
+    this.#held.set(id, holding);
+  }
+
+  drop(id: string): void {
+    this.#held.delete(id);
+  }
+
+  /** @param own the reservation that is asked about anew: its use does not count, and its tags stay if they can */
+  decide(demand: Demand, now: number, own?: string): Decision {
+    const keep = own === undefined ? undefined : this.#held.get(own)?.tags;
+    const refusals: Refusal[] = [];
+    const tags: Tags = { site1_s_tag: 0, site1_c_tag: 0, site2_s_tag: 0, site2_c_tag: 0 };
+    const capacity = this.#link.bandwidth;
+    const free = this.#free(demand, own);
+    if (demand.bandwidth > free) {
+      const tight = (at: number): boolean => capacity - this.#load(at, own) === free;
+      const start = instants(demand).find(tight) ?? demand.start;
+      const end = instants({ start, end: demand.end }).find((at) => !tight(at)) ?? demand.end;
+      refusals.push({ limit: 'bandwidth', capacity, free, start, end });
+    }
+    for (const place of TAG_PLACES) {
+      const free = this.#freeTags(place, demand, own);
+      const [best] = free.toSorted((one, other) => {
+        const gaps = [one, other].map((tag) => this.#gap(place, tag, demand, now, own));
+        return (gaps[0] ?? 0) - (gaps[1] ?? 0) || one - other;
+      });
+      if (best === undefined) {
+        const { start, end } = demand;
+        refusals.push({ limit: 'tags', place, total: this.#tagsOf(place).length, start, end });
+      } else tags[place] = keep && free.includes(keep[place]) ? keep[place] : best;
+    }
+    const [first, ...rest] = refusals;
+    return first ? { accepted: false, refusals: [first, ...rest] } : { accepted: true, tags };
+  }
+
+  /** The most Mbps that would be accepted over a period. */
+  most(period: Period, own?: string): number {
+    const bandwidths = Array.from({ length: this.#link.bandwidth }, (_, index) => index + 1);
+    return bandwidths.findLast((bandwidth) => this.#accepts({ ...period, bandwidth }, own)) ?? 0;
+  }
+
+  /** The earliest start from `from` on at which the demand would be accepted and end by `by`. */
+  earliest(from: number, duration: number, bandwidth: number, by: number, own?: string): number | undefined {
+    return instants({ start: from, end: by - duration + 1 }).find((start) =>
+      this.#accepts({ start, end: start + duration, bandwidth }, own),
+    );
+  }
+
+  #accepts(demand: Demand, own?: string): boolean {
+    return (
+      demand.bandwidth <= this.#free(demand, own) &&
+      TAG_PLACES.every((place) => this.#freeTags(place, demand, own).length > 0)
+    );
+  }
+
+  #others(at: number, own?: string): Holding[] {
+    return [...this.#held]
+      .filter(([id, { start, end }]) => id !== own && start <= at && at < end)
+      .map(([, holding]) => holding);
+  }
+
+  #load(at: number, own?: string): number {
+    return this.#others(at, own).reduce((sum, { bandwidth }) => sum + bandwidth, 0);
+  }
+
+  #free(period: Period, own?: string): number {
+    return Math.min(...instants(period).map((at) => this.#link.bandwidth - this.#load(at, own)));
+  }
+
+  #tagsOf(place: TagPlace): number[] {
+    const [from, to] = this.#link[`${place}s`];
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  }
+
+  #isHeld(place: TagPlace, tag: number, at: number, own?: string): boolean {
+    return this.#others(at, own).some(({ tags }) => tags[place] === tag);
+  }
+
+  #freeTags(place: TagPlace, period: Period, own?: string): number[] {
+    return this.#tagsOf(place).filter(
+      (tag) => !instants(period).some((at) => this.#isHeld(place, tag, at, own)),
+    );
+  }
+
+  /** Free milliseconds beside a period, on the tighter side; time that has passed is no gap. */
+  #gap(place: TagPlace, tag: number, { start, end }: Period, now: number, own?: string): number {
+    const gap = instants({ start: 0, end: FAR }).find((free) => {
+      const before = start - 1 - free;
+      return (
+        this.#isHeld(place, tag, end + free, own) || (before >= now && this.#isHeld(place, tag, before, own))
+      );
+    });
+    return gap ?? FAR;
+  }
+}
+
+/** Further than any two times of a test are apart. */
+const FAR = 80;
+
+function instants({ start, end }: Period): number[] {
+  return Array.from({ length: Math.max(0, end - start) }, (_, index) => start + index);
+}

@@ -1,0 +1,56 @@
+import { text } from 'node:stream/consumers';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import type { Demand } from '../../src/allocator/calendar.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
+import type { Link } from '../../src/contract/links.ts';
+import { openSqlite } from '../store/opened-store.ts';
+
+/** What a racing process is to do, all at once, as soon as it is told to. */
+export interface RaceOrder {
+  /** The SQLite file. */
+  path: string;
+  link: Link;
+  /** Comes before the ids of what this process books. */
+  name: string;
+  /** Bookings to ask for. */
+  book: readonly Demand[];
+  /** Changes of one reservation to ask for. */
+  amend?: { id: string; changes: readonly Partial<Demand>[] };
+}
+
+/** What became of a request, or the error that it ended in. */
+export type RaceAnswer = { ok: true; id: string } | { ok: false; why: string };
+
+// Run as a process of its own: the order as JSON in argv; `ready` once the database is open; then it waits for stdin to
+// end, so that several start together, and prints its answers as JSON.
+const { path, link, name, book, amend }: RaceOrder = JSON.parse(process.argv[2] ?? '');
+const { store, close } = await openSqlite(path);
+let ids = 0;
+const allocator = new Allocator({
+  network: createNetwork({ sites: [link.site1, link.site2], links: [link] }),
+  store,
+  now: () => 0,
+  newId: () => `${name}${ids++}`,
+});
+const sites = { site1: link.site1, site2: link.site2 };
+const who = { experiment: 'exp', createdBy: name, expiry: 1_000_000 };
+process.stdout.write('ready');
+await text(process.stdin);
+const requests = [
+  ...book.map((demand) => allocator.book({ ...sites, ...demand, ...who })),
+  ...(amend?.changes ?? []).map((change) =>
+    allocator.amend(amend?.id ?? '', change, { expiry: who.expiry, check: () => undefined }),
+  ),
+];
+const answers = requests.map(async (asked): Promise<RaceAnswer> => {
+  try {
+    const outcome = await asked;
+    if (outcome?.ok) return { ok: true, id: outcome.record.id };
+    if (outcome?.reason !== 'refused') return { ok: false, why: outcome?.reason ?? 'gone' };
+    return { ok: false, why: outcome.refusals.map(({ limit }) => limit).join(' ') };
+  } catch (error) {
+    return { ok: false, why: String(error) };
+  }
+});
+process.stdout.write(JSON.stringify(await Promise.all(answers)));
+await close();

@@ -1,0 +1,246 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { TagLayer } from '../../src/allocator/tag-layer.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+describe('TagLayer', () => {
+  test('counts its range with both ends', () => {
+    expect(new TagLayer([10, 12]).size).toBe(3);
+    expect(new TagLayer([4094, 4094]).size).toBe(1);
+  });
+
+  test('best fit: of tags held until 09:00, until 09:59 and never, the one held until 09:59', () => {
+    const layer = new TagLayer([10, 12]);
+    layer.hold(10, 8 * HOUR, 9 * HOUR);
+    layer.hold(11, 8 * HOUR, 10 * HOUR - MINUTE);
+    expect(layer.bestFit(10 * HOUR, 11 * HOUR, 0)).toBe(11);
+  });
+
+  test.each<{ rule: string; held: Hold[]; now?: number; fit: number | undefined }>([
+    { rule: 'an empty layer gives its lowest tag', held: [], fit: 1 },
+    {
+      rule: 'a gap of nothing is the best',
+      held: [
+        [3, 40, 50],
+        [2, 30, 49],
+      ],
+      fit: 3,
+    },
+    {
+      rule: 'a gap after counts as one before',
+      held: [
+        [2, 40, 45],
+        [3, 61, 70],
+      ],
+      fit: 3,
+    },
+    {
+      rule: 'the smaller of both sides counts',
+      held: [
+        [1, 40, 44],
+        [2, 30, 40],
+        [2, 62, 70],
+      ],
+      fit: 2,
+    },
+    {
+      rule: 'a tie goes to the lowest tag',
+      held: [
+        [3, 40, 45],
+        [2, 40, 45],
+      ],
+      fit: 2,
+    },
+    {
+      rule: 'a tie of a gap before and one after goes to the lowest tag',
+      held: [
+        [3, 40, 45],
+        [2, 65, 70],
+      ],
+      fit: 2,
+    },
+    { rule: 'any neighbour is better than none', held: [[3, 1, 2]], fit: 3 },
+    {
+      rule: 'a held tag is passed over',
+      held: [
+        [1, 59, 61],
+        [2, 40, 51],
+      ],
+      fit: 3,
+    },
+    {
+      rule: 'none is left',
+      held: [
+        [1, 59, 61],
+        [2, 40, 51],
+        [3, 50, 60],
+      ],
+      fit: undefined,
+    },
+    { rule: 'time that has passed is no gap', held: [[3, 40, 45]], now: 45, fit: 1 },
+    { rule: 'time that is still to pass is one', held: [[3, 40, 45]], now: 44, fit: 3 },
+    {
+      rule: 'what has passed does not hide a gap after',
+      held: [
+        [2, 40, 50],
+        [3, 70, 80],
+      ],
+      now: 50,
+      fit: 3,
+    },
+  ])('50 to 60 among tags 1 to 3: $rule', ({ held, now = 0, fit }) => {
+    const layer = new TagLayer([1, 3]);
+    for (const [tag, start, end] of held) layer.hold(tag, start, end);
+    expect(layer.bestFit(50, 60, now)).toBe(fit);
+  });
+
+  test.each([
+    { rule: 'touching before', start: 40, end: 50, free: true },
+    { rule: 'touching after', start: 60, end: 70, free: true },
+    { rule: 'a millisecond over the start', start: 40, end: 51, free: false },
+    { rule: 'a millisecond over the end', start: 59, end: 70, free: false },
+    { rule: 'inside', start: 54, end: 55, free: false },
+    { rule: 'around', start: 40, end: 70, free: false },
+    { rule: 'the same', start: 50, end: 60, free: false },
+  ])('a tag held from 50 to 60, asked from $start to $end ($rule): free is $free', ({ start, end, free }) => {
+    const layer = new TagLayer([7, 7]);
+    layer.hold(7, 50, 60);
+    expect(layer.isFree(7, start, end)).toBe(free);
+    expect(layer.bestFit(start, end, 0)).toBe(free ? 7 : undefined);
+    if (free) layer.hold(7, start, end);
+    else expect(() => layer.hold(7, start, end)).toThrow(RangeError);
+  });
+
+  test('a tag outside the range is never free and never held', () => {
+    const layer = new TagLayer([10, 12]);
+    for (const tag of [9, 13]) {
+      expect(layer.isFree(tag, 0, 1)).toBe(false);
+      expect(() => layer.hold(tag, 0, 1)).toThrow(RangeError);
+      expect(() => layer.release(tag, 0, 1)).toThrow(RangeError);
+    }
+  });
+
+  test.each([
+    { start: 50, end: 59 },
+    { start: 51, end: 60 },
+    { start: 40, end: 50 },
+    { start: 60, end: 70 },
+    { start: 0, end: 1 },
+  ])('only the period that is held is released: $start to $end is not 50 to 60', ({ start, end }) => {
+    const layer = new TagLayer([1, 1]);
+    layer.hold(1, 50, 60);
+    expect(() => layer.release(1, start, end)).toThrow(RangeError);
+    expect(layer.isFree(1, 50, 60)).toBe(false);
+    layer.release(1, 50, 60);
+    expect(layer.isFree(1, 50, 60)).toBe(true);
+    expect(() => layer.release(1, 50, 60)).toThrow(RangeError);
+  });
+
+  test.each([
+    { from: 0, duration: 10, earliest: 0 },
+    { from: 0, duration: 11, earliest: 35 },
+    { from: 1, duration: 10, earliest: 35 },
+    { from: 22, duration: 1, earliest: 30 },
+    { from: 30, duration: 3, earliest: 30 },
+    { from: 30, duration: 4, earliest: 35 },
+    { from: 90, duration: 9, earliest: 90 },
+  ])('the earliest $duration from $from on: $earliest', ({ from, duration, earliest }) => {
+    const layer = new TagLayer([1, 2]);
+    layer.hold(1, 10, 20);
+    layer.hold(1, 20, 35);
+    layer.hold(2, 10, 30);
+    layer.hold(2, 33, 40);
+    expect(layer.earliest(from, duration)).toBe(earliest);
+  });
+
+  test('agrees with a grid of tags and milliseconds on random histories', () => {
+    const period = { start: fc.nat(28), length: fc.integer({ min: 1, max: 8 }) };
+    const step = fc.record({
+      tag: fc.integer({ min: 5, max: 7 }),
+      ...period,
+      release: fc.option(fc.nat(20), { nil: undefined }),
+      asked: fc.record(period),
+      now: fc.nat(30),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 25, size: 'max' }), (steps) => {
+        const layer = new TagLayer([5, 7]);
+        const grid = new Grid([5, 6, 7]);
+        for (const { tag, start, length, release, asked, now } of steps) {
+          if (release === undefined) {
+            const end = start + length;
+            const free = grid.isFree(tag, start, end);
+            expect(layer.isFree(tag, start, end)).toBe(free);
+            if (free) {
+              grid.hold(tag, start, end);
+              layer.hold(tag, start, end);
+            } else expect(() => layer.hold(tag, start, end)).toThrow(RangeError);
+          } else {
+            const released = grid.release(release);
+            if (released) layer.release(...released);
+          }
+          const end = asked.start + asked.length;
+          expect(layer.bestFit(asked.start, end, now)).toBe(grid.bestFit(asked.start, end, now));
+          expect(layer.earliest(asked.start, asked.length)).toBe(grid.earliest(asked.start, asked.length));
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+type Hold = readonly [tag: number, start: number, end: number];
+
+/** A list of holds, asked about one millisecond at a time. */
+class Grid {
+  static readonly #horizon = 60;
+  readonly #tags: readonly number[];
+  readonly #holds: Hold[] = [];
+
+  constructor(tags: readonly number[]) {
+    this.#tags = tags;
+  }
+
+  hold(...hold: Hold): void {
+    this.#holds.push(hold);
+  }
+
+  release(pick: number): Hold | undefined {
+    return this.#holds.splice(pick % Math.max(1, this.#holds.length), 1)[0];
+  }
+
+  isFree(tag: number, start: number, end: number): boolean {
+    for (let at = start; at < end; at += 1) if (this.#isHeld(tag, at)) return false;
+    return true;
+  }
+
+  bestFit(start: number, end: number, now: number): number | undefined {
+    return this.#tags
+      .filter((tag) => this.isFree(tag, start, end))
+      .map((tag) => ({ tag, gap: this.#gap(tag, start, end, now) }))
+      .toSorted((one, other) =>
+        one.gap === other.gap ? one.tag - other.tag : one.gap < other.gap ? -1 : 1,
+      )[0]?.tag;
+  }
+
+  earliest(from: number, duration: number): number {
+    let start = from;
+    while (!this.#tags.some((tag) => this.isFree(tag, start, start + duration))) start += 1;
+    return start;
+  }
+
+  /** Free milliseconds on the tighter side; before `now` nothing counts. */
+  #gap(tag: number, start: number, end: number, now: number): number {
+    for (let gap = 0; gap < Grid.#horizon; gap += 1) {
+      const before = start - 1 - gap;
+      if (this.#isHeld(tag, end + gap) || (before >= now && this.#isHeld(tag, before))) return gap;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  #isHeld(tag: number, at: number): boolean {
+    return this.#holds.some(([held, start, end]) => held === tag && start <= at && at < end);
+  }
+}

@@ -1,0 +1,292 @@
+import { decodeJwt } from 'jose';
+import { describe, expect, test } from 'vitest';
+import { MAX_TOKENS } from '../../src/contract/reservation.ts';
+import {
+  EXPERIMENT_TOKEN_HEADER,
+  ROUTES,
+  type Route,
+  type RouteName,
+  routePath,
+} from '../../src/contract/routes.ts';
+import {
+  at,
+  booking,
+  DAY,
+  GROUPS,
+  HOUR,
+  MINUTE,
+  openService,
+  outcome,
+  problemIn,
+  reservationIn,
+} from '../fixtures/service.ts';
+
+const service = await openService();
+const elsewhere = await openService({ baseUrl: 'http://elsewhere.localhost' });
+const twin = await openService();
+const issuers = await service.issuers();
+
+const lead = await service.as('lead');
+const reservation = reservationIn(await lead.book()).id;
+const user = await service.userToken('lead');
+const experiment = await service.experimentToken('lead');
+const project = await service.projectToken('lead');
+const secondExperiment = await service.experimentToken('lead', await service.newExperiment('second'));
+const connectivity = String((await lead.read(reservation, { accept: 'application/jwt' })).body);
+// A user token lasts an hour: this one's exp is now, which is not after now.
+service.moveTo(-HOUR);
+const expiredUser = await service.userToken('lead');
+service.moveTo(0);
+const userClaims = decodeJwt(user);
+const wrongAudience = await issuers.identity.issue({ ...userClaims, aud: 'https://elsewhere.example.org' });
+const signedByPortal = await issuers.portal.issue(userClaims);
+const wrongIssuer = await elsewhere.userToken('lead');
+const wrongKey = await twin.userToken('lead');
+
+/** Every endpoint that needs a credential, with the rest of a good request. */
+const GUARDED = (Object.entries(ROUTES) as [RouteName, Route][])
+  .filter(([, { credentials }]) => credentials !== 'none')
+  .map(([name, route]) => {
+    const id =
+      { projectToken: service.project, experimentToken: service.experiment }[String(name)] ?? reservation;
+    const bodies = {
+      ReservationRequest: booking(),
+      ReservationUpdate: { bandwidth: '2', tokens: [] },
+      ExperimentRequest: { name: 'third', project_id: service.project, expires_at: at(DAY) },
+    };
+    const body = Object.entries(bodies).find(([schema]) => schema === route.request)?.[1];
+    return {
+      name,
+      method: route.method,
+      address: `${route.service === 'portal' ? '/portal' : ''}${routePath(name, { ...GROUPS, id })}`,
+      headers: route.credentials === 'experiment' ? { [EXPERIMENT_TOKEN_HEADER]: experiment } : {},
+      body,
+    };
+  });
+
+/** SPEC.md, "Errors" 4. What `Authorization` holds, the code, and what the body says. */
+const BAD_CREDENTIALS: [title: string, authorization: string | undefined, code: string, says: RegExp][] = [
+  ['no Authorization', undefined, 'token_missing', /no Authorization/],
+  ['an empty Authorization', '', 'token_missing', /no Authorization/],
+  ['Basic', 'Basic bGVhZDpsZWFk', 'token_invalid', /must be Bearer/],
+  ['the token without a scheme', user, 'token_invalid', /must be Bearer/],
+  ['Bearer alone', 'Bearer', 'token_missing', /empty/],
+  ['garbage', 'Bearer garbage', 'token_invalid', /not a token/],
+  ['garbage with dots', 'Bearer a.b.c', 'token_invalid', /not a token/],
+  ['two tokens', `Bearer ${user} ${user}`, 'token_invalid', /not a token/],
+  ['an expired token', `Bearer ${expiredUser}`, 'token_expired', /expired/],
+  ['a token of another issuer', `Bearer ${wrongIssuer}`, 'token_invalid', /issuer/],
+  ["a user token by the portal's key", `Bearer ${signedByPortal}`, 'token_invalid', /issuer/],
+  ['a token for another audience', `Bearer ${wrongAudience}`, 'token_invalid', /not meant for/],
+  ['a token by another key', `Bearer ${wrongKey}`, 'token_invalid', /signature/],
+];
+
+describe.each(GUARDED)('row 34: $method $address ($name)', ({ method, address, headers, body }) => {
+  const send = (authorization: string | undefined) =>
+    service.send(method, address, {
+      headers: { ...headers, ...(authorization === undefined ? {} : { authorization }) },
+      ...(body ? { body } : {}),
+    });
+
+  test.each(BAD_CREDENTIALS)('%s: 403 that says so', async (_, authorization, code, says) => {
+    const before = service.rows();
+    const reply = await send(authorization);
+    expect(outcome(reply)).toBe(`403 ${code}`);
+    expect(problemIn(reply).detail[0]?.msg).toMatch(says);
+    expect(service.rows()).toEqual(before);
+  });
+});
+
+test.each([
+  '/.well-known/jwks.json',
+  '/portal/.well-known/jwks.json',
+  '/auth/.well-known/jwks.json',
+  '/api-spec',
+])('%s asks for no credential and minds none', async (address) => {
+  expect(outcome(await service.send('GET', address))).toBe('200');
+  const headers = { authorization: 'Basic bGVhZDpsZWFk' };
+  expect(outcome(await service.send('GET', address, { headers }))).toBe('200');
+});
+
+/** What a placement of tokens is: `Authorization`, the experiment header, and the body's `tokens`. */
+interface Placement {
+  bearer: string;
+  header?: string;
+  tokens?: readonly string[];
+}
+
+/** DESIGN.md, "Experiment token's header": told apart by issuer and subject, never by place; each must verify. */
+const PLACEMENTS: [title: string, placement: Placement, expected: string][] = [
+  ['user in Authorization, experiment in its header', { bearer: user, header: experiment }, 'ok'],
+  ['the same, user in tokens too', { bearer: user, header: experiment, tokens: [user] }, 'ok'],
+  ['the same, all in tokens too', { bearer: user, header: experiment, tokens: [user, experiment] }, 'ok'],
+  ['experiment in Authorization, user in tokens', { bearer: experiment, tokens: [user] }, 'ok'],
+  ['user in Authorization, experiment in tokens', { bearer: user, tokens: [experiment] }, 'ok'],
+  ['experiment in Authorization, user in the header', { bearer: experiment, header: user }, 'ok'],
+  ['project in Authorization, the others in tokens', { bearer: project, tokens: [user, experiment] }, 'ok'],
+  ['project in tokens as an extra', { bearer: user, header: experiment, tokens: [project] }, 'ok'],
+  ['user alone', { bearer: user, tokens: [user] }, '403 token_missing'],
+  ['user and project', { bearer: user, tokens: [project] }, '403 token_missing'],
+  ['experiment alone', { bearer: experiment, tokens: [experiment] }, '403 token_missing'],
+  ['experiment and project', { bearer: experiment, tokens: [project] }, '403 token_missing'],
+  [
+    'two experiments, header and tokens',
+    { bearer: user, header: experiment, tokens: [secondExperiment] },
+    '400 experiment_tokens_differ',
+  ],
+  [
+    'two experiments, Authorization and header',
+    { bearer: experiment, header: secondExperiment, tokens: [user] },
+    '400 experiment_tokens_differ',
+  ],
+  [
+    'two experiments in tokens',
+    { bearer: user, tokens: [experiment, secondExperiment] },
+    '400 experiment_tokens_differ',
+  ],
+  [
+    'a connectivity token in tokens',
+    { bearer: user, header: experiment, tokens: [connectivity] },
+    '403 token_invalid',
+  ],
+  ['a connectivity token in Authorization', { bearer: connectivity, tokens: [user] }, '403 token_invalid'],
+  ['garbage in tokens', { bearer: user, header: experiment, tokens: ['garbage'] }, '403 token_invalid'],
+  ['an empty string in tokens', { bearer: user, header: experiment, tokens: [''] }, '403 token_invalid'],
+  ['garbage in the header', { bearer: user, header: 'garbage', tokens: [experiment] }, '403 token_invalid'],
+  [
+    'the experiment header twice',
+    { bearer: user, header: `${experiment}, ${experiment}` },
+    '403 token_invalid',
+  ],
+  [
+    'an expired token in tokens',
+    { bearer: user, header: experiment, tokens: [expiredUser] },
+    '403 token_expired',
+  ],
+  [
+    'a token of another issuer in tokens',
+    { bearer: user, header: experiment, tokens: [wrongIssuer] },
+    '403 token_invalid',
+  ],
+  [
+    'a token for another audience in tokens',
+    { bearer: user, header: experiment, tokens: [wrongAudience] },
+    '403 token_invalid',
+  ],
+  [
+    'a token by another key in tokens',
+    { bearer: user, header: experiment, tokens: [wrongKey] },
+    '403 token_invalid',
+  ],
+  [
+    `${MAX_TOKENS} tokens`,
+    { bearer: user, header: experiment, tokens: Array.from({ length: MAX_TOKENS }, () => user) },
+    'ok',
+  ],
+  [
+    `${MAX_TOKENS + 1} tokens`,
+    { bearer: user, header: experiment, tokens: Array.from({ length: MAX_TOKENS + 1 }, () => user) },
+    '422 tokens_invalid',
+  ],
+];
+
+function headersOf({ bearer, header }: Placement): Record<string, string> {
+  return {
+    authorization: `Bearer ${bearer}`,
+    ...(header === undefined ? {} : { [EXPERIMENT_TOKEN_HEADER]: header }),
+  };
+}
+
+describe.each(['POST', 'PUT'])('where the tokens of a %s stand', (method) => {
+  test.each(PLACEMENTS)('%s: %3$s', async (_, placement, expected) => {
+    const caller = service.with(headersOf(placement));
+    const { tokens = [] } = placement;
+    const before = service.rows();
+    const reply =
+      method === 'POST'
+        ? await caller.book(booking({ tokens }))
+        : await caller.update(reservation, { bandwidth: '1000', tokens });
+    expect(outcome(reply)).toBe(expected === 'ok' ? { POST: '201', PUT: '200' }[method] : expected);
+    if (expected !== 'ok') expect(service.rows()).toEqual(before);
+  });
+});
+
+/** The same for a request without a body: the experiment token's `act` names the user where no user token does. */
+const BODYLESS: [title: string, placement: Placement, expected: string][] = [
+  ['user in Authorization, experiment in its header', { bearer: user, header: experiment }, 'ok'],
+  ['experiment alone, in Authorization', { bearer: experiment }, 'ok'],
+  ['experiment in Authorization, user in the header', { bearer: experiment, header: user }, 'ok'],
+  ['user alone', { bearer: user }, '403 token_missing'],
+  ['project alone', { bearer: project }, '403 token_missing'],
+  ['two experiments', { bearer: experiment, header: secondExperiment }, '400 experiment_tokens_differ'],
+  ['garbage in the header', { bearer: user, header: 'garbage' }, '403 token_invalid'],
+  ['a connectivity token', { bearer: connectivity, header: experiment }, '403 token_invalid'],
+];
+
+describe.each(['GET', 'GET list', 'DELETE'])('where the tokens of a %s stand', (method) => {
+  test.each(BODYLESS)('%s: %3$s', async (_, placement, expected) => {
+    const id = reservationIn(await lead.book()).id;
+    const caller = service.with(headersOf(placement));
+    const before = service.rows();
+    const send = {
+      GET: () => caller.read(id),
+      'GET list': () => caller.list(),
+      DELETE: () => caller.delete(id),
+    };
+    const reply = await send[method as keyof typeof send]();
+    expect(outcome(reply)).toBe(expected === 'ok' ? (method === 'DELETE' ? '204' : '200') : expected);
+    if (expected !== 'ok') expect(service.rows()).toEqual(before);
+  });
+});
+
+test('the refusal for want of an experiment token says where it goes', async () => {
+  const reply = await service.with({ authorization: `Bearer ${user}` }).book();
+  expect(problemIn(reply).detail[0]?.msg).toMatch(/experiment token.*Slices-Experiment-Token.*tokens/);
+});
+
+test('the scheme is read without regard to case (RFC 9110 §11.1)', async () => {
+  const headers = { authorization: `bearer ${user}` };
+  expect(outcome(await service.send('GET', '/apis/v1alpha1/links', { headers }))).toBe('200');
+});
+
+test('an experiment token ends before its user token: 403 token_expired', async () => {
+  const later = await openService();
+  const caller = await later.as('lead');
+  later.moveTo(15 * MINUTE - 1);
+  expect(outcome(await caller.list())).toBe('200');
+  later.moveTo(15 * MINUTE);
+  expect(outcome(await caller.list())).toBe('403 token_expired');
+  expect(outcome(await caller.book())).toBe('403 token_expired');
+});
+
+describe("an experiment token that the portal's key signed", () => {
+  const good = decodeJwt(experiment);
+  const act = { sub: userClaims.sub, role: 'lead' };
+  const changed: [title: string, changes: Record<string, unknown>, expected: string][] = [
+    ['as the portal makes it', {}, '201'],
+    ['role in capitals, as SPEC.md has it', { act: { ...act, role: 'LEAD' } }, '201'],
+    ['an unknown role', { act: { ...act, role: 'owner' } }, '403 role_not_allowed'],
+    ["another's", { act: { ...act, sub: `${act.sub}x` } }, '403 token_invalid'],
+    ['no act', { act: undefined }, '403 token_invalid'],
+    ['no exp_exp', { exp_exp: undefined }, '403 token_invalid'],
+    ['an exp_exp that is no time', { exp_exp: 'soon' }, '403 token_invalid'],
+    ['an expiry in the past', { exp_exp: at(-1) }, '422 experiment_expired Date'],
+    ['the subject of a project', { sub: service.project }, '403 token_invalid'],
+    ['no subject', { sub: undefined }, '403 token_invalid'],
+  ];
+  test.each(changed)('%s: %3$s', async (_, changes, expected) => {
+    const token = await issuers.portal.issue({ ...good, ...changes });
+    const headers = { authorization: `Bearer ${user}`, [EXPERIMENT_TOKEN_HEADER]: token };
+    expect(outcome(await service.with(headers).book())).toBe(expected);
+  });
+
+  test('is believed from nobody else: 403', async () => {
+    for (const issuer of [issuers.identity, issuers.connectivity]) {
+      const headers = {
+        authorization: `Bearer ${user}`,
+        [EXPERIMENT_TOKEN_HEADER]: await issuer.issue({ ...good }),
+      };
+      expect(outcome(await service.with(headers).book())).toBe('403 token_invalid');
+    }
+  });
+});

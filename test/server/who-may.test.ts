@@ -1,0 +1,208 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ROLES, type Role } from '../../src/contract/roles.ts';
+import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
+import { userClaims } from '../../src/server/identity/user-token.ts';
+import {
+  at,
+  booking,
+  type Caller,
+  HOUR,
+  MINUTE,
+  openService,
+  outcome,
+  type Reply,
+  reservationIn,
+  type TestService,
+} from '../fixtures/service.ts';
+
+const LINKS = '/apis/v1alpha1/links';
+const PROJECTS = '/portal/apis/projects/v1alpha1/projects/';
+const EXPERIMENTS = '/portal/apis/experiments/v1alpha1/experiments/';
+
+/** Where a row of the table happens: who asks, and about which reservation. */
+interface Stage {
+  service: TestService;
+  callers: Map<Role, Caller>;
+  /** A reservation that no other row touches. */
+  nextReservation(): string;
+}
+
+/** Everything that a person can try. `id` is a reservation's. */
+const ACTIONS: Record<string, (caller: Caller, id: string, service: TestService) => Promise<Reply>> = {
+  create: (caller) => caller.book(),
+  'create, dry run': (caller) => caller.book(booking(), 'dry_run=true'),
+  read: (caller, id) => caller.read(id),
+  list: (caller) => caller.list(),
+  update: (caller, id) => caller.update(id, { bandwidth: '2', tokens: [] }),
+  'update, dry run': (caller, id) => caller.update(id, { bandwidth: '3', tokens: [] }, 'dry_run=true'),
+  delete: (caller, id) => caller.delete(id),
+  'list the links': (caller) => caller.send('GET', LINKS),
+  'create an experiment': (caller, id, { project }) =>
+    caller.send('POST', EXPERIMENTS, {
+      body: { name: id.replace(/.*_/, ''), project_id: project, expires_at: at(24 * HOUR) },
+    }),
+};
+
+const ROLE = '403 role_not_allowed';
+const OTHER = '403 wrong_experiment';
+const EXPIRED = '422 experiment_expired Date';
+const ENDED = '422 reservation_ended Date';
+
+/** SPEC.md, "Authentication" 2 and 3; DESIGN.md, "Who may". The columns are lead, admin, member, viewer. */
+const TABLE: Record<string, Record<string, readonly [string, string, string, string]>> = {
+  'its own experiment': {
+    create: ['201', ROLE, ROLE, ROLE],
+    'create, dry run': ['200', ROLE, ROLE, ROLE],
+    read: ['200', '200', ROLE, '200'],
+    list: ['200', '200', ROLE, '200'],
+    update: ['200', '200', ROLE, ROLE],
+    'update, dry run': ['200', '200', ROLE, ROLE],
+    delete: ['204', '204', ROLE, ROLE],
+    'list the links': ['200', '200', '200', '200'],
+    'create an experiment': ['201', '201', ROLE, ROLE],
+  },
+  // The token is good and the role in it is the same; the reservation is of another experiment.
+  'another experiment': {
+    create: ['201', ROLE, ROLE, ROLE],
+    'create, dry run': ['200', ROLE, ROLE, ROLE],
+    read: [OTHER, OTHER, ROLE, OTHER],
+    list: ['200', '200', ROLE, '200'],
+    update: [OTHER, OTHER, ROLE, ROLE],
+    'update, dry run': [OTHER, OTHER, ROLE, ROLE],
+    delete: [OTHER, OTHER, ROLE, ROLE],
+    'list the links': ['200', '200', '200', '200'],
+    'create an experiment': ['201', '201', ROLE, ROLE],
+  },
+  // The token still holds when the experiment has ended; what was booked has ended too and stays readable.
+  'an expired experiment': {
+    create: [EXPIRED, ROLE, ROLE, ROLE],
+    'create, dry run': [EXPIRED, ROLE, ROLE, ROLE],
+    read: ['200', '200', ROLE, '200'],
+    list: ['200', '200', ROLE, '200'],
+    update: [ENDED, ENDED, ROLE, ROLE],
+    'update, dry run': [ENDED, ENDED, ROLE, ROLE],
+    delete: ['204', '204', ROLE, ROLE],
+    'list the links': ['200', '200', '200', '200'],
+    'create an experiment': ['201', '201', ROLE, ROLE],
+  },
+};
+
+const ROWS = Object.entries(TABLE).flatMap(([place, actions]) =>
+  Object.entries(actions).flatMap(([action, expected]) =>
+    ROLES.map((role, column) => ({ place, action, role, expected: expected[column] ?? '' })),
+  ),
+);
+
+/** Every role's caller in an experiment, and reservations of `booked`, made by its lead in the next minutes. */
+async function stage(acting: string, booked: string, service: TestService): Promise<Stage> {
+  const callers = new Map<Role, Caller>();
+  for (const role of ROLES) callers.set(role, await service.as(role, acting));
+  const lead = await service.as('lead', booked);
+  const reservations: string[] = [];
+  for (let made = 0; made < ROLES.length * Object.keys(ACTIONS).length; made += 1) {
+    const body = booking({ bandwidth: '1', start_date: at(30 * MINUTE), end_date: at(45 * MINUTE) });
+    reservations.push(reservationIn(await lead.book(body)).id);
+  }
+  const nextReservation = (): string => {
+    const id = reservations.pop();
+    if (id === undefined) throw new Error('every reservation is used');
+    return id;
+  };
+  return { service, callers, nextReservation };
+}
+
+const stages = new Map<string, Stage>();
+
+beforeAll(async () => {
+  const own = await openService();
+  stages.set('its own experiment', await stage(own.experiment, own.experiment, own));
+
+  const two = await openService();
+  const second = await two.newExperiment('second');
+  two.enrol(second);
+  stages.set('another experiment', await stage(second, two.experiment, two));
+
+  // An hour's experiment; tokens from ten minutes before its end outlive it by five.
+  const ending = await openService();
+  const brief = await ending.newExperiment('brief', HOUR);
+  ending.enrol(brief);
+  const staged = await stage(brief, brief, ending);
+  ending.moveTo(50 * MINUTE);
+  for (const role of ROLES) staged.callers.set(role, await ending.as(role, brief));
+  ending.moveTo(HOUR);
+  stages.set('an expired experiment', staged);
+});
+
+test.each(ROWS)('row 35: $role, $action, in $place: $expected', async ({ place, action, role, expected }) => {
+  const found = stages.get(place);
+  const caller = found?.callers.get(role);
+  const act = ACTIONS[action];
+  if (!found || !caller || !act) throw new Error('the table names what is not there');
+  const before = found.service.rows();
+  const reply = await act(caller, found.nextReservation(), found.service);
+  expect(outcome(reply)).toBe(expected);
+  if (!expected.startsWith('2')) expect(found.service.rows()).toEqual(before);
+});
+
+/** What needs an experiment token: everything about reservations. */
+const WITH_EXPERIMENT = ['create', 'create, dry run', 'read', 'list', 'update', 'update, dry run', 'delete'];
+
+async function attempt(action: string, caller: Caller, id: string, service: TestService): Promise<string> {
+  const reply = await ACTIONS[action]?.(caller, id, service);
+  if (!reply) throw new Error(`there is no action ${action}`);
+  return outcome(reply);
+}
+
+describe('row 35: the tokens of two people', async () => {
+  const service = await openService();
+  const reservation = reservationIn(await (await service.as('lead')).book()).id;
+  const before = service.rows();
+  const ofLead = await service.experimentToken('lead');
+  const ofAdmin = await service.userToken('admin');
+
+  test.each(WITH_EXPERIMENT)("%s, admin's user token and lead's experiment token: 403", async (action) => {
+    const mixed = service.with({ authorization: `Bearer ${ofAdmin}`, [EXPERIMENT_TOKEN_HEADER]: ofLead });
+    expect(await attempt(action, mixed, reservation, service)).toBe('403 token_invalid');
+    expect(service.rows()).toEqual(before);
+  });
+
+  test.each(['create', 'update'])("%s, the other's user token in tokens: 403", async (action) => {
+    const lead = await service.as('lead');
+    const body = action === 'create' ? booking({ tokens: [ofAdmin] }) : { tokens: [ofAdmin] };
+    const reply = action === 'create' ? await lead.book(body) : await lead.update(reservation, body);
+    expect(outcome(reply)).toBe('403 token_invalid');
+    expect(service.rows()).toEqual(before);
+  });
+});
+
+describe('row 35: someone in no project', async () => {
+  const service = await openService();
+  const reservation = reservationIn(await (await service.as('lead')).book()).id;
+  const stranger = { id: 'user_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q', name: 'stranger' };
+  const { identity } = await service.issuers();
+  const token = await identity.issue(userClaims(stranger, { audience: service.base, login: service.now() }));
+  const caller = service.with({ authorization: `Bearer ${token}` });
+  const before = service.rows();
+
+  test.each(WITH_EXPERIMENT)('%s without an experiment token: 403', async (action) => {
+    expect(await attempt(action, caller, reservation, service)).toBe('403 token_missing');
+    expect(service.rows()).toEqual(before);
+  });
+
+  test.each([
+    ['lists the links', 'GET', LINKS, '200'],
+    ['gets no experiment token', 'GET', `${EXPERIMENTS}${service.experiment}`, '403 wrong_experiment'],
+    ['gets no project token', 'GET', `${PROJECTS}${service.project}`, '403 wrong_project'],
+  ])('%s', async (_, method, address, expected) => {
+    expect(outcome(await caller.send(method, address))).toBe(expected);
+  });
+
+  test('sees no project and no experiment', async () => {
+    expect((await caller.send('GET', PROJECTS)).body).toEqual({ projects: [] });
+    expect((await caller.send('GET', EXPERIMENTS)).body).toEqual({ experiments: [] });
+  });
+
+  test('creates no experiment', async () => {
+    expect(await attempt('create an experiment', caller, reservation, service)).toBe('403 wrong_project');
+  });
+});

@@ -1,0 +1,286 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { StoreUnavailableError } from '../../src/allocator/store.ts';
+import { DatabaseFormatError, SqliteDatabase } from '../../src/store/sqlite/database.ts';
+import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
+import { sqliteReservations } from '../../src/store/sqlite/reservations.ts';
+import { openSqlite } from './opened-store.ts';
+import { raceProcesses } from './starting-gate.ts';
+import { describeStore } from './store-suite.ts';
+
+let folder: string;
+let file: string;
+let files = 0;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'slices-conn-sqlite-'));
+  files += 1;
+  file = join(folder, `${files}.db`);
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+describeStore('SQLite in memory', () => openSqlite());
+describeStore('SQLite in a file', () => openSqlite(file));
+
+describe('the triggers on tag_hold, past all of our code', () => {
+  let database: SqliteDatabase;
+
+  beforeEach(async () => {
+    database = await SqliteDatabase.open(':memory:');
+    await database.transaction(async (sql) => {
+      sql.run("INSERT INTO link (id, version) VALUES ('a~b', 0)");
+      for (const id of ['r1', 'r2', 'r3']) {
+        sql.run(
+          `INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
+             site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, created_by, created_ms)
+           VALUES ($1, 'a~b', 1, 0, 0, 1, 1, 1, 1, 1, 1, 'exp', 'user', 0)`,
+          id,
+        );
+      }
+    });
+    await hold('r1', 'site1_s_tag', 1, 100, 200);
+    await hold('r2', 'site1_s_tag', 1, 300, 400);
+    await hold('r3', 'site1_s_tag', 2, 100, 400);
+  });
+  afterEach(async () => {
+    await database.close();
+  });
+
+  const hold = (id: string, place: string, tag: number, start: number, end: number): Promise<void> =>
+    database.transaction(async (sql) =>
+      sql.run(
+        `INSERT INTO tag_hold (link, place, tag, start_ms, end_ms, reservation) VALUES ('a~b', $1, $2, $3, $4, $5)`,
+        place,
+        tag,
+        start,
+        end,
+        id,
+      ),
+    );
+  const update = (id: string, set: string): Promise<void> =>
+    database.transaction(async (sql) => sql.run(`UPDATE tag_hold SET ${set} WHERE reservation = $1`, id));
+  const holds = (): Promise<unknown> =>
+    database.transaction(async (sql) => sql.all('SELECT * FROM tag_hold ORDER BY place, tag, start_ms'));
+
+  const CASES = [
+    { rule: 'touches on both sides', start: 200, end: 300, taken: true },
+    { rule: 'touches before', start: 50, end: 100, taken: true },
+    { rule: 'touches after', start: 400, end: 500, taken: true },
+    { rule: 'overlaps the end of one by a millisecond', start: 199, end: 300, taken: false },
+    { rule: 'overlaps the start of one by a millisecond', start: 200, end: 301, taken: false },
+    { rule: 'overlaps the start of the first by a millisecond', start: 50, end: 101, taken: false },
+    { rule: 'overlaps the end of the last by a millisecond', start: 399, end: 500, taken: false },
+    { rule: 'lies inside one', start: 120, end: 130, taken: false },
+    { rule: 'lies around one', start: 250, end: 500, taken: false },
+    { rule: 'lies around all', start: 50, end: 500, taken: false },
+    { rule: 'starts with one and ends earlier', start: 100, end: 101, taken: false },
+    { rule: 'ends with one and starts later', start: 399, end: 400, taken: false },
+  ];
+
+  test.each(CASES)('insert: $start to $end, which $rule; taken: $taken', async ({ start, end, taken }) => {
+    const before = await holds();
+    if (taken) await hold('r3', 'site1_s_tag', 1, start, end);
+    else {
+      await expect(hold('r3', 'site1_s_tag', 1, start, end)).rejects.toThrow(/held twice|UNIQUE/);
+      expect(await holds()).toEqual(before);
+    }
+  });
+
+  test.each(CASES)('update: $start to $end, which $rule; taken: $taken', async ({ start, end, taken }) => {
+    const before = await holds();
+    const set = `tag = 1, start_ms = ${start}, end_ms = ${end}`;
+    if (taken) await update('r3', set);
+    else {
+      await expect(update('r3', set)).rejects.toThrow(/held twice|UNIQUE/);
+      expect(await holds()).toEqual(before);
+    }
+  });
+
+  test.each([
+    { rule: 'a later end', set: 'end_ms = 301' },
+    { rule: 'an earlier start of another', set: 'start_ms = 50, end_ms = 301' },
+    { rule: 'a move onto another', set: 'start_ms = 350, end_ms = 450' },
+  ])('an update of a period alone is refused: $rule', async ({ set }) => {
+    await expect(update('r1', set)).rejects.toThrow('held twice');
+  });
+
+  test('an update is not refused for what the row itself held', async () => {
+    await update('r1', 'start_ms = 150, end_ms = 250');
+    await update('r1', 'start_ms = 249, end_ms = 300');
+    await update('r1', 'start_ms = start_ms');
+  });
+
+  test('REPLACE and IGNORE do not get past the guard', async () => {
+    const before = await holds();
+    for (const or of ['REPLACE', 'IGNORE']) {
+      const insert = database.transaction(async (sql) =>
+        sql.run(`INSERT OR ${or} INTO tag_hold (link, place, tag, start_ms, end_ms, reservation)
+          VALUES ('a~b', 'site1_s_tag', 1, 100, 150, 'r3')`),
+      );
+      await Promise.allSettled([insert]);
+      expect(await holds()).toEqual(before);
+    }
+  });
+});
+
+describe('SqliteDatabase.open', () => {
+  test('a file is in WAL mode and synchronous FULL (2), on every open', async () => {
+    for (const _ of ['new', 'opened again']) {
+      const database = await SqliteDatabase.open(file);
+      expect(await pragma(database, 'synchronous')).toBe(2);
+      expect(await pragma(database, 'journal_mode')).toBe('wal');
+      expect(await pragma(database, 'foreign_keys')).toBe(1);
+      expect(await pragma(database, 'user_version')).toBe(MIGRATIONS.length);
+      await database.close();
+    }
+  });
+
+  test('what was committed is there after it was closed and opened again', async () => {
+    const first = await SqliteDatabase.open(file);
+    await sqliteReservations(first).changeLink('a~b', (transaction) =>
+      transaction.put({
+        id: 'r1',
+        link: 'a~b',
+        reversed: false,
+        start: 1,
+        end: 2,
+        bandwidth: 3,
+        tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
+        experiment: 'exp',
+        createdBy: 'user',
+        createdAt: 0,
+      }),
+    );
+    await first.close();
+    const second = await SqliteDatabase.open(file);
+    expect(await sqliteReservations(second).find('r1')).toMatchObject({ id: 'r1', bandwidth: 3 });
+    await second.close();
+  });
+
+  test('a newer schema version is refused, and the file left as it was', async () => {
+    const newer = new DatabaseSync(file);
+    newer.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    newer.close();
+    await expect(SqliteDatabase.open(file)).rejects.toThrow(DatabaseFormatError);
+    await expect(SqliteDatabase.open(file)).rejects.toThrow(`schema version ${MIGRATIONS.length + 1}`);
+    const after = new DatabaseSync(file);
+    expect(after.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()).toEqual({ tables: 0 });
+    after.close();
+  });
+
+  test.each([
+    { rule: 'text', content: Buffer.from('not a database\n'.repeat(500)) },
+    { rule: 'short text', content: Buffer.from('not a database\n') },
+    { rule: 'zeros', content: Buffer.alloc(8192) },
+  ])('a file that is not a database is refused, and left as it was: $rule', async ({ content }) => {
+    await writeFile(file, content);
+    await expect(SqliteDatabase.open(file)).rejects.toThrow(DatabaseFormatError);
+    expect(await readFile(file)).toEqual(content);
+  });
+
+  test('a damaged database is refused', async () => {
+    const database = await SqliteDatabase.open(file);
+    await database.close();
+    const content = await readFile(file);
+    await writeFile(file, content.fill(0xa5, 100));
+    await expect(SqliteDatabase.open(file)).rejects.toThrow(DatabaseFormatError);
+  });
+
+  test('a database of another program is refused, and left as it was', async () => {
+    const foreign = new DatabaseSync(file);
+    foreign.exec('CREATE TABLE recipe (id TEXT)');
+    foreign.close();
+    const before = await readFile(file);
+    await expect(SqliteDatabase.open(file)).rejects.toThrow(DatabaseFormatError);
+    expect(await readFile(file)).toEqual(before);
+  });
+
+  test('a path that can’t be opened is said to be unavailable', async () => {
+    await expect(SqliteDatabase.open(join(folder, 'missing', 'a.db'))).rejects.toThrow(StoreUnavailableError);
+  });
+
+  test('two processes may open new files at once', async () => {
+    const paths = Array.from({ length: 12 }, (_, index) => join(folder, `new-${index}.db`));
+    const openAll = `
+      import { text } from 'node:stream/consumers';
+      import { SqliteDatabase } from ${JSON.stringify(new URL('../../src/store/sqlite/database.ts', import.meta.url).href)};
+      process.stdout.write('ready');
+      await text(process.stdin);
+      for (const path of ${JSON.stringify(paths)}) {
+        const database = await SqliteDatabase.open(path);
+        await database.close();
+      }
+      process.stdout.write('done');`;
+    const args = ['--input-type=module', '--eval', openAll];
+    const done = { output: 'done', errors: '' };
+    expect(await raceProcesses(args, args)).toEqual([done, done]);
+    for (const path of paths) {
+      const database = new DatabaseSync(path);
+      expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: MIGRATIONS.length });
+      expect(database.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+      database.close();
+    }
+  });
+});
+
+describe('SqliteDatabase.transaction', () => {
+  test('the lock is taken before anything is read', async () => {
+    const database = await SqliteDatabase.open(file);
+    const other = new DatabaseSync(file, { timeout: 0 });
+    await database.transaction(async () => {
+      expect(() => other.exec('BEGIN IMMEDIATE')).toThrow('locked');
+    });
+    other.exec('BEGIN IMMEDIATE');
+    other.exec('ROLLBACK');
+    other.close();
+    await database.close();
+  });
+
+  test('a database that stays locked is said to be unavailable, and works again once it is not', async () => {
+    const database = await SqliteDatabase.open(file);
+    const other = new DatabaseSync(file);
+    await database.transaction(async (sql) => sql.all('PRAGMA busy_timeout = 0'));
+    other.exec('BEGIN IMMEDIATE');
+    const work = async (): Promise<string> => 'done';
+    await expect(database.transaction(work)).rejects.toThrow(StoreUnavailableError);
+    other.exec('ROLLBACK');
+    expect(await database.transaction(work)).toBe('done');
+    other.close();
+    await database.close();
+  });
+
+  test('closing waits for what is under way', async () => {
+    const database = await SqliteDatabase.open(file);
+    const turns = [1, 2, 3].map((id) =>
+      database.transaction(async (sql) =>
+        sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', String(id)),
+      ),
+    );
+    await database.close();
+    await Promise.all(turns);
+    const after = new DatabaseSync(file);
+    expect(after.prepare('SELECT count(*) AS links FROM link').get()).toEqual({ links: 3 });
+    after.close();
+  });
+
+  test('two of one process on one file do not block each other', async () => {
+    const [one, other] = [await SqliteDatabase.open(file), await SqliteDatabase.open(file)];
+    const link = (database: SqliteDatabase, id: string): Promise<void> =>
+      database.transaction(async (sql) => {
+        sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', id);
+        await Promise.resolve();
+      });
+    await Promise.all([link(one, 'a'), link(other, 'b')]);
+    await one.close();
+    await other.close();
+  });
+});
+
+async function pragma(database: SqliteDatabase, name: string): Promise<unknown> {
+  return (await database.transaction(async (sql) => sql.first(`PRAGMA ${name}`)))?.[name];
+}

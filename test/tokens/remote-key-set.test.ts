@@ -1,0 +1,443 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { type RemoteKeySetOptions, remoteKeySet } from '../../src/tokens/remote-key-set.ts';
+import { verifyUserToken } from '../../src/tokens/verify.ts';
+import {
+  claimsOf,
+  errorOf,
+  faultOf,
+  ISSUER,
+  keySetOf,
+  makeKey,
+  makeToken,
+  NOW,
+  SECONDS,
+  type TestKey,
+} from '../fixtures/tokens.ts';
+
+const URL_OF_SET = `${ISSUER}/.well-known/jwks.json`;
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const COOLDOWN = 30 * SECOND;
+const FRESH = 10 * MINUTE;
+
+const old = makeKey('ES256', { kid: 'old' });
+const fresh = makeKey('ES256', { kid: 'new' }, 'new');
+
+/** An issuer whose answer and clock the test sets, and which counts how often it is asked. */
+function issuerOf(...keys: TestKey[]) {
+  const state = {
+    now: NOW,
+    answer: async (): Promise<Response> => Response.json(keySetOf(...keys)),
+    requests: [] as Request[],
+    stale: [] as [string, number][],
+    /** Publishes other keys from now on. */
+    publish(...others: TestKey[]) {
+      state.answer = async () => Response.json(keySetOf(...others));
+    },
+    /** Can't be reached from now on. */
+    fall() {
+      state.answer = async () => {
+        throw new TypeError('fetch failed');
+      };
+    },
+  };
+  const options: RemoteKeySetOptions = {
+    url: URL_OF_SET,
+    now: () => state.now,
+    fetch: async (request) => {
+      state.requests.push(request);
+      return state.answer();
+    },
+    onStale: (url, age) => state.stale.push([url, age]),
+  };
+  const keySet = remoteKeySet(options);
+  const trust = { issuers: new Map([[ISSUER, keySet]]), now: () => state.now };
+  /** What becomes of a token that was signed just now. */
+  const verify = (key: TestKey, header: Record<string, unknown> = {}) => {
+    const seconds = Math.floor(state.now / SECOND);
+    const claims = claimsOf('user', { iat: seconds, exp: seconds + 900 });
+    return faultOf(verifyUserToken(makeToken(key, claims, { header }), trust));
+  };
+  return { state, verify, keySet, trust, options };
+}
+
+describe('fetching', () => {
+  test('nothing is fetched before it is needed, and then once while it is fresh', async () => {
+    const { state, verify } = issuerOf(old);
+    expect(state.requests).toHaveLength(0);
+    for (const age of [0, 1, FRESH - 1]) {
+      state.now = NOW + age;
+      expect(await verify(old)).toBe('accepted');
+    }
+    expect(state.requests).toHaveLength(1);
+    state.now = NOW + FRESH;
+    expect(await verify(old)).toBe('accepted');
+    expect(state.requests).toHaveLength(2);
+  });
+
+  test('the request asks for the one address, without credentials, following no redirect', async () => {
+    const { state, verify } = issuerOf(old);
+    await verify(old);
+    const [request] = state.requests;
+    expect(request).toMatchObject({ url: URL_OF_SET, method: 'GET', redirect: 'manual' });
+    expect([...(request?.headers ?? [])]).toEqual([['accept', 'application/json']]);
+  });
+
+  test('concurrent callers share one fetch, cold and stale', async () => {
+    const { state, verify } = issuerOf(old);
+    const gate = Promise.withResolvers<Response>();
+    state.answer = () => gate.promise;
+    const callers = Array.from({ length: 50 }, () => verify(old));
+    gate.resolve(Response.json(keySetOf(old)));
+    expect(new Set(await Promise.all(callers))).toEqual(new Set(['accepted']));
+    expect(state.requests).toHaveLength(1);
+
+    state.now += FRESH;
+    state.publish(old);
+    expect(new Set(await Promise.all(Array.from({ length: 50 }, () => verify(old))))).toEqual(
+      new Set(['accepted']),
+    );
+    expect(state.requests).toHaveLength(2);
+  });
+
+  test('concurrent callers share one failure, too', async () => {
+    const { state, verify } = issuerOf();
+    state.fall();
+    const faults = await Promise.all(Array.from({ length: 50 }, () => verify(old)));
+    expect(new Set(faults)).toEqual(new Set(['keys_unreachable']));
+    expect(state.requests).toHaveLength(1);
+  });
+
+  test('a fetch that outlasts the cooldown is still shared', async () => {
+    const { state, verify } = issuerOf(old);
+    const gate = Promise.withResolvers<Response>();
+    const asked = Promise.withResolvers<void>();
+    state.answer = () => {
+      asked.resolve();
+      return gate.promise;
+    };
+    const first = verify(old);
+    await asked.promise;
+    state.now += 2 * COOLDOWN;
+    const second = verify(old);
+    gate.resolve(Response.json(keySetOf(old)));
+    expect(await Promise.all([first, second])).toEqual(['accepted', 'accepted']);
+    expect(state.requests).toHaveLength(1);
+  });
+});
+
+describe('made-up kids and faults', () => {
+  test('row 25: 200 tokens with random kids cause at most one fetch per cooldown', async () => {
+    const { state, verify } = issuerOf(old);
+    expect(await verify(old)).toBe('accepted');
+    state.requests.length = 0;
+    state.now += COOLDOWN;
+    for (const cooldown of [1, 2, 3]) {
+      for (let token = 0; token < 200; token += 1) {
+        expect(await verify(old, { kid: `random-${cooldown}-${token}` })).toBe('key_unknown');
+        state.now += COOLDOWN / 400;
+      }
+      expect(state.requests).toHaveLength(cooldown);
+      state.now += COOLDOWN / 2;
+    }
+  });
+
+  test('row 25: 200 tokens with random kids at once cause one fetch', async () => {
+    const { state, verify } = issuerOf(old);
+    const faults = await Promise.all(
+      Array.from({ length: 200 }, (_, token) => verify(old, { kid: `random-${token}` })),
+    );
+    expect(new Set(faults)).toEqual(new Set(['key_unknown']));
+    expect(state.requests).toHaveLength(1);
+  });
+
+  test('row 25: a token whose key is published but not for its algorithm causes no fetch', async () => {
+    const { state, verify } = issuerOf(makeKey('ES384', { kid: 'old' }));
+    for (let token = 0; token < 20; token += 1) {
+      expect(await verify(old)).toBe('algorithm');
+      state.now += COOLDOWN;
+    }
+    expect(state.requests).toHaveLength(1);
+  });
+
+  test('row 25: a wrong signature causes no fetch', async () => {
+    const { state, verify } = issuerOf(old);
+    for (let token = 0; token < 10; token += 1) {
+      expect(await verify(fresh, { kid: 'old' })).toBe('signature');
+      state.now += COOLDOWN;
+    }
+    expect(state.requests).toHaveLength(1);
+  });
+
+  test('row 25: key set down and cold: one fetch per cooldown, not one per token', async () => {
+    const { state, verify } = issuerOf(old);
+    state.fall();
+    for (const cooldown of [1, 2, 3]) {
+      for (let token = 0; token < 50; token += 1) {
+        expect(await verify(old)).toBe('keys_unreachable');
+      }
+      expect(state.requests).toHaveLength(cooldown);
+      state.now += COOLDOWN - 1;
+      expect(await verify(old)).toBe('keys_unreachable');
+      expect(state.requests).toHaveLength(cooldown);
+      state.now += 1;
+    }
+    state.publish(old);
+    expect(await verify(old)).toBe('accepted');
+  });
+
+  test('row 25: a clock that is set back does not stop the fetches', async () => {
+    const { state, verify } = issuerOf(old);
+    state.now += 24 * HOUR;
+    state.fall();
+    expect(await verify(old)).toBe('keys_unreachable');
+    state.now = NOW;
+    state.publish(old);
+    expect(await verify(old)).toBe('accepted');
+  });
+
+  test.each<[string, () => Response]>([
+    ['301', () => Response.redirect('https://evil.example/jwks.json', 301)],
+    ['302', () => Response.redirect('https://evil.example/jwks.json', 302)],
+    ['307 with keys', () => Response.json(keySetOf(old), { status: 307, headers: { location: '/' } })],
+    ['204', () => new Response(null, { status: 204 })],
+    ['404', () => new Response('not found', { status: 404 })],
+    ['500 with keys', () => Response.json(keySetOf(old), { status: 500 })],
+    [
+      'HTML',
+      () => new Response('<!doctype html><h1>Sign in</h1>', { headers: { 'content-type': 'text/html' } }),
+    ],
+    ['text', () => new Response('keys')],
+    ['nothing', () => new Response('')],
+    ['a null body', () => new Response(null)],
+    ['null', () => new Response('null')],
+    ['a list', () => Response.json([old.jwk])],
+    ['an object without keys', () => Response.json({})],
+    ['keys that are no list', () => Response.json({ keys: { 0: old.jwk } })],
+    ['a truncated list', () => new Response(JSON.stringify(keySetOf(old)).slice(0, -3))],
+    ['keys twice', () => new Response(`{"keys":[],${JSON.stringify(keySetOf(old)).slice(1)}`)],
+    ['invalid UTF-8', () => new Response(Buffer.from('{"keys":[],"x":"\xff"}', 'latin1'))],
+    ['a body that breaks off', () => new Response(brokenStream())],
+  ])('row 26: an issuer that answers %s can not be reached', async (_, answer) => {
+    const { state, verify } = issuerOf(old);
+    state.answer = async () => answer();
+    expect(await verify(old)).toBe('keys_unreachable');
+    expect(state.requests.map((request) => request.url)).toEqual([URL_OF_SET]);
+  });
+
+  function brokenStream(): ReadableStream<Uint8Array> {
+    return new ReadableStream({
+      start(controller) {
+        controller.enqueue(Buffer.from('{"keys":['));
+        controller.error(new TypeError('terminated'));
+      },
+    });
+  }
+
+  test("row 26: the platform's fetch follows no redirect either", async () => {
+    const asked: (string | undefined)[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.url);
+      if (request.url === '/keys') response.end(JSON.stringify(keySetOf(old)));
+      else response.writeHead(302, { location: '/keys' }).end();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    try {
+      const keys = (path: string) => remoteKeySet({ url: `http://127.0.0.1:${port}${path}` });
+      expect(await faultOf(keys('/moved').find('old', 'ES256'))).toBe('keys_unreachable');
+      expect(asked).toEqual(['/moved']);
+      expect(await faultOf(keys('/keys').find('old', 'ES256'))).toBe('accepted');
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+    expect(await faultOf(remoteKeySet({ url: `http://127.0.0.1:${port}/keys` }).find('old', 'ES256'))).toBe(
+      'keys_unreachable',
+    );
+  });
+
+  test('row 10: a reply without end is cut off', async () => {
+    const { state, verify } = issuerOf(old);
+    const MIB = 1024 * 1024;
+    let sent = 0;
+    const endless = () =>
+      new ReadableStream<Uint8Array>({
+        pull(controller) {
+          sent += 1;
+          controller.enqueue(new Uint8Array(MIB).fill(0x20));
+          if (sent === 64) controller.close();
+        },
+      });
+    state.answer = async () => new Response(endless());
+    expect(await verify(old)).toBe('keys_unreachable');
+    expect(sent).toBeLessThan(8);
+  });
+
+  test.each<[string, unknown]>([
+    ['a key of an unknown type', { kty: 'AKP', kid: 'pq', alg: 'ML-DSA-44', pub: 'AAAA' }],
+    ['a key without a type', { kid: 'x' }],
+    ['a kid that is a number', { kty: 'EC', kid: 5 }],
+    ['null', null],
+  ])('a key set that also holds %s still verifies by its other keys (RFC 7517 §5)', async (_, other) => {
+    const { state, verify } = issuerOf(old);
+    state.answer = async () => Response.json({ keys: [other, old.jwk] });
+    expect(await verify(old)).toBe('accepted');
+  });
+
+  test('the error names the address and the status, and why is kept as its cause', async () => {
+    const { state, keySet } = issuerOf(old);
+    state.answer = async () => new Response('x', { status: 503 });
+    const refused = await errorOf(keySet.find('old', 'ES256'));
+    expect(refused.message).toContain(URL_OF_SET);
+    expect(refused.message).toContain('503');
+    state.now += COOLDOWN;
+    state.fall();
+    const unreachable = await errorOf(keySet.find('old', 'ES256'));
+    expect(unreachable.message).toContain(URL_OF_SET);
+    expect(unreachable.cause).toBeInstanceOf(TypeError);
+  });
+});
+
+describe('a stale copy', () => {
+  test('row 26: stands in up to 24 h, with a warning once per failed fetch; then the keys are unreachable', async () => {
+    const { state, verify } = issuerOf(old);
+    expect(await verify(old)).toBe('accepted');
+    state.fall();
+    const told: [string, number][] = [];
+    for (const age of [FRESH, FRESH + COOLDOWN, HOUR, 12 * HOUR, 24 * HOUR - 1]) {
+      state.now = NOW + age;
+      for (let token = 0; token < 5; token += 1) expect(await verify(old)).toBe('accepted');
+      told.push([URL_OF_SET, age]);
+      expect(state.stale).toEqual(told);
+    }
+    state.now = NOW + 24 * HOUR;
+    expect(await verify(old)).toBe('keys_unreachable');
+    state.now += COOLDOWN;
+    expect(await verify(old)).toBe('keys_unreachable');
+  });
+
+  test('row 26: is used without a fetch within the cooldown of a failure', async () => {
+    const { state, verify } = issuerOf(old);
+    await verify(old);
+    state.fall();
+    state.now += FRESH;
+    await verify(old);
+    state.requests.length = 0;
+    state.now += COOLDOWN - 1;
+    expect(await verify(old)).toBe('accepted');
+    expect(state.requests).toHaveLength(0);
+    state.now += 1;
+    expect(await verify(old)).toBe('accepted');
+    expect(state.requests).toHaveLength(1);
+  });
+
+  test('row 26: is replaced as soon as the issuer is back, and its age starts anew', async () => {
+    const { state, verify } = issuerOf(old);
+    await verify(old);
+    state.fall();
+    state.now += 23 * HOUR;
+    expect(await verify(old)).toBe('accepted');
+    state.publish(old);
+    state.now += COOLDOWN;
+    expect(await verify(old)).toBe('accepted');
+    state.fall();
+    state.now += 23 * HOUR;
+    expect(await verify(old)).toBe('accepted');
+    expect(state.stale.map(([, age]) => age)).toEqual([23 * HOUR, 23 * HOUR]);
+  });
+
+  test('row 26: a copy that is still fresh is no stale one: nothing is told', async () => {
+    const { state, verify } = issuerOf(old);
+    await verify(old);
+    state.fall();
+    state.now += COOLDOWN;
+    expect(await verify(old, { kid: 'random' })).not.toBe('accepted');
+    expect(await verify(old)).toBe('accepted');
+    expect(state.stale).toEqual([]);
+  });
+
+  test('row 26: a copy that is too old is not used: nothing is told', async () => {
+    const { state, verify } = issuerOf(old);
+    await verify(old);
+    state.fall();
+    state.now += 24 * HOUR;
+    expect(await verify(old)).toBe('keys_unreachable');
+    expect(state.stale).toEqual([]);
+  });
+
+  test('row 26: an issuer that answers HTML does not cost the copy', async () => {
+    const { state, verify } = issuerOf(old);
+    await verify(old);
+    state.now += FRESH;
+    state.answer = async () => new Response('<html>');
+    expect(await verify(old)).toBe('accepted');
+    expect(state.stale).toHaveLength(1);
+  });
+
+  test('row 26: a token that has expired meanwhile is rejected all the same', async () => {
+    const { state, trust } = issuerOf(old);
+    const token = makeToken(old, claimsOf('user', { exp: SECONDS + 900 }));
+    expect(await faultOf(verifyUserToken(token, trust))).toBe('accepted');
+    state.fall();
+    state.now += HOUR;
+    expect(await faultOf(verifyUserToken(token, trust))).toBe('expired');
+  });
+});
+
+describe('rotation', () => {
+  test('row 27: a new kid is accepted after one refetch, and the old key still verifies', async () => {
+    const { state, verify } = issuerOf(old);
+    expect(await verify(old)).toBe('accepted');
+    state.publish(fresh, old);
+    state.now += COOLDOWN;
+    expect(await verify(fresh)).toBe('accepted');
+    expect(await verify(old)).toBe('accepted');
+    expect(await verify(fresh)).toBe('accepted');
+    expect(state.requests).toHaveLength(2);
+  });
+
+  test('row 27: several new tokens at once share the refetch', async () => {
+    const { state, verify } = issuerOf(old);
+    await verify(old);
+    state.publish(fresh, old);
+    state.now += COOLDOWN;
+    const found = await Promise.all([verify(fresh), verify(old), verify(fresh), verify(fresh)]);
+    expect(new Set(found)).toEqual(new Set(['accepted']));
+    expect(state.requests).toHaveLength(2);
+  });
+
+  test('row 27: random kids within the cooldown delay a rotation by no more than the cooldown', async () => {
+    const { state, verify } = issuerOf(old);
+    await verify(old);
+    state.now += COOLDOWN;
+    expect(await verify(old, { kid: 'random' })).toBe('key_unknown');
+    state.publish(fresh, old);
+    expect(await verify(fresh)).toBe('key_unknown');
+    state.now += COOLDOWN;
+    expect(await verify(fresh)).toBe('accepted');
+  });
+
+  test('row 27: a key that is published no more verifies nothing once the copy is refreshed', async () => {
+    const { state, verify } = issuerOf(old);
+    await verify(old);
+    state.publish(fresh);
+    state.now += FRESH;
+    expect(await verify(old)).toBe('key_unknown');
+    expect(await verify(fresh)).toBe('accepted');
+  });
+
+  test('row 27: the same kid with another key is taken over with the next copy', async () => {
+    const replaced = makeKey('ES256', { kid: 'old' }, 'new');
+    const { state, verify } = issuerOf(old);
+    await verify(old);
+    state.publish(replaced);
+    state.now += FRESH;
+    expect(await verify(replaced)).toBe('accepted');
+    expect(await verify(old)).toBe('signature');
+  });
+});

@@ -1,0 +1,265 @@
+import * as v from 'valibot';
+import { describe, expect, test } from 'vitest';
+import { ProblemBody } from '../../src/contract/problems.ts';
+import type { TokenFault } from '../../src/tokens/token-error.ts';
+import { TokenError } from '../../src/tokens/token-error.ts';
+import { createVerifier, readBearer, tokenProblem, type VerifierOptions } from '../../src/tokens/verifier.ts';
+import {
+  claimsOf,
+  faultOf,
+  ISSUER,
+  KINDS,
+  keySetOf,
+  makeKey,
+  makeToken,
+  NOW,
+  partsOf,
+  SECONDS,
+} from '../fixtures/tokens.ts';
+
+const key = makeKey();
+const stranger = makeKey('ES256', {}, 'stranger');
+const token = makeToken(key, claimsOf('user'));
+
+const verifierWith = (changes: Partial<VerifierOptions> = {}) =>
+  createVerifier({ issuers: { [ISSUER]: keySetOf(key) }, now: () => NOW, ...changes });
+
+const requestWith = (authorization?: string) =>
+  new Request(
+    'https://service.example.org/',
+    authorization === undefined ? {} : { headers: { authorization } },
+  );
+
+/** What a request with this Authorization is answered with; its body is checked against the contract. */
+async function refusal(authorization: string | undefined, changes: Partial<VerifierOptions> = {}) {
+  const found = await verifierWith(changes).authenticate(requestWith(authorization));
+  if (found.ok) return { status: 200, code: 'accepted' };
+  const body: unknown = await found.response.json();
+  const { code, detail } = v.parse(ProblemBody, body);
+  expect(body).toEqual({ code, detail: [{ loc: [], msg: expect.stringMatching(/\S/), type: 'NotValid' }] });
+  expect(found.response.headers.get('content-type')).toMatch(/^application\/json/);
+  return { status: found.response.status, code, msg: detail[0]?.msg ?? '' };
+}
+
+describe('authenticate, as the example server of SPEC.md does ("Errors" 4)', () => {
+  test.each(KINDS)('row 34: a valid %s token is let in', async (kind) => {
+    const credential = `Bearer ${makeToken(key, claimsOf(kind))}`;
+    const found = await verifierWith().authenticate(requestWith(credential));
+    expect(found).toEqual({ ok: true, token: { kind, claims: claimsOf(kind) } });
+  });
+
+  test.each([
+    `Bearer ${token}`,
+    `bearer ${token}`,
+    `BEARER ${token}`,
+    `Bearer   ${token}`,
+    ` Bearer ${token} `,
+  ])(
+    'the scheme is read in any case, with any number of spaces (RFC 9110 §11.1): %#',
+    async (authorization) => {
+      expect(await refusal(authorization)).toMatchObject({ code: 'accepted' });
+    },
+  );
+
+  const [header, payload, signature] = partsOf(token);
+  const made = (changes: Record<string, unknown>, by = key) =>
+    `Bearer ${makeToken(by, claimsOf('user', changes))}`;
+  test.each<[string, string | undefined, string]>([
+    ['no Authorization', undefined, 'token_missing'],
+    ['an empty one', '', 'token_missing'],
+    ['a blank one', '   ', 'token_missing'],
+    ['Bearer alone', 'Bearer', 'token_missing'],
+    ['Bearer and spaces', 'Bearer   ', 'token_missing'],
+    ['Basic', 'Basic dXNlcjpwYXNz', 'token_invalid'],
+    ['Basic with a token', `Basic ${token}`, 'token_invalid'],
+    ['Digest', 'Digest username="x"', 'token_invalid'],
+    ['the token alone', token, 'token_invalid'],
+    ['Bearer without a space', `Bearer${token}`, 'token_invalid'],
+    ['Bearer and a colon', `Bearer: ${token}`, 'token_invalid'],
+    ['Bearer in quotes', `"Bearer" ${token}`, 'token_invalid'],
+    ['a quoted token', `Bearer "${token}"`, 'token_invalid'],
+    ['two tokens', `Bearer ${token} ${token}`, 'token_invalid'],
+    ['two credentials', `Bearer ${token}, Bearer ${token}`, 'token_invalid'],
+    ['Bearer twice', `Bearer Bearer ${token}`, 'token_invalid'],
+    ['a tab', `Bearer\t${token}`, 'token_invalid'],
+    ['garbage', 'Bearer garbage', 'token_invalid'],
+    ['dots', 'Bearer ..', 'token_invalid'],
+    ['a cut token', `Bearer ${header}.${payload}.${signature.slice(0, -1)}`, 'token_invalid'],
+    ['an unsigned token', `Bearer ${header}.${payload}.`, 'token_invalid'],
+    ['a token of 100,000 characters', `Bearer ${'a'.repeat(100_000)}`, 'token_invalid'],
+    ['an expired token', made({ iat: SECONDS - 900, exp: SECONDS }), 'token_expired'],
+    ['a token from the future', made({ iat: SECONDS + 61 }), 'token_invalid'],
+    ['a token without exp', made({ exp: undefined }), 'token_invalid'],
+    ['a token of another issuer', made({ iss: 'https://evil.example' }), 'token_invalid'],
+    ["a token of the issuer's name by another key", made({}, stranger), 'token_invalid'],
+    ['an expired token by another key', made({ exp: SECONDS }, stranger), 'token_invalid'],
+  ])('row 34: %s is refused with 403 and a body that says which', async (_, authorization, code) => {
+    expect(await refusal(authorization)).toMatchObject({ status: 403, code });
+  });
+
+  test('row 34: the message says what is wrong, and never holds the credential', async () => {
+    expect((await refusal(undefined)).msg).toContain('Authorization');
+    expect((await refusal('Basic dXNlcjpwYXNz')).msg).toContain('Bearer');
+    expect((await refusal('Basic dXNlcjpwYXNz')).msg).not.toContain('dXNlcjpwYXNz');
+    expect((await refusal('Bearer CANARY.CANARY.CANARY')).msg).not.toContain('CANARY');
+    expect((await refusal(made({ iat: SECONDS - 960, exp: SECONDS - 60 }))).msg).toContain('60 s ago');
+  });
+
+  test('row 34: neither the query nor a cookie is a credential', async () => {
+    const request = new Request(`https://service.example.org/?access_token=${token}`, {
+      headers: { cookie: `token=${token}`, 'x-authorization': `Bearer ${token}` },
+    });
+    expect((await verifierWith().authenticate(request)).ok).toBe(false);
+  });
+
+  test.each<[string, () => Promise<Response>]>([
+    ['can not be reached', () => Promise.reject(new TypeError('fetch failed'))],
+    ['answers 500', async () => new Response('', { status: 500 })],
+    ['answers HTML', async () => new Response('<html>')],
+  ])('row 26: an issuer whose key set %s: 503, not 403', async (_, fetch) => {
+    const changes = { issuers: { [ISSUER]: true }, fetch } as const;
+    expect(await refusal(`Bearer ${token}`, changes)).toMatchObject({ status: 503, code: 'unavailable' });
+    expect(await refusal('Bearer garbage', changes)).toMatchObject({ status: 403, code: 'token_invalid' });
+  });
+
+  test('an error that is no verdict on the token is not hidden', async () => {
+    const now = () => {
+      throw new RangeError('no clock');
+    };
+    await expect(verifierWith({ now }).authenticate(requestWith(`Bearer ${token}`))).rejects.toThrow(
+      'no clock',
+    );
+  });
+});
+
+describe('what a verifier is told', () => {
+  test.each(KINDS.flatMap((kind) => KINDS.map((due) => [kind, due] as const)))(
+    'row 23: a %s token where only %s tokens are due',
+    async (kind, due) => {
+      const credential = `Bearer ${makeToken(key, claimsOf(kind))}`;
+      const answer = await refusal(credential, { kinds: [due] });
+      expect(answer).toMatchObject(
+        kind === due
+          ? { code: 'accepted' }
+          : { status: 403, code: 'token_invalid', msg: expect.stringContaining(due) },
+      );
+    },
+  );
+
+  test('row 23: several kinds may be accepted, or none', async () => {
+    const kinds = ['user', 'project'] as const;
+    expect(await refusal(`Bearer ${token}`, { kinds })).toMatchObject({ code: 'accepted' });
+    expect(await refusal(`Bearer ${token}`, { kinds: [] })).toMatchObject({ code: 'token_invalid' });
+  });
+
+  test('row 23: the audience', async () => {
+    expect(await refusal(`Bearer ${token}`, { audience: 'https://conn.example.org' })).toMatchObject({
+      code: 'accepted',
+    });
+    expect(await refusal(`Bearer ${token}`, { audience: 'https://other.example.org' })).toMatchObject({
+      status: 403,
+      code: 'token_invalid',
+      msg: expect.stringContaining('https://other.example.org'),
+    });
+  });
+
+  test('row 28: nothing verifies without a trusted issuer', async () => {
+    for (const kind of KINDS) {
+      const credential = `Bearer ${makeToken(key, claimsOf(kind))}`;
+      for (const issuers of [{}, { [ISSUER]: { keys: [] } }, { [`${ISSUER}/`]: keySetOf(key) }]) {
+        expect(await refusal(credential, { issuers })).toMatchObject({ status: 403, code: 'token_invalid' });
+      }
+    }
+  });
+
+  test('row 28: the names that every object has are no issuers', async () => {
+    for (const iss of ['__proto__', 'constructor', 'toString']) {
+      const forged = makeToken(stranger, claimsOf('user', { iss }));
+      expect(await refusal(`Bearer ${forged}`)).toMatchObject({ status: 403 });
+    }
+  });
+
+  test('row 22: only the address of the key set that was given is ever fetched', async () => {
+    const asked: string[] = [];
+    const fetch = async (request: Request) => {
+      asked.push(request.url);
+      return Response.json(keySetOf(key));
+    };
+    const at = async (issuer: string, source: true | string) => {
+      asked.length = 0;
+      const verifier = verifierWith({ issuers: { [issuer]: source }, fetch });
+      const own = makeToken(key, claimsOf('user', { iss: issuer }), {
+        header: { jku: 'https://evil.example' },
+      });
+      expect((await verifier.verify(own)).kind).toBe('user');
+      await verifier.verify(own);
+      await faultOf(verifier.verify(makeToken(key, claimsOf('user', { iss: 'https://evil.example' }))));
+      return asked;
+    };
+    expect(await at(ISSUER, true)).toEqual([`${ISSUER}/.well-known/jwks.json`]);
+    expect(await at(`${ISSUER}/`, true)).toEqual([`${ISSUER}/.well-known/jwks.json`]);
+    expect(await at(`${ISSUER}/portal`, true)).toEqual([`${ISSUER}/portal/.well-known/jwks.json`]);
+    expect(await at(ISSUER, 'https://keys.example.org/set')).toEqual(['https://keys.example.org/set']);
+  });
+
+  test('row 25: tokens that can be told wrong without a key cause no fetch', async () => {
+    let fetches = 0;
+    const fetch = async () => {
+      fetches += 1;
+      return Response.json(keySetOf(key));
+    };
+    const verifier = verifierWith({ issuers: { [ISSUER]: true }, fetch });
+    const wrong = [
+      'garbage',
+      makeToken(key, claimsOf('user'), { header: { alg: 'HS256' } }),
+      makeToken(key, claimsOf('user'), { header: { kid: undefined } }),
+      makeToken(key, claimsOf('user'), { header: { typ: 'JWE' } }),
+      makeToken(key, claimsOf('user', { iss: 'https://evil.example' })),
+    ];
+    for (const one of wrong) expect(await faultOf(verifier.verify(one))).not.toBe('accepted');
+    expect(fetches).toBe(0);
+  });
+});
+
+describe('readBearer', () => {
+  test.each<[string | null, unknown]>([
+    [null, { ok: false, code: 'token_missing' }],
+    ['', { ok: false, code: 'token_missing' }],
+    ['Bearer', { ok: false, code: 'token_missing' }],
+    ['Bearer ', { ok: false, code: 'token_missing' }],
+    ['Basic abc', { ok: false, code: 'token_invalid' }],
+    ['abc', { ok: false, code: 'token_invalid' }],
+    ['Bearer abc', { ok: true, token: 'abc' }],
+    ['bEARER  abc', { ok: true, token: 'abc' }],
+  ])('%j', (header, due) => {
+    expect(readBearer(header)).toMatchObject(due as Record<string, unknown>);
+  });
+
+  test('is quick on a long header', () => {
+    const started = performance.now();
+    readBearer(' '.repeat(100_000));
+    readBearer(`${'x'.repeat(50_000)}${' '.repeat(50_000)}`);
+    readBearer(`Bearer${' '.repeat(100_000)}x`);
+    expect(performance.now() - started).toBeLessThan(500);
+  });
+});
+
+test('every fault has its problem code: expiry and absent keys have their own', () => {
+  const due: Record<TokenFault, ReturnType<typeof tokenProblem>> = {
+    malformed: 'token_invalid',
+    algorithm: 'token_invalid',
+    key_unknown: 'token_invalid',
+    signature: 'token_invalid',
+    issuer: 'token_invalid',
+    audience: 'token_invalid',
+    kind: 'token_invalid',
+    claims: 'token_invalid',
+    expired: 'token_expired',
+    not_yet: 'token_invalid',
+    keys_unreachable: 'unavailable',
+  };
+  const faults = Object.keys(due) as TokenFault[];
+  expect(Object.fromEntries(faults.map((fault) => [fault, tokenProblem(new TokenError(fault, ''))]))).toEqual(
+    due,
+  );
+});
