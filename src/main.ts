@@ -1,9 +1,7 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline/promises';
-import manifest from '../package.json' with { type: 'json' };
 import type { UserFiles } from './cli/invocation.ts';
 import type { TextStream } from './cli/output.ts';
 import { Failure } from './contract/failure.ts';
@@ -18,19 +16,15 @@ const folders = foldersFor(env, homedir());
  * The command line in the real world: the only place that knows the real clock, files, environment and streams.
  *
  * @param args without the program's own name
+ * @param version the package's
  * @returns the exit code
  */
-export async function main(args: readonly string[]): Promise<number> {
-  // Asked by the official client of every slices-* on the PATH: before anything is loaded.
-  if (args.length === 1 && args[0] === '--version') {
-    process.stdout.write(`v${manifest.version}\n`);
-    return 0;
-  }
+export async function main(args: readonly string[], version: string): Promise<number> {
   stopAtClosedPipe();
   useCompileCache();
   const { run } = await import('./cli/run.ts');
   return run(args, {
-    version: manifest.version,
+    version,
     env,
     folders,
     stdout: textStream(process.stdout),
@@ -70,6 +64,7 @@ function textStream(stream: NodeJS.WriteStream): TextStream {
 }
 
 async function ask(question: string): Promise<boolean> {
+  const { createInterface } = await import('node:readline/promises');
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(?:es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());
@@ -81,7 +76,7 @@ async function ask(question: string): Promise<boolean> {
 const files: UserFiles = {
   async read(path) {
     try {
-      if (path !== '-') return await readFile(path);
+      if (path !== '-') return readFileSync(path);
       const chunks: Buffer[] = [];
       for await (const chunk of process.stdin) chunks.push(chunk);
       return Buffer.concat(chunks);
@@ -89,18 +84,18 @@ const files: UserFiles = {
       throw fileFailure('read', path, cause);
     }
   },
-  writePrivate: (path, text) => writeWhole(path, text, 0o600),
-  writePublic: (path, text) => writeWhole(path, text, 0o644),
+  writePrivate: async (path, text) => writeWhole(path, text, 0o600),
+  writePublic: async (path, text) => writeWhole(path, text, 0o644),
 };
 
 /** Beside the target first, then in its place at once: a reader never sees half a file. */
-async function writeWhole(path: string, text: string, mode: number): Promise<void> {
+function writeWhole(path: string, text: string, mode: number): void {
   const draft = `${path}.${process.pid}.tmp`;
   try {
-    await writeFile(draft, text, { mode, flag: 'wx' });
-    await rename(draft, path);
+    writeFileSync(draft, text, { mode, flag: 'wx' });
+    renameSync(draft, path);
   } catch (cause) {
-    await rm(draft, { force: true });
+    rmSync(draft, { force: true });
     throw fileFailure('written', path, cause);
   }
 }

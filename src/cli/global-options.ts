@@ -20,26 +20,26 @@ export interface GlobalFlags {
   tz?: string;
 }
 
-const GLOBAL_OPTIONS = (): Option[] => [
-  new Option('--profile <name>', 'which services to speak to'),
-  new Option('--experiment <id|name>', 'the experiment to act in'),
-  new Option('--project <id|name>', 'the project to act in'),
-  new Option('--offline', 'use the built-in server inside this process: no network, no login'),
-  new Option('--json', 'print one JSON object'),
-  new Option('--quiet', 'no notices on stderr'),
-  new Option('--debug', 'say more on stderr; secrets are left out'),
-  new Option('--no-input', 'never ask').default(undefined),
-  new Option('--yes', 'answer yes to every question'),
-  new Option('--timeout <seconds>', 'how long to wait for a reply').argParser(seconds),
-  new Option('--ca-file <file>', 'certificates to trust, in PEM'),
-  new Option('--color <when>', 'when to colour').choices(COLOR_CHOICES),
-  new Option('--tz <zone>', 'time zone of times without an offset, such as Europe/Brussels'),
-];
-
-/** The top-level command shows the global flags; the others take them and point there. */
-export function addGlobalOptions(command: Command, { shown }: { shown: boolean }): Command {
-  for (const option of GLOBAL_OPTIONS()) command.addOption(shown ? option : option.hideHelp());
-  return command;
+/**
+ * Adds the global flags to the top-level command. Commander reads a program's own options wherever they stand, so
+ * each is accepted before and after the command.
+ */
+export function addGlobalOptions(program: Command): Command {
+  program.optionsGroup('Global flags:');
+  return program
+    .option('--profile <name>', 'which services to speak to')
+    .option('--experiment <id|name>', 'the experiment to act in')
+    .option('--project <id|name>', 'the project to act in')
+    .option('--offline', 'the built-in server inside this process: no network, no login')
+    .option('--json', 'print one JSON object')
+    .option('--quiet', 'no notices on stderr')
+    .option('--debug', 'say more on stderr; secrets are left out')
+    .addOption(new Option('--no-input', 'never ask').default(undefined))
+    .option('--yes', 'answer yes to every question')
+    .option('--timeout <seconds>', 'how long to wait for a reply', seconds)
+    .option('--ca-file <file>', 'certificates to trust, in PEM')
+    .addOption(new Option('--color <when>', 'when to colour').choices(COLOR_CHOICES))
+    .option('--tz <zone>', 'zone of times without an offset, such as Europe/Brussels');
 }
 
 function seconds(text: string): number {

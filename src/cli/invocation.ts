@@ -32,5 +32,8 @@ export interface Invocation {
 /** An action of a command: its invocation, its arguments, its own flags. */
 export type Action<Flags> = (invocation: Invocation, args: readonly string[], flags: Flags) => Promise<void>;
 
-/** Makes commander's callback of an action. */
-export type Invoke = <Flags>(action: Action<Flags>) => (...received: unknown[]) => Promise<void>;
+/**
+ * Makes commander's callback of an action, which is loaded when the command is run: help needs none of what the
+ * actions need.
+ */
+export type Invoke = <Flags>(load: () => Promise<Action<Flags>>) => (...received: unknown[]) => Promise<void>;

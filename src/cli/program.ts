@@ -12,7 +12,7 @@ import { tokenCommand } from './commands/token.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { addGlobalOptions, type GlobalFlags } from './global-options.ts';
 import { HELP_TOPICS, helpTopic } from './help-topics.ts';
-import type { Invocation, Invoke } from './invocation.ts';
+import type { Action, Invocation, Invoke } from './invocation.ts';
 
 /** What the command tree needs. */
 export interface ProgramOptions {
@@ -25,17 +25,14 @@ export interface ProgramOptions {
 
 /** The whole command tree (CLI.md, "Commands"). */
 export function createProgram({ version, open, write }: ProgramOptions): Command {
-  const invoke: Invoke =
-    (action) =>
-    async (...received) => {
+  const invoke: Invoke = <Flags>(load: () => Promise<Action<Flags>>) => {
+    return async (...received: unknown[]) => {
       const command = received.at(-1);
       if (!(command instanceof Command)) throw new TypeError('commander gave no command');
-      await action(
-        open(command.optsWithGlobals<GlobalFlags>()),
-        command.args,
-        command.opts() as Parameters<typeof action>[2],
-      );
+      const act = await load();
+      await act(open(command.optsWithGlobals<GlobalFlags>()), command.args, command.opts() as Flags);
     };
+  };
   const program = new Command('slices-conn')
     .description('Books network links between research sites, and proves it with a signed reservation.')
     .version(`v${version}`, '--version', 'print the version')
@@ -65,7 +62,8 @@ Examples:
     program.addCommand(make(invoke));
   }
   program.addCommand(helpCommand(program, write));
-  prepare(program, write, { shown: true });
+  addGlobalOptions(program);
+  prepare(program, write);
   return program;
 }
 
@@ -82,25 +80,16 @@ function helpCommand(program: Command, write: (text: string) => void): Command {
     });
 }
 
-/** Every command takes the global flags, suggests what was meant, and throws instead of leaving the process. */
-function prepare(command: Command, write: (text: string) => void, { shown }: { shown: boolean }): void {
-  addGlobalOptions(command, { shown });
+/** Every command suggests what was meant and throws instead of leaving the process. */
+function prepare(command: Command, write: (text: string) => void): void {
   command
     .exitOverride()
-    .showSuggestionAfterError(true)
     .allowExcessArguments(false)
-    .configureOutput({ writeOut: write, writeErr: () => undefined, outputError: () => undefined });
-  if (!shown && command.commands.length === 0) {
+    .configureOutput({ writeOut: write, writeErr: write, outputError: () => undefined });
+  const { parent } = command;
+  if (parent)
     command.addHelpText('after', '\nGlobal flags, such as --json and --offline: slices-conn --help');
-  }
-  if (command.commands.length > 0) {
-    command.action(() => {
-      const [unknown] = command.args;
-      if (unknown === undefined) command.help({ error: true });
-      throw new Failure('usage', `There is no command ${command.name()} ${unknown}.`);
-    });
-  }
-  for (const child of command.commands) prepare(child, write, { shown: false });
+  for (const child of command.commands) prepare(child, write);
 }
 
 /**
@@ -114,7 +103,8 @@ export async function runProgram(program: Command, args: readonly string[]): Pro
     await program.parseAsync([...args], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return;
+    // A command group by itself shows what it has, as gh and kubectl do.
+    if (error.exitCode === 0 || error.code === 'commander.help') return;
     throw usage(error);
   }
 }
@@ -126,9 +116,6 @@ function usage(error: CommanderError): Failure {
     .join(' ')
     .replace(/^\((.*)\)$/, '$1')
     .trim();
-  if (error.code === 'commander.help') {
-    return new Failure('usage', 'Which command?', { fix: 'slices-conn --help' });
-  }
   return new Failure('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)}.`.replace(/\.\.$/, '.'), {
     ...(hint === '' ? {} : { why: hint }),
     fix: 'slices-conn --help',

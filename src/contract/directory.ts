@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { ExperimentId, ProjectId } from './ids.ts';
-import { Instant, requestInstant } from './instants.ts';
+import { Instant, requestInstant } from './instant-schemas.ts';
 
 /** The longest name of an experiment, in characters. */
 export const MAX_NAME = 64;

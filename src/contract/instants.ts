@@ -1,5 +1,3 @@
-import * as v from 'valibot';
-
 const RFC3339 =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,12}))?(?:([Zz])|([+-])(\d{2}):(\d{2}))?$/;
 
@@ -56,38 +54,7 @@ export function formatInstant(instant: number): string {
   return new Date(instant).toISOString();
 }
 
-/** A timestamp in a reply of the reference server: RFC 3339, UTC, milliseconds. */
-export const Instant = v.pipe(
-  v.string(),
-  v.isoTimestamp(),
-  v.metadata({ format: 'date-time' }),
-  v.description('ISO 8601 UTC timestamp with milliseconds.'),
-  v.examples(['2026-12-01T10:00:00.000Z']),
-);
-/** See {@link Instant}. */
-export type Instant = v.InferOutput<typeof Instant>;
-
 /** What a message says was received in a request's member, cut to a readable length. */
 export function received(input: unknown): string {
   return input === undefined ? 'it is missing' : `got ${JSON.stringify(input)?.slice(0, 60) ?? typeof input}`;
 }
-
-/**
- * A timestamp in a request: RFC 3339 with a zone (SPEC.md, "POST"). Comes out in milliseconds since the Unix epoch.
- *
- * @param name the member, for the message
- */
-export const requestInstant = (name: string) =>
-  v.pipe(
-    v.string((issue) => `${name} must be an ISO 8601 UTC timestamp; ${received(issue.input)}.`),
-    v.examples(['2026-12-01T10:00:00.000Z']),
-    v.rawTransform<string, number>(({ dataset, addIssue, NEVER }) => {
-      const instant = parseInstant(dataset.value);
-      if (instant !== undefined) return instant;
-      addIssue({
-        message: `${name} must be an ISO 8601 UTC timestamp with a zone, such as 2026-12-01T10:00:00.000Z; ${received(dataset.value)}.`,
-      });
-      return NEVER;
-    }),
-    v.description('ISO 8601 UTC timestamp.'),
-  );

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { ExperimentId, ReservationId, UserId } from './ids.ts';
-import { formatInstant, Instant, parseInstant, received, requestInstant } from './instants.ts';
+import { Instant, requestInstant } from './instant-schemas.ts';
+import { formatInstant, parseInstant, received } from './instants.ts';
 import { SiteName } from './sites.ts';
 
 /** The largest bandwidth that a request can name, in Mbps: fifteen digits, which a number holds exactly. */

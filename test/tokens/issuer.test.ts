@@ -295,7 +295,7 @@ describe('keys', () => {
     ['a JWK that breaks off', `${text({ ...own }).slice(0, -1)},}`],
     ['a JWK without its braces', text({ ...own }).slice(1, -1)],
     ['the base64 of a PEM without its armour', pem(p256.privateKey).replace(/-----.*-----\n/g, '')],
-    ['d alone', own.d ?? ''],
+    ['d after its name', `d=${own.d}`],
     ['d in quotes with a mistake', `{"d":"${own.d}"x}`],
   ])('the error about a key that can not be read shows nothing of it: %s', async (_, from) => {
     const error = await importSigningKey(from).catch((reason: unknown) => reason);

@@ -1,15 +1,6 @@
 import { Command } from 'commander';
-import type { NewReservation } from '../../../client/connectivity.ts';
-import type { ProvenReservation } from '../../../client/proof.ts';
-import { Failure } from '../../../contract/failure.ts';
-import { advisor } from '../../advice.ts';
-import { formatBandwidth, parseBandwidth } from '../../bandwidth.ts';
-import type { Invocation, Invoke, UserFiles } from '../../invocation.ts';
-import { addPeriodOptions, type PeriodFlags, readPeriod } from '../../period-options.ts';
-import { reservationCard, reservationResult } from '../../reservation-card.ts';
-import { siteName } from '../../site-names.ts';
-import { escapeText } from '../../terminal-text.ts';
-import type { TimeContext } from '../../times.ts';
+import type { Invoke } from '../../invocation.ts';
+import { addPeriodOptions, type PeriodFlags } from '../../period-flags.ts';
 
 /** The flags of `reserve`, as typed. */
 export interface ReserveFlags extends PeriodFlags {
@@ -41,61 +32,5 @@ Examples:
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 2.5G --start 2026-12-01T10:00:00Z --end 2026-12-01T18:00:00Z
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 100M --start-now --for 1d --save link.jwt --json`,
     )
-    .action(invoke<ReserveFlags>(reserve));
-}
-
-/** Turns arguments and flags into a request. @throws Failure `usage` */
-export async function parseReserve(
-  [site1 = '', site2 = '']: readonly string[],
-  flags: ReserveFlags,
-  times: TimeContext,
-): Promise<NewReservation> {
-  const sites = { site1: siteName(site1), site2: siteName(site2) };
-  const bandwidth = parseBandwidth(flags.bandwidth);
-  return { ...sites, bandwidth, ...(await readPeriod(flags, times)) };
-}
-
-async function reserve(invocation: Invocation, args: readonly string[], flags: ReserveFlags): Promise<void> {
-  const { output } = invocation;
-  const request = await parseReserve(args, flags, invocation.times());
-  const session = await invocation.session();
-  const { connectivity } = session;
-  const experiment = await session.experiment();
-  const advise = advisor(request, { ...flags, ...invocation.flags }, invocation.times);
-  if (flags.dryRun) {
-    const reservation = await connectivity.rehearse(request).catch(advise);
-    const rehearsed = { reservation, verified: false, token: null, claims: null };
-    await output.result({ ...reservationResult(rehearsed), dryRun: true }, ({ paint }) => {
-      const { site1, site2, bandwidth } = reservation;
-      return `${paint.bold(`${site1} – ${site2}`)}, ${formatBandwidth(bandwidth)}: would be accepted now. Nothing was booked.\n`;
-    });
-    return;
-  }
-  const { allowUnsigned = false, save } = flags;
-  const proven = await connectivity.reserve(request, { allowUnsigned }).catch(advise);
-  if (save !== undefined) await saveProof(invocation.files, save, proven);
-  await output.result(reservationResult(proven), (print) => {
-    const context = { now: invocation.times().now, experimentName: experiment.name };
-    const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
-    return reservationCard(print, 'Reserved', proven, context) + saved;
-  });
-}
-
-/** Writes the signed reservation; the link stays booked when that fails, and the error says so. */
-async function saveProof(
-  files: UserFiles,
-  path: string,
-  { token, reservation }: ProvenReservation,
-): Promise<void> {
-  if (token === null) return;
-  try {
-    await files.writePrivate(path, `${token}\n`);
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    throw error.with({
-      why: `The link is booked all the same. ${error.facts.why ?? ''}`.trimEnd(),
-      reservation: reservation.id,
-      fix: `slices-conn show ${reservation.id} --token > link.jwt`,
-    });
-  }
+    .action(invoke<ReserveFlags>(async () => (await import('../../actions/reservation/reserve.ts')).reserve));
 }

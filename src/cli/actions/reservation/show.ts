@@ -1,0 +1,26 @@
+import type { ShowFlags } from '../../commands/reservation/show.ts';
+import type { Invocation } from '../../invocation.ts';
+import { reservationCard, reservationResult, reservationState } from '../../reservation-card.ts';
+import { reservationId } from '../../reservation-id.ts';
+
+/** Shows a reservation, or prints its signed form. */
+export async function show(
+  invocation: Invocation,
+  [typed = '']: readonly string[],
+  flags: ShowFlags,
+): Promise<void> {
+  const { output } = invocation;
+  const id = reservationId(typed);
+  const { connectivity } = await invocation.session();
+  const proven = await connectivity.show(id, { allowUnsigned: flags.allowUnsigned === true && !flags.token });
+  const { token, claims, reservation } = proven;
+  if (flags.token && token !== null) {
+    output.text({ token, claims }, token);
+    return;
+  }
+  await output.result(reservationResult(proven), (print) => {
+    const { now } = invocation.times();
+    const state = reservationState(reservation, now);
+    return reservationCard(print, `${state.charAt(0).toUpperCase()}${state.slice(1)}:`, proven, { now });
+  });
+}

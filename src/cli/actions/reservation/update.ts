@@ -1,0 +1,33 @@
+import type { ReservationChange } from '../../../client/connectivity.ts';
+import { Failure } from '../../../contract/failure.ts';
+import { parseBandwidth } from '../../bandwidth.ts';
+import type { UpdateFlags } from '../../commands/reservation/update.ts';
+import type { Invocation } from '../../invocation.ts';
+import { readPeriodChange } from '../../period.ts';
+import { periodOf, reservationCard, reservationResult } from '../../reservation-card.ts';
+import { reservationId } from '../../reservation-id.ts';
+
+/** Changes a reservation, all or nothing. */
+export async function update(
+  invocation: Invocation,
+  [typed = '']: readonly string[],
+  flags: UpdateFlags,
+): Promise<void> {
+  const id = reservationId(typed);
+  const { bandwidth, start, end, for: lasting, extend, allowUnsigned = false } = flags;
+  if ([bandwidth, start, end, lasting, extend].every((flag) => flag === undefined)) {
+    throw new Failure('usage', 'What is to change?', {
+      why: 'Give --bandwidth, --start, --end, --for or --extend.',
+      fix: `slices-conn update ${id} --extend 1h`,
+    });
+  }
+  const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
+  const { connectivity } = await invocation.session();
+  const current = await connectivity.show(id, { allowUnsigned });
+  const period = await readPeriodChange(flags, periodOf(current.reservation), invocation.times());
+  const change: ReservationChange = { ...rate, ...period };
+  const proven = await connectivity.update(current.reservation, change, { allowUnsigned });
+  await invocation.output.result(reservationResult(proven), (print) =>
+    reservationCard(print, 'Updated', proven, { now: invocation.times().now }),
+  );
+}

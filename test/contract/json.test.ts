@@ -1,0 +1,199 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { isObject, type JsonFault, readJson } from '../../src/contract/json.ts';
+
+const DEPTH = 100_000;
+
+/** What is wrong with a text, or `ok`. */
+const fault = (input: string | Uint8Array): JsonFault | 'ok' => {
+  const reading = readJson(input);
+  return reading.ok ? 'ok' : reading.fault;
+};
+
+describe('a member named twice', () => {
+  test.each([
+    ['at the top', '{"a":1,"a":1}'],
+    ['with another value', '{"a":1,"b":2,"a":{}}'],
+    ['at depth', '{"a":[{"b":{"c":1,"c":1}}]}'],
+    ['in the second of two siblings', '[{"a":1},{"a":1,"a":2}]'],
+    ['after an object that has it, too', '{"a":{"a":1},"a":1}'],
+    ['before an object that has it, too', '{"a":1,"b":{"a":1},"a":2}'],
+    ['after an array', '{"a":[1,[2]],"a":1}'],
+    ['once escaped', '{"a":1,"\\u0061":1}'],
+    ['escaped in two ways', '{"\\u00e9":1,"\\u00E9":2}'],
+    ['as a quote', '{"\\"":1,"\\u0022":1}'],
+    ['as a backslash', '{"\\\\":1,"\\u005c":1}'],
+    ['as a slash', '{"/":1,"\\/":1}'],
+    ['as a newline', '{"\\n":1,"\\u000a":1}'],
+    ['as a surrogate pair', '{"😀":1,"\\ud83d\\ude00":1}'],
+    ['as nothing', '{"":1,"":2}'],
+    ['as __proto__', '{"__proto__":1,"__proto__":2}'],
+    ['as constructor', '{"constructor":1,"constructor":2}'],
+    ['with spaces before the colon', '{"a" \t\r\n:1,"a":1}'],
+    ['with values that look like structure', '{"a":"}","a":"{"}'],
+  ])('row 24: %s is refused', (_, json) => {
+    expect(fault(json)).toBe('duplicate');
+    expect(fault(Buffer.from(json))).toBe('duplicate');
+  });
+
+  test.each([
+    ['in sibling objects', '[{"a":1},{"a":1}]'],
+    ['in sibling members', '{"x":{"a":1},"y":{"a":1}}'],
+    ['in an object and the one inside', '{"a":{"a":{"a":1}}}'],
+    ['in another case', '{"a":1,"A":1}'],
+    ['as a value', '{"a":"a","b":"a"}'],
+    ['in an array', '{"a":["a","a"]}'],
+    ['inside a string', '{"a":"\\"a\\":1,\\"a\\":2"}'],
+    ['in another normal form', '{"\u00e9":1,"e\u0301":1}'],
+    ['with a space', '{"a":1,"a ":1}'],
+    ['behind an escaped backslash', '{"a":"\\\\","b":"\\\\"}'],
+    ['by inheritance only', '{"toString":1,"__proto__":1,"hasOwnProperty":1}'],
+  ])('row 24: the same name %s is allowed', (_, json) => {
+    expect(fault(json)).toBe('ok');
+  });
+
+  /** A JSON text with its objects as lists of members, so that it may name one twice, and whether it does. */
+  const { document } = fc.letrec<{ document: { text: string; twice: boolean } }>((tie) => {
+    const name = fc
+      .tuple(fc.constantFrom('a', 'b', '"', '\\', 'é', '', ':', '}'), fc.boolean())
+      .map(([char, escaped]) => ({
+        char,
+        text:
+          escaped && char !== ''
+            ? `"\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}"`
+            : JSON.stringify(char),
+      }));
+    const space = fc.constantFrom('', ' ', '\n\t');
+    const object = fc.array(fc.tuple(name, space, tie('document')), { maxLength: 4 }).map((members) => ({
+      text: `{${members.map(([key, gap, value]) => `${gap}${key.text}${gap}:${value.text}`).join(',')}}`,
+      twice:
+        new Set(members.map(([key]) => key.char)).size < members.length ||
+        members.some(([, , value]) => value.twice),
+    }));
+    const array = fc.array(tie('document'), { maxLength: 3 }).map((items) => ({
+      text: `[${items.map((item) => item.text).join(' , ')}]`,
+      twice: items.some((item) => item.twice),
+    }));
+    const leaf = fc
+      .constantFrom('1', 'null', '"a"', '"\\"a\\":1,\\"a\\":"', '"{"', '"]"', '"\\\\"', '-0.5e3')
+      .map((text) => ({ text, twice: false }));
+    return { document: fc.oneof({ maxDepth: 5 }, leaf, object, array) };
+  });
+  test('row 24: is found exactly where there is one (property)', () => {
+    fc.assert(
+      fc.property(document, ({ text, twice }) => {
+        expect(fault(text)).toBe(twice ? 'duplicate' : 'ok');
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('what is read', () => {
+  test('is the value (property)', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2), (value, indent) => {
+        const text = JSON.stringify(value, null, indent);
+        const due = { ok: true, value: JSON.parse(text) };
+        expect(readJson(text)).toEqual(due);
+        expect(readJson(Buffer.from(text))).toEqual(due);
+      }),
+    );
+  });
+
+  test.each<[string, unknown]>([
+    ['null', null],
+    [' 1 ', 1],
+    ['"x"', 'x'],
+    ['[]', []],
+    ['{}', {}],
+    ['{"ключ":"значение 😀"}', { ключ: 'значение 😀' }],
+  ])('%s', (text, value) => {
+    expect(readJson(text)).toEqual({ ok: true, value });
+    expect(readJson(Buffer.from(text))).toEqual({ ok: true, value });
+  });
+
+  test.each([
+    '',
+    ' ',
+    '{',
+    '{}}',
+    '{}{}',
+    '{"a":1,}',
+    '[1,]',
+    "{'a':1}",
+    '{a:1}',
+    '01',
+    '+1',
+    '.5',
+    'NaN',
+    'Infinity',
+    'undefined',
+    '// x\n{}',
+    '"\n"',
+    '"\\x41"',
+    '{"a":1,"a"}',
+    '\u00a0{}',
+    '{}\0',
+  ])('row 36: %j is no JSON', (text) => {
+    expect(fault(text)).toBe('syntax');
+  });
+
+  test.each<[string, number[]]>([
+    ['a byte that is none', [0x22, 0xff, 0x22]],
+    ['a sequence that breaks off', [0x22, 0xc3, 0x22]],
+    ['an overlong slash', [0x22, 0xc0, 0xaf, 0x22]],
+    ['a surrogate', [0x22, 0xed, 0xa0, 0x80, 0x22]],
+    ['beyond U+10FFFF', [0x22, 0xf4, 0x90, 0x80, 0x80, 0x22]],
+    ['UTF-16 with its mark', [0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00]],
+    ['a lone continuation after an object', [0x7b, 0x7d, 0x80]],
+  ])('row 36: %s is no UTF-8', (_, bytes) => {
+    expect(fault(Uint8Array.from(bytes))).toBe('encoding');
+  });
+
+  test.each<[string, string | Uint8Array]>([
+    ['text', '\uFEFF{}'],
+    ['bytes', Buffer.from('\uFEFF{}')],
+  ])('row 24: a byte order mark is refused (RFC 8259 §8.1), in %s', (_, input) => {
+    expect(fault(input)).toBe('syntax');
+  });
+});
+
+describe('row 36: size and nesting harm nothing', () => {
+  const MEGABYTES = 3_000_000;
+  const inArrays = (inner: string) => `${'['.repeat(DEPTH)}${inner}${']'.repeat(DEPTH)}`;
+  const inObjects = (inner: string) => `${'{"a":'.repeat(DEPTH)}${inner}${'}'.repeat(DEPTH)}`;
+  test.each<[string, () => string, JsonFault | 'ok']>([
+    ['arrays', () => inArrays(''), 'ok'],
+    ['objects', () => inObjects('1'), 'ok'],
+    ['objects in arrays', () => `${'[{"a":'.repeat(DEPTH)}1${'}]'.repeat(DEPTH)}`, 'ok'],
+    ['a duplicate at the bottom', () => inObjects('{"b":1,"b":2}'), 'duplicate'],
+    ['a duplicate after it', () => `{"b":${inArrays('')},"b":1}`, 'duplicate'],
+    ['arrays left open', () => '['.repeat(DEPTH), 'syntax'],
+    ['objects left open', () => '{"a":'.repeat(DEPTH), 'syntax'],
+    ['a long string', () => `"${'x'.repeat(MEGABYTES)}"`, 'ok'],
+    ['a long string of escapes', () => `"${'\\n'.repeat(MEGABYTES / 2)}"`, 'ok'],
+    ['a long string left open', () => `"${'x'.repeat(MEGABYTES)}`, 'syntax'],
+    ['a long name', () => `{"${'x'.repeat(MEGABYTES)}":1}`, 'ok'],
+    ['long white space', () => `{"a"${' '.repeat(MEGABYTES)}:${' '.repeat(MEGABYTES)}1}`, 'ok'],
+    ['many strings', () => `[${'"x",'.repeat(MEGABYTES / 4)}1]`, 'ok'],
+    ['many members', () => `{${Array.from({ length: 200_000 }, (_, n) => `"${n}":1`).join()}}`, 'ok'],
+  ])('%s', (_, make, due) => {
+    const text = make();
+    const started = performance.now();
+    expect(fault(text)).toBe(due);
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+});
+
+test.each<[unknown, boolean]>([
+  [{}, true],
+  [{ a: 1 }, true],
+  [[], false],
+  [null, false],
+  [undefined, false],
+  ['x', false],
+  [1, false],
+])('isObject(%j) is %s', (value, due) => {
+  expect(isObject(value)).toBe(due);
+});

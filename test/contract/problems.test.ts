@@ -1,0 +1,119 @@
+import * as v from 'valibot';
+import { describe, expect, test } from 'vitest';
+import {
+  DETAIL_LOCATIONS,
+  PROBLEM_STATUS,
+  ProblemBody,
+  type ProblemCode,
+  problemBody,
+} from '../../src/contract/problems.ts';
+import { ROUTES, type Route } from '../../src/contract/routes.ts';
+
+const CODES = Object.keys(PROBLEM_STATUS) as ProblemCode[];
+
+/** The statuses of DESIGN.md, "Status codes". */
+const STATUSES: Record<number, ProblemCode[]> = {
+  400: ['body_unreadable', 'experiment_tokens_differ', 'request_invalid'],
+  403: [
+    'role_not_allowed',
+    'token_expired',
+    'token_invalid',
+    'token_missing',
+    'wrong_experiment',
+    'wrong_project',
+  ],
+  404: ['not_found'],
+  405: ['method_not_allowed'],
+  409: ['name_taken'],
+  413: ['body_too_large'],
+  415: ['media_type_unsupported'],
+  421: ['host_unknown'],
+  500: ['internal'],
+  503: ['unavailable'],
+};
+
+test('every code has its status', () => {
+  for (const [status, codes] of Object.entries(STATUSES)) {
+    for (const code of codes) expect([code, PROBLEM_STATUS[code]]).toEqual([code, Number(status)]);
+  }
+});
+
+test('every other code is a refusal of what was asked for: 422', () => {
+  const named = new Set(Object.values(STATUSES).flat());
+  for (const code of CODES.filter((one) => !named.has(one))) {
+    expect([code, PROBLEM_STATUS[code]]).toEqual([code, 422]);
+    expect(code).toMatch(
+      /^(?:site|date|period|reservation|experiment|project|bandwidth|vlans|tokens|name)s?_/,
+    );
+  }
+});
+
+test('every code is made of lower-case words', () => {
+  for (const code of CODES) expect(code).toMatch(/^[a-z]+(?:_[a-z]+)*$/);
+});
+
+test('every code may be answered by some route, or by every one', () => {
+  const everywhere = ['request_invalid', 'host_unknown', 'internal', 'unavailable', 'method_not_allowed'];
+  const routes: Route[] = Object.values(ROUTES);
+  const answered = new Set([...routes.flatMap(({ problems }) => problems), ...everywhere]);
+  expect(CODES.filter((code) => !answered.has(code))).toEqual([]);
+});
+
+describe('problemBody', () => {
+  test('the locations are those of SPEC.md', () =>
+    expect(DETAIL_LOCATIONS).toEqual(['Site', 'Date', 'Bandwidth']));
+
+  test.each(DETAIL_LOCATIONS)('%s', (loc) => {
+    expect(problemBody([{ code: 'site_unknown', loc, msg: 'text' }])).toEqual({
+      code: 'site_unknown',
+      detail: [{ loc: [loc], msg: 'text', type: 'NotValid' }],
+    });
+  });
+
+  test('loc is empty where it is none of them', () => {
+    expect(problemBody([{ code: 'token_missing', msg: 'text' }])).toEqual({
+      code: 'token_missing',
+      detail: [{ loc: [], msg: 'text', type: 'NotValid' }],
+    });
+  });
+
+  test('several: the first gives the code, the order stays', () => {
+    const body = problemBody([
+      { code: 'date_past', loc: 'Date', msg: 'one' },
+      { code: 'bandwidth_invalid', loc: 'Bandwidth', msg: 'two' },
+    ]);
+    expect(body.code).toBe('date_past');
+    expect(body.detail.map(({ msg }) => msg)).toEqual(['one', 'two']);
+  });
+
+  const alternative = {
+    bandwidth: 5,
+    start_date: '2026-12-01T10:00:00.000Z',
+    end_date: '2026-12-02T10:00:00.000Z',
+  };
+  test('alternatives stand in it where there are any', () => {
+    const problem = { code: 'bandwidth_unavailable', loc: 'Bandwidth', msg: 'text' } as const;
+    expect(problemBody([problem], [alternative]).alternatives).toEqual([alternative]);
+    expect(problemBody([problem], [])).not.toHaveProperty('alternatives');
+  });
+
+  test.each(CODES)('a body for %s fits the schema', (code) => {
+    const body = problemBody([{ code, msg: 'text' }], [alternative]);
+    expect(v.parse(ProblemBody, JSON.parse(JSON.stringify(body)))).toEqual(body);
+  });
+
+  const detail = { loc: [], msg: 'text', type: 'NotValid' };
+  test.each<[string, unknown]>([
+    ['an unknown code', { code: 'other', detail: [detail] }],
+    ['a name that every object has as code', { code: 'toString', detail: [detail] }],
+    ['no code', { detail: [detail] }],
+    ['no detail', { code: 'internal' }],
+    ['an empty detail', { code: 'internal', detail: [] }],
+    ['a detail that is text', { code: 'internal', detail: 'text' }],
+    ['another location', { code: 'internal', detail: [{ ...detail, loc: ['body'] }] }],
+    ['a location that is text', { code: 'internal', detail: [{ ...detail, loc: 'Site' }] }],
+    ['no message', { code: 'internal', detail: [{ loc: [], type: 'NotValid' }] }],
+  ])('the schema refuses %s', (_, body) => {
+    expect(v.is(ProblemBody, body)).toBe(false);
+  });
+});

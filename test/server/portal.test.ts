@@ -1,0 +1,368 @@
+import { decodeJwt } from 'jose';
+import * as v from 'valibot';
+import { describe, expect, test } from 'vitest';
+import { Experiment, ExperimentList, MAX_NAME, ProjectList } from '../../src/contract/directory.ts';
+import { ROLES, type Role } from '../../src/contract/roles.ts';
+import { localKeySet, readKeySet } from '../../src/tokens/key-set.ts';
+import { verifyExperimentToken, verifyProjectToken } from '../../src/tokens/verify.ts';
+import {
+  at,
+  booking,
+  DAY,
+  HOUR,
+  MINUTE,
+  NOW,
+  openService,
+  outcome,
+  problemIn,
+  reservationIn,
+  SECOND,
+  type TestService,
+} from '../fixtures/service.ts';
+
+const PROJECTS = '/portal/apis/projects/v1alpha1/projects/';
+const EXPERIMENTS = '/portal/apis/experiments/v1alpha1/experiments/';
+const JWT = { accept: 'application/jwt' };
+const UNKNOWN = 'offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
+
+async function signedIn(service: TestService, user: Role) {
+  return service.with({ authorization: `Bearer ${await service.userToken(user)}` });
+}
+
+/** The portal as an issuer, with the key set that it publishes. */
+async function portalTrust(service: TestService) {
+  const keys = localKeySet(readKeySet((await service.send('GET', '/portal/.well-known/jwks.json')).body));
+  return { issuers: new Map([[`${service.base}/portal`, keys]]), now: service.now };
+}
+
+/** Ids of the project and experiment `other`, which nobody can list. */
+function others(service: TestService) {
+  return { project: service.idOf('project', 'other'), experiment: service.idOf('experiment', 'other') };
+}
+
+const service = await openService();
+const other = others(service);
+const lead = await signedIn(service, 'lead');
+const { sub: leadId } = decodeJwt(await service.userToken('lead'));
+
+describe('projects', () => {
+  test.each(ROLES)(
+    '%s lists demo, with the fields of SPEC.md and its own role, and not other',
+    async (role) => {
+      const reply = await (await signedIn(service, role)).send('GET', PROJECTS);
+      expect(reply.body).toEqual({
+        projects: [
+          {
+            id: service.project,
+            name: 'demo',
+            description: 'Comes with the reference server.',
+            role,
+            created_at: at(0),
+            expires_at: at(365 * DAY),
+          },
+        ],
+      });
+    },
+  );
+
+  test('a token holds the claims of SPEC.md', async () => {
+    const reply = await lead.send('GET', `${PROJECTS}${service.project}`, { headers: JWT });
+    expect(reply.headers.get('content-type')).toBe('application/jwt');
+    expect(reply.headers.get('cache-control')).toBe('no-store');
+    expect(await verifyProjectToken(String(reply.body), await portalTrust(service))).toEqual({
+      iss: `${service.base}/portal`,
+      iat: NOW / SECOND,
+      exp: NOW / SECOND + 900,
+      sub: service.project,
+      name: 'demo',
+      proj_exp: at(365 * DAY),
+      act: { sub: leadId, role: 'lead' },
+    });
+  });
+
+  test('one is had as a record too', async () => {
+    const { projects } = v.parse(ProjectList, (await lead.send('GET', PROJECTS)).body);
+    expect((await lead.send('GET', `${PROJECTS}${service.project}`)).body).toEqual(projects[0]);
+  });
+});
+
+describe('experiments', () => {
+  test.each(ROLES)('%s lists demo with its own role, and not other', async (role) => {
+    const reply = await (await signedIn(service, role)).send('GET', EXPERIMENTS);
+    expect(reply.body).toEqual({
+      experiments: [
+        {
+          id: service.experiment,
+          name: 'demo',
+          description: 'Comes with the reference server.',
+          project_id: service.project,
+          role,
+          created_at: at(0),
+          expires_at: at(90 * DAY),
+        },
+      ],
+    });
+  });
+
+  test.each(ROLES)("%s's token holds the claims of DESIGN.md", async (role) => {
+    const token = await service.experimentToken(role);
+    expect(await verifyExperimentToken(token, await portalTrust(service))).toEqual({
+      iss: `${service.base}/portal`,
+      iat: NOW / SECOND,
+      exp: NOW / SECOND + 900,
+      sub: service.experiment,
+      name: 'demo',
+      exp_exp: at(90 * DAY),
+      proj: service.project,
+      proj_name: 'demo',
+      act: { sub: decodeJwt(await service.userToken(role)).sub, role },
+    });
+  });
+
+  test('one is had as a record too', async () => {
+    const { experiments } = v.parse(ExperimentList, (await lead.send('GET', EXPERIMENTS)).body);
+    expect((await lead.send('GET', `${EXPERIMENTS}${service.experiment}`)).body).toEqual(experiments[0]);
+  });
+});
+
+describe('what is not had', () => {
+  test.each([
+    ["another's project", `${PROJECTS}${other.project}`, '403 wrong_project'],
+    ["another's experiment", `${EXPERIMENTS}${other.experiment}`, '403 wrong_experiment'],
+    ['an unknown project', `${PROJECTS}proj_${UNKNOWN}`, '404 not_found'],
+    ['an unknown experiment', `${EXPERIMENTS}exp_${UNKNOWN}`, '404 not_found'],
+    ['an experiment as a project', `${PROJECTS}${service.experiment}`, '404 not_found'],
+    ['a project as an experiment', `${EXPERIMENTS}${service.project}`, '404 not_found'],
+    ['nonsense', `${EXPERIMENTS}%00`, '404 not_found'],
+    ['a statement', `${PROJECTS}' OR 1=1 --`, '404 not_found'],
+  ])('%s: %3$s', async (_, address, expected) => {
+    expect(outcome(await lead.send('GET', address))).toBe(expected);
+    expect(outcome(await lead.send('GET', address, { headers: JWT }))).toBe(expected);
+  });
+});
+
+describe('a token lasts no longer than the user token that it was had with', () => {
+  test.each([
+    ['fresh', 0, 900],
+    ['with 15 minutes left', 45 * MINUTE, 900],
+    ['with 10 minutes left', 50 * MINUTE, 600],
+    ['with a second left', HOUR - SECOND, 1],
+  ])('%s', async (_, later, lifetime) => {
+    const aging = await openService();
+    const caller = await signedIn(aging, 'lead');
+    aging.moveTo(later);
+    for (const address of [`${PROJECTS}${aging.project}`, `${EXPERIMENTS}${aging.experiment}`]) {
+      const { iat = 0, exp = 0 } = decodeJwt(
+        String((await caller.send('GET', address, { headers: JWT })).body),
+      );
+      expect(iat).toBe((NOW + later) / SECOND);
+      expect(exp - iat).toBe(lifetime);
+    }
+  });
+
+  test('nor does a server whose user tokens are short make longer ones', async () => {
+    const brief = await openService({ accessTokenTtl: 60 });
+    const { iat = 0, exp } = decodeJwt(await brief.experimentToken('lead'));
+    expect(exp).toBe(iat + 60);
+  });
+});
+
+/** A good request for an experiment in demo. */
+function asked(changes: Record<string, unknown> = {}): Record<string, unknown> {
+  return { name: 'throughput-1', project_id: service.project, expires_at: at(DAY), ...changes };
+}
+
+describe('creating an experiment', () => {
+  test.each(['lead', 'admin'] as const)(
+    '%s gets 201, the record, Location, and is its lead',
+    async (role) => {
+      const caller = await signedIn(service, role);
+      const name = `of-${role}`;
+      const reply = await caller.send('POST', EXPERIMENTS, {
+        body: asked({ name, description: 'Ünïcode ✓' }),
+      });
+      expect(outcome(reply)).toBe('201');
+      const created = v.parse(Experiment, reply.body);
+      expect(created).toEqual({
+        id: expect.stringMatching(/^exp_offline\.localhost_[0-9a-z]{26}$/),
+        name,
+        description: 'Ünïcode ✓',
+        project_id: service.project,
+        role: 'lead',
+        created_at: at(0),
+        expires_at: at(DAY),
+      });
+      expect(reply.headers.get('location')).toBe(`${EXPERIMENTS}${created.id}`);
+      const { experiments } = v.parse(ExperimentList, (await caller.send('GET', EXPERIMENTS)).body);
+      expect(experiments).toContainEqual(created);
+      const booker = await service.as(role, created.id);
+      expect(reservationIn(await booker.book()).experiment_id).toBe(created.id);
+      expect(outcome(await booker.book(booking({ end_date: at(DAY + 1) })))).toBe(
+        '422 experiment_ends_first Date',
+      );
+    },
+  );
+
+  test('nobody else sees it', async () => {
+    const { id } = v.parse(
+      Experiment,
+      (await lead.send('POST', EXPERIMENTS, { body: asked({ name: 'quiet' }) })).body,
+    );
+    const admin = await signedIn(service, 'admin');
+    const { experiments } = v.parse(ExperimentList, (await admin.send('GET', EXPERIMENTS)).body);
+    expect(experiments.map((experiment) => experiment.id)).not.toContain(id);
+    expect(outcome(await admin.send('GET', `${EXPERIMENTS}${id}`))).toBe('403 wrong_experiment');
+  });
+
+  const ACCEPTED: [title: string, changes: Record<string, unknown>][] = [
+    ['until the end of its project', { expires_at: at(365 * DAY) }],
+    ['for a millisecond', { expires_at: at(1) }],
+    ['with a name of one character', { name: 'x' }],
+    [`with a name of ${MAX_NAME} characters`, { name: 'n'.repeat(MAX_NAME) }],
+    ['with a name like demo but for case', { name: 'Demo' }],
+    ['with members that are not ours', { id: 'exp_1', role: 'admin', created_at: 'x' }],
+  ];
+
+  test.each(ACCEPTED)('%s: 201', async (title, changes) => {
+    const body = asked({ name: title.replaceAll(/[^a-z]/g, ''), ...changes });
+    expect(outcome(await lead.send('POST', EXPERIMENTS, { body }))).toBe('201');
+  });
+
+  const NAME = '422 name_invalid';
+  const DATE = '422 date_invalid Date';
+  const REFUSED: [title: string, changes: Record<string, unknown>, expected: string][] = [
+    ['a name that is taken', { name: 'demo' }, '409 name_taken'],
+    ["another's project", { project_id: other.project }, '403 wrong_project'],
+    ['an unknown project', { project_id: `proj_${UNKNOWN}` }, '403 wrong_project'],
+    ['nonsense for a project', { project_id: "' OR 1=1 --" }, '403 wrong_project'],
+    ['an expiry that is now', { expires_at: at(0) }, '422 date_past Date'],
+    ['an expiry in the past', { expires_at: at(-1) }, '422 date_past Date'],
+    [
+      'an expiry a millisecond past the project',
+      { expires_at: at(365 * DAY + 1) },
+      '422 project_ends_first Date',
+    ],
+    ['an expiry without a zone', { expires_at: '2026-11-02T10:00:00' }, DATE],
+    ['30 February', { expires_at: '2027-02-30T10:00:00Z' }, DATE],
+    ['a number for an expiry', { expires_at: 1_796_119_200 }, DATE],
+    ['no expiry', { expires_at: undefined }, DATE],
+    ['no expiry, spelled out', { expires_at: null }, DATE],
+    ['an empty name', { name: '' }, NAME],
+    ['a name with a space', { name: 'a b' }, NAME],
+    ['a name that begins with a dash', { name: '-rf' }, NAME],
+    ['a name that is a path', { name: '../x' }, NAME],
+    ['a name with a line end', { name: 'x\n' }, NAME],
+    ['a name with an escape', { name: '\u001b[31m' }, NAME],
+    ['a name with an umlaut', { name: 'übung' }, NAME],
+    ['a name that is too long', { name: 'n'.repeat(MAX_NAME + 1) }, NAME],
+    ['a very long name', { name: 'n'.repeat(200_000) }, NAME],
+    ['a number for a name', { name: 1 }, NAME],
+    ['no name', { name: undefined }, NAME],
+    ['a description that is too long', { description: 'd'.repeat(1001) }, NAME],
+    ['a description that is a list', { description: [] }, NAME],
+  ];
+
+  test.each(REFUSED)('with %s: %3$s, and none is made', async (_, changes, expected) => {
+    const before = (await lead.send('GET', EXPERIMENTS)).body;
+    const reply = await lead.send('POST', EXPERIMENTS, { body: asked({ name: 'refused', ...changes }) });
+    expect(outcome(reply)).toBe(expected);
+    for (const { msg } of problemIn(reply).detail) expect(msg.length).toBeLessThan(600);
+    expect((await lead.send('GET', EXPERIMENTS)).body).toEqual(before);
+  });
+
+  test.each([
+    ['the name', 'name'],
+    ['the description', 'description'],
+    ['the project', 'project_id'],
+    ['the expiry', 'expires_at'],
+  ])('row 36: 100,000 arrays in each other for %s: 422', async (_, member) => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const body = JSON.stringify({ ...asked(), [member]: '@@' }).replace('"@@"', deep);
+    expect((await lead.send('POST', EXPERIMENTS, { body })).status).toBe(422);
+  });
+
+  test.each([
+    ['cut off', '{', {}, '400 body_unreadable'],
+    ['a list', '[]', {}, '400 body_unreadable'],
+    ['a member twice', '{"name":"a","name":"b"}', {}, '400 body_unreadable'],
+    ['three megabytes', ' '.repeat(3_000_000), {}, '413 body_too_large'],
+    ['plain text', '{}', { 'content-type': 'text/plain' }, '415 media_type_unsupported'],
+  ])('a body that is %s: %4$s', async (_, body, headers, expected) => {
+    expect(outcome(await lead.send('POST', EXPERIMENTS, { body, headers }))).toBe(expected);
+  });
+
+  test('of two at once with one name, one is made', async () => {
+    const body = asked({ name: 'twins' });
+    const replies = await Promise.all([1, 2, 3].map(() => lead.send('POST', EXPERIMENTS, { body })));
+    expect(replies.map(outcome).toSorted()).toEqual(['201', '409 name_taken', '409 name_taken']);
+  });
+});
+
+describe('a project id that is missing', () => {
+  test.each([
+    ['absent', undefined],
+    ['a number', 1],
+    ['null', null],
+  ])('%s: 422 that names it', async (_, project_id) => {
+    const reply = await lead.send('POST', EXPERIMENTS, { body: asked({ project_id }) });
+    expect(reply.status).toBe(422);
+    expect(problemIn(reply).detail[0]?.msg).toContain('project_id');
+  });
+});
+
+describe('a restart', () => {
+  test('prolongs the built-in projects and experiments, with the same ids', async () => {
+    const aging = await openService();
+    const ownExperiment = await aging.newExperiment('own', DAY);
+    const othersBefore = others(aging);
+    aging.moveTo(100 * DAY);
+    await aging.restart();
+    const caller = await signedIn(aging, 'lead');
+    const { projects } = v.parse(ProjectList, (await caller.send('GET', PROJECTS)).body);
+    expect(projects).toMatchObject([{ id: aging.project, created_at: at(0), expires_at: at(465 * DAY) }]);
+    const { experiments } = v.parse(ExperimentList, (await caller.send('GET', EXPERIMENTS)).body);
+    expect(experiments.map(({ id, expires_at }) => [id, expires_at]).toSorted()).toEqual(
+      [
+        [aging.experiment, at(190 * DAY)],
+        [ownExperiment, at(DAY)],
+      ].toSorted(),
+    );
+    const booker = await aging.as('lead');
+    expect(
+      outcome(await booker.book(booking({ start_date: null, end_date: at(101 * DAY) }), 'start_now=true')),
+    ).toBe('201');
+    expect(others(aging)).toEqual(othersBefore);
+  });
+
+  test('with a clock that went back shortens nothing', async () => {
+    const aging = await openService();
+    aging.moveTo(-DAY);
+    await aging.restart();
+    const { projects } = v.parse(
+      ProjectList,
+      (await (await signedIn(aging, 'lead')).send('GET', PROJECTS)).body,
+    );
+    expect(projects).toMatchObject([{ id: aging.project, expires_at: at(365 * DAY) }]);
+  });
+
+  test('keeps the users', async () => {
+    const again = await openService();
+    const before = await Promise.all(ROLES.map(async (role) => decodeJwt(await again.userToken(role)).sub));
+    await again.restart();
+    const after = await Promise.all(ROLES.map(async (role) => decodeJwt(await again.userToken(role)).sub));
+    expect(after).toEqual(before);
+    expect(new Set(after).size).toBe(ROLES.length);
+  });
+});
+
+test('the API groups are settings: other paths, and none at the default ones', async () => {
+  const grouped = await openService({ projectsApiGroup: 'prj.example.org', experimentsApiGroup: 'exp' });
+  const caller = await signedIn(grouped, 'lead');
+  const reply = await caller.send('GET', '/portal/apis/prj.example.org/v1alpha1/projects/');
+  expect(v.parse(ProjectList, reply.body).projects).toHaveLength(1);
+  expect(outcome(await caller.send('GET', '/portal/apis/exp/v1alpha1/experiments'))).toBe('200');
+  expect((await caller.send('GET', '/api-spec')).body).toHaveProperty([
+    'paths',
+    '/apis/prj.example.org/v1alpha1/projects/',
+  ]);
+});
