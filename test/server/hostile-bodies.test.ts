@@ -112,6 +112,14 @@ describe('row 36: a body as a whole', () => {
     expect(await leavesNothing(() => lead.book(endless))).toBe('413 body_too_large');
     expect(sent).toBeLessThan(2 * MAX_BODY);
   });
+
+  test('POST that breaks off: the sender went away, which is no fault of the service', async () => {
+    const broken = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(Buffer.from(good.slice(0, 40))),
+      pull: (controller) => controller.error(new Error('aborted')),
+    });
+    expect(await leavesNothing(() => lead.book(broken))).toBe('400 body_unreadable');
+  });
 });
 
 const SITE = '422 site_invalid Site';

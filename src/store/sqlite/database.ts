@@ -1,3 +1,4 @@
+import { chmodSync, closeSync, openSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import { MIGRATIONS } from './migrations.ts';
@@ -46,6 +47,7 @@ export class SqliteDatabase {
   static async open(path: string): Promise<SqliteDatabase> {
     const { DatabaseSync: Sqlite } = loadSqlite();
     try {
+      if (path !== ':memory:') keepPrivate(path);
       const database = new Sqlite(path, { timeout: BUSY_TIMEOUT, enableForeignKeyConstraints: true });
       database.exec('PRAGMA synchronous = FULL');
       const opened = new SqliteDatabase(database);
@@ -104,6 +106,12 @@ export class SqliteDatabase {
       }
     }
   }
+}
+
+/** The file holds signing keys. SQLite gives the files that it puts beside it the same mode. */
+function keepPrivate(path: string): void {
+  closeSync(openSync(path, 'a', 0o600));
+  chmodSync(path, 0o600);
 }
 
 async function migrate(database: DatabaseSync, transaction: SqliteTransaction): Promise<void> {

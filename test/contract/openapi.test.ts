@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import { describeApi } from '../../src/contract/openapi.ts';
+import { ROUTES } from '../../src/contract/routes.ts';
+
+const committed = readFileSync(new URL('../../src/contract/openapi.json', import.meta.url), 'utf8');
+
+it('the committed description is what the route table and the schemas say (npm run generate)', () => {
+  expect(committed).toBe(`${JSON.stringify(describeApi(manifest.version), null, 2)}\n`);
+});
+
+it('describes every route, and marks what SPEC.md does not know', () => {
+  const operations = Object.values(describeApi('0').paths).flatMap((item) =>
+    Object.values(item).filter(
+      (value) => typeof value === 'object' && value !== null && 'operationId' in value,
+    ),
+  );
+  expect(operations).toHaveLength(Object.keys(ROUTES).length);
+  const extensions = Object.values(ROUTES).filter((route) => 'extension' in route);
+  expect(
+    operations.filter((operation) => JSON.stringify(operation).includes('"x-extension":true')),
+  ).toHaveLength(extensions.length);
+});

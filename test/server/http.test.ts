@@ -1,0 +1,426 @@
+import { DatabaseSync } from 'node:sqlite';
+import fc from 'fast-check';
+import * as v from 'valibot';
+import { describe, expect, test } from 'vitest';
+import { KeySetDocument } from '../../src/contract/claims.ts';
+import { ROUTES, type Route, type RouteName, routePath } from '../../src/contract/routes.ts';
+import { DOCS_FILES } from '../../src/server/docs/docs.ts';
+import {
+  at,
+  booking,
+  DAY,
+  GROUPS,
+  HOUR,
+  openService,
+  outcome,
+  problemIn,
+  reservationIn,
+} from '../fixtures/service.ts';
+
+const service = await openService();
+const lead = await service.as('lead');
+const reservation = reservationIn(await lead.book()).id;
+
+const CONNECTIVITY = '/apis/v1alpha1/connectivity';
+const PROJECTS = '/portal/apis/projects/v1alpha1/projects/';
+const EXPERIMENTS = '/portal/apis/experiments/v1alpha1/experiments/';
+const IDENTITY_KEYS = '/auth/.well-known/jwks.json';
+const KEY_SETS = ['/.well-known/jwks.json', '/portal/.well-known/jwks.json', IDENTITY_KEYS];
+
+/** Every endpoint of the route table with a good address. */
+const ENDPOINTS = (Object.entries(ROUTES) as [RouteName, Route][]).map(([name, route]) => {
+  const ids: Partial<Record<RouteName, string>> = {
+    projectToken: service.project,
+    experimentToken: service.experiment,
+  };
+  const path = routePath(name, { ...GROUPS, id: ids[name] ?? reservation });
+  return { name, route, address: `${route.service === 'portal' ? '/portal' : ''}${path}` };
+});
+const READABLE = [
+  ...ENDPOINTS.filter(
+    ({ route, name }) => route.method === 'GET' && !/^(?:project|experiment)Token$/.test(name),
+  ).map(({ address }) => address),
+  '/api-spec',
+  '/api-docs',
+];
+const SIGNED = { accept: 'application/jwt' };
+
+describe('row 32: a query parameter that is given twice', () => {
+  const twice = ENDPOINTS.flatMap(({ route, address }) =>
+    Object.keys(route.query ?? {}).map((parameter) => ({ method: route.method, address, parameter })),
+  );
+  test.each(twice)('$method $address, $parameter: 400', async ({ method, address, parameter }) => {
+    const body = method === 'GET' ? {} : { body: booking() };
+    const reply = await lead.send(method, `${address}?${parameter}=true&${parameter}=true`, body);
+    expect(outcome(reply)).toBe('400 request_invalid');
+    expect(problemIn(reply).detail[0]?.msg).toContain(parameter);
+  });
+});
+
+describe('row 32: a Host that is not ours', () => {
+  const hosts = [
+    'evil.example',
+    'localhost',
+    '127.0.0.1',
+    'offline.localhost:8080',
+    'offline.localhost.',
+    '[::1]',
+  ];
+
+  test.each(hosts)('%s: 421, whatever was asked', async (host) => {
+    const reply = await lead.send('POST', `http://${host}${CONNECTIVITY}`, { body: booking() });
+    expect(outcome(reply)).toBe('421 host_unknown');
+  });
+
+  test.each([...READABLE, IDENTITY_KEYS, '/', '/nowhere', `${PROJECTS}x`])(
+    '%s of it: 421',
+    async (address) => {
+      const { status } = await lead.send('GET', `http://evil.example${address}`);
+      expect(status).toBe(421);
+    },
+  );
+
+  test('changes nothing', () => {
+    expect(service.rows().reservations).toBe(1);
+  });
+});
+
+/** Address, methods that it does not know, and those that it does. */
+const UNKNOWN_METHODS: [address: string, methods: string[], allow: string][] = [
+  [CONNECTIVITY, ['PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'POST, GET'],
+  [`${CONNECTIVITY}/${reservation}`, ['POST', 'PATCH', 'OPTIONS'], 'GET, PUT, DELETE'],
+  ['/apis/v1alpha1/links', ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'GET'],
+  [PROJECTS, ['POST', 'DELETE', 'OPTIONS'], 'GET'],
+  [`${PROJECTS}${service.project}`, ['POST', 'PUT', 'DELETE'], 'GET'],
+  [EXPERIMENTS, ['PUT', 'DELETE', 'OPTIONS'], 'GET, POST'],
+  [`${EXPERIMENTS}${service.experiment}`, ['POST', 'PUT', 'DELETE'], 'GET'],
+  ...KEY_SETS.slice(0, 2).map((address): [string, string[], string] => [
+    address,
+    ['POST', 'PUT', 'DELETE'],
+    'GET',
+  ]),
+];
+
+describe('a method that an address does not know', () => {
+  const rows = UNKNOWN_METHODS.flatMap(([address, methods, allow]) =>
+    methods.flatMap((method) =>
+      [address, `${address.replace(/\/$/, '')}/`].map((at) => [method, at, allow] as const),
+    ),
+  );
+  test.each(rows)('%s %s: 405 with Allow: %s', async (method, address, allow) => {
+    const reply = await lead.send(method, address);
+    expect(outcome(reply)).toBe('405 method_not_allowed');
+    const named = (reply.headers.get('allow') ?? '').split(', ').filter((known) => known !== 'HEAD');
+    expect(named.toSorted()).toEqual(allow.split(', ').toSorted());
+  });
+
+  test.each(['POST', 'PUT', 'DELETE'])(
+    '%s of what has no endpoint in the table: not done',
+    async (method) => {
+      for (const address of ['/api-spec', '/api-docs', IDENTITY_KEYS]) {
+        expect((await lead.send(method, address)).status).toBeOneOf([404, 405]);
+      }
+    },
+  );
+});
+
+test.each([
+  '/',
+  '/nowhere',
+  '/apis',
+  '/apis/v1alpha1',
+  '/apis/v1/connectivity',
+  '/apis/v1alpha1/Connectivity',
+  `/${CONNECTIVITY}`,
+  `${CONNECTIVITY}//`,
+  `${CONNECTIVITY}/${reservation}/tags`,
+  '/apis/projects/v1alpha1/projects/',
+  '/portal',
+  '/portal/',
+  `/portal${CONNECTIVITY}`,
+  '/portal/api-spec',
+  '/auth',
+  '/auth/jwks.json',
+  '/api-docs/nothing.js',
+  '/api-docs/%2e%2e%2fopenapi.json',
+  '/.well-known/',
+  '/favicon.ico',
+  '/%00',
+  '/%ff',
+  `/${'x'.repeat(10_000)}`,
+])('nothing is at %s: 404 with a problem body', async (address) => {
+  const reply = await lead.send('GET', address);
+  expect(outcome(reply)).toBe('404 not_found');
+});
+
+describe('a slash at the end makes no difference', () => {
+  test.each(READABLE)('GET %s', async (address) => {
+    const bare = address.replace(/\/$/, '');
+    const [without, with_] = [await lead.send('GET', bare), await lead.send('GET', `${bare}/`)];
+    expect(outcome(without)).toBe('200');
+    expect({ status: with_.status, body: with_.body }).toEqual({
+      status: without.status,
+      body: without.body,
+    });
+  });
+
+  test('POST, PUT and DELETE', async () => {
+    const created = await lead.send('POST', `${CONNECTIVITY}/`, { body: booking() });
+    const { id } = reservationIn(created);
+    expect(created.headers.get('location')).toBe(`${CONNECTIVITY}/${id}`);
+    expect(outcome(await lead.send('PUT', `${CONNECTIVITY}/${id}/`, { body: {} }))).toBe('200');
+    expect(outcome(await lead.send('DELETE', `${CONNECTIVITY}/${id}/`))).toBe('204');
+    for (const address of [EXPERIMENTS, EXPERIMENTS.slice(0, -1)]) {
+      const body = { name: `of-${address.length}`, project_id: service.project, expires_at: at(DAY) };
+      const made = await lead.send('POST', address, { body });
+      expect(made.headers.get('location')).toMatch(
+        /^\/portal\/apis\/experiments\/v1alpha1\/experiments\/exp_[^/]+$/,
+      );
+    }
+  });
+});
+
+describe('HEAD answers as GET, without the body (RFC 9110 §9.3.2)', () => {
+  const cases = [
+    ...READABLE,
+    `${PROJECTS}${service.project}`,
+    `${CONNECTIVITY}/x`,
+    '/nowhere',
+    '/portal/nowhere',
+    IDENTITY_KEYS,
+  ];
+
+  test.each(cases)('%s', async (address) => {
+    const [head, get] = [
+      await lead.send('HEAD', address, { headers: SIGNED }),
+      await lead.send('GET', address, { headers: SIGNED }),
+    ];
+    expect(head.status).toBe(get.status);
+    expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
+  });
+
+  test.each(READABLE)('%s, without credentials', async (address) => {
+    expect((await service.send('HEAD', address)).status).toBe((await service.send('GET', address)).status);
+  });
+});
+
+describe('no page of another origin may call the service', () => {
+  test.each(['OPTIONS', 'GET'])('%s grants no CORS', async (method) => {
+    const headers = { origin: 'https://evil.example', 'access-control-request-method': 'GET' };
+    const reply = await lead.send(method, CONNECTIVITY, { headers });
+    expect([...reply.headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
+  });
+});
+
+describe('the description of the API', () => {
+  const OpenApi = v.object({
+    openapi: v.string(),
+    paths: v.record(v.string(), v.record(v.string(), v.unknown())),
+  });
+  const Operation = v.object({ operationId: v.string(), 'x-extension': v.optional(v.boolean(), false) });
+
+  test('is OpenAPI 3.1 with every endpoint, and marks each extension', async () => {
+    const reply = await service.send('GET', '/api-spec');
+    expect(reply.headers.get('content-type')).toMatch(/^application\/json/);
+    const { openapi, paths } = v.parse(OpenApi, reply.body);
+    expect(openapi).toMatch(/^3\.1\./);
+    const found = Object.values(paths)
+      .flatMap((item) => Object.values(item))
+      .flatMap((operation) => {
+        const { success, output } = v.safeParse(Operation, operation);
+        return success ? [[output.operationId, output['x-extension']]] : [];
+      });
+    const due = ENDPOINTS.map(({ name, route }) => [name, route.extension ?? false]);
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(due));
+    expect(found).toHaveLength(due.length);
+  });
+
+  test.each(['/api-docs', '/api-docs/'])('%s is a page that loads its own files only', async (address) => {
+    const reply = await service.send('GET', address);
+    expect(reply.headers.get('content-type')).toMatch(/^text\/html/);
+    expect(reply.headers.get('content-security-policy')).toMatch(
+      /default-src 'none'.*frame-ancestors 'none'/,
+    );
+    const loaded = [...String(reply.body).matchAll(/(?:src|href)="([^"]+)"/g)].map(
+      ([, link = '']) => new URL(link, service.base + address).href,
+    );
+    const due = [...Object.keys(DOCS_FILES).map((name) => `/api-docs/${name}`), '/api-spec'];
+    expect(loaded.toSorted()).toEqual(due.map((path) => `${service.base}${path}`).toSorted());
+  });
+});
+
+describe('key sets', () => {
+  const keysAt = async (address: string) =>
+    v.parse(KeySetDocument, (await service.send('GET', address)).body).keys;
+
+  test.each(KEY_SETS)('%s holds one public ES256 key, key1, and nothing private', async (address) => {
+    const [key, ...others] = await keysAt(address);
+    expect(others).toEqual([]);
+    expect(key).toEqual({
+      kty: 'EC',
+      crv: 'P-256',
+      alg: 'ES256',
+      use: 'sig',
+      kid: 'key1',
+      x: expect.stringMatching(/^[\w-]{43}$/),
+      y: expect.stringMatching(/^[\w-]{43}$/),
+    });
+  });
+
+  test('each service has a key of its own, the same after a restart', async () => {
+    const again = await openService();
+    const keys = async () =>
+      Promise.all(KEY_SETS.map(async (address) => (await again.send('GET', address)).body));
+    const before = await keys();
+    expect(new Set(before.map((body) => JSON.stringify(body))).size).toBe(3);
+    await again.restart();
+    expect(await keys()).toEqual(before);
+  });
+});
+
+describe('the log', async () => {
+  const logged = await openService();
+  const caller = await logged.as('lead');
+  const own = reservationIn(await caller.book()).id;
+  const canaries = Object.entries({
+    user: await logged.userToken('lead'),
+    'another user': await logged.userToken('viewer'),
+    experiment: await logged.experimentToken('lead'),
+    project: await logged.projectToken('lead'),
+    connectivity: String((await caller.read(own, SIGNED)).body),
+  });
+  /** Which tokens the log holds, or their claims or signature. */
+  const told = (): string[] => {
+    const text = JSON.stringify(logged.log);
+    const isTold = (token: string) =>
+      token
+        .split('.')
+        .slice(1)
+        .some((part) => text.includes(part));
+    return canaries.filter(([, token]) => isTold(token)).map(([name]) => name);
+  };
+
+  test('says what was asked and answered', async () => {
+    await caller.read(own);
+    expect(logged.log.at(-1)).toEqual({
+      level: 'info',
+      event: 'request',
+      fields: { method: 'GET', path: `${CONNECTIVITY}/${own}`, status: 200, ms: 0, code: undefined },
+    });
+    await caller.book(booking({ bandwidth: '0' }));
+    expect(logged.log.at(-1)?.fields).toMatchObject({ status: 422, code: 'bandwidth_invalid' });
+  });
+
+  test('holds no token, wherever it was sent and whether or not it was good', async () => {
+    for (const [, token] of canaries) {
+      await caller.book(booking({ tokens: [token] }));
+      await caller.book(booking({ site1: token, bandwidth: token, start_date: token }));
+      await caller.update(own, { tokens: [token, token.slice(0, -4)] });
+      await caller.list(`cursor=${token}&state=${token}`);
+      await caller.list(`limit=${token}`);
+      for (const authorization of [token, `Bearer ${token}`, `Bearer ${token}x`, `Basic ${token}`]) {
+        await caller.send('GET', '/apis/v1alpha1/links', { headers: { authorization } });
+        await caller.send('GET', EXPERIMENTS, { headers: { authorization } });
+        await caller.book(booking(), '', { 'slices-experiment-token': authorization });
+      }
+    }
+    expect(logged.log.length).toBeGreaterThan(10 * canaries.length);
+    expect(told()).toEqual([]);
+  });
+
+  test('holds no token that was put into an address by mistake', async () => {
+    for (const [, token] of canaries) await caller.read(token);
+    expect(told()).toEqual([]);
+  });
+});
+
+test('row 41: a database that another process keeps locked: 503 with Retry-After, nothing half-made', async () => {
+  const busy = await openService();
+  const caller = await busy.as('lead');
+  const before = busy.rows();
+  const another = new DatabaseSync(busy.file);
+  another.exec('BEGIN EXCLUSIVE');
+  const reply = await caller.book();
+  another.exec('ROLLBACK');
+  another.close();
+  expect(outcome(reply)).toBe('503 unavailable');
+  expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(busy.rows()).toEqual(before);
+  expect(busy.log).toContainEqual(expect.objectContaining({ event: 'store_unavailable' }));
+  expect(outcome(await caller.book())).toBe('201');
+});
+
+describe('row 36: whatever is sent, never 500 (the fixture sees to that)', () => {
+  const member = fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom('be-gent1', 'pl-poznan1', 'gr-uth', '100', at(HOUR), at(2 * HOUR), null),
+    },
+    fc.string({ unit: 'binary' }),
+    fc.stringMatching(/^[0-9]{1,20}$/),
+    fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+    fc.jsonValue(),
+  );
+  const tokens = fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.array(fc.string()), fc.jsonValue());
+  const like = fc
+    .record(
+      {
+        site1: member,
+        site2: member,
+        bandwidth: member,
+        start_date: member,
+        end_date: member,
+        tokens,
+        note: member,
+      },
+      { requiredKeys: [] },
+    )
+    .map((body) => ({ ...booking(), ...body }));
+  const broken = fc
+    .tuple(like, fc.nat(), fc.nat(9), fc.string({ maxLength: 9, unit: 'binary' }))
+    .map(([body, place, cut, text]) => {
+      const json = JSON.stringify(body);
+      const from = place % json.length;
+      return json.slice(0, from) + text + json.slice(from + cut);
+    });
+  const bodies = fc.oneof(
+    { weight: 4, arbitrary: like.map((body) => JSON.stringify(body)) },
+    { weight: 2, arbitrary: broken },
+    fc.json(),
+    fc.uint8Array({ maxLength: 99 }),
+  );
+  const queries = fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom('', 'start_now=true', 'dry_run=true') },
+    fc.webQueryParameters(),
+  );
+
+  test('2,000 bodies like those of requests', async () => {
+    const fuzzed = await openService();
+    const caller = await fuzzed.as('lead');
+    const own = reservationIn(await caller.book()).id;
+    const property = fc.asyncProperty(bodies, queries, fc.boolean(), async (body, query, update) => {
+      const reply = update ? await caller.update(own, body, query) : await caller.book(body, query);
+      expect(reply.status).toBeOneOf([200, 201, 400, 403, 422]);
+    });
+    await fc.assert(property, { numRuns: 2000 });
+    const { reservations, tagHolds } = fuzzed.rows();
+    expect(tagHolds).toBe(4 * reservations);
+  });
+
+  test('300 addresses', async () => {
+    const methods = fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS');
+    const under = fc.constantFrom('', CONNECTIVITY, PROJECTS, EXPERIMENTS, '/api-spec', '/auth');
+    const property = fc.asyncProperty(
+      methods,
+      under,
+      fc.webPath(),
+      fc.webQueryParameters(),
+      async (method, prefix, path, query) => {
+        const body = method === 'POST' || method === 'PUT' ? { body: '{}' } : {};
+        const { status } = await lead.send(method, `${prefix}${path}?${query}`, body);
+        expect(status).toBeLessThan(500);
+      },
+    );
+    await fc.assert(property, { numRuns: 300 });
+  });
+});

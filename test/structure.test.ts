@@ -1,0 +1,149 @@
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { parseSync } from 'oxc-parser';
+import { describe, expect, it } from 'vitest';
+
+/** Which folders of src a folder may import from; what is missing here is a composition root and may do anything. */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  contract: [],
+  tokens: ['contract'],
+  client: ['contract', 'tokens'],
+  session: ['contract', 'tokens', 'client'],
+  cli: ['contract', 'tokens', 'client', 'session'],
+  allocator: ['contract'],
+  store: ['contract', 'allocator'],
+  server: ['contract', 'tokens', 'allocator'],
+};
+
+/** Where the interface that a store implements is declared by its consumer: types only. */
+const TYPES_ONLY: Readonly<Record<string, readonly string[]>> = { store: ['server', 'tokens'] };
+
+/** Pure folders, and the only packages that they may use. */
+const PURE: Readonly<Record<string, readonly string[]>> = {
+  contract: ['valibot', '@valibot/to-json-schema'],
+  allocator: ['valibot'],
+};
+
+interface Import {
+  from: string;
+  to: string;
+  typeOnly: boolean;
+}
+
+const root = new URL('..', import.meta.url).pathname;
+const files = globSync('src/**/*.ts', { cwd: root }).toSorted();
+const sources = new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
+
+function parsed(file: string) {
+  const result = parseSync(file, sources.get(file) ?? '');
+  if (result.errors.length > 0) throw new Error(`${file} does not parse`);
+  return result;
+}
+
+function importsOf(file: string): Import[] {
+  const { module } = parsed(file);
+  const fixed = [...module.staticImports, ...module.staticExports].flatMap((statement): Import[] => {
+    const request = 'moduleRequest' in statement ? statement.moduleRequest?.value : undefined;
+    const requests =
+      request !== undefined
+        ? [request]
+        : statement.entries.flatMap((entry) =>
+            'moduleRequest' in entry && entry.moduleRequest ? [entry.moduleRequest.value] : [],
+          );
+    const typeOnly = statement.entries.length > 0 && statement.entries.every((entry) => entry.isType);
+    return [...new Set(requests)].map((to) => ({ from: file, to, typeOnly }));
+  });
+  const source = sources.get(file) ?? '';
+  const dynamic = module.dynamicImports.map(({ moduleRequest }) => ({
+    from: file,
+    to: source.slice(moduleRequest.start + 1, moduleRequest.end - 1),
+    typeOnly: false,
+  }));
+  return [...fixed, ...dynamic];
+}
+
+/** The folder of src that a path lies in; undefined for the files at its top. */
+function folderOf(path: string): string | undefined {
+  const [, folder, rest] = path.split('/');
+  return rest === undefined ? undefined : folder;
+}
+
+const imports = files.flatMap(importsOf);
+
+describe('imports', () => {
+  it('finds them at all', () => {
+    expect(imports.length).toBeGreaterThan(200);
+    expect(imports.some(({ to }) => to === 'jose')).toBe(true);
+  });
+
+  it('follow the arrows of src/README.md', () => {
+    const wrong = imports.filter(({ from, to, typeOnly }) => {
+      const folder = folderOf(from);
+      if (!to.startsWith('.') || folder === undefined || !(folder in ARROWS)) return false;
+      const target = folderOf(normalize(join(dirname(from), to)));
+      if (target === folder) return false;
+      if (target === undefined) return true;
+      if (typeOnly && TYPES_ONLY[folder]?.includes(target)) return false;
+      return !ARROWS[folder]?.includes(target);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('keep I/O out of contract and allocator', () => {
+    const wrong = imports.filter(({ from, to }) => {
+      const allowed = PURE[folderOf(from) ?? ''];
+      return allowed !== undefined && !to.startsWith('.') && !allowed.includes(to);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('form no circle', () => {
+    const targets = new Map(
+      files.map((file) => [
+        file,
+        imports
+          .filter(({ from, to, typeOnly }) => from === file && to.startsWith('.') && !typeOnly)
+          .map(({ to }) => normalize(join(dirname(file), to))),
+      ]),
+    );
+    const done = new Set<string>();
+    const walk = (file: string, path: readonly string[]): string[] => {
+      if (path.includes(file)) return [[...path, file].join(' → ')];
+      if (done.has(file)) return [];
+      const found = (targets.get(file) ?? []).flatMap((next) => walk(next, [...path, file]));
+      done.add(file);
+      return found;
+    };
+    expect(files.flatMap((file) => walk(file, []))).toEqual([]);
+  });
+});
+
+describe('every file of src', () => {
+  it.each(files)('%s documents what it exports', (file) => {
+    const { program, comments } = parsed(file);
+    const undocumented = program.body.flatMap((node) => {
+      if (node.type !== 'ExportNamedDeclaration' || !node.declaration) return [];
+      const before = comments.filter(({ end }) => end <= node.start).at(-1);
+      const gap = sources.get(file)?.slice(before?.end ?? 0, node.start) ?? '';
+      const documented = before?.value.startsWith('*') && gap.trim() === '';
+      return documented ? [] : [sources.get(file)?.slice(node.start, node.start + 60)];
+    });
+    expect(undocumented).toEqual([]);
+  });
+
+  it.each(files)('%s is short enough to hold in mind', (file) => {
+    expect((sources.get(file) ?? '').split('\n').length).toBeLessThanOrEqual(301);
+  });
+
+  it('leaves the clock and randomness to those who call it', () => {
+    const calls = files.filter((file) =>
+      /Date\.now\(\)|new Date\(\)|Math\.random/.test(sources.get(file) ?? ''),
+    );
+    expect(calls).toEqual([]);
+  });
+
+  it('never leaves the process or prints by itself, outside the composition root', () => {
+    const calls = files.filter((file) => /process\.exit\(|console\./.test(sources.get(file) ?? ''));
+    expect(calls).toEqual(['src/main.ts']);
+  });
+});
