@@ -1,7 +1,16 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { UserFiles } from './cli/invocation.ts';
 import type { TextStream } from './cli/output.ts';
 import { Failure } from './contract/failure.ts';
@@ -82,6 +91,14 @@ const files: UserFiles = {
       return Buffer.concat(chunks);
     } catch (cause) {
       throw fileFailure('read', path, cause);
+    }
+  },
+  async checkWritable(path) {
+    try {
+      accessSync(dirname(path), constants.W_OK);
+      if (existsSync(path) && !statSync(path).isFile()) throw new Error('It is no file.');
+    } catch (cause) {
+      throw fileFailure('written', path, cause);
     }
   },
   writePrivate: async (path, text) => writeWhole(path, text, 0o600),

@@ -6,8 +6,8 @@ import type { GlobalFlags } from './global-options.ts';
 import { nearestSite } from './site-names.ts';
 import type { TimeContext } from './times.ts';
 
-/** Flags that the advised command needs just as the refused one did. */
-type KeptFlags = Pick<GlobalFlags, 'offline' | 'profile' | 'experiment'> & { save?: string };
+/** Flags of `reserve` that the advised command needs just as the refused one did. */
+type KeptFlags = Pick<GlobalFlags, 'experiment'> & { save?: string };
 
 /**
  * Makes a refusal say what to type instead: the first alternative that the service offers, as a command.
@@ -33,14 +33,12 @@ export function advisor(
 export function reserveCommandLine(
   { site1, site2 }: NewReservation,
   { bandwidth, start_date, end_date }: Alternative,
-  { offline, profile, experiment, save }: KeptFlags,
+  { experiment, save }: KeptFlags,
   now: number,
 ): string {
   const start = parseInstant(start_date) ?? 0;
   return [
     'slices-conn',
-    ...(offline ? ['--offline'] : []),
-    ...(profile === undefined ? [] : ['--profile', profile]),
     ...(experiment === undefined ? [] : ['--experiment', experiment]),
     'reserve',
     site1,

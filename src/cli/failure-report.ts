@@ -9,23 +9,29 @@ export interface ReportOptions {
   json: boolean;
   /** Show where in the program it happened. */
   debug: boolean;
+  /** Flags that said which services were meant: what is advised to be typed needs them too. */
+  serviceFlags: readonly string[];
 }
 
 /**
  * Tells a failure on stderr, in one place for every command, and gives its exit code (CLI.md, "Output", "Exit
  * codes"): with `--json` one line with an error object, else what happened, why, and what to type next.
  */
-export function reportFailure(error: unknown, { stderr, json, debug }: ReportOptions): ExitCode {
+export function reportFailure(
+  error: unknown,
+  { stderr, json, debug, serviceFlags }: ReportOptions,
+): ExitCode {
   const failure = asFailure(error);
   const { code, message, facts } = failure;
+  const fix = facts.fix?.replace(/^slices-conn (?!--help)/, ['slices-conn', ...serviceFlags, ''].join(' '));
   const exitCode: ExitCode = EXIT_CODE_OF[code satisfies FailureCode];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(error.stack ?? '')}\n`);
   if (!json) {
     const why = facts.why === undefined ? '' : `  why: ${escapeLines(facts.why)}\n`;
     const reservation =
       facts.reservation === undefined ? '' : `  reservation: ${escapeLines(facts.reservation)}\n`;
-    const fix = facts.fix === undefined ? '' : `  try: ${escapeLines(facts.fix)}\n`;
-    stderr.write(`error: ${escapeLines(message)}\n${why}${reservation}${fix}`);
+    const advice = fix === undefined ? '' : `  try: ${escapeLines(fix)}\n`;
+    stderr.write(`error: ${escapeLines(message)}\n${why}${reservation}${advice}`);
     return exitCode;
   }
   const report = {
@@ -33,7 +39,7 @@ export function reportFailure(error: unknown, { stderr, json, debug }: ReportOpt
       code,
       message,
       why: facts.why ?? null,
-      fix: facts.fix ?? null,
+      fix: fix ?? null,
       exitCode,
       httpStatus: facts.httpStatus ?? null,
       retryable: facts.retryable ?? false,

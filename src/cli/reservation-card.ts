@@ -55,3 +55,15 @@ export function reservationCard(
     : `  ${paint.yellow('not verified')}: the service signed nothing\n`;
   return print.card(title, lines) + proof;
 }
+
+/** What a dry run found, for people. It has no id and no tags: by the time it is booked they may be others. */
+export function rehearsalCard(print: Printer, reservation: Reservation, now: number): string {
+  const { site1, site2, bandwidth } = reservation;
+  const { start, end } = periodOf(reservation);
+  const title = `Would be accepted: ${print.paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
+  const lines: CardLine[] = [
+    ['from', formatTime(start, now)],
+    ['until', formatTime(end, now)],
+  ];
+  return `${print.card(title, lines)}  nothing was booked\n`;
+}

@@ -34,6 +34,7 @@ export interface World {
  */
 export async function run(args: readonly string[], world: World): Promise<ExitCode> {
   const opened: Connection[] = [];
+  const { offline, profile } = lookAhead(args);
   const program = createProgram({
     version: world.version,
     write: (text) => world.stdout.write(text),
@@ -48,10 +49,21 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
       stderr: world.stderr,
       json: args.includes('--json'),
       debug: args.includes('--debug'),
+      serviceFlags: [
+        ...(offline ? ['--offline'] : []),
+        ...(profile === undefined ? [] : ['--profile', profile]),
+      ],
     });
   } finally {
     await Promise.all(opened.map((connection) => connection.close()));
   }
+}
+
+/** Which services the arguments name, where they may be too broken to be parsed. */
+function lookAhead(args: readonly string[]): Pick<GlobalFlags, 'offline' | 'profile'> {
+  const at = args.indexOf('--profile');
+  const profile = at === -1 ? undefined : args[at + 1];
+  return { offline: args.includes('--offline'), ...(profile === undefined ? {} : { profile }) };
 }
 
 function openInvocation(

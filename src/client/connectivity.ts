@@ -6,7 +6,13 @@ import { type Reservation, ReservationReply, type ReservationRequestBody } from 
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { exchange, type Fetch, type Reply, readAs } from './exchange.ts';
-import { checkExpectation, type Expectation, type ProvenReservation, proveReservation } from './proof.ts';
+import {
+  checkExpectation,
+  claimedSubject,
+  type Expectation,
+  type ProvenReservation,
+  proveReservation,
+} from './proof.ts';
 
 /** Where the two tokens go (DESIGN.md, "Experiment token's header", column Client). */
 export type TokenPlacement = 'user' | 'experiment';
@@ -111,6 +117,24 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     };
   }
 
+  /** What an answer must say: what was asked, for the experiment whose token was sent. */
+  async function expectationOf({
+    site1,
+    site2,
+    bandwidth,
+    start,
+    end,
+  }: NewReservation): Promise<Expectation> {
+    const experiment = claimedSubject(await experimentToken());
+    return {
+      sites: [site1, site2],
+      bandwidth,
+      end,
+      ...(start === 'now' ? {} : { start }),
+      ...(experiment === undefined ? {} : { experiment }),
+    };
+  }
+
   /** The proof in a reply, or else in what reading the reservation again gives. */
   async function proofOf(
     reply: Reply,
@@ -139,7 +163,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         query: reservation.start === 'now' ? '?start_now=true' : '',
         body: await bodyOf(reservation),
       });
-      return proofOf(reply, expectationOf(reservation), proof);
+      return proofOf(reply, await expectationOf(reservation), proof);
     },
 
     async rehearse(reservation) {
@@ -177,7 +201,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         query: wanted.start === 'now' ? '?start_now=true' : '',
         body: await bodyOf(wanted),
       });
-      return proofOf(reply, { id, ...expectationOf(wanted) }, proof);
+      return proofOf(reply, { ...(await expectationOf(wanted)), id }, proof);
     },
 
     async delete(id) {
@@ -213,10 +237,6 @@ const LIST_REPLY = v.object({
   items: v.array(ReservationReply),
   nextCursor: v.optional(v.nullable(v.string()), null),
 });
-
-function expectationOf({ site1, site2, bandwidth, start, end }: NewReservation): Expectation {
-  return { sites: [site1, site2], bandwidth, end, ...(start === 'now' ? {} : { start }) };
-}
 
 /** A service may call its token by another media type; three parts between dots are no JSON. */
 function isToken({ type, text }: Reply): boolean {

@@ -85,7 +85,8 @@ function differenceFrom(reservation: Reservation, expected: Expectation): string
   return undefined;
 }
 
-function claimedSubject(token: string): string | undefined {
+/** Whom an unverified token claims to be about; undefined when it is no token. */
+export function claimedSubject(token: string): string | undefined {
   try {
     const { sub } = readCompact(token).claims;
     return typeof sub === 'string' ? sub : undefined;

@@ -43,11 +43,12 @@ export function replyFailure(reply: Reply): Failure {
   const location = details.flatMap(({ loc }) => loc)[0];
   const named = Object.keys(PROBLEM_STATUS).find((code) => code === body['code']) as FailureCode | undefined;
   const code = codeFor(status, location, named);
-  const message = details.map(({ msg }) => msg).find((msg) => msg !== '') ?? SAYS[code];
+  const [message = SAYS[code], ...others] = details.map(({ msg }) => msg).filter((msg) => msg !== '');
   const facts: FailureFacts = {
     httpStatus: status,
     retryable: status === 429 || status >= 500,
     details,
+    ...(others.length > 0 ? { why: others.join(' ') } : {}),
     alternatives: readAlternatives(body['alternatives']),
   };
   return new Failure(code, message ?? `The service answered with status ${status}.`, facts);

@@ -1,24 +1,20 @@
 import { decodeJwt } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { MAX_TOKENS } from '../../src/contract/reservation.ts';
-import {
-  EXPERIMENT_TOKEN_HEADER,
-  ROUTES,
-  type Route,
-  type RouteName,
-  routePath,
-} from '../../src/contract/routes.ts';
+import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import {
   at,
   booking,
   DAY,
-  GROUPS,
+  endpointsOf,
   HOUR,
+  LINKS,
   MINUTE,
   openService,
   outcome,
   problemIn,
   reservationIn,
+  SIGNED,
 } from '../fixtures/service.ts';
 
 const service = await openService();
@@ -32,7 +28,7 @@ const user = await service.userToken('lead');
 const experiment = await service.experimentToken('lead');
 const project = await service.projectToken('lead');
 const secondExperiment = await service.experimentToken('lead', await service.newExperiment('second'));
-const connectivity = String((await lead.read(reservation, { accept: 'application/jwt' })).body);
+const connectivity = String((await lead.read(reservation, SIGNED)).body);
 // A user token lasts an hour: this one's exp is now, which is not after now.
 service.moveTo(-HOUR);
 const expiredUser = await service.userToken('lead');
@@ -44,23 +40,20 @@ const wrongIssuer = await elsewhere.userToken('lead');
 const wrongKey = await twin.userToken('lead');
 
 /** Every endpoint that needs a credential, with the rest of a good request. */
-const GUARDED = (Object.entries(ROUTES) as [RouteName, Route][])
-  .filter(([, { credentials }]) => credentials !== 'none')
-  .map(([name, route]) => {
-    const id =
-      { projectToken: service.project, experimentToken: service.experiment }[String(name)] ?? reservation;
+const GUARDED = endpointsOf(service, reservation)
+  .filter(({ route }) => route.credentials !== 'none')
+  .map(({ name, route, address }) => {
     const bodies = {
       ReservationRequest: booking(),
       ReservationUpdate: { bandwidth: '2', tokens: [] },
       ExperimentRequest: { name: 'third', project_id: service.project, expires_at: at(DAY) },
     };
-    const body = Object.entries(bodies).find(([schema]) => schema === route.request)?.[1];
     return {
       name,
       method: route.method,
-      address: `${route.service === 'portal' ? '/portal' : ''}${routePath(name, { ...GROUPS, id })}`,
+      address,
       headers: route.credentials === 'experiment' ? { [EXPERIMENT_TOKEN_HEADER]: experiment } : {},
-      body,
+      body: Object.entries(bodies).find(([schema]) => schema === route.request)?.[1],
     };
   });
 
@@ -246,7 +239,7 @@ test('the refusal for want of an experiment token says where it goes', async () 
 
 test('the scheme is read without regard to case (RFC 9110 §11.1)', async () => {
   const headers = { authorization: `bearer ${user}` };
-  expect(outcome(await service.send('GET', '/apis/v1alpha1/links', { headers }))).toBe('200');
+  expect(outcome(await service.send('GET', LINKS, { headers }))).toBe('200');
 });
 
 test('an experiment token ends before its user token: 403 token_expired', async () => {

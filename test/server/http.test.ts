@@ -3,39 +3,32 @@ import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { KeySetDocument } from '../../src/contract/claims.ts';
-import { ROUTES, type Route, type RouteName, routePath } from '../../src/contract/routes.ts';
 import { DOCS_FILES } from '../../src/server/docs/docs.ts';
 import {
   at,
   booking,
+  CONNECTIVITY,
   DAY,
-  GROUPS,
+  EXPERIMENTS,
+  endpointsOf,
   HOUR,
+  LINKS,
   openService,
   outcome,
+  PROJECTS,
   problemIn,
   reservationIn,
+  SIGNED,
 } from '../fixtures/service.ts';
 
 const service = await openService();
 const lead = await service.as('lead');
 const reservation = reservationIn(await lead.book()).id;
 
-const CONNECTIVITY = '/apis/v1alpha1/connectivity';
-const PROJECTS = '/portal/apis/projects/v1alpha1/projects/';
-const EXPERIMENTS = '/portal/apis/experiments/v1alpha1/experiments/';
 const IDENTITY_KEYS = '/auth/.well-known/jwks.json';
 const KEY_SETS = ['/.well-known/jwks.json', '/portal/.well-known/jwks.json', IDENTITY_KEYS];
-
-/** Every endpoint of the route table with a good address. */
-const ENDPOINTS = (Object.entries(ROUTES) as [RouteName, Route][]).map(([name, route]) => {
-  const ids: Partial<Record<RouteName, string>> = {
-    projectToken: service.project,
-    experimentToken: service.experiment,
-  };
-  const path = routePath(name, { ...GROUPS, id: ids[name] ?? reservation });
-  return { name, route, address: `${route.service === 'portal' ? '/portal' : ''}${path}` };
-});
+const ENDPOINTS = endpointsOf(service, reservation);
+/** Every address that answers GET with something other than a token. */
 const READABLE = [
   ...ENDPOINTS.filter(
     ({ route, name }) => route.method === 'GET' && !/^(?:project|experiment)Token$/.test(name),
@@ -43,7 +36,6 @@ const READABLE = [
   '/api-spec',
   '/api-docs',
 ];
-const SIGNED = { accept: 'application/jwt' };
 
 describe('row 32: a query parameter that is given twice', () => {
   const twice = ENDPOINTS.flatMap(({ route, address }) =>
@@ -89,7 +81,7 @@ describe('row 32: a Host that is not ours', () => {
 const UNKNOWN_METHODS: [address: string, methods: string[], allow: string][] = [
   [CONNECTIVITY, ['PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'POST, GET'],
   [`${CONNECTIVITY}/${reservation}`, ['POST', 'PATCH', 'OPTIONS'], 'GET, PUT, DELETE'],
-  ['/apis/v1alpha1/links', ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'GET'],
+  [LINKS, ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'GET'],
   [PROJECTS, ['POST', 'DELETE', 'OPTIONS'], 'GET'],
   [`${PROJECTS}${service.project}`, ['POST', 'PUT', 'DELETE'], 'GET'],
   [EXPERIMENTS, ['PUT', 'DELETE', 'OPTIONS'], 'GET, POST'],
@@ -319,7 +311,7 @@ describe('the log', async () => {
       await caller.list(`cursor=${token}&state=${token}`);
       await caller.list(`limit=${token}`);
       for (const authorization of [token, `Bearer ${token}`, `Bearer ${token}x`, `Basic ${token}`]) {
-        await caller.send('GET', '/apis/v1alpha1/links', { headers: { authorization } });
+        await caller.send('GET', LINKS, { headers: { authorization } });
         await caller.send('GET', EXPERIMENTS, { headers: { authorization } });
         await caller.book(booking(), '', { 'slices-experiment-token': authorization });
       }

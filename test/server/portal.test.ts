@@ -9,20 +9,20 @@ import {
   at,
   booking,
   DAY,
+  EXPERIMENTS,
   HOUR,
   MINUTE,
   NOW,
   openService,
   outcome,
+  PROJECTS,
   problemIn,
   reservationIn,
   SECOND,
+  SIGNED,
   type TestService,
 } from '../fixtures/service.ts';
 
-const PROJECTS = '/portal/apis/projects/v1alpha1/projects/';
-const EXPERIMENTS = '/portal/apis/experiments/v1alpha1/experiments/';
-const JWT = { accept: 'application/jwt' };
 const UNKNOWN = 'offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
 
 async function signedIn(service: TestService, user: Role) {
@@ -66,7 +66,7 @@ describe('projects', () => {
   );
 
   test('a token holds the claims of SPEC.md', async () => {
-    const reply = await lead.send('GET', `${PROJECTS}${service.project}`, { headers: JWT });
+    const reply = await lead.send('GET', `${PROJECTS}${service.project}`, { headers: SIGNED });
     expect(reply.headers.get('content-type')).toBe('application/jwt');
     expect(reply.headers.get('cache-control')).toBe('no-store');
     expect(await verifyProjectToken(String(reply.body), await portalTrust(service))).toEqual({
@@ -137,7 +137,7 @@ describe('what is not had', () => {
     ['a statement', `${PROJECTS}' OR 1=1 --`, '404 not_found'],
   ])('%s: %3$s', async (_, address, expected) => {
     expect(outcome(await lead.send('GET', address))).toBe(expected);
-    expect(outcome(await lead.send('GET', address, { headers: JWT }))).toBe(expected);
+    expect(outcome(await lead.send('GET', address, { headers: SIGNED }))).toBe(expected);
   });
 });
 
@@ -153,7 +153,7 @@ describe('a token lasts no longer than the user token that it was had with', () 
     aging.moveTo(later);
     for (const address of [`${PROJECTS}${aging.project}`, `${EXPERIMENTS}${aging.experiment}`]) {
       const { iat = 0, exp = 0 } = decodeJwt(
-        String((await caller.send('GET', address, { headers: JWT })).body),
+        String((await caller.send('GET', address, { headers: SIGNED })).body),
       );
       expect(iat).toBe((NOW + later) / SECOND);
       expect(exp - iat).toBe(lifetime);

@@ -8,6 +8,7 @@ import {
   at,
   booking,
   type Caller,
+  CONNECTIVITY,
   DAY,
   HOUR,
   MINUTE,
@@ -18,11 +19,11 @@ import {
   type Reply,
   reservationIn,
   SECOND,
+  SIGNED,
   smallTopology,
   type TestService,
 } from '../fixtures/service.ts';
 
-const JWT = { accept: 'application/jwt' };
 const ListPage = v.object({ items: v.array(Reservation), nextCursor: v.nullable(v.string()) });
 
 async function pageOf(reply: Promise<Reply>): Promise<v.InferOutput<typeof ListPage>> {
@@ -79,15 +80,12 @@ describe('create', async () => {
 
   test('gives in Location where it is read', async () => {
     const reply = await lead.book();
-    const location = new URL(
-      reply.headers.get('location') ?? '',
-      `${service.base}/apis/v1alpha1/connectivity`,
-    );
+    const location = new URL(reply.headers.get('location') ?? '', `${service.base}${CONNECTIVITY}`);
     expect((await lead.send('GET', location.href)).body).toEqual(reply.body);
   });
 
   test('is signed on request, and verifies with the published key set', async () => {
-    const reply = await lead.book(booking(), '', JWT);
+    const reply = await lead.book(booking(), '', SIGNED);
     expect(outcome(reply)).toBe('201');
     const { iss, sub, iat, connectivity } = await verified(service, reply);
     expect({ iss, iat, sub }).toEqual({ iss: service.base, iat: NOW / SECOND, sub: connectivity.id });
@@ -152,7 +150,7 @@ describe('create', async () => {
   ])('its token lasts %s', async (_, end, expected) => {
     service.moveTo(HOUR);
     const caller = await service.as('lead');
-    const reply = await caller.book(booking({ end_date: at(end) }), '', JWT);
+    const reply = await caller.book(booking({ end_date: at(end) }), '', SIGNED);
     const { exp } = await verified(service, reply);
     service.moveTo(0);
     expect(exp).toBe((NOW + expected) / SECOND);
@@ -164,7 +162,7 @@ describe('dry run', async () => {
   const lead = await service.as('lead');
 
   test('of a booking answers 200, in JSON, and leaves nothing', async () => {
-    const reply = await lead.book(booking(), 'dry_run=true', JWT);
+    const reply = await lead.book(booking(), 'dry_run=true', SIGNED);
     expect(outcome(reply)).toBe('200');
     expect(reply.headers.has('location')).toBe(false);
     const { id } = reservationIn(reply);
@@ -337,7 +335,7 @@ describe('read', async () => {
   });
 
   test('is signed on request', async () => {
-    const { connectivity } = await verified(service, await lead.read(reservation.id, JWT), reservation.id);
+    const { connectivity } = await verified(service, await lead.read(reservation.id, SIGNED), reservation.id);
     expect(connectivity).toEqual(reservation);
   });
 
@@ -504,7 +502,7 @@ describe('update', async () => {
     const before = await booked(lead, hours(100, 102));
     const { connectivity } = await verified(
       service,
-      await lead.update(before.id, { bandwidth: '2', tokens: [] }, '', JWT),
+      await lead.update(before.id, { bandwidth: '2', tokens: [] }, '', SIGNED),
       before.id,
     );
     expect(connectivity).toEqual({ ...before, bandwidth: 2 });
@@ -728,7 +726,7 @@ describe('a restart on the same file', async () => {
   const kept = await booked(lead, hours(10, 11));
   const deleted = await booked(lead, hours(20, 21));
   await lead.delete(deleted.id);
-  const proof = await lead.read(kept.id, JWT);
+  const proof = await lead.read(kept.id, SIGNED);
   await service.restart();
 
   test('keeps reservations, and what was deleted stays so', async () => {

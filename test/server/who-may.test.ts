@@ -6,18 +6,17 @@ import {
   at,
   booking,
   type Caller,
+  EXPERIMENTS,
   HOUR,
+  LINKS,
   MINUTE,
   openService,
   outcome,
+  PROJECTS,
   type Reply,
   reservationIn,
   type TestService,
 } from '../fixtures/service.ts';
-
-const LINKS = '/apis/v1alpha1/links';
-const PROJECTS = '/portal/apis/projects/v1alpha1/projects/';
-const EXPERIMENTS = '/portal/apis/experiments/v1alpha1/experiments/';
 
 /** Where a row of the table happens: who asks, and about which reservation. */
 interface Stage {

@@ -2,11 +2,11 @@ import type { NewReservation } from '../../../client/connectivity.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { advisor } from '../../advice.ts';
-import { formatBandwidth, parseBandwidth } from '../../bandwidth.ts';
+import { parseBandwidth } from '../../bandwidth.ts';
 import type { ReserveFlags } from '../../commands/reservation/reserve.ts';
 import type { Invocation, UserFiles } from '../../invocation.ts';
 import { readPeriod } from '../../period.ts';
-import { reservationCard, reservationResult } from '../../reservation-card.ts';
+import { rehearsalCard, reservationCard, reservationResult } from '../../reservation-card.ts';
 import { siteName } from '../../site-names.ts';
 import { escapeText } from '../../terminal-text.ts';
 import type { TimeContext } from '../../times.ts';
@@ -30,6 +30,7 @@ export async function reserve(
 ): Promise<void> {
   const { output } = invocation;
   const request = await parseReserve(args, flags, invocation.times());
+  if (flags.save !== undefined) await invocation.files.checkWritable(flags.save);
   const session = await invocation.session();
   const { connectivity } = session;
   const experiment = await session.experiment();
@@ -37,10 +38,9 @@ export async function reserve(
   if (flags.dryRun) {
     const reservation = await connectivity.rehearse(request).catch(advise);
     const rehearsed = { reservation, verified: false, token: null, claims: null };
-    await output.result({ ...reservationResult(rehearsed), dryRun: true }, ({ paint }) => {
-      const { site1, site2, bandwidth } = reservation;
-      return `${paint.bold(`${site1} – ${site2}`)}, ${formatBandwidth(bandwidth)}: would be accepted now. Nothing was booked.\n`;
-    });
+    await output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
+      rehearsalCard(print, reservation, invocation.times().now),
+    );
     return;
   }
   const { allowUnsigned = false, save } = flags;
