@@ -1,9 +1,14 @@
 import { formatInstant } from '../../contract/instants.ts';
-import type { CreateFlags } from '../commands/experiment.ts';
 import { directoryCard, directoryTable } from '../directory-print.ts';
 import type { Invocation } from '../invocation.ts';
 import { parseTime } from '../times.ts';
 import { verifiedToken } from '../verified-token.ts';
+
+/** The flags of the command, as typed. */
+export interface CreateFlags {
+  end: string;
+  description?: string;
+}
 
 /** Lists the person's experiments. */
 export async function listExperiments({ session, output }: Invocation): Promise<void> {

@@ -10,12 +10,22 @@ import {
   type SigningKey,
 } from '../../tokens/signing-key.ts';
 import { claimedKind } from '../../tokens/verify.ts';
-import type { IssueFlags } from '../commands/token.ts';
 import type { Invocation, UserFiles } from '../invocation.ts';
 import type { CardLine } from '../output.ts';
 import { formatTime } from '../times.ts';
 import { readTokenFile } from '../token-file.ts';
 import { checkedToken } from '../verified-token.ts';
+
+/** The flags of the command, as typed. */
+export interface IssueFlags {
+  key: string;
+  issuer: string;
+  /** Seconds. */
+  ttl?: number;
+  sub?: string;
+  aud?: string;
+  claim?: Record<string, unknown>;
+}
 
 /** Shows what a token claims, unverified. */
 export async function inspect(

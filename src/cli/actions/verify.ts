@@ -5,12 +5,17 @@ import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import type { VerifiedToken } from '../../tokens/verifier.ts';
-import type { VerifyFlags } from '../commands/verify.ts';
 import type { Invocation, UserFiles } from '../invocation.ts';
 import type { CardLine, Printer } from '../output.ts';
 import { reservationCard } from '../reservation-card.ts';
 import { readTokenFile } from '../token-file.ts';
 import { checkedToken } from '../verified-token.ts';
+
+/** The flags of the command, as typed. */
+export interface VerifyFlags {
+  jwks?: string;
+  issuer?: string;
+}
 
 /** Verifies a token of any kind. */
 export async function verify(

@@ -1,11 +1,6 @@
 import { Command } from 'commander';
+import type { CreateFlags } from '../actions/experiment.ts';
 import type { Invoke } from '../invocation.ts';
-
-/** The flags of the command, as typed. */
-export interface CreateFlags {
-  end: string;
-  description?: string;
-}
 
 /** `slices-conn experiment list | show [ID] | create NAME --end T | use ID | token [ID]`. */
 export function experimentCommand(invoke: Invoke): Command {

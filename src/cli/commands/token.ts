@@ -1,16 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
+import type { IssueFlags } from '../actions/token.ts';
 import type { Invoke } from '../invocation.ts';
-
-/** The flags of the command, as typed. */
-export interface IssueFlags {
-  key: string;
-  issuer: string;
-  /** Seconds. */
-  ttl?: number;
-  sub?: string;
-  aud?: string;
-  claim?: Record<string, unknown>;
-}
 
 /** `slices-conn token inspect | issue | keygen`: tokens of one's own (SPEC.md, "Authentication" 6). */
 export function tokenCommand(invoke: Invoke): Command {

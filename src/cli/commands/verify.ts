@@ -1,11 +1,6 @@
 import { Command } from 'commander';
+import type { VerifyFlags } from '../actions/verify.ts';
 import type { Invoke } from '../invocation.ts';
-
-/** The flags of the command, as typed. */
-export interface VerifyFlags {
-  jwks?: string;
-  issuer?: string;
-}
 
 /** `slices-conn verify [FILE|-] [--jwks FILE|URL] [--issuer URL]`. */
 export function verifyCommand(invoke: Invoke): Command {

@@ -1,10 +1,14 @@
 import { Failure } from '../../../contract/failure.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { formatBandwidth } from '../../bandwidth.ts';
-import type { ListFlags } from '../../commands/reservation/list.ts';
 import type { Invocation } from '../../invocation.ts';
 import type { Printer } from '../../output.ts';
 import { reservationState } from '../../reservation-card.ts';
+
+/** The flags of the command, as typed. */
+export interface ListFlags {
+  all?: boolean;
+}
 
 /** Lists the experiment's reservations. */
 export async function list(

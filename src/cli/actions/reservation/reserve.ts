@@ -3,13 +3,21 @@ import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { advisor } from '../../advice.ts';
 import { parseBandwidth } from '../../bandwidth.ts';
-import type { ReserveFlags } from '../../commands/reservation/reserve.ts';
 import type { Invocation, UserFiles } from '../../invocation.ts';
 import { readPeriod } from '../../period.ts';
+import type { PeriodFlags } from '../../period-flags.ts';
 import { rehearsalCard, reservationCard, reservationResult } from '../../reservation-card.ts';
 import { siteName } from '../../site-names.ts';
 import { escapeText } from '../../terminal-text.ts';
 import type { TimeContext } from '../../times.ts';
+
+/** The flags of `reserve`, as typed. */
+export interface ReserveFlags extends PeriodFlags {
+  bandwidth: string;
+  dryRun?: boolean;
+  save?: string;
+  allowUnsigned?: boolean;
+}
 
 /** Turns arguments and flags into a request. @throws Failure `usage` */
 export async function parseReserve(

@@ -1,7 +1,12 @@
-import type { ShowFlags } from '../../commands/reservation/show.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationCard, reservationResult, reservationState } from '../../reservation-card.ts';
 import { reservationId } from '../../reservation-id.ts';
+
+/** The flags of the command, as typed. */
+export interface ShowFlags {
+  token?: boolean;
+  allowUnsigned?: boolean;
+}
 
 /** Shows a reservation, or prints its signed form. */
 export async function show(

@@ -1,11 +1,17 @@
 import type { ReservationChange } from '../../../client/connectivity.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { parseBandwidth } from '../../bandwidth.ts';
-import type { UpdateFlags } from '../../commands/reservation/update.ts';
 import type { Invocation } from '../../invocation.ts';
 import { readPeriodChange } from '../../period.ts';
+import type { PeriodChangeFlags } from '../../period-flags.ts';
 import { periodOf, reservationCard, reservationResult } from '../../reservation-card.ts';
 import { reservationId } from '../../reservation-id.ts';
+
+/** The flags of the command, as typed. */
+export interface UpdateFlags extends PeriodChangeFlags {
+  bandwidth?: string;
+  allowUnsigned?: boolean;
+}
 
 /** Changes a reservation, all or nothing. */
 export async function update(

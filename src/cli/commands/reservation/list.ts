@@ -1,10 +1,6 @@
 import { Command } from 'commander';
+import type { ListFlags } from '../../actions/reservation/list.ts';
 import type { Invoke } from '../../invocation.ts';
-
-/** The flags of the command, as typed. */
-export interface ListFlags {
-  all?: boolean;
-}
 
 /** `slices-conn list [--all]`. */
 export function listCommand(invoke: Invoke): Command {

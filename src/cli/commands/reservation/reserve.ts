@@ -1,14 +1,7 @@
 import { Command } from 'commander';
+import type { ReserveFlags } from '../../actions/reservation/reserve.ts';
 import type { Invoke } from '../../invocation.ts';
-import { addPeriodOptions, type PeriodFlags } from '../../period-flags.ts';
-
-/** The flags of `reserve`, as typed. */
-export interface ReserveFlags extends PeriodFlags {
-  bandwidth: string;
-  dryRun?: boolean;
-  save?: string;
-  allowUnsigned?: boolean;
-}
+import { addPeriodOptions } from '../../period-flags.ts';
 
 /** `slices-conn reserve SITE1 SITE2 --bandwidth B (--start T | --start-now) (--end T | --for D)`. */
 export function reserveCommand(invoke: Invoke): Command {

@@ -1,11 +1,6 @@
 import { Command } from 'commander';
+import type { ShowFlags } from '../../actions/reservation/show.ts';
 import type { Invoke } from '../../invocation.ts';
-
-/** The flags of the command, as typed. */
-export interface ShowFlags {
-  token?: boolean;
-  allowUnsigned?: boolean;
-}
 
 /** `slices-conn show ID [--token]`. */
 export function showCommand(invoke: Invoke): Command {

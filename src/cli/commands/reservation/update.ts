@@ -1,12 +1,7 @@
 import { Command } from 'commander';
+import type { UpdateFlags } from '../../actions/reservation/update.ts';
 import type { Invoke } from '../../invocation.ts';
-import { addPeriodChangeOptions, type PeriodChangeFlags } from '../../period-flags.ts';
-
-/** The flags of the command, as typed. */
-export interface UpdateFlags extends PeriodChangeFlags {
-  bandwidth?: string;
-  allowUnsigned?: boolean;
-}
+import { addPeriodChangeOptions } from '../../period-flags.ts';
 
 /** `slices-conn update ID [--bandwidth B] [--start T] [--end T|--for D|--extend D]`. */
 export function updateCommand(invoke: Invoke): Command {
