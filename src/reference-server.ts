@@ -9,6 +9,7 @@ import type { Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
 import { createDocs, type DocsFile } from './server/docs/docs.ts';
+import { createIdentity } from './server/identity/identity.ts';
 import { userClaims } from './server/identity/user-token.ts';
 import { addressesBelow, createIssuers, trustIn } from './server/issuers.ts';
 import { type Log, noLog } from './server/log.ts';
@@ -107,14 +108,19 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       now,
     }),
     portal: createPortal({ directory, issuer: issuers.portal, trust, mount, now, newId: makeId }),
-    docs: createDocs({ groups, readFile: readDocsFile }),
+    identity: createIdentity(issuers.identity),
+    docs: createDocs({
+      groups,
+      prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''),
+      readFile: readDocsFile,
+    }),
     log,
     now,
   });
 
   return {
     addresses,
-    fetch: async (request) => issuers.identity.fetch(request) ?? answer(request),
+    fetch: answer,
     async signIn(user) {
       const person = await directory.personNamed(user);
       if (!person) throw new RangeError(`there is no user ${user}`);

@@ -44,10 +44,20 @@ export interface AllocatorOptions {
   newId: () => string;
 }
 
-/** A link's calendar and the version of the link that it stands for. */
+/** A link's calendar, the version of the link that it stands for, and how far back it reaches. */
 interface Projection {
   calendar: LinkCalendar;
   version: number;
+  /** It holds every reservation that ends after this, in milliseconds; it can't tell about earlier times. */
+  from: number;
+}
+
+/** A decision to be made on a link. */
+interface Question<Answer> {
+  link: Link;
+  /** The earliest instant that it looks at, in milliseconds, as things stand under the lock. */
+  from: (transaction: LinkTransaction) => Promise<number>;
+  decide: (transaction: LinkTransaction, calendar: LinkCalendar, now: number) => Promise<Verdict<Answer>>;
 }
 
 /** What a decision leaves: the answer, and what it changed, to be taken over into memory after the commit. */
@@ -82,7 +92,7 @@ export class Allocator {
   async book(request: BookingRequest, dryRun = false): Promise<Outcome> {
     const { site1, site2, start, end, bandwidth, experiment, createdBy } = request;
     const link = this.#link(linkId(site1, site2));
-    return this.#decide<Outcome>(link, async (transaction, calendar, now) => {
+    const decide: Question<Outcome>['decide'] = async (transaction, calendar, now) => {
       const decision = calendar.decide(request, now);
       if (!decision.accepted) {
         const offers = offersFor(request, calendar, { from: start, expiry: request.expiry });
@@ -103,7 +113,8 @@ export class Allocator {
       if (dryRun) return { answer: { ok: true, record } };
       await transaction.put(record);
       return { answer: { ok: true, record }, take: (memory) => memory.hold(record.id, record) };
-    });
+    };
+    return this.#ask({ link, from: async () => start, decide });
   }
 
   /**
@@ -121,7 +132,8 @@ export class Allocator {
     const found = await this.#options.store.find(id);
     if (!found) return undefined;
     const link = this.#link(found.link);
-    return this.#decide<AmendmentOutcome<Fault> | undefined>(link, async (transaction, calendar, now) => {
+    type Answer = AmendmentOutcome<Fault> | undefined;
+    const decide: Question<Answer>['decide'] = async (transaction, calendar, now) => {
       const current = await transaction.read(id);
       if (!current) return { answer: undefined };
       const demand: Demand = {
@@ -142,17 +154,23 @@ export class Allocator {
       if (dryRun) return { answer: { ok: true, record } };
       await transaction.put(record);
       return { answer: { ok: true, record }, take: (memory) => memory.hold(id, record) };
-    });
+    };
+    const from = async (transaction: LinkTransaction): Promise<number> => {
+      const start = (await transaction.read(id))?.start ?? found.start;
+      return Math.min(start, amendment.start ?? start);
+    };
+    return this.#ask({ link, from, decide });
   }
 
   /** Deletes a reservation; its tags and bandwidth are free again at once. @returns whether there was one */
   async cancel(id: string): Promise<boolean> {
     const found = await this.#options.store.find(id);
     if (!found) return false;
-    return this.#decide(this.#link(found.link), async (transaction, _calendar, now) => {
-      if (!(await transaction.read(id))) return { answer: false };
-      await transaction.cancel(id, now);
-      return { answer: true, take: (memory) => memory.drop(id) };
+    // No calendar is asked: a link that left the topology still lets go of what it held.
+    return this.#options.store.changeLink(found.link, async (transaction) => {
+      if (!(await transaction.read(id))) return false;
+      await transaction.cancel(id, this.#options.now());
+      return true;
     });
   }
 
@@ -162,13 +180,11 @@ export class Allocator {
     return link;
   }
 
-  /** Requests for one link wait for each other here, so that the database's lock is not what they queue on. */
-  async #decide<Answer>(
-    link: Link,
-    work: (transaction: LinkTransaction, calendar: LinkCalendar, now: number) => Promise<Verdict<Answer>>,
-  ): Promise<Answer> {
+  /** Questions about one link wait for each other here, so that the database's lock is not what they queue on. */
+  async #ask<Answer>(question: Question<Answer>): Promise<Answer> {
+    const { link } = question;
     const id = linkId(link.site1, link.site2);
-    const turn = (this.#queues.get(id) ?? Promise.resolve()).then(() => this.#transact(link, id, work));
+    const turn = (this.#queues.get(id) ?? Promise.resolve()).then(() => this.#transact(id, question));
     const settled = turn.catch(() => undefined);
     this.#queues.set(id, settled);
     settled.then(() => {
@@ -177,18 +193,15 @@ export class Allocator {
     return turn;
   }
 
-  async #transact<Answer>(
-    link: Link,
-    id: string,
-    work: (transaction: LinkTransaction, calendar: LinkCalendar, now: number) => Promise<Verdict<Answer>>,
-  ): Promise<Answer> {
+  async #transact<Answer>(id: string, { link, from, decide }: Question<Answer>): Promise<Answer> {
     const { store, now } = this.#options;
     const known = this.#projections.get(id);
     this.#projections.delete(id);
     const { verdict, projection } = await store.changeLink(id, async (transaction) => {
       const decidedAt = now();
-      const current = await carry(known, link, transaction, decidedAt);
-      return { projection: current, verdict: await work(transaction, current.calendar, decidedAt) };
+      const reach = Math.min(await from(transaction), decidedAt);
+      const current = await carry(known, link, transaction, reach);
+      return { projection: current, verdict: await decide(transaction, current.calendar, decidedAt) };
     });
     if (verdict.take) {
       verdict.take(projection.calendar);
@@ -200,18 +213,18 @@ export class Allocator {
   }
 }
 
-/** Brings a calendar to the link's version: from the rows that changed, or from all that still matter. */
+/** Brings a calendar to the link's version: from the rows that changed, or from all when it does not reach back far enough. */
 async function carry(
   known: Projection | undefined,
   link: Link,
   transaction: LinkTransaction,
-  now: number,
+  from: number,
 ): Promise<Projection> {
   const { version } = transaction;
-  if (!known) {
+  if (!known || from < known.from) {
     const calendar = new LinkCalendar(link);
-    for (const record of await transaction.live(now)) calendar.hold(record.id, record);
-    return { calendar, version };
+    for (const record of await transaction.endingAfter(from)) calendar.hold(record.id, record);
+    return { calendar, version, from };
   }
   if (known.version !== version) {
     const changes = await transaction.changesSince(known.version);
@@ -221,7 +234,7 @@ async function carry(
       if (!change.cancelled) known.calendar.hold(change.id, change.record);
     }
   }
-  return { calendar: known.calendar, version };
+  return { ...known, version };
 }
 
 /**
@@ -236,10 +249,11 @@ function offersFor(
   later: { from: number; expiry: number } | undefined,
 ): Offer[] {
   const offers: Offer[] = [];
+  const { start: asked, end } = demand;
   const most = calendar.most(demand);
-  if (most > 0) offers.push({ ...demand, bandwidth: most });
+  if (most > 0) offers.push({ start: asked, end, bandwidth: most });
   if (!later) return offers;
-  const duration = demand.end - demand.start;
+  const duration = end - asked;
   const start = calendar.earliest(later.from, duration, demand.bandwidth);
   if (start !== undefined && start + duration <= later.expiry) {
     const moved: Period = { start, end: start + duration };

@@ -88,7 +88,7 @@ export class LinkCalendar {
   decide(demand: Demand, now: number, keep?: Tags): Decision {
     const { start, end } = demand;
     const refusals: Refusal[] = [];
-    const free = this.#capacity - this.#load.peak(start, end);
+    const free = Math.max(0, this.#capacity - this.#load.peak(start, end));
     if (demand.bandwidth > free) refusals.push(this.#bandwidthRefusal(demand, free));
     const tags: Partial<Tags> = {};
     for (const place of TAG_PLACES) {
@@ -128,7 +128,7 @@ export class LinkCalendar {
   hold(id: string, holding: Holding): void {
     this.drop(id);
     const { start, end, bandwidth, tags } = holding;
-    for (const place of TAG_PLACES) this.#layers[place].hold(tags[place], start, end);
+    for (const place of this.#placesOf(tags)) this.#layers[place].hold(tags[place], start, end);
     this.#load.add(start, end, bandwidth);
     this.#holdings.set(id, { start, end, bandwidth, tags });
   }
@@ -137,7 +137,9 @@ export class LinkCalendar {
   drop(id: string): void {
     const held = this.#holdings.get(id);
     if (!held) return;
-    for (const place of TAG_PLACES) this.#layers[place].release(held.tags[place], held.start, held.end);
+    for (const place of this.#placesOf(held.tags)) {
+      this.#layers[place].release(held.tags[place], held.start, held.end);
+    }
     this.#load.add(held.start, held.end, -held.bandwidth);
     this.#holdings.delete(id);
   }
@@ -166,10 +168,15 @@ export class LinkCalendar {
     }
   }
 
+  /** A tag that the topology no longer has is held by nobody's leave and given to nobody. */
+  #placesOf(tags: Tags): TagPlace[] {
+    return TAG_PLACES.filter((place) => this.#layers[place].has(tags[place]));
+  }
+
   #bandwidthRefusal({ start, end }: Demand, free: number): Refusal {
     const capacity = this.#capacity;
     for (const segment of this.#load.segments(start, end)) {
-      if (capacity - segment.load === free) {
+      if (Math.max(0, capacity - segment.load) === free) {
         return { limit: 'bandwidth', capacity, free, start: segment.start, end: segment.end };
       }
     }

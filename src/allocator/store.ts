@@ -21,11 +21,8 @@ export type ReservationChange =
 export interface LinkTransaction {
   /** The link's version: counts the changes that were committed on it. */
   readonly version: number;
-  /**
-   * Every reservation that can still matter to a decision: those that end after `now`, and those that any of these
-   * overlaps (an update of a running reservation is decided over its whole period).
-   */
-  live(now: number): Promise<ReservationRecord[]>;
+  /** Every reservation that ends after `from`, in milliseconds: all that a decision about a later time can meet. */
+  endingAfter(from: number): Promise<ReservationRecord[]>;
   /** What changed after `version`, each reservation once, as it stands now. */
   changesSince(version: number): Promise<ReservationChange[]>;
   /** A reservation of this link that was not deleted. */

@@ -25,6 +25,11 @@ export class TagLayer {
     return this.#periods.length;
   }
 
+  /** Whether the tag is one of this layer's. */
+  has(tag: number): boolean {
+    return this.#periods[tag - this.#first] !== undefined;
+  }
+
   /** Whether nothing holds `tag` at any instant of `[start, end)`; false for a tag outside the range. */
   isFree(tag: number, start: number, end: number): boolean {
     const periods = this.#periods[tag - this.#first];

@@ -49,5 +49,12 @@ export function reserveCommandLine(
     '--end',
     end_date,
     ...(save === undefined ? [] : ['--save', save]),
-  ].join(' ');
+  ]
+    .map(shellWord)
+    .join(' ');
+}
+
+/** One word for a POSIX shell, whatever it holds. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -29,7 +29,11 @@ export function parseDuration(text: string): number {
     (seconds ?? 0) * UNIT.s;
   if (total > 0 && Number.isSafeInteger(total)) return total;
   throw new Failure('usage', `${JSON.stringify(text)} is no duration.`, {
-    why: parts ? 'It must be longer than nothing.' : 'Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.',
+    why: !parts
+      ? 'Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.'
+      : total === 0
+        ? 'It must be longer than nothing.'
+        : 'It is too long.',
     fix: '--for 2h',
   });
 }

@@ -38,7 +38,7 @@ export const EXIT_CODE_OF = {
   bandwidth_unavailable: 6,
   vlans_unavailable: 6,
   tokens_invalid: 1,
-  name_invalid: 2,
+  experiment_invalid: 2,
   body_unreadable: 1,
   request_invalid: 1,
   experiment_tokens_differ: 1,

@@ -1,7 +1,7 @@
 import { Failure, type FailureCode } from '../contract/failure.ts';
 import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
 import type { TextStream } from './output.ts';
-import { escapeLines } from './terminal-text.ts';
+import { escapeLines, escapeText, jsonText } from './terminal-text.ts';
 
 /** How a failure is told. */
 export interface ReportOptions {
@@ -27,11 +27,11 @@ export function reportFailure(
   const exitCode: ExitCode = EXIT_CODE_OF[code satisfies FailureCode];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(error.stack ?? '')}\n`);
   if (!json) {
-    const why = facts.why === undefined ? '' : `  why: ${escapeLines(facts.why)}\n`;
+    const why = facts.why === undefined ? '' : `  why: ${escapeText(facts.why)}\n`;
     const reservation =
-      facts.reservation === undefined ? '' : `  reservation: ${escapeLines(facts.reservation)}\n`;
-    const advice = fix === undefined ? '' : `  try: ${escapeLines(fix)}\n`;
-    stderr.write(`error: ${escapeLines(message)}\n${why}${reservation}${advice}`);
+      facts.reservation === undefined ? '' : `  reservation: ${escapeText(facts.reservation)}\n`;
+    const advice = fix === undefined ? '' : `  try: ${escapeText(fix)}\n`;
+    stderr.write(`error: ${escapeText(message)}\n${why}${reservation}${advice}`);
     return exitCode;
   }
   const report = {
@@ -48,7 +48,7 @@ export function reportFailure(
       alternatives: facts.alternatives ?? [],
     },
   };
-  stderr.write(`${JSON.stringify(report)}\n`);
+  stderr.write(`${jsonText(report)}\n`);
   return exitCode;
 }
 

@@ -1,5 +1,5 @@
 import type { ChalkInstance } from 'chalk';
-import { escapeText } from './terminal-text.ts';
+import { escapeText, jsonText } from './terminal-text.ts';
 
 /** A stream to print on. */
 export interface TextStream {
@@ -43,19 +43,23 @@ export class Output {
 
   /** A result: the object as JSON, or what `render` makes of it. */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
-    if (this.#options.json) this.#options.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+    if (this.#options.json) this.#options.stdout.write(`${jsonText(value, 2)}\n`);
     else this.#options.stdout.write(render(await this.#printer()));
   }
 
   /** A result that is one plain text, such as a token; the object with `--json`. */
   text(value: object, text: string): void {
-    this.#options.stdout.write(this.#options.json ? `${JSON.stringify(value, null, 2)}\n` : `${text}\n`);
+    this.#options.stdout.write(this.#options.json ? `${jsonText(value, 2)}\n` : `${text}\n`);
   }
 
   async #printer(): Promise<Printer> {
-    const [{ Chalk }, { default: Table }] = await Promise.all([import('chalk'), import('cli-table3')]);
+    const [{ Chalk }, { default: Table }, { default: width }] = await Promise.all([
+      import('chalk'),
+      import('cli-table3'),
+      import('string-width'),
+    ]);
     const { stdout, color } = this.#options;
-    return new Printer(new Chalk({ level: color.stdout ? 1 : 0 }), stdout, Table);
+    return new Printer(new Chalk({ level: color.stdout ? 1 : 0 }), stdout, Table, width);
   }
 }
 
@@ -67,20 +71,31 @@ export class Printer {
   readonly paint: ChalkInstance;
   readonly #stream: TextStream;
   readonly #table: TableConstructor;
+  readonly #width: (text: string) => number;
 
-  constructor(paint: ChalkInstance, stream: TextStream, table: TableConstructor) {
+  constructor(
+    paint: ChalkInstance,
+    stream: TextStream,
+    table: TableConstructor,
+    width: (text: string) => number,
+  ) {
     this.paint = paint;
     this.#stream = stream;
     this.#table = table;
+    this.#width = width;
   }
 
   /** A title and labelled lines below it, the labels in one column. */
   card(title: string, lines: readonly CardLine[]): string {
-    const width = Math.max(...lines.map(([label]) => label.length));
+    const width = Math.max(...lines.map(([label]) => this.#width(escapeText(label))));
     const body = lines.map(([label, value]) => {
-      return `  ${this.paint.dim(escapeText(label).padEnd(width))}  ${escapeText(value)}\n`;
+      return `  ${this.paint.dim(this.#padded(escapeText(label), width))}  ${escapeText(value)}\n`;
     });
     return `${title}\n${body.join('')}`;
+  }
+
+  #padded(text: string, width: number): string {
+    return text + ' '.repeat(Math.max(0, width - this.#width(text)));
   }
 
   /** Rows below a head; on a terminal what is too wide is cut, except in the first column. */
@@ -118,7 +133,7 @@ export class Printer {
   /** Widths that fit the terminal: the widest columns after the first give way, down to eight characters. */
   #widths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
     const widths = head.map((name, column) =>
-      Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)),
+      Math.max(name.length, ...rows.map((row) => this.#width(row[column] ?? ''))),
     );
     const { columns, isTerminal } = this.#stream;
     if (!isTerminal || columns === undefined) return widths;

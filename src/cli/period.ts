@@ -1,7 +1,7 @@
 import { Failure } from '../contract/failure.ts';
 import { parseDuration } from './durations.ts';
 import type { PeriodChangeFlags, PeriodFlags } from './period-flags.ts';
-import { parseTime, type TimeContext } from './times.ts';
+import { later, parseTime, type TimeContext } from './times.ts';
 
 /** A new period; times in milliseconds. */
 export interface NewPeriod {
@@ -54,7 +54,7 @@ export async function readPeriodChange(
   const start = startText === undefined ? undefined : now ? 'now' : await parseTime(startText, context);
   const from = start === undefined ? current.start : start === 'now' ? context.now : start;
   const end =
-    extend === undefined ? await readEnd(flags, from, context) : current.end + parseDuration(extend);
+    extend === undefined ? await readEnd(flags, from, context) : later(current.end, parseDuration(extend));
   return {
     ...(start === undefined ? {} : { start }),
     ...(end === undefined ? {} : { end: checkedEnd(from, end) }),
@@ -67,7 +67,7 @@ async function readEnd(
   context: TimeContext,
 ): Promise<number | undefined> {
   if (flags.end !== undefined && flags.for !== undefined) throw conflict('--end', '--for');
-  if (flags.for !== undefined) return from + parseDuration(flags.for);
+  if (flags.for !== undefined) return later(from, parseDuration(flags.for));
   return flags.end === undefined ? undefined : parseTime(flags.end, context);
 }
 

@@ -11,6 +11,7 @@ const MAX_DISTANCE = 3;
  */
 export function nearestSite(name: string): string | undefined {
   const wanted = name.toLowerCase();
+  if (SITES.some((site) => site === name)) return undefined;
   const containing = SITES.filter((site) => wanted.length >= 3 && site.includes(wanted));
   const [only, another] = containing;
   if (only && !another) return only;

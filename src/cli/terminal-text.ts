@@ -18,3 +18,12 @@ export function escapeText(text: string): string {
 export function escapeLines(text: string): string {
   return text.split('\n').map(escapeText).join('\n');
 }
+
+/**
+ * JSON in which no such character stands as it is: inside its strings each has a spelling that means the same.
+ *
+ * @param indent spaces for each level; none makes it one line
+ */
+export function jsonText(value: unknown, indent?: number): string {
+  return escapeLines(JSON.stringify(value, null, indent));
+}

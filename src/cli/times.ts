@@ -1,5 +1,5 @@
 import { Failure } from '../contract/failure.ts';
-import { formatInstant, parseInstant } from '../contract/instants.ts';
+import { formatInstant, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
 import { formatDuration, parseDuration } from './durations.ts';
 
 /** What a time that a person types is read against. */
@@ -22,7 +22,7 @@ const LOCAL = /^(today|tomorrow|\d{4}-\d{2}-\d{2})(?:[T ](\d{1,2}:\d{2}(?::\d{2}
 export async function parseTime(text: string, context: TimeContext): Promise<number> {
   const trimmed = text.trim();
   if (/^now$/i.test(trimmed)) return context.now;
-  if (trimmed.startsWith('+')) return context.now + parseDuration(trimmed.slice(1));
+  if (trimmed.startsWith('+')) return later(context.now, parseDuration(trimmed.slice(1)));
   // People leave out seconds; the instant is no less exact.
   const exact = parseInstant(
     trimmed.replace(/^(\S{10}[Tt]\d{2}:\d{2})(?=[Zz+-])/, '$1:00').replace(' ', 'T'),
@@ -44,6 +44,16 @@ export async function parseTime(text: string, context: TimeContext): Promise<num
   const { localInstant } = await import('./local-time.ts');
   const [, day = '', time = '00:00'] = local;
   return localInstant({ day: day.toLowerCase(), time, zone: context.zone, now: context.now });
+}
+
+/**
+ * An instant and a duration added up, in milliseconds.
+ *
+ * @throws Failure `usage` when no timestamp of four digits can say it
+ */
+export function later(instant: number, duration: number): number {
+  if (instant + duration <= LAST_INSTANT) return instant + duration;
+  throw new Failure('usage', 'That is after the year 9999.');
 }
 
 /**

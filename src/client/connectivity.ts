@@ -6,6 +6,7 @@ import { type Reservation, ReservationReply, type ReservationRequestBody } from 
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { exchange, type Fetch, type Reply, readAs } from './exchange.ts';
+import { expiredInstead } from './expired-token.ts';
 import {
   checkExpectation,
   claimedSubject,
@@ -94,15 +95,17 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     const { id, query = '', accept, body } = settings;
     const headers: Record<string, string> = { ...settings.headers, accept };
     if (body) headers['content-type'] = 'application/json';
-    return exchange(
-      options.fetch,
-      new Request(baseUrl + routePath(name, id === undefined ? {} : { id }) + query, {
-        method: ROUTES[name].method,
-        headers,
-        redirect: 'manual',
-        ...(body ? { body: JSON.stringify(body) } : {}),
-      }),
-    );
+    const sent = new Request(baseUrl + routePath(name, id === undefined ? {} : { id }) + query, {
+      method: ROUTES[name].method,
+      headers,
+      redirect: 'manual',
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    try {
+      return await exchange(options.fetch, sent);
+    } catch (error) {
+      throw expiredInstead(error, Object.values(headers), (trust.now ?? Date.now)());
+    }
   }
 
   async function bodyOf(reservation: NewReservation): Promise<ReservationRequestBody> {
@@ -130,7 +133,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       sites: [site1, site2],
       bandwidth,
       end,
-      ...(start === 'now' ? {} : { start }),
+      start: start === 'now' ? { near: (trust.now ?? Date.now)() } : start,
       ...(experiment === undefined ? {} : { experiment }),
     };
   }
@@ -143,9 +146,13 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
   ): Promise<ProvenReservation> {
     if (isToken(reply)) return proveReservation(reply.text.trim(), trust, expected);
     const id = expected.id ?? readReservation(reply).id;
-    const again = await request('readReservation', { headers: await credentials(), accept: JWT_TYPE, id });
+    const again = await credentials()
+      .then((headers) => request('readReservation', { headers, accept: JWT_TYPE, id }))
+      .catch((error: unknown) => {
+        throw error instanceof Failure ? error.with({ reservation: id }) : error;
+      });
     if (isToken(again)) return proveReservation(again.text.trim(), trust, { ...expected, id });
-    const reservation = readReservation(again);
+    const reservation = readReservation(again, id);
     checkExpectation(reservation, { ...expected, id });
     if (allowUnsigned) return { reservation, verified: false, token: null, claims: null };
     throw new Failure('unsigned', 'The service answered without a signed token.', {
@@ -182,7 +189,8 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
 
     async show(id, proof = {}) {
       const reply = await request('readReservation', { headers: await credentials(), accept: JWT_TYPE, id });
-      return proofOf(reply, { id }, proof);
+      const experiment = claimedSubject(await experimentToken());
+      return proofOf(reply, { id, ...(experiment === undefined ? {} : { experiment }) }, proof);
     },
 
     async update(current, change, proof = {}) {
@@ -205,7 +213,13 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     },
 
     async delete(id) {
-      await request('deleteReservation', { headers: await credentials(), accept: 'application/json', id });
+      const headers = await credentials();
+      const reply = await request('deleteReservation', { headers, accept: 'application/json', id });
+      if (reply.type !== 'text/html') return;
+      throw new Failure('reply_invalid', 'The service answered with a page.', {
+        why: 'Nothing says that the reservation was deleted.',
+        reservation: id,
+      });
     },
 
     async list() {
@@ -243,8 +257,13 @@ function isToken({ type, text }: Reply): boolean {
   return type === JWT_TYPE || /^[\w-]+\.[\w-]+\.[\w-]+\n?$/.test(text);
 }
 
-function readReservation(reply: Reply): Reservation {
-  return readAs(ReservationReply, reply, 'reservation');
+/** @param id the reservation that must not be lost when the reply can't be read */
+function readReservation(reply: Reply, id?: string): Reservation {
+  try {
+    return readAs(ReservationReply, reply, 'reservation');
+  } catch (error) {
+    throw error instanceof Failure && id !== undefined ? error.with({ reservation: id }) : error;
+  }
 }
 
 /** An endpoint that the spec does not know may be missing: then the answer is that there is none. */

@@ -26,35 +26,41 @@ export interface Reply {
  */
 export async function exchange(send: Fetch, request: Request): Promise<Reply> {
   const { method, url } = request;
-  let reply: Reply;
+  const { origin } = new URL(url);
+  let response: Response;
+  let body: { text: string; whole: boolean };
   try {
-    const response = await send(request);
-    reply = {
-      status: response.status,
-      headers: response.headers,
-      type: (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '',
-      text: await readCapped(response),
-    };
+    response = await send(request);
+    body = await readCapped(response);
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
-    throw new Failure('network', `No reply from ${new URL(url).origin}.`, {
+    throw new Failure('network', `No reply from ${origin}.`, {
       retryable: method === 'GET',
-      ...(method === 'GET' ? {} : { why: 'The request was sent and may have taken effect.' }),
+      ...(method === 'GET' ? {} : { why: MAY_HAVE_HAPPENED }),
       cause,
     });
   }
-  if (reply.status >= 300 && reply.status < 400) {
-    throw new Failure(
-      'reply_invalid',
-      `${new URL(url).origin} answered with a redirect, which is not followed.`,
-      {
-        why: 'A redirect would carry tokens to another address.',
-        httpStatus: reply.status,
-      },
-    );
+  const { status, headers } = response;
+  const type = (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  const reply: Reply = { status, headers, type, text: body.text };
+  if (status >= 300 && status < 400) {
+    throw new Failure('reply_invalid', `${origin} answered with a redirect, which is not followed.`, {
+      why: 'A redirect would carry tokens to another address.',
+      httpStatus: status,
+    });
   }
-  if (reply.status < 200 || reply.status > 299) throw replyFailure(reply);
-  return reply;
+  if (status < 200 || status > 299) throw unsuccessful(reply, method);
+  if (body.whole) return reply;
+  throw new Failure('reply_invalid', `The reply is larger than ${MAX_REPLY} bytes.`, { httpStatus: status });
+}
+
+const MAY_HAVE_HAPPENED = 'The request was sent and may have taken effect.';
+
+/** A 5xx says nothing about what was done before it, unless the service says so itself. */
+function unsuccessful(reply: Reply, method: string): Failure {
+  const failure = replyFailure(reply);
+  const unsure = reply.status >= 500 && method !== 'GET' && (failure.facts.details ?? []).length === 0;
+  return unsure ? failure.with({ why: MAY_HAVE_HAPPENED }) : failure;
 }
 
 /**
@@ -84,18 +90,15 @@ export function readAs<Schema extends v.GenericSchema>(
   });
 }
 
-async function readCapped(response: Response): Promise<string> {
+/** Reads up to {@link MAX_REPLY} bytes; the rest is left. */
+async function readCapped(response: Response): Promise<{ text: string; whole: boolean }> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let text = '';
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
-    if (size > MAX_REPLY) {
-      throw new Failure('reply_invalid', `The reply is larger than ${MAX_REPLY} bytes.`, {
-        httpStatus: response.status,
-      });
-    }
+    if (size > MAX_REPLY) return { text, whole: false };
     text += decoder.decode(chunk, { stream: true });
   }
-  return text + decoder.decode();
+  return { text: text + decoder.decode(), whole: true };
 }

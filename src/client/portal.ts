@@ -58,8 +58,8 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
 
   async function token(name: 'projectToken' | 'experimentToken', id: string): Promise<string> {
     const reply = await request(name, JWT_TYPE, { id });
-    const found = reply.text.trim();
-    if (found.split('.').length === 3) return found;
+    const found = reply.text.replace(/\n$/, '');
+    if (reply.type !== 'text/html' && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(found)) return found;
     throw new Failure('reply_invalid', 'The portal answered without a token.', { httpStatus: reply.status });
   }
 

@@ -1,5 +1,6 @@
 import type { ConnectivityClaims } from '../contract/claims.ts';
 import { Failure } from '../contract/failure.ts';
+import { formatInstant } from '../contract/instants.ts';
 import type { Reservation } from '../contract/reservation.ts';
 import { readCompact } from '../tokens/compact.ts';
 import { TokenError } from '../tokens/token-error.ts';
@@ -19,7 +20,8 @@ export interface Expectation {
   id?: string;
   sites?: readonly [string, string];
   bandwidth?: number;
-  start?: number;
+  /** Exactly, or within an hour of when it was asked for now: two clocks may differ. */
+  start?: number | { near: number };
   end?: number;
   experiment?: string;
 }
@@ -73,16 +75,25 @@ function differenceFrom(reservation: Reservation, expected: Expectation): string
   if (bandwidth !== undefined && reservation.bandwidth !== bandwidth) {
     return `It is for ${reservation.bandwidth} Mbps, not ${bandwidth}.`;
   }
-  if (start !== undefined && Date.parse(reservation.start_date) !== start) {
-    return `It starts at ${reservation.start_date}, not at ${new Date(start).toISOString()}.`;
+  if (start !== undefined && !startsAt(reservation, start)) {
+    const due =
+      typeof start === 'number' ? `at ${formatInstant(start)}` : `now, ${formatInstant(start.near)}`;
+    return `It starts at ${reservation.start_date}, not ${due}.`;
   }
   if (end !== undefined && Date.parse(reservation.end_date) !== end) {
-    return `It ends at ${reservation.end_date}, not at ${new Date(end).toISOString()}.`;
+    return `It ends at ${reservation.end_date}, not at ${formatInstant(end)}.`;
   }
   if (experiment !== undefined && reservation.experiment_id !== experiment) {
     return `It belongs to ${reservation.experiment_id}, not to ${experiment}.`;
   }
   return undefined;
+}
+
+const HOUR = 3_600_000;
+
+function startsAt({ start_date }: Reservation, due: number | { near: number }): boolean {
+  const start = Date.parse(start_date);
+  return typeof due === 'number' ? start === due : Math.abs(start - due.near) <= HOUR;
 }
 
 /** Whom an unverified token claims to be about; undefined when it is no token. */

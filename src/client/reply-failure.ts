@@ -6,6 +6,7 @@ import {
   DETAIL_LOCATIONS,
   type DetailLocation,
   PROBLEM_STATUS,
+  type ProblemCode,
   type ProblemDetail,
 } from '../contract/problems.ts';
 import type { Reply } from './exchange.ts';
@@ -41,7 +42,7 @@ export function replyFailure(reply: Reply): Failure {
   const body = readBody(reply);
   const details = readDetails(body['detail']);
   const location = details.flatMap(({ loc }) => loc)[0];
-  const named = Object.keys(PROBLEM_STATUS).find((code) => code === body['code']) as FailureCode | undefined;
+  const named = namedCode(body['code'], location ? 422 : status === 401 ? 403 : status);
   const code = codeFor(status, location, named);
   const [message = SAYS[code], ...others] = details.map(({ msg }) => msg).filter((msg) => msg !== '');
   const facts: FailureFacts = {
@@ -63,7 +64,7 @@ function codeFor(
   if (location) return named ?? CODE_OF_LOCATION[location];
   switch (status) {
     case 401:
-      return named === 'token_expired' || named === 'token_missing' ? named : 'token_invalid';
+      return named?.startsWith('token_') ? named : 'token_invalid';
     case 403:
       return named ?? 'forbidden';
     case 404:
@@ -73,6 +74,12 @@ function codeFor(
     default:
       return named ?? 'request_rejected';
   }
+}
+
+/** The service's own code, where it is one that goes with the status. A 401 is a 403's twin. */
+function namedCode(value: unknown, status: number): ProblemCode | undefined {
+  const found = (Object.keys(PROBLEM_STATUS) as ProblemCode[]).find((code) => code === value);
+  return found !== undefined && PROBLEM_STATUS[found] === status ? found : undefined;
 }
 
 function readBody(reply: Reply): Record<string, unknown> {

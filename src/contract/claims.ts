@@ -2,13 +2,27 @@ import * as v from 'valibot';
 import { ExperimentId, ProjectId, ReservationId, UserId } from './ids.ts';
 import { Reservation, ReservationReply } from './reservation.ts';
 
-const seconds = v.pipe(v.number(), v.minValue(0), v.description('Unix timestamp, seconds.'));
+/** The last second that a date can hold; what lies beyond is no time. */
+const LAST_SECOND = 8_640_000_000_000;
+
+const seconds = v.pipe(
+  v.number(),
+  v.finite(),
+  v.minValue(0),
+  v.maxValue(LAST_SECOND),
+  v.description('Unix timestamp, seconds.'),
+);
 
 /**
  * What every token must claim: who issued it, when, and until when (SPEC.md, "Authentication" 5 and 6). A service's
  * own token as in the spec's issuer needs no more than this.
  */
-export const ServiceClaims = v.looseObject({ iss: v.string(), iat: seconds, exp: seconds });
+export const ServiceClaims = v.looseObject({
+  iss: v.string(),
+  iat: seconds,
+  exp: seconds,
+  nbf: v.optional(seconds),
+});
 /** See {@link ServiceClaims}. */
 export type ServiceClaims = v.InferOutput<typeof ServiceClaims>;
 
@@ -71,6 +85,7 @@ export const PublicJwk = v.looseObject({
   kid: v.optional(v.string()),
   alg: v.optional(v.string()),
   use: v.optional(v.string()),
+  key_ops: v.optional(v.array(v.string())),
   crv: v.optional(v.string()),
 });
 /** See {@link PublicJwk}. */

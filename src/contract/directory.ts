@@ -69,7 +69,13 @@ export const ExperimentRequest = v.object({
     v.maxLength(MAX_NAME, `name has more than ${MAX_NAME} characters.`),
     v.examples(['throughput-1']),
   ),
-  description: v.optional(v.pipe(v.string('description must be a string.'), v.maxLength(1000)), ''),
+  description: v.optional(
+    v.pipe(
+      v.string('description must be a string.'),
+      v.maxLength(1000, 'description has more than 1000 characters.'),
+    ),
+    '',
+  ),
   project_id: v.string('project_id must be the id of a project.'),
   expires_at: requestInstant('expires_at'),
 });

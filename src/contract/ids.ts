@@ -39,7 +39,8 @@ export type ReservationId = v.InferOutput<typeof ReservationId>;
  * @example idKind('con_conn.example.org_01jd3x') // 'reservation'
  */
 export function idKind(id: string): IdKind | undefined {
-  const prefix = id.slice(0, id.indexOf('_'));
+  const [prefix, rest] = id.split('_', 2);
+  if (rest === undefined) return undefined;
   return (Object.keys(ID_PREFIXES) as IdKind[]).find((kind) => ID_PREFIXES[kind] === prefix);
 }
 

@@ -25,7 +25,7 @@ export const requestInstant = (name: string) =>
       const instant = parseInstant(dataset.value);
       if (instant !== undefined) return instant;
       addIssue({
-        message: `${name} must be an ISO 8601 UTC timestamp with a zone, such as 2026-12-01T10:00:00.000Z; ${received(dataset.value)}.`,
+        message: `${name} must be a day and time that exist, as an ISO 8601 UTC timestamp with a zone, such as 2026-12-01T10:00:00.000Z; ${received(dataset.value)}.`,
       });
       return NEVER;
     }),

@@ -1,8 +1,8 @@
 const RFC3339 =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,12}))?(?:([Zz])|([+-])(\d{2}):(\d{2}))?$/;
 
-/** The last instant whose year has four digits; the first is the Unix epoch. */
-const LAST_INSTANT = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+/** The last instant whose year has four digits, in milliseconds; the first is the Unix epoch. */
+export const LAST_INSTANT = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** What to do with a timestamp that names no zone. */
 export type ZoneRule = 'required' | 'utc-if-absent';
@@ -54,7 +54,18 @@ export function formatInstant(instant: number): string {
   return new Date(instant).toISOString();
 }
 
-/** What a message says was received in a request's member, cut to a readable length. */
+/** The longest that a message repeats of what was received, in characters. */
+const SHOWN = 60;
+
+/**
+ * What a message says was received in a request's member: a text cut to a readable length, a number or a word as it
+ * is, and of anything else only what it is, since it may be large, deep, or secret.
+ */
 export function received(input: unknown): string {
-  return input === undefined ? 'it is missing' : `got ${JSON.stringify(input)?.slice(0, 60) ?? typeof input}`;
+  if (input === undefined) return 'it is missing';
+  if (typeof input === 'string') {
+    return `got ${JSON.stringify(input.length > SHOWN ? `${input.slice(0, SHOWN)}…` : input)}`;
+  }
+  if (Array.isArray(input)) return 'got an array';
+  return `got ${typeof input === 'object' && input !== null ? 'an object' : String(input)}`;
 }

@@ -1,7 +1,7 @@
 import { toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { KeySetDocument } from './claims.ts';
-import { Experiment, ExperimentList, ExperimentRequest, ProjectList } from './directory.ts';
+import { Experiment, ExperimentList, ExperimentRequest, Project, ProjectList } from './directory.ts';
 import { ReservationId } from './ids.ts';
 import { LinkList } from './links.ts';
 import { PROBLEM_STATUS, ProblemBody, type ProblemCode } from './problems.ts';
@@ -28,6 +28,7 @@ const SCHEMAS = {
   ReservationUpdate,
   ReservationList,
   LinkList,
+  Project,
   ProjectList,
   ExperimentList,
   Experiment,
@@ -156,6 +157,12 @@ function ref(name: SchemaName): { $ref: string } {
   return { $ref: `#/components/schemas/${name}` };
 }
 
+/** A dry run has nothing to prove: its answer is JSON only. */
+function rehearsal(schema: SchemaName | undefined): Record<string, unknown> {
+  const content = schema ? { 'application/json': { schema: ref(schema) } } : {};
+  return { description: 'What a dry run would have made', content };
+}
+
 function responses(route: Route): Record<string, unknown> {
   const { status, schema, signed } = route.success;
   const content = {
@@ -170,7 +177,7 @@ function responses(route: Route): Record<string, unknown> {
       ...(schema || signed ? { content } : {}),
     },
     ...(route.query && 'dry_run' in route.query
-      ? { 200: { description: status === 201 ? 'What a dry run would have made' : 'OK', content } }
+      ? { 200: status === 201 ? rehearsal(schema) : { description: 'OK', content } }
       : {}),
   };
   const everywhere: ProblemCode[] = ['request_invalid', 'host_unknown', 'internal', 'unavailable'];

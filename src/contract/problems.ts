@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { Instant } from './instant-schemas.ts';
 
 /** The allowed values of `detail[].loc` (SPEC.md, "Errors"). */
 export const DETAIL_LOCATIONS = ['Site', 'Date', 'Bandwidth'] as const;
@@ -26,7 +27,7 @@ export const PROBLEM_STATUS = {
   bandwidth_unavailable: 422,
   vlans_unavailable: 422,
   tokens_invalid: 422,
-  name_invalid: 422,
+  experiment_invalid: 422,
   body_unreadable: 400,
   request_invalid: 400,
   experiment_tokens_differ: 400,
@@ -67,8 +68,8 @@ export type ProblemDetail = v.InferOutput<typeof ProblemDetail>;
 export const Alternative = v.pipe(
   v.object({
     bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Mbps.')),
-    start_date: v.pipe(v.string(), v.metadata({ format: 'date-time' })),
-    end_date: v.pipe(v.string(), v.metadata({ format: 'date-time' })),
+    start_date: Instant,
+    end_date: Instant,
   }),
   v.description('A request that would have been accepted at this moment.'),
 );

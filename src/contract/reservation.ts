@@ -94,10 +94,7 @@ const requestBandwidth = v.pipe(
 );
 
 const requestTokens = v.pipe(
-  v.array(
-    v.string((issue) => `tokens must hold strings; ${received(issue.input)}.`),
-    (issue) => `tokens must be an array of JWTs, which may be empty; ${received(issue.input)}.`,
-  ),
+  v.array(v.string('tokens must hold strings.'), 'tokens must be an array of JWTs, which may be empty.'),
   v.maxLength(MAX_TOKENS, `tokens holds more than ${MAX_TOKENS}.`),
   v.description(
     'JWTs: the user token, the experiment token, or both. May be empty when the headers carry what is needed.',

@@ -21,6 +21,7 @@ export type SchemaName =
   | 'ReservationUpdate'
   | 'ReservationList'
   | 'LinkList'
+  | 'Project'
   | 'ProjectList'
   | 'ExperimentList'
   | 'Experiment'
@@ -143,7 +144,14 @@ export const ROUTES = {
     query: { start_now: START_NOW, dry_run: DRY_RUN },
     request: 'ReservationUpdate',
     success: { status: 200, schema: 'Reservation', signed: true },
-    problems: [...RESERVATION_REFUSALS, 'sites_fixed', 'reservation_ended', 'wrong_experiment', 'not_found'],
+    problems: [
+      ...RESERVATION_REFUSALS,
+      'sites_fixed',
+      'sites_not_connected',
+      'reservation_ended',
+      'wrong_experiment',
+      'not_found',
+    ],
   },
   deleteReservation: {
     service: 'connectivity',
@@ -189,7 +197,7 @@ export const ROUTES = {
     path: `${PROJECTS}{id}`,
     summary: 'Get a project token (Accept: application/jwt)',
     credentials: 'user',
-    success: { status: 200, signed: true },
+    success: { status: 200, schema: 'Project', signed: true },
     problems: [...UNAUTHENTICATED, 'wrong_project', 'not_found'],
   },
   listExperiments: {
@@ -218,7 +226,7 @@ export const ROUTES = {
       'body_unreadable',
       'body_too_large',
       'media_type_unsupported',
-      'name_invalid',
+      'experiment_invalid',
       'name_taken',
       'date_invalid',
       'date_past',
@@ -232,7 +240,7 @@ export const ROUTES = {
     path: `${EXPERIMENTS}{id}`,
     summary: 'Get an experiment token (Accept: application/jwt)',
     credentials: 'user',
-    success: { status: 200, signed: true },
+    success: { status: 200, schema: 'Experiment', signed: true },
     problems: [...UNAUTHENTICATED, 'wrong_experiment', 'not_found'],
     extension: true,
   },
@@ -252,12 +260,13 @@ export type RouteName = keyof typeof ROUTES;
 /**
  * A route's path with its `{name}` parts filled in, each percent-encoded.
  *
- * @throws RangeError when a part has no value: a defect of the caller
+ * @throws RangeError when a part has no value, or one that names another address: a defect of the caller
  */
 export function routePath(name: RouteName, values: Readonly<Record<string, string>> = {}): string {
   return ROUTES[name].path.replaceAll(/\{(\w+)\}/g, (_, part: string) => {
     const value = values[part];
-    if (value === undefined) throw new RangeError(`route ${name} needs ${part}`);
+    // A dot segment or nothing would make another address of it (RFC 3986 §5.2.4).
+    if (!value || value === '.' || value === '..') throw new RangeError(`route ${name} needs ${part}`);
     return encodeURIComponent(value);
   });
 }

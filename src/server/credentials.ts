@@ -1,4 +1,4 @@
-import type { UserClaims } from '../contract/claims.ts';
+import type { ExperimentClaims, UserClaims } from '../contract/claims.ts';
 import { parseInstant } from '../contract/instants.ts';
 import { type Action, may, WHO_MAY } from '../contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../contract/routes.ts';
@@ -7,6 +7,7 @@ import { TokenError } from '../tokens/token-error.ts';
 import { readBearer, tokenProblem } from '../tokens/verifier.ts';
 import {
   claimedKind,
+  type TokenKind,
   type Trust,
   verifyExperimentToken,
   verifyProjectToken,
@@ -23,6 +24,8 @@ export interface ServiceTrust {
 /** The experiment that a request acts in, as its token says. */
 export interface CallerExperiment {
   id: string;
+  /** Its name, else its id. */
+  name: string;
   /** The caller's role in it: `act.role`. */
   role: string;
   /** When it expires: `exp_exp`, in milliseconds. */
@@ -46,7 +49,9 @@ export function bearer(request: Request): string {
 /** The user whose token a request carries in `Authorization`. @throws ProblemError 403 */
 export async function authenticateUser(request: Request, trust: ServiceTrust): Promise<UserClaims> {
   const token = bearer(request);
-  return verified(() => verifyUserToken(token, trust.identity));
+  const kind = await kindOf(token);
+  if (kind !== 'user') throw refusal('token_invalid', `This is a ${kind} token; a user token is due here.`);
+  return verified('user', () => verifyUserToken(token, trust.identity));
 }
 
 /**
@@ -68,18 +73,20 @@ export async function authenticateCaller(
   const header = request.headers.get(EXPERIMENT_TOKEN_HEADER);
   const presented = new Set([bearer(request), ...(header ? [header] : []), ...(tokens ?? [])]);
   const users = new Set<string>();
-  const experiments = new Map<string, CallerExperiment & { actor: string }>();
+  const actors = new Set<string>();
+  const experiments = new Map<string, CallerExperiment>();
   for (const token of presented) {
-    const kind = await verified(async () => claimedKind(readCompact(token).claims));
+    const kind = await kindOf(token);
     if (kind === 'user') {
-      users.add((await verified(() => verifyUserToken(token, trust.identity))).sub);
+      const { sub } = await verified(kind, () => verifyUserToken(token, trust.identity));
+      users.add(sub);
     } else if (kind === 'experiment') {
-      const { sub, exp_exp, act } = await verified(() => verifyExperimentToken(token, trust.portal));
-      const expiry = parseInstant(exp_exp, 'utc-if-absent');
-      if (expiry === undefined) throw refusal('token_invalid', "The experiment token's exp_exp is no time.");
-      experiments.set(`${sub} ${act.sub} ${act.role}`, { id: sub, role: act.role, expiry, actor: act.sub });
+      const claims = await verified(kind, () => verifyExperimentToken(token, trust.portal));
+      actors.add(claims.act.sub);
+      experiments.set(`${claims.sub} ${claims.act.sub} ${claims.act.role}`, experimentOf(claims));
     } else if (kind === 'project') {
-      await verified(() => verifyProjectToken(token, trust.portal));
+      const { act } = await verified(kind, () => verifyProjectToken(token, trust.portal));
+      actors.add(act.sub);
     } else {
       throw refusal(
         'token_invalid',
@@ -91,14 +98,21 @@ export async function authenticateCaller(
   if (another) {
     throw refusal('experiment_tokens_differ', 'The request carries two different experiment tokens.');
   }
-  if (tokens === undefined && experiment && users.size === 0) users.add(experiment.actor);
-  const [user, otherUser] = users;
-  if (user === undefined) throw refusal('token_missing', 'The request carries no user token.');
-  if (otherUser !== undefined || (experiment && experiment.actor !== user)) {
+  // Without a body the experiment token may stand alone: then its actor is the user.
+  const [user, ...others] = new Set([...users, ...actors]);
+  if (user === undefined || (users.size === 0 && (tokens !== undefined || !experiment))) {
+    throw refusal('token_missing', 'The request carries no user token, in Authorization or in tokens.');
+  }
+  if (others.length > 0) {
     throw refusal('token_invalid', 'The tokens in the request belong to different users.');
   }
-  if (!experiment) return { user };
-  return { user, experiment: { id: experiment.id, role: experiment.role, expiry: experiment.expiry } };
+  return { user, ...(experiment ? { experiment } : {}) };
+}
+
+function experimentOf({ sub, name, exp_exp, act }: ExperimentClaims): CallerExperiment {
+  const expiry = parseInstant(exp_exp, 'utc-if-absent');
+  if (expiry === undefined) throw refusal('token_invalid', "The experiment token's exp_exp is no time.");
+  return { id: sub, name: name ?? sub, role: act.role, expiry };
 }
 
 /** The caller's experiment, when its role allows the action. @throws ProblemError 403 */
@@ -110,7 +124,7 @@ export function authorise(caller: Caller, action: Action): CallerExperiment {
       `The request carries no experiment token, in ${EXPERIMENT_TOKEN_HEADER} or in tokens.`,
     );
   }
-  requireRole(experiment.role, action, `experiment ${experiment.id}`);
+  requireRole(experiment.role, action, `experiment ${experiment.name}`);
   return experiment;
 }
 
@@ -123,11 +137,17 @@ export function requireRole(role: string, action: Action, scope: string): void {
   );
 }
 
-async function verified<Claims>(verify: () => Promise<Claims>): Promise<Claims> {
+async function kindOf(token: string): Promise<TokenKind> {
+  return verified(undefined, async () => claimedKind(readCompact(token).claims));
+}
+
+/** Turns a token's rejection into the reply, which says which of several tokens it was. */
+async function verified<Claims>(kind: TokenKind | undefined, verify: () => Promise<Claims>): Promise<Claims> {
   try {
     return await verify();
   } catch (error) {
-    if (error instanceof TokenError) throw refusal(tokenProblem(error), error.message);
-    throw error;
+    if (!(error instanceof TokenError)) throw error;
+    const msg = kind === undefined ? error.message : error.message.replace(/^The token/, `The ${kind} token`);
+    throw refusal(tokenProblem(error), msg);
   }
 }

@@ -1,7 +1,7 @@
 import type * as v from 'valibot';
 import { isObject, readJson } from '../contract/json.ts';
 import type { DetailLocation, Problem, ProblemCode } from '../contract/problems.ts';
-import { refusal } from './problem-error.ts';
+import { ProblemError, refusal } from './problem-error.ts';
 
 /** The largest body that is read, in bytes; more is 413 before the rest is looked at. */
 export const MAX_BODY = 262_144;
@@ -33,10 +33,15 @@ export async function readObject(request: Request): Promise<Record<string, unkno
 async function readBytes(request: Request): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of request.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_BODY) throw refusal('body_too_large', `The body is larger than ${MAX_BODY} bytes.`);
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request.body ?? []) {
+      size += chunk.byteLength;
+      if (size > MAX_BODY) throw refusal('body_too_large', `The body is larger than ${MAX_BODY} bytes.`);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof ProblemError) throw error;
+    throw refusal('body_unreadable', 'The body broke off.');
   }
   return Buffer.concat(chunks);
 }

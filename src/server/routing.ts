@@ -53,5 +53,8 @@ function pattern(route: Route, groups: ApiGroups): string {
 function matches(routePattern: string, path: string): boolean {
   const parts = path.replace(/\/$/, '').split('/');
   const due = routePattern.split('/');
-  return due.length === parts.length && due.every((part, index) => part === ':id' || part === parts[index]);
+  return (
+    due.length === parts.length &&
+    due.every((part, index) => (part === ':id' ? parts[index] !== '' : part === parts[index]))
+  );
 }

@@ -1,6 +1,8 @@
 import { Hono } from 'hono';
 import { StoreUnavailableError } from '../allocator/store.ts';
-import { JWT_TYPE } from '../contract/routes.ts';
+import { isObject, readJson } from '../contract/json.ts';
+import { KEY_SET_PATH } from '../contract/routes.ts';
+import { DOCS_FILES } from './docs/docs.ts';
 import type { Log } from './log.ts';
 import { ProblemError, problemReply, refusal } from './problem-error.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
@@ -12,6 +14,8 @@ export interface ServicesOptions {
   groups: ApiGroups;
   connectivity: Hono;
   portal: Hono;
+  /** What of the identity provider needs no socket. */
+  identity: Hono;
   docs: Hono;
   log: Log;
   /** Milliseconds since the Unix epoch, for the duration in the log. */
@@ -24,7 +28,7 @@ export interface ServicesOptions {
  * without a word about it, and a line in the log with all of it.
  */
 export function createServices(options: ServicesOptions): (request: Request) => Promise<Response> {
-  const { baseUrl, groups, connectivity, portal, docs, log, now } = options;
+  const { baseUrl, groups, connectivity, portal, identity, docs, log, now } = options;
   const base = new URL(baseUrl);
   const prefix = base.pathname.replace(/\/$/, '');
   const app = new Hono({ strict: false });
@@ -35,13 +39,12 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     await next();
   });
   app.route(`${prefix}/portal`, portal);
+  app.route(`${prefix}/auth`, identity);
   app.route(prefix === '' ? '/' : prefix, docs);
   app.route(prefix === '' ? '/' : prefix, connectivity);
   app.notFound(({ req }) => {
     const below = new URL(req.url).pathname.slice(prefix.length);
-    const methods = below.startsWith('/portal/')
-      ? allowedMethods(below.slice('/portal'.length), 'portal', groups)
-      : allowedMethods(below, 'connectivity', groups);
+    const methods = allowedAt(below, groups);
     if (methods.length === 0) return problemReply(refusal('not_found', `There is nothing at ${below}.`));
     const allow = [...new Set(methods)].join(', ');
     return problemReply(refusal('method_not_allowed', `This address knows ${allow}.`), { allow });
@@ -62,7 +65,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     const { pathname } = new URL(request.url);
     log('info', 'request', {
       method: request.method,
-      path: pathname,
+      path: withoutTokens(pathname),
       status: response.status,
       ms: now() - began,
       code: await problemCode(response),
@@ -71,8 +74,27 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   };
 }
 
+const READ_ONLY: ReadonlySet<string> = new Set([
+  `/auth${KEY_SET_PATH}`,
+  '/api-spec',
+  '/api-docs',
+  ...Object.keys(DOCS_FILES).map((name) => `/api-docs/${name}`),
+]);
+
+/** The methods that an address below the base knows. Pages and key sets outside the route table are read only. */
+function allowedAt(path: string, groups: ApiGroups): string[] {
+  if (path.startsWith('/portal/')) return allowedMethods(path.slice('/portal'.length), 'portal', groups);
+  if (READ_ONLY.has(path.replace(/\/$/, ''))) return ['GET'];
+  return allowedMethods(path, 'connectivity', groups);
+}
+
+/** A token may stand in an address by mistake; it does not belong into a log. */
+function withoutTokens(path: string): string {
+  return path.replaceAll(/eyJ[\w-]+(?:\.[\w-]*)*/g, '[token]');
+}
+
 async function problemCode(response: Response): Promise<string | undefined> {
-  if (response.ok || response.headers.get('content-type')?.startsWith(JWT_TYPE)) return undefined;
-  const body: unknown = await response.clone().json();
-  return typeof body === 'object' && body !== null && 'code' in body ? String(body.code) : undefined;
+  if (response.ok) return undefined;
+  const reading = readJson(await response.clone().text());
+  return reading.ok && isObject(reading.value) ? String(reading.value['code']) : undefined;
 }

@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type Conf from 'conf';
 import * as v from 'valibot';
 import type { TokenPlacement } from '../client/connectivity.ts';
 import { Failure } from '../contract/failure.ts';
+import { isObject } from '../contract/json.ts';
 import { EXPERIMENT_TOKEN_HEADER, EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
 import { type Environment, privateFolder } from './folders.ts';
 
@@ -12,7 +13,7 @@ export const OFFLINE = 'offline';
 /** `{base_url}` of the built-in server; never fetched. */
 export const OFFLINE_URL = 'http://offline.localhost';
 
-const Settings = v.object({
+const Settings = v.looseObject({
   baseUrl: v.optional(v.string()),
   portalUrl: v.optional(v.string()),
   authUrl: v.optional(v.string()),
@@ -27,9 +28,12 @@ const Settings = v.object({
 /** What a profile may set; what it does not has a default (CLI.md, "Files"). */
 export type Settings = v.InferOutput<typeof Settings>;
 
-const Preferences = v.object({
+const Preferences = v.looseObject({
   profile: v.optional(v.string()),
-  profiles: v.optional(v.record(v.string(), Settings), {}),
+  profiles: v.optional(
+    v.pipe(v.custom<object>(isObject, 'it is no object'), v.record(v.string(), Settings)),
+    {},
+  ),
 });
 type Preferences = v.InferOutput<typeof Preferences>;
 
@@ -87,15 +91,14 @@ export class Profiles {
    *   be read
    */
   async resolve(wanted: string | undefined): Promise<Profile> {
-    const preferences = await this.#read();
-    const name = wanted ?? this.#env['SLICES_CONN_PROFILE'] ?? preferences.profile ?? 'local';
-    const builtIn = BUILT_IN[name];
-    const own = preferences.profiles[name];
-    if (!builtIn && !own) {
-      const known = Object.keys({ ...BUILT_IN, ...preferences.profiles }).join(', ');
+    const preferences = this.#read();
+    const name = wanted ?? this.#variable('SLICES_CONN_PROFILE') ?? preferences.profile ?? 'local';
+    const profiles: Readonly<Record<string, Settings>> = { ...BUILT_IN, ...preferences.profiles };
+    if (!Object.hasOwn(profiles, name)) {
+      const known = Object.keys(profiles).join(', ');
       throw new Failure('usage', `There is no profile ${name}.`, { why: `The profiles are: ${known}.` });
     }
-    const settings: Settings = { ...builtIn, ...own, ...this.#overrides(name) };
+    const settings = this.#settings(name, preferences.profiles[name]);
     const { baseUrl, portalUrl, authUrl } = settings;
     if (!baseUrl || !portalUrl || !authUrl) {
       throw new Failure('usage', `Profile ${name} has no addresses yet.`, {
@@ -104,7 +107,7 @@ export class Profiles {
       });
     }
     const experiment =
-      this.#env['SLICES_CONN_EXPERIMENT'] ?? this.#env['SLICES_EXPERIMENT'] ?? settings.experiment;
+      this.#variable('SLICES_CONN_EXPERIMENT') ?? this.#variable('SLICES_EXPERIMENT') ?? settings.experiment;
     return {
       name,
       baseUrl: withoutSlash(baseUrl),
@@ -122,26 +125,45 @@ export class Profiles {
 
   /** Keeps a profile's choice of project or experiment. @throws Failure `state_unusable` */
   async choose(name: string, choice: { project?: string; experiment?: string }): Promise<void> {
-    const { profiles } = await this.#read();
+    const { profiles } = this.#read();
     const file = await this.#open();
     file.set('profiles', { ...profiles, [name]: { ...profiles[name], ...choice } });
   }
 
-  /** The built-in server is only ever itself: no variable can point its profile elsewhere. */
-  #overrides(name: string): Settings {
-    const found: Record<string, string> = {};
-    for (const [key, variable] of Object.entries(OVERRIDES)) {
-      const value = this.#env[variable];
-      if (value && (name !== OFFLINE || key === 'project')) found[key] = value;
+  /** The built-in server is only ever itself: neither a variable nor a file can point its profile elsewhere. */
+  #settings(name: string, own: Settings = {}): Settings {
+    if (name === OFFLINE) {
+      const project = this.#variable('SLICES_CONN_PROJECT') ?? own.project;
+      const { experiment } = own;
+      return {
+        ...BUILT_IN[OFFLINE],
+        ...(project === undefined ? {} : { project }),
+        ...(experiment === undefined ? {} : { experiment }),
+      };
     }
-    return found;
+    const overridden = Object.entries(OVERRIDES).flatMap(([key, variable]) => {
+      const value = this.#variable(variable);
+      return value === undefined ? [] : [[key, value]];
+    });
+    return { ...BUILT_IN[name], ...own, ...Object.fromEntries(overridden) };
   }
 
-  async #read(): Promise<Preferences> {
-    // Most people never write one; then there is nothing to load for.
-    if (!existsSync(join(this.#folder, 'config.json'))) return { profiles: {} };
-    const file = await this.#open();
-    const result = v.safeParse(Preferences, file.store);
+  /** A variable of the environment; an empty one counts as unset. */
+  #variable(name: string): string | undefined {
+    return this.#env[name] || undefined;
+  }
+
+  #read(): Preferences {
+    const path = join(this.#folder, 'config.json');
+    if (!existsSync(path)) return { profiles: {} };
+    let value: unknown;
+    try {
+      value = JSON.parse(readFileSync(path, 'utf8'));
+    } catch (cause) {
+      throw this.#unusable(cause instanceof Error ? cause.message : String(cause));
+    }
+    // Valibot takes a list for an object without members.
+    const result = v.safeParse(Preferences, isObject(value) ? value : undefined);
     if (result.success) return result.output;
     const [issue] = result.issues;
     throw this.#unusable(`${v.getDotPath(issue) ?? 'It'}: ${issue.message}`);

@@ -23,7 +23,7 @@ const KEY_OF: Record<Algorithm, { kty: string; crv?: string }> = {
 
 /**
  * Whether a public key may verify signatures of this algorithm: its type and curve fit, and what it says of its
- * own `alg` and `use` does not forbid it (RFC 7517 §4.2, §4.4; RFC 8725 §3.1).
+ * own `alg`, `use` and `key_ops` does not forbid it (RFC 7517 §4.2 to §4.4; RFC 8725 §3.1).
  */
 export function keyFits(jwk: PublicJwk, algorithm: Algorithm): boolean {
   const due = KEY_OF[algorithm];
@@ -31,6 +31,7 @@ export function keyFits(jwk: PublicJwk, algorithm: Algorithm): boolean {
     jwk.kty === due.kty &&
     (due.crv === undefined || jwk.crv === due.crv) &&
     (jwk.alg === undefined || jwk.alg === algorithm || (algorithm === 'EdDSA' && jwk.alg === 'Ed25519')) &&
-    (jwk.use === undefined || jwk.use === 'sig')
+    (jwk.use === undefined || jwk.use === 'sig') &&
+    (jwk.key_ops === undefined || jwk.key_ops.includes('verify'))
   );
 }

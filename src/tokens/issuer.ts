@@ -1,6 +1,7 @@
 import { type JWTPayload, SignJWT } from 'jose';
 import type { KeySetDocument } from '../contract/claims.ts';
 import { JWT_TYPE, KEY_SET_PATH } from '../contract/routes.ts';
+import { publicPartOf } from './key-set.ts';
 import type { SigningKey } from './signing-key.ts';
 
 /** Lifetime of a self-issued token when nothing else is asked: 900 s (SPEC.md, "Limits" 3). */
@@ -39,10 +40,13 @@ export interface Issuer {
 /**
  * An issuer of ES256 tokens as SPEC.md describes it ("Authentication" 6): signs with a P-256 key, sets `iss`,
  * `iat`, `exp` and the `kid` header, and publishes its public key.
+ *
+ * @throws RangeError when another key has the same kid
  */
 export function createIssuer(options: IssuerOptions): Issuer {
   const { issuer, key, ttl = DEFAULT_TTL, now = Date.now, otherKeys = [] } = options;
-  const keySet: KeySetDocument = { keys: [key.publicJwk, ...otherKeys] };
+  const keySet: KeySetDocument = { keys: [key.publicJwk, ...otherKeys.map(publicPartOf)] };
+  if (otherKeys.some(({ kid }) => kid === key.kid)) throw new RangeError(`two keys have the kid ${key.kid}`);
 
   const issue = async (claims: JWTPayload = {}): Promise<string> => {
     const iat = Math.floor(now() / 1000);
@@ -56,10 +60,10 @@ export function createIssuer(options: IssuerOptions): Issuer {
     keySet,
     issue,
     async reply(claims, { status = 200, headers = {} } = {}) {
-      return new Response(await issue(claims), {
-        status,
-        headers: { ...headers, 'content-type': JWT_TYPE, 'cache-control': 'no-store' },
-      });
+      const all = new Headers(headers);
+      all.set('content-type', JWT_TYPE);
+      all.set('cache-control', 'no-store');
+      return new Response(await issue(claims), { status, headers: all });
     },
     fetch(request) {
       const path = new URL(request.url).pathname;

@@ -1,6 +1,6 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 import * as v from 'valibot';
-import { KeySetDocument, type PublicJwk } from '../contract/claims.ts';
+import { type KeySetDocument, PublicJwk } from '../contract/claims.ts';
 import { type Algorithm, keyFits } from './algorithms.ts';
 import { TokenError } from './token-error.ts';
 
@@ -16,14 +16,14 @@ export interface KeySet {
 }
 
 /**
- * Reads a key set document.
+ * Reads a key set document. A key in it that can't be read is passed over: it may be of a kind to come (RFC 7517 §5).
  *
  * @param value parsed JSON
  * @throws TokenError `keys_unreachable` when it is none
  */
 export function readKeySet(value: unknown): KeySetDocument {
-  const result = v.safeParse(KeySetDocument, value);
-  if (result.success) return result.output;
+  const result = v.safeParse(v.looseObject({ keys: v.array(v.unknown()) }), value);
+  if (result.success) return { keys: result.output.keys.filter((key) => v.is(PublicJwk, key)) };
   throw new TokenError('keys_unreachable', 'This is not a JSON Web Key Set: it has no list of keys.');
 }
 
@@ -50,14 +50,18 @@ export function localKeySet(document: KeySetDocument): KeySet {
   };
 }
 
-async function importPublicKey(jwk: PublicJwk, algorithm: Algorithm): Promise<CryptoKey> {
-  // A private part has no place in a key set: only what makes up the public key is read.
-  const publicPart: JWK = { kty: jwk.kty };
-  for (const name of ['crv', 'x', 'y', 'n', 'e'] as const) {
-    if (typeof jwk[name] === 'string') publicPart[name] = jwk[name];
+/** What makes up a public key, and what it says of its own use: a private part has no place in a key set. */
+export function publicPartOf(jwk: PublicJwk): JWK & { kty: string } {
+  const found: JWK & { kty: string } = { kty: jwk.kty };
+  for (const name of ['kid', 'alg', 'use', 'crv', 'x', 'y', 'n', 'e'] as const) {
+    if (typeof jwk[name] === 'string') found[name] = jwk[name];
   }
+  return found;
+}
+
+async function importPublicKey(jwk: PublicJwk, algorithm: Algorithm): Promise<CryptoKey> {
   try {
-    const key = await importJWK(publicPart, algorithm);
+    const key = await importJWK(publicPartOf(jwk), algorithm);
     if (!(key instanceof Uint8Array)) return key;
   } catch (cause) {
     throw new TokenError('keys_unreachable', "The issuer's key can't be read.", { cause });

@@ -60,13 +60,16 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
         cause instanceof TokenError
           ? cause
           : new TokenError('keys_unreachable', `The key set at ${url} can't be reached.`, { cause });
-      if (copy) onStale?.(url, now() - copy.at);
+      const age = copy ? now() - copy.at : staleFor;
+      if (age >= freshFor && age < staleFor) onStale?.(url, age);
     }
   }
 
   /** Fetches unless one is under way or was tried within the cooldown; several callers share one fetch. */
   async function refresh(): Promise<void> {
-    if (!underWay && now() - lastTry < cooldown) return;
+    const sinceTry = now() - lastTry;
+    // A clock that was set back must not stop the fetches until it has caught up.
+    if (!underWay && sinceTry >= 0 && sinceTry < cooldown) return;
     underWay ??= load().finally(() => {
       underWay = undefined;
     });
@@ -103,7 +106,21 @@ async function fetchKeySet(url: string, send: (request: Request) => Promise<Resp
       `The key set at ${url} can't be had: the reply's status is ${response.status}.`,
     );
   }
-  const reading = readJson(new Uint8Array(await response.arrayBuffer()));
+  const reading = readJson(await readCapped(response, url));
   if (!reading.ok) throw new TokenError('keys_unreachable', `What ${url} answers is not JSON.`);
   return localKeySet(readKeySet(reading.value));
+}
+
+/** The largest key set that is read, in bytes. */
+const MAX_KEY_SET = 1_048_576;
+
+async function readCapped(response: Response, url: string): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength;
+    if (size > MAX_KEY_SET) throw new TokenError('keys_unreachable', `What ${url} answers is too large.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }

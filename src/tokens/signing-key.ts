@@ -1,5 +1,6 @@
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, importPKCS8, type JWK } from 'jose';
 import type { PublicJwk } from '../contract/claims.ts';
+import { isObject } from '../contract/json.ts';
 
 /** The key id under which an own issuer publishes its key (SPEC.md, "Authentication" 6). */
 export const DEFAULT_KID = 'key1';
@@ -34,27 +35,33 @@ export async function generateSigningKey(kid: string = DEFAULT_KID): Promise<Pri
  * @throws KeyFormatError when it is none, or of another type than P-256
  */
 export async function importSigningKey(key: string | JWK): Promise<SigningKey> {
-  const jwk = typeof key === 'string' ? await readPrivateJwk(key) : key;
-  const { kty, crv, x, y, d, kid = DEFAULT_KID } = jwk;
-  if (kty !== 'EC' || crv !== 'P-256') {
+  const jwk: unknown = typeof key === 'string' ? await readPrivateJwk(key) : key;
+  if (!isObject(jwk)) throw new KeyFormatError('The key is no JWK.');
+  const { kty, crv, x, y, d, kid = DEFAULT_KID, alg = 'ES256', use = 'sig' } = jwk;
+  if (kty !== 'EC' || crv !== 'P-256' || alg !== 'ES256') {
     throw new KeyFormatError('The key is not an elliptic-curve key on P-256, which ES256 needs.');
   }
-  if (!x || !y || !d) throw new KeyFormatError('The key has no private part.');
+  if (use !== 'sig') throw new KeyFormatError('The key is not meant for signing.');
+  if (typeof kid !== 'string' || kid === '') throw new KeyFormatError("The key's kid is no text.");
+  if (typeof x !== 'string' || typeof y !== 'string' || typeof d !== 'string')
+    throw new KeyFormatError('The key has no private part.');
   let privateKey: CryptoKey | Uint8Array;
   try {
     privateKey = await importJWK({ kty, crv, x, y, d }, 'ES256');
-  } catch (cause) {
-    throw new KeyFormatError("The key's numbers do not make a P-256 key.", { cause });
+  } catch {
+    throw new KeyFormatError("The key's numbers do not make a P-256 key.");
   }
   if (privateKey instanceof Uint8Array) throw new KeyFormatError('A symmetric key signs nothing here.');
   return { kid, privateKey, publicJwk: { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' } };
 }
 
-async function readPrivateJwk(text: string): Promise<JWK> {
+/** An error of the reader is not passed on: it may quote the key. */
+async function readPrivateJwk(text: string): Promise<unknown> {
+  const trimmed = text.trim();
   try {
-    if (!text.trimStart().startsWith('-----BEGIN')) return JSON.parse(text) as JWK;
-    return await exportJWK(await importPKCS8(text, 'ES256', { extractable: true }));
-  } catch (cause) {
-    throw new KeyFormatError('The key is neither a JWK nor PKCS#8 in PEM for ES256.', { cause });
+    if (!trimmed.startsWith('-----BEGIN')) return JSON.parse(trimmed);
+    return await exportJWK(await importPKCS8(trimmed, 'ES256', { extractable: true }));
+  } catch {
+    throw new KeyFormatError('The key is neither a JWK nor PKCS#8 in PEM for ES256.');
   }
 }

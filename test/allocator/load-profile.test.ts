@@ -93,17 +93,23 @@ describe('LoadProfile', () => {
       const horizon = 30_000;
       const upTo = random(seed);
       const both = new Both(horizon);
-      const ask = (): void => both.agreeOn({ from: upTo(horizon), length: 1 + upTo(4000), limit: upTo(60) });
+      const ask = (highest: number): void => {
+        for (const length of [1 + upTo(600), 1 + upTo(horizon)]) {
+          both.agreeOn({ from: upTo(horizon), length, limit: upTo(highest) });
+        }
+      };
       for (let turn = 0; turn < 3000; turn += 1) {
-        const start = upTo(horizon - 700);
-        both.add(start, start + 1 + upTo(600), 1 + upTo(9));
-        if (turn % 50 === 0) ask();
+        // Most are short; the long ones lie over whole blocks.
+        const length = 1 + upTo(turn % 4 === 0 ? horizon / 2 : 600);
+        const start = upTo(horizon - length);
+        both.add(start, start + length, 1 + upTo(9));
+        if (turn % 20 === 0) ask(turn);
       }
       // A block holds at most 1,024 breakpoints.
       expect([...both.profile.segments(0, horizon)].length).toBeGreaterThan(4096);
       for (let turn = 0; turn < 2500; turn += 1) {
         both.release(upTo(3000));
-        if (turn % 50 === 0) ask();
+        if (turn % 20 === 0) ask(2500 - turn);
       }
       both.releaseAll();
     },

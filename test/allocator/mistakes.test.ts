@@ -6,12 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator, type AmendmentOutcome, type Outcome } from '../../src/allocator/allocator.ts';
 import { type Demand, TAG_PLACES, type Tags } from '../../src/allocator/calendar.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type {
-  LinkTransaction,
-  ReservationChange,
-  ReservationRecord,
-  ReservationStore,
-} from '../../src/allocator/store.ts';
+import type { LinkTransaction, ReservationRecord, ReservationStore } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { raceProcesses } from '../store/starting-gate.ts';
@@ -581,10 +576,7 @@ function checkThenInsert(store: ReservationStore): ReservationStore {
       const written: ((transaction: LinkTransaction) => Promise<void>)[] = [];
       const answer = await store.changeLink(link, async (transaction) =>
         work({
-          version: transaction.version,
-          live: (now: number): Promise<ReservationRecord[]> => transaction.live(now),
-          changesSince: (version: number): Promise<ReservationChange[]> => transaction.changesSince(version),
-          read: (id: string): Promise<ReservationRecord | undefined> => transaction.read(id),
+          ...transaction,
           put: async (record) => void written.push((later) => later.put(record)),
           cancel: async (id, now) => void written.push((later) => later.cancel(id, now)),
         }),

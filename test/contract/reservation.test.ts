@@ -35,6 +35,10 @@ function problems(
   return issues.map((issue) => ({ member: v.getDotPath(issue), message: issue.message }));
 }
 
+test('the bounds: fifteen digits of bandwidth, sixteen tokens', () => {
+  expect([MAX_BANDWIDTH, MAX_TOKENS]).toEqual([999_999_999_999_999, 16]);
+});
+
 /** A value nested so deeply that recursion would overflow the stack. */
 const DEEP: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
 

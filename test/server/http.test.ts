@@ -19,6 +19,7 @@ import {
   problemIn,
   reservationIn,
   SIGNED,
+  smallTopology,
 } from '../fixtures/service.ts';
 
 const service = await openService();
@@ -139,7 +140,7 @@ test.each([
   '/favicon.ico',
   '/%00',
   '/%ff',
-  `/${'x'.repeat(10_000)}`,
+  `/${'x'.repeat(200)}`,
 ])('nothing is at %s: 404 with a problem body', async (address) => {
   const reply = await lead.send('GET', address);
   expect(outcome(reply)).toBe('404 not_found');
@@ -237,7 +238,7 @@ describe('the description of the API', () => {
       ([, link = '']) => new URL(link, service.base + address).href,
     );
     const due = [...Object.keys(DOCS_FILES).map((name) => `/api-docs/${name}`), '/api-spec'];
-    expect(loaded.toSorted()).toEqual(due.map((path) => `${service.base}${path}`).toSorted());
+    expect([...new Set(loaded)].toSorted()).toEqual(due.map((path) => `${service.base}${path}`).toSorted());
   });
 });
 
@@ -343,27 +344,19 @@ test('row 41: a database that another process keeps locked: 503 with Retry-After
 });
 
 describe('row 36: whatever is sent, never 500 (the fixture sees to that)', () => {
-  const member = fc.oneof(
-    {
-      weight: 3,
-      arbitrary: fc.constantFrom('be-gent1', 'pl-poznan1', 'gr-uth', '100', at(HOUR), at(2 * HOUR), null),
-    },
-    fc.string({ unit: 'binary' }),
-    fc.stringMatching(/^[0-9]{1,20}$/),
-    fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
-    fc.jsonValue(),
-  );
-  const tokens = fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.array(fc.string()), fc.jsonValue());
+  const hostile = fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[0-9]{1,20}$/), fc.jsonValue());
+  const mostly = (...good: unknown[]) =>
+    fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...good) }, hostile);
   const like = fc
     .record(
       {
-        site1: member,
-        site2: member,
-        bandwidth: member,
-        start_date: member,
-        end_date: member,
-        tokens,
-        note: member,
+        site1: mostly('be-gent1', 'pl-poznan1', 'be-gent1', 'fr-lille'),
+        site2: mostly('pl-poznan1', 'be-gent1', 'pl-poznan1', 'fr-lille'),
+        bandwidth: mostly('1', '100', '1000', '1001'),
+        start_date: mostly(null, at(-1), at(0), at(HOUR), at(2 * HOUR)),
+        end_date: mostly(at(HOUR), at(2 * HOUR), at(3 * HOUR), at(90 * DAY), at(90 * DAY + 1)),
+        tokens: mostly([]),
+        note: hostile,
       },
       { requiredKeys: [] },
     )
@@ -387,14 +380,20 @@ describe('row 36: whatever is sent, never 500 (the fixture sees to that)', () =>
   );
 
   test('2,000 bodies like those of requests', async () => {
-    const fuzzed = await openService();
+    const fuzzed = await openService({ topology: smallTopology(9) });
     const caller = await fuzzed.as('lead');
     const own = reservationIn(await caller.book()).id;
+    const answered = new Set<string>();
     const property = fc.asyncProperty(bodies, queries, fc.boolean(), async (body, query, update) => {
       const reply = update ? await caller.update(own, body, query) : await caller.book(body, query);
       expect(reply.status).toBeOneOf([200, 201, 400, 403, 422]);
+      answered.add(outcome(reply));
     });
     await fc.assert(property, { numRuns: 2000 });
+    // They came as far as the decision, and through it.
+    expect([...answered]).toEqual(
+      expect.arrayContaining(['200', '201', '422 bandwidth_unavailable Bandwidth']),
+    );
     const { reservations, tagHolds } = fuzzed.rows();
     expect(tagHolds).toBe(4 * reservations);
   });

@@ -228,7 +228,7 @@ describe('creating an experiment', () => {
     expect(outcome(await lead.send('POST', EXPERIMENTS, { body }))).toBe('201');
   });
 
-  const NAME = '422 name_invalid';
+  const NAME = '422 experiment_invalid';
   const DATE = '422 date_invalid Date';
   const REFUSED: [title: string, changes: Record<string, unknown>, expected: string][] = [
     ['a name that is taken', { name: 'demo' }, '409 name_taken'],

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { DatabaseFormatError, SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
@@ -162,6 +162,15 @@ describe('SqliteDatabase.open', () => {
     await second.close();
   });
 
+  test('a file is for its owner alone, whether it is new or was there', async () => {
+    await writeFile(file, '', { mode: 0o666 });
+    for (const path of [file, join(folder, 'new.db')]) {
+      const database = await SqliteDatabase.open(path);
+      expect((await stat(path)).mode & 0o777).toBe(0o600);
+      await database.close();
+    }
+  });
+
   test('a newer schema version is refused, and the file left as it was', async () => {
     const newer = new DatabaseSync(file);
     newer.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
@@ -241,17 +250,38 @@ describe('SqliteDatabase.transaction', () => {
     await database.close();
   });
 
-  test('a database that stays locked is said to be unavailable, and works again once it is not', async () => {
-    const database = await SqliteDatabase.open(file);
-    const other = new DatabaseSync(file);
-    await database.transaction(async (sql) => sql.all('PRAGMA busy_timeout = 0'));
-    other.exec('BEGIN IMMEDIATE');
+  describe('while another process holds the lock', () => {
+    let database: SqliteDatabase;
+    let other: DatabaseSync;
     const work = async (): Promise<string> => 'done';
-    await expect(database.transaction(work)).rejects.toThrow(StoreUnavailableError);
-    other.exec('ROLLBACK');
-    expect(await database.transaction(work)).toBe('done');
-    other.close();
-    await database.close();
+
+    beforeEach(async () => {
+      database = await SqliteDatabase.open(file);
+      other = new DatabaseSync(file);
+      other.exec('BEGIN IMMEDIATE');
+      vi.useFakeTimers({ toFake: ['setTimeout'] });
+    });
+    afterEach(async () => {
+      vi.useRealTimers();
+      other.close();
+      await database.close();
+    });
+
+    test('a writer waits for it', async () => {
+      const waiting = database.transaction(work);
+      await vi.advanceTimersByTimeAsync(2000);
+      other.exec('ROLLBACK');
+      await vi.advanceTimersByTimeAsync(2000);
+      expect(await waiting).toBe('done');
+    });
+
+    test('a writer gives up after a while, says that the database is unavailable, and may try again', async () => {
+      const refused = expect(database.transaction(work)).rejects.toThrow(StoreUnavailableError);
+      await vi.advanceTimersByTimeAsync(20_000);
+      await refused;
+      other.exec('ROLLBACK');
+      expect(await database.transaction(work)).toBe('done');
+    });
   });
 
   test('closing waits for what is under way', async () => {

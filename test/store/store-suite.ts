@@ -96,7 +96,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         await cancel('r1');
         expect(await store.find('r1')).toBeUndefined();
         expect(await change((transaction) => transaction.read('r1'))).toBeUndefined();
-        expect(await change((transaction) => transaction.live(0))).toEqual([]);
+        expect(await change((transaction) => transaction.endingAfter(0))).toEqual([]);
         expect(await store.list(query())).toEqual([]);
         await put(record('r2'));
         expect(ids(await store.list(query()))).toEqual(['r2']);
@@ -180,49 +180,31 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       });
     });
 
-    describe('what is live', () => {
+    describe('what ends after an instant', () => {
       const periods: Record<string, [start: number, end: number]> = {
         ended: [0, 90],
         'ends now': [85, 100],
-        'ended, and touches the running one': [50, 60],
-        'ended, and overlaps the running one': [55, 80],
+        'ends in a millisecond': [85, 101],
         running: [60, 130],
         'starts now': [100, 120],
         scheduled: [140, 150],
       };
-      const running = ['running', 'starts now', 'scheduled'];
-      const overlapped = ['ended', 'ends now', 'ended, and overlaps the running one'];
 
       test.each([
-        {
-          rule: 'all that ends later, and all that this overlaps',
-          present: Object.keys(periods),
-          now: 100,
-          least: [...running, ...overlapped],
-        },
-        {
-          rule: 'no more when nothing is running',
-          present: ['ended', 'ends now', 'scheduled'],
-          now: 100,
-          exactly: ['scheduled'],
-        },
-        { rule: 'not what ends now', present: ['ends now', 'starts now'], now: 100, exactly: ['starts now'] },
-        { rule: 'what ends in a millisecond', present: ['ends now'], now: 99, exactly: ['ends now'] },
-        { rule: 'nothing after everything', present: Object.keys(periods), now: 150, exactly: [] },
-        {
-          rule: 'everything before everything',
-          present: Object.keys(periods),
-          now: -1,
-          exactly: Object.keys(periods),
-        },
-      ])('is $rule', async ({ present, now, least, exactly }) => {
-        for (const [index, id] of present.entries()) {
-          const [start, end] = periods[id] ?? [0, 1];
+        { from: -1, ending: Object.keys(periods) },
+        { from: 89, ending: Object.keys(periods) },
+        { from: 90, ending: Object.keys(periods).filter((id) => id !== 'ended') },
+        { from: 99, ending: ['ends now', 'ends in a millisecond', 'running', 'starts now', 'scheduled'] },
+        { from: 100, ending: ['ends in a millisecond', 'running', 'starts now', 'scheduled'] },
+        { from: 101, ending: ['running', 'starts now', 'scheduled'] },
+        { from: 149, ending: ['scheduled'] },
+        { from: 150, ending: [] },
+      ])('from $from on: $ending', async ({ from, ending }) => {
+        for (const [index, [id, [start, end]]] of Object.entries(periods).entries()) {
           await put(record(id, { start, end, tags: tags(index + 1) }));
         }
-        const live = ids(await change((transaction) => transaction.live(now))).toSorted();
-        if (exactly) expect(live).toEqual(exactly.toSorted());
-        if (least) expect(live).toEqual(expect.arrayContaining(least));
+        const found = await change((transaction) => transaction.endingAfter(from));
+        expect(ids(found).toSorted()).toEqual(ending.toSorted());
       });
 
       test('is one link’s alone, without what was cancelled, and whole', async () => {
@@ -230,7 +212,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         await put(kept, record('r2', { tags: tags(2) }));
         await cancel('r2');
         await change((transaction) => transaction.put(record('r3', { link: 'c~d' })), 'c~d');
-        expect(await change((transaction) => transaction.live(0))).toEqual([kept]);
+        expect(await change((transaction) => transaction.endingAfter(0))).toEqual([kept]);
       });
     });
 
@@ -346,8 +328,8 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       test('comes in pages that miss nothing and repeat nothing, though others cancel between', async () => {
         for (let index = 0; index < 7; index += 1) await put(record(`r${index}`, { tags: tags(index + 1) }));
         const pages: string[][] = [];
-        for (let after: string | undefined = ''; after !== undefined; after = pages.at(-1)?.at(-1)) {
-          pages.push(ids(await store.list(query({ limit: 3, ...(after !== '' && { after }) }))));
+        for (const after of [undefined, 'r2', 'r5', 'r6']) {
+          pages.push(ids(await store.list(query({ limit: 3, ...(after !== undefined && { after }) }))));
           await cancel('r2');
         }
         expect(pages).toEqual([['r0', 'r1', 'r2'], ['r3', 'r4', 'r5'], ['r6'], []]);

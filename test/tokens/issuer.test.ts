@@ -291,6 +291,13 @@ describe('keys', () => {
     await expect(importSigningKey(from)).rejects.toBeInstanceOf(KeyFormatError);
   });
 
+  test.each(['P-384', 'secp256k1'])(
+    'the error about a key on another curve names the one that is due: %s',
+    async (curve) => {
+      await expect(importSigningKey(jwkOf(ec(curve).privateKey))).rejects.toThrow('P-256');
+    },
+  );
+
   test.each<[string, string]>([
     ['a JWK that breaks off', `${text({ ...own }).slice(0, -1)},}`],
     ['a JWK without its braces', text({ ...own }).slice(1, -1)],

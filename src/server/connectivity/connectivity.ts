@@ -114,7 +114,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const record = await ownReservation(id, experiment);
     const reading = readReservationUpdate(body, startNow);
     if (!reading.ok) throw several(reading.problems);
-    refuseIfAny(movedSites(reading.body, record));
+    refuseIfAny([...movedSites(reading.body, record), ...goneLink(record, network)]);
     const received = now();
     const { expiry } = experiment;
     const change = amendment(reading.body, startNow ? received : undefined);
@@ -192,6 +192,13 @@ function movedSites({ site1, site2 }: ReservationUpdate, record: ReservationReco
       msg: `A reservation's sites can't be changed; this one's are ${current.join(' and ')}. Book a new one.`,
     },
   ];
+}
+
+/** A topology may have lost the link since; what is left of the reservation can only be deleted. */
+function goneLink({ link }: ReservationRecord, network: Network): Problem[] {
+  if (network.byId(link)) return [];
+  const msg = `${link.replace('~', ' and ')} are not interconnected any more. Delete the reservation.`;
+  return [{ code: 'sites_not_connected', loc: 'Site', msg }];
 }
 
 function missing(id: string): ProblemError {

@@ -17,8 +17,10 @@ export interface PeriodBounds {
  * @returns one problem for each rule that is broken
  */
 export function newPeriodProblems(period: Period, bounds: PeriodBounds): Problem[] {
-  const { start } = period;
+  const { start, end } = period;
   const { now } = bounds;
+  if (start < end && end <= now)
+    return [past('end_date', end, 'A reservation can be for the time to come only.')];
   const problems = [...emptyProblems(period), ...expiryProblems(period, bounds)];
   if (start < now) problems.push(past('start_date', start, 'Give start_now=true to start at once.'));
   return problems;

@@ -15,24 +15,27 @@ export type DocsFile = keyof typeof DOCS_FILES;
 /** What the documentation pages need. */
 export interface DocsOptions {
   groups: ApiGroups;
+  /** The path of the base address; empty for the root. */
+  prefix: string;
   /** Reads one of the page's files, as installed with this package. */
   readFile: (name: DocsFile) => Promise<Uint8Array>;
 }
 
-const PAGE = `<!doctype html>
+const page = (prefix: string): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Connectivity Reservation Service</title>
-<link rel="stylesheet" href="api-docs/swagger-ui.css">
+<link rel="stylesheet" href="${prefix}/api-docs/swagger-ui.css">
+<link rel="service-desc" type="application/json" href="${prefix}/api-spec">
 </head>
 <body>
 <div id="swagger-ui"></div>
-<noscript>This page needs JavaScript. The description itself is at <a href="api-spec">api-spec</a>.</noscript>
-<script src="api-docs/swagger-ui-bundle.js"></script>
-<script src="api-docs/swagger-initializer.js"></script>
+<noscript>This page needs JavaScript. The description itself is at <a href="${prefix}/api-spec">api-spec</a>.</noscript>
+<script src="${prefix}/api-docs/swagger-ui-bundle.js"></script>
+<script src="${prefix}/api-docs/swagger-initializer.js"></script>
 </body>
 </html>
 `;
@@ -49,7 +52,7 @@ const POLICY = [
 ].join('; ');
 
 /** The OpenAPI description and the interactive page (SPEC.md, "What the service does" 7). Nothing is loaded from elsewhere. */
-export function createDocs({ groups, readFile }: DocsOptions): Hono {
+export function createDocs({ groups, prefix, readFile }: DocsOptions): Hono {
   const app = new Hono({ strict: false });
   const description = JSON.stringify({ ...openapi, paths: withGroups(openapi.paths, groups) });
 
@@ -57,7 +60,7 @@ export function createDocs({ groups, readFile }: DocsOptions): Hono {
   app.get(
     '/api-docs',
     () =>
-      new Response(PAGE, {
+      new Response(page(prefix), {
         headers: {
           'content-type': 'text/html; charset=utf-8',
           'content-security-policy': POLICY,

@@ -125,9 +125,9 @@ function readExperimentRequest(body: Record<string, unknown>): ExperimentRequest
   const result = v.safeParse(ExperimentRequest, body);
   if (result.success) return result.output;
   const [first, ...rest] = schemaProblems(result.issues, {
-    name: { code: 'name_invalid' },
-    description: { code: 'name_invalid' },
-    project_id: { code: 'name_invalid' },
+    name: { code: 'experiment_invalid' },
+    description: { code: 'experiment_invalid' },
+    project_id: { code: 'experiment_invalid' },
     expires_at: { code: 'date_invalid', loc: 'Date' },
   });
   throw first ? new ProblemError([first, ...rest]) : refusal('request_invalid', 'The body is not valid.');

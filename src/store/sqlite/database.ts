@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../allocator/store.ts';
@@ -15,6 +16,9 @@ export class DatabaseFormatError extends Error {
 
 /** How long a writer waits for another process's transaction, in milliseconds. */
 const BUSY_TIMEOUT = 5000;
+
+/** Marks a file as this program's (`PRAGMA application_id`): "slic". */
+const APPLICATION_ID = 0x736c6963;
 
 /** The statements of one transaction. Parameters bind by name: `$1`, `$2`, … */
 export interface SqliteTransaction {
@@ -48,12 +52,19 @@ export class SqliteDatabase {
     const { DatabaseSync: Sqlite } = loadSqlite();
     try {
       if (path !== ':memory:') keepPrivate(path);
-      const database = new Sqlite(path, { timeout: BUSY_TIMEOUT, enableForeignKeyConstraints: true });
-      database.exec('PRAGMA synchronous = FULL');
+      // Waiting inside SQLite would stop everything else in this process, so it is done here.
+      const database = new Sqlite(path, { timeout: 0, enableForeignKeyConstraints: true });
       const opened = new SqliteDatabase(database);
-      await opened.#enterWal();
-      await opened.transaction(async (transaction) => migrate(database, transaction));
-      return opened;
+      try {
+        await patiently(() => database.exec('PRAGMA synchronous = FULL'));
+        await patiently(() => checkOwner(database));
+        await patiently(() => database.exec('PRAGMA journal_mode = WAL'));
+        await opened.transaction(async (transaction) => migrate(database, transaction));
+        return opened;
+      } catch (error) {
+        database.close();
+        throw error;
+      }
     } catch (error) {
       throw storeError(error);
     }
@@ -74,7 +85,7 @@ export class SqliteDatabase {
 
   async #run<Answer>(work: (transaction: SqliteTransaction) => Promise<Answer>): Promise<Answer> {
     try {
-      this.#database.exec('BEGIN IMMEDIATE');
+      await patiently(() => this.#database.exec('BEGIN IMMEDIATE'));
       const answer = await work({
         run: (sql, ...values) => void this.#prepare(sql).run(named(values)),
         all: (sql, ...values) => this.#prepare(sql).all(named(values)),
@@ -93,25 +104,39 @@ export class SqliteDatabase {
     this.#statements.set(sql, statement);
     return statement;
   }
+}
 
-  /** The change to WAL ignores the busy timeout: two first starts at once can meet here. */
-  async #enterWal(): Promise<void> {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        this.#database.exec('PRAGMA journal_mode = WAL');
-        return;
-      } catch (error) {
-        if (!isBusy(error) || attempt === 50) throw error;
-        await new Promise((resolve) => setTimeout(resolve, 20 + 20 * (attempt % 5)));
-      }
+/** Waits for other connections to let go, with a little jitter, and without holding up this process. */
+async function patiently(work: () => void): Promise<void> {
+  for (let waited = 0; ; ) {
+    try {
+      work();
+      return;
+    } catch (error) {
+      if (!isBusy(error) || waited >= BUSY_TIMEOUT) throw error;
+      const pause = 1 + (randomInt(10) * Math.min(waited, 100)) / 20;
+      waited += pause;
+      await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
 }
 
+/** Another program's file is left as it is. */
+function checkOwner(database: DatabaseSync): void {
+  const { application_id: owner } = database.prepare('PRAGMA application_id').get() ?? {};
+  const { tables } = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() ?? {};
+  if (owner === APPLICATION_ID || (owner === 0 && tables === 0)) return;
+  throw new DatabaseFormatError('The file is a database of another program.');
+}
+
 /** The file holds signing keys. SQLite gives the files that it puts beside it the same mode. */
 function keepPrivate(path: string): void {
-  closeSync(openSync(path, 'a', 0o600));
-  chmodSync(path, 0o600);
+  try {
+    closeSync(openSync(path, 'a', 0o600));
+    chmodSync(path, 0o600);
+  } catch (cause) {
+    throw new StoreUnavailableError(`The file ${path} can't be opened.`, { cause });
+  }
 }
 
 async function migrate(database: DatabaseSync, transaction: SqliteTransaction): Promise<void> {
@@ -122,7 +147,7 @@ async function migrate(database: DatabaseSync, transaction: SqliteTransaction): 
     );
   }
   for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
-  database.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
+  database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${MIGRATIONS.length}`);
 }
 
 function named(values: readonly SqlValue[]): Record<string, SqlValue> {

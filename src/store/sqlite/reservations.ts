@@ -34,13 +34,7 @@ function linkTransaction(sql: SqliteTransaction, link: string, lockedVersion: nu
   return {
     version: lockedVersion,
 
-    async live(now) {
-      const oldest = sql.first(
-        'SELECT min(start_ms) AS start_ms FROM reservation WHERE link = $1 AND end_ms > $2 AND cancelled_ms IS NULL',
-        link,
-        now,
-      );
-      const from = Math.min(now, Number(oldest?.['start_ms'] ?? now));
+    async endingAfter(from) {
       return sql
         .all(
           `SELECT ${COLUMNS} FROM reservation WHERE link = $1 AND end_ms > $2 AND cancelled_ms IS NULL`,

@@ -1,0 +1,128 @@
+import { spawnSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { advisor, reserveCommandLine } from '../../src/cli/advice.ts';
+import { parseBandwidth } from '../../src/cli/bandwidth.ts';
+import { readPeriod } from '../../src/cli/period.ts';
+import type { NewReservation } from '../../src/client/connectivity.ts';
+import { Failure, type FailureCode, type FailureFacts } from '../../src/contract/failure.ts';
+import type { Alternative } from '../../src/contract/problems.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { NOW } from '../fixtures/tokens.ts';
+
+const HOUR = 3_600_000;
+const times = { now: NOW, zone: undefined };
+const iso = (offset: number) => new Date(NOW + offset).toISOString();
+
+const request: NewReservation = {
+  site1: 'be-gent1',
+  site2: 'pl-poznan1',
+  bandwidth: 200_000,
+  start: 'now',
+  end: NOW + 2 * HOUR,
+};
+const later: Alternative = { bandwidth: 1500, start_date: iso(HOUR), end_date: iso(3 * HOUR) };
+
+/** What a person is advised after this refusal of {@link request}. */
+async function advised(
+  code: FailureCode,
+  facts: FailureFacts = {},
+  {
+    flags = {},
+    wanted = request,
+  }: { flags?: { experiment?: string; save?: string }; wanted?: NewReservation } = {},
+): Promise<Failure> {
+  return failureOf(() => advisor(wanted, flags, () => times)(new Failure(code, 'refused', facts)));
+}
+
+describe('the command that is advised', () => {
+  test.each<[string, Alternative, string]>([
+    ['with its start', later, `--bandwidth 1500 --start ${iso(HOUR)} --end ${iso(3 * HOUR)}`],
+    [
+      'with --start-now for a start that has come',
+      { ...later, start_date: iso(0) },
+      `--bandwidth 1500 --start-now --end ${iso(3 * HOUR)}`,
+    ],
+    [
+      'with --start-now for a start that has passed',
+      { ...later, start_date: iso(-HOUR) },
+      `--bandwidth 1500 --start-now --end ${iso(3 * HOUR)}`,
+    ],
+  ])('books the alternative, %s', (_, alternative, flags) => {
+    expect(reserveCommandLine(request, alternative, {}, NOW)).toBe(
+      `slices-conn reserve be-gent1 pl-poznan1 ${flags}`,
+    );
+  });
+
+  test('says the alternative’s own bandwidth and period, as they are read', async () => {
+    const words = reserveCommandLine(request, later, {}, NOW).split(' ');
+    const value = (flag: string) => words[words.indexOf(flag) + 1] ?? '';
+    expect(parseBandwidth(value('--bandwidth'))).toBe(later.bandwidth);
+    expect(await readPeriod({ start: value('--start'), end: value('--end') }, times)).toEqual({
+      start: NOW + HOUR,
+      end: NOW + 3 * HOUR,
+    });
+  });
+
+  test('keeps the experiment and the file to save to', () => {
+    const line = reserveCommandLine(request, later, { experiment: 'demo', save: 'link.jwt' }, NOW);
+    expect(line).toMatch(/ --experiment demo /);
+    expect(line).toMatch(/ --save link\.jwt$/);
+  });
+
+  test('can be pasted into a shell: a value with a space or a quote is one word', () => {
+    const save = "my link's $HOME.jwt";
+    const line = reserveCommandLine(request, later, { save }, NOW);
+    const { stdout } = spawnSync('sh', ['-c', `set -- ${line}; printf '%s\\n' "$@"`], { encoding: 'utf8' });
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe(save);
+  });
+});
+
+describe('a refusal', () => {
+  test('with alternatives advises the first', async () => {
+    const other = { ...later, bandwidth: 7 };
+    const failure = await advised('bandwidth_unavailable', { alternatives: [later, other], httpStatus: 422 });
+    expect(failure).toMatchObject({ code: 'bandwidth_unavailable', message: 'refused' });
+    expect(failure.facts).toMatchObject({
+      fix: reserveCommandLine(request, later, {}, NOW),
+      alternatives: [later, other],
+      httpStatus: 422,
+    });
+  });
+
+  test('without any stays as it is', async () => {
+    const facts = { why: 'no link', httpStatus: 422 };
+    expect((await advised('sites_not_connected', facts)).facts).toEqual(facts);
+  });
+
+  test.each<[string, string, string]>([
+    ['be-gent1', 'pl-poznan', 'pl-poznan1'],
+    ['be-gent', 'pl-poznan1', 'be-gent1'],
+    ['gent', 'poznan', 'be-gent1'],
+  ])('of the unknown site among %s and %s names the nearest to it: %s', async (site1, site2, nearest) => {
+    const { facts } = await advised('site_unknown', {}, { wanted: { ...request, site1, site2 } });
+    expect(facts.why).toBe(`Did you mean ${nearest}?`);
+  });
+
+  test('of a site that resembles none names none', async () => {
+    const { facts } = await advised('site_unknown', {}, { wanted: { ...request, site2: 'uk-london' } });
+    expect(facts.why ?? '').not.toContain('Did you mean');
+  });
+
+  test.each(['2026-12-01T10:00:00Z; touch pwned', '$(touch pwned)', '--save /etc/passwd', 'soon', ''])(
+    'row 7: a service’s alternative that ends at %j is no command to type',
+    async (end_date) => {
+      const { facts } = await advised('bandwidth_unavailable', { alternatives: [{ ...later, end_date }] });
+      expect(facts.fix).toBeUndefined();
+    },
+  );
+
+  test.each(['$(touch pwned)', 'soon'])('nor one that starts at %j, least of all now', async (start_date) => {
+    const { facts } = await advised('bandwidth_unavailable', { alternatives: [{ ...later, start_date }] });
+    expect(facts.fix).toBeUndefined();
+  });
+});
+
+test('an error that is no refusal passes as it is', () => {
+  const error = new TypeError('a defect');
+  expect(() => advisor(request, {}, () => times)(error)).toThrow(error);
+});

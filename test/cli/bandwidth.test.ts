@@ -1,0 +1,88 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { formatBandwidth, parseBandwidth } from '../../src/cli/bandwidth.ts';
+import { MAX_BANDWIDTH } from '../../src/contract/reservation.ts';
+import { failureOf } from '../fixtures/failures.ts';
+
+describe('parseBandwidth', () => {
+  test.each<[string, number]>([
+    ['1', 1],
+    ['100', 100],
+    ['100M', 100],
+    ['100m', 100],
+    ['100Mbps', 100],
+    ['100 Mbit/s', 100],
+    ['1G', 1000],
+    ['1g', 1000],
+    ['1 Gbps', 1000],
+    [' 1G ', 1000],
+    ['2.5G', 2500],
+    ['2.50G', 2500],
+    ['1.1G', 1100],
+    ['0.001G', 1],
+    ['4.35G', 4350],
+    ['1.001G', 1001],
+    ['100.0', 100],
+    ['1T', 1_000_000],
+    ['0.5T', 500_000],
+    ['999999999999999', MAX_BANDWIDTH],
+    ['999999999999.999G', MAX_BANDWIDTH],
+  ])('%s is a whole number of Mbps', (text, mbps) => {
+    expect(parseBandwidth(text)).toBe(mbps);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['white space', ' '],
+    ['zero', '0'],
+    ['zero of any unit', '0G'],
+    ['zero in the end', '0.0000G'],
+    ['half a Mbps', '1.5'],
+    ['half a Mbps, as Gbps', '1.0005G'],
+    ['less than one Mbps', '0.0005G'],
+    ['a sign', '-1'],
+    ['a plus', '+1'],
+    ['an exponent', '1e3'],
+    ['a hexadecimal number', '0x10'],
+    ['kilobits', '100k'],
+    ['another unit', '1P'],
+    ['a unit alone', 'G'],
+    ['two units', '1GM'],
+    ['two values', '1G 2G'],
+    ['a decimal comma', '2,5G'],
+    ['grouped digits', '1_000'],
+    ['a point without digits', '1.G'],
+    ['a point first', '.5G'],
+    ['digits that are not ASCII', '١٠٠'],
+    ['no number', 'Infinity'],
+    ['more than any link has', '1000000000000000'],
+    ['more than any link has, as Gbps', '999999999999999G'],
+  ])('%s is refused as usage, with an example', async (_, text) => {
+    const failure = await failureOf(() => parseBandwidth(text));
+    expect(failure.code).toBe('usage');
+    expect(failure.message).toContain(JSON.stringify(text));
+    expect(failure.facts.why).toMatch(/\S/);
+    expect(failure.facts.fix).toBe('--bandwidth 1G');
+  });
+});
+
+describe('formatBandwidth', () => {
+  test.each<[number, string]>([
+    [1, '1 Mbps'],
+    [999, '999 Mbps'],
+    [1000, '1 Gbps'],
+    [2500, '2.5 Gbps'],
+    [1001, '1.001 Gbps'],
+    [100_000, '100 Gbps'],
+  ])('%i Mbps are written as %s', (mbps, text) => {
+    expect(formatBandwidth(mbps)).toBe(text);
+  });
+
+  test('what is printed can be typed', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: MAX_BANDWIDTH }), (mbps) => {
+        expect(parseBandwidth(formatBandwidth(mbps))).toBe(mbps);
+      }),
+    );
+  });
+});

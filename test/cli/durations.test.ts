@@ -1,0 +1,104 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { formatDuration, parseDuration } from '../../src/cli/durations.ts';
+import { failureOf } from '../fixtures/failures.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+describe('parseDuration', () => {
+  test.each<[string, number]>([
+    ['1s', SECOND],
+    ['90m', 90 * MINUTE],
+    ['2h', 2 * HOUR],
+    ['2H', 2 * HOUR],
+    ['2h30m', 9_000_000],
+    ['3d', 3 * DAY],
+    ['1w', 7 * DAY],
+    ['1w2d3h4m5s', 9 * DAY + 3 * HOUR + 4 * MINUTE + 5 * SECOND],
+    ['0h30m', 30 * MINUTE],
+    [' 2h ', 2 * HOUR],
+    ['P3D', 3 * DAY],
+    ['p3d', 3 * DAY],
+    ['P1W', 7 * DAY],
+    ['PT90M', 90 * MINUTE],
+    ['PT30S', 30 * SECOND],
+    ['P1DT2H', DAY + 2 * HOUR],
+  ])('%s', (text, milliseconds) => {
+    expect(parseDuration(text)).toBe(milliseconds);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['no unit', '2'],
+    ['no number', 'h'],
+    ['a space before the unit', '2 h'],
+    ['a fraction', '1.5h'],
+    ['a sign', '-2h'],
+    ['a plus', '+2h'],
+    ['months, which have no fixed length', '1mo'],
+    ['years', '1y'],
+    ['ISO months', 'P1M'],
+    ['ISO years', 'P1Y'],
+    ['an ISO fraction', 'PT1.5H'],
+    ['minutes before hours', '30m2h'],
+    ['a unit twice', '2h2h'],
+    ['an ISO time without T', 'P2H'],
+    ['a time of day', '02:00'],
+    ['a word', 'two hours'],
+    ['nothing at all, with a unit', '0m'],
+    ['ISO nothing', 'P'],
+    ['ISO nothing with T', 'PT'],
+    ['ISO zero', 'PT0S'],
+    ['digits that are not ASCII', '٢h'],
+    ['longer than a number can say exactly', '99999999999999999w'],
+  ])('%s is refused as usage', async (_, text) => {
+    const failure = await failureOf(() => parseDuration(text));
+    expect(failure.code).toBe('usage');
+    expect(failure.message).toContain(JSON.stringify(text));
+    expect(failure.facts.fix).toBe('--for 2h');
+  });
+
+  test.each(['0m', 'PT', 'PT0S'])('%s is refused for being nothing', async (text) => {
+    expect((await failureOf(() => parseDuration(text))).facts.why).toBe('It must be longer than nothing.');
+  });
+
+  test('what is too long is not refused for being nothing', async () => {
+    const { facts } = await failureOf(() => parseDuration('99999999w'));
+    expect(facts.why).not.toContain('longer than nothing');
+  });
+});
+
+describe('formatDuration', () => {
+  test.each<[number, string]>([
+    [0, '0 s'],
+    [-5000, '0 s'],
+    [499, '0 s'],
+    [SECOND, '1 s'],
+    [59_499, '59 s'],
+    [59_500, '1 min'],
+    [90 * SECOND, '1 min 30 s'],
+    [9_000_000, '2 h 30 min'],
+    [2 * HOUR + 59 * SECOND, '2 h'],
+    [DAY, '1 d'],
+    [DAY + HOUR + MINUTE, '1 d 1 h'],
+    [DAY + MINUTE, '1 d'],
+    [400 * DAY, '400 d'],
+  ])('%i ms are written as %s', (milliseconds, text) => {
+    expect(formatDuration(milliseconds)).toBe(text);
+  });
+
+  test('is off by less than one of the unit below its largest', () => {
+    const below: Readonly<Record<string, number>> = { d: HOUR, h: MINUTE, min: SECOND, s: SECOND };
+    fc.assert(
+      fc.property(fc.integer({ min: SECOND, max: 1000 * DAY }), (milliseconds) => {
+        const text = formatDuration(milliseconds);
+        const [, largest = ''] = text.split(' ');
+        const shown = parseDuration(text.replaceAll(' ', '').replace('min', 'm'));
+        expect(Math.abs(milliseconds - shown)).toBeLessThan((below[largest] ?? 0) + 500);
+      }),
+    );
+  });
+});

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+import { EXIT_CODE_OF, EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { CLIENT_FAILURES, type FailureCode } from '../../src/contract/failure.ts';
+import { PROBLEM_STATUS } from '../../src/contract/problems.ts';
+
+/** CLI.md, "Exit codes", with the failures that belong to each row. */
+const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
+  // Unexpected, and a service's other 4xx: 405, 409, 413, 415, 421, a 400 or 422 about none of Site, Date, Bandwidth.
+  1: [
+    'bug',
+    'request_rejected',
+    'tokens_invalid',
+    'body_unreadable',
+    'request_invalid',
+    'experiment_tokens_differ',
+    'method_not_allowed',
+    'name_taken',
+    'body_too_large',
+    'media_type_unsupported',
+    'host_unknown',
+  ],
+  2: ['usage', 'file_unusable', 'state_unusable', 'experiment_invalid'],
+  3: ['not_found'],
+  4: ['not_logged_in', 'token_missing', 'token_invalid', 'token_expired'],
+  5: ['forbidden', 'role_not_allowed', 'wrong_experiment', 'wrong_project'],
+  6: [
+    'site_invalid',
+    'site_unknown',
+    'sites_equal',
+    'sites_fixed',
+    'sites_not_connected',
+    'date_invalid',
+    'date_past',
+    'period_empty',
+    'reservation_ended',
+    'experiment_ends_first',
+    'experiment_expired',
+    'project_ends_first',
+    'bandwidth_invalid',
+    'bandwidth_unavailable',
+    'vlans_unavailable',
+  ],
+  7: ['network', 'timeout', 'too_many_requests', 'internal', 'unavailable'],
+  9: ['reply_invalid', 'unverified', 'unsigned'],
+  10: ['partly_done'],
+};
+
+const rows = Object.entries(TABLE).flatMap(([exitCode, codes]) =>
+  codes.map((code): [FailureCode, number] => [code, Number(exitCode)]),
+);
+
+describe('exit codes', () => {
+  test.each(rows)('%s ends with %i', (code, exitCode) => {
+    expect(EXIT_CODE_OF[code]).toBe(exitCode);
+  });
+
+  test('every failure has one, and only the known failures do', () => {
+    const known = [...Object.keys(PROBLEM_STATUS), ...CLIENT_FAILURES].toSorted();
+    expect(rows.map(([code]) => code).toSorted()).toEqual(known);
+    expect(Object.keys(EXIT_CODE_OF).toSorted()).toEqual(known);
+  });
+
+  test('no failure ends with 0', () => {
+    expect(Object.values(EXIT_CODE_OF)).not.toContain(0);
+  });
+
+  test('those that CLI.md lists are explained, and no others', () => {
+    expect(Object.keys(EXIT_CODES).map(Number)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130, 143]);
+    for (const meaning of Object.values(EXIT_CODES)) expect(meaning).toMatch(/\S/);
+  });
+});

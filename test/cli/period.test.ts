@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest';
+import { readPeriod, readPeriodChange } from '../../src/cli/period.ts';
+import type { PeriodChangeFlags, PeriodFlags } from '../../src/cli/period-flags.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { NOW } from '../fixtures/tokens.ts';
+
+const HOUR = 3_600_000;
+const START = Date.UTC(2026, 11, 1, 10);
+const END = START + 8 * HOUR;
+const context = { now: NOW, zone: undefined };
+const start = '2026-12-01T10:00:00Z';
+const end = '2026-12-01T18:00:00Z';
+
+/** What is read, or the message that refuses it. */
+async function outcome(work: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await work();
+  } catch {
+    const failure = await failureOf(work);
+    return `${failure.code}: ${failure.message}`;
+  }
+}
+
+const NO_START = 'usage: When does it start?';
+const NO_END = 'usage: When does it end?';
+const both = (one: string, other: string) => `usage: ${one} and ${other} can't be given together.`;
+
+describe('a new period: every combination of its flags', () => {
+  test.each<[PeriodFlags, unknown]>([
+    [{}, NO_START],
+    [{ end }, NO_START],
+    [{ for: '2h' }, NO_START],
+    [{ end, for: '2h' }, NO_START],
+    [{ startNow: false, for: '2h' }, NO_START],
+
+    [{ start }, NO_END],
+    [
+      { start, end },
+      { start: START, end: END },
+    ],
+    [
+      { start, for: '2h' },
+      { start: START, end: START + 2 * HOUR },
+    ],
+    [{ start, end, for: '2h' }, both('--end', '--for')],
+    [
+      { start, startNow: false, end },
+      { start: START, end: END },
+    ],
+
+    [{ start: 'now' }, NO_END],
+    [
+      { start: 'now', end },
+      { start: 'now', end: END },
+    ],
+    [
+      { start: 'now', for: '2h' },
+      { start: 'now', end: NOW + 2 * HOUR },
+    ],
+    [
+      { start: ' Now ', for: '2h' },
+      { start: 'now', end: NOW + 2 * HOUR },
+    ],
+    [{ start: 'now', end, for: '2h' }, both('--end', '--for')],
+
+    [{ startNow: true }, NO_END],
+    [
+      { startNow: true, end },
+      { start: 'now', end: END },
+    ],
+    [
+      { startNow: true, for: '2h' },
+      { start: 'now', end: NOW + 2 * HOUR },
+    ],
+    [{ startNow: true, end, for: '2h' }, both('--end', '--for')],
+
+    [{ start, startNow: true }, both('--start', '--start-now')],
+    [{ start, startNow: true, end }, both('--start', '--start-now')],
+    [{ start, startNow: true, for: '2h' }, both('--start', '--start-now')],
+    [{ start, startNow: true, end, for: '2h' }, both('--start', '--start-now')],
+    [{ start: 'now', startNow: true, for: '2h' }, both('--start', '--start-now')],
+
+    [
+      { start: '+1h', end: '+3h' },
+      { start: NOW + HOUR, end: NOW + 3 * HOUR },
+    ],
+    [
+      { start: '+1h', for: '3h' },
+      { start: NOW + HOUR, end: NOW + 4 * HOUR },
+    ],
+  ])('%j', async (flags, expected) => {
+    expect(await outcome(() => readPeriod(flags, context))).toEqual(expected);
+  });
+
+  test.each<[string, PeriodFlags]>([
+    ['before its start', { start, end: '2026-12-01T09:59:59.999Z' }],
+    ['at its start', { start, end: start }],
+    ['at its start, written with another offset', { start, end: '2026-12-01T11:00:00+01:00' }],
+    ['now, where it starts now', { startNow: true, end: 'now' }],
+    ['in the past, where it starts now', { startNow: true, end: '2026-11-01T11:59:59Z' }],
+  ])('that would end %s is refused, and both instants are echoed', async (_, flags) => {
+    const failure = await failureOf(() => readPeriod(flags, context));
+    expect(failure.code).toBe('usage');
+    expect(failure.message).toBe('It would end before it starts.');
+    expect(failure.facts.why).toMatch(/^From \S+Z until \S+Z\.$/);
+  });
+
+  test.each<[string, PeriodFlags]>([
+    ['a start', { start: 'soon', for: '2h' }],
+    ['an end', { start, end: 'later' }],
+    ['a duration', { start, for: 'long' }],
+    ['a duration beyond the year 9999', { start, for: '3000000d' }],
+    ['a duration beyond what a clock can hold', { start, for: '99999999d' }],
+  ])('%s that can’t be read is refused as usage', async (_, flags) => {
+    expect((await failureOf(() => readPeriod(flags, context))).code).toBe('usage');
+  });
+});
+
+describe('a change to a period: every combination of its flags', () => {
+  const current = { start: START, end: END };
+  const newStart = '2026-12-01T12:00:00Z';
+  const newEnd = '2026-12-01T20:00:00Z';
+  const NEW_START = START + 2 * HOUR;
+  const NEW_END = END + 2 * HOUR;
+
+  const ends: [Omit<PeriodChangeFlags, 'start'>, (from: number) => unknown][] = [
+    [{}, () => ({})],
+    [{ end: newEnd }, () => ({ end: NEW_END })],
+    [{ for: '3h' }, (from) => ({ end: from + 3 * HOUR })],
+    [{ extend: '3h' }, () => ({ end: END + 3 * HOUR })],
+    [{ end: newEnd, for: '3h' }, () => both('--end', '--for')],
+    [{ end: newEnd, extend: '3h' }, () => both('--extend', '--end')],
+    [{ for: '3h', extend: '3h' }, () => both('--extend', '--for')],
+    [{ end: newEnd, for: '3h', extend: '3h' }, () => both('--extend', '--end')],
+  ];
+  const starts: [Pick<PeriodChangeFlags, 'start'>, object, number][] = [
+    [{}, {}, START],
+    [{ start: newStart }, { start: NEW_START }, NEW_START],
+    [{ start: 'now' }, { start: 'now' }, NOW],
+  ];
+  const rows = starts.flatMap(([startFlags, startChange, from]) =>
+    ends.map(([endFlags, endChange]): [PeriodChangeFlags, unknown] => {
+      const change = endChange(from);
+      return [
+        { ...startFlags, ...endFlags },
+        typeof change === 'string' ? change : Object.assign({}, startChange, change),
+      ];
+    }),
+  );
+
+  test.each(rows)('%j', async (flags, expected) => {
+    expect(await outcome(() => readPeriodChange(flags, current, context))).toEqual(expected);
+  });
+
+  test.each<[string, PeriodChangeFlags]>([
+    ['before its start', { end: '2026-12-01T09:00:00Z' }],
+    ['at its start', { end: start }],
+    ['before its new start', { start: newEnd, end: newStart }],
+    ['before its new start, though longer than now', { start: '2026-12-02T10:00:00Z', extend: '1h' }],
+  ])('that would make it end %s is refused', async (_, flags) => {
+    const failure = await failureOf(() => readPeriodChange(flags, current, context));
+    expect(failure).toMatchObject({ code: 'usage', message: 'It would end before it starts.' });
+  });
+
+  test('an earlier end is a change like any other', async () => {
+    const change = await readPeriodChange({ end: '2026-12-01T11:00:00Z' }, current, context);
+    expect(change).toEqual({ end: START + HOUR });
+  });
+});

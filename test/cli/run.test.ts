@@ -1,0 +1,344 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Failure } from '../../src/contract/failure.ts';
+import type { Connection } from '../../src/session/session.ts';
+import { json, jwt } from '../client/scripted-fetch.ts';
+import { commandWorld, offlineWorld } from '../fixtures/command-world.ts';
+import { claimsOf, IDS, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
+
+const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
+const OFFLINE = '--offline';
+
+describe('deleting asks first', () => {
+  /** A world with a reservation, where somebody answers every question like this. */
+  async function asked(answer: boolean | undefined) {
+    const questions: string[] = [];
+    const world = await offlineWorld({
+      ...(answer === undefined
+        ? {}
+        : {
+            ask: async (question: string) => {
+              questions.push(question);
+              return answer;
+            },
+          }),
+    });
+    const { stdout } = await world.run(OFFLINE, '--json', ...LINK);
+    const id: string = JSON.parse(stdout).reservation.id;
+    const deleted = async () => (await world.run(OFFLINE, 'show', id)).exitCode === 3;
+    return { world, id, questions, deleted };
+  }
+
+  test.each<[string, boolean | undefined, string[], number, boolean, number]>([
+    ['yes', true, [], 0, true, 1],
+    ['no', false, [], 2, false, 1],
+    ['--yes', false, ['--yes'], 0, true, 0],
+    ['--no-input', true, ['--no-input'], 2, false, 0],
+    ['--no-input and --yes', true, ['--no-input', '--yes'], 0, true, 0],
+    ['nobody there', undefined, [], 2, false, 0],
+    ['nobody there, and --yes', undefined, ['--yes'], 0, true, 0],
+  ])('%s', async (_, answer, flags, exitCode, gone, times) => {
+    const { world, id, questions, deleted } = await asked(answer);
+    const result = await world.run(OFFLINE, 'delete', id, ...flags);
+    expect(result.exitCode).toBe(exitCode);
+    expect(await deleted()).toBe(gone);
+    expect(questions).toHaveLength(times);
+    for (const question of questions) expect(question).toContain(id);
+    await world.server.close();
+  });
+
+  test('about an id that is none nobody is asked', async () => {
+    const { world, questions } = await asked(true);
+    expect((await world.run(OFFLINE, 'delete', 'x')).exitCode).toBe(2);
+    expect(questions).toEqual([]);
+    await world.server.close();
+  });
+});
+
+describe('row 24: one flipped byte anywhere in a saved reservation', () => {
+  let world: Awaited<ReturnType<typeof offlineWorld>>;
+  let saved: Buffer;
+
+  beforeAll(async () => {
+    world = await offlineWorld();
+    await world.run(OFFLINE, ...LINK, '--save', 'link.jwt');
+    saved = Buffer.from(world.files.get('link.jwt') ?? '');
+  });
+  afterAll(() => world.server.close());
+
+  test('unflipped, the file verifies', async () => {
+    expect(saved.at(-1)).toBe(0x0a);
+    expect((await world.run(OFFLINE, 'verify', 'link.jwt')).exitCode).toBe(0);
+  });
+
+  // The lowest bit, the bit of the case, and the one that makes it no text.
+  test.each([0x01, 0x20, 0x80])('bit %i: exit 9, and nothing is said to be true', async (bit) => {
+    const accepted: number[] = [];
+    for (const [position, byte] of saved.entries()) {
+      const flipped = Buffer.from(saved);
+      flipped[position] = byte ^ bit;
+      world.files.set('flipped.jwt', flipped);
+      const { exitCode, stdout } = await world.run(OFFLINE, 'verify', 'flipped.jwt');
+      if (exitCode !== 9 || stdout !== '') accepted.push(position);
+    }
+    expect(accepted).toEqual([]);
+  });
+
+  test('a byte that is missing, or there twice: exit 9', async () => {
+    const accepted: number[] = [];
+    // Without its last byte, the line end, the file is still the token.
+    for (const position of saved.subarray(0, -1).keys()) {
+      for (const kept of [position, position + 1]) {
+        const changed = Buffer.concat([saved.subarray(0, position + 1), saved.subarray(kept)]);
+        world.files.set(
+          'changed.jwt',
+          kept === position ? changed : Buffer.concat([saved.subarray(0, position), saved.subarray(kept)]),
+        );
+        if ((await world.run(OFFLINE, 'verify', 'changed.jwt')).exitCode !== 9) accepted.push(position);
+      }
+    }
+    expect(accepted).toEqual([]);
+  });
+});
+
+/** Everything at once that a terminal obeys. */
+const EVIL = 'a\u001b]0;t\u0007\u001b[2J\r\n\u009b31m\u202e\u200bz';
+const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/;
+
+describe('row 7: text from a service or a token is escaped before it reaches a terminal', () => {
+  const entry = {
+    name: EVIL,
+    description: EVIL,
+    role: EVIL,
+    created_at: EVIL,
+    expires_at: '2027-01-01T00:00:00Z',
+  };
+  const experiment = { ...entry, id: IDS.experiment, project_id: EVIL };
+  const project = { ...entry, id: IDS.project };
+
+  /** A service that answers everything with text of this kind. */
+  const hostile: Connection = {
+    async fetch({ url, method }) {
+      const { pathname } = new URL(url);
+      if (method === 'POST' && pathname.includes('/experiments')) return json(experiment, 201);
+      if (pathname.endsWith('/projects/')) return json({ projects: [project] });
+      if (pathname.endsWith('/experiments/')) return json({ experiments: [experiment] });
+      if (pathname.includes('/experiments/')) return jwt('a.b.c');
+      return json(
+        {
+          detail: [
+            { loc: ['Site'], msg: EVIL, type: EVIL },
+            { loc: [], msg: EVIL, type: EVIL },
+          ],
+        },
+        422,
+      );
+    },
+    userToken: async () => 'a.b.c',
+    close: async () => undefined,
+  };
+
+  test.each([
+    ['project list', 0],
+    ['project show', 0],
+    ['experiment list', 0],
+    ['experiment show', 0],
+    ['experiment create new --end +1d', 0],
+    ['experiment show nope', 2],
+    ['experiment token', 9],
+    ['project token', 6],
+    ['list', 6],
+    ['sites', 6],
+    [LINK.join(' '), 6],
+    [`show ${IDS.reservation}`, 6],
+    [`delete --yes ${IDS.reservation}`, 6],
+    [`delete --yes ${IDS.reservation} con_conn.example.org_2`, 6],
+  ])('%s', async (command, exitCode) => {
+    const result = await commandWorld(hostile).run(OFFLINE, '--debug', ...command.split(' '));
+    expect(result.exitCode).toBe(exitCode);
+    expect(result.stdout).not.toMatch(OBEYED);
+    expect(result.stderr).not.toMatch(OBEYED);
+    expect(result.stdout + result.stderr).toMatch(/\S/);
+  });
+
+  test('token inspect, of claims and header both names and values', async () => {
+    const claims = { [EVIL]: EVIL, iss: EVIL, list: [EVIL], exp: 1e300, iat: -1 };
+    const world = commandWorld(hostile);
+    world.files.set('-', makeToken(makeKey(), claims, { header: { [EVIL]: EVIL, kid: EVIL } }));
+    const { exitCode, stdout } = await world.run('token', 'inspect');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('a\\u001b]0;t');
+    expect(stdout).not.toMatch(OBEYED);
+    expect(stdout.split('\n')[0]).toContain('not verified');
+  });
+
+  test('verify, of a token that verifies', async () => {
+    const key = makeKey();
+    const world = commandWorld(hostile);
+    world.files.set('-', makeToken(key, claimsOf('service', { [EVIL]: EVIL, sub: EVIL })));
+    world.files.set('jwks.json', JSON.stringify({ keys: [key.jwk] }));
+    const { exitCode, stdout } = await world.run(OFFLINE, 'verify', '--jwks', 'jwks.json');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('a\\u001b]0;t');
+    expect(stdout).not.toMatch(OBEYED);
+  });
+});
+
+describe('row 11: no secret is told', () => {
+  const CANARY = 'Q0FOQVJZ';
+  const TOKEN = `${CANARY}.${CANARY}.${CANARY}`;
+
+  const lists = (path: string) =>
+    path.endsWith('/experiments/')
+      ? json({ experiments: [{ id: IDS.experiment, name: 'demo' }] })
+      : json({ projects: [{ id: IDS.project, name: 'demo' }] });
+
+  /** Services that answer everything but the portal's lists like this. */
+  function answering(answer: (url: URL) => Response, userToken = TOKEN): Connection {
+    return {
+      async fetch({ url }) {
+        const { pathname } = new URL(url);
+        if (/\/(?:experiments|projects)\/$/.test(pathname)) return lists(pathname);
+        return pathname.includes('/experiments/') ? jwt(TOKEN) : answer(new URL(url));
+      },
+      userToken: async () => userToken,
+      close: async () => undefined,
+    };
+  }
+
+  const commands = [
+    'list',
+    'sites',
+    `show ${IDS.reservation}`,
+    `update ${IDS.reservation} --bandwidth 2G`,
+    `delete --yes ${IDS.reservation}`,
+    'project token',
+    LINK.join(' '),
+    'verify',
+    'token inspect',
+  ];
+
+  test.each<[string, Connection]>([
+    ['refuses', answering(() => json({ detail: 'No.' }, 403))],
+    ['fails', answering(() => new Response('<p>', { status: 503 }))],
+    ['redirects', answering(() => new Response(null, { status: 307 }))],
+    ['answers with a token that does not verify', answering(() => jwt(TOKEN))],
+    [
+      'is away',
+      answering(() => {
+        throw new TypeError('fetch failed');
+      }),
+    ],
+    [
+      'breaks',
+      answering(() => {
+        throw new RangeError('a defect');
+      }),
+    ],
+    ['gets a token that no header can carry', answering(() => json({}), `${TOKEN}\r\nX-Evil: 1`)],
+  ])('when the service %s, whatever the command, --debug and --json', async (_, connection) => {
+    const world = commandWorld(connection);
+    world.files.set('-', TOKEN);
+    for (const command of commands) {
+      for (const flags of [[], ['--debug'], ['--json', '--debug']]) {
+        const { exitCode, stdout, stderr } = await world.run(OFFLINE, ...flags, ...command.split(' '));
+        expect([command, exitCode === 0]).toEqual([command, false]);
+        expect(stdout + stderr).not.toContain(CANARY);
+      }
+    }
+  });
+});
+
+describe('row 28: verify that checked nothing does not succeed', () => {
+  const key = makeKey();
+  const services: Connection = {
+    fetch: async () => new Response(null, { status: 404 }),
+    userToken: async () => 'a.b.c',
+    close: async () => undefined,
+  };
+  const token = makeToken(key, claimsOf('connectivity'));
+
+  test.each<[string, Record<string, string>, string[], number]>([
+    ['nothing', { '-': '' }, [], 9],
+    ['a line end', { '-': '\n' }, [], 9],
+    ['garbage', { '-': 'garbage' }, [], 9],
+    ['JSON', { '-': '{}' }, [], 9],
+    ['keys that can’t be had', { '-': token }, ['--issuer', 'https://portal.example.org'], 9],
+    ['an issuer that nobody trusts', { '-': token }, [], 9],
+    ['an empty key set', { '-': token, k: '{"keys":[]}' }, ['--jwks', 'k'], 9],
+    [
+      'the key set of another key',
+      { '-': token, k: JSON.stringify({ keys: [makeKey('ES256', {}, 'other').jwk] }) },
+      ['--jwks', 'k'],
+      9,
+    ],
+    [
+      'another issuer than the one that was named',
+      { '-': token, k: JSON.stringify({ keys: [key.jwk] }) },
+      ['--jwks', 'k', '--issuer', 'https://other.example.org'],
+      9,
+    ],
+    ['a key set that is garbage', { '-': token, k: 'garbage' }, ['--jwks', 'k'], 2],
+    ['a key set that is a key', { '-': token, k: JSON.stringify(key.jwk) }, ['--jwks', 'k'], 2],
+    ['a key set that is not there', { '-': token }, ['--jwks', 'k'], 2],
+    ['two line ends', { '-': `${token}\n\n`, k: JSON.stringify({ keys: [key.jwk] }) }, ['--jwks', 'k'], 9],
+    ['a space', { '-': `${token} `, k: JSON.stringify({ keys: [key.jwk] }) }, ['--jwks', 'k'], 9],
+    [
+      'a byte order mark',
+      { '-': `\ufeff${token}`, k: JSON.stringify({ keys: [key.jwk] }) },
+      ['--jwks', 'k'],
+      9,
+    ],
+    [
+      'an expired token',
+      {
+        '-': makeToken(key, claimsOf('connectivity', { exp: NOW / 1000 })),
+        k: JSON.stringify({ keys: [key.jwk] }),
+      },
+      ['--jwks', 'k'],
+      9,
+    ],
+    ['all that it takes', { '-': token, k: JSON.stringify({ keys: [key.jwk] }) }, ['--jwks', 'k'], 0],
+    [
+      'all that it takes, with a line end',
+      { '-': `${token}\n`, k: JSON.stringify({ keys: [key.jwk] }) },
+      ['--jwks', 'k', '--issuer', 'https://portal.example.org'],
+      0,
+    ],
+  ])('%s', async (_, files, flags, exitCode) => {
+    const world = commandWorld(services);
+    for (const [path, content] of Object.entries(files)) world.files.set(path, content);
+    const result = await world.run(OFFLINE, '--json', 'verify', ...flags);
+    expect(result.exitCode).toBe(exitCode);
+    expect(result.stdout === '').toBe(exitCode !== 0);
+  });
+});
+
+describe('whatever happens, the failure is what is told', () => {
+  test('a connection that can’t be closed hides no failure', async () => {
+    const broken = () => {
+      throw new Failure('state_unusable', 'The folder is closed.');
+    };
+    const connection = { fetch: broken, userToken: broken, close: broken };
+    const world = commandWorld(connection, { connect: async () => connection });
+    const { exitCode, stderr } = await world.run(OFFLINE, '--json', 'list');
+    expect(exitCode).toBe(2);
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'state_unusable' } });
+  });
+
+  test('a defect is exit 1, and says what to do', async () => {
+    const connection: Connection = {
+      fetch: async () => json({}),
+      userToken: async () => 'a.b.c',
+      close: async () => undefined,
+    };
+    const world = commandWorld(connection, {
+      connect: async () => {
+        throw new TypeError('x is undefined');
+      },
+    });
+    const { exitCode, stdout, stderr } = await world.run(OFFLINE, 'list');
+    expect([exitCode, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('--debug');
+    expect(stderr).not.toContain(' at ');
+  });
+});

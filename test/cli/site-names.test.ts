@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import { nearestSite, siteName } from '../../src/cli/site-names.ts';
+import { SITES } from '../../src/contract/sites.ts';
+import { failureOf } from '../fixtures/failures.ts';
+
+describe('the nearest site', () => {
+  test.each([
+    ['pl-poznan', 'pl-poznan1'],
+    ['pl-poznan2', 'pl-poznan1'],
+    ['poznan', 'pl-poznan1'],
+    ['POZNAN', 'pl-poznan1'],
+    ['be-gent', 'be-gent1'],
+    ['be-gnet1', 'be-gent1'],
+    ['BE-GENT1', 'be-gent1'],
+    ['be_gent1', 'be-gent1'],
+    ['gent', 'be-gent1'],
+    ['fr-lile', 'fr-lille'],
+    ['frlille', 'fr-lille'],
+    ['kth', 'se-kth'],
+    ['sztaki', 'hu-sztaki'],
+    ['es-upvehy', 'es-upvehu'],
+  ])('to %s is %s', (typed, site) => {
+    expect(nearestSite(typed)).toBe(site);
+  });
+
+  test.each(['', 'x', 'fr', 'fr-', 'london', 'de-berlin', 'a-site-with-a-long-name'])(
+    'to %j is none: it is no slip of the keyboard',
+    (typed) => {
+      expect(nearestSite(typed)).toBeUndefined();
+    },
+  );
+});
+
+describe('a site as typed', () => {
+  test.each([...SITES, 'de-berlin', 'a', '1', 'x'.repeat(63)])('%s has the form of one', (name) => {
+    expect(siteName(name)).toBe(name);
+  });
+
+  test.each([
+    '',
+    ' ',
+    'BE-GENT1',
+    'be_gent1',
+    'be gent1',
+    ' be-gent1',
+    'be-gent1\n',
+    '-be-gent1',
+    'be-gent1-',
+    'be.gent1',
+    'gënt',
+    'x'.repeat(64),
+    '../etc',
+  ])('%j is refused as usage', async (name) => {
+    const failure = await failureOf(() => siteName(name));
+    expect(failure.code).toBe('usage');
+    expect(failure.message).toBe(`${JSON.stringify(name)} is no name of a site.`);
+    expect(failure.facts.fix).toBe('slices-conn sites');
+  });
+
+  test('the refusal names the nearest, else all of them', async () => {
+    expect((await failureOf(() => siteName('BE-GENT1'))).facts.why).toBe('Did you mean be-gent1?');
+    const { why } = (await failureOf(() => siteName('London!'))).facts;
+    for (const site of SITES) expect(why).toContain(site);
+  });
+});

@@ -1,0 +1,460 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type ConnectivityClient,
+  type ConnectivityClientOptions,
+  createConnectivityClient,
+  type NewReservation,
+  type ProofOptions,
+} from '../../src/client/connectivity.ts';
+import type { Reservation } from '../../src/contract/reservation.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, SECONDS, trustIn } from '../fixtures/tokens.ts';
+import { type Answer, cut, html, json, jwt, scriptedFetch, text } from './scripted-fetch.ts';
+
+const BASE = 'https://conn.example.org';
+const PATH = `${BASE}/apis/v1alpha1/connectivity`;
+const key = makeKey();
+const USER_TOKEN = makeToken(key, claimsOf('user'));
+const EXPERIMENT_TOKEN = makeToken(key, claimsOf('experiment'));
+const OTHER_ID = 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4r';
+const OTHER_EXPERIMENT = 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4r';
+
+/** What {@link RESERVATION} is the answer to. */
+const REQUEST: NewReservation = {
+  site1: 'be-gent1',
+  site2: 'pl-poznan1',
+  bandwidth: 1000,
+  start: Date.parse(RESERVATION.start_date),
+  end: Date.parse(RESERVATION.end_date),
+};
+
+/** A client of a service that gives these answers. */
+function service(...answers: (Response | Answer)[]) {
+  return serviceWith({}, ...answers);
+}
+
+function serviceWith(options: Partial<ConnectivityClientOptions>, ...answers: (Response | Answer)[]) {
+  const scripted = scriptedFetch(...answers);
+  const client = createConnectivityClient({
+    fetch: scripted.fetch,
+    baseUrl: BASE,
+    userToken: async () => USER_TOKEN,
+    experimentToken: async () => EXPERIMENT_TOKEN,
+    trust: trustIn(key),
+    ...options,
+  });
+  return { client, sent: scripted.sent };
+}
+
+/** A reservation as it travels; undefined takes a member away. */
+type Wire = Readonly<Partial<Record<keyof Reservation, unknown>>>;
+
+const wire = (changes: Wire = {}): object => ({ ...RESERVATION, ...changes });
+
+/** The signed form of a reservation. */
+function signed(changes: Wire = {}, claims: Readonly<Record<string, unknown>> = {}, signer = key): string {
+  const connectivity = wire(changes);
+  return makeToken(
+    signer,
+    claimsOf('connectivity', { sub: changes.id ?? IDS.reservation, connectivity, ...claims }),
+  );
+}
+
+/** The three methods that prove what they answer, each asked for {@link RESERVATION}. */
+const PROVING: [string, (client: ConnectivityClient, proof?: ProofOptions) => Promise<unknown>][] = [
+  ['reserve', (client, proof) => client.reserve(REQUEST, proof)],
+  ['show', (client, proof) => client.show(IDS.reservation, proof)],
+  ['update', (client, proof) => client.update({ ...RESERVATION, bandwidth: 1 }, { bandwidth: 1000 }, proof)],
+];
+
+const methodsAndAddresses = (sent: readonly { method: string; url: string }[]) =>
+  sent.map(({ method, url }) => `${method} ${url.replace(PATH, '')}`);
+
+describe('requests', () => {
+  test('reserve sends the whole body, and asks for a signed answer', async () => {
+    const { client, sent } = service(jwt(signed(), 201));
+    await client.reserve(REQUEST);
+    expect(methodsAndAddresses(sent)).toEqual(['POST ']);
+    expect(sent[0]?.headers.get('accept')).toBe('application/jwt');
+    expect(sent[0]?.headers.get('content-type')).toBe('application/json');
+    expect(JSON.parse(sent[0]?.body ?? '')).toEqual({
+      site1: 'be-gent1',
+      site2: 'pl-poznan1',
+      bandwidth: '1000',
+      start_date: RESERVATION.start_date,
+      end_date: RESERVATION.end_date,
+      tokens: [USER_TOKEN],
+    });
+  });
+
+  test('start now is start_now=true and no date', async () => {
+    const { client, sent } = service(jwt(signed({ start_date: new Date(NOW).toISOString() }), 201));
+    await client.reserve({ ...REQUEST, start: 'now' });
+    expect(methodsAndAddresses(sent)).toEqual(['POST ?start_now=true']);
+    expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject({ start_date: null });
+  });
+
+  test('update sends the whole body, with what stays and what changes', async () => {
+    const end = REQUEST.end + 3_600_000;
+    const { client, sent } = service(jwt(signed({ end_date: new Date(end).toISOString() })));
+    await client.update(RESERVATION, { end });
+    expect(methodsAndAddresses(sent)).toEqual([`PUT /${IDS.reservation}`]);
+    expect(JSON.parse(sent[0]?.body ?? '')).toEqual({
+      site1: 'be-gent1',
+      site2: 'pl-poznan1',
+      bandwidth: '1000',
+      start_date: RESERVATION.start_date,
+      end_date: new Date(end).toISOString(),
+      tokens: [USER_TOKEN],
+    });
+  });
+
+  test.each<[string, (client: ConnectivityClient) => Promise<unknown>, Response]>([
+    ['reserve', (client) => client.reserve(REQUEST), jwt(signed(), 201)],
+    ['show', (client) => client.show(IDS.reservation), jwt(signed())],
+    ['update', (client) => client.update(RESERVATION, {}), jwt(signed())],
+    ['delete', (client) => client.delete(IDS.reservation), new Response(null, { status: 204 })],
+    ['list', (client) => client.list(), json({ items: [] })],
+  ])('%s: the two tokens go where the profile says', async (_, call, reply) => {
+    const placements = [
+      [{}, USER_TOKEN, 'Slices-Experiment-Token', EXPERIMENT_TOKEN],
+      [{ tokenPlacement: 'user' }, USER_TOKEN, 'Slices-Experiment-Token', EXPERIMENT_TOKEN],
+      [{ experimentTokenHeader: 'X-Experiment' }, USER_TOKEN, 'X-Experiment', EXPERIMENT_TOKEN],
+      [{ tokenPlacement: 'experiment' }, EXPERIMENT_TOKEN, 'Slices-Experiment-Token', null],
+    ] as const;
+    for (const [options, authorization, header, value] of placements) {
+      const { client, sent } = serviceWith(options, reply.clone());
+      await call(client);
+      expect(sent[0]?.headers.get('authorization')).toBe(`Bearer ${authorization}`);
+      expect(sent[0]?.headers.get(header)).toBe(value);
+      const carriesBody = sent[0]?.method === 'POST' || sent[0]?.method === 'PUT';
+      if (carriesBody) expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject({ tokens: [USER_TOKEN] });
+      expect(sent[0]?.url).not.toContain('eyJ');
+    }
+  });
+
+  test.each(['../links', 'a/b', 'con_x_1?x=1'])('an id is one part of the path: %s', async (id) => {
+    const { client, sent } = service(new Response(null, { status: 204 }));
+    await client.delete(id);
+    expect(sent[0]?.url).toBe(`${PATH}/${encodeURIComponent(id)}`);
+  });
+
+  test.each([307, 308, 301, 302])(
+    'row 1: a POST that is redirected (%i) is sent once, and is an error',
+    async (status) => {
+      const { client, sent } = service(
+        new Response(null, { status, headers: { location: 'https://evil.example.org/' } }),
+      );
+      const failure = await failureOf(() => client.reserve(REQUEST));
+      expect(failure).toMatchObject({ code: 'reply_invalid', facts: { httpStatus: status } });
+      expect(sent).toHaveLength(1);
+    },
+  );
+
+  test('row 12: a POST without a reply is sent once', async () => {
+    const { client, sent } = service(() => {
+      throw new TypeError('fetch failed');
+    });
+    const failure = await failureOf(() => client.reserve(REQUEST));
+    expect(failure).toMatchObject({ code: 'network', facts: { retryable: false } });
+    expect(sent).toHaveLength(1);
+  });
+});
+
+describe.each(PROVING)('what %s answers', (_method, call) => {
+  test('is what the token says, verified', async () => {
+    const token = signed();
+    expect(await call(service(jwt(token)).client)).toEqual({
+      reservation: RESERVATION,
+      verified: true,
+      token,
+      claims: claimsOf('connectivity'),
+    });
+  });
+
+  test.each<[string, (token: string) => Response]>([
+    ['of any 2xx', (token) => jwt(token, 203)],
+    ['with a line end', (token) => jwt(`${token}\n`)],
+    ['of another media type', (token) => text(token, 'text/plain')],
+    [
+      'of the media type in capitals, with a parameter',
+      (token) => text(token, 'Application/JWT; charset=utf-8'),
+    ],
+  ])('may be a token %s', async (_, reply) => {
+    const token = signed();
+    expect(await call(service(reply(token)).client)).toMatchObject({ verified: true, token });
+  });
+
+  test.each<[string, Wire]>([
+    [
+      'timestamps without a zone, which mean UTC',
+      { start_date: '2026-12-01T10:00:00.000', created_at: '2026-11-01T12:00:00' },
+    ],
+    ['timestamps without zeros', { start_date: '2026-12-01T10:00:00Z', end_date: '2026-12-02T10:00:00.0Z' }],
+    ['timestamps with another offset', { start_date: '2026-12-01T11:00:00+01:00' }],
+    ['bandwidth as digits', { bandwidth: '1000' }],
+  ])('may have %s; it comes out as ever', async (_, changes) => {
+    expect(await call(service(jwt(signed(changes))).client)).toMatchObject({
+      verified: true,
+      reservation: RESERVATION,
+    });
+  });
+
+  test('may have members that the spec does not name; they are left out', async () => {
+    const token = signed({}, { connectivity: { ...RESERVATION, price: 5 }, extra: true });
+    expect(await call(service(jwt(token)).client)).toMatchObject({ reservation: RESERVATION });
+  });
+
+  test('row 23: is not a token about something else than the reservation in it', async () => {
+    const token = signed({}, { sub: OTHER_ID });
+    const failure = await failureOf(() => call(service(jwt(token)).client));
+    expect(failure.code).toBe('unverified');
+    expect(failure.facts.reservation).toMatch(/^con_/);
+  });
+
+  test.each<[string, () => string]>([
+    ['signed by somebody else', () => signed({}, {}, makeKey('ES256', {}, 'stranger'))],
+    ['of another issuer', () => signed({}, { iss: 'https://evil.example.org' })],
+    ['that has expired', () => signed({}, { exp: SECONDS })],
+    ['of the future', () => signed({}, { iat: SECONDS + 3600, exp: SECONDS + 7200 })],
+    ['with a byte changed', () => signed().replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))],
+  ])('row 24: is not a token %s; the reservation is named all the same', async (_, token) => {
+    const failure = await failureOf(() => call(service(jwt(token())).client));
+    expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
+    expect(failure.facts.why).toMatch(/\S/);
+    expect(`${failure.message} ${JSON.stringify(failure.facts)}`).not.toContain('eyJ');
+  });
+
+  test('as plain JSON is followed by a GET for the token', async () => {
+    const token = signed();
+    const { client, sent } = service(json(wire()), jwt(token));
+    expect(await call(client)).toMatchObject({ verified: true, token });
+    expect(sent).toHaveLength(2);
+    expect(sent[1]).toMatchObject({ method: 'GET', url: `${PATH}/${IDS.reservation}` });
+    expect(sent[1]?.headers.get('accept')).toBe('application/jwt');
+  });
+
+  test('never signed is exit 9 with the id, unless that will do', async () => {
+    const answers = () => [json(wire()), json(wire({ bandwidth: '1000' }))];
+    const failure = await failureOf(() => call(service(...answers()).client));
+    expect(failure).toMatchObject({ code: 'unsigned', facts: { reservation: IDS.reservation } });
+    expect(failure.facts.fix).toContain('--allow-unsigned');
+    expect(await call(service(...answers()).client, { allowUnsigned: true })).toEqual({
+      reservation: RESERVATION,
+      verified: false,
+      token: null,
+      claims: null,
+    });
+  });
+
+  test('does not become true by --allow-unsigned when it is signed by somebody else', async () => {
+    const token = signed({}, {}, makeKey('ES256', {}, 'stranger'));
+    const failure = await failureOf(() => call(service(jwt(token)).client, { allowUnsigned: true }));
+    expect(failure.code).toBe('unverified');
+  });
+});
+
+describe.each(PROVING.filter(([method]) => method !== 'show'))(
+  'what %s answers, beyond that',
+  (_method, call) => {
+    test.each<[string, Wire]>([
+      ['another bandwidth', { bandwidth: 999 }],
+      ['another first site', { site1: 'fr-lille' }],
+      ['another second site', { site2: 'fr-lille' }],
+      ['an earlier end', { end_date: '2026-12-02T09:59:59.999Z' }],
+      ['a later end', { end_date: '2026-12-02T10:00:00.001Z' }],
+      ['another start', { start_date: '2026-12-01T10:00:00.001Z' }],
+      ['another experiment', { experiment_id: OTHER_EXPERIMENT }],
+    ])('row 23: is held against what was asked: %s', async (_, changes) => {
+      for (const answers of [[jwt(signed(changes))], [json(wire(changes)), jwt(signed(changes))]]) {
+        const failure = await failureOf(() => call(service(...answers).client));
+        expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
+        expect(failure.facts.why).toMatch(/\S/);
+      }
+      const unsigned = service(json(wire(changes)), json(wire(changes)));
+      const failure = await failureOf(() => call(unsigned.client, { allowUnsigned: true }));
+      expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
+    });
+
+    test.each<[string, () => Response | Answer]>([
+      ['answered with 503', () => html(503)],
+      ['answered with 404', () => json({}, 404)],
+      ['answered with 403', () => json({}, 403)],
+      ['answered with a page', () => html()],
+      ['answered with nothing', () => new Response('')],
+      ['cut', () => cut('{"id":')],
+      ['answered with another reservation', () => json(wire({ id: OTHER_ID }))],
+      [
+        'not answered',
+        () => () => {
+          throw new TypeError('fetch failed');
+        },
+      ],
+    ])('as plain JSON, and the GET for the token is %s: the reservation is named', async (_, answer) => {
+      const failure = await failureOf(() => call(service(json(wire()), answer()).client));
+      // Or the one that the answer is about; but none is lost.
+      expect(failure.facts.reservation).toMatch(/^con_conn\.example\.org_/);
+    });
+  },
+);
+
+describe('what reserve and update answer', () => {
+  test.each<[string, Response]>([
+    ['an HTML page', html()],
+    ['nothing', new Response('', { status: 200 })],
+    ['half an object', text('{"id":"con_', 'application/json')],
+    ['another object', json({ ok: true })],
+    ['a reservation without tags', json({ ...RESERVATION, site1_s_tag: undefined })],
+    ['a reservation with a tag that is none', json({ ...RESERVATION, site1_s_tag: 4095 })],
+    ['a reservation that ends on 30 February', json({ ...RESERVATION, end_date: '2026-02-30T10:00:00Z' })],
+    ['a reservation with a bandwidth that is none', json({ ...RESERVATION, bandwidth: '1e3' })],
+  ])('to a POST: %s is exit 9', async (_, reply) => {
+    expect((await failureOf(() => service(reply).client.reserve(REQUEST))).code).toBe('reply_invalid');
+  });
+
+  test.each<[string, () => Response]>([
+    ['200 with the reservation', () => json(wire())],
+    ['200 with another object', () => json({ ok: true })],
+    ['200 with nothing', () => new Response('')],
+    ['202', () => new Response(null, { status: 202 })],
+    ['204', () => new Response(null, { status: 204 })],
+  ])('to a PUT: %s is followed by a GET, which is what counts', async (_, reply) => {
+    const { client, sent } = service(reply(), jwt(signed()));
+    expect(await client.update(RESERVATION, {})).toMatchObject({ verified: true });
+    expect(methodsAndAddresses(sent)).toEqual([`PUT /${IDS.reservation}`, `GET /${IDS.reservation}`]);
+    const unchanged = service(reply(), jwt(signed()));
+    const failure = await failureOf(() => unchanged.client.update(RESERVATION, { bandwidth: 5 }));
+    expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
+  });
+
+  test.each([
+    ['a day later', '2026-11-02T12:00:00.000Z'],
+    ['a day before', '2026-10-31T12:00:00.000Z'],
+  ])('to start now is not a start %s', async (_, start_date) => {
+    const token = signed({ start_date });
+    const failure = await failureOf(() => service(jwt(token)).client.reserve({ ...REQUEST, start: 'now' }));
+    expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
+  });
+
+  test('to start now may be a start a little before or after this machine’s now', async () => {
+    for (const offset of [-2000, 2000]) {
+      const token = signed({ start_date: new Date(NOW + offset).toISOString() });
+      const proven = await service(jwt(token)).client.reserve({ ...REQUEST, start: 'now' });
+      expect(proven.verified).toBe(true);
+    }
+  });
+});
+
+describe('show', () => {
+  test('row 23: a token about another reservation is a lie, however well it is signed', async () => {
+    for (const answer of [jwt(signed({ id: OTHER_ID })), json(wire({ id: OTHER_ID }))]) {
+      const { client } = service(answer, jwt(signed({ id: OTHER_ID })));
+      const failure = await failureOf(() => client.show(IDS.reservation));
+      expect(failure.code).toBe('unverified');
+      expect(failure.facts.reservation).toMatch(/^con_/);
+    }
+  });
+});
+
+describe('a dry run', () => {
+  test('asks for JSON and books nothing', async () => {
+    const { client, sent } = service(json(wire()));
+    expect(await client.rehearse(REQUEST)).toEqual(RESERVATION);
+    expect(methodsAndAddresses(sent)).toEqual(['POST ?dry_run=true']);
+    const now = service(json(wire()));
+    await now.client.rehearse({ ...REQUEST, start: 'now' });
+    expect(methodsAndAddresses(now.sent)).toEqual(['POST ?start_now=true&dry_run=true']);
+  });
+
+  test('that a service does not know has booked: the reservation is named', async () => {
+    const failure = await failureOf(() => service(json(wire(), 201)).client.rehearse(REQUEST));
+    expect(failure).toMatchObject({ code: 'reply_invalid', facts: { reservation: IDS.reservation } });
+  });
+});
+
+describe('delete', () => {
+  test.each<[string, () => Response]>([
+    ['204', () => new Response(null, { status: 204 })],
+    ['202', () => new Response(null, { status: 202 })],
+    ['200 with nothing', () => new Response('')],
+    ['200 with the reservation', () => json(wire())],
+    ['200 with another object', () => json({ deleted: true })],
+  ])('%s is done', async (_, reply) => {
+    await service(reply()).client.delete(IDS.reservation);
+  });
+
+  test('a page in place of an answer is not: nothing says that it was deleted', async () => {
+    const failure = await failureOf(() => service(html()).client.delete(IDS.reservation));
+    expect(failure.code).toBe('reply_invalid');
+  });
+
+  test('404 is not found', async () => {
+    const failure = await failureOf(() => service(json({}, 404)).client.delete(IDS.reservation));
+    expect(failure.code).toBe('not_found');
+  });
+});
+
+describe('list', () => {
+  test('reads every page', async () => {
+    const second = { ...RESERVATION, id: OTHER_ID };
+    const { client, sent } = service(
+      json({ items: [wire({ bandwidth: '1000', start_date: '2026-12-01T10:00:00Z' })], nextCursor: 'a b&c' }),
+      json({ items: [], nextCursor: 'd' }),
+      json({ items: [second], nextCursor: null }),
+    );
+    expect(await client.list()).toEqual([RESERVATION, second]);
+    expect(sent.map(({ url }) => new URL(url).searchParams.get('cursor'))).toEqual([null, 'a b&c', 'd']);
+    expect(new Set(sent.map(({ method }) => method))).toEqual(new Set(['GET']));
+  });
+
+  test('of a service that names no further page is one page', async () => {
+    expect(await service(json({ items: [wire()] })).client.list()).toEqual([RESERVATION]);
+  });
+
+  test('that never ends is given up, not asked for ever', async () => {
+    let asked = 0;
+    const { client } = serviceWith({
+      fetch: async () => {
+        asked += 1;
+        if (asked > 5000) throw new RangeError('asked too often');
+        return json({ items: [], nextCursor: 'again' });
+      },
+    });
+    await client.list().catch(() => undefined);
+    expect(asked).toBeLessThanOrEqual(1000);
+  });
+
+  test.each([404, 405, 501])('there is none at a service that answers %i', async (status) => {
+    expect(await service(html(status)).client.list()).toBeUndefined();
+    expect(await service(html(status)).client.links()).toBeUndefined();
+  });
+
+  test.each<[string, number]>([
+    ['forbidden', 403],
+    ['unavailable', 503],
+    ['token_invalid', 401],
+  ])('%s is no missing list: %i', async (code, status) => {
+    expect((await failureOf(() => service(html(status)).client.list())).code).toBe(code);
+    expect((await failureOf(() => service(html(status)).client.links())).code).toBe(code);
+  });
+
+  test.each<[string, () => Response]>([
+    ['a page', () => html()],
+    ['nothing', () => new Response('')],
+    ['half an object', () => text('{"items":[', 'application/json')],
+    ['a list of something else', () => json({ items: [{ id: 'x' }] })],
+  ])('that is %s is exit 9', async (_, reply) => {
+    expect((await failureOf(() => service(reply()).client.list())).code).toBe('reply_invalid');
+    expect((await failureOf(() => service(reply()).client.links())).code).toBe('reply_invalid');
+  });
+});
+
+describe('403 without a code', () => {
+  test('is forbidden while our token is valid, and expired once it has expired', async () => {
+    const valid = service(json({ detail: 'Forbidden.' }, 403));
+    expect((await failureOf(() => valid.client.show(IDS.reservation))).code).toBe('forbidden');
+    const expired = makeToken(key, claimsOf('user', { exp: SECONDS - 1 }));
+    const old = serviceWith({ userToken: async () => expired }, json({ detail: 'Forbidden.' }, 403));
+    expect((await failureOf(() => old.client.show(IDS.reservation))).code).toBe('token_expired');
+  });
+});

@@ -1,0 +1,285 @@
+import * as v from 'valibot';
+import { describe, expect, test } from 'vitest';
+import { exchange, MAX_REPLY, readAs } from '../../src/client/exchange.ts';
+import type { FailureCode } from '../../src/contract/failure.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { type Answer, cut, endless, html, json, scriptedFetch, text } from './scripted-fetch.ts';
+
+const URL_ = 'https://conn.example.org/apis/v1alpha1/connectivity';
+
+const get = () => new Request(URL_, { redirect: 'manual' });
+const post = () => new Request(URL_, { method: 'POST', body: '{"tokens":["eyJ"]}', redirect: 'manual' });
+
+/** The failure that an answer to this request means. */
+async function failure(answer: Response | Answer, request = get()) {
+  return failureOf(() => exchange(scriptedFetch(answer).fetch, request));
+}
+
+const detail = (...loc: string[]) => ({ detail: [{ loc, msg: 'No.', type: 'NotValid' }] });
+const coded = (code: string) => ({ code, ...detail() });
+
+describe('what a status means (CLI.md, "Exit codes")', () => {
+  test.each<[string, number, unknown, FailureCode]>([
+    ['without a body', 400, undefined, 'request_rejected'],
+    ['with a code of the reference server', 400, coded('body_unreadable'), 'body_unreadable'],
+    ['with a code that nobody knows', 400, coded('teapot'), 'request_rejected'],
+    ['about the bandwidth', 400, detail('Bandwidth'), 'bandwidth_unavailable'],
+    ['about a site', 400, detail('Site'), 'site_invalid'],
+
+    ['without a body', 401, undefined, 'token_invalid'],
+    ['for a token that has expired', 401, coded('token_expired'), 'token_expired'],
+    ['for a token that is missing', 401, coded('token_missing'), 'token_missing'],
+    ['with another code', 401, coded('not_found'), 'token_invalid'],
+
+    ['without a code', 403, { detail: 'Forbidden.' }, 'forbidden'],
+    ['without a body', 403, undefined, 'forbidden'],
+    ['for a token that is missing', 403, coded('token_missing'), 'token_missing'],
+    ['for a token that is wrong', 403, coded('token_invalid'), 'token_invalid'],
+    ['for a token that has expired', 403, coded('token_expired'), 'token_expired'],
+    ['for the role', 403, coded('role_not_allowed'), 'role_not_allowed'],
+    ['for the experiment', 403, coded('wrong_experiment'), 'wrong_experiment'],
+    ['with a code that nobody knows', 403, coded('teapot'), 'forbidden'],
+    ['about a date', 403, detail('Date'), 'date_invalid'],
+
+    ['without a body', 404, undefined, 'not_found'],
+    ['with a code', 404, coded('not_found'), 'not_found'],
+
+    ['without a body', 405, undefined, 'request_rejected'],
+    ['without a detail', 409, {}, 'request_rejected'],
+    ['with a detail about nothing known', 409, detail('body', 'end_date'), 'request_rejected'],
+    ['with a detail', 409, detail('Bandwidth'), 'bandwidth_unavailable'],
+    ['with a detail about a date', 409, detail('Date'), 'date_invalid'],
+    ['for a name', 409, coded('name_taken'), 'name_taken'],
+
+    ['about a site', 422, detail('Site'), 'site_invalid'],
+    ['about a date', 422, detail('Date'), 'date_invalid'],
+    ['about the bandwidth', 422, detail('Bandwidth'), 'bandwidth_unavailable'],
+    [
+      'about the bandwidth, more exactly',
+      422,
+      { code: 'vlans_unavailable', ...detail('Bandwidth') },
+      'vlans_unavailable',
+    ],
+    [
+      'about several, of which the first counts',
+      422,
+      { detail: [...detail('Date').detail, ...detail('Site').detail] },
+      'date_invalid',
+    ],
+    [
+      'as FastAPI words it',
+      422,
+      { detail: [{ loc: ['body', 'site1'], msg: 'field required', type: 'missing' }] },
+      'request_rejected',
+    ],
+    ['with a detail that is a text', 422, { detail: 'No.' }, 'request_rejected'],
+
+    ['without a body', 429, undefined, 'too_many_requests'],
+    ['without a body', 500, undefined, 'unavailable'],
+    ['that says so itself', 500, coded('internal'), 'internal'],
+    ['without a body', 502, undefined, 'unavailable'],
+    ['without a body', 503, undefined, 'unavailable'],
+    ['with a code', 503, coded('unavailable'), 'unavailable'],
+    ['without a body', 504, undefined, 'unavailable'],
+  ])('%s: %i', async (_, status, body, code) => {
+    const found = await failure(body === undefined ? new Response(null, { status }) : json(body, status));
+    expect(found.code).toBe(code);
+    expect(found.facts.httpStatus).toBe(status);
+    expect(found.facts.retryable).toBe(status === 429 || status >= 500);
+    expect(found.message).toMatch(/\S/);
+  });
+
+  test.each<[number, FailureCode]>([
+    [400, 'request_rejected'],
+    [401, 'token_invalid'],
+    [403, 'forbidden'],
+    [404, 'not_found'],
+    [429, 'too_many_requests'],
+    [500, 'unavailable'],
+    [502, 'unavailable'],
+    [503, 'unavailable'],
+  ])('the status decides first: an HTML page with %i is %s', async (status, code) => {
+    const found = await failure(html(status));
+    expect(found.code).toBe(code);
+    expect(found.message).not.toContain('<');
+  });
+
+  test.each<[number, FailureCode]>([
+    [404, 'not_found'],
+    [503, 'unavailable'],
+  ])('the status decides first: a reply without end with %i is %s', async (status, code) => {
+    expect((await failure(endless({ bytes: 0 }, status))).code).toBe(code);
+  });
+
+  test.each([
+    [403, 'unavailable', 'forbidden'],
+    [403, 'site_unknown', 'forbidden'],
+    [400, 'token_expired', 'request_rejected'],
+    [409, 'not_found', 'request_rejected'],
+  ])(
+    'a code that belongs to another status does not count: %i with %s is %s',
+    async (status, named, code) => {
+      expect((await failure(json(coded(named), status))).code).toBe(code);
+    },
+  );
+});
+
+describe('what a refusal says', () => {
+  test.each<[string, unknown, string]>([
+    [
+      'the detail’s message',
+      { detail: [{ loc: ['Site'], msg: 'No such site.', type: 'NotValid' }] },
+      'No such site.',
+    ],
+    ['a detail that is a text', { detail: 'Not today.' }, 'Not today.'],
+    [
+      'the first message that is not empty',
+      { detail: [{ loc: [], msg: '' }, { msg: 'Not today.' }] },
+      'Not today.',
+    ],
+    ['the status, where nothing else is known', { error: 'x' }, 'The service answered with status 400.'],
+    [
+      'the status, where the detail is of no use',
+      { detail: [5, null, 'x'] },
+      'The service answered with status 400.',
+    ],
+    ['the status, where the body is cut', '{"detail":', 'The service answered with status 400.'],
+    [
+      'the status, where the body names a member twice',
+      '{"detail":"a","detail":"b"}',
+      'The service answered with status 400.',
+    ],
+  ])('%s', async (_, body, message) => {
+    const reply = typeof body === 'string' ? text(body, 'application/json', 400) : json(body, 400);
+    expect((await failure(reply)).message).toBe(message);
+  });
+
+  test('all its messages', async () => {
+    const both = {
+      detail: [...detail('Site').detail, { loc: ['Date'], msg: 'Too late.', type: 'NotValid' }],
+    };
+    const { message, facts } = await failure(json(both, 422));
+    expect(`${message} ${facts.why}`).toBe('No. Too late.');
+    expect(facts.details).toEqual(both.detail);
+  });
+
+  test('its details keep the locations that the spec knows, and no others', async () => {
+    const { facts } = await failure(json(detail('body', 'Bandwidth', 'Site'), 422));
+    expect(facts.details).toEqual([{ loc: ['Site', 'Bandwidth'], msg: 'No.', type: 'NotValid' }]);
+  });
+
+  test.each<[string, unknown, number]>([
+    [
+      'what it offers instead',
+      [{ bandwidth: 5, start_date: '2026-12-01T10:00:00Z', end_date: '2026-12-01T11:00:00Z' }],
+      1,
+    ],
+    ['nothing where it offers nothing', undefined, 0],
+    ['nothing where the offer is none', [{ bandwidth: '5' }], 0],
+  ])('alternatives: %s', async (_, alternatives, count) => {
+    const { facts } = await failure(json({ ...detail('Bandwidth'), alternatives }, 422));
+    expect(facts.alternatives).toHaveLength(count);
+  });
+});
+
+describe('row 1, 2: a redirect is an error, and nothing is sent again', () => {
+  test.each([301, 302, 303, 307, 308])('%i', async (status) => {
+    for (const request of [get(), post()]) {
+      const scripted = scriptedFetch(
+        new Response(null, { status, headers: { location: 'https://evil.example.org/' } }),
+      );
+      const found = await failureOf(() => exchange(scripted.fetch, request));
+      expect(found).toMatchObject({ code: 'reply_invalid', facts: { httpStatus: status } });
+      expect(scripted.sent).toHaveLength(1);
+      expect(scripted.sent[0]?.redirect).toBe('manual');
+    }
+  });
+});
+
+describe('row 10, 12: no reply, or half of one', () => {
+  const refused: Answer = () => {
+    throw new TypeError('fetch failed', { cause: new Error('ECONNREFUSED') });
+  };
+
+  test.each<[string, Answer]>([
+    ['no connection', refused],
+    ['a body that breaks off', () => cut('{"id":')],
+  ])('%s: GET may be tried again', async (_, answer) => {
+    const found = await failure(answer);
+    expect(found).toMatchObject({ code: 'network', facts: { retryable: true } });
+    expect(found.message).toContain('https://conn.example.org');
+  });
+
+  test.each<[string, Answer]>([
+    ['no connection', refused],
+    ['a body that breaks off', () => cut('{"id":')],
+  ])('%s: POST may have taken effect, and it is said', async (_, answer) => {
+    const found = await failure(answer, post());
+    expect(found).toMatchObject({ code: 'network', facts: { retryable: false } });
+    expect(found.facts.why).toContain('may have taken effect');
+  });
+
+  test.each([500, 502, 503, 504])(
+    'a POST that is answered with %i: it is said whether it may have taken effect',
+    async (status) => {
+      const { message, facts } = await failure(new Response(null, { status }), post());
+      expect(`${message} ${facts.why ?? ''}`).toMatch(/effect|nothing was (?:changed|booked)/i);
+    },
+  );
+
+  test('over 1 MiB: cut off, not read to its end', async () => {
+    const read = { bytes: 0 };
+    const found = await failure(endless(read));
+    expect(found.code).toBe('reply_invalid');
+    expect(read.bytes).toBeLessThan(2 * MAX_REPLY);
+  });
+
+  test('of exactly 1 MiB: accepted', async () => {
+    const body = JSON.stringify('x'.repeat(MAX_REPLY - 2));
+    const reply = await exchange(scriptedFetch(text(body, 'application/json')).fetch, get());
+    expect(reply.text).toHaveLength(MAX_REPLY);
+    const over = await failure(text(`${body} `, 'application/json'));
+    expect(over.code).toBe('reply_invalid');
+  });
+
+  test('no failure holds what was sent', async () => {
+    for (const answer of [refused, () => html(503), () => new Response(null, { status: 307 })]) {
+      const { message, facts } = await failure(answer, post());
+      expect(`${message} ${JSON.stringify(facts)}`).not.toContain('eyJ');
+    }
+  });
+});
+
+describe('a successful reply is what it should be, or exit 9', () => {
+  const schema = v.object({ id: v.string() });
+  const read = async (response: Response) =>
+    readAs(schema, await exchange(scriptedFetch(response).fetch, get()), 'thing');
+
+  test.each<[string, Response]>([
+    ['JSON', json({ id: 'a' })],
+    ['JSON with members that nobody knows', json({ id: 'a', more: [1] })],
+    ['JSON with another JSON type', text('{"id":"a"}', 'application/problem+json')],
+    ['JSON with a charset', text('{"id":"a"}', 'application/json; charset=utf-8')],
+    ['JSON without a type', new Response(new TextEncoder().encode('{"id":"a"}'))],
+    ['any 2xx', json({ id: 'a' }, 203)],
+  ])('%s is read', async (_, response) => {
+    expect(await read(response)).toEqual({ id: 'a' });
+  });
+
+  test.each<[string, Response]>([
+    ['an HTML page', html()],
+    ['JSON that says it is HTML', text('{"id":"a"}', 'text/html')],
+    ['nothing', new Response('', { status: 200 })],
+    ['nothing, 204', new Response(null, { status: 204 })],
+    ['half an object', text('{"id":"a"', 'application/json')],
+    ['a member named twice', text('{"id":"a","id":"b"}', 'application/json')],
+    ['another object', json({ name: 'a' })],
+    ['null', json(null)],
+    ['a list', json([])],
+  ])('%s is not', async (_, response) => {
+    const found = await failureOf(() => read(response));
+    expect(found.code).toBe('reply_invalid');
+    expect(found.message).toContain('thing');
+    expect(found.facts.httpStatus).toBe(response.status);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest';
+import { createPortalClient, type PortalClient } from '../../src/client/portal.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
+import { type Answer, html, json, jwt, scriptedFetch, text } from './scripted-fetch.ts';
+
+const PORTAL = 'https://portal.example.org';
+const TOKEN = makeToken(makeKey(), claimsOf('experiment'));
+
+/** A client of a portal that gives these answers. */
+function portal(...answers: (Response | Answer)[]) {
+  const scripted = scriptedFetch(...answers);
+  const client = createPortalClient({
+    fetch: scripted.fetch,
+    portalUrl: PORTAL,
+    projectsApiGroup: 'projects.example.org',
+    experimentsApiGroup: 'experiments.example.org',
+    userToken: async () => 'user-token',
+  });
+  return { client, sent: scripted.sent };
+}
+
+const experiment = {
+  name: 'demo',
+  description: '',
+  project_id: IDS.project,
+  expires_at: '2027-01-01T00:00:00.000Z',
+};
+
+describe('requests', () => {
+  test.each<[string, (client: PortalClient) => Promise<unknown>, Response, string]>([
+    [
+      'projects',
+      (client) => client.projects(),
+      json({ projects: [] }),
+      'GET /apis/projects.example.org/v1alpha1/projects/',
+    ],
+    [
+      'experiments',
+      (client) => client.experiments(),
+      json({ experiments: [] }),
+      'GET /apis/experiments.example.org/v1alpha1/experiments/',
+    ],
+    [
+      'projectToken',
+      (client) => client.projectToken(IDS.project),
+      jwt(TOKEN),
+      `GET /apis/projects.example.org/v1alpha1/projects/${IDS.project}`,
+    ],
+    [
+      'experimentToken',
+      (client) => client.experimentToken(IDS.experiment),
+      jwt(TOKEN),
+      `GET /apis/experiments.example.org/v1alpha1/experiments/${IDS.experiment}`,
+    ],
+    [
+      'createExperiment',
+      (client) => client.createExperiment(experiment),
+      json({ id: IDS.experiment }, 201),
+      'POST /apis/experiments.example.org/v1alpha1/experiments/',
+    ],
+  ])('%s goes to its address with the user token, and follows no redirect', async (_, call, reply, line) => {
+    const { client, sent } = portal(reply);
+    await call(client);
+    expect(sent).toHaveLength(1);
+    expect(`${sent[0]?.method} ${sent[0]?.url}`).toBe(line.replace(' ', ` ${PORTAL}`));
+    expect(sent[0]?.headers.get('authorization')).toBe('Bearer user-token');
+    expect(sent[0]?.redirect).toBe('manual');
+  });
+
+  test.each(['../../etc/passwd', 'a/b', '?x=1', 'a b'])('an id is one part of the path: %s', async (id) => {
+    const { client, sent } = portal(jwt(TOKEN));
+    await client.projectToken(id);
+    expect(sent[0]?.url).toBe(
+      `${PORTAL}/apis/projects.example.org/v1alpha1/projects/${encodeURIComponent(id)}`,
+    );
+  });
+});
+
+describe('what a portal may leave out', () => {
+  test('a project needs an id and a name, an experiment its id', async () => {
+    const blank = { description: '', role: '', created_at: '', expires_at: '' };
+    expect(await portal(json({ projects: [{ id: 'p', name: 'n' }] })).client.projects()).toEqual([
+      { id: 'p', name: 'n', ...blank },
+    ]);
+    expect(await portal(json({ experiments: [{ id: 'e' }] })).client.experiments()).toEqual([
+      { id: 'e', name: '', project_id: '', ...blank },
+    ]);
+  });
+
+  test('members that the spec does not name are ignored', async () => {
+    const [project] = await portal(
+      json({ projects: [{ id: 'p', name: 'n', x: 1 }], y: 2 }),
+    ).client.projects();
+    expect(project).not.toHaveProperty('x');
+  });
+});
+
+describe('a token', () => {
+  test.each<[string, Response]>([
+    ['as application/jwt', jwt(TOKEN)],
+    ['with a line end', jwt(`${TOKEN}\n`)],
+    ['as text', text(TOKEN, 'text/plain')],
+  ])('is taken %s', async (_, reply) => {
+    expect(await portal(reply).client.experimentToken(IDS.experiment)).toBe(TOKEN);
+  });
+
+  test.each<[string, () => Response]>([
+    ['a page, though it holds two dots', () => html()],
+    ['nothing', () => new Response('')],
+    ['JSON', () => json({ token: 'x' })],
+    ['two parts', () => jwt('a.b')],
+    ['four parts', () => jwt('a.b.c.d')],
+    ['two lines', () => jwt(`${TOKEN}\n${TOKEN.slice(0, 5)}`)],
+    ['a sentence of three', () => jwt('One. Two. Three')],
+    ['a header of its own', () => jwt('a.b.c\r\nX-Evil: 1')],
+  ])('is not %s', async (_, reply) => {
+    for (const call of ['projectToken', 'experimentToken'] as const) {
+      const failure = await failureOf(() => portal(reply()).client[call]('id'));
+      expect(failure.code).toBe('reply_invalid');
+    }
+  });
+});
+
+test.each<[string, () => Response]>([
+  ['an HTML page', () => html()],
+  ['nothing', () => new Response('')],
+  ['half an object', () => text('{"projects":[', 'application/json')],
+  ['no list', () => json({ projects: {}, experiments: {} })],
+  ['a list of something else', () => json({ projects: [{ name: 'n' }], experiments: [{ name: 'n' }] })],
+])('a list that is %s is exit 9', async (_, reply) => {
+  expect((await failureOf(() => portal(reply()).client.projects())).code).toBe('reply_invalid');
+  expect((await failureOf(() => portal(reply()).client.experiments())).code).toBe('reply_invalid');
+});

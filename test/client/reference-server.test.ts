@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type ConnectivityClient,
+  createConnectivityClient,
+  type NewReservation,
+} from '../../src/client/connectivity.ts';
+import { createPortalClient, type PortalClient } from '../../src/client/portal.ts';
+import type { Role } from '../../src/contract/roles.ts';
+import { KEY_SET_PATH } from '../../src/contract/routes.ts';
+import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
+import { remoteKeySet } from '../../src/tokens/remote-key-set.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { NOW } from '../fixtures/tokens.ts';
+
+const HOUR = 3_600_000;
+let server: ReferenceServer;
+
+beforeAll(async () => {
+  server = await createReferenceServer({ now: () => NOW });
+});
+afterAll(() => server.close());
+
+function portalOf(user: Role): PortalClient {
+  return createPortalClient({
+    fetch: server.fetch,
+    portalUrl: server.addresses.portal,
+    projectsApiGroup: 'projects',
+    experimentsApiGroup: 'experiments',
+    userToken: () => server.signIn(user),
+  });
+}
+
+/** A client of one of the built-in users, in the experiment that they share. */
+function connectivityOf(user: Role, tokenPlacement: 'user' | 'experiment' = 'user'): ConnectivityClient {
+  const { connectivity } = server.addresses;
+  const keys = remoteKeySet({ url: connectivity + KEY_SET_PATH, fetch: server.fetch, now: () => NOW });
+  return createConnectivityClient({
+    fetch: server.fetch,
+    baseUrl: connectivity,
+    userToken: () => server.signIn(user),
+    experimentToken: async () => {
+      const portal = portalOf(user);
+      const [demo] = await portal.experiments();
+      return portal.experimentToken(demo?.id ?? '');
+    },
+    trust: { issuers: new Map([[connectivity, keys]]), now: () => NOW },
+    tokenPlacement,
+  });
+}
+
+const request: NewReservation = {
+  site1: 'be-gent1',
+  site2: 'pl-poznan1',
+  bandwidth: 1000,
+  start: NOW + HOUR,
+  end: NOW + 3 * HOUR,
+};
+
+describe('a reservation’s life at the reference server', () => {
+  test.each(['user', 'experiment'] as const)('with the token placement %s', async (placement) => {
+    const client = connectivityOf('lead', placement);
+    const booked = await client.reserve(request);
+    expect(booked).toMatchObject({ verified: true, reservation: { bandwidth: 1000, site1: 'be-gent1' } });
+    const { id } = booked.reservation;
+    expect((await client.show(id)).reservation).toEqual(booked.reservation);
+    expect(await client.list()).toContainEqual(booked.reservation);
+
+    const longer = await client.update(booked.reservation, { end: NOW + 4 * HOUR, bandwidth: 2000 });
+    expect(longer.reservation).toMatchObject({
+      id,
+      bandwidth: 2000,
+      start_date: booked.reservation.start_date,
+    });
+
+    await client.delete(id);
+    expect((await failureOf(() => client.show(id))).code).toBe('not_found');
+    expect((await failureOf(() => client.delete(id))).code).toBe('not_found');
+    expect((await client.list())?.map((listed) => listed.id)).not.toContain(id);
+  });
+
+  test('start now starts at the server’s now', async () => {
+    const { reservation } = await connectivityOf('lead').reserve({ ...request, start: 'now' });
+    expect(Date.parse(reservation.start_date)).toBe(NOW);
+  });
+
+  test('the sites may be named either way round; the tags follow their site', async () => {
+    const client = connectivityOf('lead');
+    const { reservation: there } = await client.reserve(request);
+    await client.delete(there.id);
+    const { reservation: back } = await client.reserve({
+      ...request,
+      site1: 'pl-poznan1',
+      site2: 'be-gent1',
+    });
+    expect(back).toMatchObject({
+      site1: 'pl-poznan1',
+      site1_c_tag: there.site2_c_tag,
+      site1_s_tag: there.site2_s_tag,
+      site2: 'be-gent1',
+      site2_c_tag: there.site1_c_tag,
+      site2_s_tag: there.site1_s_tag,
+    });
+    await client.delete(back.id);
+  });
+
+  test('a dry run leaves nothing behind', async () => {
+    const client = connectivityOf('lead');
+    const before = await client.list();
+    expect(await client.rehearse(request)).toMatchObject({ bandwidth: 1000 });
+    expect(await client.list()).toEqual(before);
+  });
+
+  test('its links are told to any user', async () => {
+    const links = await connectivityOf('member').links();
+    expect(links).toContainEqual(expect.objectContaining({ site1: 'be-gent1', site2: 'pl-poznan1' }));
+  });
+});
+
+describe('refusals of the reference server', () => {
+  test.each<[string, Partial<NewReservation>, string]>([
+    ['an unknown site', { site2: 'uk-london' }, 'site_unknown'],
+    ['equal sites', { site2: 'be-gent1' }, 'sites_equal'],
+    ['sites without a link', { site2: 'gr-uth' }, 'sites_not_connected'],
+    ['a start that has passed', { start: NOW - 1 }, 'date_past'],
+    ['an end at its start', { end: NOW + HOUR }, 'period_empty'],
+    ['an end after the experiment’s', { end: NOW + 91 * 24 * HOUR }, 'experiment_ends_first'],
+    ['more than the link has', { bandwidth: 100_001 }, 'bandwidth_unavailable'],
+  ])('%s', async (_, changes, code) => {
+    const failure = await failureOf(() => connectivityOf('lead').reserve({ ...request, ...changes }));
+    expect(failure).toMatchObject({ code, facts: { httpStatus: 422, retryable: false } });
+    expect(failure.facts.details?.[0]?.type).toBe('NotValid');
+  });
+
+  test('what it offers instead is accepted', async () => {
+    const client = connectivityOf('lead');
+    const { facts } = await failureOf(() => client.reserve({ ...request, bandwidth: 100_001 }));
+    const [offer] = facts.alternatives ?? [];
+    const { reservation } = await client.reserve({
+      ...request,
+      bandwidth: offer?.bandwidth ?? 0,
+      start: Date.parse(offer?.start_date ?? ''),
+      end: Date.parse(offer?.end_date ?? ''),
+    });
+    await client.delete(reservation.id);
+  });
+
+  test.each<[Role, string]>([
+    ['admin', 'role_not_allowed'],
+    ['member', 'role_not_allowed'],
+    ['viewer', 'role_not_allowed'],
+  ])('%s may not reserve', async (user, code) => {
+    expect((await failureOf(() => connectivityOf(user).reserve(request))).code).toBe(code);
+  });
+
+  test('a reservation that nobody made', async () => {
+    const client = connectivityOf('lead');
+    for (const call of [
+      client.show('con_offline.localhost_none'),
+      client.delete('con_offline.localhost_none'),
+    ]) {
+      expect((await failureOf(() => call)).code).toBe('not_found');
+    }
+  });
+});
+
+describe('the reference portal', () => {
+  test('lists what the user is in, with its tokens', async () => {
+    const portal = portalOf('lead');
+    const [project] = await portal.projects();
+    const [experiment] = await portal.experiments();
+    expect(project).toMatchObject({ name: 'demo', role: 'lead' });
+    expect(experiment).toMatchObject({ name: 'demo', role: 'lead', project_id: project?.id });
+    expect((await portal.projectToken(project?.id ?? '')).split('.')).toHaveLength(3);
+    expect((await portal.experimentToken(experiment?.id ?? '')).split('.')).toHaveLength(3);
+  });
+
+  test('creates an experiment, once', async () => {
+    const portal = portalOf('lead');
+    const [project] = await portal.projects();
+    const wanted = {
+      name: 'throughput-1',
+      description: 'as typed',
+      project_id: project?.id ?? '',
+      expires_at: new Date(NOW + 24 * HOUR).toISOString(),
+    };
+    expect(await portal.createExperiment(wanted)).toMatchObject({ ...wanted, role: 'lead' });
+    expect((await failureOf(() => portal.createExperiment(wanted))).code).toBe('name_taken');
+  });
+
+  test('refuses a token for what it does not know', async () => {
+    const unknown = 'exp_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
+    expect((await failureOf(() => portalOf('lead').experimentToken(unknown))).code).toBe('not_found');
+  });
+});

@@ -1,0 +1,79 @@
+import type { Fetch } from '../../src/client/exchange.ts';
+
+/** A request that was sent, its body read. */
+export interface SentRequest {
+  method: string;
+  url: string;
+  headers: Headers;
+  redirect: Request['redirect'];
+  body: string;
+}
+
+/** A way of answering one request. */
+export type Answer = (request: SentRequest) => Response | Promise<Response>;
+
+/** A `fetch` that gives these answers, one after the other, and keeps what it was sent. */
+export interface ScriptedFetch {
+  fetch: Fetch;
+  readonly sent: readonly SentRequest[];
+}
+
+/** See {@link ScriptedFetch}. A request for which no answer is left is a defect of the client. */
+export function scriptedFetch(...answers: readonly (Response | Answer)[]): ScriptedFetch {
+  const left = [...answers];
+  const sent: SentRequest[] = [];
+  return {
+    sent,
+    async fetch(request) {
+      const { method, url, headers, redirect } = request;
+      const record = { method, url, headers, redirect, body: await request.text() };
+      sent.push(record);
+      const answer = left.shift();
+      if (answer === undefined) throw new RangeError(`nobody expected ${method} ${url}`);
+      return typeof answer === 'function' ? answer(record) : answer;
+    },
+  };
+}
+
+/** A reply with JSON, as most services write it. */
+export function json(body: unknown, status = 200): Response {
+  return Response.json(body, { status });
+}
+
+/** A reply with a text of some media type. */
+export function text(body: string, type: string, status = 200): Response {
+  return new Response(body, { status, headers: { 'content-type': type } });
+}
+
+/** A reply with a signed token. */
+export function jwt(token: string, status = 200): Response {
+  return text(token, 'application/jwt', status);
+}
+
+/** A proxy's or a portal's page in place of an answer. */
+export function html(status = 200): Response {
+  return text('<!doctype html><p>Please log in. Thanks.</p>', 'text/html; charset=utf-8', status);
+}
+
+/** A reply whose body breaks off after some bytes. */
+export function cut(body: string, status = 200): Response {
+  const stream = new ReadableStream({
+    pull(controller) {
+      controller.enqueue(new TextEncoder().encode(body));
+      controller.error(new TypeError('terminated'));
+    },
+  });
+  return new Response(stream, { status, headers: { 'content-type': 'application/json' } });
+}
+
+/** A reply that never ends; counts the bytes that were read of it. */
+export function endless(read: { bytes: number }, status = 200): Response {
+  const chunk = new Uint8Array(65_536).fill(0x20);
+  const stream = new ReadableStream({
+    pull(controller) {
+      read.bytes += chunk.length;
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(stream, { status, headers: { 'content-type': 'application/json' } });
+}

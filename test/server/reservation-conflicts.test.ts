@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest';
+import type { Topology } from '../../src/contract/links.ts';
+import {
+  at,
+  booked,
+  booking,
+  HOUR,
+  hours,
+  openService,
+  outcome,
+  problemIn,
+  reservationIn,
+  smallTopology,
+  tagsOf,
+} from '../fixtures/service.ts';
+
+describe('a link has no direction', async () => {
+  const service = await openService({ topology: smallTopology(2) });
+  const lead = await service.as('lead');
+  /** smallTopology(2): S- and C-tags at be-gent1, then at pl-poznan1. */
+  const gent = { s: [100, 101], c: [200, 201] };
+  const poznan = { s: [300, 301], c: [400, 401] };
+
+  test.each([
+    ['be-gent1', 'pl-poznan1', gent, poznan],
+    ['pl-poznan1', 'be-gent1', poznan, gent],
+  ])('%s – %s: the reply keeps the order and each tag follows its site', async (site1, site2, near, far) => {
+    const reservation = await booked(lead, { site1, site2 });
+    expect(reservation).toMatchObject({ site1, site2 });
+    const [site1S, site1C, site2S, site2C] = tagsOf(reservation);
+    expect(near.s).toContain(site1S);
+    expect(near.c).toContain(site1C);
+    expect(far.s).toContain(site2S);
+    expect(far.c).toContain(site2C);
+    expect((await lead.read(reservation.id)).body).toEqual(reservation);
+  });
+
+  test('both ways round are one link: its tags are used up', async () => {
+    expect(outcome(await lead.book())).toBe('422 vlans_unavailable Bandwidth');
+  });
+});
+
+/** What runs out: the one tag of each kind, or the 1000 Mbps of a link with tags to spare. */
+const SCARCE: [what: string, topology: Topology, bandwidth: string, expected: string][] = [
+  ['tags', smallTopology(1), '1', '422 vlans_unavailable Bandwidth'],
+  ['bandwidth', smallTopology(9), '501', '422 bandwidth_unavailable Bandwidth'],
+];
+
+describe.each(SCARCE)('row 37: periods are half-open, %s', async (_, topology, bandwidth, expected) => {
+  const service = await openService({ topology });
+  const lead = await service.as('lead');
+  const first = await booked(lead, { ...hours(10, 11), bandwidth });
+
+  test.each([
+    ['ends as it starts', hours(9, 10)],
+    ['starts as it ends', hours(11, 12)],
+  ])('what %s shares its tags and bandwidth', async (_, period) => {
+    expect(tagsOf(await booked(lead, { ...period, bandwidth }))).toEqual(tagsOf(first));
+  });
+
+  test.each([
+    ['a millisecond at its start', { start_date: at(8 * HOUR), end_date: at(9 * HOUR + 1) }],
+    ['a millisecond at its end', { start_date: at(12 * HOUR - 1), end_date: at(13 * HOUR) }],
+    ['a millisecond inside', { start_date: at(10.5 * HOUR), end_date: at(10.5 * HOUR + 1) }],
+    ['all of it and more', hours(8, 13)],
+  ])('an overlap of %s is refused', async (_, period) => {
+    const before = service.rows();
+    expect(outcome(await lead.book(booking({ ...period, bandwidth })))).toBe(expected);
+    expect(service.rows()).toEqual(before);
+  });
+
+  test('a period of no length is refused', async () => {
+    expect(outcome(await lead.book(booking(hours(12, 12))))).toBe('422 period_empty Date');
+  });
+});
+
+describe('refusals name what would be accepted', async () => {
+  // 1000 Mbps and two tags. Ten hours from now 600 Mbps are taken for an hour, then both tags, then both.
+  const service = await openService({ topology: smallTopology(2) });
+  const lead = await service.as('lead');
+  await booked(lead, { ...hours(10, 11), bandwidth: '600' });
+  for (const bandwidth of ['1', '1']) await booked(lead, { ...hours(50, 51), bandwidth });
+  for (const bandwidth of ['600', '1']) await booked(lead, { ...hours(60, 61), bandwidth });
+
+  /** Every alternative of a refusal is accepted when it is sent. */
+  async function alternativesOf(body: Record<string, unknown>, query = '') {
+    const { alternatives = [], detail } = problemIn(await lead.book(body, query));
+    for (const { bandwidth, start_date, end_date } of alternatives) {
+      const accepted = await lead.book({ ...body, bandwidth: String(bandwidth), start_date, end_date });
+      expect(outcome(accepted)).toBe('201');
+      await lead.delete(reservationIn(accepted).id);
+    }
+    return { alternatives, msg: detail[0]?.msg ?? '' };
+  }
+
+  test('bandwidth: less now, or as much later', async () => {
+    const { alternatives, msg } = await alternativesOf(booking({ ...hours(10, 12), bandwidth: '500' }));
+    expect(alternatives).toEqual([
+      { ...hours(10, 12), bandwidth: 400 },
+      { ...hours(11, 13), bandwidth: 500 },
+    ]);
+    expect(msg).toContain('600 + 500 = 1100 Mbps of 1000');
+    expect(msg).toContain(`from ${at(10 * HOUR)} to ${at(11 * HOUR)}`);
+  });
+
+  test('more than the link has: never later', async () => {
+    const { alternatives } = await alternativesOf(booking({ ...hours(20, 21), bandwidth: '1001' }));
+    expect(alternatives).toEqual([{ ...hours(20, 21), bandwidth: 1000 }]);
+  });
+
+  test('tags: the same later, in the words of SPEC.md', async () => {
+    const { alternatives, msg } = await alternativesOf(booking({ ...hours(50, 51), bandwidth: '1' }));
+    expect(alternatives).toEqual([{ ...hours(51, 52), bandwidth: 1 }]);
+    expect(msg).toMatch(/no available vlans between the two sites/i);
+  });
+
+  test('tags and bandwidth: one detail for each limit, Bandwidth in every loc', async () => {
+    const reply = await lead.book(booking({ ...hours(60, 61), bandwidth: '500' }));
+    expect(outcome(reply)).toBe('422 bandwidth_unavailable Bandwidth');
+    const { detail } = problemIn(reply);
+    expect(detail.length).toBeGreaterThan(1);
+    expect(detail.map(({ loc }) => loc)).toEqual(detail.map(() => ['Bandwidth']));
+  });
+
+  test('nothing is offered beyond the expiry of the experiment', async () => {
+    const end = 90 * 24;
+    await booked(lead, { ...hours(end - 1, end), bandwidth: '1000' });
+    const { alternatives } = await alternativesOf(booking({ ...hours(end - 1, end), bandwidth: '1' }));
+    expect(alternatives).toEqual([]);
+  });
+
+  test('an update gets the same, for what it would become', async () => {
+    const own = await booked(lead, { ...hours(30, 31), bandwidth: '700' });
+    await booked(lead, { ...hours(31, 32), bandwidth: '800' });
+    const body = { ...hours(30, 32), tokens: [] };
+    const { alternatives = [] } = problemIn(await lead.update(own.id, body));
+    expect(alternatives).toEqual([
+      { ...hours(30, 32), bandwidth: 200 },
+      { ...hours(32, 34), bandwidth: 700 },
+    ]);
+    for (const { bandwidth, start_date, end_date } of alternatives) {
+      const reply = await lead.update(own.id, {
+        ...body,
+        bandwidth: String(bandwidth),
+        start_date,
+        end_date,
+      });
+      expect(reservationIn(reply)).toMatchObject({ bandwidth, start_date, end_date });
+      await lead.update(own.id, { ...hours(30, 31), bandwidth: '700', tokens: [] });
+    }
+  });
+});
+
+describe('many at once on one link', () => {
+  test('the sum never exceeds the capacity and every tag is held once', async () => {
+    const service = await openService({ topology: smallTopology(50) });
+    const lead = await service.as('lead');
+    const replies = await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        lead.book(
+          booking({ bandwidth: '100', ...(n % 2 ? { site1: 'pl-poznan1', site2: 'be-gent1' } : {}) }),
+        ),
+      ),
+    );
+    const accepted = replies.filter(({ status }) => status === 201).map(reservationIn);
+    expect(accepted).toHaveLength(10);
+    for (const tags of Object.values(Object.groupBy(accepted.flatMap(tagsOf), String))) {
+      expect(tags).toHaveLength(1);
+    }
+    expect(new Set(accepted.map(({ id }) => id)).size).toBe(10);
+    expect(service.rows()).toEqual({ reservations: 10, tagHolds: 40 });
+  });
+});

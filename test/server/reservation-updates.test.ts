@@ -1,0 +1,212 @@
+import { describe, expect, test } from 'vitest';
+import {
+  at,
+  booked,
+  booking,
+  DAY,
+  HOUR,
+  hours,
+  openService,
+  outcome,
+  reservationIn,
+  SIGNED,
+  smallTopology,
+  tagsOf,
+  verified,
+} from '../fixtures/service.ts';
+
+describe('update', async () => {
+  const service = await openService({ topology: smallTopology(2) });
+  const lead = await service.as('lead');
+
+  const CHANGES: [title: string, change: Record<string, unknown>][] = [
+    ['longer', hours(100, 103)],
+    ['shorter', { end_date: at(100.5 * HOUR) }],
+    ['earlier', hours(99, 101)],
+    ['elsewhere in time', hours(200, 202)],
+    ['more bandwidth', { bandwidth: '1000' }],
+    ['less bandwidth', { bandwidth: '1' }],
+    ['all of it', { ...hours(150, 151), bandwidth: '900' }],
+    ['nothing', {}],
+    ['its sites', { site1: 'be-gent1', site2: 'pl-poznan1' }],
+    ['its sites, the other way round', { site1: 'pl-poznan1', site2: 'be-gent1' }],
+    ['one of its sites', { site2: 'be-gent1' }],
+  ];
+
+  test.each(CHANGES)('of %s: what is absent keeps its value, the tags stay', async (_, change) => {
+    const before = await booked(lead, { ...hours(100, 102), bandwidth: '600' });
+    const reply = await lead.update(before.id, { ...change, tokens: [] });
+    expect(outcome(reply)).toBe('200');
+    const { site1: _1, site2: _2, bandwidth = '600', ...period } = change;
+    const after = { ...before, ...period, bandwidth: Number(bandwidth) };
+    expect(reply.body).toEqual(after);
+    expect((await lead.read(before.id)).body).toEqual(after);
+    await lead.delete(before.id);
+  });
+
+  test('takes the whole body of a create request', async () => {
+    const before = await booked(lead, hours(100, 102));
+    const reply = await lead.update(before.id, booking({ ...hours(101, 102), bandwidth: '2' }));
+    expect(reply.body).toEqual({ ...before, ...hours(101, 102), bandwidth: 2 });
+    await lead.delete(before.id);
+  });
+
+  test('answers as GET: signed on request', async () => {
+    const before = await booked(lead, hours(100, 102));
+    const { connectivity } = await verified(
+      service,
+      await lead.update(before.id, { bandwidth: '2', tokens: [] }, '', SIGNED),
+      before.id,
+    );
+    expect(connectivity).toEqual({ ...before, bandwidth: 2 });
+    await lead.delete(before.id);
+  });
+
+  test('needs no member at all', async () => {
+    const before = await booked(lead, hours(100, 102));
+    expect((await lead.update(before.id, {})).body).toEqual(before);
+    await lead.delete(before.id);
+  });
+
+  test('takes other tags when its own are taken in the new period', async () => {
+    const early = await booked(lead, { ...hours(100, 101), bandwidth: '1' });
+    const late = await booked(lead, { ...hours(101, 102), bandwidth: '1' });
+    expect(tagsOf(early)).toEqual(tagsOf(late));
+    const moved = reservationIn(await lead.update(late.id, { ...hours(100, 102), tokens: [] }));
+    expect(tagsOf(moved)).toEqual(tagsOf(early).map((tag) => tag + 1));
+    await lead.delete(early.id);
+    await lead.delete(late.id);
+  });
+
+  const REFUSED: [title: string, change: Record<string, unknown>, expected: string][] = [
+    ['more than is free', { bandwidth: '401' }, '422 bandwidth_unavailable Bandwidth'],
+    ['more than the link has', { bandwidth: '1001' }, '422 bandwidth_unavailable Bandwidth'],
+    ['a period without free tags', hours(100, 105), '422 vlans_unavailable Bandwidth'],
+    [
+      'a period and more than is free',
+      { ...hours(100, 102.5), bandwidth: '401' },
+      '422 bandwidth_unavailable Bandwidth',
+    ],
+    ['other sites', { site1: 'be-gent1', site2: 'fr-lille' }, '422 sites_fixed Site'],
+    ['a site twice', { site1: 'be-gent1', site2: 'be-gent1' }, '422 sites_fixed Site'],
+    ['a good change and other sites', { bandwidth: '2', site1: 'fr-lille' }, '422 sites_fixed Site'],
+    ['a start in the past', { start_date: at(-1) }, '422 date_past Date'],
+    ['an end before its start', { end_date: at(99 * HOUR) }, '422 period_empty Date'],
+    ['an end past the expiry', { end_date: at(90 * DAY + 1) }, '422 experiment_ends_first Date'],
+  ];
+
+  test('row 38: what cannot be met leaves it exactly as it was', async () => {
+    const own = await booked(lead, { ...hours(100, 102), bandwidth: '300' });
+    const others = [
+      await booked(lead, { ...hours(101, 103), bandwidth: '600' }),
+      await booked(lead, { ...hours(103, 106), bandwidth: '1' }),
+      await booked(lead, { ...hours(103, 106), bandwidth: '1' }),
+    ];
+    for (const [title, change, expected] of REFUSED) {
+      const rows = service.rows();
+      expect([title, outcome(await lead.update(own.id, { ...change, tokens: [] }))]).toEqual([
+        title,
+        expected,
+      ]);
+      expect((await lead.read(own.id)).body).toEqual(own);
+      expect(service.rows()).toEqual(rows);
+    }
+    for (const { id } of [own, ...others]) expect(outcome(await lead.delete(id))).toBe('204');
+  });
+
+  test('row 38: one that keeps or shortens never fails for its own use', async () => {
+    // All of the link's bandwidth, and on a link with one tag all of its tags.
+    const full = await openService({ topology: smallTopology(1) });
+    const caller = await full.as('lead');
+    const own = await booked(caller, { ...hours(10, 12), bandwidth: '1000' });
+    for (const change of [
+      {},
+      { bandwidth: '1000' },
+      { end_date: at(11 * HOUR) },
+      hours(10, 13),
+      hours(11, 12),
+    ]) {
+      const reply = await caller.update(own.id, { ...change, tokens: [] });
+      expect(tagsOf(reservationIn(reply))).toEqual(tagsOf(own));
+    }
+  });
+
+  test('row 38: updates at once of one reservation have one order', async () => {
+    const own = await booked(lead, { ...hours(100, 102), bandwidth: '1' });
+    const rows = service.rows();
+    const replies = await Promise.all(
+      [1, 2, 3, 4, 5, 6, 7, 8].map((n) =>
+        lead.update(own.id, { ...hours(100 + n, 110 + n), bandwidth: String(100 * n), tokens: [] }),
+      ),
+    );
+    expect(replies.map(outcome)).toEqual(replies.map(() => '200'));
+    const after = (await lead.read(own.id)).body;
+    expect(replies.map(({ body }) => body)).toContainEqual(after);
+    expect(service.rows()).toEqual(rows);
+    await lead.delete(own.id);
+  });
+
+  test('a deletion and updates at once: gone for good', async () => {
+    const own = await booked(lead, { ...hours(100, 102), bandwidth: '1' });
+    const { tagHolds } = service.rows();
+    const replies = await Promise.all([
+      lead.update(own.id, { bandwidth: '2', tokens: [] }),
+      lead.delete(own.id),
+      lead.update(own.id, { bandwidth: '3', tokens: [] }),
+      lead.delete(own.id),
+    ]);
+    for (const reply of replies) expect(outcome(reply)).toMatch(/^(?:200|204|404 not_found)$/);
+    expect(replies.map(outcome).filter((status) => status === '204')).toHaveLength(1);
+    expect(outcome(await lead.read(own.id))).toBe('404 not_found');
+    expect(service.rows().tagHolds).toBe(tagHolds - 4);
+  });
+});
+
+describe('update of a reservation that has started', async () => {
+  const service = await openService();
+  const early = await service.as('lead');
+
+  test.each([
+    ['a later end', { end_date: at(11 * HOUR) }, '200'],
+    ['the same start, spelled otherwise', { start_date: '2026-11-01T14:00:00+01:00' }, '200'],
+    ['a later start', { start_date: at(3 * HOUR) }, '200'],
+    ['the whole body, its start unchanged', booking(hours(1, 9)), '200'],
+    ['an end that is just to come', { end_date: at(2 * HOUR + 1) }, '200'],
+    ['another start in the past', { start_date: at(HOUR + 1) }, '422 date_past Date'],
+    ['an earlier start', { start_date: at(0) }, '422 date_past Date'],
+    ['an end that is now', { end_date: at(2 * HOUR) }, '422 date_past Date'],
+    ['an end in the past', { end_date: at(1.5 * HOUR) }, '422 date_past Date'],
+  ])('with %s: %3$s', async (_, change, expected) => {
+    service.moveTo(0);
+    const own = await booked(early, hours(1, 10));
+    service.moveTo(2 * HOUR);
+    const lead = await service.as('lead');
+    expect(outcome(await lead.update(own.id, { tokens: [], ...change }))).toBe(expected);
+    const after = reservationIn(await lead.read(own.id));
+    if (expected === '200') expect(tagsOf(after)).toEqual(tagsOf(own));
+    else expect(after).toEqual(own);
+  });
+
+  test('with start_now=true moves its start to the time of the request', async () => {
+    service.moveTo(0);
+    const own = await booked(early, hours(1, 10));
+    service.moveTo(2 * HOUR);
+    const lead = await service.as('lead');
+    const reply = await lead.update(own.id, { start_date: null, tokens: [] }, 'start_now=true');
+    expect(reply.body).toEqual({ ...own, start_date: at(2 * HOUR) });
+  });
+
+  test('is refused once it has ended, at its end on the millisecond', async () => {
+    service.moveTo(0);
+    const own = await booked(early, hours(1, 3));
+    service.moveTo(3 * HOUR - 1);
+    const lead = await service.as('lead');
+    expect(outcome(await lead.update(own.id, { tokens: [] }))).toBe('200');
+    service.moveTo(3 * HOUR);
+    expect(outcome(await lead.update(own.id, { tokens: [] }))).toBe('422 reservation_ended Date');
+    expect(outcome(await lead.update(own.id, { ...hours(5, 6), tokens: [] }))).toBe(
+      '422 reservation_ended Date',
+    );
+    expect((await lead.read(own.id)).body).toEqual(own);
+  });
+});

@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import { type Choosable, chooseOne } from '../../src/session/choice.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { NOW } from '../fixtures/tokens.ts';
+
+const iso = (offset: number) => new Date(NOW + offset).toISOString();
+const item = (name: string, changes: Partial<Choosable> = {}): Choosable => ({
+  id: `exp_portal.example.org_${name}`,
+  name,
+  expires_at: iso(1),
+  ...changes,
+});
+
+const demo = item('demo');
+const other = item('other');
+const ended = item('ended', { expires_at: iso(0) });
+const unknown = item('unknown', { expires_at: '' });
+const zoneless = item('zoneless', { expires_at: iso(1).replace('Z', '') });
+const twin = item('demo', { id: 'exp_portal.example.org_twin' });
+const endedTwin = item('demo', { id: 'exp_portal.example.org_ended-twin', expires_at: iso(-1) });
+/** Somebody named an experiment like another one's id. */
+const impostor = item('impostor', { name: demo.id });
+
+/** Chooses, and tells what was said. */
+function choose(wanted: string | undefined, items: readonly Choosable[]) {
+  const notices: string[] = [];
+  const chosen = chooseOne('experiment', wanted, items, NOW, (text) => notices.push(text));
+  return { chosen, notices };
+}
+
+describe('without a choice', () => {
+  test.each<[string, Choosable[], Choosable]>([
+    ['the only one', [demo], demo],
+    ['the only one that is active', [ended, demo, endedTwin], demo],
+    ['one whose end is not known', [unknown, ended], unknown],
+    ['one whose end has no zone, which means UTC', [zoneless, ended], zoneless],
+  ])('%s is used, and echoed with its id', (_, items, expected) => {
+    const { chosen, notices } = choose(undefined, items);
+    expect(chosen).toBe(expected);
+    expect(notices).toEqual([`Using experiment ${expected.name} (${expected.id}), your only active one.`]);
+  });
+
+  test.each<[string, Choosable[]]>([
+    ['there is none', []],
+    ['all have ended, the last at this very moment', [ended, endedTwin]],
+  ])('%s: it is said how to get one', async (_, items) => {
+    const failure = await failureOf(() => choose(undefined, items));
+    expect(failure).toMatchObject({ code: 'usage', message: 'You have no active experiment.' });
+    expect(failure.facts.fix).toMatch(/^slices-conn experiment create /);
+  });
+
+  test('of several active ones none is guessed: they are listed, and what to type is one of them', async () => {
+    const failure = await failureOf(() => choose(undefined, [demo, other, ended]));
+    expect(failure).toMatchObject({
+      code: 'usage',
+      message: 'You have several active experiments; which one?',
+      facts: {
+        why: `${demo.name} (${demo.id}), ${other.name} (${other.id}).`,
+        fix: 'slices-conn experiment use demo',
+      },
+    });
+  });
+});
+
+describe('with a choice', () => {
+  test.each<[string, string, Choosable[], Choosable]>([
+    ['an id', demo.id, [other, demo], demo],
+    ['a name', 'demo', [other, demo], demo],
+    ['the id before a name that is the same', demo.id, [impostor, demo], demo],
+    ['one that has ended, when it is named', 'ended', [demo, ended], ended],
+    ['the active one of two with the name', 'demo', [endedTwin, demo], demo],
+  ])('%s', (_, wanted, items, expected) => {
+    const { chosen, notices } = choose(wanted, items);
+    expect(chosen).toBe(expected);
+    expect(notices).toEqual([]);
+  });
+
+  test.each(['nope', 'DEMO', 'dem', ''])(
+    '%j is refused, and those that there are, listed',
+    async (wanted) => {
+      const failure = await failureOf(() => choose(wanted, [demo]));
+      expect(failure).toMatchObject({
+        code: 'usage',
+        message: `You have no experiment ${wanted}.`,
+        facts: { why: `Yours: ${demo.name} (${demo.id}).`, fix: 'slices-conn experiment list' },
+      });
+    },
+  );
+
+  test('two active ones with the name: the ids are listed', async () => {
+    const { code, facts } = await failureOf(() => choose('demo', [demo, twin]));
+    expect(code).toBe('usage');
+    expect(facts.why).toContain(demo.id);
+    expect(facts.why).toContain(twin.id);
+  });
+
+  test('two ended ones with the name: none is guessed', async () => {
+    const alsoEnded = { ...demo, expires_at: iso(-5) };
+    expect((await failureOf(() => choose('demo', [endedTwin, alsoEnded]))).code).toBe('usage');
+  });
+
+  test('for a project the words are a project’s', async () => {
+    const none = await failureOf(() => chooseOne('project', undefined, [], NOW, () => undefined));
+    expect(none).toMatchObject({ code: 'usage', message: 'You have no active project.' });
+    const several = await failureOf(() =>
+      chooseOne('project', undefined, [demo, other], NOW, () => undefined),
+    );
+    expect(several.facts.fix).toBe('slices-conn project use demo');
+  });
+});

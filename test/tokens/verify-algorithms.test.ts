@@ -1,0 +1,171 @@
+import { createHmac, generateKeyPairSync } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { SERVICE_ALGORITHMS } from '../../src/tokens/algorithms.ts';
+import { localKeySet } from '../../src/tokens/key-set.ts';
+import type { TokenFault } from '../../src/tokens/token-error.ts';
+import { verifyToken } from '../../src/tokens/verifier.ts';
+import { verifyConnectivityToken, verifyUserToken } from '../../src/tokens/verify.ts';
+import {
+  base64url,
+  claimsOf,
+  type Forgery,
+  faultOf,
+  ISSUER,
+  KINDS,
+  makeKey,
+  makeToken,
+  NOW,
+  signer,
+  trustIn,
+  VERIFY,
+} from '../fixtures/tokens.ts';
+
+const key = makeKey();
+const trust = trustIn(key);
+
+describe('algorithms', () => {
+  const unsigned = { sign: () => Buffer.alloc(0) };
+  test.each<[string, Forgery, TokenFault]>([
+    ['none, unsigned', { header: { alg: 'none' }, ...unsigned }, 'malformed'],
+    ['none, signed', { header: { alg: 'none' } }, 'algorithm'],
+    ['None', { header: { alg: 'None' } }, 'algorithm'],
+    ['nOnE', { header: { alg: 'nOnE' } }, 'algorithm'],
+    ['ES256 with an empty signature', unsigned, 'malformed'],
+    ['missing', { header: { alg: undefined } }, 'algorithm'],
+    ['null', { header: { alg: null } }, 'algorithm'],
+    ['empty', { header: { alg: '' } }, 'algorithm'],
+    ['es256', { header: { alg: 'es256' } }, 'algorithm'],
+    ['in an array', { header: { alg: ['ES256'] } }, 'algorithm'],
+    ['ES256K', { header: { alg: 'ES256K' } }, 'algorithm'],
+    ['dir', { header: { alg: 'dir' } }, 'algorithm'],
+  ])('row 19: alg %s is rejected', async (_, forgery, fault) => {
+    const token = makeToken(key, claimsOf('user'), forgery);
+    expect(await faultOf(verifyUserToken(token, trust))).toBe(fault);
+    expect(await faultOf(verifyToken(token, trust))).toBe(fault);
+    const connectivity = makeToken(key, claimsOf('connectivity'), forgery);
+    expect(await faultOf(verifyConnectivityToken(connectivity, trust))).toBe(fault);
+  });
+
+  const { publicKey } = key;
+  const point = publicKey.export({ format: 'jwk' });
+  const secrets: Record<string, string | Buffer> = {
+    PEM: publicKey.export({ format: 'pem', type: 'spki' }),
+    DER: publicKey.export({ format: 'der', type: 'spki' }),
+    JWK: JSON.stringify(key.jwk),
+    point: Buffer.from(`04${base64ToHex(point.x)}${base64ToHex(point.y)}`, 'hex'),
+    'empty key': '',
+  };
+  test.each(
+    Object.keys(secrets).flatMap((form) => ['HS256', 'HS384', 'HS512', 'ES256'].map((alg) => [form, alg])),
+  )('row 19: an HMAC with the public key (%s) as secret, as %s, is rejected', async (form = '', alg = '') => {
+    const hash = `sha${alg.slice(2)}`;
+    const hmac = (data: Buffer) =>
+      createHmac(hash, secrets[form] ?? '')
+        .update(data)
+        .digest();
+    for (const kind of KINDS) {
+      const token = makeToken(key, claimsOf(kind), { header: { alg }, sign: hmac });
+      const due = alg === 'ES256' ? 'signature' : 'algorithm';
+      expect(await faultOf(VERIFY[kind](token, trust))).toBe(due);
+    }
+  });
+
+  test('row 19: a symmetric key in the key set verifies nothing', async () => {
+    const secret = Buffer.from('a secret of the issuer that it should not have published');
+    const issuers = new Map([
+      [ISSUER, localKeySet({ keys: [{ kty: 'oct', kid: 'key1', k: base64url(secret), alg: 'HS256' }] })],
+    ]);
+    for (const alg of ['HS256', 'ES256']) {
+      const hmac = (data: Buffer) => createHmac('sha256', secret).update(data).digest();
+      const token = makeToken(key, claimsOf('connectivity'), { header: { alg }, sign: hmac });
+      expect(await faultOf(verifyConnectivityToken(token, { issuers, now: () => NOW }))).toBe('algorithm');
+    }
+  });
+
+  test.each(SERVICE_ALGORITHMS.filter((algorithm) => algorithm !== 'ES256'))(
+    'row 19: %s where ES256 is due is rejected',
+    async (algorithm) => {
+      const other = makeKey(algorithm);
+      for (const kind of ['user', 'project', 'experiment', 'service'] as const) {
+        const token = makeToken(other, claimsOf(kind));
+        expect(await faultOf(VERIFY[kind](token, trustIn(other)))).toBe('algorithm');
+      }
+    },
+  );
+
+  test.each(SERVICE_ALGORITHMS)(
+    'a connectivity token may be signed with %s by a key of its type',
+    async (algorithm) => {
+      for (const alg of [algorithm, undefined]) {
+        const own = makeKey(algorithm, { alg });
+        const token = makeToken(own, claimsOf('connectivity'));
+        expect(await faultOf(verifyConnectivityToken(token, trustIn(own)))).toBe('accepted');
+      }
+    },
+  );
+
+  test("a key that calls EdDSA by its curve's name (RFC 9864) verifies EdDSA", async () => {
+    const own = makeKey('EdDSA', { alg: 'Ed25519' });
+    const token = makeToken(own, claimsOf('connectivity'));
+    expect(await faultOf(verifyConnectivityToken(token, trustIn(own)))).toBe('accepted');
+  });
+
+  const confusions = SERVICE_ALGORITHMS.flatMap((alg) =>
+    SERVICE_ALGORITHMS.filter((other) => other !== alg).map((other) => [alg, other] as const),
+  );
+  test.each(confusions)(
+    'row 19: a header that says %s with a key for %s is rejected',
+    async (alg, keyFor) => {
+      const sameType = ['PS256', 'RS256'].includes(alg) && ['PS256', 'RS256'].includes(keyFor);
+      for (const says of [keyFor, undefined]) {
+        const own = makeKey(keyFor, { alg: says });
+        const token = makeToken(own, claimsOf('connectivity'), { header: { alg } });
+        const due = sameType && says === undefined ? 'signature' : 'algorithm';
+        expect(await faultOf(verifyConnectivityToken(token, trustIn(own)))).toBe(due);
+      }
+    },
+  );
+
+  test.each([
+    ['PS256', 'RS256'],
+    ['RS256', 'PS256'],
+  ] as const)('row 19: a sound %s signature by a key that says %s is rejected', async (alg, says) => {
+    const own = makeKey(alg, { alg: says });
+    const token = makeToken(own, claimsOf('connectivity'));
+    expect(await faultOf(verifyConnectivityToken(token, trustIn(own)))).toBe('algorithm');
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    ["use 'enc'", { use: 'enc' }],
+    ["use ''", { use: '' }],
+    ["alg 'ES384'", { alg: 'ES384' }],
+    ["alg 'ECDH-ES'", { alg: 'ECDH-ES' }],
+    ["alg ''", { alg: '' }],
+    ["key_ops ['deriveKey']", { use: undefined, alg: undefined, key_ops: ['deriveKey'] }],
+    ["key_ops ['sign']", { use: undefined, alg: undefined, key_ops: ['sign'] }],
+  ])('row 19: a key with %s verifies no token (RFC 7517 §4.2 to §4.4)', async (_, jwk) => {
+    const own = makeKey('ES256', jwk);
+    expect(await faultOf(verifyUserToken(makeToken(own, claimsOf('user')), trustIn(own)))).toBe('algorithm');
+  });
+
+  test('a key that says neither use nor alg verifies', async () => {
+    const own = makeKey('ES256', { use: undefined, alg: undefined });
+    expect(await faultOf(verifyUserToken(makeToken(own, claimsOf('user')), trustIn(own)))).toBe('accepted');
+  });
+
+  test('row 19: an RSA key of fewer than 2048 bits is rejected (RFC 7518 §3.3)', async () => {
+    const weak = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    const { kty = '', n, e } = weak.publicKey.export({ format: 'jwk' });
+    const own = {
+      ...makeKey('RS256'),
+      sign: signer(weak.privateKey, 'RS256'),
+      jwk: { kty, n, e, kid: 'key1' },
+    };
+    const token = makeToken(own, claimsOf('connectivity'));
+    expect(await faultOf(verifyConnectivityToken(token, trustIn(own)))).not.toBe('accepted');
+  });
+});
+
+function base64ToHex(part: string | undefined): string {
+  return Buffer.from(part ?? '', 'base64url').toString('hex');
+}
