@@ -21,12 +21,17 @@ export function advisor(
 ): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof Failure)) throw error;
-    const [alternative] = error.facts.alternatives ?? [];
+    // A service's text goes into a command only where it can be nothing but a time.
+    const alternative = error.facts.alternatives?.find(isPeriod);
     if (alternative) throw error.with({ fix: reserveCommandLine(request, alternative, flags, times().now) });
     const unknown = error.code === 'site_unknown' ? [request.site1, request.site2] : [];
     const [near] = unknown.map(nearestSite).filter((site) => site !== undefined);
     throw near === undefined ? error : error.with({ why: `Did you mean ${near}?` });
   };
+}
+
+function isPeriod({ start_date, end_date }: Alternative): boolean {
+  return parseInstant(start_date) !== undefined && parseInstant(end_date) !== undefined;
 }
 
 /** The command that books an alternative. A start that has come is written as --start-now. */

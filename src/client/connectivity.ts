@@ -5,6 +5,7 @@ import { type Link, LinkList } from '../contract/links.ts';
 import { type Reservation, ReservationReply, type ReservationRequestBody } from '../contract/reservation.ts';
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import type { Trust } from '../tokens/verify.ts';
+import { bearerHeader, headerToken } from './bearer.ts';
 import { exchange, type Fetch, type Reply, readAs } from './exchange.ts';
 import { expiredInstead } from './expired-token.ts';
 import {
@@ -81,10 +82,10 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
   const { experimentTokenHeader = EXPERIMENT_TOKEN_HEADER } = options;
 
   async function credentials(): Promise<Record<string, string>> {
-    if (tokenPlacement === 'experiment') return { authorization: `Bearer ${await experimentToken()}` };
+    if (tokenPlacement === 'experiment') return { authorization: bearerHeader(await experimentToken()) };
     return {
-      authorization: `Bearer ${await userToken()}`,
-      [experimentTokenHeader]: await experimentToken(),
+      authorization: bearerHeader(await userToken()),
+      [experimentTokenHeader]: headerToken(await experimentToken()),
     };
   }
 
@@ -240,7 +241,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     },
 
     async links() {
-      const headers = { authorization: `Bearer ${await userToken()}` };
+      const headers = { authorization: bearerHeader(await userToken()) };
       const reply = await orUndefined(request('listLinks', { headers, accept: 'application/json' }));
       return reply && readAs(LinkList, reply, 'list of links').items;
     },

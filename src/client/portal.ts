@@ -8,6 +8,7 @@ import {
 } from '../contract/directory.ts';
 import { Failure } from '../contract/failure.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
+import { bearerHeader } from './bearer.ts';
 import { exchange, type Fetch, readAs } from './exchange.ts';
 
 /** What the portal's client needs. */
@@ -43,7 +44,7 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
     values: Record<string, string> = {},
     body?: object,
   ) {
-    const headers: Record<string, string> = { authorization: `Bearer ${await userToken()}`, accept };
+    const headers: Record<string, string> = { authorization: bearerHeader(await userToken()), accept };
     if (body) headers['content-type'] = 'application/json';
     return exchange(
       options.fetch,
