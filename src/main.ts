@@ -11,7 +11,7 @@ import {
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { UserFiles } from './cli/invocation.ts';
+import type { RunningServer, ServeSettings, UserFiles } from './cli/invocation.ts';
 import type { TextStream } from './cli/output.ts';
 import { Failure } from './contract/failure.ts';
 import { foldersFor, privateFolder } from './session/folders.ts';
@@ -41,6 +41,8 @@ export async function main(args: readonly string[], version: string): Promise<nu
     files,
     now: Date.now,
     connect,
+    serve: startServer,
+    stopSignal,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   });
 }
@@ -121,6 +123,18 @@ function fileFailure(done: string, path: string, cause: unknown): Failure {
   return new Failure('file_unusable', `The file ${path} can't be ${done}.`, {
     why: cause instanceof Error ? cause.message : String(cause),
     cause,
+  });
+}
+
+async function startServer(settings: ServeSettings): Promise<RunningServer> {
+  const { serve } = await import('./serve.ts');
+  const writeLine = (line: string): void => void process.stderr.write(line);
+  return serve(settings, join(privateFolder(folders.state), 'serve'), writeLine);
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
   });
 }
 

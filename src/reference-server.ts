@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { Allocator } from './allocator/allocator.ts';
 import { builtInTopology } from './allocator/built-in-topology.ts';
 import { createNetwork } from './allocator/network.ts';
@@ -10,8 +11,10 @@ import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts'
 import { createConnectivity } from './server/connectivity/connectivity.ts';
 import { createDocs, type DocsFile } from './server/docs/docs.ts';
 import { createIdentity } from './server/identity/identity.ts';
-import { userClaims } from './server/identity/user-token.ts';
-import { addressesBelow, createIssuers, trustIn } from './server/issuers.ts';
+import type { IdentityProvider } from './server/identity/identity-provider.ts';
+import { type Person, userClaims } from './server/identity/user-token.ts';
+import { addressesBelow, createIssuers, keptKey, trustIn } from './server/issuers.ts';
+import { createListener } from './server/listener.ts';
 import { type Log, noLog } from './server/log.ts';
 import { builtInDirectory } from './server/portal/built-in.ts';
 import { createPortal } from './server/portal/portal.ts';
@@ -19,6 +22,7 @@ import { routeMounter } from './server/routing.ts';
 import { createServices } from './server/services.ts';
 import { SqliteDatabase } from './store/sqlite/database.ts';
 import { sqliteDirectory } from './store/sqlite/directory.ts';
+import { sqliteIdentityRecords } from './store/sqlite/identity-records.ts';
 import { sqliteReservations } from './store/sqlite/reservations.ts';
 import { sqliteSigningKeys } from './store/sqlite/signing-keys.ts';
 
@@ -35,6 +39,8 @@ export interface ReferenceServerOptions {
   experimentsApiGroup?: string;
   /** Lifetime of a user token in seconds. Default 3600. */
   accessTokenTtl?: number;
+  /** Approves every device code at once as this built-in user: for scripts that test against it. Loopback only. */
+  autoApprove?: Role;
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
   /** That many random bytes, for ids. Default: the platform's. */
@@ -49,6 +55,8 @@ export interface ReferenceServer {
   readonly addresses: { connectivity: string; portal: string; identity: string };
   /** Portal, connectivity service and documentation: a request in, a response out, no socket. */
   fetch(request: Request): Promise<Response>;
+  /** The same over a socket of `node:http`, with the identity provider at `/auth`. */
+  readonly listener: RequestListener;
   /**
    * A user token for one of the built-in users, without a login: for a client in the same process.
    */
@@ -89,7 +97,8 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
   const database = await SqliteDatabase.open(options.database ?? ':memory:');
   const directory = sqliteDirectory(database);
   const reservations = sqliteReservations(database);
-  const issuers = await createIssuers(addresses, sqliteSigningKeys(database), now);
+  const keys = sqliteSigningKeys(database);
+  const issuers = await createIssuers(addresses, keys, now);
   await directory.settle(builtInDirectory(now(), makeId));
 
   const trust = trustIn(issuers, addresses.connectivity, now);
@@ -118,12 +127,39 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     now,
   });
 
+  const builtInUser = async (user: Role): Promise<Person> => {
+    const person = await directory.personNamed(user);
+    if (!person) throw new RangeError(`there is no user ${user}`);
+    return person;
+  };
+  const openIdentity = async (): Promise<IdentityProvider> => {
+    const { createIdentityProvider } = await import('./server/identity/identity-provider.ts');
+    return createIdentityProvider({
+      issuer: addresses.identity,
+      audience: addresses.connectivity,
+      key: await keptKey('identity', keys),
+      records: sqliteIdentityRecords(database),
+      people: () => directory.people(),
+      person: (id) => directory.person(id),
+      now,
+      log,
+      ...(accessTokenTtl === undefined ? {} : { accessTokenTtl }),
+      ...(options.autoApprove === undefined ? {} : { autoApprove: await builtInUser(options.autoApprove) }),
+    });
+  };
+  let identity: Promise<IdentityProvider> | undefined;
+
   return {
     addresses,
     fetch: answer,
+    listener: createListener({
+      baseUrl: addresses.connectivity,
+      fetch: answer,
+      identity: () => (identity ??= openIdentity()),
+      log,
+    }),
     async signIn(user) {
-      const person = await directory.personNamed(user);
-      if (!person) throw new RangeError(`there is no user ${user}`);
+      const person = await builtInUser(user);
       const claims = userClaims(person, {
         audience: addresses.connectivity,
         login: now(),

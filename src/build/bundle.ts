@@ -50,12 +50,15 @@ async function bundleProgram(found: Set<string>): Promise<void> {
   const bundle = await rolldown({
     input: { entry: join(ROOT, 'src/entry.ts') },
     platform: 'node',
+    external: ['oidc-provider'],
     plugins: [withoutChildProcess, packagesUsed(found)],
   });
   await bundle.write({
     dir: join(DIST, 'cli'),
     format: 'esm',
     chunkFileNames: '[name]-[hash].js',
+    // oidc-provider uses the names of its classes as data.
+    keepNames: true,
     minify: { compress: true, mangle: true, codegen: false },
   });
 }

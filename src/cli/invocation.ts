@@ -1,3 +1,4 @@
+import type { Role } from '../contract/roles.ts';
 import type { Profiles } from '../session/profiles.ts';
 import type { Session } from '../session/session.ts';
 import type { GlobalFlags } from './global-options.ts';
@@ -16,6 +17,30 @@ export interface UserFiles {
   writePublic(path: string, text: string): Promise<void>;
 }
 
+/** How a reference server is to run (CLI.md, "Commands", serve). */
+export interface ServeSettings {
+  host: string;
+  /** 0: any that is free. */
+  port: number;
+  baseUrl?: string;
+  /** Folder of the data. */
+  data?: string;
+  memory: boolean;
+  /** A topology file. */
+  topology?: string;
+  readyFile?: string;
+  autoApprove?: Role;
+  /** Seconds. */
+  accessTokenTtl?: number;
+}
+
+/** A reference server that takes requests. */
+export interface RunningServer {
+  addresses: { connectivity: string; portal: string; identity: string };
+  /** Finishes what is under way. */
+  stop(): Promise<void>;
+}
+
 /** One run of a command: what its action may reach for, opened when it is first asked for. */
 export interface Invocation {
   readonly flags: GlobalFlags;
@@ -25,6 +50,10 @@ export interface Invocation {
   profiles(): Promise<Profiles>;
   /** The session with the profile's services. */
   session(): Promise<Session>;
+  /** Starts a reference server. @throws Failure */
+  serve(settings: ServeSettings): Promise<RunningServer>;
+  /** Resolves when the process is told to stop, by SIGINT or SIGTERM. */
+  stopSignal(): Promise<void>;
   /** What times are read against. */
   times(): TimeContext;
   /** Asks a person; undefined where there is none to ask. */

@@ -7,6 +7,7 @@ import { listCommand } from './commands/reservation/list.ts';
 import { reserveCommand } from './commands/reservation/reserve.ts';
 import { showCommand } from './commands/reservation/show.ts';
 import { updateCommand } from './commands/reservation/update.ts';
+import { serveCommand } from './commands/serve.ts';
 import { sitesCommand } from './commands/sites.ts';
 import { tokenCommand } from './commands/token.ts';
 import { verifyCommand } from './commands/verify.ts';
@@ -58,6 +59,7 @@ Examples:
     experimentCommand,
     projectCommand,
     tokenCommand,
+    serveCommand,
   ]) {
     program.addCommand(make(invoke));
   }

@@ -22,6 +22,9 @@ export interface World {
   now: () => number;
   /** Opens the way to a profile's services; called when a command first needs it. */
   connect: (profile: Profile) => Promise<Connection>;
+  /** Starts a reference server in this process. */
+  serve: Invocation['serve'];
+  stopSignal: Invocation['stopSignal'];
   /** Asks a person a question that is answered by yes or no; undefined where nobody is there. */
   ask?: (question: string) => Promise<boolean>;
 }
@@ -89,6 +92,8 @@ function openInvocation(
     flags,
     output,
     files: world.files,
+    serve: world.serve,
+    stopSignal: world.stopSignal,
     profiles: async () => {
       const { Profiles } = await import('../session/profiles.ts');
       return new Profiles(world.folders.config, env);

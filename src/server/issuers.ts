@@ -32,13 +32,17 @@ export async function createIssuers(
   now: () => number,
 ): Promise<Record<Service, Issuer>> {
   const issuerOf = async (service: Service): Promise<Issuer> => {
-    const kept =
-      (await keys.existingKey(service)) ?? (await keys.signingKey(service, await generateSigningKey()));
-    return createIssuer({ issuer: addresses[service], key: await importSigningKey(kept), now });
+    const key = await importSigningKey(await keptKey(service, keys));
+    return createIssuer({ issuer: addresses[service], key, now });
   };
   const [connectivity, portal, identity] = await Promise.all(SERVICES.map(issuerOf));
   if (!connectivity || !portal || !identity) throw new RangeError('an issuer is missing');
   return { connectivity, portal, identity };
+}
+
+/** A service's private key: the one that is kept, or a new one. */
+export async function keptKey(service: Service, keys: KeyStore): Promise<PrivateJwk> {
+  return (await keys.existingKey(service)) ?? keys.signingKey(service, await generateSigningKey());
 }
 
 /** Trust in this server's own portal and identity provider, whose keys are at hand. */

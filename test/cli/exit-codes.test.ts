@@ -22,7 +22,7 @@ const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
   2: ['usage', 'file_unusable', 'state_unusable', 'experiment_invalid'],
   3: ['not_found'],
   4: ['not_logged_in', 'token_missing', 'token_invalid', 'token_expired'],
-  5: ['forbidden', 'role_not_allowed', 'wrong_experiment', 'wrong_project'],
+  5: ['forbidden', 'role_not_allowed', 'wrong_experiment', 'wrong_project', 'origin_unknown'],
   6: [
     'site_invalid',
     'site_unknown',

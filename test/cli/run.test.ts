@@ -2,11 +2,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
 import type { Connection } from '../../src/session/session.ts';
 import { json, jwt } from '../client/scripted-fetch.ts';
+import { reportOf } from '../e2e/command.ts';
 import { commandWorld, offlineWorld } from '../fixtures/command-world.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 const OFFLINE = '--offline';
+
+/** In place of a service that must not be asked. */
+const never = async (): Promise<never> => {
+  throw new RangeError('nobody expected a request');
+};
 
 describe('deleting asks first', () => {
   /** A world with a reservation, where somebody answers every question like this. */
@@ -51,6 +57,179 @@ describe('deleting asks first', () => {
     expect((await world.run(OFFLINE, 'delete', 'x')).exitCode).toBe(2);
     expect(questions).toEqual([]);
     await world.server.close();
+  });
+});
+
+describe('global flags', () => {
+  let world: Awaited<ReturnType<typeof offlineWorld>>;
+  beforeAll(async () => {
+    world = await offlineWorld();
+    await world.run(OFFLINE, ...LINK);
+  });
+  afterAll(() => world.server.close());
+
+  test.each([
+    '--offline --json --quiet list',
+    'list --offline --json --quiet',
+    '--offline list --json --quiet',
+    '--json list --quiet --offline',
+    '--profile offline --json --quiet list',
+    'list --json --quiet --profile offline',
+    '--offline --json --experiment demo --quiet list',
+    'list --experiment demo --offline --json --quiet',
+    'list --experiment=demo --offline --json --quiet',
+    'list --all --offline --json --quiet',
+    '--tz UTC --color never --timeout 5 --no-input --yes --debug --offline --json --quiet list',
+    'list --tz UTC --color never --timeout 5 --no-input --yes --debug --offline --json --quiet',
+  ])('stand before and after the command: %s', async (command) => {
+    const { exitCode, stdout, stderr } = await world.run(...command.split(' '));
+    expect([exitCode, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toHaveProperty('items.length', 1);
+  });
+
+  test.each([
+    '--offline --json experiment list',
+    'experiment --offline --json list',
+    'experiment list --offline --json',
+  ])('and before, within and after a command of two words: %s', async (command) => {
+    const { exitCode, stdout } = await world.run(...command.split(' '));
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toHaveProperty('items.length', 1);
+  });
+});
+
+describe('help', () => {
+  test.each([
+    '',
+    '--help',
+    '-h',
+    'help',
+    'help environment',
+    'help exit-codes',
+    'help output',
+    'help times',
+    ...[
+      'reserve',
+      'list',
+      'show',
+      'update',
+      'delete',
+      'verify',
+      'sites',
+      'experiment',
+      'project',
+      'token',
+    ].flatMap((name) => [`help ${name}`, `${name} --help`]),
+    'help token issue',
+    'token issue -h',
+    'experiment help create',
+    'token',
+  ])('%j is a text on stdout, 0', async (command) => {
+    const world = commandWorld({ fetch: never, userToken: never, close: async () => undefined });
+    const { exitCode, stdout, stderr } = await world.run(...command.split(' ').filter(Boolean));
+    expect([exitCode, stderr]).toEqual([0, '']);
+    expect(stdout.split('\n').length).toBeGreaterThan(5);
+  });
+});
+
+describe('a failure with --json: its exit code, nothing on stdout, the error object on the last line of stderr', () => {
+  let world: Awaited<ReturnType<typeof offlineWorld>>;
+  let id: string;
+  const UNKNOWN = 'con_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
+
+  beforeAll(async () => {
+    world = await offlineWorld();
+    id = JSON.parse((await world.run(OFFLINE, '--json', ...LINK)).stdout).reservation.id;
+    await world.run(OFFLINE, 'experiment', 'create', 'second', '--end', '+1d');
+    world.files.set('garbage', 'garbage');
+    world.files.set('-', '');
+  });
+  afterAll(() => world.server.close());
+
+  test.each<[number, string]>([
+    [2, 'lst'],
+    [2, 'experiment lst'],
+    [2, 'list --nonsense'],
+    [2, 'list extra'],
+    [2, 'show'],
+    [2, 'show x'],
+    [2, 'show exp_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q'],
+    [2, 'delete'],
+    [2, 'delete --yes x'],
+    [2, 'update ID'],
+    [2, 'update ID --bandwidth 1.5'],
+    [2, 'update ID --end 2020-01-01T00:00:00Z'],
+    [2, `update ${UNKNOWN} --extend soon`],
+    [2, `update ${UNKNOWN} --extend 1h --for 1h`],
+    [2, `update ${UNKNOWN} --start 2026-12-01T10:00`],
+    [2, 'list --color sometimes'],
+    [2, 'list --timeout soon'],
+    [2, 'list --timeout 0'],
+    [2, 'list --experiment nope'],
+    [2, 'project token --project nope'],
+    [2, 'list --profile nope'],
+    [2, 'list --profile local'],
+    [2, 'reserve be-gent1 pl-poznan1 --start-now --for 2h'],
+    [2, 'reserve be-gent1 --bandwidth 1G --start-now --for 2h'],
+    [2, 'reserve be-gent1 pl-poznan1 fr-lille --bandwidth 1G --start-now --for 2h'],
+    [2, 'reserve BE-GENT1 pl-poznan1 --bandwidth 1G --start-now --for 2h'],
+    [2, 'reserve be_gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1K --start-now --for 2h'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1.5 --start-now --for 2h'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --for 2h'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --start now --for 2h'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --end +2h --for 2h'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --end +0m'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start 2026-12-01T10:00 --for 2h'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start tomorrow --for 2h'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start 2026-12-01T10:00 --for 2h --tz Nowhere/City'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 99999999d'],
+    [2, 'experiment create'],
+    [2, 'experiment create third'],
+    [2, 'experiment create third --end soon'],
+    [2, 'experiment create -third- --end +1d'],
+    [2, 'experiment use nope'],
+    [2, 'project use nope'],
+    [2, 'verify missing'],
+    [2, 'verify garbage --jwks missing'],
+    [2, 'token issue'],
+    [2, 'token issue --key missing --issuer https://svc.example.org'],
+    [2, 'token issue --key garbage --issuer https://svc.example.org'],
+    [2, 'token issue --key garbage --issuer https://svc.example.org --ttl 1.5'],
+    [2, 'token issue --key garbage --issuer https://svc.example.org --claim x'],
+    [2, 'help nonsense'],
+    [2, 'help constructor'],
+    [2, 'help toString'],
+    [2, 'help token nonsense'],
+    [3, `show ${UNKNOWN}`],
+    [3, `update ${UNKNOWN} --extend 1h`],
+    [3, `delete --yes ${UNKNOWN}`],
+    [5, 'show ID --experiment second'],
+    [5, 'update ID --extend 1h --experiment second'],
+    [5, 'delete --yes ID --experiment second'],
+    [6, 'reserve be-gent1 uk-london --bandwidth 1G --start-now --for 2h'],
+    [6, 'reserve be-gent1 be-gent1 --bandwidth 1G --start-now --for 2h'],
+    [6, 'reserve be-gent1 gr-uth --bandwidth 1G --start-now --for 2h'],
+    [6, 'reserve be-gent1 pl-poznan1 --bandwidth 101G --start-now --for 2h'],
+    [6, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start 2020-01-01T00:00:00Z --for 2h'],
+    [6, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 91d'],
+    [6, 'update ID --end +91d'],
+    [6, 'experiment create third --end +1000d'],
+    [9, 'verify garbage'],
+    [9, 'verify'],
+    [9, 'token inspect garbage'],
+    [9, 'token inspect'],
+  ])('%i: %s', async (exitCode, command) => {
+    const args = command.replace('ID', id).split(' ');
+    const experiment = args.includes('--experiment') ? [] : ['--experiment', 'demo'];
+    const ended = await world.run(OFFLINE, '--json', ...experiment, ...args);
+    expect(reportOf(ended).exitCode).toBe(exitCode);
+  });
+
+  test('nothing of all this changed the reservation', async () => {
+    const { stdout } = await world.run(OFFLINE, '--json', '--experiment', 'demo', 'list', '--all');
+    expect(JSON.parse(stdout)).toMatchObject({ items: [{ reservation: { id, bandwidth: 1000 } }] });
   });
 });
 

@@ -219,10 +219,17 @@ describe('row 10, 12: no reply, or half of one', () => {
     expect(found.facts.why).toContain('may have taken effect');
   });
 
-  test.each([500, 502, 503, 504])(
-    'a POST that is answered with %i: it is said whether it may have taken effect',
-    async (status) => {
-      const { message, facts } = await failure(new Response(null, { status }), post());
+  test.each<[number, unknown]>([
+    [500, undefined],
+    [502, undefined],
+    [503, undefined],
+    [504, undefined],
+    [500, { detail: 'Internal Server Error' }],
+  ])(
+    'a POST that is answered with %i and %j: it is said whether it may have taken effect',
+    async (status, body) => {
+      const reply = body === undefined ? new Response(null, { status }) : json(body, status);
+      const { message, facts } = await failure(reply, post());
       expect(`${message} ${facts.why ?? ''}`).toMatch(/effect|nothing was (?:changed|booked)/i);
     },
   );

@@ -154,11 +154,9 @@ describe('refusals of the reference server', () => {
 
   test('a reservation that nobody made', async () => {
     const client = connectivityOf('lead');
-    for (const call of [
-      client.show('con_offline.localhost_none'),
-      client.delete('con_offline.localhost_none'),
-    ]) {
-      expect((await failureOf(() => call)).code).toBe('not_found');
+    const id = 'con_offline.localhost_none';
+    for (const call of [() => client.show(id), () => client.delete(id), () => client.show('x')]) {
+      expect((await failureOf(call)).code).toBe('not_found');
     }
   });
 });

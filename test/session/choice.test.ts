@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { type Choosable, chooseOne } from '../../src/session/choice.ts';
 import { failureOf } from '../fixtures/failures.ts';
@@ -97,6 +98,17 @@ describe('with a choice', () => {
   test('two ended ones with the name: none is guessed', async () => {
     const alsoEnded = { ...demo, expires_at: iso(-5) };
     expect((await failureOf(() => choose('demo', [endedTwin, alsoEnded]))).code).toBe('usage');
+  });
+
+  test('row 7: a name from the portal is one word of what is advised, whatever a shell makes of it', async () => {
+    for (const name of ['$(touch pwned)', 'a; touch pwned', "it's", 'two words']) {
+      const failure = await failureOf(() => choose(undefined, [item(name), other]));
+      const script = `set -- ${failure.facts.fix}; printf '%s\\n' "$#" "$4"`;
+      const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
+      const [count, word = ''] = stdout.split('\n');
+      expect(count).toBe('4');
+      expect([name, item(name).id]).toContain(word);
+    }
   });
 
   test('for a project the words are a project’s', async () => {

@@ -103,4 +103,34 @@ export const MIGRATIONS: readonly string[] = [
     jwk TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- The identity provider's records, under hashes of codes and tokens.
+  CREATE TABLE identity_record (
+    model TEXT NOT NULL,
+    key TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    grant_key TEXT,
+    user_code TEXT,
+    decided INTEGER NOT NULL,
+    consumed_ms INTEGER,
+    grace_ms INTEGER,
+    polled_ms INTEGER,
+    expires_ms INTEGER NOT NULL,
+    PRIMARY KEY (model, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX identity_record_grant ON identity_record (grant_key) WHERE grant_key IS NOT NULL;
+  CREATE UNIQUE INDEX identity_record_user_code ON identity_record (user_code) WHERE user_code IS NOT NULL;
+  CREATE INDEX identity_record_expiry ON identity_record (expires_ms);
+
+  CREATE TABLE attempt (
+    key TEXT PRIMARY KEY,
+    began_ms INTEGER NOT NULL,
+    attempts INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE shared_secret (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -1,0 +1,56 @@
+import { Failure } from '../../contract/failure.ts';
+import type { Role } from '../../contract/roles.ts';
+import type { Invocation, ServeSettings } from '../invocation.ts';
+
+/** The flags of the command, as typed. */
+export interface ServeFlags {
+  host: string;
+  port: number;
+  baseUrl?: string;
+  data?: string;
+  memory?: boolean;
+  topology?: string;
+  readyFile?: string;
+  autoApprove?: Role;
+  /** Seconds. */
+  accessTokenTtl?: number;
+}
+
+/** Runs a reference server until it is told to stop. */
+export async function serve(
+  invocation: Invocation,
+  _args: readonly string[],
+  flags: ServeFlags,
+): Promise<void> {
+  const { output } = invocation;
+  const settings: ServeSettings = {
+    ...flags,
+    memory: flags.memory === true,
+    ...(flags.baseUrl === undefined ? {} : { baseUrl: baseAddress(flags.baseUrl) }),
+  };
+  const stopped = invocation.stopSignal();
+  const server = await invocation.serve(settings);
+  const { addresses } = server;
+  await output.result({ addresses }, (print) =>
+    print.card(`Serving at ${print.paint.bold(addresses.connectivity)}`, [
+      ['portal', addresses.portal],
+      ['log in', `${addresses.identity}/device`],
+      ['try it', `${addresses.connectivity}/api-docs`],
+      ['stop', 'Ctrl-C'],
+    ]),
+  );
+  if (flags.autoApprove !== undefined) {
+    output.notice(`Every login is approved at once, as ${flags.autoApprove}: for tests only.`);
+  }
+  await stopped;
+  await server.stop();
+}
+
+function baseAddress(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const plain = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username;
+  if (plain) return text.replace(/\/+$/, '');
+  throw new Failure('usage', `${JSON.stringify(text)} is no base address.`, {
+    why: 'It must be an http or https address without a query.',
+  });
+}

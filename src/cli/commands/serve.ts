@@ -1,0 +1,42 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { ROLES } from '../../contract/roles.ts';
+import type { ServeFlags } from '../actions/serve.ts';
+import type { Invoke } from '../invocation.ts';
+
+/** `slices-conn serve`: the reference server on a socket. */
+export function serveCommand(invoke: Invoke): Command {
+  return new Command('serve')
+    .summary('run the reference server: identity provider, portal, connectivity service')
+    .description(
+      'Runs the whole other side on one port of this machine: the connectivity service at /, the portal at /portal,\nthe identity provider at /auth. SIGINT and SIGTERM end it.',
+    )
+    .option('--host <address>', 'where to listen; loopback only', '127.0.0.1')
+    .option('--port <number>', '0 picks a free one', portNumber, 4280)
+    .option('--base-url <url>', 'the address in tokens, links and the ready file')
+    .option('--data <dir>', 'where the data is kept')
+    .addOption(new Option('--memory', 'keep the data in memory only').conflicts('data'))
+    .option('--topology <file>', 'the sites and links, as JSON')
+    .option('--ready-file <file>', 'write the addresses there once requests are taken')
+    .addOption(
+      new Option('--auto-approve <role>', 'log every device code in at once, for scripts').choices(ROLES),
+    )
+    .option('--access-token-ttl <seconds>', 'lifetime of a user token (default: 3600)', wholeSeconds)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  slices-conn serve
+  slices-conn serve --port 0 --memory --auto-approve lead --ready-file ready.json`,
+    )
+    .action(invoke<ServeFlags>(async () => (await import('../actions/serve.ts')).serve));
+}
+
+function portNumber(text: string): number {
+  if (/^[0-9]{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new InvalidArgumentError('It must be a number from 0 to 65535.');
+}
+
+function wholeSeconds(text: string): number {
+  if (/^[1-9][0-9]{0,7}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of seconds.');
+}

@@ -1,0 +1,166 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { TopologyError } from './allocator/network.ts';
+import { StoreUnavailableError } from './allocator/store.ts';
+import type { RunningServer, ServeSettings } from './cli/invocation.ts';
+import { Failure } from './contract/failure.ts';
+import { readJson } from './contract/json.ts';
+import type { Topology } from './contract/links.ts';
+import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
+import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
+import { CLIENT_ID } from './server/identity/client-id.ts';
+import { jsonLog } from './server/log.ts';
+import { DatabaseFormatError } from './store/sqlite/database.ts';
+
+/** How long a request that is under way may take once the server is told to stop, in milliseconds. */
+const STOP_TIMEOUT = 8000;
+
+/** Time limits of a connection, in milliseconds: slow clients do not hold the server (HOSTILE.md 41). */
+const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5000 } as const;
+
+/**
+ * Runs a reference server on a socket (CLI.md, "Commands", serve).
+ *
+ * The socket is opened first, since with `--port 0` the services' addresses depend on it; until they are there,
+ * requests wait.
+ *
+ * @param defaultFolder where the data is when nothing else is said
+ * @param write takes log lines
+ * @throws Failure `usage` for an address that is not loopback, `network` for a port that is taken
+ */
+export async function serve(
+  settings: ServeSettings,
+  defaultFolder: string,
+  write: (line: string) => void,
+): Promise<RunningServer> {
+  const { host, port, readyFile } = settings;
+  if (!isLoopback(host)) {
+    throw new Failure('usage', `${host} is not an address of this machine alone.`, {
+      why: 'The built-in users log in without a password, so this server answers on loopback only.',
+      fix: 'slices-conn serve --host 127.0.0.1',
+    });
+  }
+  if (readyFile !== undefined) rmSync(readyFile, { force: true });
+  const topology = settings.topology === undefined ? undefined : readTopology(settings.topology);
+  let ready: (listener: RequestListener) => void = () => undefined;
+  const listener = new Promise<RequestListener>((resolve) => {
+    ready = resolve;
+  });
+  const server = createServer(LIMITS, (request, response) => {
+    listener.then((answer) => answer(request, response));
+  });
+  await listen(server, host, port);
+  try {
+    const bound = server.address() as AddressInfo;
+    const baseUrl = settings.baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
+    const services = await open(settings, { baseUrl, topology, defaultFolder, write });
+    ready(services.listener);
+    if (readyFile !== undefined) writeReadyFile(readyFile, services);
+    return {
+      addresses: services.addresses,
+      stop: () => stop(server, services, readyFile),
+    };
+  } catch (error) {
+    server.close();
+    throw error;
+  }
+}
+
+interface Opening {
+  baseUrl: string;
+  topology: Topology | undefined;
+  defaultFolder: string;
+  write: (line: string) => void;
+}
+
+async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
+  const { baseUrl, topology, defaultFolder, write } = opening;
+  const { data, memory, autoApprove, accessTokenTtl } = settings;
+  const folder = data ?? defaultFolder;
+  try {
+    if (!memory) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return await createReferenceServer({
+      baseUrl,
+      database: memory ? ':memory:' : join(folder, 'slices-conn.sqlite'),
+      log: jsonLog(write, Date.now),
+      ...(topology === undefined ? {} : { topology }),
+      ...(autoApprove === undefined ? {} : { autoApprove }),
+      ...(accessTokenTtl === undefined ? {} : { accessTokenTtl }),
+    });
+  } catch (cause) {
+    if (cause instanceof TopologyError || cause instanceof DatabaseFormatError) {
+      throw new Failure('file_unusable', cause.message, { cause });
+    }
+    if (cause instanceof StoreUnavailableError || (cause instanceof Error && 'code' in cause)) {
+      throw new Failure('file_unusable', `The data folder ${folder} can't be used.`, {
+        why: cause.message,
+        cause,
+      });
+    }
+    throw cause;
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function readTopology(path: string): Topology {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Failure('file_unusable', `The topology ${path} can't be read.`, { why, cause });
+  }
+  const reading = readJson(text);
+  if (!reading.ok) throw new Failure('file_unusable', `The topology ${path} is not JSON.`);
+  // What it holds is checked where it is used, which names every violation.
+  return reading.value as Topology;
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const taken = cause.code === 'EADDRINUSE';
+      const message = taken ? `Port ${port} is taken.` : `${host}:${port} can't be listened on.`;
+      reject(
+        new Failure('network', message, {
+          why: taken ? 'Another program listens there.' : cause.message,
+          fix: 'slices-conn serve --port 0',
+          cause,
+        }),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+/** Beside its place first, then in it at once: a script that waits for it never reads half of it. */
+function writeReadyFile(path: string, { addresses }: ReferenceServer): void {
+  const content = {
+    base_url: addresses.connectivity,
+    portal_url: addresses.portal,
+    auth_url: addresses.identity,
+    projects_api_group: PROJECTS_API_GROUP,
+    experiments_api_group: EXPERIMENTS_API_GROUP,
+    client_id: CLIENT_ID,
+    pid: process.pid,
+  };
+  const draft = `${path}.${process.pid}.tmp`;
+  writeFileSync(draft, `${JSON.stringify(content)}\n`);
+  renameSync(draft, path);
+}
+
+/** New requests are refused, those under way are finished, then the database is closed. */
+async function stop(server: Server, services: ReferenceServer, readyFile: string | undefined): Promise<void> {
+  if (readyFile !== undefined) rmSync(readyFile, { force: true });
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeIdleConnections();
+  const impatience = setTimeout(() => server.closeAllConnections(), STOP_TIMEOUT);
+  await closed;
+  clearTimeout(impatience);
+  await services.close();
+}

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
+import { StoreUnavailableError } from '../../allocator/store.ts';
+import type { IdentityRecords } from './records.ts';
+
+/** How long a rotated refresh token may be used once more, after a reply that was lost, in milliseconds. */
+export const REFRESH_GRACE = 30_000;
+
+/** Marks an id that is a hash already: what `findByUserCode` hands on. No code or token holds a colon. */
+const HASHED = 'sha256:';
+
+/** The models that are kept; of the others (sessions, interactions) none is ever made. */
+const KEPT: readonly string[] = ['DeviceCode', 'RefreshToken', 'Grant'];
+
+/** A device code that was approved or denied already. */
+export class AlreadyDecided extends Error {
+  override readonly name = 'AlreadyDecided';
+}
+
+/** What the adapter needs. */
+export interface AdapterOptions {
+  records: IdentityRecords;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** Least time between two polls with one device code, in milliseconds. */
+  interval: number;
+}
+
+/**
+ * oidc-provider's storage over our records. It keeps hashes only, lets one redemption of a code win, gives a rotated
+ * refresh token a short grace, and answers polls that come too fast (DESIGN.md, "oidc-provider needs help").
+ */
+export function createAdapter(model: string, { records, now, interval }: AdapterOptions): Adapter {
+  return {
+    upsert: guarded(async (id: string, payload: AdapterPayload) => {
+      const { jti: _value, userCode, grantId, exp, ...rest } = payload;
+      const saved = await records.save({
+        model,
+        key: keyOf(id),
+        payload: { ...rest, exp, ...(grantId === undefined ? {} : { grantId }) },
+        grant: grantId ?? null,
+        userCode: userCode === undefined ? null : hash(userCode),
+        decided: payload.accountId !== undefined || payload['error'] !== undefined,
+        expiresAt: (exp ?? 0) * 1000,
+      });
+      if (!saved && model === 'DeviceCode') throw new AlreadyDecided();
+    }),
+
+    find: guarded(async (value: string) => {
+      if (!KEPT.includes(model)) return undefined;
+      // The value's own hash, never a hash that was sent: what is stored must open nothing.
+      const record = await records.find(model, hash(value));
+      if (!record) return undefined;
+      const payload: AdapterPayload = { ...record.payload, jti: value };
+      const used = { ...payload, consumed: 1 };
+      if (Provider.ctx?.oidc.route !== 'token') return record.consumedAt === null ? payload : used;
+      if (model === 'DeviceCode') {
+        // Handed on as consumed, the provider would revoke the grant of the one who won.
+        if (record.consumedAt !== null) throw new errors.InvalidGrant('device code already redeemed');
+        if (!record.decided && !(await records.pace(record.key, now(), interval))) throw slowDown();
+      }
+      const reused = record.consumedAt !== null && (record.graceUntil ?? 0) < now();
+      return model === 'RefreshToken' && reused ? used : payload;
+    }),
+
+    findByUserCode: guarded(async (userCode: string) => {
+      const record = await records.findByUserCode(hash(userCode));
+      if (!record) return undefined;
+      const consumed = record.consumedAt === null ? {} : { consumed: 1 };
+      return { ...record.payload, userCode, jti: HASHED + record.key, ...consumed };
+    }),
+
+    findByUid: async () => undefined,
+
+    consume: guarded(async (id: string) => {
+      const won =
+        model === 'RefreshToken'
+          ? await records.rotate(keyOf(id), now(), REFRESH_GRACE)
+          : await records.redeem(model, keyOf(id), now());
+      if (!won) throw new errors.InvalidGrant('already used');
+    }),
+
+    destroy: guarded(async (id: string) => records.remove(model, keyOf(id))),
+    revokeByGrantId: guarded(async (grant: string) => records.removeGrant(model, grant)),
+  };
+}
+
+/** SHA-256 of a code or token, base64url: they are random enough that no salt is needed. */
+export function hash(value: string): string {
+  return createHash('sha256').update(value).digest('base64url');
+}
+
+function keyOf(id: string): string {
+  return id.startsWith(HASHED) ? id.slice(HASHED.length) : hash(id);
+}
+
+function slowDown(): Error {
+  return new errors.SlowDown('polled faster than the interval');
+}
+
+/** A database that is away is 503 in the provider's own form. */
+function guarded<Args extends unknown[], Answer>(
+  work: (...args: Args) => Promise<Answer>,
+): (...args: Args) => Promise<Answer> {
+  return async (...args) => {
+    try {
+      return await work(...args);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      const unavailable = new errors.OIDCProviderError(503, 'temporarily_unavailable');
+      unavailable.error_description = error.message;
+      unavailable.expose = true;
+      throw unavailable;
+    }
+  };
+}

@@ -1,0 +1,70 @@
+import type { DeviceCode, Provider } from 'oidc-provider';
+import { AlreadyDecided } from './adapter.ts';
+import { DEFAULT_SCOPE, type Person } from './user-token.ts';
+
+/** What each scope lets a client do, in the words of the confirmation page (RFC 8628 §5.4). */
+export const SCOPE_MEANING: Readonly<Record<string, string>> = {
+  openid: 'know who you are',
+  userinfo: 'read your user name',
+  projects: 'see your projects and experiments, and act in them',
+  offline_access: 'stay logged in until you log out',
+};
+
+/** A person's word on a device code. */
+export interface Approval {
+  /** Lets the client log in as a person. @returns false when the code was decided on already */
+  approve(code: DeviceCode, person: Person): Promise<boolean>;
+  /** Turns the client away. @returns false when the code was decided on already */
+  deny(code: DeviceCode): Promise<boolean>;
+}
+
+/**
+ * Writes a person's decision straight into the provider's models. The provider's own interactions would skip the
+ * choice of the user at a second login in one browser, and let the last of two decisions win.
+ *
+ * @param audience `{base_url}`, for which the access token is granted
+ * @param now milliseconds since the Unix epoch
+ */
+export function createApproval(provider: Provider, audience: string, now: () => number): Approval {
+  return {
+    async approve(code, person) {
+      const granted = grantedScopes(code);
+      const grant = new provider.Grant({ accountId: person.id, clientId: String(code.clientId) });
+      grant.addOIDCScope(
+        granted.filter((scope) => scope === 'openid' || scope === 'offline_access').join(' '),
+      );
+      grant.addResourceScope(audience, granted.filter((scope) => scope !== 'offline_access').join(' '));
+      const grantId = await grant.save();
+      Object.assign(code, {
+        accountId: person.id,
+        grantId,
+        scope: granted.join(' '),
+        resource: audience,
+        authTime: Math.floor(now() / 1000),
+      });
+      if (await decide(code)) return true;
+      await grant.destroy();
+      return false;
+    },
+    async deny(code) {
+      Object.assign(code, { error: 'access_denied', errorDescription: 'the user denied the login' });
+      return decide(code);
+    },
+  };
+}
+
+/** The scopes that a device code asks for, as far as there are such. */
+export function grantedScopes({ params }: DeviceCode): string[] {
+  const asked = typeof params?.['scope'] === 'string' ? params['scope'] : DEFAULT_SCOPE;
+  return [...new Set(asked.split(' '))].filter((scope) => Object.hasOwn(SCOPE_MEANING, scope));
+}
+
+async function decide(code: DeviceCode): Promise<boolean> {
+  try {
+    await code.save();
+    return true;
+  } catch (error) {
+    if (error instanceof AlreadyDecided) return false;
+    throw error;
+  }
+}

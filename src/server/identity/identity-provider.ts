@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto';
+import type { PrivateJwk } from '../../tokens/signing-key.ts';
+import type { Log } from '../log.ts';
+import { createApproval } from './approval.ts';
+import { createDevicePage, type DevicePage } from './device-page.ts';
+import { createProvider } from './provider.ts';
+import { createProviderDoor, type ProviderDoor } from './provider-door.ts';
+import type { IdentityRecords } from './records.ts';
+import { createThrottle } from './throttle.ts';
+import type { Person } from './user-token.ts';
+
+/** What the identity provider needs. */
+export interface IdentityProviderOptions {
+  /** `{auth_url}`. */
+  issuer: string;
+  /** `{base_url}`: the `aud` of user tokens. */
+  audience: string;
+  key: PrivateJwk;
+  records: IdentityRecords;
+  people: () => Promise<readonly Person[]>;
+  person: (id: string) => Promise<Person | undefined>;
+  /** Lifetime of a user token in seconds. */
+  accessTokenTtl?: number;
+  /** Approves every device code at once as this person: for scripts, on loopback only. */
+  autoApprove?: Person;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  log: Log;
+}
+
+/** The identity provider: what answers over a socket, and the page for people. */
+export interface IdentityProvider {
+  door: ProviderDoor;
+  page: DevicePage;
+}
+
+/** Least time between two polls (RFC 8628 §3.2), in milliseconds: 5 s, and 1 s where codes are approved at once. */
+const INTERVAL = { people: 5000, scripts: 1000 } as const;
+
+/**
+ * The identity provider (DESIGN.md, "The reference server"): device login by a certified library, our records behind
+ * it and our page before it. Loaded only where there is a socket.
+ */
+export async function createIdentityProvider(options: IdentityProviderOptions): Promise<IdentityProvider> {
+  const { issuer, audience, records, now, autoApprove } = options;
+  await records.purge(now() - PURGE_MARGIN);
+  const provider = createProvider({
+    ...options,
+    interval: autoApprove ? INTERVAL.scripts : INTERVAL.people,
+    secret: await records.secret('refresh-token-successor', randomBytes(32)),
+    onDeviceCode: async (code) => {
+      if (autoApprove) await approval.approve(code, autoApprove);
+    },
+  });
+  const approval = createApproval(provider, audience, now);
+  return {
+    door: createProviderDoor(provider, issuer),
+    page: createDevicePage({
+      provider,
+      approval,
+      throttle: createThrottle(records, now),
+      people: options.people,
+      issuer,
+      secret: await records.secret('device-page', randomBytes(32)),
+    }),
+  };
+}
+
+/** An expired code is kept for a day, so that its page can say that it expired. Milliseconds. */
+const PURGE_MARGIN = 86_400_000;

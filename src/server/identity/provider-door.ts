@@ -1,0 +1,118 @@
+import { IncomingMessage, type ServerResponse } from 'node:http';
+import type { Provider } from 'oidc-provider';
+import { type ProblemError, refusal } from '../problem-error.ts';
+import { readForm } from './form.ts';
+
+/** The provider's endpoints that exist for the outside. Its own router takes other spellings too; this does not. */
+const ENDPOINTS: Readonly<Record<string, readonly string[]>> = {
+  '/token': ['POST'],
+  '/device/auth': ['POST'],
+  '/token/revocation': ['POST'],
+  '/.well-known/openid-configuration': ['GET', 'HEAD'],
+  '/.well-known/oauth-authorization-server': ['GET', 'HEAD'],
+};
+
+/** The parameters that the endpoints know; nothing else reaches the provider. */
+const PARAMETERS = [
+  'client_id',
+  'scope',
+  'resource',
+  'grant_type',
+  'device_code',
+  'refresh_token',
+  'token',
+  'token_type_hint',
+];
+
+/** Whether a path below the issuer is the provider's to answer. */
+export function isProviderPath(path: string): boolean {
+  return Object.hasOwn(ENDPOINTS, path);
+}
+
+/** Answers a request to one of the provider's endpoints over its socket. */
+export type ProviderDoor = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+) => Promise<void>;
+
+/**
+ * The way in to the provider, which is Node-shaped. What it gets is made anew from what was checked here: media type,
+ * size, parameters given twice (HOSTILE.md 32), and the few headers that it needs.
+ *
+ * @param issuer `{auth_url}`
+ * @throws ProblemError for what is refused before the provider sees it
+ */
+export function createProviderDoor(provider: Provider, issuer: string): ProviderDoor {
+  const handle = provider.callback();
+  const { host } = new URL(issuer);
+  return async (request, response, path) => {
+    const { method = 'GET', headers } = request;
+    const allowed = ENDPOINTS[path] ?? [];
+    if (!allowed.includes(method)) {
+      response.setHeader('allow', allowed.join(', '));
+      throw refusal('method_not_allowed', `This address knows ${allowed.join(', ')}.`);
+    }
+    const body = method === 'POST' ? await formOf(request) : undefined;
+    const inner = new IncomingMessage(request.socket);
+    inner.method = method;
+    inner.url = path;
+    inner.httpVersion = request.httpVersion;
+    inner.httpVersionMajor = request.httpVersionMajor;
+    inner.httpVersionMinor = request.httpVersionMinor;
+    inner.headers = {
+      host,
+      // Without it the provider would answer errors as HTML.
+      accept: 'application/json',
+      'user-agent': headers['user-agent'] ?? '',
+      ...(headers.authorization === undefined ? {} : { authorization: headers.authorization }),
+      ...(body === undefined
+        ? {}
+        : {
+            'content-type': 'application/x-www-form-urlencoded',
+            'content-length': String(Buffer.byteLength(body)),
+          }),
+    };
+    if (body) inner.push(body);
+    inner.push(null);
+    inner.complete = true;
+    await handle(inner, response);
+  };
+}
+
+/** The form's known parameters, as a form again. */
+async function formOf(request: IncomingMessage): Promise<string> {
+  const stream = new ReadableStream<Uint8Array>({
+    async start(controller) {
+      try {
+        for await (const chunk of request.iterator({ destroyOnReturn: false })) controller.enqueue(chunk);
+        controller.close();
+      } catch (error) {
+        controller.error(error);
+      }
+    },
+  });
+  const form = await readForm(
+    new Request('http://form.invalid', {
+      method: 'POST',
+      headers: { 'content-type': request.headers['content-type'] ?? '' },
+      body: stream,
+      duplex: 'half',
+    }),
+  );
+  const passed = new URLSearchParams();
+  for (const name of PARAMETERS) {
+    const value = form.get(name);
+    if (value !== null) passed.set(name, value);
+  }
+  return passed.toString();
+}
+
+/** A refusal in the form that OAuth clients read (RFC 6749 §5.2). */
+export function oauthError(error: ProblemError): { error: string; error_description: string } {
+  const [{ code, msg }] = error.problems;
+  return {
+    error: code === 'unavailable' ? 'temporarily_unavailable' : 'invalid_request',
+    error_description: msg,
+  };
+}

@@ -1,0 +1,188 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import {
+  type Configuration,
+  type DeviceCode,
+  errors,
+  type JWKS,
+  type KoaContextWithOIDC,
+  Provider,
+} from 'oidc-provider';
+import { KEY_SET_PATH } from '../../contract/routes.ts';
+import type { PrivateJwk } from '../../tokens/signing-key.ts';
+import type { Log } from '../log.ts';
+import { type AdapterOptions, createAdapter } from './adapter.ts';
+import { CLIENT_ID } from './client-id.ts';
+import { ACCESS_TOKEN_TTL, DEFAULT_SCOPE, type Person } from './user-token.ts';
+
+const DAY = 86_400;
+
+/** Lifetimes in seconds. A grant is never prolonged, so it must outlast every session that may build on it. */
+const LIFETIME = { deviceCode: 600, refreshToken: 30 * DAY, grant: 365 * DAY } as const;
+
+/** What the identity provider is made of. */
+export interface ProviderOptions extends AdapterOptions {
+  /** `{auth_url}`. */
+  issuer: string;
+  /** The `aud` of every access token: `{base_url}`. */
+  audience: string;
+  key: PrivateJwk;
+  person: (id: string) => Promise<Person | undefined>;
+  /** Lifetime of an access token in seconds. */
+  accessTokenTtl?: number;
+  /** Signs what must be the same on every replica. */
+  secret: Uint8Array;
+  /** Called for every new device code, before the client hears of it. */
+  onDeviceCode?: (code: DeviceCode) => Promise<void>;
+  log: Log;
+}
+
+/** Addresses in the discovery document that lead nowhere here. */
+const NOT_OFFERED = [
+  'authorization_endpoint',
+  'code_challenge_methods_supported',
+  'claims_parameter_supported',
+  'authorization_response_iss_parameter_supported',
+  'response_modes_supported',
+  'request_uri_parameter_supported',
+  'claim_types_supported',
+];
+
+/**
+ * The certified provider, set up for device login only: ES256 access tokens with the claims of SPEC.md ("User
+ * token"), rotating refresh tokens, revocation. Its own pages and interactions are not used.
+ */
+export function createProvider(options: ProviderOptions): Provider {
+  const { issuer, interval, secret, log } = options;
+  const provider = new Provider(issuer, configuration(options));
+  // Every address comes from the issuer, whatever Host or request target arrives.
+  Object.assign(provider.OIDCContext.prototype, {
+    urlFor: (name: string, parameters?: Record<string, unknown>) => provider.urlFor(name, parameters),
+  });
+  Object.assign(provider.RefreshToken.prototype, {
+    /** Derived from its predecessor: used again within the grace, that gives the same successor, and one line stays one. */
+    generateTokenId(): string {
+      const rotated = Provider.ctx?.oidc.entities.RotatedRefreshToken;
+      if (!rotated) return randomBytes(32).toString('base64url');
+      return createHmac('sha256', secret).update(rotated.jti).digest('base64url');
+    },
+  });
+  provider.use(async (context: KoaContextWithOIDC, next) => {
+    await next();
+    if (context.status === 503) context.set('Retry-After', '5');
+    const body: unknown = context.body;
+    if (context.status !== 200 || typeof body !== 'object' || body === null) return;
+    if (context.oidc?.route === 'device_authorization') {
+      Object.assign(body, { interval: interval / 1000 });
+      const { DeviceCode: code } = context.oidc.entities;
+      if (code) await options.onDeviceCode?.(code);
+    }
+    if (context.oidc?.route === 'discovery')
+      for (const name of NOT_OFFERED) Reflect.deleteProperty(body, name);
+  });
+  provider.on('server_error', (_context, error) => {
+    log('error', 'bug', { why: error.stack ?? error.message });
+  });
+  // Without a listener the error would be printed past our log.
+  EventEmitter.prototype.on.call(provider, 'error', () => undefined);
+  return provider;
+}
+
+function configuration(options: ProviderOptions): Configuration {
+  const { audience, key, person, accessTokenTtl = ACCESS_TOKEN_TTL } = options;
+  const jwks: JWKS = { keys: [{ ...key, kty: 'EC', alg: 'ES256', use: 'sig' }] };
+  return {
+    adapter: (model: string) => createAdapter(model, options),
+    jwks,
+    clients: [
+      {
+        client_id: CLIENT_ID,
+        client_name: CLIENT_ID,
+        application_type: 'native',
+        token_endpoint_auth_method: 'none',
+        grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+        response_types: [],
+        redirect_uris: [],
+        id_token_signed_response_alg: 'ES256',
+      },
+    ],
+    clientAuthMethods: ['none'],
+    clientDefaults: { id_token_signed_response_alg: 'ES256' },
+    clientBasedCORS: () => false,
+    responseTypes: [],
+    scopes: [...DEFAULT_SCOPE.split(' '), 'offline_access'],
+    claims: { openid: ['sub', 'preferred_username'] },
+    enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+    features: {
+      devInteractions: { enabled: false },
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      userinfo: { enabled: false },
+      revocation: {
+        enabled: true,
+        allowedPolicy: async (_context, client, token) => token.clientId === client.clientId,
+      },
+      deviceFlow: {
+        enabled: true,
+        mask: '****-****',
+        deviceInfo: (context) => ({ ip: context.ip, ua: context.get('user-agent').slice(0, 200) }),
+      },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: async () => audience,
+        useGrantedResource: async () => true,
+        getResourceServerInfo: async (_context, resource) => {
+          if (resource !== audience) throw new errors.InvalidTarget();
+          return {
+            scope: DEFAULT_SCOPE,
+            audience,
+            accessTokenTTL: accessTokenTtl,
+            accessTokenFormat: 'jwt',
+            jwt: { sign: { alg: 'ES256', kid: key.kid } },
+          };
+        },
+      },
+    },
+    formats: {
+      customizers: {
+        jwt: async (_context, _token, jwt) => {
+          jwt.header = { typ: 'JWT' };
+        },
+      },
+    },
+    extraTokenClaims: async (context, token) => {
+      const { DeviceCode, RefreshToken } = context.oidc.entities;
+      const accountId = 'accountId' in token ? String(token.accountId) : '';
+      return {
+        auth_time: (RefreshToken ?? DeviceCode)?.authTime,
+        preferred_username: (await person(accountId))?.name,
+      };
+    },
+    findAccount: async (_context, id) => {
+      const found = await person(id);
+      if (!found) return undefined;
+      return { accountId: id, claims: async () => ({ sub: id, preferred_username: found.name }) };
+    },
+    issueRefreshToken: async (_context, client, source) =>
+      client.grantTypeAllowed('refresh_token') && source.scopes.has('offline_access'),
+    rotateRefreshToken: true,
+    expiresWithSession: async () => false,
+    routes: {
+      token: '/token',
+      device_authorization: '/device/auth',
+      code_verification: '/device',
+      revocation: '/token/revocation',
+      jwks: KEY_SET_PATH,
+    },
+    ttl: {
+      AccessToken: accessTokenTtl,
+      IdToken: accessTokenTtl,
+      DeviceCode: LIFETIME.deviceCode,
+      RefreshToken: LIFETIME.refreshToken,
+      Grant: LIFETIME.grant,
+      Session: 1,
+      Interaction: 1,
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/** A record of the identity provider as it is kept: under a hash of its value, never the value itself (HOSTILE.md 33). */
+export interface IdentityRecord {
+  /** `DeviceCode`, `RefreshToken` or `Grant`. */
+  model: string;
+  /** SHA-256 of the code or token, base64url. */
+  key: string;
+  /** What the provider keeps, without the code or token. */
+  payload: Record<string, unknown>;
+  /** The grant that it belongs to; revoking that removes it. */
+  grant: string | null;
+  /** SHA-256 of the user code, base64url. */
+  userCode: string | null;
+  /** Whether a device code was approved or denied. */
+  decided: boolean;
+  /** When it was redeemed or rotated, in milliseconds. */
+  consumedAt: number | null;
+  /** Until when a rotated refresh token may be used once more, in milliseconds. */
+  graceUntil: number | null;
+  /** Milliseconds. */
+  expiresAt: number;
+}
+
+/** What is given when a record is saved; the rest is the store's to set. */
+export type NewIdentityRecord = Omit<IdentityRecord, 'consumedAt' | 'graceUntil'>;
+
+/**
+ * Where the identity provider's records are. Each method is one atomic step, so that replicas on one database agree
+ * (HOSTILE.md 29, 31).
+ */
+export interface IdentityRecords {
+  /**
+   * Saves a record. A device code is decided once, and a refresh token's successor is made once: a second time
+   * changes nothing.
+   *
+   * @returns whether anything was changed
+   */
+  save(record: NewIdentityRecord): Promise<boolean>;
+  find(model: string, key: string): Promise<IdentityRecord | undefined>;
+  findByUserCode(userCode: string): Promise<IdentityRecord | undefined>;
+  /** Redeems a code, once. @returns whether this was the one */
+  redeem(model: string, key: string, now: number): Promise<boolean>;
+  /**
+   * Uses a refresh token. The first use starts its grace and ends its predecessor's; within the grace it may be used
+   * again.
+   *
+   * @param grace milliseconds
+   * @returns false when it was used before and the grace is over
+   */
+  rotate(key: string, now: number, grace: number): Promise<boolean>;
+  /**
+   * Takes note of a poll with a device code (RFC 8628 §3.5). The first is free; later ones may come up to half an
+   * interval early.
+   *
+   * @param interval milliseconds
+   * @returns false when it came too early
+   */
+  pace(key: string, now: number, interval: number): Promise<boolean>;
+  remove(model: string, key: string): Promise<void>;
+  removeGrant(model: string, grant: string): Promise<void>;
+  /** Removes what expired before an instant, in milliseconds. */
+  purge(before: number): Promise<void>;
+  /** A random secret that all replicas share; `candidate` becomes it where there was none. */
+  secret(name: string, candidate: Uint8Array): Promise<Uint8Array>;
+  /**
+   * Counts an attempt within a window.
+   *
+   * @param window milliseconds
+   * @returns how many there are in it now, and when it began
+   */
+  count(key: string, now: number, window: number): Promise<{ attempts: number; began: number }>;
+  /** Takes an attempt back. */
+  uncount(key: string): Promise<void>;
+}

@@ -1,0 +1,94 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { PROBLEM_STATUS } from '../contract/problems.ts';
+import type { IdentityProvider } from './identity/identity-provider.ts';
+import { isProviderPath, oauthError } from './identity/provider-door.ts';
+import type { Log } from './log.ts';
+import { ProblemError, problemReply, refusal } from './problem-error.ts';
+
+/** What answers on a socket. */
+export interface ListenerOptions {
+  /** `{base_url}`, whose host is the only one that is answered. */
+  baseUrl: string;
+  /** Portal, connectivity service and documentation. */
+  fetch: (request: Request) => Promise<Response>;
+  /** Built when it is first needed: it is slow to load. */
+  identity: () => Promise<IdentityProvider>;
+  log: Log;
+}
+
+/**
+ * All services on one socket: the identity provider's endpoints go to its library, its page to ours, and everything
+ * else to the function of a Request. The Host is pinned for all of them (HOSTILE.md 32).
+ */
+export function createListener({ baseUrl, fetch, identity, log }: ListenerOptions): RequestListener {
+  const base = new URL(baseUrl);
+  const auth = `${base.pathname.replace(/\/$/, '')}/auth`;
+  const answer = getRequestListener(fetch, { overrideGlobalObjects: false, hostname: base.host });
+
+  async function answerPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { page } = await identity();
+    const address = request.socket.remoteAddress ?? '';
+    const show = getRequestListener(
+      async (asked) => {
+        if (!['GET', 'HEAD', 'POST'].includes(asked.method)) {
+          const refused = refusal('method_not_allowed', 'This address knows GET, HEAD, POST.');
+          return problemReply(refused, { allow: 'GET, HEAD, POST' });
+        }
+        return page(asked, address).catch((error: unknown) => {
+          if (error instanceof ProblemError) return problemReply(error);
+          throw error;
+        });
+      },
+      { overrideGlobalObjects: false, hostname: base.host, errorHandler: (error) => failed(error, log) },
+    );
+    await show(request, response);
+  }
+
+  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url = '/', headers } = request;
+    if (headers.host?.toLowerCase() !== base.host) {
+      throw refusal('host_unknown', `This server answers for ${base.host} only.`);
+    }
+    if (!url.startsWith('/')) throw refusal('request_invalid', 'The request target must be a path.');
+    const [path = ''] = url.split('?');
+    const below = path.startsWith(`${auth}/`) ? path.slice(auth.length) : undefined;
+    if (below === '/device') return answerPage(request, response);
+    if (below !== undefined && isProviderPath(below)) {
+      const { door } = await identity();
+      return door(request, response, below);
+    }
+    await answer(request, response);
+  }
+
+  return (request, response) => {
+    route(request, response).catch((error: unknown) => {
+      if (!(error instanceof ProblemError))
+        log('error', 'bug', { why: String((error as Error).stack ?? error) });
+      const problem =
+        error instanceof ProblemError ? error : refusal('internal', 'Something went wrong in the service.');
+      refuse(request, response, problem);
+    });
+  };
+}
+
+function failed(error: unknown, log: Log): Response {
+  log('error', 'bug', { why: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  return problemReply(refusal('internal', 'Something went wrong in the service.'));
+}
+
+/** Refuses in a form that both our clients and OAuth's read. What is still being sent is not waited for. */
+function refuse(request: IncomingMessage, response: ServerResponse, error: ProblemError): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const [{ code, msg }] = error.problems;
+  const body = { ...oauthError(error), code, detail: [{ loc: [], msg, type: 'NotValid' }] };
+  if (!request.complete) response.setHeader('connection', 'close');
+  response.writeHead(PROBLEM_STATUS[code], {
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+  });
+  response.end(JSON.stringify(body));
+}

@@ -1,0 +1,143 @@
+import type { IdentityRecord, IdentityRecords } from '../../server/identity/records.ts';
+import type { SqliteDatabase, SqlRow, SqlValue } from './database.ts';
+
+/** What a second save of a record does: a device code is decided once, a successor made once. */
+const ON_CONFLICT: Readonly<Record<string, string>> = {
+  DeviceCode: `DO UPDATE SET payload = $3, grant_key = $4, decided = $6
+    WHERE identity_record.decided = 0 AND identity_record.consumed_ms IS NULL`,
+  RefreshToken: 'DO NOTHING',
+};
+
+/** The identity provider's records on SQLite. */
+export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords {
+  const first = (sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined> =>
+    database.transaction(async (transaction) => transaction.first(sql, ...values));
+  const run = (sql: string, ...values: SqlValue[]): Promise<void> =>
+    database.transaction(async (transaction) => transaction.run(sql, ...values));
+
+  return {
+    async save({ model, key, payload, grant, userCode, decided, expiresAt }) {
+      const onConflict = ON_CONFLICT[model] ?? 'DO UPDATE SET payload = $3, grant_key = $4, expires_ms = $7';
+      const saved = await first(
+        `INSERT INTO identity_record (model, key, payload, grant_key, user_code, decided, expires_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (model, key) ${onConflict} RETURNING key`,
+        model,
+        key,
+        JSON.stringify(payload),
+        grant,
+        userCode,
+        decided ? 1 : 0,
+        expiresAt,
+      );
+      return saved !== undefined;
+    },
+
+    async find(model, key) {
+      const row = await first('SELECT * FROM identity_record WHERE model = $1 AND key = $2', model, key);
+      return row && toRecord(row);
+    },
+
+    async findByUserCode(userCode) {
+      const row = await first('SELECT * FROM identity_record WHERE user_code = $1', userCode);
+      return row && toRecord(row);
+    },
+
+    async redeem(model, key, now) {
+      const redeemed = await first(
+        `UPDATE identity_record SET consumed_ms = $3
+         WHERE model = $1 AND key = $2 AND consumed_ms IS NULL RETURNING key`,
+        model,
+        key,
+        now,
+      );
+      return redeemed !== undefined;
+    },
+
+    rotate: (key, now, grace) =>
+      database.transaction(async (sql) => {
+        const used = sql.first(
+          `UPDATE identity_record SET consumed_ms = $2, grace_ms = $3
+           WHERE model = 'RefreshToken' AND key = $1 AND consumed_ms IS NULL RETURNING grant_key`,
+          key,
+          now,
+          now + grace,
+        );
+        if (used) {
+          // That it is used shows that its predecessor's reply arrived.
+          sql.run(
+            `UPDATE identity_record SET grace_ms = 0
+             WHERE model = 'RefreshToken' AND grant_key = $1 AND key <> $2 AND grace_ms > 0`,
+            String(used['grant_key']),
+            key,
+          );
+          return true;
+        }
+        const graced = sql.first(
+          "SELECT 1 FROM identity_record WHERE model = 'RefreshToken' AND key = $1 AND grace_ms >= $2",
+          key,
+          now,
+        );
+        return graced !== undefined;
+      }),
+
+    async pace(key, now, interval) {
+      const paced = await first(
+        `UPDATE identity_record SET polled_ms = max(coalesce(polled_ms, 0), $2) + $3
+         WHERE model = 'DeviceCode' AND key = $1 AND (polled_ms IS NULL OR polled_ms <= $2 + $3 / 2)
+         RETURNING key`,
+        key,
+        now,
+        interval,
+      );
+      return paced !== undefined;
+    },
+
+    remove: (model, key) => run('DELETE FROM identity_record WHERE model = $1 AND key = $2', model, key),
+    removeGrant: (model, grant) =>
+      run('DELETE FROM identity_record WHERE model = $1 AND grant_key = $2', model, grant),
+    purge: (before) => run('DELETE FROM identity_record WHERE expires_ms < $1', before),
+
+    secret: (name, candidate) =>
+      database.transaction(async (sql) => {
+        const value = Buffer.from(candidate).toString('base64url');
+        sql.run(
+          'INSERT INTO shared_secret (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+          name,
+          value,
+        );
+        const kept = sql.first('SELECT value FROM shared_secret WHERE name = $1', name);
+        return Buffer.from(String(kept?.['value']), 'base64url');
+      }),
+
+    async count(key, now, window) {
+      const row = await first(
+        `INSERT INTO attempt (key, began_ms, attempts) VALUES ($1, $2, 1) ON CONFLICT (key) DO UPDATE SET
+           attempts = CASE WHEN began_ms + $3 <= $2 THEN 1 ELSE attempts + 1 END,
+           began_ms = CASE WHEN began_ms + $3 <= $2 THEN $2 ELSE began_ms END
+         RETURNING began_ms, attempts`,
+        key,
+        now,
+        window,
+      );
+      return { attempts: Number(row?.['attempts']), began: Number(row?.['began_ms']) };
+    },
+
+    uncount: (key) => run('UPDATE attempt SET attempts = max(attempts - 1, 0) WHERE key = $1', key),
+  };
+}
+
+function toRecord(row: SqlRow): IdentityRecord {
+  const number = (value: unknown): number | null => (value === null ? null : Number(value));
+  const text = (value: unknown): string | null => (value === null ? null : String(value));
+  return {
+    model: String(row['model']),
+    key: String(row['key']),
+    payload: JSON.parse(String(row['payload'])),
+    grant: text(row['grant_key']),
+    userCode: text(row['user_code']),
+    decided: row['decided'] === 1,
+    consumedAt: number(row['consumed_ms']),
+    graceUntil: number(row['grace_ms']),
+    expiresAt: Number(row['expires_ms']),
+  };
+}

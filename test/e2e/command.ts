@@ -1,0 +1,150 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { afterAll } from 'vitest';
+import { Reservation } from '../../src/contract/reservation.ts';
+
+const root = new URL('../..', import.meta.url).pathname;
+const launcher = join(root, 'bin', 'slices-conn.js');
+
+/** A command that has ended. */
+export interface Ended {
+  exitCode: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** How a command is run. */
+export interface Running {
+  /** What it reads; nothing where this is left out. */
+  stdin?: string;
+  env?: Readonly<Record<string, string>>;
+  /** A stream that nobody reads: closed before the command has started. */
+  closed?: 'stdout' | 'stderr';
+  /** Lets others into the files that it makes, if it does not see to it itself. */
+  withoutUmask?: boolean;
+}
+
+/** A person's machine: a home folder, and the command line as a process in it. */
+export interface Machine {
+  readonly home: string;
+  readonly config: string;
+  readonly state: string;
+  /** The database of the built-in server. */
+  readonly database: string;
+  /** Runs a command in the home folder and waits for its end. */
+  run(args: readonly string[], running?: Running): Promise<Ended>;
+  /** Runs a command with `--offline --json` that must succeed, and reads what it prints. */
+  json(...args: readonly string[]): Promise<Readonly<Record<string, unknown>>>;
+}
+
+const homes: string[] = [];
+afterAll(() => {
+  for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });
+});
+
+/**
+ * See {@link Machine}. Nothing of the environment that the tests run in reaches a command. Its home folder is removed
+ * after the test file that asked for it.
+ */
+export function newMachine(): Machine {
+  const home = mkdtempSync(join(tmpdir(), 'slices-conn-home-'));
+  homes.push(home);
+  const [config, state] = [join(home, 'config', 'slices-conn'), join(home, 'state', 'slices-conn')];
+
+  const run: Machine['run'] = (args, { stdin = '', env = {}, closed, withoutUmask = false } = {}) => {
+    const command = [process.execPath, launcher, ...args];
+    const [program = '', ...rest] = withoutUmask
+      ? ['/bin/sh', '-c', 'umask 0; exec "$@"', 'sh', ...command]
+      : command;
+    const child = spawn(program, rest, {
+      cwd: home,
+      env: {
+        HOME: home,
+        XDG_CONFIG_HOME: join(home, 'config'),
+        XDG_STATE_HOME: join(home, 'state'),
+        XDG_CACHE_HOME: join(home, 'cache'),
+        PATH: '/usr/bin:/bin',
+        ...env,
+      },
+    });
+    const ended: Ended = { exitCode: null, stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const) {
+      if (closed === name) child[name].destroy();
+      else {
+        child[name].setEncoding('utf8').on('data', (text: string) => {
+          ended[name] += text;
+        });
+      }
+    }
+    // A command that reads nothing may be gone before this arrives.
+    child.stdin.on('error', () => undefined).end(stdin);
+    return new Promise((resolve, reject) => {
+      child.on('error', reject).on('close', (exitCode) => resolve({ ...ended, exitCode }));
+    });
+  };
+
+  return {
+    home,
+    config,
+    state,
+    database: join(state, 'offline', 'reservations.sqlite'),
+    run,
+    async json(...args) {
+      const { exitCode, stdout, stderr } = await run(['--offline', '--json', ...args]);
+      if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`);
+      return v.parse(v.record(v.string(), v.unknown()), JSON.parse(stdout));
+    },
+  };
+}
+
+/** Builds the program where that has not been done. */
+export function buildIfMissing(): void {
+  if (existsSync(join(root, 'dist', 'cli', 'entry.js'))) return;
+  execFileSync(process.execPath, [join(root, 'src', 'build', 'bundle.ts')], { cwd: root, stdio: 'pipe' });
+}
+
+/** The reservation in what `--json` printed. */
+export function reservationIn(printed: Readonly<Record<string, unknown>>): Reservation {
+  return v.parse(v.object({ reservation: Reservation }), printed).reservation;
+}
+
+/** The four tags of a reservation. */
+export function tagsOf({ site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag }: Reservation): number[] {
+  return [site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag];
+}
+
+const Report = v.object({
+  error: v.strictObject({
+    code: v.string(),
+    message: v.pipe(v.string(), v.regex(/\S/)),
+    why: v.nullable(v.string()),
+    fix: v.nullable(v.string()),
+    exitCode: v.number(),
+    httpStatus: v.nullable(v.number()),
+    retryable: v.boolean(),
+    details: v.array(v.object({ loc: v.array(v.string()), msg: v.string(), type: v.string() })),
+    reservation: v.nullable(v.string()),
+    alternatives: v.array(v.unknown()),
+  }),
+});
+/** The error object that `--json` puts on the last line of stderr (CLI.md, "Output"). */
+export type Report = v.InferOutput<typeof Report>['error'];
+
+/** The error object of a command that failed; its exit code is the command's. */
+export function reportOf({ exitCode, stdout, stderr }: Ended): Report {
+  const last = stderr.replace(/\n$/, '').split('\n').at(-1) ?? '';
+  const { error } = v.parse(Report, JSON.parse(last));
+  if (stdout !== '') throw new Error(`a failure printed a result: ${stdout}`);
+  if (error.exitCode !== exitCode) throw new Error(`${error.exitCode} is told, the exit code is ${exitCode}`);
+  return error;
+}
+
+/** The words of a command line that a failure advises, without the program’s name. */
+export function typed(fix: string | null): string[] {
+  const [program, ...words] = (fix ?? '').split(' ');
+  if (program !== 'slices-conn') throw new Error(`no command: ${fix}`);
+  return words;
+}

@@ -1,0 +1,259 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import {
+  buildIfMissing,
+  type Machine,
+  newMachine,
+  type Running,
+  reportOf,
+  reservationIn,
+} from './command.ts';
+
+const LATER = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
+
+beforeAll(buildIfMissing);
+describe('--json', () => {
+  let own: Machine;
+  let id: string;
+  beforeAll(async () => {
+    own = newMachine();
+    id = reservationIn(await own.json(...LATER)).id;
+    await own.json('token', 'keygen');
+  });
+
+  /** Every timestamp in a value, however deep. */
+  function timestamps(value: unknown): string[] {
+    if (typeof value === 'string') return /^\d{4}-\d\d-\d\dT/.test(value) ? [value] : [];
+    return typeof value === 'object' && value !== null ? Object.values(value).flatMap(timestamps) : [];
+  }
+
+  test.each<[string, string[]]>([
+    [LATER.join(' '), ['reservation', 'verified', 'token', 'claims', 'source']],
+    ['list', ['items']],
+    ['list --all', ['items']],
+    ['show ID', ['reservation', 'verified', 'token', 'claims', 'source']],
+    ['show ID --token', ['token', 'claims']],
+    ['update ID --extend 1m', ['reservation', 'verified', 'token', 'claims', 'source']],
+    ['sites', ['items', 'links']],
+    ['project list', ['items']],
+    ['project show', ['project']],
+    ['project use demo', ['project']],
+    ['project token', ['token', 'claims']],
+    ['experiment list', ['items']],
+    ['experiment show', ['experiment']],
+    ['experiment use demo', ['experiment']],
+    ['experiment token', ['token', 'claims']],
+    ['experiment create another --end +1d', ['experiment']],
+    ['token keygen', ['kid', 'key', 'jwks']],
+    ['token issue --key key.json --issuer https://svc.example.org', ['token', 'claims']],
+    ['delete --yes ID', ['items']],
+  ])('%s prints one object', async (command, members) => {
+    const args = command.replace('ID', id).split(' ');
+    const { exitCode, stdout } = await own.run(['--offline', '--json', ...args]);
+    expect(exitCode).toBe(0);
+    const printed: unknown = JSON.parse(stdout);
+    expect(stdout.startsWith('{') && stdout.endsWith('}\n')).toBe(true);
+    expect(Object.keys(Object(printed))).toEqual(members);
+    for (const timestamp of timestamps(printed)) {
+      expect(timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    }
+  });
+
+  test('sites: the twelve, and the links between them', async () => {
+    const { items, links } = await own.json('sites');
+    expect(items).toHaveLength(12);
+    expect(items).toContainEqual({ site: 'be-gent1' });
+    expect(links).toContainEqual(
+      expect.objectContaining({ site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 100_000 }),
+    );
+  });
+});
+
+describe('global flags', () => {
+  let own: Machine;
+  beforeAll(async () => {
+    own = newMachine();
+    await own.json(...LATER);
+  });
+
+  test.each([
+    '--offline --json --quiet list',
+    'list --json --quiet --profile offline',
+    'experiment --offline --quiet list --json',
+  ])('stand before, within and after the command: %s', async (command) => {
+    const { exitCode, stdout, stderr } = await own.run(command.split(' '));
+    expect([exitCode, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toHaveProperty('items.length', 1);
+  });
+
+  test('--quiet silences notices, not errors', async () => {
+    const noticed = await own.run(['--offline', 'list']);
+    const quiet = await own.run(['--offline', 'list', '--quiet']);
+    expect(noticed.stderr).toMatch(/^Using experiment/);
+    expect(quiet).toEqual({ ...noticed, stderr: '' });
+    const failed = await own.run(['--offline', '--quiet', 'show', 'x']);
+    expect([failed.exitCode, failed.stderr]).toEqual([2, expect.stringMatching(/^error: /)]);
+  });
+
+  test.each<[string, Running['env'], boolean]>([
+    ['', {}, false],
+    ['--color always', {}, true],
+    ['--color always', { NO_COLOR: '1' }, true],
+    ['', { FORCE_COLOR: '1' }, true],
+    ['', { CLICOLOR_FORCE: '1' }, true],
+    ['', { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
+    ['--color never', { FORCE_COLOR: '1' }, false],
+  ])('without a terminal, %s %j: coloured %s', async (flags, env, colored) => {
+    const args = ['--offline', 'list', ...flags.split(' ').filter(Boolean)];
+    const { exitCode, stdout } = await own.run(args, { env: env ?? {} });
+    expect(exitCode).toBe(0);
+    expect(stdout.includes('\u001b[')).toBe(colored);
+  });
+});
+
+describe('a failure', () => {
+  let own: Machine;
+  let id: string;
+  beforeAll(async () => {
+    own = newMachine();
+    id = reservationIn(await own.json(...LATER)).id;
+    await own.json('experiment', 'create', 'second', '--end', '+1d');
+    await own.json('experiment', 'use', 'demo');
+    writeFileSync(join(own.home, 'garbage'), 'garbage');
+  });
+  const UNKNOWN = 'con_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
+
+  test.each<[number, string]>([
+    [2, 'lst'],
+    [2, 'show x'],
+    [2, 'update ID --bandwidth 1.5'],
+    [2, 'reserve BE-GENT1 pl-poznan1 --bandwidth 1G --start-now --for 2h'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start 2026-12-01T10:00 --for 2h'],
+    [2, 'token issue --key garbage --issuer https://svc.example.org'],
+    [2, 'help nonsense'],
+    [3, `show ${UNKNOWN}`],
+    [5, 'show ID --experiment second'],
+    [6, 'reserve be-gent1 pl-poznan1 --bandwidth 101G --start-now --for 2h'],
+    [6, 'update ID --end +91d'],
+    [9, 'verify garbage'],
+    [9, 'verify'],
+  ])('%i: %s', async (exitCode, command) => {
+    const args = command.replace('ID', id).split(' ');
+    const ended = await own.run(['--offline', '--json', ...args]);
+    expect(reportOf(ended).exitCode).toBe(exitCode);
+  });
+
+  test('4: a profile that nobody is logged in to', async () => {
+    const ended = await own.run(['--json', 'list']);
+    expect(reportOf(ended)).toMatchObject({ code: 'not_logged_in', exitCode: 4 });
+  });
+
+  test('nothing of all this changed the reservation', async () => {
+    expect(await own.json('list', '--all')).toMatchObject({ items: [{ reservation: { id } }] });
+  });
+
+  test('for people: what happened, why, what to type next', async () => {
+    const { exitCode, stdout, stderr } = await own.run(['--offline', 'list', '--experiment', 'nope']);
+    expect([exitCode, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^error: You have no experiment nope\.\n {2}why: .+\n {2}try: slices-conn .+\n$/);
+  });
+
+  test('a site that is misspelt answers with the nearest to it', async () => {
+    const args = ['reserve', 'be-gent1', 'pl-poznan', '--bandwidth', '1G', '--start-now', '--for', '2h'];
+    const { code, message, why, fix } = reportOf(await own.run(['--offline', '--json', ...args]));
+    expect(code).toBe('site_unknown');
+    expect(`${why} ${fix}`).toContain('pl-poznan1');
+    expect(`${message} ${why}`).not.toContain('Did you mean be-gent1');
+  });
+});
+
+describe('a stream that nobody reads', () => {
+  let own: Machine;
+  beforeAll(async () => {
+    own = newMachine();
+    await own.json(...LATER);
+  });
+
+  test.each([
+    '--offline list',
+    '--offline list --json',
+    '--help',
+    'help exit-codes',
+    '--version',
+    '--offline sites',
+  ])('stdout: %s is done, 0, without a word', async (command) => {
+    const { exitCode, stderr } = await own.run(command.split(' '), { closed: 'stdout' });
+    expect(stderr.replace(/^Using experiment .*\n/, '')).toBe('');
+    expect(exitCode).toBe(0);
+  });
+
+  test('stdout: what was to be done is done', async () => {
+    const { home } = own;
+    const args = ['--offline', ...LATER, '--save', 'unread.jwt'];
+    expect((await own.run(args, { closed: 'stdout' })).exitCode).toBe(0);
+    expect(readFileSync(join(home, 'unread.jwt'), 'utf8')).toMatch(/^eyJ/);
+  });
+
+  test('stderr: a failure is still one', async () => {
+    const { exitCode } = await own.run(['--offline', 'show', 'con_offline.localhost_none'], {
+      closed: 'stderr',
+    });
+    expect(exitCode).toBe(3);
+    const wrong = await own.run(['--offline', 'show', 'x'], { closed: 'stderr' });
+    expect(wrong.exitCode).toBe(2);
+  });
+
+  test('stderr: what was to be done is done, and printed', async () => {
+    const { exitCode, stdout } = await own.run(['--offline', '--json', ...LATER], { closed: 'stderr' });
+    expect(exitCode).toBe(0);
+    expect(reservationIn(JSON.parse(stdout)).bandwidth).toBe(1000);
+  });
+});
+
+describe('help and version', () => {
+  let own: Machine;
+  beforeAll(() => {
+    own = newMachine();
+  });
+
+  test.each([['--version'], ['--offline', '--version', '--json']])(
+    '%s %s %s prints one line that starts with v, and nothing else',
+    async (...args) => {
+      const { exitCode, stdout, stderr } = await own.run(args);
+      expect([exitCode, stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(/^v\d+\.\d+\.\d+\S*\n$/);
+    },
+  );
+
+  test.each(['--help', 'help', 'help times', 'help token issue', 'reserve --help', 'token'])(
+    '%s is on stdout, 0',
+    async (command) => {
+      const { exitCode, stdout, stderr } = await own.run(command.split(' '));
+      expect([exitCode, stderr]).toEqual([0, '']);
+      expect(stdout.split('\n').length).toBeGreaterThan(5);
+      expect(stdout).not.toContain('\u001b');
+    },
+  );
+
+  test('help exit-codes lists them all', async () => {
+    const { stdout } = await own.run(['help', 'exit-codes']);
+    expect(stdout.match(/^ +\d+(?= {2})/gm)?.map(Number)).toEqual([
+      0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130, 143,
+    ]);
+  });
+
+  test('--cli-manifest is what the official client reads', async () => {
+    const { exitCode, stdout } = await own.run(['--cli-manifest']);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      '@type': 'slices-cli:subcommand-metadata',
+      version: '1.0',
+      short_help: expect.stringMatching(/\S/),
+      tab_completion_supported: true,
+      tab_completion_install_option: '--install-completion',
+      visible_aliases: [],
+      hidden_aliases: [],
+    });
+  });
+});

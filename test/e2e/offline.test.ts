@@ -1,0 +1,265 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  buildIfMissing,
+  type Machine,
+  newMachine,
+  type Running,
+  reportOf,
+  reservationIn,
+  tagsOf,
+  typed,
+} from './command.ts';
+
+const HOUR = 3_600_000;
+const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
+const NOW_FOR_2H = [...LINK, '--start-now', '--for', '2h'];
+const LATER = [...LINK, '--start', '+1h', '--for', '2h'];
+
+beforeAll(buildIfMissing);
+describe('the life of a reservation', () => {
+  test('reserve, list, show, update, delete, each a process of its own', async () => {
+    const { json, run } = newMachine();
+    const booked = await json(...LATER);
+    const reservation = reservationIn(booked);
+    const { id } = reservation;
+    expect(Object.keys(booked)).toEqual(['reservation', 'verified', 'token', 'claims', 'source']);
+    expect(booked).toMatchObject({
+      verified: true,
+      token: expect.stringMatching(/^eyJ/),
+      claims: { sub: id, iss: 'http://offline.localhost', connectivity: reservation },
+      source: 'service',
+    });
+    expect(reservation).toMatchObject({ site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 });
+
+    expect(await json('list')).toEqual({
+      items: [{ reservation, state: 'scheduled', source: 'service', requested: null }],
+    });
+    expect(reservationIn(await json('show', id))).toEqual(reservation);
+
+    const end = Date.parse(reservation.end_date);
+    const longer = reservationIn(await json('update', id, '--extend', '1h'));
+    expect(longer).toEqual({ ...reservation, end_date: new Date(end + HOUR).toISOString() });
+
+    const shorter = reservationIn(await json('update', id, '--for', '30m'));
+    const start = Date.parse(reservation.start_date);
+    expect(shorter).toEqual({ ...reservation, end_date: new Date(start + HOUR / 2).toISOString() });
+
+    const wider = reservationIn(await json('update', id, '--bandwidth', '2.5G'));
+    expect(wider).toEqual({ ...shorter, bandwidth: 2500 });
+
+    const impossible = await run(['--offline', '--json', 'update', id, '--bandwidth', '101G']);
+    expect(reportOf(impossible)).toMatchObject({
+      code: 'bandwidth_unavailable',
+      exitCode: 6,
+      httpStatus: 422,
+    });
+    expect(reservationIn(await json('show', id))).toEqual(wider);
+
+    expect(await json('delete', '--yes', id)).toEqual({ items: [{ id, deleted: true }] });
+    expect(await json('list', '--all')).toEqual({ items: [] });
+    expect(tagsOf(reservationIn(await json(...LATER)))).toEqual(tagsOf(reservation));
+  });
+
+  test('the same for people: what was booked, its tags, that it is verified', async () => {
+    const { run } = newMachine();
+    const { exitCode, stdout, stderr } = await run(['--offline', ...NOW_FOR_2H]);
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/^Using experiment demo \(exp_\S+\), your only active one\.\n$/);
+    expect(stdout).toMatch(/^Reserved be-gent1 – pl-poznan1, 1 Gbps\n/);
+    expect(stdout.match(/[SC]-tag \d+/g)).toHaveLength(4);
+    expect(stdout).toContain('verified: signed by http://offline.localhost');
+    expect(stdout).toMatch(/from +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/);
+    expect(stdout).toMatch(/until +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/);
+  });
+
+  test('a link that is booked for 2h from now lasts two hours, but for the time until the service decides', async () => {
+    const { json } = newMachine();
+    const { start_date, end_date } = reservationIn(await json(...NOW_FOR_2H));
+    const lasts = Date.parse(end_date) - Date.parse(start_date);
+    expect(lasts).toBeLessThanOrEqual(2 * HOUR);
+    expect(lasts).toBeGreaterThan(2 * HOUR - 60_000);
+  });
+
+  test('a time of day is read in --tz, else in TZ', async () => {
+    const { json, run } = newMachine();
+    const day = new Date(Date.now() + 30 * 24 * HOUR).toISOString().slice(0, 10);
+    const times = ['--start', `${day}T10:00`, '--for', '1h'];
+    const east = reservationIn(await json(...LINK, ...times, '--tz', 'Asia/Tokyo'));
+    expect(east.start_date).toBe(`${day}T01:00:00.000Z`);
+    const tokyo = await run(['--offline', '--json', ...LINK, ...times], { env: { TZ: 'Asia/Tokyo' } });
+    expect(reservationIn(JSON.parse(tokyo.stdout)).start_date).toBe(`${day}T01:00:00.000Z`);
+    const both = await run(['--offline', '--json', ...LINK, ...times, '--tz', 'UTC'], {
+      env: { TZ: 'Asia/Tokyo' },
+    });
+    expect(reservationIn(JSON.parse(both.stdout)).start_date).toBe(`${day}T10:00:00.000Z`);
+    expect(reportOf(await run(['--offline', '--json', ...LINK, ...times])).exitCode).toBe(2);
+  });
+
+  test('a dry run books nothing', async () => {
+    const { json, run, home } = newMachine();
+    const { exitCode, stdout } = await run(['--offline', ...LATER, '--dry-run']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/nothing was booked/i);
+    const tried = await json(...LATER, '--dry-run', '--save', 'link.jwt');
+    expect(tried).toMatchObject({ verified: false, token: null, claims: null });
+    expect(await json('list', '--all')).toEqual({ items: [] });
+    expect(existsSync(join(home, 'link.jwt'))).toBe(false);
+    const refused = await run(['--offline', '--json', ...LATER, '--dry-run', '--bandwidth', '101G']);
+    expect(reportOf(refused).exitCode).toBe(6);
+  });
+
+  test('two, and more, at the same moment never get the same tag, be it the first time', async () => {
+    const { json, run } = newMachine();
+    const asked = Array.from({ length: 6 }, () => run(['--offline', '--json', ...LATER]));
+    const booked = (await Promise.all(asked)).map(({ stdout }) => reservationIn(JSON.parse(stdout)));
+    const tags = booked.map(tagsOf);
+    for (const place of [0, 1, 2, 3])
+      expect(new Set(tags.map((own) => own[place]))).toHaveProperty('size', 6);
+    expect((await json('list'))['items']).toHaveLength(6);
+  });
+});
+
+describe('deleting', () => {
+  test('without a terminal and without --yes: 2, and nothing is deleted; with it, what is advised does it', async () => {
+    const { json, run } = newMachine();
+    const { id } = reservationIn(await json(...LATER));
+    const report = reportOf(await run(['--offline', '--json', 'delete', id], { stdin: 'y\n' }));
+    expect(report).toMatchObject({ code: 'usage', exitCode: 2 });
+    expect((await json('list'))['items']).toHaveLength(1);
+    expect((await run(typed(report.fix))).exitCode).toBe(0);
+    expect((await json('list'))['items']).toEqual([]);
+  });
+
+  test('several: all known 0, some 10, none 3; one that is named twice is deleted once', async () => {
+    const { json, run } = newMachine();
+    const ids = [];
+    for (let count = 0; count < 4; count += 1) ids.push(reservationIn(await json(...LATER)).id);
+    const [one = '', two = '', three = '', four = ''] = ids;
+    const [missing, gone] = ['con_offline.localhost_none1', 'con_offline.localhost_none2'];
+
+    expect(await json('delete', '--yes', one, two, one)).toEqual({
+      items: [
+        { id: one, deleted: true },
+        { id: two, deleted: true },
+      ],
+    });
+    const some = reportOf(await run(['--offline', '--json', 'delete', '--yes', missing, three, one]));
+    expect(some).toMatchObject({ code: 'partly_done', exitCode: 10 });
+    expect(some.message).toContain(three);
+    for (const id of [missing, one]) expect(some.why).toContain(id);
+    expect((await json('list'))['items']).toMatchObject([{ reservation: { id: four } }]);
+
+    const none = await run(['--offline', '--json', 'delete', '--yes', missing, gone]);
+    expect(reportOf(none)).toMatchObject({ code: 'not_found', exitCode: 3 });
+
+    const wrong = await run(['--offline', '--json', 'delete', '--yes', four, 'x']);
+    expect(reportOf(wrong)).toMatchObject({ code: 'usage', exitCode: 2 });
+    expect((await json('list'))['items']).toHaveLength(1);
+  });
+});
+
+describe('what a failure advises can be typed', () => {
+  test('a refused bandwidth: what is free is booked', async () => {
+    const { json, run } = newMachine();
+    const { fix, alternatives } = reportOf(
+      await run(['--offline', '--json', ...NOW_FOR_2H, '--bandwidth', '101G', '--save', 'link.jwt']),
+    );
+    expect(alternatives).not.toEqual([]);
+    expect((await run(typed(fix))).exitCode).toBe(0);
+    expect((await json('list'))['items']).toMatchObject([{ reservation: { bandwidth: 100_000 } }]);
+    expect((await run(['--offline', 'verify', 'link.jwt'])).exitCode).toBe(0);
+  });
+
+  test('several active experiments: 2, and once one is chosen it works', async () => {
+    const { json, run } = newMachine();
+    await json('experiment', 'create', 'second', '--end', '+1d');
+    const { code, exitCode, why, fix } = reportOf(await run(['--offline', '--json', 'list']));
+    expect([code, exitCode]).toEqual(['usage', 2]);
+    expect(why).toMatch(/demo \(exp_\S+\), second \(exp_\S+\)/);
+    expect((await run(typed(fix))).exitCode).toBe(0);
+    const { exitCode: then, stderr } = await run(['--offline', 'list']);
+    expect([then, stderr]).toEqual([0, '']);
+  });
+});
+
+describe('choosing a project and an experiment', () => {
+  let own: Machine;
+  beforeEach(async () => {
+    own = newMachine();
+    await own.json('experiment', 'create', 'second', '--end', '+1d', '--description', 'to try');
+  });
+
+  test('list, show, create, use', async () => {
+    const { items } = await own.json('experiment', 'list');
+    expect(items).toMatchObject([
+      { name: 'demo', role: 'lead' },
+      { name: 'second', role: 'lead', description: 'to try' },
+    ]);
+    expect(await own.json('project', 'list')).toMatchObject({ items: [{ name: 'demo', role: 'lead' }] });
+    expect(await own.json('experiment', 'show', 'second')).toMatchObject({ experiment: { name: 'second' } });
+    await own.json('experiment', 'use', 'second');
+    expect(await own.json('experiment', 'show')).toMatchObject({ experiment: { name: 'second' } });
+    const table = await own.run(['--offline', 'experiment', 'list']);
+    expect(table.stdout).toMatch(/^second \*/m);
+    const twice = await own.run(['--offline', '--json', 'experiment', 'create', 'second', '--end', '+1d']);
+    expect(reportOf(twice)).toMatchObject({ code: 'name_taken', exitCode: 1 });
+  });
+
+  test('the flag goes before the environment, the environment before the profile', async () => {
+    await own.json('experiment', 'use', 'second');
+    const shown = async (args: string[], env: Running['env'] = {}) => {
+      const { stdout } = await own.run(['--offline', '--json', 'experiment', 'show', ...args], { env });
+      return JSON.parse(stdout).experiment.name;
+    };
+    expect(await shown([])).toBe('second');
+    expect(await shown([], { SLICES_EXPERIMENT: 'demo' })).toBe('demo');
+    expect(await shown([], { SLICES_CONN_EXPERIMENT: 'demo' })).toBe('demo');
+    expect(await shown([], { SLICES_CONN_EXPERIMENT: 'demo', SLICES_EXPERIMENT: 'second' })).toBe('demo');
+    expect(await shown(['--experiment', 'second'], { SLICES_CONN_EXPERIMENT: 'demo' })).toBe('second');
+    expect(await shown([], { SLICES_CONN_EXPERIMENT: '' })).toBe('second');
+  });
+
+  test('tokens of both: alone without --json, with their claims with it', async () => {
+    for (const noun of ['project', 'experiment']) {
+      const plain = await own.run(['--offline', noun, 'token', 'demo']);
+      expect([plain.exitCode, plain.stderr]).toEqual([0, '']);
+      expect(plain.stdout).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/);
+      const { token, claims } = await own.json(noun, 'token', 'demo');
+      expect(token).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/);
+      expect(claims).toMatchObject({
+        name: 'demo',
+        iss: 'http://offline.localhost/portal',
+        act: { role: 'lead' },
+      });
+      const verified = await own.run(['--offline', '--json', 'verify'], { stdin: plain.stdout });
+      expect(JSON.parse(verified.stdout)).toMatchObject({ verified: true, kind: noun, reservation: null });
+    }
+  });
+});
+
+describe('row 11: --debug', () => {
+  test('puts no token on stderr', async () => {
+    const { json, run } = newMachine();
+    const { id } = reservationIn(await json(...LATER));
+    const told: string[] = [];
+    for (const command of [
+      LATER.join(' '),
+      'list',
+      `show ${id} --token`,
+      `update ${id} --extend 1h`,
+      'experiment token',
+      'project token',
+      `update ${id} --bandwidth 101G`,
+      'show con_offline.localhost_none',
+      `delete --yes ${id}`,
+    ]) {
+      for (const flags of [['--debug'], ['--debug', '--json']]) {
+        told.push((await run(['--offline', ...flags, ...command.split(' ')])).stderr);
+      }
+    }
+    expect(told.join('')).not.toContain('eyJ');
+    expect(told.join('')).toContain('error: There is no reservation');
+  });
+});

@@ -1,0 +1,172 @@
+import { spawn } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { buildIfMissing, type Machine, newMachine, reportOf, reservationIn } from './command.ts';
+
+const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
+
+beforeAll(buildIfMissing);
+
+let own: Machine;
+beforeEach(async () => {
+  own = newMachine();
+  await own.json(...LINK);
+});
+
+/** The mode of a folder and of everything in it, as text. */
+function modes(folder: string): string[] {
+  const below = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  return ['.', ...below].map((name) => {
+    const { mode } = statSync(join(folder, name));
+    return `${name} ${(mode & 0o777).toString(8)}`;
+  });
+}
+
+/** A failure to use the state: told like any other, and nothing after it. */
+async function failed(...args: string[]) {
+  const ended = await own.run(['--offline', '--json', ...args]);
+  expect(ended.stderr).not.toMatch(/^ {4}at /m);
+  expect(ended.stderr).not.toContain('Node.js v');
+  return reportOf(ended);
+}
+
+describe('row 16: what is kept is for its owner only', () => {
+  test('whatever the umask: folders 0700, files 0600', async () => {
+    const { run, state, config } = newMachine();
+    await run(['--offline', ...LINK], { withoutUmask: true });
+    await run(['--offline', 'experiment', 'use', 'demo'], { withoutUmask: true });
+    expect(modes(state)).toEqual(['. 700', 'offline 700', 'offline/reservations.sqlite 600']);
+    expect(modes(config)).toEqual(['. 700', 'config.json 600']);
+  });
+
+  test('what others could enter or read is closed to them', async () => {
+    const { state, database, json } = own;
+    chmodSync(state, 0o755);
+    chmodSync(join(state, 'offline'), 0o777);
+    chmodSync(database, 0o644);
+    await json('list');
+    expect(modes(state)).toEqual(['. 700', 'offline 700', 'offline/reservations.sqlite 600']);
+  });
+
+  test.each<[string, (machine: Machine) => string]>([
+    ['the state folder', ({ state }) => state],
+    ['the folder of the built-in server', ({ state }) => join(state, 'offline')],
+    ['its database', ({ database }) => database],
+  ])('a symbolic link in place of %s is refused: 2', async (_, pathOf) => {
+    const path = pathOf(own);
+    const elsewhere = join(own.home, 'elsewhere');
+    renameSync(path, elsewhere);
+    symlinkSync(elsewhere, path);
+    const report = await failed('list');
+    expect(report).toMatchObject({ code: 'state_unusable', exitCode: 2 });
+    expect(report.message).toContain(path);
+  });
+});
+
+describe('row 17: a state that can’t be used is a clear message, and left as it is', () => {
+  test.each<[string, (database: string) => void]>([
+    ['garbage', (database) => writeFileSync(database, 'garbage '.repeat(1000))],
+    ['cut', (database) => truncateSync(database, 5000)],
+    [
+      'of a newer version',
+      (database) => {
+        const opened = new DatabaseSync(database);
+        opened.exec('PRAGMA user_version = 99');
+        opened.close();
+      },
+    ],
+  ])('a database that is %s', async (_, damage) => {
+    damage(own.database);
+    const before = readFileSync(own.database);
+    for (const args of [['list'], LINK, ['experiment', 'list']]) {
+      const report = await failed(...args);
+      expect(report).toMatchObject({ code: 'state_unusable', exitCode: 2 });
+      expect(`${report.message} ${report.why}`).toContain(own.database);
+    }
+    expect(readFileSync(own.database).equals(before)).toBe(true);
+  });
+
+  test('a folder in place of the database', async () => {
+    rmSync(own.database);
+    mkdirSync(own.database);
+    expect(await failed('list')).toMatchObject({ code: 'state_unusable', exitCode: 2 });
+    expect(readdirSync(own.database)).toEqual([]);
+  });
+
+  test('a newer version says that it is newer', async () => {
+    const opened = new DatabaseSync(own.database);
+    opened.exec('PRAGMA user_version = 99');
+    opened.close();
+    const { message, why } = await failed('list');
+    expect(`${message} ${why}`).toMatch(/newer/);
+  });
+
+  test('a configuration that is garbage', async () => {
+    mkdirSync(own.config, { recursive: true });
+    writeFileSync(join(own.config, 'config.json'), '{garbage');
+    for (const args of [['list'], ['experiment', 'use', 'demo']]) {
+      const report = await failed(...args);
+      expect(report).toMatchObject({ code: 'state_unusable', exitCode: 2 });
+      expect(report.message).toContain('config.json');
+    }
+    expect(readFileSync(join(own.config, 'config.json'), 'utf8')).toBe('{garbage');
+  });
+
+  test('an empty database file is filled', async () => {
+    writeFileSync(own.database, '');
+    expect((await own.json('list'))['items']).toEqual([]);
+  });
+});
+
+test('a database that another process has locked is worth trying again: 7', async () => {
+  const holder = spawn(
+    process.execPath,
+    [
+      '-e',
+      `const database = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(own.database)});
+       database.exec('BEGIN IMMEDIATE');
+       process.stdout.write('locked');
+       process.stdin.resume().on('end', () => process.exit(0));`,
+    ],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  );
+  await new Promise((resolve) => holder.stdout.once('data', resolve));
+  const report = await failed('list');
+  holder.stdin.end();
+  expect(report).toMatchObject({ exitCode: 7, retryable: true });
+  expect((await own.json('list'))['items']).toHaveLength(1);
+});
+
+test('a process that was killed leaves nothing that stands in the way', async () => {
+  const { json } = own;
+  const { id } = reservationIn(await json(...LINK));
+  // Killed with its transaction open.
+  const killed = spawn(
+    process.execPath,
+    [
+      '-e',
+      `const database = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(own.database)});
+       database.exec('BEGIN IMMEDIATE; DELETE FROM tag_hold');
+       process.stdout.write('open');
+       setInterval(() => undefined, 1000);`,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  await new Promise((resolve) => killed.stdout.once('data', resolve));
+  killed.kill('SIGKILL');
+  await new Promise((resolve) => killed.once('close', resolve));
+  expect(reservationIn(await json('show', id)).id).toBe(id);
+});
