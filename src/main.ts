@@ -13,6 +13,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { RunningServer, ServeSettings, UserFiles } from './cli/invocation.ts';
 import type { TextStream } from './cli/output.ts';
+import type { NetworkSettings } from './cli/run.ts';
 import { Failure } from './contract/failure.ts';
 import { foldersFor, privateFolder } from './session/folders.ts';
 import type { Profile } from './session/profiles.ts';
@@ -30,6 +31,7 @@ const folders = foldersFor(env, homedir());
  */
 export async function main(args: readonly string[], version: string): Promise<number> {
   stopAtClosedPipe();
+  stopAtSignals();
   useCompileCache();
   const { run } = await import('./cli/run.ts');
   return run(args, {
@@ -43,6 +45,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     connect,
     serve: startServer,
     stopSignal,
+    openBrowser,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   });
 }
@@ -132,18 +135,54 @@ async function startServer(settings: ServeSettings): Promise<RunningServer> {
   return serve(settings, join(privateFolder(folders.state), 'serve'), writeLine);
 }
 
+/** Told to stop, a command that does not wait for it ends at once, with the code that shells expect. */
+const INTERRUPTED = { SIGINT: 130, SIGTERM: 143 } as const;
+
+function stopAtSignals(): void {
+  for (const [signal, code] of Object.entries(INTERRUPTED)) process.once(signal, () => process.exit(code));
+}
+
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+    for (const signal of Object.keys(INTERRUPTED)) {
+      process.removeAllListeners(signal);
+      process.once(signal, () => resolve());
+    }
+  });
+}
+
+/** Only where a person sits in front of this terminal: not over ssh, not in CI. */
+async function openBrowser(address: string): Promise<boolean> {
+  const remote = env['SSH_CONNECTION'] || env['SSH_TTY'] || env['CI'];
+  if (!process.stderr.isTTY || remote) return false;
+  const opener = env['BROWSER'] || (process.platform === 'darwin' ? 'open' : 'xdg-open');
+  if (!env['BROWSER'] && process.platform === 'linux' && !env['DISPLAY'] && !env['WAYLAND_DISPLAY'])
+    return false;
+  const { spawn } = await import('node:child_process');
+  return new Promise((resolve) => {
+    // No shell: the address comes from a service.
+    const browser = spawn(opener, [address], { stdio: 'ignore', detached: true });
+    browser.once('error', () => resolve(false));
+    browser.once('spawn', () => {
+      browser.unref();
+      resolve(true);
+    });
   });
 }
 
 /** Lifetime of the user token inside one run with the built-in server, in seconds. */
 const OFFLINE_TOKEN_TTL = 3600;
 
-async function connect(profile: Profile): Promise<Connection> {
-  if (profile.name !== 'offline') throw notYet(profile);
-  return connectOffline(profile);
+async function connect(profile: Profile, network: NetworkSettings): Promise<Connection> {
+  if (profile.name === 'offline') return connectOffline(profile);
+  const { connectOverNetwork } = await import('./session/network-connection.ts');
+  const { caFile } = network;
+  return connectOverNetwork(profile, {
+    stateFolder: folders.state,
+    timeout: network.timeout,
+    now: Date.now,
+    ...(caFile === undefined ? {} : { certificates: new TextDecoder().decode(await files.read(caFile)) }),
+  });
 }
 
 /** The built-in server as a function in this process, opened with the first request that needs it. */
@@ -168,11 +207,4 @@ function connectOffline(profile: Profile): Connection {
     userToken: () => (token ??= opened().then((running) => running.signIn('lead'))),
     close: async () => (await server)?.close(),
   };
-}
-
-function notYet(profile: Profile): Failure {
-  return new Failure('not_logged_in', `You are not logged in to ${profile.baseUrl}.`, {
-    why: 'This version speaks to the built-in server only.',
-    fix: 'slices-conn --offline …',
-  });
 }

@@ -6,7 +6,7 @@ import { builtInTopology } from './allocator/built-in-topology.ts';
 import { createNetwork } from './allocator/network.ts';
 import { type IdKind, newId } from './contract/ids.ts';
 import type { Topology } from './contract/links.ts';
-import type { Role } from './contract/roles.ts';
+import { ROLES, type Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
 import { createDocs, type DocsFile } from './server/docs/docs.ts';
@@ -139,7 +139,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       audience: addresses.connectivity,
       key: await keptKey('identity', keys),
       records: sqliteIdentityRecords(database),
-      people: () => directory.people(),
+      people: async () => (await directory.people()).toSorted((one, other) => rank(one) - rank(other)),
       person: (id) => directory.person(id),
       now,
       log,
@@ -169,6 +169,11 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     },
     close: () => database.close(),
   };
+}
+
+/** Strongest role first; the built-in users are named after their roles. */
+function rank({ name }: Person): number {
+  return ([...ROLES] as string[]).indexOf(name);
 }
 
 /** The build puts the interactive page's files beside the bundle. */

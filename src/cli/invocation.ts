@@ -56,6 +56,8 @@ export interface Invocation {
   stopSignal(): Promise<void>;
   /** What times are read against. */
   times(): TimeContext;
+  /** Opens an address in the person's browser, where there is a person in front of one. @returns whether it did */
+  openBrowser(address: string): Promise<boolean>;
   /** Asks a person; undefined where there is none to ask. */
   confirm(question: string): Promise<boolean | undefined>;
 }

@@ -41,6 +41,11 @@ export class Output {
     if (!this.#options.quiet) this.#options.stderr.write(`${escapeText(text)}\n`);
   }
 
+  /** What a person must see to go on, such as a code to enter: not silenced by `--quiet`. Escaped here. */
+  prompt(text: string): void {
+    this.#options.stderr.write(`${escapeText(text)}\n`);
+  }
+
   /** A result: the object as JSON, or what `render` makes of it. */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
     if (this.#options.json) this.#options.stdout.write(`${jsonText(value, 2)}\n`);

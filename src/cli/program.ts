@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { Failure } from '../contract/failure.ts';
 import { experimentCommand } from './commands/experiment.ts';
+import { loginCommand, logoutCommand, statusCommand } from './commands/login.ts';
 import { projectCommand } from './commands/project.ts';
 import { deleteCommand } from './commands/reservation/delete.ts';
 import { listCommand } from './commands/reservation/list.ts';
@@ -45,7 +46,7 @@ Help topics: slices-conn help ${HELP_TOPICS.join(' | ')}
 
 Examples:
   slices-conn --offline reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h
-  slices-conn --offline list
+  slices-conn login && slices-conn list
   slices-conn verify link.jwt --json`,
     );
   for (const make of [
@@ -55,6 +56,9 @@ Examples:
     updateCommand,
     deleteCommand,
     verifyCommand,
+    loginCommand,
+    logoutCommand,
+    statusCommand,
     sitesCommand,
     experimentCommand,
     projectCommand,

@@ -10,6 +10,17 @@ import type { Invocation, UserFiles } from './invocation.ts';
 import { Output, type TextStream } from './output.ts';
 import { createProgram, runProgram } from './program.ts';
 
+/** How long to wait for a reply unless `--timeout` says otherwise, in seconds. */
+const DEFAULT_TIMEOUT = 30;
+
+/** How requests leave this machine. */
+export interface NetworkSettings {
+  /** Milliseconds. */
+  timeout: number;
+  /** File of certificates to trust besides the usual ones. */
+  caFile?: string;
+}
+
 /** The world outside a run of the command line: the real one in `main.ts`, a test's own in tests. */
 export interface World {
   version: string;
@@ -21,7 +32,8 @@ export interface World {
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** Opens the way to a profile's services; called when a command first needs it. */
-  connect: (profile: Profile) => Promise<Connection>;
+  connect: (profile: Profile, network: NetworkSettings) => Promise<Connection>;
+  openBrowser: Invocation['openBrowser'];
   /** Starts a reference server in this process. */
   serve: Invocation['serve'];
   stopSignal: Invocation['stopSignal'];
@@ -94,6 +106,7 @@ function openInvocation(
     files: world.files,
     serve: world.serve,
     stopSignal: world.stopSignal,
+    openBrowser: world.openBrowser,
     profiles: async () => {
       const { Profiles } = await import('../session/profiles.ts');
       return new Profiles(world.folders.config, env);
@@ -110,7 +123,10 @@ function openInvocation(
       }
       const wanted = flags.offline ? OFFLINE : flags.profile;
       const profile = await new Profiles(world.folders.config, env).resolve(wanted);
-      const connection = await world.connect(profile);
+      const connection = await world.connect(profile, {
+        timeout: (flags.timeout ?? DEFAULT_TIMEOUT) * 1000,
+        ...(flags.caFile === undefined ? {} : { caFile: flags.caFile }),
+      });
       onOpen(connection);
       return new Session({
         profile,

@@ -16,11 +16,17 @@ export function expiredInstead(error: unknown, sent: readonly string[], now: num
 }
 
 function hasExpired(token: string, now: number): boolean {
+  const expiry = claimedExpiry(token);
+  return expiry !== undefined && expiry <= now;
+}
+
+/** When an unverified token says that it expires, in milliseconds; undefined for one that does not say. */
+export function claimedExpiry(token: string): number | undefined {
   try {
     const { exp } = readCompact(token).claims;
-    return typeof exp === 'number' && exp * 1000 <= now;
+    return typeof exp === 'number' ? exp * 1000 : undefined;
   } catch (error) {
-    if (error instanceof TokenError) return false;
+    if (error instanceof TokenError) return undefined;
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import type { Fetch } from '../client/exchange.ts';
+import type { DeviceLogin, IssuedTokens } from '../client/identity.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
@@ -8,14 +9,30 @@ import { remoteKeySet } from '../tokens/remote-key-set.ts';
 import type { VerifiedToken } from '../tokens/verifier.ts';
 import type { TokenKind, Trust } from '../tokens/verify.ts';
 import { chooseOne } from './choice.ts';
+import type { StoredCredentials } from './credentials.ts';
 import type { Profile } from './profiles.ts';
 import { type VerificationSource, verifyAny } from './verification.ts';
+
+/** A login, where it is kept, and how to make or end it. */
+export interface Login {
+  startLogin(): Promise<DeviceLogin>;
+  /** Keeps what a login gave. */
+  keep(tokens: IssuedTokens): void;
+  /** What is kept; undefined when nobody is logged in. */
+  read(): StoredCredentials | undefined;
+  /** Ends the session at the identity provider and forgets it. @returns what could not be done, as a sentence */
+  end(): Promise<string | undefined>;
+  /** Where credentials are kept. */
+  readonly path: string;
+}
 
 /** A way to the services of a profile, with a user who is logged in. */
 export interface Connection {
   fetch: Fetch;
   /** The user token; the same for as long as it lasts. */
   userToken: () => Promise<string>;
+  /** Undefined where nobody logs in: at the built-in server. */
+  login?: Login;
   /** Lets go of what was opened. */
   close: () => Promise<void>;
 }
@@ -42,6 +59,9 @@ export class Session {
   readonly trust: Readonly<Record<TokenKind, Trust>>;
   /** Sends a request without a token, for public things such as key sets. */
   readonly fetch: Fetch;
+  /** The user token; see {@link Connection}. */
+  readonly userToken: () => Promise<string>;
+  readonly login: Login | undefined;
   readonly #options: SessionOptions;
   #experiment: Promise<Experiment> | undefined;
   #experimentToken: Promise<string> | undefined;
@@ -52,6 +72,8 @@ export class Session {
     this.#options = options;
     this.profile = profile;
     this.fetch = fetch;
+    this.userToken = userToken;
+    this.login = connection.login;
     this.portal = createPortalClient({ ...profile, fetch, userToken });
     this.trust = trustOf(profile, fetch, now);
     this.connectivity = createConnectivityClient({

@@ -350,10 +350,13 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
     expect(stdout.split('\n')[0]).toContain('not verified');
   });
 
-  test('verify, of a token that verifies', async () => {
+  test.each<[string, Record<string, unknown>]>([
+    ['service', claimsOf('service', { [EVIL]: EVIL, sub: EVIL })],
+    ['connectivity', claimsOf('connectivity', { iss: EVIL })],
+  ])('verify, of a %s token that verifies', async (_, claims) => {
     const key = makeKey();
     const world = commandWorld(hostile);
-    world.files.set('-', makeToken(key, claimsOf('service', { [EVIL]: EVIL, sub: EVIL })));
+    world.files.set('-', makeToken(key, claims));
     world.files.set('jwks.json', JSON.stringify({ keys: [key.jwk] }));
     const { exitCode, stdout } = await world.run(OFFLINE, 'verify', '--jwks', 'jwks.json');
     expect(exitCode).toBe(0);

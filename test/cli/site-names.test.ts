@@ -23,7 +23,7 @@ describe('the nearest site', () => {
     expect(nearestSite(typed)).toBe(site);
   });
 
-  test.each(['', 'x', 'fr', 'fr-', 'london', 'de-berlin', 'a-site-with-a-long-name'])(
+  test.each(['', 'x', 'kt', 'fr', 'fr-', 'london', 'de-berlin', 'a-site-with-a-long-name'])(
     'to %j is none: it is no slip of the keyboard',
     (typed) => {
       expect(nearestSite(typed)).toBeUndefined();

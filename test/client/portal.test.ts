@@ -107,6 +107,7 @@ describe('a token', () => {
 
   test.each<[string, () => Response]>([
     ['a page, though it holds two dots', () => html()],
+    ['what says that it is a page', () => text(TOKEN, 'text/html')],
     ['nothing', () => new Response('')],
     ['JSON', () => json({ token: 'x' })],
     ['two parts', () => jwt('a.b')],

@@ -28,6 +28,7 @@ const page = (prefix: string): string => `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Connectivity Reservation Service</title>
+<link rel="icon" href="data:,">
 <link rel="stylesheet" href="${prefix}/api-docs/swagger-ui.css">
 <link rel="service-desc" type="application/json" href="${prefix}/api-spec">
 </head>

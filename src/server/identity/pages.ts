@@ -32,10 +32,11 @@ const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 /** Headers of every page: nothing but its own style and form, in no frame (HOSTILE.md 30). */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
+  // With no-referrer a browser would send its own form with Origin: null.
+  'referrer-policy': 'same-origin',
   'cache-control': 'no-store',
 };
 
@@ -123,6 +124,7 @@ function page(title: string, body: string): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)} – slices-conn</title>
+<link rel="icon" href="data:,">
 <style>${STYLE}</style>
 </head>
 <body><main><p class="brand">slices-conn</p><h1>${escapeHtml(title)}</h1>${body}</main></body>

@@ -1,0 +1,130 @@
+import { claimedExpiry } from '../../client/expired-token.ts';
+import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
+import { claimedSubject } from '../../client/proof.ts';
+import { isLoopback } from '../../client/transport.ts';
+import { Failure } from '../../contract/failure.ts';
+import { formatInstant } from '../../contract/instants.ts';
+import type { Login, Session } from '../../session/session.ts';
+import { notLoggedIn } from '../../session/user-token.ts';
+import type { Invocation } from '../invocation.ts';
+import type { CardLine } from '../output.ts';
+import { formatTime } from '../times.ts';
+
+/** The flags of the command, as typed. */
+export interface LoginFlags {
+  /** False with `--no-browser`. */
+  browser: boolean;
+  qr?: boolean;
+  /** Seconds. */
+  wait?: number;
+}
+
+/** Logs in by a device code. */
+export async function login(
+  invocation: Invocation,
+  _args: readonly string[],
+  flags: LoginFlags,
+): Promise<void> {
+  const session = await invocation.session();
+  const account = loginOf(session);
+  const started = await account.startLogin();
+  await announce(invocation, started, flags);
+  account.keep(await decided(started, flags.wait));
+  await showStatus(invocation, session, 'Logged in');
+}
+
+/** Ends the session, here and at the identity provider. */
+export async function logout(invocation: Invocation): Promise<void> {
+  const session = await invocation.session();
+  const problem = await loginOf(session).end();
+  if (problem !== undefined) invocation.output.notice(problem);
+  const { name, baseUrl } = session.profile;
+  await invocation.output.result({ profile: name, loggedIn: false }, () => `Logged out of ${baseUrl}.\n`);
+}
+
+/** Shows who is logged in. */
+export async function status(invocation: Invocation): Promise<void> {
+  const session = await invocation.session();
+  if (session.login && !session.login.read()) throw notLoggedIn(session.profile);
+  await showStatus(invocation, session, 'Logged in');
+}
+
+function loginOf({ login: account }: Session): Login {
+  if (account) return account;
+  throw new Failure('usage', 'Nobody logs in to the built-in server.', {
+    why: 'With --offline you are its lead already.',
+  });
+}
+
+/** The address and the code are no result and no mere notice: they are always on stderr. */
+async function announce(
+  { output, openBrowser, times }: Invocation,
+  login: DeviceLogin,
+  { browser, qr }: LoginFlags,
+): Promise<void> {
+  const { userCode, verificationUri, verificationUriComplete, expiresAt } = login;
+  output.prompt('To log in, open this address in a browser, on any machine:');
+  output.prompt(`  ${verificationUri}`);
+  output.prompt('and enter the code');
+  output.prompt(`  ${userCode}`);
+  output.prompt(`It expires at ${formatTime(expiresAt, times().now)}.`);
+  const address = verificationUriComplete ?? verificationUri;
+  if (!isWebAddress(address)) return;
+  if (qr) {
+    const { renderUnicodeCompact } = await import('uqr');
+    for (const line of renderUnicodeCompact(address, { border: 2 }).split('\n')) output.prompt(line);
+  }
+  if (browser && (await openBrowser(address))) output.notice('Your browser was opened.');
+}
+
+/** Only such an address is ever opened (HOSTILE.md 6): https, or http on this machine. */
+function isWebAddress(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const url = new URL(address);
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url));
+}
+
+async function decided(login: DeviceLogin, wait: number | undefined): Promise<IssuedTokens> {
+  const signal = wait === undefined ? new AbortController().signal : AbortSignal.timeout(wait * 1000);
+  try {
+    return await login.wait(signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new Failure('login_pending', `Nobody entered the code within ${wait} s.`, {
+      retryable: true,
+      fix: 'slices-conn login',
+    });
+  }
+}
+
+async function showStatus(invocation: Invocation, session: Session, title: string): Promise<void> {
+  const { profile, login: account } = session;
+  const { now } = invocation.times();
+  const stored = account?.read();
+  const token = stored?.accessToken ?? (await session.userToken());
+  const expiresAt = stored ? stored.expiresAt : claimedExpiry(token);
+  const who = { kind: 'user', source: account ? 'login' : 'offline', sub: claimedSubject(token) ?? null };
+  const tokens = [{ ...who, expires_at: expiresAt === undefined ? null : formatInstant(expiresAt) }];
+  const addresses = {
+    base_url: profile.baseUrl,
+    portal_url: profile.portalUrl,
+    auth_url: profile.authUrl,
+  };
+  await invocation.output.result({ profile: profile.name, addresses, tokens }, (print) => {
+    const lines: CardLine[] = [
+      ['profile', profile.name],
+      ['user', who.sub ?? 'unknown: the token is opaque'],
+      ['token', expiresAt === undefined ? 'no expiry known' : `expires ${formatTime(expiresAt, now)}`],
+      ...(account
+        ? ([
+            [
+              'session',
+              stored?.refreshToken === undefined ? 'ends with the token' : 'is prolonged by itself',
+            ],
+            ['kept in', account.path],
+          ] satisfies CardLine[])
+        : []),
+    ];
+    return print.card(`${title} to ${print.paint.bold(profile.baseUrl)}`, lines);
+  });
+}
