@@ -9,10 +9,35 @@ import manifest from '../package.json' with { type: 'json' };
  * @returns the exit code
  */
 export async function enter(args: readonly string[]): Promise<number> {
+  stopAtClosedPipe();
   if (args.length === 1 && args[0] === '--version') {
     process.stdout.write(`v${manifest.version}\n`);
     return 0;
   }
+  if (args.length === 1 && args[0] === '--cli-manifest') {
+    process.stdout.write(`${JSON.stringify(MANIFEST)}\n`);
+    return 0;
+  }
   const { main } = await import('./main.ts');
   return main(args, manifest.version);
+}
+
+/** What the official client asks of its sub-commands (CLI.md, "Commands"). */
+const MANIFEST = {
+  '@type': 'slices-cli:subcommand-metadata',
+  version: '1.0',
+  short_help: 'Book network links between research sites',
+  tab_completion_supported: false,
+  tab_completion_install_option: '--install-completion',
+  visible_aliases: [],
+  hidden_aliases: [],
+};
+
+/** A reader that has seen enough is no error: `slices-conn list | head -1`. Nobody to read an error is none either. */
+function stopAtClosedPipe(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+  process.stderr.on('error', () => undefined);
 }

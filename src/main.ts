@@ -2,6 +2,7 @@ import {
   accessSync,
   constants,
   existsSync,
+  mkdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -16,7 +17,7 @@ import type { TextStream } from './cli/output.ts';
 import type { NetworkSettings } from './cli/run.ts';
 import { Failure } from './contract/failure.ts';
 import { foldersFor, privateFolder } from './session/folders.ts';
-import type { Profile } from './session/profiles.ts';
+import { OFFLINE, type Profile } from './session/profiles.ts';
 import type { Connection } from './session/session.ts';
 
 const { env } = process;
@@ -30,7 +31,6 @@ const folders = foldersFor(env, homedir());
  * @returns the exit code
  */
 export async function main(args: readonly string[], version: string): Promise<number> {
-  stopAtClosedPipe();
   stopAtSignals();
   useCompileCache();
   const { run } = await import('./cli/run.ts');
@@ -48,16 +48,6 @@ export async function main(args: readonly string[], version: string): Promise<nu
     openBrowser,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   });
-}
-
-/** A reader that has seen enough is no error: `slices-conn list | head -1`. */
-function stopAtClosedPipe(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') process.exit(0);
-      throw error;
-    });
-  }
 }
 
 /** Compiled code is kept in the user's own folder: one below /tmp could be planted by others. */
@@ -96,6 +86,13 @@ const files: UserFiles = {
       return Buffer.concat(chunks);
     } catch (cause) {
       throw fileFailure('read', path, cause);
+    }
+  },
+  async makeFolder(path) {
+    try {
+      mkdirSync(path, { recursive: true });
+    } catch (cause) {
+      throw fileFailure('made', path, cause);
     }
   },
   async checkWritable(path) {
@@ -170,11 +167,11 @@ async function openBrowser(address: string): Promise<boolean> {
   });
 }
 
-/** Lifetime of the user token inside one run with the built-in server, in seconds. */
-const OFFLINE_TOKEN_TTL = 3600;
-
 async function connect(profile: Profile, network: NetworkSettings): Promise<Connection> {
-  if (profile.name === 'offline') return connectOffline(profile);
+  if (profile.name === OFFLINE) {
+    const { connectOffline } = await import('./offline-connection.ts');
+    return connectOffline(profile, join(folders.state, 'offline'));
+  }
   const { connectOverNetwork } = await import('./session/network-connection.ts');
   const { caFile } = network;
   return connectOverNetwork(profile, {
@@ -183,28 +180,4 @@ async function connect(profile: Profile, network: NetworkSettings): Promise<Conn
     now: Date.now,
     ...(caFile === undefined ? {} : { certificates: new TextDecoder().decode(await files.read(caFile)) }),
   });
-}
-
-/** The built-in server as a function in this process, opened with the first request that needs it. */
-function connectOffline(profile: Profile): Connection {
-  const open = async () => {
-    const { createReferenceServer } = await import('./reference-server.ts');
-    privateFolder(folders.state);
-    const folder = privateFolder(join(folders.state, 'offline'));
-    return createReferenceServer({
-      baseUrl: profile.baseUrl,
-      database: join(folder, 'reservations.sqlite'),
-      projectsApiGroup: profile.projectsApiGroup,
-      experimentsApiGroup: profile.experimentsApiGroup,
-      accessTokenTtl: OFFLINE_TOKEN_TTL,
-    });
-  };
-  let server: ReturnType<typeof open> | undefined;
-  let token: Promise<string> | undefined;
-  const opened = () => (server ??= open());
-  return {
-    fetch: async (request) => (await opened()).fetch(request),
-    userToken: () => (token ??= opened().then((running) => running.signIn('lead'))),
-    close: async () => (await server)?.close(),
-  };
 }

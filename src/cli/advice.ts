@@ -2,6 +2,7 @@ import type { NewReservation } from '../client/connectivity.ts';
 import { Failure } from '../contract/failure.ts';
 import { parseInstant } from '../contract/instants.ts';
 import type { Alternative } from '../contract/problems.ts';
+import { shellWord } from '../contract/shell-word.ts';
 import type { GlobalFlags } from './global-options.ts';
 import { nearestSite } from './site-names.ts';
 import type { TimeContext } from './times.ts';
@@ -57,9 +58,4 @@ export function reserveCommandLine(
   ]
     .map(shellWord)
     .join(' ');
-}
-
-/** One word for a POSIX shell, whatever it holds. */
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

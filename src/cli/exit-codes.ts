@@ -48,7 +48,6 @@ export const EXIT_CODE_OF = {
   role_not_allowed: 5,
   wrong_experiment: 5,
   wrong_project: 5,
-  origin_unknown: 5,
   not_found: 3,
   method_not_allowed: 1,
   name_taken: 1,

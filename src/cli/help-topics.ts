@@ -64,7 +64,7 @@ export const HELP_TOPICS: readonly string[] = Object.keys(TOPICS);
 
 /** The text of a help topic. @throws Failure `usage` for an unknown one */
 export function helpTopic(name: string): string {
-  const topic = TOPICS[name];
+  const topic = Object.hasOwn(TOPICS, name) ? TOPICS[name] : undefined;
   if (topic) return topic();
   throw new Failure('usage', `There is no help on ${JSON.stringify(name)}.`, {
     why: `The topics are: ${HELP_TOPICS.join(', ')}.`,

@@ -9,6 +9,8 @@ import type { TimeContext } from './times.ts';
 export interface UserFiles {
   /** A file's bytes, or standard input's for `-`. @throws Failure `file_unusable` */
   read(path: string): Promise<Uint8Array>;
+  /** Makes a folder where there is none. @throws Failure `file_unusable` */
+  makeFolder(path: string): Promise<void>;
   /** Checks that a file can be written where a person wants it, before anything depends on it. @throws Failure `file_unusable` */
   checkWritable(path: string): Promise<void>;
   /** Writes a file that only its owner can read, whole or not at all. @throws Failure `file_unusable` */

@@ -37,6 +37,20 @@ export async function readPeriod(flags: PeriodFlags, context: TimeContext): Prom
 }
 
 /**
+ * Checks the flags of a change as far as they stand by themselves, before the reservation is asked for.
+ *
+ * @throws Failure `usage`
+ */
+export async function checkPeriodChange(flags: PeriodChangeFlags, context: TimeContext): Promise<void> {
+  const { start, end, for: lasting, extend } = flags;
+  if (extend !== undefined && end !== undefined) throw conflict('--extend', '--end');
+  if (extend !== undefined && lasting !== undefined) throw conflict('--extend', '--for');
+  if (end !== undefined && lasting !== undefined) throw conflict('--end', '--for');
+  for (const time of [start, end]) if (time !== undefined) await parseTime(time, context);
+  for (const duration of [lasting, extend]) if (duration !== undefined) parseDuration(duration);
+}
+
+/**
  * Reads the flags of a change, against the reservation as it stands.
  *
  * @returns only what changes
@@ -47,9 +61,8 @@ export async function readPeriodChange(
   current: { start: number; end: number },
   context: TimeContext,
 ): Promise<Partial<NewPeriod>> {
+  await checkPeriodChange(flags, context);
   const { start: startText, extend } = flags;
-  if (extend !== undefined && flags.end !== undefined) throw conflict('--extend', '--end');
-  if (extend !== undefined && flags.for !== undefined) throw conflict('--extend', '--for');
   const now = startText !== undefined && /^\s*now\s*$/i.test(startText);
   const start = startText === undefined ? undefined : now ? 'now' : await parseTime(startText, context);
   const from = start === undefined ? current.start : start === 'now' ? context.now : start;

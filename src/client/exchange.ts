@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
-import { replyFailure } from './reply-failure.ts';
+import { replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
 /** Sends a request: a socket, or a server in the same process. Must not follow redirects. */
 export type Fetch = (request: Request) => Promise<Response>;
@@ -59,7 +59,7 @@ const MAY_HAVE_HAPPENED = 'The request was sent and may have taken effect.';
 /** A 5xx says nothing about what was done before it, unless the service says so itself. */
 function unsuccessful(reply: Reply, method: string): Failure {
   const failure = replyFailure(reply);
-  const unsure = reply.status >= 500 && method !== 'GET' && (failure.facts.details ?? []).length === 0;
+  const unsure = reply.status >= 500 && method !== 'GET' && !saysNothingWasDone(reply);
   return unsure ? failure.with({ why: MAY_HAVE_HAPPENED }) : failure;
 }
 

@@ -55,6 +55,11 @@ export function replyFailure(reply: Reply): Failure {
   return new Failure(code, message ?? `The service answered with status ${status}.`, facts);
 }
 
+/** Whether a 5xx comes from a service that tells this one from others: then nothing was changed. */
+export function saysNothingWasDone(reply: Reply): boolean {
+  return reply.status === 503 && readBody(reply)['code'] === ('unavailable' satisfies ProblemCode);
+}
+
 function codeFor(
   status: number,
   location: DetailLocation | undefined,

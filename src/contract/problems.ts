@@ -37,7 +37,6 @@ export const PROBLEM_STATUS = {
   role_not_allowed: 403,
   wrong_experiment: 403,
   wrong_project: 403,
-  origin_unknown: 403,
   not_found: 404,
   method_not_allowed: 405,
   name_taken: 409,

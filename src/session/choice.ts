@@ -1,5 +1,6 @@
 import { Failure } from '../contract/failure.ts';
 import { parseInstant } from '../contract/instants.ts';
+import { shellWord } from '../contract/shell-word.ts';
 
 /** What can be chosen by id or name: a project, an experiment. */
 export interface Choosable {
@@ -35,7 +36,7 @@ export function chooseOne<Item extends Choosable>(
     if (!only) throw new Failure('usage', `You have no active ${noun}.`, adviceForNone(noun));
     throw new Failure('usage', `You have several active ${noun}s; which one?`, {
       why: listed(active),
-      fix: `slices-conn ${noun} use ${only.name}`,
+      fix: `slices-conn ${noun} use ${shellWord(only.name)}`,
     });
   }
   const byId = items.find(({ id }) => id === wanted);

@@ -114,6 +114,29 @@ describe('LoadProfile', () => {
       both.releaseAll();
     },
   );
+
+  test('a block that was split off knows its own peak: of 2,000 rising steps, the last asked is the highest', () => {
+    const profile = new LoadProfile();
+    for (let step = 1; step <= 2000; step += 1) {
+      profile.add(step, step + 1, step);
+      if (step % 100 !== 0) continue;
+      for (let last = 1; last <= step; last += 1) expect(profile.peak(0, last + 1)).toBe(last);
+    }
+  });
+
+  test.each([1, 2])('agrees where breakpoints come and go by the thousand (seed %i)', (seed) => {
+    const horizon = 4000;
+    const upTo = random(seed);
+    const both = new Both(horizon);
+    for (let turn = 0; turn < 9000; turn += 1) {
+      if (turn < 3000 || upTo(2) === 0) {
+        const start = upTo(horizon - 4);
+        both.add(start, start + 1 + upTo(3), 1 + upTo(2));
+      } else both.release(upTo(horizon));
+      if (turn % 25 === 0) both.agreeOn({ from: upTo(horizon), length: 1 + upTo(horizon), limit: upTo(9) });
+    }
+    both.releaseAll();
+  });
 });
 
 /** A small generator of whole numbers below a bound (mulberry32): the same ones for the same seed. */

@@ -329,6 +329,17 @@ describe('mistake: state kept only in memory', () => {
     expect(await opened.store.find(record.id)).toEqual(record);
   });
 
+  test('yet the whole calendar is read once, and after that only what others changed', async () => {
+    const reads: string[] = [];
+    const allocator = start({ store: recordsReads(opened.store, reads) });
+    const bandwidths = Array.from({ length: 10 }, (_, index) => index + 1);
+    await Promise.all(bandwidths.map((bandwidth) => book(allocator, { start: 10, end: 20, bandwidth })));
+    expect(reads).toEqual(['all']);
+    await book(start(), { start: 30, end: 40, bandwidth: 1 });
+    await book(allocator, { start: 30, end: 40, bandwidth: 1 });
+    expect(reads).toEqual(['all', 'changes']);
+  });
+
   test.each([
     { fault: 'is rolled back at its commit', failing: rollsBack, kept: false },
     { fault: 'commits, and the answer is lost', failing: commitsAndThrows, kept: true },
@@ -390,6 +401,15 @@ describe('mistake: deciding about a time that the calendar in memory does not re
     expect(await sweep(opened, ID, smallLink())).toEqual([]);
   });
 
+  test('a change to a start that passed while the request waited, too', async () => {
+    await booked(start(), { start: 10, end: 18, bandwidth: 600 });
+    const { id, tags: held } = await booked(start(), { start: 25, end: 30, bandwidth: 400 });
+    expect(held).toEqual(tags(1));
+    clock = 20;
+    expect(await amend(start(), id, { start: 17 })).toMatchObject({ ok: true, record: { tags: tags(2) } });
+    expect(await sweep(opened, ID, smallLink())).toEqual([]);
+  });
+
   test('a clock that is set back does not make what it had seen ended forgotten', async () => {
     const early = start();
     const freed = await booked(early, { start: 10, end: 18, bandwidth: 1 });
@@ -417,6 +437,22 @@ describe('mistake: deciding about a time that the calendar in memory does not re
         { expiry: EXPIRY, check: () => undefined, dryRun: true },
       );
       expect(await outcome).toEqual({ ok: true, record: { ...record, end: 30 } });
+    }
+  });
+
+  test('an ended reservation that is moved keeps its tags, with an old allocator and with a new one', async () => {
+    const early = start();
+    await booked(early, { start: 12, end: 18, bandwidth: 1 });
+    const record = await booked(early, { start: 10, end: 20, bandwidth: 1 });
+    clock = 25;
+    const later = { start: 30, end: 40 };
+    for (const allocator of [early, start()]) {
+      const outcome = allocator.amend(record.id, later, {
+        expiry: EXPIRY,
+        check: () => undefined,
+        dryRun: true,
+      });
+      expect(await outcome).toEqual({ ok: true, record: { ...record, ...later } });
     }
   });
 });
@@ -536,6 +572,27 @@ function tags(tag: number): Tags {
 /** When `next` is set, the next change fails, once. */
 interface Faults {
   next: boolean;
+}
+
+/** A store that notes what a decision reads of a link. */
+function recordsReads(store: ReservationStore, reads: string[]): ReservationStore {
+  return {
+    ...store,
+    changeLink: (link, work) =>
+      store.changeLink(link, (transaction) =>
+        work({
+          ...transaction,
+          endingAfter: (from) => {
+            reads.push('all');
+            return transaction.endingAfter(from);
+          },
+          changesSince: (version) => {
+            reads.push('changes');
+            return transaction.changesSince(version);
+          },
+        }),
+      ),
+  };
 }
 
 /** A store whose commit fails: all was written, and is rolled back. */

@@ -21,8 +21,8 @@ const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
   ],
   2: ['usage', 'file_unusable', 'state_unusable', 'experiment_invalid'],
   3: ['not_found'],
-  4: ['not_logged_in', 'token_missing', 'token_invalid', 'token_expired'],
-  5: ['forbidden', 'role_not_allowed', 'wrong_experiment', 'wrong_project', 'origin_unknown'],
+  4: ['not_logged_in', 'code_expired', 'token_missing', 'token_invalid', 'token_expired'],
+  5: ['login_denied', 'forbidden', 'role_not_allowed', 'wrong_experiment', 'wrong_project'],
   6: [
     'site_invalid',
     'site_unknown',
@@ -41,6 +41,7 @@ const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
     'vlans_unavailable',
   ],
   7: ['network', 'timeout', 'too_many_requests', 'internal', 'unavailable'],
+  8: ['login_pending'],
   9: ['reply_invalid', 'unverified', 'unsigned'],
   10: ['partly_done'],
 };

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -86,12 +86,15 @@ describe('the packed tarball, installed with --ignore-scripts', () => {
   });
 
   it('runs no script and brings no native code', () => {
-    const packages = readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.'));
-    expect(packages.filter((name) => !name.startsWith('node-'))).toEqual([
-      'hono',
-      'jose',
-      'slices-conn',
-      'valibot',
-    ]);
+    const modules = join(folder, 'node_modules');
+    const manifests = globSync(['*/package.json', '@*/*/package.json'], { cwd: modules });
+    expect(manifests.length).toBeGreaterThan(10);
+    const hooks = ['preinstall', 'install', 'postinstall'];
+    const withScripts = manifests.filter((manifest) => {
+      const { scripts = {} } = JSON.parse(readFileSync(join(modules, manifest), 'utf8'));
+      return hooks.some((hook) => hook in scripts);
+    });
+    expect(withScripts).toEqual([]);
+    expect(globSync('**/*.node', { cwd: modules })).toEqual([]);
   });
 });

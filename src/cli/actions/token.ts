@@ -75,6 +75,7 @@ export async function keygen(
   const { publicJwk } = await importSigningKey(jwk);
   const keyFile = join(out, 'key.json');
   const keySetFile = join(out, 'jwks.json');
+  await files.makeFolder(out);
   await files.writePrivate(keyFile, `${JSON.stringify(jwk, null, 2)}\n`);
   await files.writePublic(keySetFile, `${JSON.stringify({ keys: [publicJwk] }, null, 2)}\n`);
   await output.result({ kid: DEFAULT_KID, key: keyFile, jwks: keySetFile }, (print) =>

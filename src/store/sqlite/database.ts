@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { chmodSync, closeSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, lstatSync, openSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import { MIGRATIONS } from './migrations.ts';
@@ -132,10 +132,13 @@ function checkOwner(database: DatabaseSync): void {
 /** The file holds signing keys. SQLite gives the files that it puts beside it the same mode. */
 function keepPrivate(path: string): void {
   try {
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
+      throw new Error('It is a symbolic link.');
     closeSync(openSync(path, 'a', 0o600));
     chmodSync(path, 0o600);
   } catch (cause) {
-    throw new StoreUnavailableError(`The file ${path} can't be opened.`, { cause });
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreUnavailableError(`The file ${path} can't be opened. ${why}`, { cause });
   }
 }
 

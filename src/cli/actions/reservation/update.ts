@@ -2,7 +2,7 @@ import type { ReservationChange } from '../../../client/connectivity.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { parseBandwidth } from '../../bandwidth.ts';
 import type { Invocation } from '../../invocation.ts';
-import { readPeriodChange } from '../../period.ts';
+import { checkPeriodChange, readPeriodChange } from '../../period.ts';
 import type { PeriodChangeFlags } from '../../period-flags.ts';
 import { periodOf, reservationCard, reservationResult } from '../../reservation-card.ts';
 import { reservationId } from '../../reservation-id.ts';
@@ -28,6 +28,7 @@ export async function update(
     });
   }
   const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
+  await checkPeriodChange(flags, invocation.times());
   const { connectivity } = await invocation.session();
   const current = await connectivity.show(id, { allowUnsigned });
   const period = await readPeriodChange(flags, periodOf(current.reservation), invocation.times());

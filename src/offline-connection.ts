@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import { StoreUnavailableError } from './allocator/store.ts';
+import { Failure } from './contract/failure.ts';
+import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
+import { privateFolder } from './session/folders.ts';
+import type { Profile } from './session/profiles.ts';
+import type { Connection } from './session/session.ts';
+import { DatabaseFormatError } from './store/sqlite/database.ts';
+
+/**
+ * The built-in server as a function in this process, opened with the first request that needs it (DESIGN.md,
+ * `--offline`): no socket, no login; the user is the lead.
+ *
+ * @param folder where its data is, which others can't enter
+ */
+export function connectOffline(profile: Profile, folder: string): Connection {
+  let server: Promise<ReferenceServer> | undefined;
+  let token: Promise<string> | undefined;
+  const opened = () => (server ??= open(profile, folder));
+  return {
+    fetch: async (request) => (await opened()).fetch(request),
+    userToken: () => (token ??= opened().then((running) => running.signIn('lead'))),
+    close: async () => (await server)?.close(),
+  };
+}
+
+async function open(profile: Profile, folder: string): Promise<ReferenceServer> {
+  const database = join(privateFolder(folder), 'reservations.sqlite');
+  try {
+    return await createReferenceServer({ baseUrl: profile.baseUrl, database });
+  } catch (cause) {
+    if (isPassing(cause)) {
+      throw new Failure('unavailable', 'Another process has locked the built-in server’s database.', {
+        why: 'Nothing was changed.',
+        retryable: true,
+        cause,
+      });
+    }
+    if (cause instanceof DatabaseFormatError || cause instanceof StoreUnavailableError) {
+      throw new Failure('state_unusable', `The file ${database} can't be used.`, {
+        why: cause.message,
+        fix: `Move it away, to start anew: mv ${database} ${database}.bad`,
+        cause,
+      });
+    }
+    throw cause;
+  }
+}
+
+/** Locked by another process, as opposed to a file that can't be opened at all. */
+function isPassing(error: unknown): boolean {
+  return error instanceof StoreUnavailableError && error.cause instanceof Error && 'errcode' in error.cause;
+}
