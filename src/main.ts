@@ -170,7 +170,7 @@ async function openBrowser(address: string): Promise<boolean> {
 async function connect(profile: Profile, network: NetworkSettings): Promise<Connection> {
   if (profile.name === OFFLINE) {
     const { connectOffline } = await import('./offline-connection.ts');
-    return connectOffline(profile, join(folders.state, 'offline'));
+    return connectOffline(profile, folders.state);
   }
   const { connectOverNetwork } = await import('./session/network-connection.ts');
   const { caFile } = network;

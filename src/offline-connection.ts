@@ -11,12 +11,12 @@ import { DatabaseFormatError } from './store/sqlite/database.ts';
  * The built-in server as a function in this process, opened with the first request that needs it (DESIGN.md,
  * `--offline`): no socket, no login; the user is the lead.
  *
- * @param folder where its data is, which others can't enter
+ * @param stateFolder the state folder, in which its data is
  */
-export function connectOffline(profile: Profile, folder: string): Connection {
+export function connectOffline(profile: Profile, stateFolder: string): Connection {
   let server: Promise<ReferenceServer> | undefined;
   let token: Promise<string> | undefined;
-  const opened = () => (server ??= open(profile, folder));
+  const opened = () => (server ??= open(profile, stateFolder));
   return {
     fetch: async (request) => (await opened()).fetch(request),
     userToken: () => (token ??= opened().then((running) => running.signIn('lead'))),
@@ -24,8 +24,9 @@ export function connectOffline(profile: Profile, folder: string): Connection {
   };
 }
 
-async function open(profile: Profile, folder: string): Promise<ReferenceServer> {
-  const database = join(privateFolder(folder), 'reservations.sqlite');
+async function open(profile: Profile, stateFolder: string): Promise<ReferenceServer> {
+  const folder = privateFolder(join(privateFolder(stateFolder), 'offline'));
+  const database = join(folder, 'reservations.sqlite');
   try {
     return await createReferenceServer({ baseUrl: profile.baseUrl, database });
   } catch (cause) {

@@ -126,10 +126,8 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     const sent = request.method === 'POST';
     const parameters = sent ? await readForm(request) : singleParameters(new URL(request.url).searchParams);
     if (sent) {
-      const from = request.headers.get('origin');
-      if (from !== null && from !== origin)
-        throw refusal('origin_unknown', 'The form came from another site.');
-      if (!browser.known || !same(parameters.get('csrf') ?? '', form.csrf)) {
+      const from = request.headers.get('origin') ?? origin;
+      if (from !== origin || !browser.known || !same(parameters.get('csrf') ?? '', form.csrf)) {
         return html(browser, 403, codePage(form, 'The page was too old. Enter the code again.'));
       }
     }

@@ -1,0 +1,293 @@
+import { createHash } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from 'vitest';
+import {
+  answer,
+  approve,
+  Browser,
+  type Door,
+  type IdentityServer,
+  logIn,
+  partOf,
+  poll,
+  refresh,
+  refreshTokenIn,
+  revoke,
+  startIdentity,
+  startLogin,
+  tally,
+  tokensIn,
+} from '../../fixtures/identity.ts';
+
+/** The grace of a rotated refresh token, in milliseconds. */
+const GRACE = 30_000;
+const AT_ONCE = 20;
+
+/** Does something many times at once, at each of the doors in turn. */
+async function together<Answer>(
+  doors: readonly Door[],
+  work: (door: Door) => Promise<Answer>,
+): Promise<Answer[]> {
+  return Promise.all(Array.from({ length: AT_ONCE }, (_, index) => work(at(doors, index))));
+}
+
+function at(doors: readonly Door[], index: number): Door {
+  const door = doors[index % doors.length];
+  if (!door) throw new Error('there is no door');
+  return door;
+}
+
+/** Nothing went wrong behind the scenes. */
+function expectNoBugs({ log }: IdentityServer): void {
+  expect(log.filter(({ level }) => level === 'error')).toEqual([]);
+}
+
+describe.each([
+  [
+    'one server',
+    async (): Promise<[IdentityServer, Door[]]> => {
+      const server = await startIdentity();
+      return [server, [server]];
+    },
+  ],
+  [
+    'two servers on one database',
+    async (): Promise<[IdentityServer, Door[]]> => {
+      const server = await startIdentity();
+      return [server, [server, await server.replica()]];
+    },
+  ],
+] as const)('%s', (_, start) => {
+  test('one of many redemptions at once wins, and its session lives on', async () => {
+    const [server, doors] = await start();
+    for (let round = 0; round < 5; round += 1) {
+      const login = await startLogin(server);
+      expect((await approve(login, 'lead', new Browser(server))).status).toBe(200);
+      const replies = await together(doors, (door) => poll(door, login));
+      expect(tally(replies.map(answer))).toEqual({ '200': 1, '400 invalid_grant': AT_ONCE - 1 });
+      // Used again later, it still does the winner no harm.
+      for (const door of doors) expect(answer(await poll(door, login))).toBe('400 invalid_grant');
+      const winner = replies.filter(({ status }) => status === 200).map(refreshTokenIn);
+      for (const token of winner) expect(answer(await refresh(at(doors, round + 1), token))).toBe('200');
+    }
+    expectNoBugs(server);
+  });
+
+  test('many refreshes at once give one successor, which works', async () => {
+    const [server, doors] = await start();
+    let token = (await logIn(server)).refresh_token;
+    for (let round = 0; round < 5; round += 1) {
+      const before = token;
+      const replies = await together(doors, (door) => refresh(door, before));
+      expect(tally(replies.map(answer))).toEqual({ '200': AT_ONCE });
+      const successors = new Set(replies.map(refreshTokenIn));
+      expect(successors.size).toBe(1);
+      expect(successors.has(before)).toBe(false);
+      [token = ''] = successors;
+    }
+    expect(answer(await refresh(server, token))).toBe('200');
+    expectNoBugs(server);
+  });
+
+  test('a code that two people approve at once is the one’s who is told so', async () => {
+    const [server, doors] = await start();
+    for (let round = 0; round < 5; round += 1) {
+      const login = await startLogin(server);
+      const people = ['lead', 'admin', 'member', 'viewer'];
+      const browsers = people.map((_name, index) => new Browser(at(doors, index)));
+      await Promise.all(browsers.map((browser) => browser.open(login.verification_uri_complete)));
+      const pages = await Promise.all(
+        browsers.map((browser, index) => {
+          const user = browser.people.ids.get(people[index] ?? '') ?? '';
+          return browser.submit({ user, action: 'approve' });
+        }),
+      );
+      expect(tally(pages.map(({ status }) => String(status)))).toEqual({ '200': 1, '400': 3 });
+      const winner = people[pages.findIndex(({ status }) => status === 200)];
+      const { access_token } = tokensIn(await poll(server, login));
+      expect(partOf(access_token, 'payload')['preferred_username']).toBe(winner);
+    }
+    expectNoBugs(server);
+  });
+
+  test('a code that is approved and denied at once is the one or the other', async () => {
+    const [server, doors] = await start();
+    for (let round = 0; round < 5; round += 1) {
+      const login = await startLogin(server);
+      const [one, other] = [new Browser(at(doors, 0)), new Browser(at(doors, 1))];
+      await Promise.all([one, other].map((browser) => browser.open(login.verification_uri_complete)));
+      const user = one.people.ids.get('admin') ?? '';
+      const [approved, denied] = await Promise.all([
+        one.submit({ user, action: 'approve' }),
+        other.submit({ user, action: 'deny' }),
+      ]);
+      expect([approved.status, denied.status].toSorted()).toEqual([200, 400]);
+      const due = approved.status === 200 ? '200' : '400 access_denied';
+      expect(answer(await poll(at(doors, round), login))).toBe(due);
+    }
+    expectNoBugs(server);
+  });
+
+  test('a refresh token that is used after its grace ends the family everywhere', async () => {
+    const [server, doors] = await start();
+    const first = (await logIn(server)).refresh_token;
+    const second = refreshTokenIn(await refresh(at(doors, 0), first));
+    server.advance(GRACE + 1);
+    expect(answer(await refresh(at(doors, 1), first))).toBe('400 invalid_grant');
+    expect(answer(await refresh(at(doors, 0), second))).toBe('400 invalid_grant');
+    expectNoBugs(server);
+  });
+
+  test('a revoked session is over everywhere', async () => {
+    const [server, doors] = await start();
+    const { refresh_token: first } = await logIn(server);
+    const bystander = (await logIn(server)).refresh_token;
+    const second = refreshTokenIn(await refresh(at(doors, 0), first));
+    expect((await revoke(at(doors, 1), second)).status).toBe(200);
+    for (const token of [first, second])
+      for (const door of doors) expect(answer(await refresh(door, token))).toBe('400 invalid_grant');
+    // Revoked again, or never known: nothing to tell apart (RFC 7009 §2.2).
+    expect((await revoke(server, second)).status).toBe(200);
+    expect((await revoke(server, 'unknown')).status).toBe(200);
+    expect(answer(await refresh(at(doors, 1), bystander))).toBe('200');
+    expectNoBugs(server);
+  });
+
+  test('a session that is refreshed and revoked at once is over', async () => {
+    const [server, doors] = await start();
+    for (let round = 0; round < 5; round += 1) {
+      const { refresh_token: token } = await logIn(server);
+      const [revoked, ...refreshed] = await Promise.all([
+        revoke(at(doors, 0), token),
+        ...Array.from({ length: 6 }, (_, index) => refresh(at(doors, index + 1), token)),
+      ]);
+      expect(revoked.status).toBe(200);
+      for (const reply of refreshed) expect(reply.status).toBeLessThan(500);
+      const successors = refreshed.filter(({ status }) => status === 200).map(refreshTokenIn);
+      for (const each of [token, ...successors])
+        expect(answer(await refresh(at(doors, round), each))).toBe('400 invalid_grant');
+    }
+    expectNoBugs(server);
+  });
+});
+
+describe('the grace of a refresh token', () => {
+  test('gives the same successor until its last millisecond, with a new access token', async () => {
+    const server = await startIdentity();
+    const login = await logIn(server, 'member');
+    const reply = await refresh(server, login.refresh_token);
+    server.advance(GRACE - 1000);
+    const again = await refresh(server, login.refresh_token);
+    expect(refreshTokenIn(again)).toBe(refreshTokenIn(reply));
+    const claims = [login.access_token, tokensIn(reply).access_token, tokensIn(again).access_token].map(
+      (token) => partOf(token, 'payload'),
+    );
+    // The login stays the one that it was.
+    expect(new Set(claims.map(({ auth_time }) => auth_time)).size).toBe(1);
+    expect(new Set(claims.map(({ sub }) => sub)).size).toBe(1);
+    expect(new Set(claims.map(({ scope }) => scope))).toEqual(new Set(['openid userinfo projects']));
+    expect(answer(await refresh(server, refreshTokenIn(again)))).toBe('200');
+  });
+
+  test('is not prolonged by its use', async () => {
+    const server = await startIdentity();
+    const { refresh_token: first } = await logIn(server);
+    const second = refreshTokenIn(await refresh(server, first));
+    for (let step = 0; step < 2; step += 1) {
+      server.advance(GRACE / 2 - 1000);
+      expect(answer(await refresh(server, first))).toBe('200');
+    }
+    server.advance(GRACE / 2);
+    expect(answer(await refresh(server, first))).toBe('400 invalid_grant');
+    expect(answer(await refresh(server, second))).toBe('400 invalid_grant');
+  });
+
+  test('ends when the successor is used', async () => {
+    const server = await startIdentity();
+    const { refresh_token: first } = await logIn(server);
+    const second = refreshTokenIn(await refresh(server, first));
+    const third = refreshTokenIn(await refresh(server, second));
+    expect(third).not.toBe(second);
+    expect(answer(await refresh(server, first))).toBe('400 invalid_grant');
+    // That was a theft, or looked like one: nothing of the family is left.
+    for (const token of [second, third])
+      expect(answer(await refresh(server, token))).toBe('400 invalid_grant');
+  });
+
+  test('of one session ends without a word for another of the same person', async () => {
+    const server = await startIdentity();
+    const [stolen, other] = [await logIn(server), await logIn(server)];
+    await refresh(server, stolen.refresh_token);
+    server.advance(GRACE + 1);
+    expect(answer(await refresh(server, stolen.refresh_token))).toBe('400 invalid_grant');
+    expect(answer(await refresh(server, other.refresh_token))).toBe('200');
+  });
+});
+
+describe('what is stored', () => {
+  /** Every text and blob in a database, with where it stands. */
+  function textsIn(file: string): { at: string; text: string }[] {
+    const database = new DatabaseSync(file, { readOnly: true });
+    try {
+      const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+      return tables.flatMap(({ name }) =>
+        database
+          .prepare(`SELECT * FROM "${String(name)}"`)
+          .all()
+          .flatMap((row) =>
+            Object.entries(row).map(([column, value]) => ({
+              at: `${String(name)}.${column}`,
+              text: value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value),
+            })),
+          ),
+      );
+    } finally {
+      database.close();
+    }
+  }
+
+  test('opens nothing: codes and tokens are kept as hashes only', async () => {
+    const server = await startIdentity();
+    const pending = await startLogin(server);
+    const login = await startLogin(server);
+    const browser = new Browser(server);
+    await approve(login, 'lead', browser);
+    const first = tokensIn(await poll(server, login));
+    const second = tokensIn(await refresh(server, String(first.refresh_token)));
+    await browser.open(pending.verification_uri_complete);
+    const secrets = Object.entries({
+      'device code': login.device_code,
+      'user code': login.user_code,
+      'user code without its dash': login.user_code.replace('-', ''),
+      'pending device code': pending.device_code,
+      'pending user code': pending.user_code.replace('-', ''),
+      'access token': first.access_token,
+      'signature of the access token': String(first.access_token.split('.')[2]),
+      'refresh token': String(first.refresh_token),
+      successor: String(second.refresh_token),
+      'form token': String(browser.hidden['csrf']),
+      'browser session': String([...browser.cookies.values()][0]).split('.')[0] ?? '',
+    });
+    const texts = textsIn(server.file);
+    expect(texts.filter(({ at: where }) => where === 'identity_record.model').length).toBeGreaterThan(3);
+    const found = secrets.flatMap(([name, secret]) =>
+      texts.filter(({ text }) => text.includes(secret)).map(({ at: where }) => `${name} in ${where}`),
+    );
+    expect(found).toEqual([]);
+    expect(secrets.every(([, secret]) => secret.length >= 8)).toBe(true);
+
+    // Someone who reads the database can do nothing with what is there.
+    const values = new Set(texts.map(({ text }) => text).filter((text) => /^[\w:-]{20,}$/.test(text)));
+    for (const stored of values) {
+      for (const value of [stored, `sha256:${stored}`]) {
+        expect(answer(await refresh(server, value))).toBe('400 invalid_grant');
+        expect(answer(await poll(server, { device_code: value }))).toBe('400 invalid_grant');
+      }
+    }
+    const hash = createHash('sha256').update(String(second.refresh_token)).digest('base64url');
+    expect(values.has(hash)).toBe(true);
+    expect((await revoke(server, `sha256:${hash}`)).status).toBe(200);
+    expect(answer(await refresh(server, String(second.refresh_token)))).toBe('200');
+    expectNoBugs(server);
+  });
+});
