@@ -266,13 +266,11 @@ describe('row 24: one flipped byte anywhere in a saved reservation', () => {
     const accepted: number[] = [];
     // Without its last byte, the line end, the file is still the token.
     for (const position of saved.subarray(0, -1).keys()) {
-      for (const kept of [position, position + 1]) {
-        const changed = Buffer.concat([saved.subarray(0, position + 1), saved.subarray(kept)]);
-        world.files.set(
-          'changed.jwt',
-          kept === position ? changed : Buffer.concat([saved.subarray(0, position), saved.subarray(kept)]),
-        );
-        if ((await world.run(OFFLINE, 'verify', 'changed.jwt')).exitCode !== 9) accepted.push(position);
+      for (const next of [position, position + 1]) {
+        const upTo = next === position ? position + 1 : position;
+        world.files.set('changed.jwt', Buffer.concat([saved.subarray(0, upTo), saved.subarray(next)]));
+        const { exitCode } = await world.run(OFFLINE, 'verify', 'changed.jwt');
+        if (exitCode !== 9) accepted.push(position);
       }
     }
     expect(accepted).toEqual([]);

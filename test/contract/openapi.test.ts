@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { describeApi } from '../../src/contract/openapi.ts';
@@ -21,4 +23,23 @@ it('describes every route, and marks what SPEC.md does not know', () => {
   expect(
     operations.filter((operation) => JSON.stringify(operation).includes('"x-extension":true')),
   ).toHaveLength(extensions.length);
+});
+
+it('a public linter finds nothing wrong with it at its recommended settings', () => {
+  const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [
+      path('../../node_modules/@redocly/cli/bin/cli.js'),
+      'lint',
+      '--extends=recommended',
+      path('../../src/contract/openapi.json'),
+    ],
+    {
+      encoding: 'utf8',
+      env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+    },
+  );
+  expect(`${stdout}${stderr}`).toContain('Your API description is valid');
+  expect(status).toBe(0);
 });
