@@ -1,0 +1,336 @@
+import { existsSync } from 'node:fs';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import * as v from 'valibot';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { buildIfMissing, reportOf, reservationIn } from './command.ts';
+import { type Client, newClient, type Served, type Started, serveInProcess } from './served.ts';
+
+/** Debian's; on another machine name it in CHROMIUM. */
+const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+const missing = !existsSync(executablePath);
+const TITLE = missing ? `in a browser: NOT TESTED, there is no ${executablePath}` : 'in a browser';
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** In CI a browser that is missing is a failure: these tests would be green without having run. */
+describe.skipIf(missing && !process.env['CI'])(TITLE, { timeout: 60_000 }, () => {
+  let browser: Browser;
+  let served: Served;
+  let client: Client;
+  beforeAll(async () => {
+    buildIfMissing();
+    [browser, served] = await Promise.all([
+      chromium.launch({ executablePath, args: ARGS }),
+      serveInProcess(),
+    ]);
+  });
+  afterAll(() => browser?.close());
+
+  let contexts: BrowserContext[];
+  let complaints: string[];
+  beforeEach(() => {
+    [contexts, complaints] = [[], []];
+    client = newClient(served.env);
+  });
+  afterEach(async () => {
+    await Promise.all(contexts.map((context) => context.close()));
+    expect(complaints).toEqual([]);
+  });
+
+  /** A page in a browser profile of its own; everything it complains about or asks of others is noted. */
+  async function openPage(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+    const context = await browser.newContext(options);
+    contexts.push(context);
+    const page = await context.newPage();
+    page.on('pageerror', (error) => complaints.push(String(error)));
+    page.on('console', (message) => {
+      const deliberate = /Failed to load resource: .* status of 4\d\d/.test(message.text());
+      if (!deliberate && ['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    });
+    page.on('request', (request) => {
+      const url = request.url();
+      if (!url.startsWith(served.addresses.base_url) && !url.startsWith('data:')) complaints.push(url);
+    });
+    return page;
+  }
+
+  /** Starts a login; the address and the code are read as a person reads them. */
+  async function startLogin(): Promise<{ login: Started; address: string; code: string }> {
+    const login = client.start('login');
+    const [, address = '', code = ''] = await login.saw(/^ {2}(http\S+)\n.*\n {2}(\S+)\n/m);
+    expect(address).toBe(`${served.addresses.auth_url}/device`);
+    expect(code).toMatch(/^[A-Z]{4}-[A-Z]{4}$/);
+    return { login, address, code };
+  }
+
+  async function enterCode(page: Page, address: string, code: string): Promise<void> {
+    await page.goto(address);
+    await page.getByLabel('Code').fill(code);
+    await page.getByRole('button', { name: 'Continue' }).click();
+  }
+
+  /** Logs in as a user, in a page. */
+  async function logIn(page: Page, user: string): Promise<Started> {
+    const { login, address, code } = await startLogin();
+    await enterCode(page, address, code);
+    await page.getByRole('radio', { name: user }).check();
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('heading', { name: 'You are logged in' }).waitFor();
+    expect(await page.getByRole('main').textContent()).toContain(
+      `with the code ${code} is logged in as ${user}`,
+    );
+    expect((await login.ended).exitCode).toBe(0);
+    return login;
+  }
+
+  const overflows = (page: Page) =>
+    page.evaluate<boolean>('document.scrollingElement.scrollWidth > window.innerWidth');
+
+  test('a lead logs in and books; in the same browser a viewer logs in, who may look and not delete', async () => {
+    const page = await openPage();
+    const login = await logIn(page, 'lead');
+    expect(login.output.stdout).toContain(`Logged in to ${served.addresses.base_url}`);
+    expect(await client.command('project', 'use', 'demo')).toMatchObject({ exitCode: 0 });
+    expect(await client.command('experiment', 'use', 'demo')).toMatchObject({ exitCode: 0 });
+    const book = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
+    const booked = await client.result(...book);
+    expect(booked).toMatchObject({ verified: true, source: 'service' });
+    const { id, created_by } = reservationIn(booked);
+
+    const { login: second, address, code } = await startLogin();
+    await enterCode(page, address, code);
+    expect(await page.getByRole('radio', { name: 'lead' }).isChecked()).toBe(true);
+    await page.getByRole('radio', { name: 'viewer' }).check();
+    await page.getByRole('button', { name: 'Log in' }).click();
+    expect((await second.ended).exitCode).toBe(0);
+    const shown = await client.result('show', id);
+    expect(reservationIn(shown)).toEqual(reservationIn(booked));
+    expect(await client.result('status')).not.toMatchObject({ tokens: [{ sub: created_by }] });
+    const refused = reportOf(await client.command('--json', 'delete', '--yes', id));
+    expect(refused).toMatchObject({ exitCode: 5, code: 'role_not_allowed', httpStatus: 403 });
+    expect(refused.message).toContain('viewer');
+    expect(await client.command('show', id)).toMatchObject({ exitCode: 0 });
+  });
+
+  test('a wrong code is said to be wrong, and the right one still works in the same page', async () => {
+    const { login, address, code } = await startLogin();
+    const page = await openPage();
+    await enterCode(page, address, 'BBBB-BBBB');
+    expect(await page.getByRole('alert').textContent()).toBe(
+      'There is no such code. Compare it with the one in your terminal.',
+    );
+    await page.getByLabel('Code').fill(`  ${code.toLowerCase().replace('-', ' ')} `);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    expect(await page.locator('.code').textContent()).toBe(code);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    expect((await login.ended).exitCode).toBe(0);
+    await enterCode(page, address, code);
+    expect(await page.getByRole('alert').textContent()).toContain('This code was used already.');
+  });
+
+  test('a login that is denied ends with 5 and leaves nothing', async () => {
+    const login = client.start('login', '--json');
+    const [code = ''] = await login.saw(/[A-Z]{4}-[A-Z]{4}/);
+    const page = await openPage();
+    await enterCode(page, `${served.addresses.auth_url}/device`, code);
+    await page.getByRole('button', { name: 'Deny' }).click();
+    await page.getByRole('heading', { name: 'Login denied' }).waitFor();
+    expect(reportOf(await login.ended)).toMatchObject({ exitCode: 5, code: 'login_denied' });
+    expect(existsSync(client.credentials)).toBe(false);
+    expect(await client.command('status')).toMatchObject({ exitCode: 4 });
+  });
+
+  test('the page says what is asked for, by whom, with which code', async () => {
+    const { login, address, code } = await startLogin();
+    const page = await openPage();
+    await page.goto(`${address}?user_code=${code}`);
+    const text = (await page.getByRole('main').textContent()) ?? '';
+    for (const part of [
+      'slices-conn',
+      '127.0.0.1',
+      code,
+      'openid',
+      'offline_access',
+      'userinfo',
+      'projects',
+    ]) {
+      expect(text).toContain(part);
+    }
+    expect(await page.getByRole('radio').count()).toBe(4);
+    login.signal('SIGINT');
+    expect((await login.ended).exitCode).toBe(130);
+  });
+
+  test('the keyboard is enough, and shows where it is', async () => {
+    const { login, address, code } = await startLogin();
+    const page = await openPage();
+    await page.goto(address);
+    await page.keyboard.type(code);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Is this your login?' }).waitFor();
+    const focused = () =>
+      page.evaluate<string>(
+        'document.activeElement.value + " " + getComputedStyle(document.activeElement).outlineStyle',
+      );
+    await page.keyboard.press('Tab');
+    const lead = await focused();
+    await page.keyboard.press('ArrowDown');
+    expect(await focused()).not.toBe(lead);
+    expect(await focused()).toMatch(/^user_\S+ solid$/);
+    expect(await page.getByRole('radio', { name: 'admin' }).isChecked()).toBe(true);
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('approve solid');
+    await page.keyboard.press('Enter');
+    await page.getByText('is logged in as admin').waitFor();
+    expect((await login.ended).exitCode).toBe(0);
+  });
+
+  test('it works without JavaScript', async () => {
+    const page = await openPage({ javaScriptEnabled: false });
+    await logIn(page, 'member');
+  });
+
+  test.each([
+    ['light', 320],
+    ['light', 1440],
+    ['dark', 320],
+    ['dark', 1440],
+  ] as const)(
+    '%s and %i wide: nothing sticks out, and text can be told from what is behind it',
+    async (colorScheme, width) => {
+      const { login, address, code } = await startLogin();
+      const page = await openPage({ colorScheme, viewport: { width, height: 700 } });
+      const check = async () => {
+        expect(await overflows(page)).toBe(false);
+        const contrasts = await page.evaluate<number[]>(CONTRASTS);
+        expect(contrasts.length).toBeGreaterThan(2);
+        expect(Math.min(...contrasts)).toBeGreaterThanOrEqual(4.5);
+      };
+      await page.goto(address);
+      const dark = await page.evaluate<number>(
+        `${LUMINANCE}; luminance(getComputedStyle(document.body).backgroundColor)`,
+      );
+      expect(dark < 0.2).toBe(colorScheme === 'dark');
+      await check();
+      await enterCode(page, address, 'CCCC-CCCC');
+      await check();
+      await enterCode(page, address, code);
+      await check();
+      await page.getByRole('button', { name: 'Deny' }).click();
+      await check();
+      expect((await login.ended).exitCode).toBe(5);
+    },
+  );
+
+  describe('/api-docs', () => {
+    async function openDocs(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+      const page = await openPage(options);
+      await page.goto(`${served.addresses.base_url}/api-docs`);
+      await page.locator('.opblock').first().waitFor();
+      return page;
+    }
+
+    /** Opens an operation, fills it in, sends it, and reads the status and body that came back. */
+    async function tryOut(page: Page, operation: string, body?: string) {
+      const block = page.locator(`.opblock[id$="-${operation}"]`);
+      await block.locator('.opblock-summary-control').click();
+      if (body !== undefined) await block.locator('textarea.body-param__text').fill(body);
+      await block.getByRole('button', { name: 'Execute' }).click();
+      const reply = block.locator('.live-responses-table');
+      const status = await reply.locator('.response .response-col_status').textContent();
+      const text = await reply.locator('.response .highlight-code code').first().textContent();
+      return {
+        status: status?.trim(),
+        body: v.parse(v.record(v.string(), v.unknown()), JSON.parse(text ?? '')),
+      };
+    }
+
+    test.each([320, 1440])('shows every operation, %i wide', async (width) => {
+      const page = await openDocs({ viewport: { width, height: 800 } });
+      expect(await page.locator('.opblock').count()).toBe(14);
+      expect(await overflows(page)).toBe(false);
+    });
+
+    test('a key set can be asked for', async () => {
+      const { status, body } = await tryOut(await openDocs(), 'connectivityKeySet');
+      expect(status).toBe('200');
+      expect(body).toMatchObject({ keys: [{ kty: 'EC', crv: 'P-256', kid: 'key1' }] });
+    });
+
+    test('with the tokens of a login a link can be booked', async () => {
+      const loginPage = await openPage();
+      await logIn(loginPage, 'lead');
+      const stored = v.parse(
+        v.object({ entries: v.record(v.string(), v.object({ accessToken: v.string() })) }),
+        JSON.parse(await readText(client.credentials)),
+      );
+      const [user] = Object.values(stored.entries);
+      const { token } = v.parse(
+        v.object({ token: v.string() }),
+        await client.result('experiment', 'token', 'demo'),
+      );
+      const page = await openDocs();
+      await page.getByRole('button', { name: 'Authorize' }).first().click();
+      const dialog = page.locator('.dialog-ux');
+      await dialog.getByLabel('auth-bearer-value').fill(user?.accessToken ?? '');
+      await dialog.locator('#api_key_value').fill(token);
+      for (const _ of ['user', 'experiment']) {
+        await dialog.getByRole('button', { name: 'Apply credentials' }).first().click();
+      }
+      await dialog.getByRole('button', { name: 'Close' }).first().click();
+      const [start, end] = [1, 2].map((hours) => new Date(Date.now() + hours * 3_600_000).toISOString());
+      const sites = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: '100' };
+      const request = { ...sites, start_date: start, end_date: end, tokens: [] };
+      const { status, body } = await tryOut(page, 'createReservation', JSON.stringify(request));
+      expect(body).toMatchObject({ site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 100 });
+      expect(status).toBe('201');
+      const { id } = reservationIn({ reservation: body });
+      expect(await client.command('show', id)).toMatchObject({ exitCode: 0 });
+    });
+
+    test('without JavaScript it points at the description', async () => {
+      const page = await openPage({ javaScriptEnabled: false });
+      await page.goto(`${served.addresses.base_url}/api-docs`);
+      await page.getByRole('link', { name: 'api-spec' }).click();
+      expect(page.url()).toBe(`${served.addresses.base_url}/api-spec`);
+    });
+  });
+});
+
+async function readText(path: string): Promise<string> {
+  const { readFile } = await import('node:fs/promises');
+  return readFile(path, 'utf8');
+}
+
+/** Relative luminance of a CSS colour (WCAG 2.2, "relative luminance"). */
+const LUMINANCE = `
+  const luminance = (color) => {
+    const [r, g, b] = color.match(/[\\d.]+/g).map((part) => {
+      const share = Number(part) / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  }`;
+
+/** The contrast of each element with text of its own to the nearest background that is not transparent. */
+const CONTRASTS = `(() => {
+  ${LUMINANCE};
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const { backgroundColor } = getComputedStyle(at);
+      if (!/, 0\\)$/.test(backgroundColor)) return backgroundColor;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  return [...document.querySelectorAll('body *')]
+    .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== ''))
+    .map((element) => {
+      const [one, other] = [luminance(getComputedStyle(element).color), luminance(behind(element))];
+      return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    });
+})()`;

@@ -1,0 +1,150 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import * as v from 'valibot';
+import { afterAll, vi } from 'vitest';
+import { type Ended, type Machine, newMachine } from './command.ts';
+
+/** The launcher of the command line. */
+export const LAUNCHER = new URL('../../bin/slices-conn.js', import.meta.url).pathname;
+
+/** A command that is still under way. */
+export interface Started {
+  /** What it has printed so far. */
+  readonly output: Ended;
+  /** Waits until stderr matches. @throws Error with all of stderr when it ends without */
+  saw(pattern: RegExp): Promise<RegExpExecArray>;
+  signal(signal: NodeJS.Signals): void;
+  readonly ended: Promise<Ended>;
+}
+
+type Child = ChildProcessByStdio<null, Readable, Readable>;
+const running = new Set<Child>();
+afterAll(async () => {
+  const left = [...running];
+  for (const child of left) child.kill('SIGKILL');
+  await vi.waitUntil(() => running.size === 0, 10_000);
+});
+
+/** Starts the command line without a terminal; what is left of it after the test file is killed. */
+export function start(
+  args: readonly string[],
+  { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },
+): Started {
+  const child = spawn(process.execPath, [LAUNCHER, ...args], {
+    cwd,
+    env: { PATH: '/usr/bin:/bin', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  const output: Ended = { exitCode: null, stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  }
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.on('error', reject).on('close', (exitCode) => {
+      running.delete(child);
+      output.exitCode = exitCode;
+      resolve(output);
+    });
+  });
+  return {
+    output,
+    ended,
+    signal: (signal) => void child.kill(signal),
+    saw: (pattern) =>
+      vi.waitFor(
+        () => {
+          const found = pattern.exec(output.stderr);
+          if (found) return found;
+          throw new Error(`exit ${output.exitCode}; no ${pattern} in: ${output.stderr}`);
+        },
+        { timeout: 15_000, interval: 20 },
+      ),
+  };
+}
+
+const ReadyFile = v.strictObject({
+  base_url: v.string(),
+  portal_url: v.string(),
+  auth_url: v.string(),
+  projects_api_group: v.string(),
+  experiments_api_group: v.string(),
+  client_id: v.string(),
+  pid: v.number(),
+});
+
+/** A reference server as a process of its own. */
+export interface Served {
+  readonly addresses: v.InferOutput<typeof ReadyFile>;
+  /** The environment that points a command at it. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly process: Started;
+}
+
+/** `serve --port 0 --memory`, waited for. */
+export async function serveInProcess(...args: readonly string[]): Promise<Served> {
+  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-serve-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'ready.json');
+  const server = start(['serve', '--port', '0', '--memory', '--ready-file', file, ...args], {
+    cwd: folder,
+    env: { HOME: folder },
+  });
+  const addresses = await vi.waitFor(
+    () => {
+      if (server.output.exitCode !== null) throw new Error(server.output.stderr);
+      return v.parse(ReadyFile, JSON.parse(readFileSync(file, 'utf8')));
+    },
+    { timeout: 15_000, interval: 20 },
+  );
+  return { addresses, env: pointingAt(addresses), process: server };
+}
+
+/** The variables that name the services of a command. */
+export function pointingAt(addresses: { base_url: string; portal_url: string; auth_url: string }) {
+  return {
+    SLICES_CONN_BASE_URL: addresses.base_url,
+    SLICES_CONN_PORTAL_URL: addresses.portal_url,
+    SLICES_CONN_AUTH_URL: addresses.auth_url,
+  };
+}
+
+/** A person's machine whose commands go to a server. */
+export interface Client extends Machine {
+  /** Starts a command without waiting for its end. */
+  start(...args: readonly string[]): Started;
+  /** Runs a command and waits for its end. */
+  command(...args: readonly string[]): Promise<Ended>;
+  /** Runs a command with `--json` that must succeed, and reads what it prints. */
+  result(...args: readonly string[]): Promise<Readonly<Record<string, unknown>>>;
+  /** The file that a login leaves. */
+  readonly credentials: string;
+}
+
+/** A new machine, pointed at some services. `env` is read anew for each command. */
+export function newClient(env: Readonly<Record<string, string>>): Client {
+  const machine = newMachine();
+  const { home, run } = machine;
+  const folders = {
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, 'config'),
+    XDG_STATE_HOME: join(home, 'state'),
+    XDG_CACHE_HOME: join(home, 'cache'),
+  };
+  return {
+    ...machine,
+    credentials: join(machine.state, 'credentials.json'),
+    start: (...args) => start(args, { cwd: home, env: { ...folders, ...env } }),
+    command: (...args) => run(args, { env }),
+    async result(...args) {
+      const { exitCode, stdout, stderr } = await run(['--json', ...args], { env });
+      if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`);
+      return v.parse(v.record(v.string(), v.unknown()), JSON.parse(stdout));
+    },
+  };
+}

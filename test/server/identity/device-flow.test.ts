@@ -1,0 +1,429 @@
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
+import * as v from 'valibot';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { Role } from '../../../src/contract/roles.ts';
+import {
+  answer,
+  approve,
+  Browser,
+  type Door,
+  logIn,
+  partOf,
+  poll,
+  post,
+  refresh,
+  SCOPE,
+  send,
+  sendRaw,
+  startIdentity,
+  startLogin,
+  tokensIn,
+} from '../../fixtures/identity.ts';
+import { LINKS, PROJECTS } from '../../fixtures/service.ts';
+
+const SECOND = 1000;
+const DISCOVERY = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
+
+const KeySet = v.object({ keys: v.array(v.record(v.string(), v.unknown())) });
+
+async function keySet(door: Door): Promise<JSONWebKeySet> {
+  const { status, text } = await send(door, 'GET', '/auth/.well-known/jwks.json');
+  expect(status).toBe(200);
+  return JSON.parse(text) as JSONWebKeySet;
+}
+
+async function discovered(door: Door, path = DISCOVERY[0]): Promise<Record<string, unknown>> {
+  const { status, text } = await send(door, 'GET', `/auth${path}`);
+  expect(status).toBe(200);
+  return v.parse(v.record(v.string(), v.unknown()), JSON.parse(text));
+}
+
+afterEach(() => void vi.useRealTimers());
+
+/** Moves the clock of everything in this process, the provider's library included. Sockets keep their own time. */
+function moveEverything(milliseconds: number): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + milliseconds });
+}
+
+describe('a device login', () => {
+  test('from the code in the terminal to a session', async () => {
+    const server = await startIdentity();
+    const login = await startLogin(server);
+    expect(login).toMatchObject({
+      verification_uri: `${server.issuer}/device`,
+      verification_uri_complete: `${server.issuer}/device?user_code=${login.user_code}`,
+      expires_in: 600,
+      interval: 5,
+    });
+    expect(login.device_code.length).toBeGreaterThanOrEqual(43);
+    expect(answer(await poll(server, login))).toBe('400 authorization_pending');
+
+    const browser = new Browser(server);
+    await browser.open(login.verification_uri);
+    expect(browser.reply.status).toBe(200);
+    await browser.submit({ user_code: ` ${login.user_code.toLowerCase().replace('-', ' ')} ` });
+    expect([...browser.people.ids.keys()]).toEqual(['lead', 'admin', 'member', 'viewer']);
+    const user = browser.people.ids.get('member') ?? '';
+    await browser.submit({ user, action: 'approve' });
+    expect(browser.reply.status).toBe(200);
+    expect(browser.reply.text).toContain('You are logged in');
+
+    const reply = await poll(server, login);
+    expect(reply.headers.get('cache-control')).toContain('no-store');
+    const tokens = tokensIn(reply);
+    expect(tokens).toMatchObject({ token_type: 'Bearer', expires_in: 3600 });
+    expect(tokens.refresh_token?.length).toBeGreaterThanOrEqual(43);
+    expect(partOf(tokens.access_token, 'payload')).toMatchObject({ sub: user, preferred_username: 'member' });
+  });
+
+  test('gives the user token of the specification', async () => {
+    const server = await startIdentity();
+    const began = Math.floor(Date.now() / SECOND);
+    const { access_token: token, id_token: idToken } = await logIn(server, 'admin');
+    const ended = Math.ceil(Date.now() / SECOND);
+    expect(partOf(token, 'header')).toEqual({ alg: 'ES256', typ: 'JWT', kid: 'key1' });
+    const keys = createLocalJWKSet(await keySet(server));
+    const { payload } = await jwtVerify(token, keys, {
+      issuer: server.issuer,
+      audience: server.base,
+      algorithms: ['ES256'],
+      typ: 'JWT',
+    });
+    const { iat = 0, exp = 0, auth_time: authTime, ...others } = payload;
+    expect(others).toMatchObject({
+      iss: server.issuer,
+      aud: server.base,
+      sub: expect.stringMatching(/^user_127\.0\.0\.1_[0-9a-z]{26}$/),
+      scope: 'openid userinfo projects',
+      preferred_username: 'admin',
+    });
+    for (const time of [iat, exp, authTime]) expect(Number.isInteger(time)).toBe(true);
+    expect(exp - iat).toBe(3600);
+    for (const time of [iat, Number(authTime)]) {
+      expect(time).toBeGreaterThanOrEqual(began);
+      expect(time).toBeLessThanOrEqual(ended);
+    }
+    expect(Number(authTime)).toBeLessThanOrEqual(iat);
+    // Beside the specification's claims nothing but what RFC 9068 adds.
+    const known = ['iss', 'aud', 'sub', 'scope', 'preferred_username', 'jti', 'client_id'];
+    expect(Object.keys(others).filter((name) => !known.includes(name))).toEqual([]);
+
+    expect(idToken).toBeDefined();
+    const identity = await jwtVerify(String(idToken), keys, {
+      issuer: server.issuer,
+      audience: 'slices-conn',
+      algorithms: ['ES256'],
+    });
+    expect(identity.payload).toMatchObject({ sub: payload.sub });
+  });
+
+  test('of each person lets them into portal and connectivity service, until the token expires', async () => {
+    const server = await startIdentity();
+    for (const user of ['lead', 'admin', 'member', 'viewer']) {
+      const { access_token } = await logIn(server, user);
+      const headers = { authorization: `Bearer ${access_token}` };
+      for (const address of [PROJECTS, LINKS]) {
+        const reply = await send(server, 'GET', address, { headers });
+        expect(reply.status, `${user} ${address} ${reply.text}`).toBe(200);
+      }
+    }
+    const { access_token } = await logIn(server);
+    server.advance(3601 * SECOND);
+    const late = await send(server, 'GET', PROJECTS, {
+      headers: { authorization: `Bearer ${access_token}` },
+    });
+    expect([late.status, JSON.parse(late.text).code]).toEqual([403, 'token_expired']);
+  });
+
+  test('gives a token of the lifetime that the server was told', async () => {
+    const server = await startIdentity({ accessTokenTtl: 7 });
+    const login = await logIn(server);
+    const refreshed = tokensIn(await refresh(server, login.refresh_token));
+    for (const tokens of [login, refreshed]) {
+      expect(tokens.expires_in).toBe(7);
+      const { iat, exp } = partOf(tokens.access_token, 'payload');
+      expect(Number(exp) - Number(iat)).toBe(7);
+    }
+  });
+
+  test('that is refreshed keeps the time of the login, and gets a new token', async () => {
+    const server = await startIdentity();
+    const login = await logIn(server, 'viewer');
+    moveEverything(2 * 3600 * SECOND);
+    const refreshed = tokensIn(await refresh(server, login.refresh_token));
+    const [before, after] = [login, refreshed].map((each) => partOf(each.access_token, 'payload'));
+    expect(after).toMatchObject({
+      sub: before?.['sub'],
+      auth_time: before?.['auth_time'],
+      preferred_username: 'viewer',
+      scope: 'openid userinfo projects',
+    });
+    expect(Number(after?.['iat'])).toBeGreaterThanOrEqual(Number(before?.['iat']) + 7199);
+    expect(refreshed.refresh_token).not.toBe(login.refresh_token);
+    const reply = await send(server, 'GET', PROJECTS, {
+      headers: { authorization: `Bearer ${refreshed.access_token}` },
+    });
+    expect(reply.status).toBe(200);
+  });
+
+  test('that is not refreshed for thirty days is over', async () => {
+    const server = await startIdentity();
+    const [used, unused] = [await logIn(server), await logIn(server)];
+    const day = 24 * 3600 * SECOND;
+    moveEverything(29 * day);
+    const { refresh_token: successor = '' } = tokensIn(await refresh(server, used.refresh_token));
+    moveEverything(2 * day);
+    expect(answer(await refresh(server, unused.refresh_token))).toBe('400 invalid_grant');
+    expect(answer(await refresh(server, successor))).toBe('200');
+  });
+
+  test('that is denied ends with that word', async () => {
+    const server = await startIdentity();
+    const login = await startLogin(server);
+    const browser = new Browser(server);
+    await browser.open(login.verification_uri_complete);
+    expect((await browser.submit({ action: 'deny' })).status).toBe(200);
+    expect(answer(await poll(server, login))).toBe('400 access_denied');
+    expect(answer(await poll(server, login))).toMatch(/^400 (access_denied|invalid_grant)$/);
+    await browser.open(login.verification_uri_complete);
+    expect([browser.reply.status, browser.problem]).toEqual([400, expect.stringContaining('used already')]);
+  });
+
+  test('is over when its code expires, approved or not', async () => {
+    const server = await startIdentity();
+    const [approved, pending, last] = [
+      await startLogin(server),
+      await startLogin(server),
+      await startLogin(server),
+    ];
+    const browser = new Browser(server);
+    await approve(approved, 'lead', browser);
+    await browser.open(pending.verification_uri_complete);
+    const user = browser.people.ids.get('lead') ?? '';
+    moveEverything(590 * SECOND);
+    expect(answer(await poll(server, last))).toBe('400 authorization_pending');
+    moveEverything(11 * SECOND);
+    for (const login of [approved, pending])
+      expect(answer(await poll(server, login))).toBe('400 expired_token');
+    // A page that was left open does not bring it back.
+    await browser.submit({ user, action: 'approve' });
+    expect([browser.reply.status, browser.problem]).toEqual([400, expect.stringContaining('has expired')]);
+    server.advance(5 * SECOND);
+    expect(answer(await poll(server, pending))).toBe('400 expired_token');
+  });
+
+  test.each([
+    ['openid offline_access userinfo projects root admin:all', 'openid userinfo projects', true],
+    ['openid userinfo projects', 'openid userinfo projects', false],
+    ['projects openid projects openid', 'openid projects', false],
+    ['nothing-that-exists openid', 'openid', false],
+  ])('that asks for %j gets %j', async (asked, granted, refreshed) => {
+    const server = await startIdentity({ autoApprove: 'lead' });
+    const tokens = tokensIn(await poll(server, await startLogin(server, asked)));
+    const scopes = (text: unknown): string[] => String(text).split(' ').toSorted();
+    expect(scopes(partOf(tokens.access_token, 'payload')['scope'])).toEqual(scopes(granted));
+    expect(tokens.refresh_token !== undefined).toBe(refreshed);
+    expect(scopes(tokens.scope).filter((scope) => !SCOPE.split(' ').includes(scope))).toEqual([]);
+  });
+
+  test('that asks for no scope gets the default one', async () => {
+    const server = await startIdentity({ autoApprove: 'lead' });
+    const reply = await post(server, '/device/auth', {});
+    const tokens = tokensIn(
+      await poll(server, v.parse(v.object({ device_code: v.string() }), JSON.parse(reply.text))),
+    );
+    expect(partOf(tokens.access_token, 'payload')['scope']).toBe('openid userinfo projects');
+  });
+
+  test.each<Role>(['lead', 'admin', 'member', 'viewer'])('is approved at once as %s', async (user) => {
+    const server = await startIdentity({ autoApprove: user });
+    const login = await startLogin(server);
+    expect(login.interval).toBe(1);
+    const { access_token } = tokensIn(await poll(server, login));
+    expect(partOf(access_token, 'payload')['preferred_username']).toBe(user);
+    const reply = await send(server, 'GET', PROJECTS, {
+      headers: { authorization: `Bearer ${access_token}` },
+    });
+    expect(reply.status).toBe(200);
+  });
+
+  test.each([
+    ['an unknown client', { client_id: 'nobody' }, '401 invalid_client'],
+    ['no client', { client_id: '' }, '400 invalid_request'],
+    ['a foreign resource', { resource: 'https://elsewhere.example' }, '400 invalid_target'],
+  ])('is refused for %s', async (_, fields, due) => {
+    const server = await startIdentity();
+    const reply = await post(server, '/device/auth', { scope: SCOPE, ...fields });
+    expect(answer(reply)).toBe(due);
+  });
+
+  test.each([
+    ['another flow', { grant_type: 'password', username: 'lead', password: 'x' }, 'unsupported_grant_type'],
+    ['a code flow', { grant_type: 'authorization_code', code: 'x' }, 'unsupported_grant_type'],
+    ['the client’s own name', { grant_type: 'client_credentials' }, 'unsupported_grant_type'],
+    ['an unknown code', { device_code: 'x'.repeat(43) }, 'invalid_grant'],
+    ['no code', { device_code: '' }, 'invalid_request'],
+  ])('is no token for %s', async (_, fields, due) => {
+    const server = await startIdentity();
+    const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:device_code' };
+    expect(answer(await post(server, '/token', { ...grant, ...fields }))).toBe(`400 ${due}`);
+  });
+
+  test('can’t widen its scope or change its audience by a refresh', async () => {
+    const server = await startIdentity({ autoApprove: 'lead' });
+    const narrow = tokensIn(await poll(server, await startLogin(server, 'openid offline_access')));
+    const wider = await post(server, '/token', {
+      grant_type: 'refresh_token',
+      refresh_token: String(narrow.refresh_token),
+      scope: 'openid offline_access projects',
+    });
+    expect(answer(wider)).toBe('400 invalid_scope');
+    const elsewhere = await post(server, '/token', {
+      grant_type: 'refresh_token',
+      refresh_token: String(narrow.refresh_token),
+      resource: 'https://elsewhere.example',
+    });
+    expect(answer(elsewhere)).toBe('400 invalid_target');
+    expect(answer(await refresh(server, String(narrow.refresh_token)))).toBe('200');
+  });
+});
+
+describe('the provider’s description', () => {
+  test('names what there is, and nothing else', async () => {
+    const server = await startIdentity();
+    for (const path of DISCOVERY) {
+      const document = await discovered(server, path);
+      expect(document).toMatchObject({
+        issuer: server.issuer,
+        device_authorization_endpoint: `${server.issuer}/device/auth`,
+        token_endpoint: `${server.issuer}/token`,
+        revocation_endpoint: `${server.issuer}/token/revocation`,
+        jwks_uri: `${server.issuer}/.well-known/jwks.json`,
+        grant_types_supported: expect.toSatisfy(
+          (types: string[]) =>
+            [...types].sort().join(' ') === 'refresh_token urn:ietf:params:oauth:grant-type:device_code',
+        ),
+        id_token_signing_alg_values_supported: ['ES256'],
+      });
+      const addresses = Object.entries(document).filter(([name]) => /(_endpoint|_uri)$/.test(name));
+      for (const [name, address] of addresses) {
+        const method = name === 'jwks_uri' ? 'GET' : 'POST';
+        const { status } = await send(server, method, String(address), { body: {} });
+        expect(status, name).not.toBe(404);
+        expect(status, name).not.toBe(405);
+      }
+      expect(document['authorization_endpoint']).toBeUndefined();
+    }
+  });
+
+  test('publishes the public key alone', async () => {
+    const server = await startIdentity();
+    const { keys } = v.parse(KeySet, await keySet(server));
+    expect(keys).toHaveLength(1);
+    expect(Object.keys(keys[0] ?? {}).toSorted()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
+    expect(keys[0]).toMatchObject({ kid: 'key1', alg: 'ES256', kty: 'EC', crv: 'P-256', use: 'sig' });
+  });
+
+  test.each([
+    '/auth/auth',
+    '/auth/me',
+    '/auth/session/end',
+    '/auth/jwks',
+    '/auth/request',
+    '/auth/reg',
+    '/auth/token/introspection',
+    '/auth/interaction/x',
+    '/auth/device/abc',
+    '/auth/Device',
+    '/auth/TOKEN',
+    '/auth/token/',
+    '/auth//token',
+  ])('leaves nothing at %s', async (path) => {
+    const server = await startIdentity();
+    for (const method of ['GET', 'POST']) {
+      const { status } = await send(
+        server,
+        method,
+        path,
+        method === 'POST' ? { body: { client_id: 'x' } } : {},
+      );
+      expect(status).toBe(404);
+    }
+  });
+
+  test('gives the same addresses whatever headers say', async () => {
+    const server = await startIdentity();
+    const expected = await discovered(server);
+    const host = new URL(server.base).host;
+    const forged = [
+      'X-Forwarded-Host: evil.example',
+      'X-Forwarded-Proto: https',
+      'X-Forwarded-Prefix: /evil',
+      'X-Original-URL: /evil',
+      'Forwarded: host=evil.example;proto=https',
+      'X-Forwarded-Server: evil.example',
+    ].join('\r\n');
+    const reply = await sendRaw(
+      server,
+      `GET /auth${DISCOVERY[0]} HTTP/1.1\r\nHost: ${host}\r\n${forged}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(reply).toMatch(/^HTTP\/1\.1 200/);
+    expect(reply).not.toContain('evil');
+    const body = 'client_id=slices-conn';
+    const login = await sendRaw(
+      server,
+      `POST /auth/device/auth HTTP/1.1\r\nHost: ${host}\r\n${forged}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+    );
+    expect(login).toContain(`"verification_uri":"${server.issuer}/device"`);
+    expect(login).not.toContain('evil');
+    expect(await discovered(server)).toEqual(expected);
+  });
+
+  test('stands below a path, and behind another name than the socket’s', async () => {
+    const server = await startIdentity();
+    const { createReferenceServer } = await import('../../../src/reference-server.ts');
+    const { createServer } = await import('node:http');
+    const { once } = await import('node:events');
+    const base = 'https://conn.example.test/net/one';
+    const below = await createReferenceServer({ baseUrl: base, autoApprove: 'lead' });
+    const socket = createServer(below.listener).listen(0, '127.0.0.1');
+    await once(socket, 'listening');
+    try {
+      const address = socket.address();
+      const port = typeof address === 'object' && address ? address.port : 0;
+      const door: Door = { ...server, port, base: 'https://conn.example.test', issuer: `${base}/auth` };
+      const reply = await send(door, 'GET', `/net/one/auth${DISCOVERY[0]}`);
+      expect(JSON.parse(reply.text)).toMatchObject({
+        issuer: `${base}/auth`,
+        token_endpoint: `${base}/auth/token`,
+        device_authorization_endpoint: `${base}/auth/device/auth`,
+        revocation_endpoint: `${base}/auth/token/revocation`,
+        jwks_uri: `${base}/auth/.well-known/jwks.json`,
+      });
+      const login = await send(door, 'POST', '/net/one/auth/device/auth', {
+        body: { client_id: 'slices-conn' },
+      });
+      expect(JSON.parse(login.text)).toMatchObject({ verification_uri: `${base}/auth/device` });
+      const tokens = await send(door, 'POST', '/net/one/auth/token', {
+        body: {
+          client_id: 'slices-conn',
+          grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
+          device_code: JSON.parse(login.text).device_code,
+        },
+      });
+      expect(partOf(tokensIn(tokens).access_token, 'payload')).toMatchObject({
+        iss: `${base}/auth`,
+        aud: base,
+      });
+      const page = await send(door, 'GET', '/net/one/auth/device');
+      expect(page.text).toContain('action="/net/one/auth/device"');
+      expect(page.headers.get('set-cookie')).toMatch(
+        /; Path=\/net\/one\/auth\/device; HttpOnly; SameSite=Lax; Secure$/,
+      );
+      expect((await send(door, 'GET', '/auth/device')).status).toBe(404);
+    } finally {
+      socket.close();
+      await below.close();
+    }
+  });
+});

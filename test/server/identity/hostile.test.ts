@@ -1,0 +1,562 @@
+import { connect } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
+import { beforeAll, describe, expect, test } from 'vitest';
+import {
+  answer,
+  approve,
+  Browser,
+  DEVICE_GRANT,
+  FORM_TYPE,
+  type IdentityServer,
+  PAGE,
+  poll,
+  post,
+  refresh,
+  revoke,
+  send,
+  sendRaw,
+  startIdentity,
+  startLogin,
+  tokensIn,
+  type WireReply,
+} from '../../fixtures/identity.ts';
+
+/** Where forms are sent, and the addresses that are only read. */
+const FORMS = ['/auth/token', '/auth/device/auth', '/auth/token/revocation', PAGE];
+const READ = ['/auth/.well-known/openid-configuration', '/auth/.well-known/oauth-authorization-server'];
+
+let server: IdentityServer;
+let host: string;
+beforeAll(async () => {
+  server = await startIdentity({ autoApprove: 'lead' });
+  host = new URL(server.base).host;
+});
+
+/** A refusal in a form that clients can read, which gives nothing away. */
+function expectPlain({ status, headers, text }: WireReply): void {
+  expect(status).toBeGreaterThanOrEqual(400);
+  expect(status).toBeLessThan(500);
+  expectSilent(text);
+  for (const name of ['server', 'x-powered-by']) expect(headers.get(name)).toBeNull();
+}
+
+/** No stack, path of a file, name of a library. */
+function expectSilent(text: string): void {
+  expect(text).not.toMatch(
+    /\bat .*:\d+:\d+|node_modules|node:internal|\.ts\b|\.js\b|\b(oidc-provider|koa|hono|sqlite)\b/i,
+  );
+}
+
+/** A request as bytes that closes its connection. */
+function raw(method: string, path: string, headers: readonly string[], body = ''): string {
+  return [`${method} ${path} HTTP/1.1`, ...headers, 'Connection: close', '', body].join('\r\n');
+}
+
+const statusOf = (reply: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(reply)?.[1]);
+
+describe.each(FORMS)('a form for %s', (path) => {
+  test('with a parameter given twice is 400', async () => {
+    for (const body of [
+      'client_id=slices-conn&client_id=slices-conn',
+      'client_id=slices-conn&scope=openid&scope=projects',
+      'user_code=a&user_code=b',
+      'client_id=slices-conn&unknown=1&unknown=2',
+      'client_id=slices-conn&cl%69ent_id=slices-conn',
+    ]) {
+      const reply = await send(server, 'POST', path, { body });
+      expect(reply.status, body).toBe(400);
+      expectPlain(reply);
+    }
+  });
+
+  test('of another media type is 415', async () => {
+    const body = 'client_id=slices-conn';
+    for (const type of [
+      'application/json',
+      'multipart/form-data; boundary=x',
+      'text/plain',
+      '',
+      'x',
+      `${FORM_TYPE}x`,
+    ]) {
+      const reply = await send(server, 'POST', path, { body, headers: { 'content-type': type } });
+      expect(reply.status, type).toBe(415);
+      expectPlain(reply);
+    }
+    expect(statusOf(await sendRaw(server, raw('POST', path, [`Host: ${host}`, 'Content-Length: 0'])))).toBe(
+      415,
+    );
+  });
+
+  test('in another spelling of its media type is read', async () => {
+    for (const type of [
+      `${FORM_TYPE}; charset=utf-8`,
+      'Application/X-WWW-Form-Urlencoded',
+      ` ${FORM_TYPE} ;x=y`,
+    ]) {
+      const reply = await send(server, 'POST', path, {
+        body: 'client_id=slices-conn&client_id=slices-conn',
+        headers: { 'content-type': type },
+      });
+      expect(reply.status, type).toBe(400);
+    }
+  });
+
+  test('that is too large is 413, whether or not it says so', async () => {
+    for (const size of [16_385, 100_000, 3_000_000]) {
+      const body = `client_id=${'a'.repeat(size - 'client_id='.length)}`;
+      const told = [`Host: ${host}`, `Content-Type: ${FORM_TYPE}`, `Content-Length: ${body.length}`];
+      expect(statusOf(await sendRaw(server, raw('POST', path, told, body))), `${size} told`).toBe(413);
+      const chunked = [`Host: ${host}`, `Content-Type: ${FORM_TYPE}`, 'Transfer-Encoding: chunked'];
+      const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+      expect(statusOf(await sendRaw(server, raw('POST', path, chunked, chunks))), `${size} chunked`).toBe(
+        413,
+      );
+    }
+  });
+
+  test('of a size that is only announced is refused before it comes', async () => {
+    const headers = [`Host: ${host}`, `Content-Type: ${FORM_TYPE}`, 'Content-Length: 1000000000'];
+    const reply = await sendRaw(server, raw('POST', path, headers, 'a'.repeat(20_000)));
+    expect(statusOf(reply)).toBe(413);
+  });
+
+  test('that breaks off harms nobody', async () => {
+    for (let turn = 0; turn < 5; turn += 1) {
+      await new Promise<void>((resolve) => {
+        const socket = connect(server.port, '127.0.0.1', () => {
+          const head = [`Host: ${host}`, `Content-Type: ${FORM_TYPE}`, 'Content-Length: 1000'];
+          socket.write(raw('POST', path, head, 'client_id='), () => socket.destroy());
+        });
+        socket.on('close', () => resolve());
+      });
+    }
+    expect((await startLogin(server)).interval).toBe(1);
+  });
+
+  test('that is not UTF-8, or has odd escapes, is a plain refusal', async () => {
+    for (const body of [
+      'client_id=%ff%fe',
+      'client_id=%',
+      '%00=%00',
+      'client_id=\u0000',
+      '=',
+      '&&&',
+      'client_id',
+      '%zz=%zz',
+    ]) {
+      const reply = await send(server, 'POST', path, { body });
+      expect(reply.status, body).toBeLessThan(500);
+      expectSilent(reply.text);
+    }
+  });
+});
+
+describe('every address below /auth', () => {
+  test.each([...FORMS, ...READ, '/auth/.well-known/jwks.json', '/auth/none'])(
+    'answers one Host alone: %s',
+    async (path) => {
+      const hosts = [
+        'evil.example',
+        `evil.example:${server.port}`,
+        `localhost:${server.port}`,
+        '127.0.0.1',
+        `127.0.0.1:1`,
+      ];
+      for (const name of [...hosts, `${host}.`, `user@${host}`, `${host}/x`, '', `[::1]:${server.port}`]) {
+        for (const method of ['GET', 'POST']) {
+          const reply = await sendRaw(server, raw(method, path, [`Host: ${name}`, 'Content-Length: 0']));
+          expect(statusOf(reply), `${method} ${name}`).toBe(421);
+          if (name !== '') expect(reply.split('\r\n\r\n')[1] ?? '').not.toContain('evil');
+        }
+      }
+      expect(statusOf(await sendRaw(server, raw('GET', path, [])))).toBe(400);
+    },
+  );
+
+  test.each([
+    ...[...FORMS.filter((path) => path !== PAGE)].map((path) => [
+      path,
+      ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'],
+      'POST',
+    ]),
+    ...READ.map((path) => [path, ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'GET, HEAD']),
+    [PAGE, ['PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'GET, HEAD, POST'],
+  ] as [string, string[], string][])(
+    '%s refuses methods and names those that it knows',
+    async (path, methods, allow) => {
+      for (const method of methods) {
+        const reply = await send(server, method, path);
+        expect([method, reply.status, reply.headers.get('allow')]).toEqual([method, 405, allow]);
+        expectPlain(reply);
+      }
+    },
+  );
+
+  test('the key set can only be read', async () => {
+    const reply = await send(server, 'POST', '/auth/.well-known/jwks.json', { body: {} });
+    expect([reply.status, reply.headers.get('allow')?.includes('GET')]).toEqual([405, true]);
+  });
+
+  test.each([
+    (path: string) => `http://evil.example${path}`,
+    (path: string) => `http://${host}${path}`,
+    (path: string) => `https://${host}${path}`,
+    () => '*',
+    (path: string) => path.slice(1),
+  ])('takes no target but a path (%#)', async (target) => {
+    for (const path of [...FORMS, ...READ]) {
+      for (const method of ['GET', 'POST', 'OPTIONS']) {
+        const reply = await sendRaw(
+          server,
+          raw(method, target(path), [`Host: ${host}`, 'Content-Length: 0']),
+        );
+        expect(statusOf(reply), `${method} ${target(path)}`).toBe(400);
+        expect(reply).not.toContain('evil');
+      }
+    }
+  });
+
+  test('has no way around its names', async () => {
+    for (const path of [
+      '//evil.example/auth/device',
+      '/auth/../auth/none',
+      '/auth/%2e%2e/token',
+      '/auth/token%2f',
+      '/auth/token;x=y',
+      '/AUTH/token',
+      '/auth\\token',
+      '/auth/device/auth/',
+      '/auth/__proto__',
+      '/auth/constructor',
+      '/auth/toString',
+      '/auth/',
+      '/auth',
+      `/auth/${'a/'.repeat(4000)}`,
+    ]) {
+      const reply = await sendRaw(server, raw('GET', path, [`Host: ${host}`]));
+      expect(statusOf(reply), path).toBeGreaterThanOrEqual(400);
+      expect(statusOf(reply), path).toBeLessThan(500);
+      expectSilent(reply.split('\r\n\r\n')[1] ?? '');
+    }
+  });
+
+  test('lets no foreign page have an answer to a form, or send one', async () => {
+    for (const path of FORMS) {
+      for (const method of ['GET', 'POST', 'OPTIONS']) {
+        const reply = await send(server, method, path, {
+          headers: { origin: 'http://evil.example', 'access-control-request-method': 'POST' },
+          ...(method === 'POST' ? { body: { client_id: 'slices-conn' } } : {}),
+        });
+        const allowed = [...reply.headers.keys()].filter((name) => name.startsWith('access-control-allow'));
+        expect(allowed, `${method} ${path}`).toEqual([]);
+      }
+    }
+  });
+});
+
+test('a refusal before the provider is one that OAuth clients can read', async () => {
+  const replies = [
+    await send(server, 'POST', '/auth/token', { body: 'scope=a&scope=b' }),
+    await send(server, 'POST', '/auth/token', {
+      body: '{}',
+      headers: { 'content-type': 'application/json' },
+    }),
+    await send(server, 'GET', '/auth/token'),
+    await send(server, 'POST', '/auth/token', { body: 'a'.repeat(20_000) }),
+  ];
+  for (const reply of replies) {
+    expect(reply.headers.get('content-type')).toContain('application/json');
+    expect(reply.headers.get('cache-control')).toContain('no-store');
+    expect(answer(reply)).toMatch(/^4\d\d invalid_request$/);
+  }
+});
+
+test('what the provider does not know by name never reaches it', async () => {
+  for (const fields of [
+    { request: 'eyJhbGciOiJub25lIn0.e30.' },
+    { request_uri: 'http://127.0.0.1:1/x' },
+    { claims: '{"id_token":{"sub":{"value":"x"}}}' },
+    { id_token_hint: 'x' },
+    { max_age: '-1' },
+    { prompt: 'none' },
+    { client_secret: 'x' },
+    {
+      client_assertion: 'x',
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    },
+    { dpop_jkt: 'x' },
+    { authorization_details: '[' },
+    { __proto__x: 'y', constructor: 'x' },
+  ]) {
+    expect((await post(server, '/device/auth', { scope: 'openid', ...fields })).status).toBe(200);
+  }
+});
+
+test('another client’s way to prove itself does not help or harm', async () => {
+  for (const authorization of [
+    'Basic c2xpY2VzLWNvbm46',
+    'Basic %',
+    'Bearer x',
+    'Digest x',
+    `Basic ${'A'.repeat(5000)}`,
+  ]) {
+    const login = await startLogin(server);
+    const reply = await send(server, 'POST', '/auth/token', {
+      headers: { authorization },
+      body: { client_id: 'slices-conn', grant_type: DEVICE_GRANT, device_code: login.device_code },
+    });
+    expect(reply.status, authorization).toBeLessThan(500);
+    expectSilent(reply.text);
+  }
+});
+
+/** Numbers that are the same in every run. */
+function dice(seed: number): (sides: number) => number {
+  let state = seed;
+  return (sides) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * sides);
+  };
+}
+
+describe('fuzzed requests', () => {
+  const VALUES = [
+    '',
+    '%',
+    '%00',
+    '%ff%fe',
+    '__proto__',
+    'constructor',
+    '[]',
+    '{}',
+    '😀',
+    "' OR 1=1 --",
+    '..%2f..',
+    'a'.repeat(10_000),
+    '\u202e',
+    'null',
+    'undefined',
+    '-1',
+    '1e999',
+    'sha256:x',
+    'eyJhbGciOiJub25lIn0.e30.',
+    'é'.repeat(43),
+    'openid '.repeat(500),
+    'http://evil.example',
+    'slices-conn',
+    DEVICE_GRANT,
+    'refresh_token',
+    'BBBB-BBBB',
+    'true',
+    '%0d%0aX: y',
+    'toString',
+  ];
+  const NAMES = [
+    'client_id',
+    'scope',
+    'resource',
+    'grant_type',
+    'device_code',
+    'refresh_token',
+    'token',
+    'token_type_hint',
+    'user_code',
+    'csrf',
+    'action',
+    'user',
+    '__proto__',
+    'request',
+    'claims',
+    '',
+    'toString',
+  ];
+
+  test('as forms: 400 of them, each answered below 500', async () => {
+    const roll = dice(1);
+    const pick = <Item>(items: readonly Item[]): Item | undefined => items[roll(items.length)];
+    const own = await startIdentity({ autoApprove: 'admin' });
+    const seen = new Set<number>();
+    for (let turn = 0; turn < 400; turn += 1) {
+      const path = pick(FORMS) ?? PAGE;
+      const body = Array.from({ length: 1 + roll(6) }, () => `${pick(NAMES)}=${pick(VALUES)}`);
+      if (roll(3) > 0) body.unshift('client_id=slices-conn');
+      if (roll(3) === 0) body.push(`grant_type=${pick(['refresh_token', DEVICE_GRANT])}`);
+      const headers = {
+        'content-type': FORM_TYPE,
+        ...(roll(4) === 0
+          ? { authorization: `Basic ${Buffer.from(pick(VALUES) ?? '').toString('base64')}` }
+          : {}),
+        ...(roll(4) === 0
+          ? { cookie: `slices-conn-device-${own.port}=${encodeURI(pick(VALUES) ?? '')}` }
+          : {}),
+        ...(roll(4) === 0 ? { accept: pick(['text/html', '*/*', 'application/jwt', 'x']) ?? '' } : {}),
+      };
+      // Raw, since the sender would refuse some of them.
+      const text = [
+        ...new Map(body.map((each) => [roll(5) === 0 ? each : each.split('=')[0], each])).values(),
+      ].join('&');
+      const length = String(Buffer.byteLength(text));
+      const reply = await send(own, 'POST', path, {
+        body: text,
+        headers: { ...headers, 'content-length': length },
+      });
+      seen.add(reply.status);
+      expect(reply.status, `${path} ${text.slice(0, 300)}`).toBeLessThan(500);
+      expectSilent(reply.text);
+    }
+    expect(seen.size).toBeGreaterThan(3);
+    expect(own.log.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test('as queries: 200 of them, each answered below 500', async () => {
+    const roll = dice(2);
+    const own = await startIdentity();
+    for (let turn = 0; turn < 200; turn += 1) {
+      const path = [PAGE, ...READ][roll(3)] ?? PAGE;
+      const query = Array.from({ length: roll(4) }, () => {
+        const [name = '', value = ''] = [NAMES[roll(NAMES.length)], VALUES[roll(VALUES.length)]];
+        return roll(2) === 0
+          ? `${name}=${encodeURIComponent(value)}`
+          : `${name}=${value.replaceAll(/[^\x21-\x7e]/g, '%')}`;
+      });
+      const reply = await send(own, ['GET', 'HEAD'][roll(2)] ?? 'GET', `${path}?${query.join('&')}`);
+      expect(reply.status, query.join('&').slice(0, 300)).toBeLessThan(500);
+      expectSilent(reply.text.replace(/<style>[\s\S]*<\/style>/, ''));
+    }
+    expect(own.log.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test('as bytes: 200 of them, each answered below 500 or cut off', async () => {
+    const roll = dice(3);
+    const own = await startIdentity({ autoApprove: 'lead' });
+    const ownHost = new URL(own.base).host;
+    const form = 'client_id=slices-conn&scope=openid';
+    const good = Buffer.from(
+      raw(
+        'POST',
+        '/auth/device/auth',
+        [`Host: ${ownHost}`, `Content-Type: ${FORM_TYPE}`, `Content-Length: ${form.length}`],
+        form,
+      ),
+    );
+    const statuses = new Map<number, number>();
+    await Promise.all(
+      Array.from({ length: 200 }, async () => {
+        const bytes = Buffer.from(good);
+        for (let flips = 1 + roll(8); flips > 0; flips -= 1) bytes[roll(bytes.length)] = roll(256);
+        const cut = roll(6) === 0 ? bytes.subarray(0, roll(bytes.length)) : bytes;
+        const reply = await exchange(own.port, cut);
+        const status = statusOf(reply);
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        if (reply !== '') expect(status, cut.toString('latin1')).toBeLessThan(500);
+      }),
+    );
+    expect([...statuses.keys()].length).toBeGreaterThan(2);
+    expect(own.log.filter(({ level }) => level === 'error')).toEqual([]);
+    expect((await startLogin(own)).interval).toBe(1);
+  });
+
+  /** Sends bytes and the end of them; what comes back until the server closes or a second has passed. */
+  function exchange(port: number, bytes: Uint8Array): Promise<string> {
+    return new Promise((resolve) => {
+      const socket = connect({ port, host: '127.0.0.1' }, () => socket.end(bytes));
+      let received = '';
+      socket.setEncoding('latin1').on('data', (text: string) => {
+        received += text;
+      });
+      socket.setTimeout(1000, () => socket.destroy());
+      socket.on('error', () => undefined).on('close', () => resolve(received));
+    });
+  }
+});
+
+test('the log holds nothing that lets anyone in', async () => {
+  const own = await startIdentity();
+  const browser = new Browser(own);
+  const login = await startLogin(own);
+  await browser.open(`${PAGE}?user_code=${login.user_code}&user_code=x`);
+  await approve(login, 'lead', browser);
+  const tokens = tokensIn(await poll(own, login));
+  const next = tokensIn(await refresh(own, String(tokens.refresh_token)));
+  await refresh(own, String(tokens.refresh_token));
+  await send(own, 'GET', '/portal/apis/projects/v1alpha1/projects/', {
+    headers: { authorization: `Bearer ${tokens.access_token}` },
+  });
+  for (const [name, value] of Object.entries({ ...tokens, ...login })) {
+    await send(own, 'GET', `/auth/token?${name}=${encodeURIComponent(String(value))}`);
+    await send(own, 'GET', `/?${name}=${encodeURIComponent(String(value))}`);
+  }
+  await send(own, 'GET', `/auth/${tokens.access_token}`);
+  await revoke(own, String(next.refresh_token));
+  const written = JSON.stringify(own.log);
+  expect(own.log.length).toBeGreaterThan(0);
+  for (const secret of [
+    login.device_code,
+    login.user_code,
+    tokens.access_token,
+    String(tokens.access_token.split('.')[2]),
+    String(tokens.refresh_token),
+    String(next.refresh_token),
+    String(browser.hidden['csrf'] ?? 'no form token'),
+    ...[...browser.cookies.values()].map((value) => value.split('.')[0] ?? ''),
+  ])
+    expect(written).not.toContain(secret);
+});
+
+describe('a database that is locked', () => {
+  /** Runs something while another process' transaction holds the database. */
+  async function whileLocked<Answer>(file: string, work: () => Promise<Answer>): Promise<Answer> {
+    const other = new DatabaseSync(file);
+    other.exec('BEGIN IMMEDIATE');
+    try {
+      return await work();
+    } finally {
+      other.exec('ROLLBACK');
+      other.close();
+    }
+  }
+
+  const requests: [string, (own: IdentityServer, browser: Browser) => Promise<WireReply>][] = [
+    ['a new login', (own) => post(own, '/device/auth', { scope: 'openid' })],
+    ['a poll', (own) => poll(own, { device_code: 'x'.repeat(43) })],
+    ['a refresh', (own) => refresh(own, 'x'.repeat(43))],
+    ['a revocation', (own) => revoke(own, 'x'.repeat(43))],
+    ['a look at a code', (own) => new Browser(own).open(`${PAGE}?user_code=BBBB-BBBB`)],
+    [
+      'an approval',
+      (_, browser) => browser.submit({ user: browser.people.ids.get('lead') ?? '', action: 'approve' }),
+    ],
+  ];
+
+  // Each waits five seconds for the database, so they wait together.
+  test.concurrent.each(requests)(
+    'makes %s 503 with Retry-After, and leaves nothing half-made',
+    async (_, request) => {
+      const own = await startIdentity();
+      const login = await startLogin(own);
+      const browser = new Browser(own);
+      await browser.open(login.verification_uri_complete);
+      const { status, headers, text } = await whileLocked(own.file, () => request(own, browser));
+      expectSilent(text.replace(/<style>[\s\S]*<\/style>/, ''));
+      expect(answer(await poll(own, login))).toBe('400 authorization_pending');
+      expect((await approve(login, 'lead', browser)).status).toBe(200);
+      expect(answer(await poll(own, login))).toBe('200');
+      expect([status, headers.has('retry-after')]).toEqual([503, true]);
+    },
+    60_000,
+  );
+
+  test.concurrent('makes the very first request 503 too', async () => {
+    const own = await startIdentity();
+    const first = await whileLocked(own.file, () => post(own, '/device/auth', { scope: 'openid' }));
+    expect([first.status, first.headers.has('retry-after')]).toEqual([503, true]);
+  }, 60_000);
+
+  test.concurrent('at the very first request does not spoil those after it', async () => {
+    const own = await startIdentity();
+    await whileLocked(own.file, () => post(own, '/device/auth', { scope: 'openid' }));
+    expect((await post(own, '/device/auth', { scope: 'openid' })).status).toBe(200);
+    expect((await send(own, 'GET', PAGE)).status).toBe(200);
+  }, 60_000);
+});

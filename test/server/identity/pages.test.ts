@@ -1,0 +1,377 @@
+import { createHash } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  answer,
+  approve,
+  Browser,
+  type DeviceLogin,
+  type IdentityServer,
+  PAGE,
+  partOf,
+  poll,
+  send,
+  startIdentity,
+  startLogin,
+  tokensIn,
+  type WireReply,
+} from '../../fixtures/identity.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+/** A server, a code that waits, and a browser that shows its confirmation. */
+async function atConfirmation(): Promise<{ server: IdentityServer; login: DeviceLogin; browser: Browser }> {
+  const server = await startIdentity();
+  const login = await startLogin(server);
+  const browser = new Browser(server);
+  await browser.open(login.verification_uri_complete);
+  expect(browser.reply.status).toBe(200);
+  return { server, login, browser };
+}
+
+/** What every page says about itself (HOSTILE.md 30). */
+function expectGuarded({ headers, text }: WireReply): void {
+  expect(headers.get('x-frame-options')).toBe('DENY');
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
+  expect(headers.get('cache-control')).toContain('no-store');
+  expect(headers.get('referrer-policy')).toMatch(/^(same-origin|no-referrer|strict-origin)$/);
+  expect(headers.get('content-type')).toMatch(/^text\/html; ?charset=utf-8$/i);
+  const policy = new Map(
+    (headers.get('content-security-policy') ?? '').split(';').map((directive) => {
+      const [name = '', ...values] = directive.trim().split(/ +/);
+      return [name, values.join(' ')];
+    }),
+  );
+  expect(Object.fromEntries(policy)).toMatchObject({
+    'default-src': "'none'",
+    'form-action': "'self'",
+    'base-uri': "'none'",
+    'frame-ancestors': "'none'",
+  });
+  expect([...policy.values()].join(' ')).not.toMatch(/unsafe|\*/);
+  expect(policy.get('script-src') ?? "'none'").toBe("'none'");
+  // The one style is the one that the policy names.
+  const style = /<style>([\s\S]*?)<\/style>/.exec(text)?.[1] ?? '';
+  expect(policy.get('style-src')).toBe(`'sha256-${createHash('sha256').update(style).digest('base64')}'`);
+  expect(text).not.toMatch(/<script|\sstyle=|\son\w+=|javascript:|https?:\/\//i);
+  const [cookie, ...others] = headers.getSetCookie();
+  expect(others).toEqual([]);
+  expect(cookie).toMatch(
+    /^slices-conn-device-\d+=[\w-]{43}(\.[\w-]+)?; Path=\/auth\/device; HttpOnly; SameSite=Lax$/,
+  );
+}
+
+describe('the confirmation page', () => {
+  test('names client, code, scopes and people, even when the code came with the address', async () => {
+    const { login, browser } = await atConfirmation();
+    const { text } = browser.reply;
+    for (const due of [
+      'slices-conn',
+      login.user_code,
+      '127.0.0.1',
+      'openid',
+      'offline_access',
+      'userinfo',
+      'projects',
+    ])
+      expect(text).toContain(due);
+    expect([...browser.people.ids.keys()]).toEqual(['lead', 'admin', 'member', 'viewer']);
+    expect(browser.people.chosen).toEqual(['lead']);
+    expect(browser.hidden).toMatchObject({ user_code: login.user_code });
+    expect(text).toMatch(/<button name="action" value="approve">/);
+    expect(text).toMatch(/<button [^>]*name="action" value="deny">/);
+    expectGuarded(browser.reply);
+  });
+
+  test('names just the scopes that were asked for and are known', async () => {
+    const server = await startIdentity();
+    const login = await startLogin(server, 'openid projects <b>bold</b>');
+    const browser = new Browser(server);
+    const { text } = await browser.open(login.verification_uri_complete);
+    expect([...text.matchAll(/\(<code>([^<]*)<\/code>\)/g)].map(([, scope]) => scope)).toEqual([
+      'openid',
+      'projects',
+    ]);
+    expect(text).not.toContain('<b>');
+  });
+
+  test('approves nothing by being looked at', async () => {
+    const { server, login, browser } = await atConfirmation();
+    const user = browser.people.ids.get('lead') ?? '';
+    const address = `${login.verification_uri_complete}&action=approve&user=${user}&csrf=${browser.hidden['csrf']}`;
+    expect((await browser.open(address)).status).toBe(200);
+    expect((await send(server, 'HEAD', address, { headers: browser.cookieHeader })).status).toBe(200);
+    expect(answer(await poll(server, login))).toBe('400 authorization_pending');
+  });
+
+  test('lets the person be changed at a second login in one browser', async () => {
+    const { server, login, browser } = await atConfirmation();
+    await approve(login, 'member', browser);
+    const names: unknown[] = [];
+    for (const user of ['viewer', 'admin']) {
+      const next = await startLogin(server);
+      await browser.open(next.verification_uri_complete);
+      expect([...browser.people.ids.keys()]).toEqual(['lead', 'admin', 'member', 'viewer']);
+      expect(browser.people.chosen).toEqual([user === 'viewer' ? 'member' : 'viewer']);
+      await approve(next, user, browser);
+      names.push(partOf(tokensIn(await poll(server, next)).access_token, 'payload')['preferred_username']);
+    }
+    expect(names).toEqual(['viewer', 'admin']);
+    // The first session is still the first person's.
+    expect(partOf(tokensIn(await poll(server, login)).access_token, 'payload')['preferred_username']).toBe(
+      'member',
+    );
+  });
+
+  test.each([
+    ['nobody', {}],
+    ['someone unknown', { user: 'user_127.0.0.1_00000000000000000000000000' }],
+    ['a name', { user: 'lead' }],
+    ['an empty id', { user: '' }],
+    ['a prototype’s member', { user: '__proto__' }],
+  ])('logs in %s: no', async (_, fields) => {
+    const { server, login, browser } = await atConfirmation();
+    expect((await browser.submit({ action: 'approve', ...fields })).status).toBe(400);
+    expect(answer(await poll(server, login))).toBe('400 authorization_pending');
+  });
+
+  test('knows no third choice', async () => {
+    const { server, login, browser } = await atConfirmation();
+    const user = browser.people.ids.get('lead') ?? '';
+    expect((await browser.submit({ user, action: 'APPROVE' })).status).toBe(400);
+    expect(answer(await poll(server, login))).toBe('400 authorization_pending');
+  });
+});
+
+describe('a decision', () => {
+  const forgeries: [string, (browser: Browser, other: Browser) => Promise<WireReply>][] = [
+    ['without a form token', (browser) => sendChoice(browser, { csrf: undefined })],
+    ['with an empty form token', (browser) => sendChoice(browser, { csrf: '' })],
+    ['with an invented form token', (browser) => sendChoice(browser, { csrf: 'A'.repeat(43) })],
+    ['with a form token of other letters', (browser) => sendChoice(browser, { csrf: 'é'.repeat(43) })],
+    [
+      'with another browser’s form token',
+      (browser, other) => sendChoice(browser, { csrf: other.hidden['csrf'] }),
+    ],
+    ['without a cookie', (browser) => sendChoice(browser, {}, { cookie: '' })],
+    [
+      'with another browser’s cookie',
+      (browser, other) => sendChoice(browser, {}, { cookie: other.cookieHeader.cookie ?? '' }),
+    ],
+    ['from a foreign origin', (browser) => sendChoice(browser, {}, { origin: 'http://evil.example' })],
+    ['from an opaque origin', (browser) => sendChoice(browser, {}, { origin: 'null' })],
+    ['from another port', (browser) => sendChoice(browser, {}, { origin: 'http://127.0.0.1:1' })],
+    [
+      'from another scheme',
+      (browser) => sendChoice(browser, {}, { origin: browser.door.base.replace('http:', 'https:') }),
+    ],
+  ];
+
+  /** The choice of the person `lead` as the form would send it, but for these changes. */
+  async function sendChoice(
+    browser: Browser,
+    changes: Readonly<Record<string, string | undefined>>,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<WireReply> {
+    const fields = { ...browser.hidden, user: browser.people.ids.get('lead'), action: 'approve', ...changes };
+    const body = new URLSearchParams();
+    for (const [name, value] of Object.entries(fields)) if (value !== undefined) body.set(name, value);
+    const { origin } = new URL(browser.door.base);
+    return send(browser.door, 'POST', PAGE, {
+      body,
+      headers: { origin, ...browser.cookieHeader, ...headers },
+    });
+  }
+
+  test.each(forgeries)('%s is refused', async (_, forge) => {
+    const { server, login, browser } = await atConfirmation();
+    const other = new Browser(server);
+    await other.open(PAGE);
+    expect((await forge(browser, other)).status).toBe(403);
+    expect(answer(await poll(server, login))).toBe('400 authorization_pending');
+    expect(server.log.filter(({ level }) => level === 'error')).toEqual([]);
+    // The honest form still works.
+    expect((await sendChoice(browser, {})).status).toBe(200);
+    expect(answer(await poll(server, login))).toBe('200');
+  });
+
+  test('without an Origin, as some browsers send it, is taken', async () => {
+    const { browser } = await atConfirmation();
+    const user = browser.people.ids.get('lead') ?? '';
+    expect((await browser.submit({ user, action: 'approve' }, {})).status).toBe(200);
+  });
+
+  test('of a browser holds on another server with the same database', async () => {
+    const { server, login, browser } = await atConfirmation();
+    const replica = await server.replica();
+    const user = browser.people.ids.get('lead') ?? '';
+    const body = { ...browser.hidden, user, action: 'approve' };
+    expect((await send(replica, 'POST', PAGE, { body, headers: browser.cookieHeader })).status).toBe(200);
+    expect(answer(await poll(server, login))).toBe('200');
+  });
+});
+
+describe('every page', () => {
+  test('guards itself: form, confirmation, last word, each refusal', async () => {
+    const { server, login, browser } = await atConfirmation();
+    const user = browser.people.ids.get('lead') ?? '';
+    const seen: [number, string | undefined][] = [];
+    const look = (reply: WireReply): void => {
+      expectGuarded(reply);
+      seen.push([reply.status, browser.problem]);
+    };
+    look(await browser.open(PAGE));
+    look(await browser.open(`${PAGE}?user_code=`));
+    look(await browser.open(login.verification_uri_complete));
+    look(await browser.submit({ csrf: 'x', user, action: 'approve' }));
+    look(await browser.open(`${PAGE}?user_code=BBBB-BBBB`));
+    look(await approve(login, 'admin', browser));
+    look(await browser.open(login.verification_uri_complete));
+    const [late, denied] = [await startLogin(server), await startLogin(server)];
+    await browser.open(denied.verification_uri_complete);
+    look(await browser.submit({ action: 'deny' }));
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 601_000 });
+    look(await browser.open(late.verification_uri_complete));
+    for (let turn = 0; turn < 5; turn += 1) await browser.open(`${PAGE}?user_code=BBBB-BBBB`);
+    look(await browser.open(late.verification_uri_complete));
+    expect(seen.map(([status]) => status)).toEqual([200, 200, 200, 403, 400, 200, 400, 200, 400, 429]);
+    expect(
+      seen.map(
+        ([, problem]) => /too old|no such code|used already|expired|Too many/.exec(problem ?? '')?.[0],
+      ),
+    ).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      'too old',
+      'no such code',
+      undefined,
+      'used already',
+      undefined,
+      'expired',
+      'Too many',
+    ]);
+  });
+
+  test.each([
+    ['a parameter given twice', 'GET', `${PAGE}?user_code=a&user_code=b`, {}, 400],
+    ['another method', 'DELETE', PAGE, {}, 405],
+    [
+      'a foreign form',
+      'POST',
+      PAGE,
+      { headers: { origin: 'http://evil.example' }, body: { user_code: 'x' } },
+      403,
+    ],
+    [
+      'another media type',
+      'POST',
+      PAGE,
+      { headers: { 'content-type': 'application/json' }, body: '{}' },
+      415,
+    ],
+  ] as const)(
+    'that refuses %s can’t be framed or taken for something else',
+    async (_, method, address, request, due) => {
+      const server = await startIdentity();
+      const reply = await send(server, method, address, request);
+      expect(reply.status).toBe(due);
+      expect(reply.headers.get('x-content-type-options')).toBe('nosniff');
+      expect(reply.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    },
+  );
+
+  test.each([
+    '"><script>alert(1)</script>',
+    "'><img src=x onerror=alert(1)>",
+    '</title><svg onload=alert(1)>',
+    '&lt;script&gt;',
+    '\u202egnp.exe',
+  ])('escapes what was entered: %s', async (entered) => {
+    const server = await startIdentity();
+    const browser = new Browser(server);
+    expect((await browser.open(`${PAGE}?user_code=${encodeURIComponent(entered)}`)).status).toBe(400);
+    expectGuarded(browser.reply);
+    expect((await browser.submit({ user_code: entered })).status).toBe(400);
+    expectGuarded(browser.reply);
+  });
+
+  test('escapes a person’s name, and lets such a person log in', async () => {
+    const { server, login, browser } = await atConfirmation();
+    const beside = new DatabaseSync(server.file);
+    beside.prepare('UPDATE person SET name = ? WHERE name = ?').run('"><img src=x>&amp;', 'viewer');
+    beside.close();
+    await browser.open(login.verification_uri_complete);
+    expect(browser.reply.text).not.toContain('<img');
+    const user = [...browser.people.ids.values()].find((id) => id !== '') ?? '';
+    const named = [...browser.people.ids].find(([name]) => name.includes('img'));
+    expect(user).not.toBe('');
+    const { status, text } = await browser.submit({ user: named?.[1] ?? '', action: 'approve' });
+    expect([status, text.includes('<img')]).toEqual([200, false]);
+    expect(answer(await poll(server, login))).toBe('200');
+    // The next login in this browser works too.
+    const next = await startLogin(server);
+    expect((await approve(next, 'lead', browser)).status).toBe(200);
+  });
+
+  test.each([
+    ['of another alphabet', '陈'],
+    ['with a space', 'Ann Lee'],
+    ['with a line break', 'Ann\r\nSet-Cookie: x=y'],
+    ['with a semicolon', 'a; Path=/'],
+  ])('takes a person with a name %s', async (_, name) => {
+    const { server, login, browser } = await atConfirmation();
+    const beside = new DatabaseSync(server.file);
+    beside.prepare('UPDATE person SET name = ? WHERE name = ?').run(name, 'viewer');
+    beside.close();
+    const user = browser.people.ids.get('viewer') ?? '';
+    const reply = await browser.submit({ user, action: 'approve' });
+    expect(reply.status).toBe(200);
+    expect(reply.headers.getSetCookie()).toHaveLength(1);
+    expect(reply.headers.get('set-cookie')).toMatch(/^[^;]*; Path=\/auth\/device; HttpOnly; SameSite=Lax$/);
+    expect(answer(await poll(server, login))).toBe('200');
+    expect((await approve(await startLogin(server), 'lead', browser)).status).toBe(200);
+  });
+});
+
+describe('the cookie', () => {
+  test('is random, one to a browser, and holds no secret of another', async () => {
+    const server = await startIdentity();
+    const browsers = [new Browser(server), new Browser(server)];
+    for (const browser of browsers) await browser.open(PAGE);
+    const values = browsers.flatMap(({ cookies }) => [...cookies.values()]);
+    expect(new Set(values).size).toBe(2);
+    const [first] = browsers;
+    const before = new Map(first?.cookies);
+    await first?.open(PAGE);
+    expect(first?.cookies).toEqual(before);
+  });
+
+  test.each([
+    ['empty', ''],
+    ['too short', 'abc'],
+    ['too long', 'A'.repeat(5000)],
+    ['odd', `${'A'.repeat(43)}.<script>`],
+    ['of the prototype', '__proto__'],
+  ])('that is %s is replaced', async (_, value) => {
+    const server = await startIdentity();
+    const name = `slices-conn-device-${server.port}`;
+    const reply = await send(server, 'GET', PAGE, { headers: { cookie: `a=b; ${name}=${value}; c` } });
+    expect(reply.status).toBe(200);
+    expectGuarded(reply);
+    const set = reply.headers.get('set-cookie') ?? '';
+    expect(set.startsWith(`${name}=${value};`)).toBe(false);
+  });
+
+  test('can choose a person beforehand, never let one in', async () => {
+    const { server, login, browser } = await atConfirmation();
+    const [name = '', session = ''] = [...browser.cookies].flat();
+    browser.cookies.set(name, `${session}.viewer`);
+    await browser.open(login.verification_uri_complete);
+    expect(browser.people.chosen).toEqual(['viewer']);
+    browser.cookies.set(name, `${session}.nobody`);
+    await browser.open(login.verification_uri_complete);
+    expect(browser.people.chosen).toEqual(['lead']);
+    expect(answer(await poll(server, login))).toBe('400 authorization_pending');
+  });
+});

@@ -1,0 +1,339 @@
+import { describe, expect, test } from 'vitest';
+import {
+  answer,
+  approve,
+  Browser,
+  type DeviceLogin,
+  type Door,
+  type IdentityServer,
+  PAGE,
+  poll,
+  startIdentity,
+  startLogin,
+  tally,
+} from '../../fixtures/identity.ts';
+
+/** How many wrong codes are taken in a window, and the window in milliseconds (RFC 8628 §5.1). */
+const PER_SESSION = 5;
+const PER_ADDRESS = 20;
+const WINDOW = 600_000;
+
+const SECOND = 1000;
+const INTERVAL = 5 * SECOND;
+
+const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
+
+/** A code that nobody was given, another one each time. */
+function wrongCode(number: number): string {
+  const letters = Array.from({ length: 8 }, (_, index) => LETTERS[Math.floor(number / 20 ** index) % 20]);
+  return `${letters.slice(0, 4).join('')}-${letters.slice(4).join('')}`;
+}
+
+let drawn = 0;
+async function guess(browser: Browser, code?: string): Promise<number> {
+  drawn += 1;
+  return (await browser.open(`${PAGE}?user_code=${code ?? wrongCode(drawn)}`)).status;
+}
+
+async function guesses(browser: Browser, count: number): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let turn = 0; turn < count; turn += 1) statuses.push(await guess(browser));
+  return statuses;
+}
+
+const times = (count: number, status: number): number[] => Array.from({ length: count }, () => status);
+
+describe('wrong codes', () => {
+  test('are taken five times from one browser, then none is, not even the right one', async () => {
+    const server = await startIdentity();
+    const login = await startLogin(server);
+    const browser = new Browser(server);
+    expect(await guesses(browser, PER_SESSION + 3)).toEqual([...times(PER_SESSION, 400), ...times(3, 429)]);
+    expect((await browser.open(login.verification_uri_complete)).status).toBe(429);
+    // Entered by hand it is no different.
+    expect((await browser.submit({ user_code: login.user_code })).status).toBe(429);
+    expect(browser.reply.text).not.toContain('Log in as');
+    const retryAfter = Number(browser.reply.headers.get('retry-after'));
+    expect(retryAfter).toBeGreaterThan(WINDOW / SECOND - 30);
+    expect(retryAfter).toBeLessThanOrEqual(WINDOW / SECOND);
+    expect(browser.problem).toContain('10 minutes');
+    // Another browser at the same address goes on.
+    const other = new Browser(server);
+    expect((await approve(login, 'lead', other)).status).toBe(200);
+    expect(answer(await poll(server, login))).toBe('200');
+  });
+
+  test('are taken again when the window has passed', async () => {
+    const server = await startIdentity();
+    const browser = new Browser(server);
+    expect((await guesses(browser, PER_SESSION + 1)).at(-1)).toBe(429);
+    server.advance(WINDOW - 10 * SECOND);
+    expect(await guess(browser)).toBe(429);
+    const retryAfter = Number(browser.reply.headers.get('retry-after'));
+    expect(retryAfter).toBeGreaterThan(0);
+    expect(retryAfter).toBeLessThanOrEqual(10);
+    // Those that were refused do not make the wait longer.
+    server.advance(10 * SECOND);
+    expect(await guesses(browser, PER_SESSION + 1)).toEqual([...times(PER_SESSION, 400), 429]);
+  });
+
+  test.each([
+    ['one server', 1],
+    ['two servers on one database', 2],
+  ])('are counted by address over all browsers: %s', async (_, replicas) => {
+    const server = await startIdentity();
+    const doors: Door[] = replicas === 1 ? [server] : [server, await server.replica()];
+    const door = (index: number): Door => doors[index % doors.length] ?? server;
+    const statuses: number[] = [];
+    for (let index = 0; index < PER_ADDRESS + 4; index += 1)
+      statuses.push(await guess(new Browser(door(index))));
+    expect(statuses).toEqual([...times(PER_ADDRESS, 400), ...times(4, 429)]);
+    server.advance(WINDOW);
+    expect(await guess(new Browser(server))).toBe(400);
+  });
+
+  test('are counted by browser over two servers', async () => {
+    const server = await startIdentity();
+    const replica = await server.replica();
+    const browser = new Browser(server);
+    expect(await guesses(browser, 3)).toEqual(times(3, 400));
+    const elsewhere = new Browser(replica);
+    for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
+    expect(await guesses(elsewhere, 3)).toEqual([400, 400, 429]);
+    expect(await guess(browser)).toBe(429);
+  });
+
+  test('that come all at once are counted too', async () => {
+    const server = await startIdentity();
+    const doors: Door[] = [server, await server.replica()];
+    const statuses = await Promise.all(
+      Array.from({ length: 60 }, (_, index) => guess(new Browser(doors[index % 2] ?? server))),
+    );
+    expect(tally(statuses.map(String))).toEqual({ '400': PER_ADDRESS, '429': 60 - PER_ADDRESS });
+  });
+
+  test('are counted when they are entered in the form', async () => {
+    const server = await startIdentity();
+    const browser = new Browser(server);
+    await browser.open(PAGE);
+    const statuses: number[] = [];
+    for (let index = 0; index < PER_SESSION + 1; index += 1)
+      statuses.push((await browser.submit({ user_code: wrongCode(1000 + index) })).status);
+    expect(statuses).toEqual([...times(PER_SESSION, 400), 429]);
+  });
+
+  test('count whatever they look like', async () => {
+    const server = await startIdentity();
+    const browser = new Browser(server);
+    const statuses: number[] = [];
+    for (const code of ['x', '%00', 'A'.repeat(500), '%F0%9F%98%80', "'%20OR%201", 'BBBB-BBBB'])
+      statuses.push(await guess(browser, code));
+    expect(statuses).toEqual([...times(PER_SESSION, 400), 429]);
+  });
+
+  test('of one address never use up what is for all', async () => {
+    const server = await startIdentity();
+    for (let index = 0; index < 100; index += 1) await guess(new Browser(server));
+    expect(attempts(await import('node:sqlite'), server.file, 'all')).toBeLessThanOrEqual(PER_ADDRESS);
+  });
+
+  test('of all addresses together are taken a thousand times', async () => {
+    const server = await startIdentity();
+    expect(await guess(new Browser(server))).toBe(400);
+    const { DatabaseSync } = await import('node:sqlite');
+    const beside = new DatabaseSync(server.file);
+    beside.prepare("UPDATE attempt SET attempts = 999 WHERE key = 'all'").run();
+    beside.close();
+    expect(await guess(new Browser(server))).toBe(400);
+    expect(await guess(new Browser(server))).toBe(429);
+    server.advance(WINDOW);
+    expect(await guess(new Browser(server))).toBe(400);
+  });
+});
+
+/** How many attempts are counted under a key. */
+function attempts(sqlite: typeof import('node:sqlite'), file: string, key: string): number {
+  const beside = new sqlite.DatabaseSync(file, { readOnly: true });
+  try {
+    return Number(beside.prepare('SELECT attempts FROM attempt WHERE key = ?').get(key)?.['attempts'] ?? 0);
+  } finally {
+    beside.close();
+  }
+}
+
+describe('right codes', () => {
+  test('cost nothing, however often they are looked at', async () => {
+    const server = await startIdentity();
+    const browser = new Browser(server);
+    for (let round = 0; round < PER_ADDRESS + 5; round += 1) {
+      const login = await startLogin(server);
+      expect((await approve(login, 'lead', browser)).status).toBe(200);
+    }
+    expect(await guesses(browser, PER_SESSION + 1)).toEqual([...times(PER_SESSION, 400), 429]);
+  });
+
+  test('cost nothing either when they were used or have been denied', async () => {
+    const server = await startIdentity();
+    const login = await startLogin(server);
+    const browser = new Browser(server);
+    await approve(login, 'lead', browser);
+    const statuses: number[] = [];
+    for (let round = 0; round < PER_SESSION + 3; round += 1)
+      statuses.push((await browser.open(login.verification_uri_complete)).status);
+    expect(statuses).toEqual(times(PER_SESSION + 3, 400));
+    expect(browser.problem).toContain('used already');
+  });
+
+  test('that many people enter at once are all taken', async () => {
+    const server = await startIdentity();
+    const logins: DeviceLogin[] = [];
+    for (let index = 0; index < PER_ADDRESS * 2; index += 1) logins.push(await startLogin(server));
+    const statuses = await Promise.all(
+      logins.map(async (login) => (await new Browser(server).open(login.verification_uri_complete)).status),
+    );
+    expect(tally(statuses.map(String))).toEqual({ '200': logins.length });
+  });
+});
+
+/** Polls at these times, in milliseconds after the first. */
+async function pollAt(
+  server: IdentityServer,
+  login: DeviceLogin,
+  instants: readonly number[],
+): Promise<string[]> {
+  const answers: string[] = [];
+  let passed = 0;
+  for (const instant of instants) {
+    server.advance(instant - passed);
+    passed = instant;
+    answers.push(answer(await poll(server, login)));
+  }
+  return answers;
+}
+
+const PENDING = '400 authorization_pending';
+const SLOW_DOWN = '400 slow_down';
+
+/** Numbers from 0 to 1 that are the same in every run. */
+function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+describe('polls', () => {
+  test.each([
+    ['people', {}, INTERVAL],
+    ['scripts', { autoApprove: 'lead' as const }, SECOND],
+  ])('are told the interval for %s', async (_, options, interval) => {
+    const server = await startIdentity(options);
+    expect((await startLogin(server)).interval * SECOND).toBe(interval);
+  });
+
+  test('that come too fast are told so, the first one never', async () => {
+    const server = await startIdentity();
+    const login = await startLogin(server);
+    expect(await pollAt(server, login, [0, 0, 0, SECOND, 2 * SECOND])).toEqual([
+      PENDING,
+      ...times(4, 0).map(() => SLOW_DOWN),
+    ]);
+    // A hasty client does not lock itself out.
+    server.advance(INTERVAL);
+    expect(answer(await poll(server, login))).toBe(PENDING);
+  });
+
+  test('of a client that never waits go on being refused', async () => {
+    const server = await startIdentity();
+    const login = await startLogin(server);
+    const answers = await pollAt(
+      server,
+      login,
+      Array.from({ length: 100 }, (_, index) => index * SECOND),
+    );
+    // 100 s are 20 intervals.
+    expect(tally(answers)[PENDING]).toBeLessThanOrEqual(21);
+  });
+
+  test('of a client that halves the interval are refused before long', async () => {
+    const server = await startIdentity();
+    const login = await startLogin(server);
+    const answers = await pollAt(
+      server,
+      login,
+      Array.from({ length: 10 }, (_, index) => index * (INTERVAL / 2)),
+    );
+    expect(answers).toContain(SLOW_DOWN);
+  });
+
+  test('are paced over two servers', async () => {
+    const server = await startIdentity();
+    const replica = await server.replica();
+    const login = await startLogin(server);
+    expect(answer(await poll(server, login))).toBe(PENDING);
+    expect(answer(await poll(replica, login))).toBe(SLOW_DOWN);
+  });
+
+  test('at once: one is answered, the others are slowed down', async () => {
+    const server = await startIdentity();
+    const login = await startLogin(server);
+    const replies = await Promise.all(Array.from({ length: 10 }, () => poll(server, login)));
+    expect(tally(replies.map(answer))).toEqual({ [PENDING]: 1, [SLOW_DOWN]: 9 });
+  });
+
+  test('of one code do not slow down another', async () => {
+    const server = await startIdentity();
+    const [one, other] = [await startLogin(server), await startLogin(server)];
+    expect(answer(await poll(server, one))).toBe(PENDING);
+    expect(answer(await poll(server, other))).toBe(PENDING);
+  });
+
+  test('of an approved code are not held back', async () => {
+    const server = await startIdentity();
+    const login = await startLogin(server);
+    expect(answer(await poll(server, login))).toBe(PENDING);
+    await approve(login, 'lead', new Browser(server));
+    expect(answer(await poll(server, login))).toBe('200');
+  });
+
+  // 80 polls, 400 s: most of a code's life.
+  const many = Array.from({ length: 80 }, (_, index) => index);
+
+  test.each<[string, () => number[]]>([
+    ['on time', () => many.map((index) => index * INTERVAL)],
+    ['late', () => many.map((index) => index * INTERVAL * 1.1)],
+    [
+      'early and late by 40 % in turn',
+      () => many.map((index) => index * INTERVAL - (index % 2) * 0.4 * INTERVAL),
+    ],
+    [
+      'late and early by 40 % in turn',
+      () => many.map((index) => index * INTERVAL + (index % 2) * 0.4 * INTERVAL),
+    ],
+    [
+      'through a network that takes up to 40 % of the interval',
+      () => {
+        const next = numbers(7);
+        return many.map((index) => index * INTERVAL + next() * 0.4 * INTERVAL);
+      },
+    ],
+    [
+      'with long pauses now and then',
+      () => {
+        const next = numbers(11);
+        let sent = 0;
+        return many.map(() => {
+          sent += INTERVAL + (next() > 0.9 ? 3 * INTERVAL * next() : 0);
+          return sent + next() * 0.4 * INTERVAL;
+        });
+      },
+    ],
+  ])('of an honest client never are: %s', async (_, instants) => {
+    const server = await startIdentity();
+    const login = await startLogin(server);
+    // The library's clock stands still meanwhile, so that the code lives on.
+    const answers = await pollAt(server, login, instants().map(Math.round));
+    expect(tally(answers)).toEqual({ [PENDING]: many.length });
+  });
+});
