@@ -95,6 +95,10 @@ const files: UserFiles = {
       throw fileFailure('made', path, cause);
     }
   },
+  async checkAbsent(path) {
+    if (existsSync(path))
+      throw fileFailure('written', path, new Error('There is one already. Move it away first.'));
+  },
   async checkWritable(path) {
     try {
       accessSync(dirname(path), constants.W_OK);

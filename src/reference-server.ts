@@ -155,7 +155,12 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     listener: createListener({
       baseUrl: addresses.connectivity,
       fetch: answer,
-      identity: () => (identity ??= openIdentity()),
+      // A failure is not kept: the database may be back for the next request.
+      identity: () =>
+        (identity ??= openIdentity().catch((error: unknown) => {
+          identity = undefined;
+          throw error;
+        })),
       log,
     }),
     async signIn(user) {

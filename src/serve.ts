@@ -6,7 +6,7 @@ import { TopologyError } from './allocator/network.ts';
 import { StoreUnavailableError } from './allocator/store.ts';
 import type { RunningServer, ServeSettings } from './cli/invocation.ts';
 import { Failure } from './contract/failure.ts';
-import { readJson } from './contract/json.ts';
+import { isObject, readJson } from './contract/json.ts';
 import type { Topology } from './contract/links.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
 import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
@@ -18,7 +18,12 @@ import { DatabaseFormatError } from './store/sqlite/database.ts';
 const STOP_TIMEOUT = 8000;
 
 /** Time limits of a connection, in milliseconds: slow clients do not hold the server (HOSTILE.md 41). */
-const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5000 } as const;
+const LIMITS = {
+  headersTimeout: 5000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 5000,
+  connectionsCheckingInterval: 1000,
+} as const;
 
 /**
  * Runs a reference server on a socket (CLI.md, "Commands", serve).
@@ -42,7 +47,7 @@ export async function serve(
       fix: 'slices-conn serve --host 127.0.0.1',
     });
   }
-  if (readyFile !== undefined) rmSync(readyFile, { force: true });
+  if (readyFile !== undefined) removeReadyFile(readyFile);
   const topology = settings.topology === undefined ? undefined : readTopology(settings.topology);
   let ready: (listener: RequestListener) => void = () => undefined;
   const listener = new Promise<RequestListener>((resolve) => {
@@ -57,13 +62,24 @@ export async function serve(
     const baseUrl = settings.baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
     const services = await open(settings, { baseUrl, topology, defaultFolder, write });
     ready(services.listener);
-    if (readyFile !== undefined) writeReadyFile(readyFile, services);
+    if (readyFile !== undefined) await orClose(services, () => writeReadyFile(readyFile, services));
     return {
       addresses: services.addresses,
       stop: () => stop(server, services, readyFile),
     };
   } catch (error) {
     server.close();
+    server.closeAllConnections();
+    throw error;
+  }
+}
+
+/** What fails after the services are open closes them again. */
+async function orClose(services: ReferenceServer, work: () => void): Promise<void> {
+  try {
+    work();
+  } catch (error) {
+    await services.close();
     throw error;
   }
 }
@@ -103,6 +119,19 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
   }
 }
 
+function removeReadyFile(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch (cause) {
+    throw fileFailure('ready file', path, cause);
+  }
+}
+
+function fileFailure(what: string, path: string, cause: unknown): Failure {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new Failure('file_unusable', `The ${what} ${path} can't be used.`, { why, cause });
+}
+
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
@@ -112,11 +141,11 @@ function readTopology(path: string): Topology {
   try {
     text = readFileSync(path, 'utf8');
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new Failure('file_unusable', `The topology ${path} can't be read.`, { why, cause });
+    throw fileFailure('topology', path, cause);
   }
   const reading = readJson(text);
   if (!reading.ok) throw new Failure('file_unusable', `The topology ${path} is not JSON.`);
+  if (!isObject(reading.value)) throw new Failure('file_unusable', `The topology ${path} is no object.`);
   // What it holds is checked where it is used, which names every violation.
   return reading.value as Topology;
 }
@@ -150,8 +179,13 @@ function writeReadyFile(path: string, { addresses }: ReferenceServer): void {
     pid: process.pid,
   };
   const draft = `${path}.${process.pid}.tmp`;
-  writeFileSync(draft, `${JSON.stringify(content)}\n`);
-  renameSync(draft, path);
+  try {
+    writeFileSync(draft, `${JSON.stringify(content)}\n`);
+    renameSync(draft, path);
+  } catch (cause) {
+    rmSync(draft, { force: true });
+    throw fileFailure('ready file', path, cause);
+  }
 }
 
 /** New requests are refused, those under way are finished, then the database is closed. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isObject } from '../contract/json.ts';
 import { type Link, type TagRange, Topology } from '../contract/links.ts';
 
 /** A topology that breaks a rule. Each violation is named in `violations`. */
@@ -42,9 +43,7 @@ export function linkId(site1: string, site2: string): string {
 export function createNetwork(topology: unknown): Network {
   const result = v.safeParse(Topology, topology);
   if (!result.success) {
-    throw new TopologyError(
-      result.issues.map((issue) => `${v.getDotPath(issue) ?? 'It'}: ${issue.message}.`),
-    );
+    throw new TopologyError(result.issues.map((issue) => formViolation(issue, topology)));
   }
   const { sites, links } = result.output;
   const violations = [...siteViolations(sites), ...linkViolations(sites, links), ...tagViolations(links)];
@@ -61,6 +60,18 @@ export function createNetwork(topology: unknown): Network {
         .flatMap(({ site1, site2 }) => (site1 === site ? [site2] : site2 === site ? [site1] : []))
         .toSorted(),
   };
+}
+
+/** What is wrong with the form of a topology; where it is a link's, with the link's name. */
+function formViolation(issue: v.BaseIssue<unknown>, topology: unknown): string {
+  const keys = (issue.path ?? []).map(({ key }) => String(key));
+  const [list, index, ...rest] = keys;
+  const links: unknown = isObject(topology) ? topology['links'] : undefined;
+  const link: unknown = list === 'links' && Array.isArray(links) ? links[Number(index)] : undefined;
+  const place = isObject(link)
+    ? `Link ${String(link['site1'])} – ${String(link['site2'])}, ${rest.join('.')}`
+    : keys.join('.');
+  return `${place === '' ? 'It' : place}: ${issue.message}.`;
 }
 
 function siteViolations(sites: readonly string[]): string[] {

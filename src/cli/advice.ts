@@ -35,6 +35,31 @@ function isPeriod({ start_date, end_date }: Alternative): boolean {
   return parseInstant(start_date) !== undefined && parseInstant(end_date) !== undefined;
 }
 
+/**
+ * The same for a refused update: with the first alternative, as a command.
+ *
+ * @param id the reservation
+ */
+export function updateAdvisor(id: string, start: number): (error: unknown) => never {
+  return (error) => {
+    const alternative = error instanceof Failure ? error.facts.alternatives?.find(isPeriod) : undefined;
+    if (!(error instanceof Failure) || !alternative) throw error;
+    const { bandwidth, start_date, end_date } = alternative;
+    const moved = parseInstant(start_date) === start ? [] : ['--start', start_date];
+    const words = [
+      'slices-conn',
+      'update',
+      id,
+      '--bandwidth',
+      String(bandwidth),
+      ...moved,
+      '--end',
+      end_date,
+    ];
+    throw error.with({ fix: words.map(shellWord).join(' ') });
+  };
+}
+
 /** The command that books an alternative. A start that has come is written as --start-now. */
 export function reserveCommandLine(
   { site1, site2 }: NewReservation,

@@ -48,13 +48,13 @@ export class Output {
 
   /** A result: the object as JSON, or what `render` makes of it. */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
-    if (this.#options.json) this.#options.stdout.write(`${jsonText(value, 2)}\n`);
+    if (this.#options.json) this.#options.stdout.write(`${jsonText(value)}\n`);
     else this.#options.stdout.write(render(await this.#printer()));
   }
 
   /** A result that is one plain text, such as a token; the object with `--json`. */
   text(value: object, text: string): void {
-    this.#options.stdout.write(this.#options.json ? `${jsonText(value, 2)}\n` : `${text}\n`);
+    this.#options.stdout.write(this.#options.json ? `${jsonText(value)}\n` : `${text}\n`);
   }
 
   async #printer(): Promise<Printer> {

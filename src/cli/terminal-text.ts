@@ -20,10 +20,8 @@ export function escapeLines(text: string): string {
 }
 
 /**
- * JSON in which no such character stands as it is: inside its strings each has a spelling that means the same.
- *
- * @param indent spaces for each level; none makes it one line
+ * JSON on one line, in which no such character stands as it is: inside its strings each has a spelling that means the same.
  */
-export function jsonText(value: unknown, indent?: number): string {
-  return escapeLines(JSON.stringify(value, null, indent));
+export function jsonText(value: unknown): string {
+  return escapeText(JSON.stringify(value));
 }

@@ -31,7 +31,7 @@ export interface Expectation {
  * bandwidth or period is a lie, however well it is signed (HOSTILE.md 23).
  *
  * @throws Failure `unverified` with the id of the reservation that the token names, so that it is not lost;
- *   `network` when the keys can't be reached
+ *   or keys that can't be had
  */
 export async function proveReservation(
   token: string,

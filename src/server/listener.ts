@@ -1,7 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
+
+import { StoreUnavailableError } from '../allocator/store.ts';
 import { PROBLEM_STATUS } from '../contract/problems.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
+import { PAGE_HEADERS } from './identity/pages.ts';
 import { isProviderPath, oauthError } from './identity/provider-door.ts';
 import type { Log } from './log.ts';
 import { ProblemError, problemReply, refusal } from './problem-error.ts';
@@ -33,14 +36,15 @@ export function createListener({ baseUrl, fetch, identity, log }: ListenerOption
       async (asked) => {
         if (!['GET', 'HEAD', 'POST'].includes(asked.method)) {
           const refused = refusal('method_not_allowed', 'This address knows GET, HEAD, POST.');
-          return problemReply(refused, { allow: 'GET, HEAD, POST' });
+          return problemReply(refused, { ...GUARDS, allow: 'GET, HEAD, POST' });
         }
-        return page(asked, address).catch((error: unknown) => {
-          if (error instanceof ProblemError) return problemReply(error);
-          throw error;
-        });
+        return page(asked, address);
       },
-      { overrideGlobalObjects: false, hostname: base.host, errorHandler: (error) => failed(error, log) },
+      {
+        overrideGlobalObjects: false,
+        hostname: base.host,
+        errorHandler: (error) => problemReply(problemOf(error, log), GUARDS),
+      },
     );
     await show(request, response);
   }
@@ -62,19 +66,29 @@ export function createListener({ baseUrl, fetch, identity, log }: ListenerOption
   }
 
   return (request, response) => {
-    route(request, response).catch((error: unknown) => {
-      if (!(error instanceof ProblemError))
-        log('error', 'bug', { why: String((error as Error).stack ?? error) });
-      const problem =
-        error instanceof ProblemError ? error : refusal('internal', 'Something went wrong in the service.');
-      refuse(request, response, problem);
-    });
+    route(request, response).catch((error: unknown) => refuse(request, response, problemOf(error, log)));
   };
 }
 
-function failed(error: unknown, log: Log): Response {
+/** What keeps a page from being framed or taken for something else, on its errors too. */
+const { 'content-type': _html, ...GUARDS } = PAGE_HEADERS;
+
+/** What went wrong, for the outside: a refusal is itself, a database that is away 503, anything else 500 and in the log. */
+function problemOf(error: unknown, log: Log): ProblemError {
+  if (error instanceof ProblemError) return error;
+  if (error instanceof StoreUnavailableError || isUnavailable(error)) {
+    return refusal(
+      'unavailable',
+      'The database can’t be used at the moment. Nothing was changed; try again.',
+    );
+  }
   log('error', 'bug', { why: error instanceof Error ? (error.stack ?? error.message) : String(error) });
-  return problemReply(refusal('internal', 'Something went wrong in the service.'));
+  return refusal('internal', 'Something went wrong in the service.');
+}
+
+/** The same as the identity provider's library tells it. */
+function isUnavailable(error: unknown): boolean {
+  return error instanceof Error && 'error' in error && error.error === 'temporarily_unavailable';
 }
 
 /** Refuses in a form that both our clients and OAuth's read. What is still being sent is not waited for. */
@@ -86,6 +100,7 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: Probl
   const [{ code, msg }] = error.problems;
   const body = { ...oauthError(error), code, detail: [{ loc: [], msg, type: 'NotValid' }] };
   if (!request.complete) response.setHeader('connection', 'close');
+  if (code === 'unavailable') response.setHeader('retry-after', '5');
   response.writeHead(PROBLEM_STATUS[code], {
     'content-type': 'application/json',
     'cache-control': 'no-store',

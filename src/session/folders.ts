@@ -1,5 +1,5 @@
-import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, existsSync, lstatSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
 
 /** Environment variables by name. */
@@ -44,7 +44,7 @@ export function foldersFor(env: Environment, home: string): Folders {
  */
 export function privateFolder(path: string): string {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeFolders(path);
     const found = lstatSync(path);
     if (!found.isDirectory()) throw unusable(path, 'It is not a folder, or a symbolic link to one.');
     const user = process.getuid?.();
@@ -54,6 +54,19 @@ export function privateFolder(path: string): string {
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
     throw unusable(path, cause instanceof Error ? cause.message : String(cause));
+  }
+}
+
+/** Not mkdir's own recursion: it never ends below a folder such as /proc, where nothing can be made. */
+function makeFolders(path: string): void {
+  if (existsSync(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) makeFolders(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have been quicker.
+    if (!existsSync(path)) throw error;
   }
 }
 

@@ -123,23 +123,27 @@ describe('a topology is refused, and each violation named', () => {
       topology: on({}, { site1: 'b', site2: 'a', site1_c_tags: [7, 8], site2_c_tags: [7, 8] }),
       named: [/two links between b and a/],
     },
-    { rule: 'a capacity is at least 1 Mbps', topology: on({ bandwidth: 0 }), named: [/links\.0\.bandwidth/] },
-    { rule: 'a capacity is whole', topology: on({ bandwidth: 1.5 }), named: [/links\.0\.bandwidth/] },
+    {
+      rule: 'a capacity is at least 1 Mbps',
+      topology: on({ bandwidth: 0 }),
+      named: [/Link a – b, bandwidth/],
+    },
+    { rule: 'a capacity is whole', topology: on({ bandwidth: 1.5 }), named: [/Link a – b, bandwidth/] },
     {
       rule: 'a tag is at least 1',
       topology: on({ site1_s_tags: [0, 3] }),
-      named: [/links\.0\.site1_s_tags/],
+      named: [/Link a – b, site1_s_tags/],
     },
     {
       rule: 'a tag is at most 4094',
       topology: on({ site2_s_tags: [1, 4095] }),
-      named: [/links\.0\.site2_s_tags/],
+      named: [/Link a – b, site2_s_tags/],
     },
-    { rule: 'a tag is whole', topology: on({ site2_c_tags: [1.5, 4] }), named: [/links\.0\.site2_c_tags/] },
+    { rule: 'a tag is whole', topology: on({ site2_c_tags: [1.5, 4] }), named: [/Link a – b, site2_c_tags/] },
     {
       rule: 'a range does not end before it starts',
       topology: on({ site1_c_tags: [4, 3] }),
-      named: [/links\.0\.site1_c_tags.*ends before it starts/],
+      named: [/Link a – b, site1_c_tags.*ends before it starts/],
     },
     {
       rule: 'C-tag ranges of the links at a site are disjoint',

@@ -1,5 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -148,3 +149,51 @@ export function newClient(env: Readonly<Record<string, string>>): Client {
     },
   };
 }
+
+/** A request that a {@link Recorder} was sent. */
+export interface Recorded {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** What a {@link Recorder} answers: JSON, with a status and headers where they matter. */
+export interface Reply {
+  status?: number;
+  headers?: Readonly<Record<string, string>>;
+  json?: unknown;
+}
+
+/** A server on this machine that answers as it is told and keeps what it was sent. */
+export interface Recorder {
+  readonly url: string;
+  readonly requests: readonly Recorded[];
+}
+
+/** See {@link Recorder}. It ends with the test file. */
+export async function record(answer: (request: Recorded, url: string) => Reply): Promise<Recorder> {
+  const requests: Recorded[] = [];
+  let url = '';
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request.setEncoding('utf8')) body += chunk;
+    const { method = '', url: path = '', headers } = request;
+    const recorded = { method, path, headers, body };
+    requests.push(recorded);
+    const reply = answer(recorded, url);
+    response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', ...reply.headers });
+    response.end(JSON.stringify(reply.json ?? {}));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new Error('no port');
+  url = `http://127.0.0.1:${bound.port}`;
+  recorders.add(server);
+  return { url, requests };
+}
+
+const recorders = new Set<Server>();
+afterAll(() => {
+  for (const server of recorders) server.close().closeAllConnections();
+});

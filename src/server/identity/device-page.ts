@@ -59,10 +59,10 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
   function browserOf(request: Request): Browser {
     const cookies = (request.headers.get('cookie') ?? '').split(/; */);
     const value = cookies.find((cookie) => cookie.startsWith(`${cookieName}=`))?.slice(cookieName.length + 1);
-    const [, session, lastUser] = /^([\w-]{43})(?:\.([\w-]{1,64}))?$/.exec(value ?? '') ?? [];
+    const [, session, lastUser] = /^([\w-]{43})(?:\.([\w-]{1,512}))?$/.exec(value ?? '') ?? [];
     return session === undefined
       ? { session: randomBytes(32).toString('base64url'), lastUser: undefined, known: false }
-      : { session, lastUser, known: true };
+      : { session, lastUser: lastUser && Buffer.from(lastUser, 'base64url').toString(), known: true };
   }
 
   function html(
@@ -72,7 +72,9 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     headers: Record<string, string> = {},
   ): Response {
     const { session, lastUser } = browser;
-    const value = `${session}${lastUser === undefined ? '' : `.${lastUser}`}`;
+    // A name may hold what a cookie can't.
+    const name = lastUser === undefined ? '' : `.${Buffer.from(lastUser).toString('base64url')}`;
+    const value = `${session}${name}`;
     const secure = protocol === 'https:' ? '; Secure' : '';
     const cookie = `${cookieName}=${value}; Path=${pathname}; HttpOnly; SameSite=Lax${secure}`;
     return new Response(body, { status, headers: { ...PAGE_HEADERS, ...headers, 'set-cookie': cookie } });
@@ -154,5 +156,6 @@ function shown({ userCode }: DeviceCode): string {
 }
 
 function same(one: string, other: string): boolean {
-  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -37,6 +37,8 @@ export interface ProviderOptions extends AdapterOptions {
   log: Log;
 }
 
+const CROSS_ORIGIN = ['Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Vary'];
+
 /** Addresses in the discovery document that lead nowhere here. */
 const NOT_OFFERED = [
   'authorization_endpoint',
@@ -69,6 +71,8 @@ export function createProvider(options: ProviderOptions): Provider {
   });
   provider.use(async (context: KoaContextWithOIDC, next) => {
     await next();
+    // No page elsewhere has any business with these answers.
+    for (const name of CROSS_ORIGIN) context.remove(name);
     if (context.status === 503) context.set('Retry-After', '5');
     const body: unknown = context.body;
     if (context.status !== 200 || typeof body !== 'object' || body === null) return;

@@ -123,8 +123,14 @@ async function patiently(work: () => void): Promise<void> {
 
 /** Another program's file is left as it is. */
 function checkOwner(database: DatabaseSync): void {
-  const { application_id: owner } = database.prepare('PRAGMA application_id').get() ?? {};
-  const { tables } = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() ?? {};
+  // One statement: another process may be making the schema at this very moment.
+  const { owner, tables } =
+    database
+      .prepare(
+        `SELECT (SELECT application_id FROM pragma_application_id) AS owner,
+                (SELECT count(*) FROM sqlite_schema) AS tables`,
+      )
+      .get() ?? {};
   if (owner === APPLICATION_ID || (owner === 0 && tables === 0)) return;
   throw new DatabaseFormatError('The file is a database of another program.');
 }

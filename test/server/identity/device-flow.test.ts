@@ -1,7 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import * as v from 'valibot';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Role } from '../../../src/contract/roles.ts';
+import { createReferenceServer } from '../../../src/reference-server.ts';
 import {
   answer,
   approve,
@@ -381,9 +384,6 @@ describe('the provider’s description', () => {
 
   test('stands below a path, and behind another name than the socket’s', async () => {
     const server = await startIdentity();
-    const { createReferenceServer } = await import('../../../src/reference-server.ts');
-    const { createServer } = await import('node:http');
-    const { once } = await import('node:events');
     const base = 'https://conn.example.test/net/one';
     const below = await createReferenceServer({ baseUrl: base, autoApprove: 'lead' });
     const socket = createServer(below.listener).listen(0, '127.0.0.1');

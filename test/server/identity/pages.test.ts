@@ -366,10 +366,10 @@ describe('the cookie', () => {
   test('can choose a person beforehand, never let one in', async () => {
     const { server, login, browser } = await atConfirmation();
     const [name = '', session = ''] = [...browser.cookies].flat();
-    browser.cookies.set(name, `${session}.viewer`);
+    browser.cookies.set(name, `${session}.${Buffer.from('viewer').toString('base64url')}`);
     await browser.open(login.verification_uri_complete);
     expect(browser.people.chosen).toEqual(['viewer']);
-    browser.cookies.set(name, `${session}.nobody`);
+    browser.cookies.set(name, `${session}.${Buffer.from('nobody').toString('base64url')}`);
     await browser.open(login.verification_uri_complete);
     expect(browser.people.chosen).toEqual(['lead']);
     expect(answer(await poll(server, login))).toBe('400 authorization_pending');

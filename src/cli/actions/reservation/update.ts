@@ -1,5 +1,6 @@
 import type { ReservationChange } from '../../../client/connectivity.ts';
 import { Failure } from '../../../contract/failure.ts';
+import { updateAdvisor } from '../../advice.ts';
 import { parseBandwidth } from '../../bandwidth.ts';
 import type { Invocation } from '../../invocation.ts';
 import { checkPeriodChange, readPeriodChange } from '../../period.ts';
@@ -33,7 +34,9 @@ export async function update(
   const current = await connectivity.show(id, { allowUnsigned });
   const period = await readPeriodChange(flags, periodOf(current.reservation), invocation.times());
   const change: ReservationChange = { ...rate, ...period };
-  const proven = await connectivity.update(current.reservation, change, { allowUnsigned });
+  const proven = await connectivity
+    .update(current.reservation, change, { allowUnsigned })
+    .catch(updateAdvisor(id, periodOf(current.reservation).start));
   await invocation.output.result(reservationResult(proven), (print) =>
     reservationCard(print, 'Updated', proven, { now: invocation.times().now }),
   );

@@ -1,0 +1,633 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { buildIfMissing, reportOf } from './command.ts';
+import {
+  type Client,
+  LAUNCHER,
+  newClient,
+  pointingAt,
+  type Recorder,
+  type Reply,
+  record,
+  type Served,
+  serveInProcess,
+} from './served.ts';
+
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+const CODE = 'BCDF-GHJK';
+
+/** What a hand-made identity provider answers; what is not given is as it should be. */
+interface Odd {
+  discovery?: (url: string) => object;
+  device?: object | Reply;
+  token?: (form: URLSearchParams, count: number) => Reply;
+  /** A reply of the other services. */
+  other?: () => Reply;
+}
+
+const PENDING: Reply = { status: 400, json: { error: 'authorization_pending' } };
+const tokens = (access: string, expires: number): Reply => ({
+  json: {
+    access_token: access,
+    token_type: 'Bearer',
+    expires_in: expires,
+    refresh_token: `refresh-${access}`,
+  },
+});
+
+/** An identity provider, a portal and a connectivity service in one, of which the last two know nothing. */
+function oddServices({
+  discovery = () => ({}),
+  device = {},
+  token = () => PENDING,
+  other,
+}: Odd): Promise<Recorder> {
+  let count = 0;
+  return record(({ path, body }, url) => {
+    const auth = `${url}/auth`;
+    switch (path) {
+      case '/auth/.well-known/openid-configuration':
+        return {
+          json: {
+            issuer: auth,
+            token_endpoint: `${auth}/token`,
+            device_authorization_endpoint: `${auth}/device`,
+            revocation_endpoint: `${auth}/revoke`,
+            jwks_uri: `${auth}/jwks`,
+            ...discovery(url),
+          },
+        };
+      case '/auth/device':
+        return 'status' in device
+          ? device
+          : {
+              json: {
+                device_code: 'canary-device-code',
+                user_code: CODE,
+                verification_uri: `${auth}/page`,
+                expires_in: 600,
+                interval: 1,
+                ...device,
+              },
+            };
+      case '/auth/token':
+        count += 1;
+        return token(new URLSearchParams(body), count);
+      case '/auth/revoke':
+        return {};
+      default:
+        return other?.() ?? { json: { projects: [], experiments: [] } };
+    }
+  });
+}
+
+const at = (url: string) =>
+  newClient(pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` }));
+
+const Stored = v.object({
+  version: v.literal(1),
+  entries: v.record(
+    v.string(),
+    v.looseObject({ accessToken: v.string(), refreshToken: v.string(), expiresAt: v.number() }),
+  ),
+});
+
+/** The only login that a machine keeps. */
+function storedLogin({ credentials }: Client) {
+  const [login, ...others] = Object.values(
+    v.parse(Stored, JSON.parse(readFileSync(credentials, 'utf8'))).entries,
+  );
+  if (!login || others.length > 0) throw new Error(`${others.length} other logins`);
+  return login;
+}
+
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+let served: Served;
+beforeAll(async () => {
+  buildIfMissing();
+  served = await serveInProcess('--auto-approve', 'lead');
+});
+
+describe('login, status, logout', () => {
+  test('no terminal is needed; --quiet and --json leave address and code on stderr, and one object on stdout', async () => {
+    const client = newClient(served.env);
+    const { exitCode, stdout, stderr } = await client.command('login', '--quiet', '--json');
+    expect(stderr).toMatch(/^ {2}http:\/\/127\.0\.0\.1:\d+\/auth\/device$/m);
+    expect(stderr).toMatch(/^ {2}[A-Z]{4}-[A-Z]{4}$/m);
+    expect(stderr).not.toContain('eyJ');
+    expect(stdout).not.toContain('eyJ');
+    const { base_url, portal_url, auth_url } = served.addresses;
+    expect(JSON.parse(stdout)).toEqual({
+      profile: 'local',
+      addresses: { base_url, portal_url, auth_url },
+      tokens: [
+        {
+          kind: 'user',
+          source: 'login',
+          sub: expect.stringMatching(/^user_127\.0\.0\.1_/),
+          expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        },
+      ],
+    });
+    expect(exitCode).toBe(0);
+    expect(await client.command('status', '--json')).toEqual({ exitCode: 0, stdout, stderr: '' });
+  });
+
+  test('whatever the umask: the folder 0700, the file 0600', async () => {
+    const { run, state, credentials } = newClient(served.env);
+    expect(await run(['login'], { env: served.env, withoutUmask: true })).toMatchObject({ exitCode: 0 });
+    expect([mode(state), mode(credentials)]).toEqual(['700', '600']);
+  });
+
+  test('nobody is logged in: status is 4 and says what to type', async () => {
+    const client = newClient(served.env);
+    expect(reportOf(await client.command('status', '--json'))).toMatchObject({
+      exitCode: 4,
+      code: 'not_logged_in',
+      fix: 'slices-conn login',
+    });
+    expect(reportOf(await client.command('project', 'list', '--json'))).toMatchObject({ exitCode: 4 });
+    expect(existsSync(client.credentials)).toBe(false);
+  });
+
+  test('logout revokes: the refresh token is worth nothing any more', async () => {
+    const client = newClient(served.env);
+    await client.result('login');
+    const { refreshToken } = storedLogin(client);
+    expect(await client.result('logout')).toMatchObject({ loggedIn: false });
+    const refreshed = await fetch(`${served.addresses.auth_url}/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        refresh_token: refreshToken,
+        client_id: served.addresses.client_id,
+      }),
+    });
+    expect(refreshed.status).toBe(400);
+    expect(await refreshed.json()).toMatchObject({ error: 'invalid_grant' });
+    expect(readFileSync(client.credentials, 'utf8')).not.toContain(refreshToken);
+    expect(await client.command('status')).toMatchObject({ exitCode: 4 });
+  });
+
+  test('logout of nobody is done, and says that there was nothing to do', async () => {
+    const client = newClient(served.env);
+    const { exitCode, stderr, stdout } = await client.command('logout');
+    expect(stderr).toBe('You were not logged in.\n');
+    expect(stdout).not.toContain('Logged out');
+    expect(exitCode).toBe(0);
+  });
+
+  test('logout forgets even when the identity provider is away, and says that the session lasts', async () => {
+    const odd = await oddServices({ token: () => tokens('canary', 3600) });
+    const client = at(odd.url);
+    await client.result('login');
+    const away = {
+      ...pointingAt({ base_url: odd.url, portal_url: `${odd.url}/portal`, auth_url: `${odd.url}/auth` }),
+      HTTP_PROXY: 'http://127.0.0.1:9',
+    };
+    const { exitCode, stderr } = await client.run(['logout'], { env: away });
+    expect(stderr).toContain('could not be ended');
+    expect(stderr).not.toContain('canary');
+    expect(exitCode).toBe(0);
+    expect(readFileSync(client.credentials, 'utf8')).not.toContain('canary');
+  });
+
+  test('the access token is refreshed when it expires, and the refresh token with it', async () => {
+    const short = await serveInProcess('--auto-approve', 'lead', '--access-token-ttl', '2');
+    const client = newClient(short.env);
+    await client.result('login');
+    const first = storedLogin(client);
+    const refreshed = await vi.waitFor(
+      async () => {
+        expect(await client.command('project', 'list')).toMatchObject({ exitCode: 0 });
+        const now = storedLogin(client);
+        expect(now.accessToken).not.toBe(first.accessToken);
+        return now;
+      },
+      { timeout: 15_000, interval: 100 },
+    );
+    expect(refreshed.refreshToken).not.toBe(first.refreshToken);
+    expect(refreshed.expiresAt).toBeGreaterThan(first.expiresAt);
+    expect(mode(client.credentials)).toBe('600');
+  });
+});
+
+describe('what the person or the provider decides', () => {
+  test.each(['0', '1'])('--wait %s over: 8, worth trying again', async (wait) => {
+    const odd = await oddServices({});
+    const client = at(odd.url);
+    const report = reportOf(await client.command('login', '--json', '--wait', wait));
+    expect(report).toMatchObject({ exitCode: 8, code: 'login_pending', retryable: true });
+    expect(existsSync(client.credentials)).toBe(false);
+  });
+
+  test.each([
+    ['access_denied', 5, 'login_denied'],
+    ['expired_token', 4, 'code_expired'],
+    ['invalid_client', 1, 'request_rejected'],
+  ])('%s: %i', async (error, exitCode, code) => {
+    const odd = await oddServices({ token: () => ({ status: 400, json: { error } }) });
+    const client = at(odd.url);
+    expect(reportOf(await client.command('login', '--json'))).toMatchObject({ exitCode, code });
+    expect(existsSync(client.credentials)).toBe(false);
+  });
+
+  test('a code that expires while everybody waits: 4', async () => {
+    const odd = await oddServices({ device: { expires_in: 2 } });
+    const report = reportOf(await at(odd.url).command('login', '--json'));
+    expect(report).toMatchObject({ exitCode: 4, code: 'code_expired', fix: 'slices-conn login' });
+  });
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s while waiting: %i, and nothing is left', async (signal, exitCode) => {
+    const odd = await oddServices({});
+    const client = at(odd.url);
+    const login = client.start('login', '--json');
+    await login.saw(new RegExp(CODE));
+    await vi.waitUntil(() => odd.requests.some(({ path }) => path === '/auth/token'), 10_000);
+    login.signal(signal);
+    expect(await login.ended).toMatchObject({ exitCode, stdout: '' });
+    expect(login.output.stderr).not.toMatch(/error|^ {4}at /m);
+    expect(existsSync(client.credentials)).toBe(false);
+  });
+
+  test('row 8: lost connections, 502, 429 and a slow provider are waited out', async () => {
+    const odd = await oddServices({
+      token: (_form, count) =>
+        [{ status: 502 }, { status: 429 }, PENDING][count - 1] ?? tokens('canary', 3600),
+    });
+    const client = at(odd.url);
+    expect(await client.command('login')).toMatchObject({ exitCode: 0 });
+    const polls = odd.requests.filter(({ path }) => path === '/auth/token');
+    expect(polls).toHaveLength(4);
+    const form = new URLSearchParams(polls[0]?.body);
+    expect(form.get('grant_type')).toBe(DEVICE_GRANT);
+    expect(form.get('device_code')).toBe('canary-device-code');
+    expect(form.get('client_id')).toBe('slices-conn');
+  });
+});
+
+describe('row 18: a refresh that fails', () => {
+  async function loggedIn(refresh: () => Reply): Promise<Client> {
+    const odd = await oddServices({
+      token: (form) => (form.get('grant_type') === DEVICE_GRANT ? tokens('canary', 0) : refresh()),
+    });
+    const client = at(odd.url);
+    expect(await client.command('login')).toMatchObject({ exitCode: 0 });
+    return client;
+  }
+
+  test('5xx keeps the session: 7, and the next try succeeds', async () => {
+    let reply: Reply = { status: 503, json: { error: 'temporarily_unavailable' } };
+    const client = await loggedIn(() => reply);
+    const before = readFileSync(client.credentials, 'utf8');
+    const report = reportOf(await client.command('project', 'list', '--json'));
+    expect(report).toMatchObject({ exitCode: 7, code: 'unavailable', httpStatus: 503, retryable: true });
+    expect(readFileSync(client.credentials, 'utf8')).toBe(before);
+    reply = tokens('second', 3600);
+    expect(await client.command('project', 'list')).toMatchObject({ exitCode: 0 });
+    expect(storedLogin(client).accessToken).toBe('second');
+  });
+
+  test('a reply that is cut off, HTML, or a redirect keeps the session too', async () => {
+    let reply: Reply = { status: 200, json: 'no tokens' };
+    const client = await loggedIn(() => reply);
+    const before = readFileSync(client.credentials, 'utf8');
+    const replies: Reply[] = [
+      reply,
+      { status: 200, headers: { 'content-type': 'text/html' } },
+      { status: 307, headers: { location: '/elsewhere' } },
+    ];
+    for (reply of replies) {
+      expect(reportOf(await client.command('project', 'list', '--json'))).toMatchObject({ exitCode: 9 });
+      expect(readFileSync(client.credentials, 'utf8')).toBe(before);
+    }
+  });
+
+  test('invalid_grant: 4, log in again', async () => {
+    const client = await loggedIn(() => ({ status: 400, json: { error: 'invalid_grant' } }));
+    const report = reportOf(await client.command('project', 'list', '--json'));
+    expect(report).toMatchObject({ exitCode: 4, code: 'not_logged_in', fix: 'slices-conn login' });
+    expect(JSON.stringify(report)).not.toContain('canary');
+  });
+});
+
+describe('rows 16, 17: where the login is kept', () => {
+  let client: Client;
+  let kept: string;
+  beforeEach(async () => {
+    client = newClient(served.env);
+    await client.result('login');
+    kept = readFileSync(client.credentials, 'utf8');
+  });
+
+  const COMMANDS = [['status'], ['project', 'list'], ['login'], ['logout']];
+
+  test.each([
+    ['no JSON', '{"version":1,'],
+    ['empty', ''],
+    ['of a newer version', '{"version":2,"logins":[]}'],
+    ['without a token', '{"version":1,"entries":{"a":{}}}'],
+    ['a list', '[]'],
+  ])('%s: every command says so, and leaves the file as it is', async (_name, content) => {
+    writeFileSync(client.credentials, content);
+    for (const command of COMMANDS) {
+      const report = reportOf(await client.command(...command, '--json'));
+      expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
+      expect(report.message).toContain(client.credentials);
+      expect(report.fix).not.toBeNull();
+      expect(readFileSync(client.credentials, 'utf8')).toBe(content);
+    }
+  });
+
+  test('login finds out before anybody has entered a code', async () => {
+    writeFileSync(client.credentials, 'damaged');
+    const { exitCode, stderr } = await client.command('login');
+    expect(exitCode).toBe(2);
+    expect(stderr).not.toMatch(/[A-Z]{4}-[A-Z]{4}/);
+  });
+
+  test('a symbolic link in the place of the file is refused, and what it leads to is not touched', async () => {
+    const elsewhere = join(client.home, 'elsewhere.json');
+    renameSync(client.credentials, elsewhere);
+    symlinkSync(elsewhere, client.credentials);
+    for (const command of COMMANDS) {
+      const report = reportOf(await client.command(...command, '--json'));
+      expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
+      expect(report.why).toContain('symbolic link');
+    }
+    expect(readFileSync(elsewhere, 'utf8')).toBe(kept);
+  });
+
+  test('a symbolic link in the place of the folder is refused', async () => {
+    const elsewhere = join(client.home, 'elsewhere');
+    renameSync(client.state, elsewhere);
+    symlinkSync(elsewhere, client.state);
+    for (const command of COMMANDS) {
+      const report = reportOf(await client.command(...command, '--json'));
+      expect(report, command.join(' ')).toMatchObject({ exitCode: 2, code: 'state_unusable' });
+    }
+    expect(readFileSync(join(elsewhere, 'credentials.json'), 'utf8')).toBe(kept);
+  });
+
+  test.each([0o644, 0o640, 0o606])('a file with mode %o is refused', async (wider) => {
+    chmodSync(client.credentials, wider);
+    const report = reportOf(await client.command('status', '--json'));
+    expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
+    expect(report.why).toContain('chmod 600');
+  });
+
+  test('a folder that others can write to is closed or refused, by a command that only reads too', async () => {
+    chmodSync(client.state, 0o777);
+    const { exitCode } = await client.command('project', 'list');
+    expect([exitCode, mode(client.state)]).not.toEqual([0, '777']);
+  });
+
+  test('a folder in the place of the file is refused', async () => {
+    rmSync(client.credentials);
+    mkdirSync(client.credentials);
+    expect(reportOf(await client.command('status', '--json'))).toMatchObject({ exitCode: 2 });
+  });
+});
+
+describe('row 3: a token goes to the services that it was obtained for, and nowhere else', () => {
+  test.each([
+    'SLICES_CONN_BASE_URL',
+    'SLICES_CONN_PORTAL_URL',
+    'SLICES_CONN_AUTH_URL',
+    'SLICES_CONN_CLIENT_ID',
+  ])('with another %s nobody is logged in, and nothing is sent there', async (name) => {
+    const foreign = await record(() => ({ json: { projects: [], experiments: [], links: [] } }));
+    const client = newClient(served.env);
+    await client.result('login');
+    const env = { ...served.env, [name]: name.endsWith('ID') ? 'other' : foreign.url };
+    for (const args of [['project', 'list'], ['sites'], ['status'], ['list']]) {
+      expect(reportOf(await client.run([...args, '--json'], { env }))).toMatchObject({ exitCode: 4 });
+    }
+    expect(foreign.requests).toEqual([]);
+    expect(await client.command('status')).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('row 5: http beyond this machine', () => {
+  test.each(['http://192.0.2.1/auth', 'http://127.0.0.1.nip.invalid/auth', 'http://localhost.invalid/auth'])(
+    'login at %s: 2',
+    async (auth_url) => {
+      const env = pointingAt({ ...served.addresses, auth_url });
+      const report = reportOf(await newClient(env).command('login', '--json'));
+      expect(report).toMatchObject({ exitCode: 2, code: 'usage' });
+    },
+  );
+
+  test('a token is not sent there either', async () => {
+    const portal_url = 'http://192.0.2.1/portal';
+    const client = newClient(pointingAt({ ...served.addresses, portal_url }));
+    await client.command('login');
+    expect(reportOf(await client.command('project', 'list', '--json'))).toMatchObject({ exitCode: 2 });
+  });
+});
+
+describe('row 4: a discovery document that leads astray', () => {
+  test.each([
+    ['another issuer', () => ({ issuer: 'https://evil.invalid' })],
+    ['its issuer with a slash', (url: string) => ({ issuer: `${url}/auth/` })],
+    ['no issuer', () => ({ issuer: undefined })],
+    ['a foreign token endpoint', () => ({ token_endpoint: 'https://evil.invalid/token' })],
+    ['a foreign device endpoint', () => ({ device_authorization_endpoint: 'https://evil.invalid/device' })],
+    ['a foreign revocation endpoint', () => ({ revocation_endpoint: 'https://evil.invalid/revoke' })],
+    ['a token endpoint on another port', () => ({ token_endpoint: 'http://127.0.0.1:9/token' })],
+    ['a token endpoint that is no address', () => ({ token_endpoint: 'javascript:alert(1)' })],
+    ['no token endpoint', () => ({ token_endpoint: undefined })],
+    ['no device endpoint', () => ({ device_authorization_endpoint: undefined })],
+  ])('%s: 9, and nothing is sent', async (_name, discovery) => {
+    const odd = await oddServices({ discovery, token: () => tokens('canary', 3600) });
+    const report = reportOf(await at(odd.url).command('login', '--json'));
+    expect(report).toMatchObject({ exitCode: 9, code: 'reply_invalid' });
+    expect(odd.requests.filter(({ method }) => method === 'POST')).toEqual([]);
+  });
+});
+
+describe('row 6: the address to open', () => {
+  const SCRIPT = '/usr/bin/script';
+
+  /** Runs a login on a terminal of its own, with a browser that only writes down what it is given. */
+  async function onTerminal(device: object, ...flags: string[]) {
+    const odd = await oddServices({ device, token: () => tokens('canary', 3600) });
+    const client = at(odd.url);
+    const [browser, opened] = [join(client.home, 'browser'), join(client.home, 'opened')];
+    writeFileSync(
+      browser,
+      `#!/bin/sh\nfor a; do printf '%s\\n' "$a"; done > ${opened}.new\nmv ${opened}.new ${opened}\n`,
+    );
+    chmodSync(browser, 0o755);
+    const command = [process.execPath, LAUNCHER, 'login', '--color', 'never', ...flags].join(' ');
+    const env = {
+      ...pointingAt({ base_url: odd.url, portal_url: `${odd.url}/portal`, auth_url: `${odd.url}/auth` }),
+      BROWSER: browser,
+    };
+    const { exitCode, output } = await onPty(command, client, env);
+    return { exitCode, output, opened, url: odd.url };
+  }
+
+  async function onPty(command: string, client: Client, env: Readonly<Record<string, string>>) {
+    const { spawn } = await import('node:child_process');
+    const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
+      cwd: client.home,
+      env: {
+        PATH: '/usr/bin:/bin',
+        HOME: client.home,
+        XDG_STATE_HOME: join(client.home, 'state'),
+        XDG_CONFIG_HOME: join(client.home, 'config'),
+        XDG_CACHE_HOME: join(client.home, 'cache'),
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    const exitCode = await new Promise<number | null>((resolve, reject) => {
+      child.on('error', reject).on('close', resolve);
+    });
+    return { exitCode, output };
+  }
+
+  const terminal = existsSync(SCRIPT) ? 'on a terminal' : `on a terminal: NOT TESTED, there is no ${SCRIPT}`;
+  describe.skipIf(!existsSync(SCRIPT) && !process.env['CI'])(terminal, () => {
+    test('a good one is opened, as one argument', async () => {
+      const address = 'https://login.invalid/device?user_code=A;touch%20x&b=$(id)';
+      const { exitCode, opened, output } = await onTerminal({ verification_uri_complete: address });
+      expect(output).toContain('Your browser was opened.');
+      await vi.waitUntil(() => existsSync(opened), 10_000);
+      expect(readFileSync(opened, 'utf8')).toBe(`${address}\n`);
+      expect(exitCode).toBe(0);
+    });
+
+    test('--no-browser opens none', async () => {
+      const { exitCode, output, opened } = await onTerminal({}, '--no-browser');
+      expect(output).not.toContain('browser was opened');
+      expect(existsSync(opened)).toBe(false);
+      expect(exitCode).toBe(0);
+    });
+
+    test.each([
+      ['javascript:alert(1)'],
+      ['-x'],
+      ['--help'],
+      ['file:///etc/passwd'],
+      ['http://192.0.2.1/device'],
+      ['data:text/html,x'],
+      ['https://evil.invalid\u001b]0;owned\u0007/\u202egro.elpmaxe'],
+    ])('%j is shown, escaped, and never opened', async (address) => {
+      for (const device of [{ verification_uri: address }, { verification_uri_complete: address }]) {
+        const { output, opened } = await onTerminal(device);
+        expect(output).toContain(CODE);
+        expect(output).not.toMatch(/[\u001b\u0007\u202e]/);
+        expect(output).not.toContain('browser was opened');
+        expect(existsSync(opened)).toBe(false);
+      }
+    });
+  });
+
+  test('without a terminal none is opened', async () => {
+    const odd = await oddServices({ token: () => tokens('canary', 3600) });
+    const client = at(odd.url);
+    const opened = join(client.home, 'opened');
+    const browser = join(client.home, 'browser');
+    writeFileSync(browser, `#!/bin/sh\necho "$@" > ${opened}\n`);
+    chmodSync(browser, 0o755);
+    const env = {
+      ...pointingAt({ base_url: odd.url, portal_url: odd.url, auth_url: `${odd.url}/auth` }),
+      BROWSER: browser,
+    };
+    expect(await client.run(['login'], { env })).toMatchObject({ exitCode: 0 });
+    expect(existsSync(opened)).toBe(false);
+  });
+
+  test('a code that plays with the terminal is escaped', async () => {
+    const odd = await oddServices({
+      device: { user_code: 'AB\u001b[31m\u202eCD' },
+      token: () => tokens('canary', 3600),
+    });
+    const { stderr } = await at(odd.url).command('login');
+    expect(stderr).toContain('AB\\u001b[31m\\u202eCD');
+  });
+
+  test('--qr shows the address as a code, on stderr', async () => {
+    const odd = await oddServices({ token: () => tokens('canary', 3600) });
+    const { stderr, stdout } = await at(odd.url).command('login', '--qr', '--json');
+    expect(stderr).toMatch(/[▀▄█]{5}/);
+    expect(JSON.parse(stdout)).toMatchObject({ profile: 'local' });
+  });
+});
+
+describe('rows 1, 2: a redirect is an error, and nothing is sent again', () => {
+  const STATUSES = [301, 302, 303, 307, 308];
+
+  test.each(STATUSES)('%i from the services, to a login', async (status) => {
+    const foreign = await record(() => ({ json: { projects: [], experiments: [], links: [] } }));
+    const redirecting = await record(({ path }) => ({ status, headers: { location: foreign.url + path } }));
+    const at = pointingAt({ ...served.addresses, base_url: redirecting.url });
+    const client = newClient(at);
+    await client.command('login');
+    const book = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1', '--start-now', '--for', '1h'];
+    for (const args of [['sites'], book, ['list'], ['delete', '--yes', 'con_127.0.0.1_x']]) {
+      const report = reportOf(await client.command('--experiment', 'demo', '--json', ...args));
+      expect(report, args.join(' ')).toMatchObject({
+        exitCode: 9,
+        code: 'reply_invalid',
+        httpStatus: status,
+      });
+    }
+    expect(redirecting.requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'GET', 'DELETE']);
+    expect(foreign.requests).toEqual([]);
+  });
+
+  test.each(STATUSES)('%i from the portal', async (status) => {
+    const foreign = await record(() => ({ json: { projects: [], experiments: [] } }));
+    const portal = await record(({ path }) => ({ status, headers: { location: foreign.url + path } }));
+    const client = newClient(pointingAt({ ...served.addresses, portal_url: portal.url }));
+    await client.command('login');
+    for (const args of [
+      ['project', 'list'],
+      ['experiment', 'create', 'new', '--end', '+1d', '--project', 'demo'],
+    ]) {
+      expect(reportOf(await client.command('--json', ...args))).toMatchObject({
+        exitCode: 9,
+        httpStatus: status,
+      });
+    }
+    expect(portal.requests).toHaveLength(2);
+    expect(foreign.requests).toEqual([]);
+  });
+
+  test.each(STATUSES)('%i from the identity provider', async (status) => {
+    const foreign = await record(() => tokens('canary', 3600));
+    const moved: Reply = { status, headers: { location: foreign.url } };
+    for (const odd of [
+      await oddServices({ device: moved }),
+      await oddServices({ token: () => moved }),
+      await record(() => moved),
+    ]) {
+      const report = reportOf(await at(odd.url).command('login', '--json'));
+      expect(report).toMatchObject({ exitCode: 9, code: 'reply_invalid' });
+    }
+    expect(foreign.requests).toEqual([]);
+  });
+});
