@@ -17,7 +17,8 @@ import type { TextStream } from './cli/output.ts';
 import type { NetworkSettings } from './cli/run.ts';
 import { Failure } from './contract/failure.ts';
 import { foldersFor, privateFolder } from './session/folders.ts';
-import { OFFLINE, type Profile } from './session/profiles.ts';
+import { OFFLINE } from './session/offline.ts';
+import type { Profile } from './session/profiles.ts';
 import type { Connection } from './session/session.ts';
 
 const { env } = process;

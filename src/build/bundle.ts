@@ -50,6 +50,7 @@ async function bundleProgram(found: Set<string>): Promise<void> {
   const bundle = await rolldown({
     input: { entry: join(ROOT, 'src/entry.ts') },
     platform: 'node',
+    // It uses the names of its classes as data, which a bundle would change.
     external: ['oidc-provider'],
     plugins: [withoutChildProcess, packagesUsed(found)],
   });
@@ -57,8 +58,6 @@ async function bundleProgram(found: Set<string>): Promise<void> {
     dir: join(DIST, 'cli'),
     format: 'esm',
     chunkFileNames: '[name]-[hash].js',
-    // oidc-provider uses the names of its classes as data.
-    keepNames: true,
     minify: { compress: true, mangle: true, codegen: false },
   });
 }

@@ -1,5 +1,6 @@
 import { Failure } from '../contract/failure.ts';
 import type { Environment, Folders } from '../session/folders.ts';
+import { OFFLINE } from '../session/offline.ts';
 import type { Profile } from '../session/profiles.ts';
 import type { Connection } from '../session/session.ts';
 import { type ColorChoice, wantsColor } from './color.ts';
@@ -114,7 +115,7 @@ function openInvocation(
     times: () => ({ now: world.now(), zone: flags.tz ?? (env['TZ'] || undefined) }),
     confirm: async (question) => (flags.input === false ? undefined : ask?.(question)),
     async session() {
-      const [{ Session }, { OFFLINE, Profiles }] = await Promise.all([
+      const [{ Session }, { Profiles }] = await Promise.all([
         import('../session/session.ts'),
         import('../session/profiles.ts'),
       ]);

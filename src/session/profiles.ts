@@ -7,11 +7,7 @@ import { Failure } from '../contract/failure.ts';
 import { isObject } from '../contract/json.ts';
 import { EXPERIMENT_TOKEN_HEADER, EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
 import { type Environment, privateFolder } from './folders.ts';
-
-/** The profile that stands for the built-in server inside this process. */
-export const OFFLINE = 'offline';
-/** `{base_url}` of the built-in server; never fetched. */
-export const OFFLINE_URL = 'http://offline.localhost';
+import { OFFLINE, OFFLINE_URL } from './offline.ts';
 
 const Settings = v.looseObject({
   baseUrl: v.optional(v.string()),

@@ -400,7 +400,11 @@ describe('serve refuses', () => {
           { ...link, site1_s_tags: [0, 5000] },
         ],
       },
-      [/Link be-gent1 – pl-poznan1, bandwidth/, /Link be-gent1 – pl-poznan1, site1_s_tags\.0/, /Link be-gent1 – pl-poznan1, site1_s_tags\.1/],
+      [
+        /Link be-gent1 – pl-poznan1, bandwidth/,
+        /Link be-gent1 – pl-poznan1, site1_s_tags\.0/,
+        /Link be-gent1 – pl-poznan1, site1_s_tags\.1/,
+      ],
     ],
     [
       'several broken rules',
