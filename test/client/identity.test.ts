@@ -1,0 +1,427 @@
+import { syncBuiltinESMExports } from 'node:module';
+import timers from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Fetch } from '../../src/client/exchange.ts';
+import { createIdentityClient, type IdentityClient } from '../../src/client/identity.ts';
+import { Failure } from '../../src/contract/failure.ts';
+import { html, json, type SentRequest, text } from './scripted-fetch.ts';
+
+const AUTH = 'https://auth.example.org/auth';
+const METADATA = {
+  issuer: AUTH,
+  token_endpoint: `${AUTH}/token`,
+  device_authorization_endpoint: `${AUTH}/device/auth`,
+  revocation_endpoint: `${AUTH}/revoke`,
+};
+const DEVICE = {
+  device_code: 'canary-device-code',
+  user_code: 'BCDF-GHJK',
+  verification_uri: `${AUTH}/device`,
+  verification_uri_complete: `${AUTH}/device?user_code=BCDF-GHJK`,
+  expires_in: 600,
+  interval: 5,
+};
+const TOKENS = { access_token: 'access', token_type: 'Bearer', expires_in: 3600, refresh_token: 'refresh' };
+
+/** An answer, or the error of a request that got none. */
+type Answer = () => Response | Error | DOMException;
+const oauthError =
+  (error: string, status = 400) =>
+  (): Response =>
+    json({ error }, status);
+const pending = oauthError('authorization_pending');
+const slowDown = oauthError('slow_down');
+const success = (): Response => json(TOKENS);
+
+/** A clock that only sleeping moves. */
+let clock: number;
+/** How long each sleep was, in seconds. */
+let slept: number[];
+
+beforeEach(() => {
+  [clock, slept] = [Date.UTC(2026, 10, 21), []];
+  // Vitest's fake timers know nothing of node:timers/promises.
+  vi.spyOn(timers, 'setTimeout').mockImplementation(async (delay = 0, value, options) => {
+    options?.signal?.throwIfAborted();
+    slept.push(delay / 1000);
+    clock += delay;
+    if (value === undefined) return Promise.resolve(value as never);
+    return value;
+  });
+  syncBuiltinESMExports();
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+});
+
+interface Provider {
+  client: IdentityClient;
+  sent: SentRequest[];
+  /** The forms that were sent to an endpoint. */
+  forms(endpoint: string): Record<string, string>[];
+}
+
+/** An identity provider; each token request gets the next answer, and the last one for good. */
+function provider(answers: {
+  metadata?: object;
+  device?: object | Answer;
+  token?: readonly Answer[];
+  revoke?: Answer;
+}): Provider {
+  const { metadata = {}, device = {}, token = [success], revoke = () => new Response() } = answers;
+  const sent: SentRequest[] = [];
+  let polls = 0;
+  const answer = (url: string): Response | Error => {
+    if (url.endsWith('/.well-known/openid-configuration')) return json({ ...METADATA, ...metadata });
+    if (url === METADATA.device_authorization_endpoint) {
+      return typeof device === 'function' ? device() : json({ ...DEVICE, ...device });
+    }
+    if (url === METADATA.revocation_endpoint) return revoke();
+    const next = token[Math.min(polls, token.length - 1)] ?? success;
+    polls += 1;
+    return next();
+  };
+  const fetch: Fetch = async (request) => {
+    const { method, url, headers, redirect } = request;
+    sent.push({ method, url, headers, redirect, body: await request.text() });
+    const reply = answer(url);
+    if (!(reply instanceof Response)) throw reply;
+    return reply;
+  };
+  return {
+    client: createIdentityClient({ fetch, authUrl: AUTH, clientId: 'slices-conn', now: () => clock }),
+    sent,
+    forms: (endpoint) =>
+      sent
+        .filter(({ url }) => url === AUTH + endpoint)
+        .map(({ body }) => Object.fromEntries(new URLSearchParams(body))),
+  };
+}
+
+const never = new AbortController().signal;
+
+async function logIn({ client }: Provider) {
+  return (await client.startLogin('openid offline_access')).wait(never);
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<Failure> {
+  const error = await promise.then(
+    () => new Error('it succeeded'),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof Failure) return error;
+  throw error;
+}
+
+const network = () =>
+  new Failure('network', 'https://auth.example.org can’t be reached.', { cause: reset() });
+const reset = () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+
+describe('a login', () => {
+  test('asks as RFC 8628 has it, and gives what the provider says', async () => {
+    const odd = provider({ token: [pending, success] });
+    const login = await odd.client.startLogin('openid offline_access');
+    expect(login).toMatchObject({
+      userCode: 'BCDF-GHJK',
+      verificationUri: `${AUTH}/device`,
+      verificationUriComplete: `${AUTH}/device?user_code=BCDF-GHJK`,
+      expiresAt: clock + 600_000,
+    });
+    expect(await login.wait(never)).toEqual({
+      accessToken: 'access',
+      refreshToken: 'refresh',
+      expiresAt: clock + 3_600_000,
+    });
+    expect(odd.forms('/device/auth')).toEqual([{ client_id: 'slices-conn', scope: 'openid offline_access' }]);
+    const poll = {
+      client_id: 'slices-conn',
+      grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
+      device_code: 'canary-device-code',
+    };
+    expect(odd.forms('/token')).toEqual([poll, poll]);
+    expect(slept).toEqual([5, 5]);
+    expect(odd.sent.every(({ redirect }) => redirect === 'manual')).toBe(true);
+    expect(odd.sent.map(({ url }) => url).join()).not.toContain('canary');
+  });
+
+  test('the discovery document is read once', async () => {
+    const odd = provider({});
+    await logIn(odd);
+    await odd.client.refresh('refresh');
+    expect(odd.sent.filter(({ method }) => method === 'GET')).toHaveLength(1);
+  });
+
+  test('what is optional may be missing', async () => {
+    const token = () => json({ access_token: 'access', token_type: 'bearer' });
+    const odd = provider({ device: { verification_uri_complete: undefined }, token: [token] });
+    const login = await odd.client.startLogin('openid');
+    expect(login.verificationUriComplete).toBeUndefined();
+    expect(await login.wait(never)).toEqual({
+      accessToken: 'access',
+      refreshToken: undefined,
+      expiresAt: undefined,
+    });
+  });
+});
+
+describe('row 9: the pace', () => {
+  test.each([
+    [0, 1],
+    ['0', 1],
+    ['5', 5],
+    [undefined, 5],
+    [7, 7],
+  ])('interval %j is %i s', async (interval, seconds) => {
+    await logIn(provider({ device: { interval }, token: [pending, success] }));
+    expect(slept).toEqual([seconds, seconds]);
+  });
+
+  test.each([[-1], ['-1'], ['soon'], [[]], [true]])('interval %j is a clean error', async (interval) => {
+    const odd = provider({ device: { interval } });
+    expect(await failureOf(logIn(odd))).toMatchObject({ code: 'reply_invalid' });
+    expect(odd.forms('/token')).toEqual([]);
+  });
+
+  test.each([[1e12], [86_401], [0], [-1], [null], ['soon'], [undefined]])(
+    'expires_in %j is a clean error',
+    async (expires_in) => {
+      const odd = provider({ device: { expires_in } });
+      expect(await failureOf(logIn(odd))).toMatchObject({ code: 'reply_invalid' });
+      expect(odd.forms('/token')).toEqual([]);
+    },
+  );
+
+  test('an interval that is longer than the code lives: one last look is not even taken', async () => {
+    const odd = provider({ device: { interval: 1e9 } });
+    expect(await failureOf(logIn(odd))).toMatchObject({ code: 'code_expired' });
+    expect(slept).toEqual([600]);
+  });
+
+  test('slow_down adds five seconds, for good', async () => {
+    const token = [pending, slowDown, pending, slowDown, pending, success];
+    await logIn(provider({ token }));
+    expect(slept).toEqual([5, 5, 10, 10, 15, 15]);
+  });
+
+  test('what slow_down added outlasts a failure', async () => {
+    await logIn(provider({ device: { interval: 1 }, token: [slowDown, network, pending, success] }));
+    expect(slept).toEqual([1, 6, 12, 6]);
+  });
+});
+
+describe('row 8: what is only lost or busy is waited out until the code expires', () => {
+  const page = (status: number) => () => html(status);
+  test.each<[string, Answer]>([
+    ['a connection that was reset, as our transport tells it', network],
+    ['a timeout, as our transport tells it', () => new Failure('timeout', 'It did not answer in time.')],
+    ['a connection that was reset', reset],
+    ['a fetch that failed', () => new TypeError('fetch failed', { cause: reset() })],
+    [
+      "the library's own limit on waiting",
+      () => new DOMException('The operation was aborted due to timeout', 'TimeoutError'),
+    ],
+    ['502 with a page', page(502)],
+    ['503 with a page', page(503)],
+    ['504 with nothing', () => new Response(null, { status: 504 })],
+    ['500 with JSON', () => json({ error: 'server_error' }, 500)],
+    ['429 without Retry-After', () => new Response(null, { status: 429 })],
+    ['429 with JSON', () => json({ error: 'too_many_requests' }, 429)],
+    ['503 with JSON', () => json({ error: 'temporarily_unavailable' }, 503)],
+  ])('%s', async (_name, answer) => {
+    const odd = provider({ token: [answer, answer, answer, success] });
+    expect(await logIn(odd)).toMatchObject({ accessToken: 'access' });
+    expect(slept).toEqual([5, 10, 20, 40]);
+  });
+
+  test('the pauses grow to a minute and no further, and end with the code', async () => {
+    const odd = provider({ token: [page(503)] });
+    expect(await failureOf(logIn(odd))).toMatchObject({ code: 'code_expired' });
+    expect(slept.slice(0, 6)).toEqual([5, 10, 20, 40, 60, 60]);
+    expect(Math.max(...slept)).toBe(60);
+    expect(slept.reduce((sum, pause) => sum + pause)).toBe(600);
+  });
+
+  test('an answer resets them', async () => {
+    await logIn(provider({ token: [network, network, pending, network, success] }));
+    expect(slept).toEqual([5, 10, 20, 5, 10]);
+  });
+
+  test.each([
+    ['30', 30],
+    ['120', 120],
+    ['1', 10],
+    ['-5', 10],
+    ['Wed, 21 Oct 2099 07:28:00 GMT', 10],
+    ['99999999999', 10],
+  ])('Retry-After: %s is %i s', async (value, seconds) => {
+    const busy = () => new Response(null, { status: 503, headers: { 'retry-after': value } });
+    await logIn(provider({ token: [busy, success] }));
+    expect(slept).toEqual([5, seconds]);
+  });
+
+  test('a code is not asked for after it has expired', async () => {
+    const odd = provider({ device: { expires_in: 12 }, token: [pending] });
+    expect(await failureOf(logIn(odd))).toMatchObject({ code: 'code_expired' });
+    expect(slept).toEqual([5, 5, 2]);
+    expect(odd.forms('/token')).toHaveLength(2);
+  });
+});
+
+describe('the end of a login', () => {
+  test.each([
+    ['access_denied', 400, 'login_denied'],
+    ['expired_token', 400, 'code_expired'],
+    ['invalid_grant', 400, 'not_logged_in'],
+    ['invalid_request', 400, 'request_rejected'],
+    ['invalid_client', 401, 'request_rejected'],
+    ['unauthorized_client', 403, 'request_rejected'],
+  ])('%s with %i is %s', async (error, status, code) => {
+    const odd = provider({ token: [oauthError(error, status)] });
+    expect(await failureOf(logIn(odd))).toMatchObject({ code });
+    expect(odd.forms('/token')).toHaveLength(1);
+  });
+
+  test('401 with a challenge is a refusal like any other', async () => {
+    const challenge = () =>
+      Response.json(
+        { error: 'invalid_client', error_description: 'who is that?' },
+        { status: 401, headers: { 'www-authenticate': 'Basic realm="tokens"' } },
+      );
+    const failure = await failureOf(logIn(provider({ token: [challenge] })));
+    expect(failure).toMatchObject({ code: 'request_rejected', facts: { httpStatus: 401 } });
+  });
+
+  test.each<[string, Answer]>([
+    ['a page', () => html()],
+    ['nothing', () => new Response()],
+    ['JSON without a token', () => json({ token_type: 'Bearer' })],
+    ['a token of another type', () => json({ ...TOKENS, token_type: 'mac' })],
+    ['an empty token', () => json({ ...TOKENS, access_token: '' })],
+    ['a number for a token', () => json({ ...TOKENS, access_token: 1 })],
+    ['a negative lifetime', () => json({ ...TOKENS, expires_in: -1 })],
+    ['a list', () => json([TOKENS])],
+    ['JSON in pieces', () => text('{"access_token":"acc', 'application/json')],
+    ['a redirect', () => new Response(null, { status: 307, headers: { location: 'https://evil.invalid' } })],
+    ['400 with a page', () => html(400)],
+    ['404 with a page', () => html(404)],
+  ])('%s in place of tokens is a reply that is not what it should be', async (_name, answer) => {
+    const odd = provider({ token: [answer] });
+    expect(await failureOf(logIn(odd))).toMatchObject({ code: 'reply_invalid' });
+    expect(odd.forms('/token')).toHaveLength(1);
+  });
+
+  test('who gives up is told so at once, with the reason', async () => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+    const odd = provider({ token: [pending] });
+    const login = await odd.client.startLogin('openid');
+    const [giving, reason] = [new AbortController(), new Error('enough')];
+    const waiting = login.wait(giving.signal);
+    giving.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    expect(odd.forms('/token')).toEqual([]);
+  });
+
+  test('who gives up while an answer is due does not wait for it', async () => {
+    const giving = new AbortController();
+    const hanging: Fetch = async (request) => {
+      if (request.method === 'GET') return json(METADATA);
+      if (request.url === METADATA.device_authorization_endpoint) return json(DEVICE);
+      setImmediate(() => giving.abort(new Error('enough')));
+      return new Promise((_resolve, reject) => {
+        request.signal.addEventListener('abort', () => reject(request.signal.reason));
+      });
+    };
+    const client = createIdentityClient({ fetch: hanging, authUrl: AUTH, clientId: 'c', now: () => clock });
+    const { wait } = await client.startLogin('openid');
+    await expect(wait(giving.signal)).rejects.toThrow('enough');
+  }, 3000);
+});
+
+describe('row 4: the discovery document', () => {
+  test.each<[string, object]>([
+    ['another issuer', { issuer: 'https://evil.invalid' }],
+    ['an issuer on another path', { issuer: 'https://auth.example.org/other' }],
+    ['a foreign token endpoint', { token_endpoint: 'https://evil.invalid/token' }],
+    ['a foreign device endpoint', { device_authorization_endpoint: 'https://evil.invalid/device' }],
+    ['a foreign revocation endpoint', { revocation_endpoint: 'https://evil.invalid/revoke' }],
+    ['a foreign key set', { jwks_uri: 'https://evil.invalid/jwks' }],
+    ['its host with a user', { token_endpoint: 'https://auth.example.org@evil.invalid/token' }],
+    ['another port', { token_endpoint: 'https://auth.example.org:444/token' }],
+    ['http in place of https', { token_endpoint: 'http://auth.example.org/token' }],
+    ['no address', { token_endpoint: 'token' }],
+    ['no token endpoint', { token_endpoint: undefined }],
+    ['no device endpoint', { device_authorization_endpoint: undefined }],
+  ])('%s is refused before anything is sent', async (_name, metadata) => {
+    const odd = provider({ metadata });
+    expect(await failureOf(odd.client.startLogin('openid'))).toMatchObject({ code: 'reply_invalid' });
+    expect(odd.sent.filter(({ method }) => method === 'POST')).toEqual([]);
+  });
+
+  test('one that could not be had is asked for again', async () => {
+    let away = true;
+    const fetch: Fetch = async ({ method, url }) => {
+      if (method !== 'GET') return url.endsWith('/token') ? json(TOKENS) : json(DEVICE);
+      return away ? html(503) : json(METADATA);
+    };
+    const client = createIdentityClient({ fetch, authUrl: AUTH, clientId: 'c', now: () => clock });
+    expect(await failureOf(client.refresh('refresh'))).toMatchObject({ code: 'unavailable' });
+    away = false;
+    expect(await client.refresh('refresh')).toMatchObject({ accessToken: 'access' });
+  });
+});
+
+describe('row 18: a refresh', () => {
+  test('sends the token once, in the body', async () => {
+    const odd = provider({});
+    expect(await odd.client.refresh('old')).toEqual({
+      accessToken: 'access',
+      refreshToken: 'refresh',
+      expiresAt: clock + 3_600_000,
+    });
+    expect(odd.forms('/token')).toEqual([
+      { client_id: 'slices-conn', grant_type: 'refresh_token', refresh_token: 'old' },
+    ]);
+  });
+
+  test.each<[string, Answer, string, boolean]>([
+    ['503', oauthError('temporarily_unavailable', 503), 'unavailable', true],
+    ['500 with a page', () => html(500), 'unavailable', true],
+    ['429', () => new Response(null, { status: 429 }), 'unavailable', true],
+    ['invalid_grant', oauthError('invalid_grant'), 'not_logged_in', false],
+    ['500 that says invalid_grant', oauthError('invalid_grant', 500), 'unavailable', true],
+    ['another error', oauthError('invalid_scope'), 'request_rejected', false],
+    [
+      "the library's own limit on waiting",
+      () => new DOMException('too long', 'TimeoutError'),
+      'timeout',
+      true,
+    ],
+  ])('%s', async (_name, answer, code, retryable) => {
+    const failure = await failureOf(provider({ token: [answer] }).client.refresh('canary'));
+    expect(failure.code).toBe(code);
+    expect(failure.facts.retryable ?? false).toBe(retryable);
+    expect(JSON.stringify({ ...failure.facts, message: failure.message })).not.toContain('canary');
+  });
+});
+
+describe('a revocation', () => {
+  test('names the token and its kind', async () => {
+    const odd = provider({});
+    expect(await odd.client.revoke('old')).toBe(true);
+    expect(odd.forms('/revoke')).toEqual([
+      { client_id: 'slices-conn', token: 'old', token_type_hint: 'refresh_token' },
+    ]);
+  });
+
+  test('is not there everywhere', async () => {
+    expect(await provider({ metadata: { revocation_endpoint: undefined } }).client.revoke('old')).toBe(false);
+  });
+
+  test('may fail', async () => {
+    const odd = provider({ revoke: () => html(503) });
+    expect(await failureOf(odd.client.revoke('old'))).toMatchObject({ code: 'unavailable' });
+  });
+});
