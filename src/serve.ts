@@ -47,7 +47,6 @@ export async function serve(
       fix: 'slices-conn serve --host 127.0.0.1',
     });
   }
-  if (readyFile !== undefined) removeReadyFile(readyFile);
   const topology = settings.topology === undefined ? undefined : readTopology(settings.topology);
   let ready: (listener: RequestListener) => void = () => undefined;
   const listener = new Promise<RequestListener>((resolve) => {
@@ -58,6 +57,8 @@ export async function serve(
   });
   await listen(server, host, port);
   try {
+    // Not before the port is ours: with the same file, it would be a running server's.
+    if (readyFile !== undefined) removeReadyFile(readyFile);
     const bound = server.address() as AddressInfo;
     const baseUrl = settings.baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
     const services = await open(settings, { baseUrl, topology, defaultFolder, write });

@@ -43,12 +43,19 @@ const INTERVAL = { people: 5000, scripts: 1000 } as const;
  */
 export async function createIdentityProvider(options: IdentityProviderOptions): Promise<IdentityProvider> {
   const { issuer, audience, records, now, autoApprove } = options;
-  await records.purge(now() - PURGE_MARGIN);
+  let purgedAt = Number.NEGATIVE_INFINITY;
+  const purge = async (): Promise<void> => {
+    if (now() - purgedAt < PURGE_EVERY) return;
+    purgedAt = now();
+    await records.purge(purgedAt - PURGE_MARGIN);
+  };
+  await purge();
   const provider = createProvider({
     ...options,
     interval: autoApprove ? INTERVAL.scripts : INTERVAL.people,
     secret: await records.secret('refresh-token-successor', randomBytes(32)),
     onDeviceCode: async (code) => {
+      await purge();
       if (autoApprove) await approval.approve(code, autoApprove);
     },
   });
@@ -65,6 +72,9 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
     }),
   };
 }
+
+/** How often what has expired is removed, in milliseconds. */
+const PURGE_EVERY = 600_000;
 
 /** An expired code is kept for a day, so that its page can say that it expired. Milliseconds. */
 const PURGE_MARGIN = 86_400_000;

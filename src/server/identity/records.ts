@@ -48,8 +48,8 @@ export interface IdentityRecords {
    */
   rotate(key: string, now: number, grace: number): Promise<boolean>;
   /**
-   * Takes note of a poll with a device code (RFC 8628 §3.5). The first is free; later ones may come up to half an
-   * interval early.
+   * Takes note of a poll with a device code (RFC 8628 §3.5). The first is free; later ones may come up to four
+   * fifths of an interval early, as a jittery client's do, but not more often on the whole.
    *
    * @param interval milliseconds
    * @returns false when it came too early
@@ -57,7 +57,7 @@ export interface IdentityRecords {
   pace(key: string, now: number, interval: number): Promise<boolean>;
   remove(model: string, key: string): Promise<void>;
   removeGrant(model: string, grant: string): Promise<void>;
-  /** Removes what expired before an instant, in milliseconds. */
+  /** Removes what expired, and attempts that were made, before an instant, in milliseconds. */
   purge(before: number): Promise<void>;
   /** A random secret that all replicas share; `candidate` becomes it where there was none. */
   secret(name: string, candidate: Uint8Array): Promise<Uint8Array>;

@@ -24,8 +24,8 @@ export type Throttle = (session: string, address: string) => Promise<Attempt>;
 
 /**
  * Counts guesses by browser session, by address and in all, in the database that replicas share (HOSTILE.md 29). A
- * guess is counted before it is looked at, so that many at once are counted too; the narrow limits come first, so that
- * one address can't use up what is for all.
+ * guess is counted before it is looked at, so that many at once are counted too. The address comes first, so that it can
+ * neither use up what is for all nor fill the table with sessions.
  *
  * @param now milliseconds since the Unix epoch
  */
@@ -36,8 +36,8 @@ export function createThrottle(
 ): Throttle {
   return async (session, address) => {
     const keys: [string, number][] = [
-      [`session ${hash(session)}`, limits.session],
       [`address ${address}`, limits.address],
+      [`session ${hash(session)}`, limits.session],
       ['all', limits.global],
     ];
     const counted: string[] = [];

@@ -83,7 +83,7 @@ export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords
     async pace(key, now, interval) {
       const paced = await first(
         `UPDATE identity_record SET polled_ms = max(coalesce(polled_ms, 0), $2) + $3
-         WHERE model = 'DeviceCode' AND key = $1 AND (polled_ms IS NULL OR polled_ms <= $2 + $3 / 2)
+         WHERE model = 'DeviceCode' AND key = $1 AND (polled_ms IS NULL OR polled_ms <= $2 + $3 * 4 / 5)
          RETURNING key`,
         key,
         now,
@@ -95,7 +95,11 @@ export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords
     remove: (model, key) => run('DELETE FROM identity_record WHERE model = $1 AND key = $2', model, key),
     removeGrant: (model, grant) =>
       run('DELETE FROM identity_record WHERE model = $1 AND grant_key = $2', model, grant),
-    purge: (before) => run('DELETE FROM identity_record WHERE expires_ms < $1', before),
+    purge: (before) =>
+      database.transaction(async (sql) => {
+        sql.run('DELETE FROM identity_record WHERE expires_ms < $1', before);
+        sql.run('DELETE FROM attempt WHERE began_ms < $1', before);
+      }),
 
     secret: (name, candidate) =>
       database.transaction(async (sql) => {

@@ -1,0 +1,83 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+/** The tours of the README, run from its own text by a plain shell in an empty home. */
+const root = new URL('../..', import.meta.url).pathname;
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'slices-conn-readme-'));
+  // What `npx slices-conn` finds in a checkout, without asking npm each time.
+  mkdirSync(join(folder, 'bin'));
+  const launcher = join(folder, 'bin', 'npx');
+  writeFileSync(launcher, `#!/bin/sh\nshift\nexec "${process.execPath}" "${root}bin/slices-conn.js" "$@"\n`);
+  chmodSync(launcher, 0o755);
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The shell blocks below a heading, as one script. */
+function script(heading: string): string {
+  const start = readme.indexOf(`\n## ${heading}\n`);
+  const end = readme.indexOf('\n## ', start + 1);
+  if (start === -1) throw new Error(`README.md has no section "${heading}"`);
+  return [...readme.slice(start, end).matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block).join('\n');
+}
+
+function runInShell(text: string) {
+  return spawnSync('bash', ['-e', '-m', '-c', `trap 'kill %1 2>/dev/null || true' EXIT\n${text}`], {
+    cwd: folder,
+    encoding: 'utf8',
+    timeout: 100_000,
+    env: {
+      HOME: folder,
+      PATH: [join(folder, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter),
+    },
+  });
+}
+
+describe('the README', () => {
+  it('opens with what it is in three lines, and the two commands', () => {
+    const [title, , , , , , first, second] = readme.split('\n');
+    expect(title).toBe('# slices-conn');
+    expect([first, second]).toEqual([
+      '    npm ci && npx slices-conn --offline reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h',
+      '    npm ci && npm test',
+    ]);
+  });
+
+  it('has a curl tour that answers each request as it says', () => {
+    const text = script('A tour over HTTP, with curl');
+    const due = [...text.matchAll(/ {2}# (\d{3})$/gm)].map(([, status]) => status);
+    const { status, stdout, stderr } = runInShell(text);
+    expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
+    const answered = stdout.split('\n').filter((line) => /^[2345]\d\d$/.test(line));
+    expect(due).toHaveLength(13);
+    expect(answered).toEqual(due);
+    expect(stdout).toContain('"loc":["Site"]');
+    expect(stdout).toContain('"loc":["Date"]');
+    expect(stdout).toContain('"loc":["Bandwidth"]');
+    expect(stdout.match(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g)?.length).toBeGreaterThanOrEqual(2);
+  }, 120_000);
+
+  it('has a tour of the command line in which every command succeeds', () => {
+    const { status, stdout, stderr } = runInShell(script('The same, with the command line'));
+    expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
+    for (const said of [
+      'Logged in to',
+      'Reserved',
+      'Verified:',
+      'Active:',
+      'Updated',
+      'Deleted',
+      'Logged out',
+    ]) {
+      expect(stdout).toContain(said);
+    }
+    expect(stdout.match(/verified: signed by/g)).toHaveLength(4);
+  }, 120_000);
+});
