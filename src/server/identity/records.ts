@@ -48,8 +48,8 @@ export interface IdentityRecords {
    */
   rotate(key: string, now: number, grace: number): Promise<boolean>;
   /**
-   * Takes note of a poll with a device code (RFC 8628 §3.5). The first is free; later ones may come up to four
-   * fifths of an interval early, as a jittery client's do, but not more often on the whole.
+   * Takes note of a poll with a device code (RFC 8628 §3.5). The first is free; later ones may come up to half an
+   * interval early, as a jittery client's do, but not more often on the whole.
    *
    * @param interval milliseconds
    * @returns false when it came too early

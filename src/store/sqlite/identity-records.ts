@@ -83,7 +83,7 @@ export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords
     async pace(key, now, interval) {
       const paced = await first(
         `UPDATE identity_record SET polled_ms = max(coalesce(polled_ms, 0), $2) + $3
-         WHERE model = 'DeviceCode' AND key = $1 AND (polled_ms IS NULL OR polled_ms <= $2 + $3 * 4 / 5)
+         WHERE model = 'DeviceCode' AND key = $1 AND (polled_ms IS NULL OR polled_ms <= $2 + $3 / 2)
          RETURNING key`,
         key,
         now,
