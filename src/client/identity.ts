@@ -3,6 +3,7 @@ import * as oauth from 'openid-client';
 import { Failure } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import type { Fetch } from './exchange.ts';
+import { codeExpired, failureOf, invalid, isPassing, refused, retryAfter } from './identity-failure.ts';
 
 /** What the identity provider's client needs. */
 export interface IdentityClientOptions {
@@ -58,7 +59,12 @@ const MAX_PAUSE = 60;
 export function createIdentityClient(options: IdentityClientOptions): IdentityClient {
   const { authUrl, clientId, now } = options;
   let discovered: Promise<oauth.Configuration> | undefined;
-  const configuration = () => (discovered ??= discover(options));
+  // A failure is not kept: the provider may be back for the next question.
+  const configuration = () =>
+    (discovered ??= discover(options).catch((error: unknown) => {
+      discovered = undefined;
+      throw error;
+    }));
 
   return {
     async startLogin(scope) {
@@ -118,7 +124,11 @@ function checkEndpoints(metadata: oauth.ServerMetadata, authUrl: string): void {
     'jwks_uri',
   ] as const) {
     const address = metadata[name];
-    if (address === undefined || (URL.canParse(address) && new URL(address).origin === origin)) continue;
+    if (address === undefined) {
+      if (name === 'revocation_endpoint' || name === 'jwks_uri') continue;
+      throw invalid(`It has no ${name}.`);
+    }
+    if (URL.canParse(address) && new URL(address).origin === origin) continue;
     throw invalid(`Its ${name} is at another address than itself.`);
   }
 }
@@ -167,12 +177,14 @@ async function poll(config: oauth.Configuration, polling: Polling): Promise<oaut
   let failures = 0;
   for (;;) {
     const left = expiresAt - now();
-    await sleep(Math.max(0, Math.min(pause * 1000, left)), undefined, { signal });
-    if (now() >= expiresAt) throw codeExpired();
     try {
-      return await oauth.genericGrantRequest(config, DEVICE_GRANT, { device_code: deviceCode });
+      await sleep(Math.max(0, Math.min(pause * 1000, left)), undefined, { signal });
+      if (now() >= expiresAt) throw codeExpired();
+      const asking = oauth.genericGrantRequest(config, DEVICE_GRANT, { device_code: deviceCode });
+      return await unlessAborted(asking, signal);
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof Failure && error.code === 'code_expired') throw error;
       const answer = error instanceof oauth.ResponseBodyError && error.status < 500 && error.status !== 429;
       if (answer) {
         if (error.error !== 'authorization_pending' && error.error !== 'slow_down') throw refused(error);
@@ -186,6 +198,19 @@ async function poll(config: oauth.Configuration, polling: Polling): Promise<oaut
         throw failureOf(error, '');
       }
     }
+  }
+}
+
+/** Who gives up does not wait for an answer that is still due. */
+async function unlessAborted<Answer>(asking: Promise<Answer>, signal: AbortSignal): Promise<Answer> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const giveUp = (): void => reject(signal.reason);
+  signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    return await Promise.race([asking, promise]);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+    asking.catch(() => undefined);
   }
 }
 
@@ -204,81 +229,4 @@ async function asked<Answer>(ask: () => Promise<Answer>, authUrl: string): Promi
   } catch (error) {
     throw failureOf(error, authUrl);
   }
-}
-
-function replyOf(error: unknown): Response | undefined {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ('response' in cause && cause.response instanceof Response) return cause.response;
-    if (cause.cause instanceof Response) return cause.cause;
-  }
-  return undefined;
-}
-
-/** No reply at all, or one that says "later". */
-function isPassing(error: unknown): boolean {
-  const reply = replyOf(error);
-  if (reply) return reply.status === 429 || reply.status === 408 || reply.status >= 500;
-  const failure = transportFailure(error);
-  return failure?.code === 'network' || failure?.code === 'timeout';
-}
-
-function retryAfter(error: unknown): number {
-  const text = replyOf(error)?.headers.get('retry-after') ?? '';
-  return /^\d{1,3}$/.test(text) ? Number(text) : 0;
-}
-
-/** What our own transport threw, however the library wrapped it. */
-function transportFailure(error: unknown): Failure | undefined {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof Failure) return cause;
-  }
-  return undefined;
-}
-
-function failureOf(error: unknown, authUrl: string): Failure {
-  const own = transportFailure(error);
-  if (own) return own;
-  const reply = replyOf(error);
-  if (reply && (reply.status >= 500 || reply.status === 429)) {
-    return new Failure('unavailable', `The identity provider ${authUrl} is not available at the moment.`, {
-      httpStatus: reply.status,
-      retryable: true,
-    });
-  }
-  if (error instanceof oauth.ResponseBodyError) return refused(error);
-  return invalid(error instanceof Error ? error.message : String(error));
-}
-
-function refused({ error, error_description, status }: oauth.ResponseBodyError): Failure {
-  const why = error_description === undefined ? error : `${error}: ${error_description}`;
-  if (error === 'access_denied') {
-    return new Failure('login_denied', 'The login was denied.', {
-      httpStatus: status,
-      fix: 'slices-conn login',
-    });
-  }
-  if (error === 'expired_token') return codeExpired();
-  if (error === 'invalid_grant') {
-    return new Failure('not_logged_in', 'The session is over.', {
-      why,
-      httpStatus: status,
-      fix: 'slices-conn login',
-    });
-  }
-  return new Failure('request_rejected', 'The identity provider refused the request.', {
-    why,
-    httpStatus: status,
-  });
-}
-
-function codeExpired(): Failure {
-  return new Failure('code_expired', 'The code has expired before anybody entered it.', {
-    fix: 'slices-conn login',
-  });
-}
-
-function invalid(why: string): Failure {
-  return new Failure('reply_invalid', 'What the identity provider answers is not what it should be.', {
-    why,
-  });
 }

@@ -60,6 +60,8 @@ export class Credentials {
   }
 
   #load(): CredentialFile {
+    // Whoever could enter or replace the folder could replace what is in it.
+    if (existsSync(this.#folder)) privateFolder(this.#folder);
     if (!existsSync(this.path)) return { version: 1, entries: {} };
     const found = lstatSync(this.path);
     if (!found.isFile()) throw this.#unusable('It is no file, or a symbolic link to one.');

@@ -45,7 +45,6 @@ beforeEach(() => {
     options?.signal?.throwIfAborted();
     slept.push(delay / 1000);
     clock += delay;
-    if (value === undefined) return Promise.resolve(value as never);
     return value;
   });
   syncBuiltinESMExports();

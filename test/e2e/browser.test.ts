@@ -9,7 +9,7 @@ import { type Client, newClient, type Served, type Started, serveInProcess } fro
 /** Debian's; on another machine name it in CHROMIUM. */
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 const missing = !existsSync(executablePath);
-const TITLE = missing ? `in a browser: NOT TESTED, there is no ${executablePath}` : 'in a browser';
+const TITLE = missing ? `NOT TESTED in a browser: there is no ${executablePath}` : 'in a browser';
 const ARGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -17,6 +17,8 @@ const ARGS = [
   '--disable-component-update',
   '--disable-sync',
 ];
+
+if (missing) process.stderr.write(`The pages are ${TITLE}.\n`);
 
 /** In CI a browser that is missing is a failure: these tests would be green without having run. */
 describe.skipIf(missing && !process.env['CI'])(TITLE, { timeout: 60_000 }, () => {
@@ -171,6 +173,7 @@ describe.skipIf(missing && !process.env['CI'])(TITLE, { timeout: 60_000 }, () =>
     const { login, address, code } = await startLogin();
     const page = await openPage();
     await page.goto(address);
+    await page.locator('input:focus').waitFor();
     await page.keyboard.type(code);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Is this your login?' }).waitFor();
@@ -220,8 +223,10 @@ describe.skipIf(missing && !process.env['CI'])(TITLE, { timeout: 60_000 }, () =>
       expect(dark < 0.2).toBe(colorScheme === 'dark');
       await check();
       await enterCode(page, address, 'CCCC-CCCC');
+      await page.getByRole('alert').waitFor();
       await check();
       await enterCode(page, address, code);
+      await page.getByRole('heading', { name: 'Is this your login?' }).waitFor();
       await check();
       await page.getByRole('button', { name: 'Deny' }).click();
       await page.getByRole('heading', { name: 'Login denied' }).waitFor();

@@ -45,7 +45,7 @@ describe('--json', () => {
     ['experiment use demo', ['experiment']],
     ['experiment token', ['token', 'claims']],
     ['experiment create another --end +1d', ['experiment']],
-    ['token keygen', ['kid', 'key', 'jwks']],
+    ['token keygen --out other', ['kid', 'key', 'jwks']],
     ['token issue --key key.json --issuer https://svc.example.org', ['token', 'claims']],
     ['delete --yes ID', ['items']],
   ])('%s prints one object', async (command, members) => {

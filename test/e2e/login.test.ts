@@ -32,7 +32,7 @@ const CODE = 'BCDF-GHJK';
 interface Odd {
   discovery?: (url: string) => object;
   device?: object | Reply;
-  token?: (form: URLSearchParams, count: number) => Reply;
+  token?: (form: URLSearchParams, count: number) => Reply | 'hang';
   /** A reply of the other services. */
   other?: () => Reply;
 }
@@ -232,6 +232,14 @@ describe('what the person or the provider decides', () => {
     const report = reportOf(await client.command('login', '--json', '--wait', wait));
     expect(report).toMatchObject({ exitCode: 8, code: 'login_pending', retryable: true });
     expect(existsSync(client.credentials)).toBe(false);
+  });
+
+  test('--wait is kept to even while the provider does not answer', async () => {
+    const odd = await oddServices({ token: () => 'hang' });
+    const began = Date.now();
+    const report = reportOf(await at(odd.url).command('login', '--json', '--wait', '2'));
+    expect(report).toMatchObject({ exitCode: 8, code: 'login_pending' });
+    expect(Date.now() - began).toBeLessThan(10_000);
   });
 
   test.each([

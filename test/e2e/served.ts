@@ -165,14 +165,14 @@ export interface Reply {
   json?: unknown;
 }
 
-/** A server on this machine that answers as it is told and keeps what it was sent. */
+/** A server on this machine that answers as it is told (or never) and keeps what it was sent. */
 export interface Recorder {
   readonly url: string;
   readonly requests: readonly Recorded[];
 }
 
 /** See {@link Recorder}. It ends with the test file. */
-export async function record(answer: (request: Recorded, url: string) => Reply): Promise<Recorder> {
+export async function record(answer: (request: Recorded, url: string) => Reply | 'hang'): Promise<Recorder> {
   const requests: Recorded[] = [];
   let url = '';
   const server = createServer(async (request, response) => {
@@ -182,6 +182,7 @@ export async function record(answer: (request: Recorded, url: string) => Reply):
     const recorded = { method, path, headers, body };
     requests.push(recorded);
     const reply = answer(recorded, url);
+    if (reply === 'hang') return;
     response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', ...reply.headers });
     response.end(JSON.stringify(reply.json ?? {}));
   });

@@ -27,6 +27,8 @@ export async function login(
 ): Promise<void> {
   const session = await invocation.session();
   const account = loginOf(session);
+  // What could not be kept in the end is found out before anybody enters a code.
+  account.read();
   const started = await account.startLogin();
   await announce(invocation, started, flags);
   account.keep(await decided(started, flags.wait));
@@ -36,10 +38,14 @@ export async function login(
 /** Ends the session, here and at the identity provider. */
 export async function logout(invocation: Invocation): Promise<void> {
   const session = await invocation.session();
-  const problem = await loginOf(session).end();
+  const account = loginOf(session);
+  const wasLoggedIn = account.read() !== undefined;
+  const problem = await account.end();
   if (problem !== undefined) invocation.output.notice(problem);
   const { name, baseUrl } = session.profile;
-  await invocation.output.result({ profile: name, loggedIn: false }, () => `Logged out of ${baseUrl}.\n`);
+  await invocation.output.result({ profile: name, loggedIn: false }, () =>
+    wasLoggedIn ? `Logged out of ${baseUrl}.\n` : '',
+  );
 }
 
 /** Shows who is logged in. */

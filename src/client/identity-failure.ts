@@ -1,0 +1,117 @@
+import * as oauth from 'openid-client';
+import { Failure } from '../contract/failure.ts';
+
+function replyOf(error: unknown): Response | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ('response' in cause && cause.response instanceof Response) return cause.response;
+    if (cause.cause instanceof Response) return cause.cause;
+  }
+  return undefined;
+}
+
+/** No reply at all, or one that says "later". */
+export function isPassing(error: unknown): boolean {
+  const reply = replyOf(error);
+  if (reply) return reply.status === 429 || reply.status === 408 || reply.status >= 500;
+  const code = connectionProblem(error)?.code;
+  return code === 'network' || code === 'timeout';
+}
+
+/** What kept a request from being answered: our own transport's word, the library's time limit, or another fetch's error. */
+function connectionProblem(error: unknown): Failure | undefined {
+  const own = transportFailure(error);
+  if (own) return own;
+  const isTimeout = error instanceof oauth.ClientError && error.code === 'OAUTH_TIMEOUT';
+  if (isTimeout)
+    return new Failure('timeout', 'The identity provider did not answer in time.', { retryable: true });
+  const isConnection = causes(error).some((cause) =>
+    /^(?:ECONN|EPIPE|ETIMEDOUT|UND_ERR)/.test(codeOf(cause)),
+  );
+  if (replyOf(error) || !(error instanceof Error)) return undefined;
+  if (error instanceof oauth.ClientError && !isConnection) return undefined;
+  return new Failure('network', "The identity provider can't be reached.", {
+    retryable: true,
+    why: error.message,
+  });
+}
+
+/** The pause that a reply asks for, in seconds; 0 where it does not. */
+export function retryAfter(error: unknown): number {
+  const text = replyOf(error)?.headers.get('retry-after') ?? '';
+  return /^\d{1,3}$/.test(text) ? Number(text) : 0;
+}
+
+/** What our own transport threw, however the library wrapped it. */
+function transportFailure(error: unknown): Failure | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof Failure) return cause;
+  }
+  return undefined;
+}
+
+/** What an error of the library, of a fetch or of a reply means, as a failure. */
+export function failureOf(error: unknown, authUrl: string): Failure {
+  if (error instanceof oauth.ResponseBodyError && error.status < 500 && error.status !== 429)
+    return refused(error);
+  const reply = replyOf(error);
+  const httpStatus = reply?.status ?? 0;
+  if (httpStatus >= 500 || httpStatus === 429) {
+    return new Failure('unavailable', `The identity provider ${authUrl} is not available at the moment.`, {
+      httpStatus,
+      retryable: true,
+    });
+  }
+  const why = error instanceof Error ? error.message : String(error);
+  // A challenge (RFC 6750 §3) in place of an error that OAuth knows.
+  if (httpStatus === 401) {
+    return new Failure('request_rejected', 'The identity provider refused the request.', { why, httpStatus });
+  }
+  return connectionProblem(error) ?? invalid(why);
+}
+
+/** A refusal of the provider (RFC 6749 §5.2, RFC 8628 §3.5), as a failure. */
+export function refused({ error, error_description, status }: oauth.ResponseBodyError): Failure {
+  const why = error_description === undefined ? error : `${error}: ${error_description}`;
+  if (error === 'access_denied') {
+    return new Failure('login_denied', 'The login was denied.', {
+      httpStatus: status,
+      fix: 'slices-conn login',
+    });
+  }
+  if (error === 'expired_token') return codeExpired();
+  if (error === 'invalid_grant') {
+    return new Failure('not_logged_in', 'The session is over.', {
+      why,
+      httpStatus: status,
+      fix: 'slices-conn login',
+    });
+  }
+  return new Failure('request_rejected', 'The identity provider refused the request.', {
+    why,
+    httpStatus: status,
+  });
+}
+
+/** The failure of a code that nobody entered in time. */
+export function codeExpired(): Failure {
+  return new Failure('code_expired', 'The code has expired before anybody entered it.', {
+    fix: 'slices-conn login',
+  });
+}
+
+/** The failure of an answer that is not what it should be. */
+export function invalid(why: string): Failure {
+  return new Failure('reply_invalid', 'What the identity provider answers is not what it should be.', {
+    why,
+  });
+}
+
+function causes(error: unknown): unknown[] {
+  const found: unknown[] = [];
+  for (let cause = error; cause instanceof Error; cause = cause.cause) found.push(cause, cause.cause);
+  return found;
+}
+
+function codeOf(value: unknown): string {
+  return typeof value === 'object' && value !== null && 'code' in value ? String(value.code) : '';
+}

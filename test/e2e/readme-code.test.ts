@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildIfMissing, newMachine } from './command.ts';
+
+/** What the README shows besides its tours: the first command, and programs that use the package. */
+const root = new URL('../..', import.meta.url).pathname;
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const programs = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, program = '']) => program);
+const folder = mkdtempSync(join(tmpdir(), 'slices-conn-readme-'));
+
+beforeAll(() => {
+  buildIfMissing();
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(root, join(folder, 'node_modules', 'slices-conn'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('the first command of the README books a link on a machine that has never seen it', async () => {
+  const [, command = ''] = /^ {4}npm ci && npx slices-conn (.*)$/m.exec(readme) ?? [];
+  const { exitCode, stdout } = await newMachine().run(command.split(' '));
+  expect(stdout).toContain('verified: signed by http://offline.localhost');
+  expect(stdout.match(/[SC]-tag \d+/g)).toHaveLength(4);
+  // The card that stands in the README has the same lines, whatever ids and times they hold.
+  const [, shown = ''] = /\$ npx slices-conn .*\n(Reserved[\s\S]*?)```/.exec(readme) ?? [];
+  const labels = (card: string) => card.split('\n').map((line) => line.trim().split(/ {2}|:/)[0]);
+  expect(labels(stdout)).toEqual(labels(shown));
+  expect(exitCode).toBe(0);
+});
+
+describe('the programs of the README', () => {
+  test('compile against the types of the package', () => {
+    expect(programs).toHaveLength(3);
+    const files = programs.map((program, index) => {
+      const file = join(folder, `program-${index}.ts`);
+      writeFileSync(file, program);
+      return file;
+    });
+    const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node'];
+    const types = ['--typeRoots', join(root, 'node_modules', '@types')];
+    const tsc = join(root, 'node_modules', '.bin', 'tsc');
+    const { stdout, status } = spawnSync(tsc, [...flags, ...types, ...files], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    expect(stdout).toBe('');
+    expect(status).toBe(0);
+  });
+
+  test('the one that needs no socket lists the demo project', () => {
+    const file = join(folder, 'server.ts');
+    writeFileSync(file, programs.find((program) => program.includes('createReferenceServer')) ?? '');
+    const { stdout, stderr, status } = spawnSync(process.execPath, [file], { cwd: folder, encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toContain("name: 'demo'");
+  });
+});
