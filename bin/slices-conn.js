@@ -12,7 +12,7 @@ if (major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1])) {
 
 /** A checkout brings its own Node.js: the `node` package among its devDependencies. */
 async function runWithOwnNode() {
-  const { spawnSync } = await import('node:child_process');
+  const { spawn } = await import('node:child_process');
   const { existsSync } = await import('node:fs');
   const { fileURLToPath } = await import('node:url');
   const own = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
@@ -24,7 +24,9 @@ async function runWithOwnNode() {
     return;
   }
   const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2)];
-  const { status, signal } = spawnSync(own, args, { stdio: 'inherit' });
-  if (signal) process.kill(process.pid, signal);
-  process.exitCode = status ?? 1;
+  const child = spawn(own, args, { stdio: 'inherit' });
+  // What stops this process is meant for the one that does the work, which then ends both.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  const [code, signal] = await new Promise((resolve) => child.on('exit', (...ended) => resolve(ended)));
+  process.exitCode = code ?? (signal === 'SIGINT' ? 130 : 143);
 }

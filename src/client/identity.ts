@@ -52,6 +52,8 @@ const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /** Longest lifetime of a code that is believed, in seconds: a day. */
 const MAX_EXPIRES_IN = 86_400;
+/** In seconds. */
+const LIBRARY_TIMEOUT = 3600;
 /** Longest pause between two polls, in seconds. */
 const MAX_PAUSE = 60;
 
@@ -105,6 +107,8 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
         oauth.discovery(new URL(authUrl), clientId, undefined, oauth.None(), {
           // Whether plain http is allowed is the transport's to say: on loopback only.
           execute: [oauth.allowInsecureRequests],
+          // How long to wait is the transport's to say too; the library's own limit is put out of the way.
+          timeout: LIBRARY_TIMEOUT,
           [oauth.customFetch]: (url, init) => sendForm(fetch, url, init),
         }),
       authUrl,

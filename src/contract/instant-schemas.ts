@@ -16,11 +16,12 @@ export type Instant = v.InferOutput<typeof Instant>;
  * A timestamp in a request: RFC 3339 with a zone (SPEC.md, "POST"). Comes out in milliseconds since the Unix epoch.
  *
  * @param name the member, for the message
+ * @param example shown in the API's description
  */
-export const requestInstant = (name: string) =>
+export const requestInstant = (name: string, example = '2030-01-01T10:00:00.000Z') =>
   v.pipe(
     v.string((issue) => `${name} must be an ISO 8601 UTC timestamp; ${received(issue.input)}.`),
-    v.examples(['2026-12-01T10:00:00.000Z']),
+    v.examples([example]),
     v.rawTransform<string, number>(({ dataset, addIssue, NEVER }) => {
       const instant = parseInstant(dataset.value);
       if (instant !== undefined) return instant;

@@ -110,7 +110,7 @@ export const ReservationRequest = v.object({
     v.nullable(requestInstant('start_date')),
     v.description('ISO 8601 UTC timestamp. Must be null when start_now=true.'),
   ),
-  end_date: requestInstant('end_date'),
+  end_date: requestInstant('end_date', '2030-01-01T12:00:00.000Z'),
   tokens: requestTokens,
 });
 /** See {@link ReservationRequest}: what came out of it. */

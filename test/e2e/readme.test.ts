@@ -29,7 +29,7 @@ function script(heading: string): string {
 }
 
 function runInShell(text: string) {
-  return spawnSync('bash', ['-e', '-m', '-c', `trap 'kill %1 2>/dev/null || true' EXIT\n${text}`], {
+  return spawnSync('sh', ['-e', '-c', text], {
     cwd: folder,
     encoding: 'utf8',
     timeout: 100_000,
