@@ -155,6 +155,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     listener: createListener({
       baseUrl: addresses.connectivity,
       fetch: answer,
+      now,
       // A failure is not kept: the database may be back for the next request.
       identity: () =>
         (identity ??= openIdentity().catch((error: unknown) => {

@@ -15,6 +15,8 @@ export interface ListenerOptions {
   baseUrl: string;
   /** Portal, connectivity service and documentation. */
   fetch: (request: Request) => Promise<Response>;
+  /** Milliseconds, for the duration in the log. */
+  now: () => number;
   /** Built when it is first needed: it is slow to load. */
   identity: () => Promise<IdentityProvider>;
   log: Log;
@@ -24,7 +26,7 @@ export interface ListenerOptions {
  * All services on one socket: the identity provider's endpoints go to its library, its page to ours, and everything
  * else to the function of a Request. The Host is pinned for all of them (HOSTILE.md 32).
  */
-export function createListener({ baseUrl, fetch, identity, log }: ListenerOptions): RequestListener {
+export function createListener({ baseUrl, fetch, identity, log, now }: ListenerOptions): RequestListener {
   const base = new URL(baseUrl);
   const auth = `${base.pathname.replace(/\/$/, '')}/auth`;
   const answer = getRequestListener(fetch, { overrideGlobalObjects: false, hostname: base.host });
@@ -49,6 +51,14 @@ export function createListener({ baseUrl, fetch, identity, log }: ListenerOption
     await show(request, response);
   }
 
+  /** The function of a Request logs its own; what goes past it is logged here. */
+  function noteWhenDone({ method }: IncomingMessage, response: ServerResponse, path: string): void {
+    const began = now();
+    response.once('close', () => {
+      log('info', 'request', { method, path, status: response.statusCode, ms: now() - began });
+    });
+  }
+
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { url = '/', headers } = request;
     if (headers.host?.toLowerCase() !== base.host) {
@@ -57,6 +67,8 @@ export function createListener({ baseUrl, fetch, identity, log }: ListenerOption
     if (!url.startsWith('/')) throw refusal('request_invalid', 'The request target must be a path.');
     const [path = ''] = url.split('?');
     const below = path.startsWith(`${auth}/`) ? path.slice(auth.length) : undefined;
+    if (below === '/device' || (below !== undefined && isProviderPath(below)))
+      noteWhenDone(request, response, path);
     if (below === '/device') return answerPage(request, response);
     if (below !== undefined && isProviderPath(below)) {
       const { door } = await identity();

@@ -55,7 +55,11 @@ const POLICY = [
 /** The OpenAPI description and the interactive page (SPEC.md, "What the service does" 7). Nothing is loaded from elsewhere. */
 export function createDocs({ groups, prefix, readFile }: DocsOptions): Hono {
   const app = new Hono({ strict: false });
-  const description = JSON.stringify({ ...openapi, paths: withGroups(openapi.paths, groups) });
+  const description = JSON.stringify({
+    ...openapi,
+    servers: openapi.servers.map((server) => ({ ...server, url: prefix === '' ? '/' : prefix })),
+    paths: placed(openapi.paths, groups, prefix),
+  });
 
   app.get('/api-spec', () => new Response(description, { headers: { 'content-type': 'application/json' } }));
   app.get(
@@ -84,14 +88,20 @@ export function createDocs({ groups, prefix, readFile }: DocsOptions): Hono {
   return app;
 }
 
-/** The committed description names the default API groups; a server with others shows its own. */
-function withGroups(paths: Record<string, unknown>, groups: ApiGroups): Record<string, unknown> {
+/** The committed description is for the default API groups at the root; a server elsewhere shows its own paths. */
+function placed(
+  paths: Readonly<Record<string, object>>,
+  groups: ApiGroups,
+  prefix: string,
+): Record<string, object> {
   return Object.fromEntries(
     Object.entries(paths).map(([path, item]) => [
       path
         .replace(`/apis/${PROJECTS_API_GROUP}/`, `/apis/${groups.projects}/`)
         .replace(`/apis/${EXPERIMENTS_API_GROUP}/`, `/apis/${groups.experiments}/`),
-      item,
+      'servers' in item
+        ? { ...item, servers: [{ url: `${prefix}/portal`, description: 'The portal' }] }
+        : item,
     ]),
   );
 }
