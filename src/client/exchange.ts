@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { bodyOf, type CappedBytes, readUpTo } from '../contract/capped-bytes.ts';
 import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
 import { replyFailure, saysNothingWasDone } from './reply-failure.ts';
@@ -28,10 +29,10 @@ export async function exchange(send: Fetch, request: Request): Promise<Reply> {
   const { method, url } = request;
   const { origin } = new URL(url);
   let response: Response;
-  let body: { text: string; whole: boolean };
+  let body: CappedBytes;
   try {
     response = await send(request);
-    body = await readCapped(response);
+    body = await readUpTo(bodyOf(response), MAX_REPLY);
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
     throw new Failure('network', `No reply from ${origin}.`, {
@@ -42,7 +43,7 @@ export async function exchange(send: Fetch, request: Request): Promise<Reply> {
   }
   const { status, headers } = response;
   const type = (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
-  const reply: Reply = { status, headers, type, text: body.text };
+  const reply: Reply = { status, headers, type, text: decode(body.bytes) };
   if (status >= 300 && status < 400) {
     throw new Failure('reply_invalid', `${origin} answered with a redirect, which is not followed.`, {
       why: 'A redirect would carry tokens to another address.',
@@ -90,15 +91,6 @@ export function readAs<Schema extends v.GenericSchema>(
   });
 }
 
-/** Reads up to {@link MAX_REPLY} bytes; the rest is left. */
-async function readCapped(response: Response): Promise<{ text: string; whole: boolean }> {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  let text = '';
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_REPLY) return { text, whole: false };
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return { text: text + decoder.decode(), whole: true };
+function decode(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }

@@ -1,4 +1,5 @@
 import { EnvHttpProxyAgent } from 'undici';
+import { readUpTo } from '../contract/capped-bytes.ts';
 import { Failure } from '../contract/failure.ts';
 import { type Fetch, MAX_REPLY } from './exchange.ts';
 
@@ -53,7 +54,8 @@ export function createTransport(options: TransportOptions): Transport {
           body: request.body ? Buffer.from(await request.arrayBuffer()) : null,
           signal: request.signal,
         });
-        const body = await readCapped(reply.body);
+        // What is too large is handed on as far as it was read: enough for the reader to refuse it.
+        const { bytes: body } = await readUpTo(reply.body, MAX_REPLY);
         return new Response([204, 205, 304].includes(reply.statusCode) ? null : body, {
           status: reply.statusCode,
           headers: headersOf(reply.headers),
@@ -88,18 +90,6 @@ function checkAddress(request: Request, origins: ReadonlySet<string>): void {
   throw new Failure('usage', `Nothing is sent to ${url.origin}.`, {
     why: "It is none of the profile's addresses, so it must not see a token.",
   });
-}
-
-async function readCapped(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.byteLength;
-    // One byte more than allowed is enough for the reader to refuse it; the rest is never taken in.
-    chunks.push(chunk);
-    if (size > MAX_REPLY) break;
-  }
-  return Buffer.concat(chunks);
 }
 
 function headersOf(found: Readonly<Record<string, string | string[] | undefined>>): Headers {

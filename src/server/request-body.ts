@@ -1,7 +1,8 @@
 import type * as v from 'valibot';
+import { bodyOf, type CappedBytes, readUpTo } from '../contract/capped-bytes.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import type { DetailLocation, Problem, ProblemCode } from '../contract/problems.ts';
-import { ProblemError, refusal } from './problem-error.ts';
+import { refusal } from './problem-error.ts';
 
 /** The largest body that is read, in bytes; more is 413 before the rest is looked at. */
 export const MAX_BODY = 262_144;
@@ -32,19 +33,14 @@ export async function readObject(request: Request): Promise<Record<string, unkno
 
 /** Reads a body of at most `limit` bytes. @throws ProblemError 413, or 400 when it breaks off */
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  let body: CappedBytes;
   try {
-    for await (const chunk of request.body ?? []) {
-      size += chunk.byteLength;
-      if (size > limit) throw refusal('body_too_large', `The body is larger than ${limit} bytes.`);
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    if (error instanceof ProblemError) throw error;
+    body = await readUpTo(bodyOf(request), limit);
+  } catch {
     throw refusal('body_unreadable', 'The body broke off.');
   }
-  return Buffer.concat(chunks);
+  if (body.whole) return body.bytes;
+  throw refusal('body_too_large', `The body is larger than ${limit} bytes.`);
 }
 
 /** Which problem an invalid member is, and where it belongs. */

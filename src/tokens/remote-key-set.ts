@@ -1,3 +1,4 @@
+import { bodyOf, readUpTo } from '../contract/capped-bytes.ts';
 import { readJson } from '../contract/json.ts';
 import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
 import { TokenError } from './token-error.ts';
@@ -106,21 +107,12 @@ async function fetchKeySet(url: string, send: (request: Request) => Promise<Resp
       `The key set at ${url} can't be had: the reply's status is ${response.status}.`,
     );
   }
-  const reading = readJson(await readCapped(response, url));
+  const { bytes, whole } = await readUpTo(bodyOf(response), MAX_KEY_SET);
+  if (!whole) throw new TokenError('keys_unreachable', `What ${url} answers is too large.`);
+  const reading = readJson(bytes);
   if (!reading.ok) throw new TokenError('keys_unreachable', `What ${url} answers is not JSON.`);
   return localKeySet(readKeySet(reading.value));
 }
 
 /** The largest key set that is read, in bytes. */
 const MAX_KEY_SET = 1_048_576;
-
-async function readCapped(response: Response, url: string): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_KEY_SET) throw new TokenError('keys_unreachable', `What ${url} answers is too large.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
