@@ -51,6 +51,7 @@ export const EXIT_CODE_OF = {
   not_found: 3,
   method_not_allowed: 1,
   name_taken: 1,
+  idempotency_key_reused: 1,
   body_too_large: 1,
   media_type_unsupported: 1,
   host_unknown: 1,

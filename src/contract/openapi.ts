@@ -4,6 +4,7 @@ import { KeySetDocument } from './claims.ts';
 import { Experiment, ExperimentList, ExperimentRequest, Project, ProjectList } from './directory.ts';
 import { ReservationId } from './ids.ts';
 import { LinkList } from './links.ts';
+import type { Parameter } from './parameters.ts';
 import { PROBLEM_STATUS, ProblemBody, type ProblemCode } from './problems.ts';
 import { Reservation, ReservationRequest, ReservationUpdate } from './reservation.ts';
 import { WHO_MAY } from './roles.ts';
@@ -73,7 +74,7 @@ export function describeApi(version: string): OpenApiDocument {
       version,
       summary: 'Books network links between research sites.',
       description:
-        'Reserve bandwidth and VLANs between two sites for a period. Operations with `x-extension: true` are not in the specification; another service may lack them.',
+        'Reserve bandwidth and VLANs between two sites for a period. Operations and parameters with `x-extension: true` are not in the specification; another service may lack them.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'The connectivity service' }],
@@ -133,21 +134,27 @@ function operation(operationId: string, route: Route): Record<string, unknown> {
     ...(allowed ? { description: allowed } : {}),
     ...(route.extension ? { 'x-extension': true } : {}),
     security: security(route),
-    ...(route.query
-      ? {
-          parameters: Object.entries(route.query).map(([name, { description, type }]) => ({
-            name,
-            in: 'query',
-            description,
-            schema: { type },
-          })),
-        }
+    ...(route.query || route.headers
+      ? { parameters: [...parameters('query', route.query), ...parameters('header', route.headers)] }
       : {}),
     ...(route.request
       ? { requestBody: { required: true, content: { 'application/json': { schema: ref(route.request) } } } }
       : {}),
     responses: responses(route),
   };
+}
+
+function parameters(
+  place: 'query' | 'header',
+  declared: Readonly<Record<string, Parameter>> = {},
+): Record<string, unknown>[] {
+  return Object.entries(declared).map(([name, { description, type, extension }]) => ({
+    name,
+    in: place,
+    description,
+    schema: { type },
+    ...(extension ? { 'x-extension': true } : {}),
+  }));
 }
 
 function security(route: Route): Record<string, string[]>[] {
@@ -166,16 +173,26 @@ function rehearsal(schema: SchemaName | undefined): Record<string, unknown> {
 }
 
 function responses(route: Route): Record<string, unknown> {
-  const { status, schema, signed } = route.success;
+  const { status, schema, signed, headers = {} } = route.success;
   const content = {
     ...(schema ? { 'application/json': { schema: ref(schema) } } : {}),
     ...(signed ? { [JWT_TYPE]: { schema: { type: 'string' } } } : {}),
   };
-  const location = { Location: { description: 'Where it is read.', schema: { type: 'string' } } };
+  const described = {
+    ...(status === 201
+      ? { Location: { description: 'Where it is read.', required: true, schema: { type: 'string' } } }
+      : {}),
+    ...Object.fromEntries(
+      Object.entries(headers).map(([name, description]) => [
+        name,
+        { description, schema: { type: 'string' } },
+      ]),
+    ),
+  };
   const found: Record<string, unknown> = {
     [status]: {
       description: status === 201 ? 'Created' : status === 204 ? 'Deleted' : 'OK',
-      ...(status === 201 ? { headers: location } : {}),
+      ...(Object.keys(described).length > 0 ? { headers: described } : {}),
       ...(schema || signed ? { content } : {}),
     },
     ...(route.query && 'dry_run' in route.query

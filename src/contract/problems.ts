@@ -40,6 +40,7 @@ export const PROBLEM_STATUS = {
   not_found: 404,
   method_not_allowed: 405,
   name_taken: 409,
+  idempotency_key_reused: 409,
   body_too_large: 413,
   media_type_unsupported: 415,
   host_unknown: 421,

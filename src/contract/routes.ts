@@ -1,3 +1,11 @@
+import {
+  DRY_RUN,
+  IDEMPOTENCY_KEY,
+  IDEMPOTENCY_KEY_HEADER,
+  IDEMPOTENCY_REPLAYED_HEADER,
+  type Parameter,
+  START_NOW,
+} from './parameters.ts';
 import type { ProblemCode } from './problems.ts';
 import type { Action } from './roles.ts';
 
@@ -32,12 +40,6 @@ export type SchemaName =
 /** What a request must carry: any valid user token, or an experiment token too; see DESIGN.md, "Who may". */
 export type Credentials = 'none' | 'user' | 'experiment';
 
-/** A query parameter of a route. */
-export interface QueryParameter {
-  description: string;
-  type: 'boolean' | 'string' | 'integer';
-}
-
 /** One endpoint: the single source for the server's router, the client's addresses and the OpenAPI document. */
 export interface Route {
   /** Which service answers it, hence which base address it is relative to. */
@@ -49,10 +51,20 @@ export interface Route {
   credentials: Credentials;
   /** What the role must allow; see WHO_MAY. */
   action?: Action;
-  query?: Readonly<Record<string, QueryParameter>>;
+  query?: Readonly<Record<string, Parameter>>;
+  /** Headers beside those of every route. */
+  headers?: Readonly<Record<string, Parameter>>;
   request?: SchemaName;
-  /** Status and body of success; `signed` when Accept: application/jwt gets a JWT in place of JSON. */
-  success: { status: 200 | 201 | 204; schema?: SchemaName; signed?: boolean };
+  /**
+   * Status and body of success; `signed` when Accept: application/jwt gets a JWT in place of JSON; `headers` that it
+   * may carry, with what they say.
+   */
+  success: {
+    status: 200 | 201 | 204;
+    schema?: SchemaName;
+    signed?: boolean;
+    headers?: Readonly<Record<string, string>>;
+  };
   /** Which problems it may answer, beside those that every route may. */
   problems: readonly ProblemCode[];
   /** Not in SPEC.md: an extension of the reference server. */
@@ -78,16 +90,6 @@ const RESERVATION_REFUSALS = [
   'vlans_unavailable',
 ] as const;
 
-const START_NOW: QueryParameter = {
-  description: 'Start at the time of the request; start_date is then null.',
-  type: 'boolean',
-};
-const DRY_RUN: QueryParameter = {
-  description:
-    'Decide and answer as if it were done, and leave nothing behind: 200 with the reservation, JSON only.',
-  type: 'boolean',
-};
-
 /** Every endpoint of the connectivity service and the portal (SPEC.md, "Endpoints"; DESIGN.md for extensions). */
 export const ROUTES = {
   createReservation: {
@@ -98,14 +100,23 @@ export const ROUTES = {
     credentials: 'experiment',
     action: 'create',
     query: { start_now: START_NOW, dry_run: DRY_RUN },
+    headers: { [IDEMPOTENCY_KEY_HEADER]: IDEMPOTENCY_KEY },
     request: 'ReservationRequest',
-    success: { status: 201, schema: 'Reservation', signed: true },
+    success: {
+      status: 201,
+      schema: 'Reservation',
+      signed: true,
+      headers: {
+        [IDEMPOTENCY_REPLAYED_HEADER]: `\`true\` when an earlier request with this ${IDEMPOTENCY_KEY_HEADER} made the reservation, which is answered as it stands now.`,
+      },
+    },
     problems: [
       ...RESERVATION_REFUSALS,
       'site_unknown',
       'sites_equal',
       'sites_not_connected',
       'experiment_expired',
+      'idempotency_key_reused',
     ],
   },
   listReservations: {

@@ -15,6 +15,7 @@ const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
     'experiment_tokens_differ',
     'method_not_allowed',
     'name_taken',
+    'idempotency_key_reused',
     'body_too_large',
     'media_type_unsupported',
     'host_unknown',

@@ -24,7 +24,7 @@ const STATUSES: Record<number, ProblemCode[]> = {
   ],
   404: ['not_found'],
   405: ['method_not_allowed'],
-  409: ['name_taken'],
+  409: ['idempotency_key_reused', 'name_taken'],
   413: ['body_too_large'],
   415: ['media_type_unsupported'],
   421: ['host_unknown'],
