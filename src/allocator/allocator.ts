@@ -1,7 +1,9 @@
 import type { Link } from '../contract/links.ts';
-import { type Demand, LinkCalendar, type Period, type Refusal } from './calendar.ts';
+import type { Demand, LinkCalendar, Period, Refusal } from './calendar.ts';
 import { linkId, type Network } from './network.ts';
-import type { LinkTransaction, ReservationRecord, ReservationStore } from './store.ts';
+import { carry, type Projection } from './projection.ts';
+import { KEY_LIFETIME, type KeyedRequest, type Repetition, repetitionOf } from './repetition.ts';
+import type { LinkTransaction, RememberedBooking, ReservationRecord, ReservationStore } from './store.ts';
 
 /** A new reservation to be decided on. */
 export interface BookingRequest extends Demand {
@@ -44,14 +46,6 @@ export interface AllocatorOptions {
   newId: () => string;
 }
 
-/** A link's calendar, the version of the link that it stands for, and how far back it reaches. */
-interface Projection {
-  calendar: LinkCalendar;
-  version: number;
-  /** It holds every reservation that ends after this, in milliseconds; it can't tell about earlier times. */
-  from: number;
-}
-
 /** A decision to be made on a link. */
 interface Question<Answer> {
   link: Link;
@@ -90,9 +84,60 @@ export class Allocator {
    * @throws StoreUnavailableError when the database is away; then nothing was booked
    */
   async book(request: BookingRequest, dryRun = false): Promise<Outcome> {
+    return this.#ask(this.#booking(request, dryRun ? showOnly : put));
+  }
+
+  /**
+   * Books a link under a key, once: a repeat within {@link KEY_LIFETIME} gets what the first request got, whichever
+   * process it reaches. Only what was booked is remembered; a refused request may be tried again under its key.
+   *
+   * @throws as {@link book} does
+   */
+  async bookOnce(request: BookingRequest & KeyedRequest): Promise<Outcome | Repetition> {
+    const { experiment, createdBy, key, fingerprint } = request;
+    const booking = this.#booking<Outcome | Repetition>(request, async (transaction, record, now) => {
+      const kept = {
+        createdBy,
+        experiment,
+        key,
+        fingerprint,
+        reservation: record.id,
+        expires: now + KEY_LIFETIME,
+      };
+      const earlier = await transaction.remember(kept, now);
+      return earlier ? repeat(transaction, earlier, request) : put(transaction, record);
+    });
+    const decide: typeof booking.decide = async (transaction, calendar, now) => {
+      const earlier = await transaction.recall(request, now);
+      return earlier ? repeat(transaction, earlier, request) : booking.decide(transaction, calendar, now);
+    };
+    return this.#ask({ ...booking, decide });
+  }
+
+  /**
+   * What a request's key stands for already. {@link bookOnce} looks again under the link's lock; this is for those
+   * who must know before they hold the request against rules that it may not keep to any more.
+   *
+   * @returns undefined when the key is free
+   */
+  async repeated(request: KeyedRequest): Promise<Repetition | undefined> {
+    const { store, now } = this.#options;
+    const earlier = await store.recall(request, now());
+    return earlier && repetitionOf(earlier, request, (id) => store.find(id));
+  }
+
+  /** @param conclude what to do about a reservation that can be had */
+  #booking<Answer>(
+    request: BookingRequest,
+    conclude: (
+      transaction: LinkTransaction,
+      record: ReservationRecord,
+      now: number,
+    ) => Promise<Verdict<Answer | Outcome>>,
+  ): Question<Answer | Outcome> {
     const { site1, site2, start, end, bandwidth, experiment, createdBy } = request;
     const link = this.#link(linkId(site1, site2));
-    const decide: Question<Outcome>['decide'] = async (transaction, calendar, now) => {
+    const decide: Question<Answer | Outcome>['decide'] = async (transaction, calendar, now) => {
       const decision = calendar.decide(request, now);
       if (!decision.accepted) {
         const offers = offersFor(request, calendar, { from: start, expiry: request.expiry });
@@ -110,11 +155,9 @@ export class Allocator {
         createdBy,
         createdAt: now,
       };
-      if (dryRun) return { answer: { ok: true, record } };
-      await transaction.put(record);
-      return { answer: { ok: true, record }, take: (memory) => memory.hold(record.id, record) };
+      return conclude(transaction, record, now);
     };
-    return this.#ask({ link, from: async () => start, decide });
+    return { link, from: async () => start, decide };
   }
 
   /**
@@ -150,10 +193,7 @@ export class Allocator {
         );
         return { answer: { ok: false, reason: 'refused', link, refusals: decision.refusals, offers } };
       }
-      const record: ReservationRecord = { ...current, ...demand, tags: decision.tags };
-      if (dryRun) return { answer: { ok: true, record } };
-      await transaction.put(record);
-      return { answer: { ok: true, record }, take: (memory) => memory.hold(id, record) };
+      return (dryRun ? showOnly : put)(transaction, { ...current, ...demand, tags: decision.tags });
     };
     const from = async (transaction: LinkTransaction): Promise<number> => {
       const start = (await transaction.read(id))?.start ?? found.start;
@@ -213,28 +253,21 @@ export class Allocator {
   }
 }
 
-/** Brings a calendar to the link's version: from the rows that changed, or from all when it does not reach back far enough. */
-async function carry(
-  known: Projection | undefined,
-  link: Link,
+async function put(transaction: LinkTransaction, record: ReservationRecord): Promise<Verdict<Outcome>> {
+  await transaction.put(record);
+  return { answer: { ok: true, record }, take: (memory) => memory.hold(record.id, record) };
+}
+
+async function repeat(
   transaction: LinkTransaction,
-  from: number,
-): Promise<Projection> {
-  const { version } = transaction;
-  if (!known || from < known.from) {
-    const calendar = new LinkCalendar(link);
-    for (const record of await transaction.endingAfter(from)) calendar.hold(record.id, record);
-    return { calendar, version, from };
-  }
-  if (known.version !== version) {
-    const changes = await transaction.changesSince(known.version);
-    // All are let go before any is taken in: one may have taken over what another gave up.
-    for (const { id } of changes) known.calendar.drop(id);
-    for (const change of changes) {
-      if (!change.cancelled) known.calendar.hold(change.id, change.record);
-    }
-  }
-  return { ...known, version };
+  earlier: RememberedBooking,
+  request: KeyedRequest,
+): Promise<Verdict<Repetition>> {
+  return { answer: await repetitionOf(earlier, request, (id) => transaction.read(id)) };
+}
+
+async function showOnly(_: LinkTransaction, record: ReservationRecord): Promise<Verdict<Outcome>> {
+  return { answer: { ok: true, record } };
 }
 
 /**

@@ -17,6 +17,26 @@ export type ReservationChange =
   | { id: string; cancelled: false; record: ReservationRecord }
   | { id: string; cancelled: true };
 
+/** What a client calls a booking by, so that it can ask for it again: its own text, unique to a user in an experiment. */
+export interface BookingKey {
+  createdBy: string;
+  experiment: string;
+  key: string;
+}
+
+/** A booking that was granted under a key. */
+export interface RememberedBooking extends BookingKey {
+  /** Equal for equal requests. */
+  fingerprint: string;
+  /** The id of what was booked, which may be deleted by now. */
+  reservation: string;
+  /** From when on the key is free again, in milliseconds. */
+  expires: number;
+}
+
+/** How many expired keys {@link LinkTransaction.remember} lets go of at most, so that no booking pays for many. */
+export const KEYS_LET_GO = 100;
+
 /** One link, locked against every other writer until the transaction ends. */
 export interface LinkTransaction {
   /** The link's version: counts the changes that were committed on it. */
@@ -35,6 +55,17 @@ export interface LinkTransaction {
   put(record: ReservationRecord): Promise<void>;
   /** Cancels a reservation and moves the link to its next version. It stays as a tombstone for other replicas. */
   cancel(id: string, now: number): Promise<void>;
+  /** What was booked under a key that is not free at `now`, on any link. */
+  recall(key: BookingKey, now: number): Promise<RememberedBooking | undefined>;
+  /**
+   * Keeps what is booked in this transaction under its key, and lets go of keys that expired, {@link KEYS_LET_GO} at
+   * most. Another link's transaction, which this lock does not hold off, may have taken the key since `recall` looked;
+   * the key decides which of them was first.
+   *
+   * @returns undefined when it is kept; what the key stands for when it is not free at `now`: then nothing was written
+   * @throws Error at the end of the transaction when the reservation was not put in it
+   */
+  remember(booking: RememberedBooking, now: number): Promise<RememberedBooking | undefined>;
 }
 
 /** Which reservations a list holds. */
@@ -59,6 +90,8 @@ export interface ReservationStore {
   changeLink<Answer>(link: string, work: (transaction: LinkTransaction) => Promise<Answer>): Promise<Answer>;
   /** A reservation that was not deleted. */
   find(id: string): Promise<ReservationRecord | undefined>;
+  /** See {@link LinkTransaction.recall}. */
+  recall(key: BookingKey, now: number): Promise<RememberedBooking | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
   list(query: ReservationQuery): Promise<ReservationRecord[]>;
 }

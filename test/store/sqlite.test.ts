@@ -171,6 +171,49 @@ describe('SqliteDatabase.open', () => {
     }
   });
 
+  test('a database of version 2, from before keys were remembered, keeps what it holds', async () => {
+    const old = new DatabaseSync(file);
+    for (const migration of MIGRATIONS.slice(0, 2)) old.exec(migration);
+    // "slic", as every version has marked its files.
+    old.exec('PRAGMA application_id = 0x736c6963; PRAGMA user_version = 2');
+    old.exec(`
+      INSERT INTO link (id, version) VALUES ('a~b', 7);
+      INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag,
+          site2_s_tag, site2_c_tag, experiment, created_by, created_ms)
+        VALUES ('r1', 'a~b', 7, 1, 10, 20, 3, 1, 2, 3, 4, 'exp_1', 'user_1', 5);
+      INSERT INTO shared_secret (name, value) VALUES ('cookie', 'kept')`);
+    old.close();
+
+    const database = await SqliteDatabase.open(file);
+    const store = sqliteReservations(database);
+    const kept = {
+      id: 'r1',
+      link: 'a~b',
+      reversed: true,
+      start: 10,
+      end: 20,
+      bandwidth: 3,
+      tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
+      experiment: 'exp_1',
+      createdBy: 'user_1',
+      createdAt: 5,
+    };
+    expect(await store.find('r1')).toEqual(kept);
+    const secrets = await database.transaction(async (sql) => sql.all('SELECT * FROM shared_secret'));
+    expect(secrets).toMatchObject([{ name: 'cookie', value: 'kept' }]);
+    expect(await pragma(database, 'user_version')).toBe(MIGRATIONS.length);
+
+    const key = { createdBy: 'user_1', experiment: 'exp_1', key: 'k' };
+    const booking = { ...key, fingerprint: 'f', reservation: 'r2', expires: 100 };
+    await store.changeLink('a~b', async (transaction) => {
+      expect(transaction.version).toBe(7);
+      await transaction.remember(booking, 0);
+      await transaction.put({ ...kept, id: 'r2', start: 20, end: 30 });
+    });
+    expect(await store.recall(key, 0)).toEqual(booking);
+    await database.close();
+  });
+
   test('a newer schema version is refused, and the file left as it was', async () => {
     const newer = new DatabaseSync(file);
     newer.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);

@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TAG_PLACES, type Tags } from '../../src/allocator/calendar.ts';
-import type {
-  LinkTransaction,
-  ReservationQuery,
-  ReservationRecord,
-  ReservationStore,
+import {
+  type BookingKey,
+  KEYS_LET_GO,
+  type LinkTransaction,
+  type RememberedBooking,
+  type ReservationQuery,
+  type ReservationRecord,
+  type ReservationStore,
 } from '../../src/allocator/store.ts';
 import type { OpenedStore } from './opened-store.ts';
 
@@ -362,6 +365,166 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(ids(await ended('r3'))).toEqual(['r4']);
       });
     });
+
+    describe('a key', () => {
+      /** Books under a key as an allocator does; what is told of a key that is taken comes back. */
+      const bookUnder = (
+        booking: RememberedBooking,
+        { now = 0, link = LINK } = {},
+      ): Promise<RememberedBooking | undefined> =>
+        change(async (transaction) => {
+          const earlier = await transaction.remember(booking, now);
+          if (!earlier) await transaction.put(record(booking.reservation, { link, tags: tags(nextTag()) }));
+          return earlier;
+        }, link);
+      const keptKeys = async (): Promise<unknown[]> =>
+        (await opened.rows('SELECT key FROM idempotency_key ORDER BY expires_ms, key')).map(({ key }) => key);
+      let lastTag: number;
+      const nextTag = (): number => {
+        lastTag += 1;
+        return lastTag;
+      };
+      beforeEach(() => {
+        lastTag = 0;
+      });
+
+      test('is recalled as it was remembered, outside and inside, through any link, until it expires', async () => {
+        const booking = remembered('r1', { expires: 100 });
+        expect(await bookUnder(booking)).toBeUndefined();
+        for (const now of [0, 99]) {
+          expect(await store.recall(booking, now)).toEqual(booking);
+          for (const link of [LINK, 'c~d']) {
+            expect(await change((transaction) => transaction.recall(booking, now), link)).toEqual(booking);
+          }
+        }
+        for (const now of [100, 101]) {
+          expect(await store.recall(booking, now)).toBeUndefined();
+          expect(await change((transaction) => transaction.recall(booking, now))).toBeUndefined();
+        }
+      });
+
+      test('is recalled within the transaction that remembered it', async () => {
+        const booking = remembered('r1');
+        const recalled = await change(async (transaction) => {
+          await transaction.remember(booking, 0);
+          await transaction.put(record('r1'));
+          return transaction.recall(booking, 0);
+        });
+        expect(recalled).toEqual(booking);
+      });
+
+      test.each<[string, Partial<BookingKey>]>([
+        ['user', { createdBy: 'user_2' }],
+        ['experiment', { experiment: 'exp_2' }],
+        ['text', { key: 'other' }],
+        ['case', { key: 'KEY' }],
+        ['length', { key: 'key ' }],
+      ])('of another %s is another key', async (_, difference) => {
+        const one = remembered('r1');
+        const other = remembered('r2', difference);
+        await bookUnder(one);
+        expect(await store.recall(other, 0)).toBeUndefined();
+        expect(await bookUnder(other)).toBeUndefined();
+        expect(await store.recall(one, 0)).toEqual(one);
+        expect(await store.recall(other, 0)).toEqual(other);
+      });
+
+      test.each([
+        ['of 255 characters', 'k'.repeat(255)],
+        [
+          'of every character that it may hold',
+          Array.from({ length: 95 }, (_, at) => String.fromCharCode(32 + at)).join(''),
+        ],
+      ])('may be a text %s', async (_, key) => {
+        const booking = remembered('r1', { key });
+        await bookUnder(booking);
+        expect(await store.recall(booking, 0)).toEqual(booking);
+      });
+
+      test.each([
+        ['on its link', LINK],
+        ['on another link', 'c~d'],
+      ])('that is taken stays what it is, and says so: asked for %s', async (_, link) => {
+        const first = remembered('r1', { expires: 100 });
+        await bookUnder(first);
+        const second = remembered('r2', { fingerprint: 'other', expires: 200 });
+        expect(await bookUnder(second, { now: 99, link })).toEqual(first);
+        expect(await store.recall(first, 0)).toEqual(first);
+        expect(await store.find('r2')).toBeUndefined();
+      });
+
+      test('that expired is free, and is the newcomer’s from then on', async () => {
+        await bookUnder(remembered('r1', { expires: 100 }));
+        const second = remembered('r2', { fingerprint: 'other', expires: 200 });
+        expect(await bookUnder(second, { now: 100 })).toBeUndefined();
+        expect(await store.recall(second, 100)).toEqual(second);
+        expect(await keptKeys()).toEqual(['key']);
+      });
+
+      test('stays when its reservation is changed, and when it is cancelled', async () => {
+        const booking = remembered('r1');
+        await bookUnder(booking);
+        await put(record('r1', { bandwidth: 9 }));
+        expect(await store.recall(booking, 0)).toEqual(booking);
+        await cancel('r1');
+        expect(await store.recall(booking, 0)).toEqual(booking);
+      });
+
+      test('is not kept when the transaction rejects, nor is the reservation', async () => {
+        const booking = remembered('r1');
+        const failing = change(async (transaction) => {
+          await transaction.remember(booking, 0);
+          await transaction.put(record('r1'));
+          throw new Error('on purpose');
+        });
+        await expect(failing).rejects.toThrow('on purpose');
+        expect(await store.recall(booking, 0)).toBeUndefined();
+        expect(await store.find('r1')).toBeUndefined();
+        expect(await bookUnder(booking)).toBeUndefined();
+      });
+
+      test('is not kept without its reservation: the transaction can’t be committed', async () => {
+        const booking = remembered('r1');
+        await expect(change((transaction) => transaction.remember(booking, 0))).rejects.toThrow();
+        expect(await keptKeys()).toEqual([]);
+        expect(await bookUnder(booking)).toBeUndefined();
+      });
+
+      test('of many at once on links of their own, one is kept, and all are told which', async () => {
+        const rivals = Array.from({ length: 10 }, (_, at) => remembered(`r${at}`, { fingerprint: `f${at}` }));
+        const told = await Promise.all(rivals.map((rival, at) => bookUnder(rival, { link: `a~${at}` })));
+        const winners = rivals.filter((_, at) => told[at] === undefined);
+        expect(winners).toHaveLength(1);
+        for (const earlier of told) expect([undefined, winners[0]]).toContainEqual(earlier);
+        expect(ids(await store.list(query()))).toEqual(winners.map(({ reservation }) => reservation));
+      });
+
+      test(`${KEYS_LET_GO} that expired are let go by each that is remembered, the oldest first`, async () => {
+        const many = KEYS_LET_GO + 50;
+        const name = (at: number): string => `k${String(at).padStart(4, '0')}`;
+        await change(async (transaction) => {
+          for (let at = 0; at < many; at += 1) {
+            await transaction.remember(remembered('r0', { key: name(at), expires: 1000 + at }), 0);
+          }
+          await transaction.put(record('r0', { tags: tags(nextTag()) }));
+        });
+        const expiring = (from: number): string[] =>
+          Array.from({ length: many - from }, (_, index) => name(from + index));
+        expect(await keptKeys()).toEqual(expiring(0));
+
+        const later = { expires: 100_000 };
+        await bookUnder(remembered('r1', { key: 'l1', ...later }), { now: 999 });
+        expect(await keptKeys()).toEqual([...expiring(0), 'l1']);
+        await bookUnder(remembered('r2', { key: 'l2', ...later }), { now: 1000 });
+        expect(await keptKeys()).toEqual([...expiring(1), 'l1', 'l2']);
+        // All but the last have expired.
+        const now = 1000 + many - 2;
+        await bookUnder(remembered('r3', { key: 'l3', ...later }), { now });
+        expect(await keptKeys()).toEqual([...expiring(1 + KEYS_LET_GO), 'l1', 'l2', 'l3']);
+        await bookUnder(remembered('r4', { key: 'l4', ...later }), { now });
+        expect(await keptKeys()).toEqual([name(many - 1), 'l1', 'l2', 'l3', 'l4']);
+      });
+    });
   });
 }
 
@@ -377,6 +540,18 @@ function record(id: string, shape: Partial<ReservationRecord> = {}): Reservation
     experiment: 'exp_1',
     createdBy: 'user_1',
     createdAt: 0,
+    ...shape,
+  };
+}
+
+function remembered(reservation: string, shape: Partial<RememberedBooking> = {}): RememberedBooking {
+  return {
+    createdBy: 'user_1',
+    experiment: 'exp_1',
+    key: 'key',
+    fingerprint: 'f',
+    reservation,
+    expires: 1_000_000,
     ...shape,
   };
 }

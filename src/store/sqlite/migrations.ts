@@ -133,4 +133,18 @@ export const MIGRATIONS: readonly string[] = [
     value TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- Which reservation a request got, under the key that its client gave it. The row comes before the reservation's,
+  -- in one transaction: the key may turn out to be taken.
+  CREATE TABLE idempotency_key (
+    created_by TEXT NOT NULL,
+    experiment TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    reservation TEXT NOT NULL REFERENCES reservation (id) DEFERRABLE INITIALLY DEFERRED,
+    expires_ms INTEGER NOT NULL,
+    PRIMARY KEY (created_by, experiment, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX idempotency_key_expiry ON idempotency_key (expires_ms);
+  `,
 ];

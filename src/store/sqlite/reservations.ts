@@ -5,6 +5,7 @@ import type {
   ReservationRecord,
   ReservationStore,
 } from '../../allocator/store.ts';
+import { recall, remember } from './booking-keys.ts';
 import type { SqliteDatabase, SqliteTransaction, SqlRow, SqlValue } from './database.ts';
 
 const COLUMNS = `id, link, reversed, start_ms, end_ms, bandwidth,
@@ -19,6 +20,7 @@ export function sqliteReservations(database: SqliteDatabase): ReservationStore {
         const row = sql.first('SELECT version FROM link WHERE id = $1', link);
         return work(linkTransaction(sql, link, Number(row?.['version'])));
       }),
+    recall: (key, now) => database.transaction(async (sql) => recall(sql, key, now)),
     find: (id) => database.transaction(async (sql) => read(sql, id)),
     list: (query) => database.transaction(async (sql) => list(sql, query)),
   };
@@ -91,6 +93,9 @@ function linkTransaction(sql: SqliteTransaction, link: string, lockedVersion: nu
       sql.run('DELETE FROM tag_hold WHERE reservation = $1', id);
       sql.run('UPDATE reservation SET cancelled_ms = $2, version = $3 WHERE id = $1', id, now, nextVersion());
     },
+
+    recall: async (key, now) => recall(sql, key, now),
+    remember: async (booking, now) => remember(sql, booking, now),
   };
 }
 
