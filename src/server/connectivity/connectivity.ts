@@ -1,7 +1,9 @@
 import { Hono } from 'hono';
-import type { Allocator, Amendment } from '../../allocator/allocator.ts';
+import type { Allocator, Amendment, Outcome } from '../../allocator/allocator.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
+import type { Repetition } from '../../allocator/repetition.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
+import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/parameters.ts';
 import type { Problem } from '../../contract/problems.ts';
 import { MAX_TOKENS, type ReservationUpdate } from '../../contract/reservation.ts';
 import type { Action } from '../../contract/roles.ts';
@@ -18,6 +20,7 @@ import {
 import { ProblemError, refusal } from '../problem-error.ts';
 import { readObject } from '../request-body.ts';
 import type { RouteMounter } from '../routing.ts';
+import { fingerprintOf, readIdempotencyKey, reusedKey } from './idempotency.ts';
 import { amendedPeriodProblems, newPeriodProblems } from './period-rules.ts';
 import { readExecutionOptions, readListQuery } from './query.ts';
 import { refusedOutcome } from './refusals.ts';
@@ -70,37 +73,48 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     return record;
   }
 
+  /** The reply to a booking that was made, now or when it was first asked for. */
+  async function answerBooking(
+    request: Request,
+    outcome: Outcome | Repetition,
+    demanded: number,
+  ): Promise<Response> {
+    if (!outcome.ok)
+      throw outcome.reason === 'refused' ? refusedOutcome(outcome, demanded) : reusedKey(outcome);
+    const { record } = outcome;
+    const headers = {
+      location: `${new URL(request.url).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`,
+      ...('repeated' in outcome ? { [IDEMPOTENCY_REPLAYED_HEADER]: 'true' } : {}),
+    };
+    return answerReservation(request, record, options, { status: 201, headers });
+  }
+
   on('createReservation', async (request) => {
     const { body, user, experiment } = await readAuthorised(request, 'create');
     const { startNow, dryRun } = readExecutionOptions(request);
+    const key = dryRun ? undefined : readIdempotencyKey(request);
     const reading = readReservationRequest(body, startNow);
     const sites = siteProblems(body['site1'], body['site2'], network);
     if (!reading.ok) throw several([...sites, ...reading.problems]);
     const { site1, site2, bandwidth, start_date, end_date: end } = reading.body;
+    const who = { createdBy: user, experiment: experiment.id };
+    const keyed =
+      key === undefined ? undefined : { ...who, key, fingerprint: fingerprintOf(reading.body, startNow) };
+    // Before any rule: a repeat is answered though the time, the topology or the experiment went on since.
+    const repetition = keyed && (await allocator.repeated(keyed));
+    if (repetition) return answerBooking(request, repetition, bandwidth);
     const received = now();
     const start = start_date ?? received;
     refuseIfAny([
       ...sites,
       ...newPeriodProblems({ start, end }, { now: received, expiry: experiment.expiry }),
     ]);
-    const outcome = await allocator.book(
-      {
-        site1,
-        site2,
-        bandwidth,
-        start,
-        end,
-        experiment: experiment.id,
-        createdBy: user,
-        expiry: experiment.expiry,
-      },
-      dryRun,
-    );
-    if (!outcome.ok) throw refusedOutcome(outcome, bandwidth);
-    const { record } = outcome;
-    if (dryRun) return Response.json(reservationReply(record, network));
-    const location = `${new URL(request.url).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`;
-    return answerReservation(request, record, options, { status: 201, headers: { location } });
+    const booking = { site1, site2, bandwidth, start, end, expiry: experiment.expiry, ...who };
+    const outcome = await (keyed
+      ? allocator.bookOnce({ ...booking, ...keyed })
+      : allocator.book(booking, dryRun));
+    if (dryRun && outcome.ok) return Response.json(reservationReply(outcome.record, network));
+    return answerBooking(request, outcome, bandwidth);
   });
 
   on('readReservation', async (request, id) => {
