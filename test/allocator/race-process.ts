@@ -14,6 +14,8 @@ export interface RaceOrder {
   name: string;
   /** Bookings to ask for. */
   book: readonly Demand[];
+  /** Under which all of them are asked for, as one user. */
+  key?: string;
   /** Changes of one reservation to ask for. */
   amend?: { id: string; changes: readonly Partial<Demand>[] };
 }
@@ -23,7 +25,7 @@ export type RaceAnswer = { ok: true; id: string } | { ok: false; why: string };
 
 // Run as a process of its own: the order as JSON in argv; `ready` once the database is open; then it waits for stdin to
 // end, so that several start together, and prints its answers as JSON.
-const { path, link, name, book, amend }: RaceOrder = JSON.parse(process.argv[2] ?? '');
+const { path, link, name, book, key, amend }: RaceOrder = JSON.parse(process.argv[2] ?? '');
 const { store, close } = await openSqlite(path);
 let ids = 0;
 const allocator = new Allocator({
@@ -33,11 +35,15 @@ const allocator = new Allocator({
   newId: () => `${name}${ids++}`,
 });
 const sites = { site1: link.site1, site2: link.site2 };
-const who = { experiment: 'exp', createdBy: name, expiry: 1_000_000 };
+const who = { experiment: 'exp', createdBy: key === undefined ? name : 'user', expiry: 1_000_000 };
 process.stdout.write('ready');
 await text(process.stdin);
 const requests = [
-  ...book.map((demand) => allocator.book({ ...sites, ...demand, ...who })),
+  ...book.map((demand) => {
+    const request = { ...sites, ...demand, ...who };
+    if (key === undefined) return allocator.book(request);
+    return allocator.bookOnce({ ...request, key, fingerprint: JSON.stringify(demand) });
+  }),
   ...(amend?.changes ?? []).map((change) =>
     allocator.amend(amend?.id ?? '', change, { expiry: who.expiry, check: () => undefined }),
   ),

@@ -1,0 +1,335 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import type { Demand } from '../../src/allocator/calendar.ts';
+import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/repetition.ts';
+import type { LinkTransaction, RememberedBooking, ReservationStore } from '../../src/allocator/store.ts';
+import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
+import { raceProcesses } from '../store/starting-gate.ts';
+import type { RaceAnswer, RaceOrder } from './race-process.ts';
+import { smallLink } from './small-link.ts';
+import { sweep } from './sweep.ts';
+
+const AB = smallLink();
+/** Its C-tags at `a` are others than those of the link to `b`. */
+const AC = smallLink({ site2: 'c', site1_c_tags: [4, 6] });
+const ALL: Demand = { start: 10, end: 20, bandwidth: 1000 };
+const SOME: Demand = { start: 10, end: 20, bandwidth: 100 };
+
+type Asked = Partial<KeyedRequest> & { to?: 'b' | 'c' };
+type Booked = Awaited<ReturnType<Allocator['bookOnce']>>;
+
+let folder: string;
+let path: string;
+let opened: OpenedStore;
+let clock: number;
+let ids: number;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'slices-conn-repeats-'));
+  path = join(folder, 'links.db');
+  opened = await openSqlite(path);
+  clock = 0;
+  ids = 0;
+});
+afterEach(async () => {
+  await opened.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('a request under a key', () => {
+  test('is answered again with what it got, and nothing is booked', async () => {
+    const allocator = start();
+    const first = await bookOnce(allocator, SOME);
+    expect(first).toMatchObject({ ok: true, record: { id: 'r0', ...SOME } });
+    expect(first).not.toHaveProperty('repeated');
+    expect(await bookOnce(allocator, SOME)).toEqual({ ...first, repeated: true });
+    expect(await allocator.repeated(keyed(SOME))).toEqual({ ...first, repeated: true });
+    expect(await bookOnce(start(), SOME)).toEqual({ ...first, repeated: true });
+    expect(await liveIds()).toEqual(['r0']);
+  });
+
+  test('is answered though the link has no room for another', async () => {
+    const allocator = start();
+    await bookOnce(allocator, ALL);
+    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true, repeated: true, record: { id: 'r0' } });
+  });
+
+  test('is answered with the reservation as it stands now', async () => {
+    const allocator = start();
+    await bookOnce(allocator, SOME);
+    await allocator.amend<never>('r0', { bandwidth: 7 }, { expiry: 1000, check: () => undefined });
+    const repetition = { ok: true, repeated: true, record: { id: 'r0', bandwidth: 7 } };
+    expect(await bookOnce(allocator, SOME)).toMatchObject(repetition);
+    expect(await allocator.repeated(keyed(SOME))).toMatchObject(repetition);
+  });
+
+  test('whose reservation was deleted is told so', async () => {
+    const allocator = start();
+    await bookOnce(allocator, SOME);
+    await allocator.cancel('r0');
+    const deleted = { ok: false, reason: 'deleted', reservation: 'r0' };
+    expect(await bookOnce(allocator, SOME)).toEqual(deleted);
+    expect(await allocator.repeated(keyed(SOME))).toEqual(deleted);
+    expect(await liveIds()).toEqual([]);
+  });
+
+  test.each<[string, Demand, Asked]>([
+    ['on its link', { ...SOME, bandwidth: 7 }, {}],
+    ['on another link', SOME, { to: 'c' }],
+  ])('that another request had, %s, is refused', async (_, demand, asked) => {
+    const allocator = start();
+    await bookOnce(allocator, SOME);
+    const taken = { ok: false, reason: 'key_taken' };
+    expect(await bookOnce(allocator, demand, asked)).toEqual(taken);
+    expect(await allocator.repeated(keyed(demand, asked))).toEqual(taken);
+    expect(await liveIds()).toEqual(['r0']);
+  });
+
+  test.each<[string, Asked]>([
+    ['user', { createdBy: 'other' }],
+    ['experiment', { experiment: 'other' }],
+  ])('is nobody else’s: another %s has their own', async (_, asked) => {
+    const allocator = start();
+    await bookOnce(allocator, SOME);
+    expect(await allocator.repeated(keyed(SOME, asked))).toBeUndefined();
+    expect(await bookOnce(allocator, SOME, asked)).toMatchObject({ ok: true, record: { id: 'r1' } });
+  });
+
+  test('that was refused is decided anew, and may ask for something else', async () => {
+    const allocator = start();
+    await bookOnce(allocator, ALL, { key: 'other' });
+    expect(await bookOnce(allocator, SOME)).toMatchObject({ ok: false, reason: 'refused' });
+    expect(await allocator.repeated(keyed(SOME))).toBeUndefined();
+    const later = { start: 20, end: 30, bandwidth: 5 };
+    expect(await bookOnce(allocator, later)).toMatchObject({ ok: true, record: later });
+  });
+
+  test('is forgotten after 24 h', async () => {
+    expect(KEY_LIFETIME).toBe(86_400_000);
+    const far = { ...SOME, start: 2 * KEY_LIFETIME, end: 3 * KEY_LIFETIME };
+    const allocator = start();
+    clock = 5;
+    await bookOnce(allocator, far);
+    clock = 5 + KEY_LIFETIME - 1;
+    expect(await bookOnce(allocator, far)).toMatchObject({ repeated: true });
+    // That it was asked for again does not prolong it.
+    clock = 5 + KEY_LIFETIME;
+    expect(await allocator.repeated(keyed(far))).toBeUndefined();
+    const anew = await bookOnce(allocator, far);
+    expect(anew).toMatchObject({ ok: true, record: { id: 'r1' } });
+    expect(anew).not.toHaveProperty('repeated');
+  });
+});
+
+describe('what fails on the way', () => {
+  const steps = ['recall', 'remember', 'put'] as const;
+
+  test.each(steps)('at %s leaves neither a key nor a reservation, and may be asked again', async (step) => {
+    const faults = { next: true };
+    const allocator = start(failsAt(opened.store, step, faults));
+    await expect(bookOnce(allocator, ALL)).rejects.toThrow('on purpose');
+    expect(await keyRows()).toEqual([]);
+    expect(await liveIds()).toEqual([]);
+    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true });
+    expect(await liveIds()).toHaveLength(1);
+    expect(await sweep(opened, linkId('a', 'b'), AB)).toEqual([]);
+  });
+
+  test('at the commit leaves neither', async () => {
+    const faults = { next: true };
+    const allocator = start({
+      ...opened.store,
+      changeLink: (link, work) =>
+        opened.store.changeLink(link, async (transaction) => {
+          const answer = await work(transaction);
+          failOnce(faults);
+          return answer;
+        }),
+    });
+    await expect(bookOnce(allocator, ALL)).rejects.toThrow('on purpose');
+    expect(await keyRows()).toEqual([]);
+    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true });
+    expect(await liveIds()).toHaveLength(1);
+  });
+
+  test('after the commit leaves both: the repeat gets what nobody was told of', async () => {
+    const faults = { next: true };
+    const allocator = start({
+      ...opened.store,
+      changeLink: async (link, work) => {
+        const answer = await opened.store.changeLink(link, work);
+        failOnce(faults);
+        return answer;
+      },
+    });
+    await expect(bookOnce(allocator, ALL)).rejects.toThrow('on purpose');
+    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true, repeated: true, record: { id: 'r0' } });
+    expect(await liveIds()).toEqual(['r0']);
+  });
+});
+
+describe('many at once under one key', () => {
+  test.each([1, 2])('of %d allocators on one link: one reservation, every answer names it', async (count) => {
+    const allocators = Array.from({ length: count }, () => start());
+    const answers = await Promise.all(twenty(allocators).map((allocator) => bookOnce(allocator, SOME)));
+    const live = await liveIds();
+    expect(live).toHaveLength(1);
+    expect(answers.map(idIn)).toEqual(answers.map(() => live[0]));
+    expect(answers.filter((answer) => !('repeated' in answer))).toHaveLength(1);
+  });
+
+  test('of two processes: one reservation, every answer names it', async () => {
+    const order = { path, link: AB, book: Array.from({ length: 12 }, () => SOME), key: 'key' };
+    const answers = await race([
+      { ...order, name: 'one' },
+      { ...order, name: 'other' },
+    ]);
+    const live = await liveIds();
+    expect(live).toHaveLength(1);
+    expect(answers).toEqual(Array.from({ length: 24 }, () => ({ ok: true, id: live[0] })));
+  });
+
+  test('for two links: one of them is booked, the others are told that the key is taken', async () => {
+    const answers = await forTwoLinks(opened.store);
+    expect(answers.filter(({ ok }) => ok)).toHaveLength(10);
+    expect(answers.filter((answer) => !answer.ok && answer.reason === 'key_taken')).toHaveLength(10);
+    expect(new Set(answers.flatMap((answer) => (answer.ok ? [idIn(answer)] : [])))).toEqual(
+      new Set(await liveIds()),
+    );
+    expect(await liveIds()).toHaveLength(1);
+  });
+
+  test('where the lock of a link does not hold off another’s, the key decides', async () => {
+    // What a database that locks single rows may show: `recall` sees what is committed, and nothing is yet.
+    const blind = wrapped(opened.store, (transaction) => ({ ...transaction, recall: async () => undefined }));
+    const answers = await forTwoLinks(blind);
+    expect(answers.filter(({ ok }) => ok)).toHaveLength(10);
+    expect(await liveIds()).toHaveLength(1);
+    for (const link of [AB, AC])
+      expect(await sweep(opened, linkId(link.site1, link.site2), link)).toEqual([]);
+  });
+
+  test('a store that keeps keys outside the transaction that books makes several', async () => {
+    const answers = await forTwoLinks(remembersLater(opened.store));
+    expect(answers.filter(({ ok }) => ok).length).toBeGreaterThan(10);
+    expect((await liveIds()).length).toBeGreaterThan(1);
+  });
+
+  async function forTwoLinks(store: ReservationStore): Promise<Booked[]> {
+    return Promise.all(
+      twenty([start(store), start(store)]).map((allocator, index) =>
+        bookOnce(allocator, SOME, { to: index % 4 < 2 ? 'b' : 'c' }),
+      ),
+    );
+  }
+});
+
+function start(store = opened.store): Allocator {
+  return new Allocator({
+    network: createNetwork({ sites: ['a', 'b', 'c'], links: [AB, AC] }),
+    store,
+    now: () => clock,
+    newId: () => `r${ids++}`,
+  });
+}
+
+function keyed(demand: Demand, { to = 'b', ...asked }: Asked = {}): KeyedRequest {
+  const fingerprint = JSON.stringify([to, demand]);
+  return { createdBy: 'user', experiment: 'exp', key: 'key', fingerprint, ...asked };
+}
+
+function bookOnce(allocator: Allocator, demand: Demand, asked: Asked = {}): Promise<Booked> {
+  const { to = 'b' } = asked;
+  const expiry = KEY_LIFETIME * 100;
+  return allocator.bookOnce({ site1: 'a', site2: to, ...demand, expiry, ...keyed(demand, asked) });
+}
+
+function twenty(allocators: readonly Allocator[]): Allocator[] {
+  return Array.from({ length: 20 / allocators.length }, () => allocators).flat();
+}
+
+function idIn(answer: Booked): string {
+  if (!answer.ok) throw new Error(answer.reason);
+  return answer.record.id;
+}
+
+async function liveIds(): Promise<unknown[]> {
+  const rows = await opened.rows('SELECT id FROM reservation WHERE cancelled_ms IS NULL ORDER BY id');
+  return rows.map(({ id }) => id);
+}
+
+function keyRows(): Promise<unknown[]> {
+  return opened.rows('SELECT * FROM idempotency_key');
+}
+
+/** Runs each order in a process of its own, all at once. */
+async function race(orders: readonly RaceOrder[]): Promise<RaceAnswer[]> {
+  const program = fileURLToPath(new URL('race-process.ts', import.meta.url));
+  const finishes = await raceProcesses(...orders.map((order) => [program, JSON.stringify(order)]));
+  return finishes.flatMap(({ output, errors }): RaceAnswer[] => {
+    expect(errors).toBe('');
+    return JSON.parse(output);
+  });
+}
+
+/** When `next` is set, the next one fails, once. */
+interface Faults {
+  next: boolean;
+}
+
+function failOnce(faults: Faults): void {
+  if (!faults.next) return;
+  faults.next = false;
+  throw new Error('on purpose');
+}
+
+function wrapped(
+  store: ReservationStore,
+  wrap: (transaction: LinkTransaction) => LinkTransaction,
+): ReservationStore {
+  return { ...store, changeLink: (link, work) => store.changeLink(link, (inner) => work(wrap(inner))) };
+}
+
+/** A store that fails once, when a step was done. */
+function failsAt(
+  store: ReservationStore,
+  step: 'recall' | 'remember' | 'put',
+  faults: Faults,
+): ReservationStore {
+  const failing =
+    <Arguments extends unknown[], Answer>(work: (...given: Arguments) => Promise<Answer>) =>
+    async (...given: Arguments): Promise<Answer> => {
+      const answer = await work(...given);
+      failOnce(faults);
+      return answer;
+    };
+  return wrapped(store, (inner) => ({ ...inner, [step]: failing<never[], unknown>(inner[step]) }));
+}
+
+/** A store that makes the mistake: it books in one transaction and keeps the key in another. */
+function remembersLater(store: ReservationStore): ReservationStore {
+  return {
+    ...store,
+    changeLink: async (link, work) => {
+      const later: [RememberedBooking, number][] = [];
+      const answer = await store.changeLink(link, (inner) =>
+        work({
+          ...inner,
+          remember: async (...given) => {
+            later.push(given);
+            return undefined;
+          },
+        }),
+      );
+      await store.changeLink(link, async (inner) => {
+        for (const given of later) await inner.remember(...given);
+      });
+      return answer;
+    },
+  };
+}
