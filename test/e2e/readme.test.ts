@@ -56,7 +56,7 @@ describe('the README', () => {
     const { status, stdout, stderr } = runInShell(text);
     expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
     const answered = stdout.split('\n').filter((line) => /^[2345]\d\d$/.test(line));
-    expect(due).toHaveLength(16);
+    expect(due).toHaveLength(19);
     expect(answered).toEqual(due);
     expect(stdout).toContain('"loc":["Site"]');
     expect(stdout).toContain('"loc":["Date"]');

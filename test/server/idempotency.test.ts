@@ -132,7 +132,7 @@ describe('the same request under the same key', async () => {
     ['start, which is now', { start_date: null }, 'start_now=true'],
     ['end', { end_date: at(2 * HOUR + 1) }],
     ['second site', { site2: 'fr-lille' }],
-    ['pair of sites', { site1: 'gr-uth', site2: 'hu-sztaki' }],
+    ['first site', { site1: 'fr-slices' }],
     ['order of the sites', { site1: 'pl-poznan1', site2: 'be-gent1' }],
   ])('another %s is another request: 409, and nothing is booked', async (difference, changes, query) => {
     const lead = await service.as('lead');

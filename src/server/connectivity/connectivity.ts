@@ -98,8 +98,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     if (!reading.ok) throw several([...sites, ...reading.problems]);
     const { site1, site2, bandwidth, start_date, end_date: end } = reading.body;
     const who = { createdBy: user, experiment: experiment.id };
-    const keyed =
-      key === undefined ? undefined : { ...who, key, fingerprint: fingerprintOf(reading.body, startNow) };
+    const keyed = key === undefined ? undefined : { ...who, key, fingerprint: fingerprintOf(reading.body) };
     // Before any rule: a repeat is answered though the time, the topology or the experiment went on since.
     const repetition = keyed && (await allocator.repeated(keyed));
     if (repetition) return answerBooking(request, repetition, bandwidth);

@@ -27,12 +27,11 @@ export function readIdempotencyKey(request: Request): string | undefined {
 }
 
 /**
- * What tells one booking request from another, whatever its spelling: a SHA-256 of what is asked for. `tokens` say who
- * asks, and are other ones after a refresh.
+ * What tells one booking request from another, whatever its spelling: a SHA-256 of what is asked for (a start of null
+ * is start_now). `tokens` say who asks, and are other ones after a refresh.
  */
-export function fingerprintOf(body: ReservationRequest, startNow: boolean): string {
-  const { site1, site2, bandwidth, start_date, end_date } = body;
-  const asked = JSON.stringify([site1, site2, bandwidth, start_date, end_date, startNow]);
+export function fingerprintOf({ site1, site2, bandwidth, start_date, end_date }: ReservationRequest): string {
+  const asked = JSON.stringify([site1, site2, bandwidth, start_date, end_date]);
   return createHash('sha256').update(asked).digest('hex');
 }
 
