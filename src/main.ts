@@ -178,11 +178,5 @@ async function connect(profile: Profile, network: NetworkSettings): Promise<Conn
     return connectOffline(profile, folders.state);
   }
   const { connectOverNetwork } = await import('./session/network-connection.ts');
-  const { caFile } = network;
-  return connectOverNetwork(profile, {
-    stateFolder: folders.state,
-    timeout: network.timeout,
-    now: Date.now,
-    ...(caFile === undefined ? {} : { certificates: new TextDecoder().decode(await files.read(caFile)) }),
-  });
+  return connectOverNetwork(profile, { ...network, stateFolder: folders.state, now: Date.now });
 }

@@ -23,7 +23,11 @@ export function reportFailure(
 ): ExitCode {
   const failure = asFailure(error);
   const { code, message, facts } = failure;
-  const fix = facts.fix?.replace(/^slices-conn (?!--help)/, ['slices-conn', ...serviceFlags, ''].join(' '));
+  // Commands about profiles name theirs themselves.
+  const fix = facts.fix?.replace(
+    /^slices-conn (?!--help|profile )/,
+    ['slices-conn', ...serviceFlags, ''].join(' '),
+  );
   const exitCode: ExitCode = EXIT_CODE_OF[code satisfies FailureCode];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(error.stack ?? '')}\n`);
   if (!json) {

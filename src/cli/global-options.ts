@@ -1,4 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { Failure } from '../contract/failure.ts';
+import { OFFLINE } from '../session/offline.ts';
 import { COLOR_CHOICES, type ColorChoice } from './color.ts';
 
 /** The flags that every command takes (CLI.md, "Global flags"). */
@@ -40,6 +42,13 @@ export function addGlobalOptions(program: Command): Command {
     .option('--ca-file <file>', 'certificates to trust, in PEM')
     .addOption(new Option('--color <when>', 'when to colour').choices(COLOR_CHOICES))
     .option('--tz <zone>', 'zone of times without an offset, such as Europe/Brussels');
+}
+
+/** The profile that the flags name. @throws Failure `usage` when they name two */
+export function wantedProfile({ offline, profile }: GlobalFlags): string | undefined {
+  if (!offline) return profile;
+  if (profile === undefined || profile === OFFLINE) return OFFLINE;
+  throw new Failure('usage', '--offline and --profile can not be given together.');
 }
 
 function seconds(text: string): number {

@@ -3,20 +3,22 @@ import { EXIT_CODES } from './exit-codes.ts';
 
 const ENVIRONMENT = `Environment
 
-  SLICES_CONN_PROFILE           the profile to use
+  SLICES_CONN_PROFILE           the profile to use; else the one of slices-conn profile use, else local
   SLICES_CONN_EXPERIMENT        the experiment to act in, by id or name; else SLICES_EXPERIMENT
   SLICES_CONN_PROJECT           the project to act in
   SLICES_CONN_BASE_URL, SLICES_CONN_PORTAL_URL, SLICES_CONN_AUTH_URL, SLICES_CONN_CLIENT_ID,
   SLICES_CONN_PROJECTS_API_GROUP, SLICES_CONN_EXPERIMENTS_API_GROUP
-                                override the profile's addresses
+                                override the addresses of every profile but offline
   SLICES_CONN_CONFIG_DIR        where profiles are; else $XDG_CONFIG_HOME/slices-conn
   SLICES_CONN_STATE_DIR         where the offline server's data is; else $XDG_STATE_HOME/slices-conn
   SLICES_CONN_CACHE_DIR         public data only; else $XDG_CACHE_HOME/slices-conn
+  HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS
   NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM=dumb
                                 as everyone honours them
   TZ                            the time zone of times without an offset, unless --tz is given
 
 A flag goes before the environment, the environment before the profile, the profile before the default.
+slices-conn profile show tells where each value comes from; slices-conn profile set --help lists the keys.
 `;
 
 const OUTPUT = `Output

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { Failure } from '../contract/failure.ts';
 import { experimentCommand } from './commands/experiment.ts';
 import { loginCommand, logoutCommand, statusCommand } from './commands/login.ts';
+import { profileCommand } from './commands/profile.ts';
 import { projectCommand } from './commands/project.ts';
 import { deleteCommand } from './commands/reservation/delete.ts';
 import { listCommand } from './commands/reservation/list.ts';
@@ -62,6 +63,7 @@ Examples:
     sitesCommand,
     experimentCommand,
     projectCommand,
+    profileCommand,
     tokenCommand,
     serveCommand,
   ]) {

@@ -1,12 +1,10 @@
-import { Failure } from '../contract/failure.ts';
 import type { Environment, Folders } from '../session/folders.ts';
-import { OFFLINE } from '../session/offline.ts';
 import type { Profile } from '../session/profiles.ts';
 import type { Connection } from '../session/session.ts';
 import { type ColorChoice, wantsColor } from './color.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { reportFailure } from './failure-report.ts';
-import type { GlobalFlags } from './global-options.ts';
+import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation, UserFiles } from './invocation.ts';
 import { Output, type TextStream } from './output.ts';
 import { createProgram, runProgram } from './program.ts';
@@ -18,8 +16,8 @@ const DEFAULT_TIMEOUT = 30;
 export interface NetworkSettings {
   /** Milliseconds. */
   timeout: number;
-  /** File of certificates to trust besides the usual ones. */
-  caFile?: string;
+  /** Certificates to trust besides the usual ones, in PEM. */
+  certificates?: string;
 }
 
 /** The world outside a run of the command line: the real one in `main.ts`, a test's own in tests. */
@@ -119,14 +117,11 @@ function openInvocation(
         import('../session/session.ts'),
         import('../session/profiles.ts'),
       ]);
-      if (flags.offline && flags.profile !== undefined && flags.profile !== OFFLINE) {
-        throw new Failure('usage', '--offline and --profile can not be given together.');
-      }
-      const wanted = flags.offline ? OFFLINE : flags.profile;
-      const profile = await new Profiles(world.folders.config, env).resolve(wanted);
+      const profile = await new Profiles(world.folders.config, env).resolve(wantedProfile(flags));
+      const certificates = await certificatesFor(flags, profile, world.files);
       const connection = await world.connect(profile, {
         timeout: (flags.timeout ?? DEFAULT_TIMEOUT) * 1000,
-        ...(flags.caFile === undefined ? {} : { caFile: flags.caFile }),
+        ...(certificates === undefined ? {} : { certificates }),
       });
       onOpen(connection);
       return new Session({
@@ -139,4 +134,16 @@ function openInvocation(
       });
     },
   };
+}
+
+/** Those of the flag before the profile's. A file that is named must be one, whether or not anything comes of it. */
+async function certificatesFor(
+  flags: GlobalFlags,
+  profile: Profile,
+  files: UserFiles,
+): Promise<string | undefined> {
+  const path = flags.caFile ?? profile.caFile;
+  if (path === undefined) return undefined;
+  const { readCertificates } = await import('./ca-file.ts');
+  return readCertificates(files, path);
 }

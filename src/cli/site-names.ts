@@ -1,22 +1,10 @@
-import { distance } from 'fastest-levenshtein';
 import { Failure } from '../contract/failure.ts';
 import { SITES } from '../contract/sites.ts';
+import { nearest } from '../session/nearest.ts';
 
-/** Further off than this, a name is not a slip of the keyboard. */
-const MAX_DISTANCE = 3;
-
-/**
- * The known site that a name was probably meant to be; undefined when none is near. A part of a name is near its
- * whole, so that `poznan` finds `pl-poznan1`.
- */
+/** The known site that a name was probably meant to be; see {@link nearest}. */
 export function nearestSite(name: string): string | undefined {
-  const wanted = name.toLowerCase();
-  if (SITES.some((site) => site === name)) return undefined;
-  const containing = SITES.filter((site) => wanted.length >= 3 && site.includes(wanted));
-  const [only, another] = containing;
-  if (only && !another) return only;
-  const [best] = SITES.map((site) => ({ site, far: distance(wanted, site) })).sort((a, b) => a.far - b.far);
-  return best && best.far <= MAX_DISTANCE && best.far > 0 ? best.site : undefined;
+  return nearest(name, SITES);
 }
 
 /**

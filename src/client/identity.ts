@@ -105,7 +105,7 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
     const config = await asked(
       () =>
         oauth.discovery(new URL(authUrl), clientId, undefined, oauth.None(), {
-          // Whether plain http is allowed is the transport's to say: on loopback only.
+          // Whether plain http is allowed is the transport's to say: on loopback, or where the profile does.
           execute: [oauth.allowInsecureRequests],
           // How long to wait is the transport's to say too; the library's own limit is put out of the way.
           timeout: LIBRARY_TIMEOUT,

@@ -1,7 +1,9 @@
+import { getCACertificates } from 'node:tls';
 import { EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/capped-bytes.ts';
 import { Failure } from '../contract/failure.ts';
 import { type Fetch, MAX_REPLY } from './exchange.ts';
+import { isProtected, UNPROTECTED } from './loopback.ts';
 
 /** How requests leave this machine. */
 export interface TransportOptions {
@@ -11,6 +13,8 @@ export interface TransportOptions {
   timeout: number;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
+  /** Lets plain http leave this machine (HOSTILE.md 5). Certificates are checked all the same. Default false. */
+  insecure?: boolean;
 }
 
 /** A way out, and how to close it. */
@@ -35,16 +39,21 @@ const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 
  * the proxies that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
  */
 export function createTransport(options: TransportOptions): Transport {
-  const { origins, timeout, certificates } = options;
+  const { origins, timeout, certificates, insecure = false } = options;
+  // Given any, Node trusts those alone: the usual ones have to be among them.
+  const ca = certificates === undefined ? {} : { ca: [...getCACertificates('default'), certificates] };
   const dispatcher = new EnvHttpProxyAgent({
     headersTimeout: timeout,
     bodyTimeout: timeout,
-    connect: { timeout, ...(certificates === undefined ? {} : { ca: certificates }) },
+    connect: { timeout, ...ca },
+    // Through a proxy, `connect` concerns neither end.
+    requestTls: { timeout, ...ca },
+    proxyTls: { timeout, ...ca },
   });
   return {
     async fetch(request) {
       const { origin, pathname, search } = new URL(request.url);
-      checkAddress(request, origins);
+      checkAddress(request, origins, insecure);
       try {
         const reply = await dispatcher.request({
           origin,
@@ -69,21 +78,10 @@ export function createTransport(options: TransportOptions): Transport {
   };
 }
 
-/** Whether an address leads to this machine alone. */
-export function isLoopback({ hostname }: URL): boolean {
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    /^(?:127(?:\.\d+){3}|\[::1\])$/.test(hostname)
-  );
-}
-
-function checkAddress(request: Request, origins: ReadonlySet<string>): void {
+function checkAddress(request: Request, origins: ReadonlySet<string>, insecure: boolean): void {
   const url = new URL(request.url);
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url))) {
-    throw new Failure('usage', `${url.origin} is not an https address.`, {
-      why: 'Over http anyone on the way could read and change what is sent.',
-    });
+  if (!isProtected(url, insecure)) {
+    throw new Failure('usage', `${url.origin} is not an https address.`, { why: UNPROTECTED });
   }
   const isPublic = request.method === 'GET' && !request.headers.has('authorization');
   if (isPublic || origins.has(url.origin)) return;

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
-import { privateFolder } from './folders.ts';
+import { fileFault, privateFolder } from './folders.ts';
 import type { Profile } from './profiles.ts';
 
 const Entry = v.object({
@@ -64,9 +64,8 @@ export class Credentials {
     if (existsSync(this.#folder)) privateFolder(this.#folder);
     if (!existsSync(this.path)) return { version: 1, entries: {} };
     const found = lstatSync(this.path);
-    if (!found.isFile()) throw this.#unusable('It is no file, or a symbolic link to one.');
-    const user = process.getuid?.();
-    if (user !== undefined && found.uid !== user) throw this.#unusable('It belongs to another user.');
+    const fault = fileFault(found);
+    if (fault !== undefined) throw this.#unusable(fault);
     if ((found.mode & 0o077) !== 0) throw this.#unusable('Others could read it. Make it private: chmod 600.');
     let value: unknown;
     try {

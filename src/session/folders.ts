@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
 
@@ -55,6 +55,18 @@ export function privateFolder(path: string): string {
     if (cause instanceof Failure) throw cause;
     throw unusable(path, cause instanceof Error ? cause.message : String(cause));
   }
+}
+
+/**
+ * Why a file must not be believed: it is none of this user's own (HOSTILE.md 16). Undefined where nothing speaks
+ * against it.
+ *
+ * @param found what `lstat` says of it
+ */
+export function fileFault(found: Stats): string | undefined {
+  if (!found.isFile()) return 'It is no file, or a symbolic link to one.';
+  const user = process.getuid?.();
+  return user !== undefined && found.uid !== user ? 'It belongs to another user.' : undefined;
 }
 
 /** Not mkdir's own recursion: it never ends below a folder such as /proc, where nothing can be made. */

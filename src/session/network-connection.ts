@@ -18,15 +18,13 @@ export interface NetworkConnectionOptions {
   now: () => number;
 }
 
-/** What a login asks for (CLI.md, "Files": scope). */
-const SCOPE = 'openid offline_access userinfo projects';
-
 /** The way to a profile's services over the network, with the login that is kept for it. */
 export function connectOverNetwork(profile: Profile, options: NetworkConnectionOptions): Connection {
   const { stateFolder, timeout, certificates, now } = options;
   const transport = createTransport({
     origins: new Set([profile.baseUrl, profile.portalUrl, profile.authUrl].map((url) => new URL(url).origin)),
     timeout,
+    insecure: profile.insecure,
     ...(certificates === undefined ? {} : { certificates }),
   });
   const credentials = new Credentials(stateFolder);
@@ -43,7 +41,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     userToken: () => loginToken({ profile, credentials, identity, now }),
     login: {
       path: credentials.path,
-      startLogin: async () => (await identity()).startLogin(SCOPE),
+      startLogin: async () => (await identity()).startLogin(profile.scope),
       read: () => credentials.read(profile),
       keep: ({ accessToken, refreshToken, expiresAt }) =>
         credentials.write(profile, {

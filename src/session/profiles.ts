@@ -1,73 +1,45 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type Conf from 'conf';
 import * as v from 'valibot';
-import type { TokenPlacement } from '../client/connectivity.ts';
 import { Failure } from '../contract/failure.ts';
-import { isObject } from '../contract/json.ts';
-import { EXPERIMENT_TOKEN_HEADER, EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
-import { type Environment, privateFolder } from './folders.ts';
-import { OFFLINE, OFFLINE_URL } from './offline.ts';
-
-const Settings = v.looseObject({
-  baseUrl: v.optional(v.string()),
-  portalUrl: v.optional(v.string()),
-  authUrl: v.optional(v.string()),
-  clientId: v.optional(v.string()),
-  projectsApiGroup: v.optional(v.string()),
-  experimentsApiGroup: v.optional(v.string()),
-  experimentTokenHeader: v.optional(v.string()),
-  tokenPlacement: v.optional(v.picklist(['user', 'experiment'])),
-  project: v.optional(v.string()),
-  experiment: v.optional(v.string()),
-});
-/** What a profile may set; what it does not has a default (CLI.md, "Files"). */
-export type Settings = v.InferOutput<typeof Settings>;
-
-const Preferences = v.looseObject({
-  profile: v.optional(v.string()),
-  profiles: v.optional(
-    v.pipe(v.custom<object>(isObject, 'it is no object'), v.record(v.string(), Settings)),
-    {},
-  ),
-});
-type Preferences = v.InferOutput<typeof Preferences>;
+import { shellWord } from '../contract/shell-word.ts';
+import { type Preferences, preferencesWriter, readPreferences } from './config-file.ts';
+import type { Environment } from './folders.ts';
+import { nearest } from './nearest.ts';
+import { OFFLINE } from './offline.ts';
+import { KEY_NAMES, PROFILE_KEYS, type ProfileKey } from './profile-keys.ts';
+import { ProfileValues, type Settings } from './profile-values.ts';
+import { ADDRESSES, BUILT_IN, checkProtected, type ProfileView, takesKey, viewOf } from './profile-view.ts';
 
 /** A profile with everything in place. */
-export interface Profile {
+export interface Profile extends ProfileValues {
   name: string;
-  baseUrl: string;
-  portalUrl: string;
-  authUrl: string;
-  clientId: string;
-  projectsApiGroup: string;
-  experimentsApiGroup: string;
-  experimentTokenHeader: string;
-  tokenPlacement: TokenPlacement;
-  /** Id or name of the chosen project. */
-  project?: string;
-  /** Id or name of the chosen experiment. */
-  experiment?: string;
 }
 
-const LOCAL_URL = 'http://127.0.0.1:4280';
+/** What to change about a profile, all or nothing. */
+export interface ProfileChange {
+  set: Settings;
+  /** Keys that return to what they are without the user. */
+  unset: readonly ProfileKey[];
+}
 
-/** The profiles that need no file. `slices` has no addresses: nothing guesses a host that would receive a token. */
-const BUILT_IN: Readonly<Record<string, Settings>> = {
-  local: { baseUrl: LOCAL_URL, portalUrl: `${LOCAL_URL}/portal`, authUrl: `${LOCAL_URL}/auth` },
-  [OFFLINE]: { baseUrl: OFFLINE_URL, portalUrl: `${OFFLINE_URL}/portal`, authUrl: `${OFFLINE_URL}/auth` },
-  slices: {},
-};
+/** What a removal did. */
+export interface Removal {
+  /** The profile is still there, with what is built in. */
+  builtIn: boolean;
+  /** False where the user had set nothing. */
+  removed: boolean;
+  /** It was the preferred one, and is no more. */
+  wasPreferred: boolean;
+}
 
-const OVERRIDES = {
-  baseUrl: 'SLICES_CONN_BASE_URL',
-  portalUrl: 'SLICES_CONN_PORTAL_URL',
-  authUrl: 'SLICES_CONN_AUTH_URL',
-  clientId: 'SLICES_CONN_CLIENT_ID',
-  projectsApiGroup: 'SLICES_CONN_PROJECTS_API_GROUP',
-  experimentsApiGroup: 'SLICES_CONN_EXPERIMENTS_API_GROUP',
-  project: 'SLICES_CONN_PROJECT',
-} as const satisfies Partial<Record<keyof Settings, string>>;
+/** What the file is to hold, and what to tell about it. */
+interface Outcome<Result> {
+  preferences: Preferences;
+  result: Result;
+}
+
+const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+/** Names that mean something to JavaScript, and would be lost on the way to the file. */
+const NO_NAMES = ['constructor', 'prototype'];
 
 /** Profiles and preferences in `config.json` (CLI.md, "Files"): no secret, mode 0600. */
 export class Profiles {
@@ -79,115 +51,167 @@ export class Profiles {
     this.#env = env;
   }
 
+  /** The names of all profiles, the built-in ones first. @throws Failure `state_unusable` */
+  names(): string[] {
+    return namesIn(this.#read());
+  }
+
+  /** All profiles without what the environment says, which concerns whichever is used. @throws Failure `state_unusable` */
+  list(): ProfileView[] {
+    const preferences = this.#read();
+    return namesIn(preferences).map((name) => viewOf(name, ownSettings(name, preferences), {}));
+  }
+
   /**
-   * The profile to use: by `wanted`, else `SLICES_CONN_PROFILE`, else the preferred one, else `local`; its settings
-   * overridden by the environment.
+   * The name of the profile to use: `wanted`, else `SLICES_CONN_PROFILE`, else the preferred one, else `local`. There
+   * may be none of this name.
    *
-   * @throws Failure `usage` for an unknown profile or one without addresses, `state_unusable` for a file that can't
-   *   be read
+   * @throws Failure `state_unusable`
+   */
+  activeName(wanted: string | undefined): string {
+    return wanted ?? (this.#env['SLICES_CONN_PROFILE'] || this.#read().profile || 'local');
+  }
+
+  /** The variables that go before the addresses of every profile but `offline`. */
+  overridingVariables(): string[] {
+    return ADDRESSES.flatMap((key) => PROFILE_KEYS[key].variables).filter((variable) => this.#env[variable]);
+  }
+
+  /**
+   * The profile of {@link activeName}, its settings overridden by the environment.
+   *
+   * @throws Failure `usage` for an unknown profile, one without addresses, a variable that is no value, or a plain http
+   *   address that the profile does not allow; `state_unusable`
    */
   async resolve(wanted: string | undefined): Promise<Profile> {
-    const preferences = this.#read();
-    const name = wanted ?? this.#variable('SLICES_CONN_PROFILE') ?? preferences.profile ?? 'local';
-    const profiles: Readonly<Record<string, Settings>> = { ...BUILT_IN, ...preferences.profiles };
-    if (!Object.hasOwn(profiles, name)) {
-      const known = Object.keys(profiles).join(', ');
-      throw new Failure('usage', `There is no profile ${name}.`, { why: `The profiles are: ${known}.` });
-    }
-    const settings = this.#settings(name, preferences.profiles[name]);
-    const { baseUrl, portalUrl, authUrl } = settings;
-    if (!baseUrl || !portalUrl || !authUrl) {
-      throw new Failure('usage', `Profile ${name} has no addresses yet.`, {
+    const view = this.inspect(this.activeName(wanted));
+    const { name, entries } = view;
+    const missing = ADDRESSES.filter((key) => entries[key].value === undefined);
+    if (missing.length > 0) {
+      const what = missing.length === ADDRESSES.length ? 'addresses' : missing.join(' and no ');
+      throw new Failure('usage', `Profile ${name} has no ${what} yet.`, {
         why: 'The addresses of a deployment are never guessed, since they would receive tokens.',
-        fix: 'SLICES_CONN_BASE_URL=… SLICES_CONN_PORTAL_URL=… SLICES_CONN_AUTH_URL=… slices-conn …',
+        fix: `slices-conn profile set ${shellWord(name)} ${missing.map((key) => `${key}=…`).join(' ')}`,
       });
     }
-    const experiment =
-      this.#variable('SLICES_CONN_EXPERIMENT') ?? this.#variable('SLICES_EXPERIMENT') ?? settings.experiment;
-    return {
-      name,
-      baseUrl: withoutSlash(baseUrl),
-      portalUrl: withoutSlash(portalUrl),
-      authUrl: withoutSlash(authUrl),
-      clientId: settings.clientId ?? 'slices-conn',
-      projectsApiGroup: settings.projectsApiGroup ?? PROJECTS_API_GROUP,
-      experimentsApiGroup: settings.experimentsApiGroup ?? EXPERIMENTS_API_GROUP,
-      experimentTokenHeader: settings.experimentTokenHeader ?? EXPERIMENT_TOKEN_HEADER,
-      tokenPlacement: settings.tokenPlacement ?? 'user',
-      ...(settings.project === undefined ? {} : { project: settings.project }),
-      ...(experiment === undefined ? {} : { experiment }),
-    };
+    checkProtected(view);
+    const given = KEY_NAMES.filter((key) => entries[key].value !== undefined);
+    const values = Object.fromEntries(given.map((key) => [key, entries[key].value]));
+    return { name, ...v.parse(ProfileValues, values) };
+  }
+
+  /**
+   * A profile's keys, their values, and where these come from. It need not be complete.
+   *
+   * @throws Failure `usage` for an unknown profile or a variable that is no value, `state_unusable`
+   */
+  inspect(name: string): ProfileView {
+    const preferences = this.#read();
+    checkKnown(name, preferences);
+    return viewOf(name, ownSettings(name, preferences), this.#env);
+  }
+
+  /** Prefers a profile. @throws Failure `usage` for an unknown one, `state_unusable` */
+  async use(name: string): Promise<void> {
+    await this.#change((current) => {
+      checkKnown(name, current);
+      return { preferences: { ...current, profile: name }, result: undefined };
+    });
+  }
+
+  /**
+   * Changes a profile, or makes one.
+   *
+   * @returns what became of it
+   * @throws Failure `usage` for a name that can be none, a key that the profile does not take, or a plain http address
+   *   that it does not allow; `state_unusable`
+   */
+  async set(name: string, { set, unset }: ProfileChange): Promise<ProfileView> {
+    return this.#change((current) => {
+      if (!namesIn(current).includes(name)) checkName(name);
+      checkKeys(name, [...KEY_NAMES.filter((key) => set[key] !== undefined), ...unset]);
+      const { ...settings } = { ...ownSettings(name, current), ...set };
+      for (const key of unset) delete settings[key];
+      checkProtected(viewOf(name, settings, {}));
+      return {
+        preferences: withSettings(name, settings, current),
+        result: viewOf(name, settings, this.#env),
+      };
+    });
   }
 
   /** Keeps a profile's choice of project or experiment. @throws Failure `state_unusable` */
   async choose(name: string, choice: { project?: string; experiment?: string }): Promise<void> {
-    const { profiles } = this.#read();
-    const file = await this.#open();
-    file.set('profiles', { ...profiles, [name]: { ...profiles[name], ...choice } });
+    await this.#change((current) => ({
+      preferences: withSettings(name, { ...ownSettings(name, current), ...choice }, current),
+      result: undefined,
+    }));
   }
 
-  /** The built-in server is only ever itself: neither a variable nor a file can point its profile elsewhere. */
-  #settings(name: string, own: Settings = {}): Settings {
-    if (name === OFFLINE) {
-      const project = this.#variable('SLICES_CONN_PROJECT') ?? own.project;
-      const { experiment } = own;
+  /** Removes what the user has set of a profile. @throws Failure `usage` for an unknown one, `state_unusable` */
+  async remove(name: string): Promise<Removal> {
+    return this.#change((current) => {
+      checkKnown(name, current);
+      const { [name]: own, ...profiles } = current.profiles;
+      const { profile, ...others } = current;
+      const wasPreferred = profile === name;
       return {
-        ...BUILT_IN[OFFLINE],
-        ...(project === undefined ? {} : { project }),
-        ...(experiment === undefined ? {} : { experiment }),
+        preferences: { ...(wasPreferred ? others : current), profiles },
+        result: { builtIn: Object.hasOwn(BUILT_IN, name), removed: own !== undefined, wasPreferred },
       };
-    }
-    const overridden = Object.entries(OVERRIDES).flatMap(([key, variable]) => {
-      const value = this.#variable(variable);
-      return value === undefined ? [] : [[key, value]];
     });
-    return { ...BUILT_IN[name], ...own, ...Object.fromEntries(overridden) };
   }
 
-  /** A variable of the environment; an empty one counts as unset. */
-  #variable(name: string): string | undefined {
-    return this.#env[name] || undefined;
+  /** The one way in which the file is changed: what it holds, and what it is to hold then. */
+  async #change<Result>(work: (current: Preferences) => Outcome<Result>): Promise<Result> {
+    const write = await preferencesWriter(this.#folder);
+    const { preferences, result } = work(this.#read());
+    write(preferences);
+    return result;
   }
 
   #read(): Preferences {
-    const path = join(this.#folder, 'config.json');
-    if (!existsSync(path)) return { profiles: {} };
-    let value: unknown;
-    try {
-      value = JSON.parse(readFileSync(path, 'utf8'));
-    } catch (cause) {
-      throw this.#unusable(cause instanceof Error ? cause.message : String(cause));
-    }
-    // Valibot takes a list for an object without members.
-    const result = v.safeParse(Preferences, isObject(value) ? value : undefined);
-    if (result.success) return result.output;
-    const [issue] = result.issues;
-    throw this.#unusable(`${v.getDotPath(issue) ?? 'It'}: ${issue.message}`);
-  }
-
-  async #open(): Promise<Conf<Record<string, unknown>>> {
-    const { default: ConfFile } = await import('conf');
-    privateFolder(this.#folder);
-    try {
-      return new ConfFile<Record<string, unknown>>({
-        cwd: this.#folder,
-        configName: 'config',
-        configFileMode: 0o600,
-        accessPropertiesByDotNotation: false,
-      });
-    } catch (cause) {
-      throw this.#unusable(cause instanceof Error ? cause.message : String(cause));
-    }
-  }
-
-  #unusable(why: string): Failure {
-    return new Failure('state_unusable', `The file ${join(this.#folder, 'config.json')} can't be read.`, {
-      why,
-      fix: 'Correct the file, or move it away.',
-    });
+    return readPreferences(this.#folder);
   }
 }
 
-function withoutSlash(address: string): string {
-  return address.replace(/\/+$/, '');
+function namesIn({ profiles }: Preferences): string[] {
+  return Object.keys({ ...BUILT_IN, ...profiles });
+}
+
+function ownSettings(name: string, { profiles }: Preferences): Settings {
+  return (Object.hasOwn(profiles, name) && profiles[name]) || {};
+}
+
+function withSettings(name: string, settings: Settings, current: Preferences): Preferences {
+  return { ...current, profiles: { ...current.profiles, [name]: settings } };
+}
+
+function checkKnown(name: string, preferences: Preferences): void {
+  const known = namesIn(preferences);
+  if (known.includes(name)) return;
+  const near = nearest(name, known);
+  const meant = near === undefined ? '' : `Did you mean ${near}? `;
+  throw new Failure('usage', `There is no profile ${name}.`, {
+    why: `${meant}The profiles are: ${known.join(', ')}.`,
+    fix: 'slices-conn profile list',
+  });
+}
+
+function checkName(name: string): void {
+  if (NAME.test(name) && !NO_NAMES.includes(name)) return;
+  throw new Failure('usage', 'That can be no name of a profile.', {
+    why: NO_NAMES.includes(name)
+      ? 'It is reserved.'
+      : 'It must be up to 64 lower-case letters, digits, dots, dashes and underscores, and begin with a letter or digit.',
+  });
+}
+
+function checkKeys(name: string, keys: readonly ProfileKey[]): void {
+  const refused = keys.filter((key) => !takesKey(name, key));
+  if (refused.length === 0) return;
+  const taken = KEY_NAMES.filter((key) => takesKey(OFFLINE, key)).join(' and ');
+  throw new Failure('usage', `Profile ${name} does not take ${refused.join(', ')}.`, {
+    why: `It is the built-in server, which is only ever itself: ${taken} can be set.`,
+  });
 }

@@ -135,6 +135,7 @@ describe('what is advised', () => {
     ['slices-conn list', ['--profile', 'lab'], 'slices-conn --profile lab list'],
     ['slices-conn list', [], 'slices-conn list'],
     ['slices-conn --help', ['--offline'], 'slices-conn --help'],
+    ['slices-conn profile list', ['--profile', 'lab'], 'slices-conn profile list'],
     ['--bandwidth 1G', ['--offline'], '--bandwidth 1G'],
   ])('%s, after %j, is typed as %s', (fix, serviceFlags, typed) => {
     const failure = new Failure('usage', 'No.', { fix });

@@ -1,7 +1,7 @@
 import { claimedExpiry } from '../../client/expired-token.ts';
 import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
+import { isProtected } from '../../client/loopback.ts';
 import { claimedSubject } from '../../client/proof.ts';
-import { isLoopback } from '../../client/transport.ts';
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Login, Session } from '../../session/session.ts';
@@ -85,9 +85,7 @@ async function announce(
 
 /** Only such an address is ever opened (HOSTILE.md 6): https, or http on this machine. */
 function isWebAddress(address: string): boolean {
-  if (!URL.canParse(address)) return false;
-  const url = new URL(address);
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url));
+  return URL.canParse(address) && isProtected(new URL(address));
 }
 
 async function decided(login: DeviceLogin, wait: number | undefined): Promise<IssuedTokens> {
