@@ -119,6 +119,11 @@ export class Profiles {
     };
   }
 
+  /** The names of all profiles. @throws Failure `state_unusable` for a file that can't be read */
+  names(): string[] {
+    return Object.keys({ ...BUILT_IN, ...this.#read().profiles });
+  }
+
   /** Keeps a profile's choice of project or experiment. @throws Failure `state_unusable` */
   async choose(name: string, choice: { project?: string; experiment?: string }): Promise<void> {
     const { profiles } = this.#read();
