@@ -38,11 +38,12 @@ function targetOf(file: string, links = 0): string {
 
 /** Beside the target first, then in its place at once: a person's set-up is never lost half-way. */
 function replace(file: string, content: Uint8Array): void {
-  mkdirSync(dirname(file), { recursive: true });
+  // Every shell runs what is in there: whatever the umask, nobody else may write it.
+  mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
   const mode = statSync(file, { throwIfNoEntry: false })?.mode;
   const draft = `${file}.${process.pid}.tmp`;
   try {
-    writeFileSync(draft, content, { flag: 'wx', flush: true });
+    writeFileSync(draft, content, { mode: 0o644, flag: 'wx', flush: true });
     if (mode !== undefined) chmodSync(draft, mode & 0o7777);
     renameSync(draft, file);
   } catch (error) {

@@ -119,6 +119,7 @@ describe('help', () => {
       'experiment',
       'project',
       'token',
+      'completion',
     ].flatMap((name) => [`help ${name}`, `${name} --help`]),
     'help token issue',
     'token issue -h',

@@ -8,17 +8,18 @@ export function completionCommand(invoke: Invoke): Command {
   return new Command('completion')
     .summary('print the script that completes words in your shell')
     .description(
-      'Prints the script by which a shell completes commands, flags, sites, profiles, experiments, projects and\nreservations. slices-conn --install-completion sets it up for good.',
+      'Prints the script by which a shell completes commands, flags, sites, profiles, experiments, projects and reservations.\n--install-completion sets it up for good.',
     )
     .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
     .addHelpText(
       'after',
       `
 Examples:
-  slices-conn --install-completion                    # for the shell that $SHELL names
-  source <(slices-conn completion bash)               # this bash only
-  source <(slices-conn completion zsh)                # this zsh only
-  slices-conn completion fish | source                # this fish only
+  slices-conn --install-completion            # for the shell that $SHELL names, for good
+  slices-conn --install-completion fish
+  eval "$(slices-conn completion bash)"       # for this bash only
+  eval "$(slices-conn completion zsh)"        # for this zsh only
+  slices-conn completion fish | source        # for this fish only
   slices-conn completion zsh > "\${fpath[1]}/_slices-conn"`,
     )
     .action(invoke(async () => (await import('../actions/completion.ts')).printScript));
@@ -31,7 +32,7 @@ export function addInstallOption(program: Command, invoke: Invoke): void {
     .addOption(
       new Option(
         '--install-completion [shell]',
-        'set up completion for your shell, the one that $SHELL names when left out',
+        'set up completion of words for your shell, by default $SHELL',
       ).choices(SHELLS),
     )
     // Only then: with an action of its own the top level would take a misspelt command for an argument.

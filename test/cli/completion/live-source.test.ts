@@ -53,7 +53,7 @@ describe('at a service that somebody is logged in to', () => {
     const first = `${active}\tbe-gent1 – pl-poznan1, 1 Gbps, active`;
     const second = `${later}\tbe-gent1 – pl-poznan1, 2.5 Gbps, scheduled`;
     const demo = ['--experiment', 'demo'];
-    expect(await complete(...demo, 'show', '')).toEqual([first, second]);
+    expect((await complete(...demo, 'show', '')).toSorted()).toEqual([first, second].toSorted());
     expect(await complete('delete', ...demo, active ?? '', '')).toEqual([second]);
     expect(await complete('update', '--experiment=second', '')).toEqual([
       `${other}\tbe-gent1 – pl-poznan1, 100 Mbps, active`,
