@@ -40,7 +40,7 @@ describe('at a service that somebody is logged in to', () => {
   afterAll(() => world.server.close());
 
   test('experiments and projects by name', async () => {
-    expect(await complete('experiment', 'use', '')).toEqual([
+    expect((await complete('experiment', 'use', '')).toSorted()).toEqual([
       expect.stringMatching(/^demo\tlead/),
       expect.stringMatching(/^second\tlead/),
     ]);
