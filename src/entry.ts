@@ -27,7 +27,7 @@ const MANIFEST = {
   '@type': 'slices-cli:subcommand-metadata',
   version: '1.0',
   short_help: 'Book network links between research sites',
-  tab_completion_supported: false,
+  tab_completion_supported: true,
   tab_completion_install_option: '--install-completion',
   visible_aliases: [],
   hidden_aliases: [],

@@ -12,6 +12,7 @@ import {
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { COMPLETE } from './cli/completion/shells.ts';
 import type { RunningServer, ServeSettings, UserFiles } from './cli/invocation.ts';
 import type { TextStream } from './cli/output.ts';
 import type { NetworkSettings } from './cli/run.ts';
@@ -20,6 +21,7 @@ import { foldersFor, privateFolder } from './session/folders.ts';
 import { OFFLINE } from './session/offline.ts';
 import type { Profile } from './session/profiles.ts';
 import type { Connection } from './session/session.ts';
+import { shellHome } from './shell-home.ts';
 
 const { env } = process;
 const folders = foldersFor(env, homedir());
@@ -35,13 +37,14 @@ export async function main(args: readonly string[], version: string): Promise<nu
   stopAtSignals();
   useCompileCache();
   const { run } = await import('./cli/run.ts');
-  return run(args, {
+  const exitCode = await run(args, {
     version,
     env,
     folders,
     stdout: textStream(process.stdout),
     stderr: textStream(process.stderr),
     files,
+    shellHome: shellHome(homedir(), env),
     now: Date.now,
     connect,
     serve: startServer,
@@ -49,6 +52,9 @@ export async function main(args: readonly string[], version: string): Promise<nu
     openBrowser,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   });
+  // A shell waits for its answer: what else is still under way, such as the search for a name, is left.
+  if (args[0] === COMPLETE) process.exit(exitCode);
+  return exitCode;
 }
 
 /** Compiled code is kept in the user's own folder: one below /tmp could be planted by others. */

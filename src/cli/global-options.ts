@@ -22,12 +22,15 @@ export interface GlobalFlags {
   tz?: string;
 }
 
+/** What help calls them. */
+export const GLOBAL_FLAGS = 'Global flags:';
+
 /**
  * Adds the global flags to the top-level command. Commander reads a program's own options wherever they stand, so
  * each is accepted before and after the command.
  */
 export function addGlobalOptions(program: Command): Command {
-  program.optionsGroup('Global flags:');
+  program.optionsGroup(GLOBAL_FLAGS);
   return program
     .option('--profile <name>', 'which services to speak to')
     .option('--experiment <id|name>', 'the experiment to act in')

@@ -1,6 +1,7 @@
 import type { Role } from '../contract/roles.ts';
 import type { Profiles } from '../session/profiles.ts';
 import type { Session } from '../session/session.ts';
+import type { ShellHome } from './completion/install.ts';
 import type { GlobalFlags } from './global-options.ts';
 import type { Output } from './output.ts';
 import type { TimeContext } from './times.ts';
@@ -50,6 +51,7 @@ export interface Invocation {
   readonly flags: GlobalFlags;
   readonly output: Output;
   readonly files: UserFiles;
+  readonly shellHome: ShellHome;
   /** Profiles and preferences. */
   profiles(): Promise<Profiles>;
   /** The session with the profile's services. */

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { Failure } from '../contract/failure.ts';
+import { addInstallOption, completionCommand } from './commands/completion.ts';
 import { experimentCommand } from './commands/experiment.ts';
 import { loginCommand, logoutCommand, statusCommand } from './commands/login.ts';
 import { profileCommand } from './commands/profile.ts';
@@ -66,10 +67,12 @@ Examples:
     profileCommand,
     tokenCommand,
     serveCommand,
+    completionCommand,
   ]) {
     program.addCommand(make(invoke));
   }
   program.addCommand(helpCommand(program, write));
+  addInstallOption(program, invoke);
   addGlobalOptions(program);
   prepare(program, write);
   return program;

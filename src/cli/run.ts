@@ -2,6 +2,8 @@ import type { Environment, Folders } from '../session/folders.ts';
 import type { Profile } from '../session/profiles.ts';
 import type { Connection } from '../session/session.ts';
 import { type ColorChoice, wantsColor } from './color.ts';
+import type { ShellHome } from './completion/install.ts';
+import { COMPLETE } from './completion/shells.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { reportFailure } from './failure-report.ts';
 import { type GlobalFlags, wantedProfile } from './global-options.ts';
@@ -28,6 +30,8 @@ export interface World {
   stdout: TextStream;
   stderr: TextStream;
   files: UserFiles;
+  /** The set-up files of the person's shells. */
+  shellHome: ShellHome;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** Opens the way to a profile's services; called when a command first needs it. */
@@ -47,6 +51,10 @@ export interface World {
  * @returns the exit code (CLI.md, "Exit codes"); everything that was to be said has been printed
  */
 export async function run(args: readonly string[], world: World): Promise<ExitCode> {
+  if (args[0] === COMPLETE) {
+    await answerShell(args.slice(args[1] === '--' ? 2 : 1), world);
+    return 0;
+  }
   const opened: Connection[] = [];
   const { offline, profile } = lookAhead(args);
   const program = createProgram({
@@ -70,6 +78,27 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     });
   } finally {
     // What was to be told has been told; a connection that does not close changes nothing about it.
+    await Promise.allSettled(opened.map(async (connection) => connection.close()));
+  }
+}
+
+/** Answers a shell that completes a word: with candidates, or else with nothing at all, whatever is wrong. */
+async function answerShell(words: readonly string[], world: World): Promise<void> {
+  const opened: Connection[] = [];
+  const silent: World = { ...world, stderr: { ...world.stderr, write: () => undefined } };
+  const open = (flags: GlobalFlags) => openInvocation(flags, silent, (connection) => opened.push(connection));
+  try {
+    const [{ wantedAt }, { completionText }, { liveSource }] = await Promise.all([
+      import('./completion/candidates.ts'),
+      import('./completion/complete.ts'),
+      import('./completion/live-source.ts'),
+    ]);
+    const program = createProgram({ version: world.version, write: () => undefined, open });
+    const wanted = wantedAt(program, words);
+    world.stdout.write(await completionText(wanted, liveSource(open(wanted.services))));
+  } catch {
+    // Nobody has asked for a message.
+  } finally {
     await Promise.allSettled(opened.map(async (connection) => connection.close()));
   }
 }
@@ -103,6 +132,7 @@ function openInvocation(
     flags,
     output,
     files: world.files,
+    shellHome: world.shellHome,
     serve: world.serve,
     stopSignal: world.stopSignal,
     openBrowser: world.openBrowser,

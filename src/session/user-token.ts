@@ -46,7 +46,8 @@ export function notLoggedIn({ baseUrl }: Profile): Failure {
   return new Failure('not_logged_in', `You are not logged in to ${baseUrl}.`, { fix: 'slices-conn login' });
 }
 
-function isAlmostOver({ issuedAt, expiresAt }: StoredCredentials, now: number): boolean {
+/** Whether the token of a login must be refreshed before it is used. */
+export function isAlmostOver({ issuedAt, expiresAt }: StoredCredentials, now: number): boolean {
   if (expiresAt === undefined) return false;
   return expiresAt - now < Math.min(MINUTE, (expiresAt - issuedAt) / 10);
 }

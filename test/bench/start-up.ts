@@ -7,6 +7,7 @@ import { join } from 'node:path';
 const CASES = [
   { name: '--version', args: ['--version'], limit: 1.3 },
   { name: '--help', args: ['--help'], limit: 2 },
+  { name: '__complete', args: ['__complete', '--', 're'], limit: 2.5 },
 ] as const;
 const ROUNDS = 41;
 

@@ -120,6 +120,7 @@ describe('help', () => {
       'project',
       'profile',
       'token',
+      'completion',
     ].flatMap((name) => [`help ${name}`, `${name} --help`]),
     'help token issue',
     'help profile set',

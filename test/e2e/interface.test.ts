@@ -250,7 +250,7 @@ describe('help and version', () => {
       '@type': 'slices-cli:subcommand-metadata',
       version: '1.0',
       short_help: expect.stringMatching(/\S/),
-      tab_completion_supported: false,
+      tab_completion_supported: true,
       tab_completion_install_option: '--install-completion',
       visible_aliases: [],
       hidden_aliases: [],

@@ -72,6 +72,14 @@ describe('which profile', () => {
   );
 });
 
+test('the names of all: the built-in ones, and the user’s own', () => {
+  expect(new Profiles(folder, {}).names()).toEqual(['local', 'offline', 'slices']);
+  configure({ profiles: { lab: LAB, local: {} } });
+  expect(new Profiles(folder, {}).names()).toEqual(['local', 'offline', 'slices', 'lab']);
+  configure('garbage');
+  expect(() => new Profiles(folder, {}).names()).toThrow(expect.objectContaining({ code: 'state_unusable' }));
+});
+
 describe('what a profile says', () => {
   test('local is on the loopback address, with CLI.md’s defaults', async () => {
     expect(await resolve('local')).toEqual({

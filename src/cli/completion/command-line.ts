@@ -1,0 +1,110 @@
+import type { Command, Option } from 'commander';
+import type { GlobalFlags } from '../global-options.ts';
+
+/** A command line that is still being typed, up to the word to complete. */
+export interface CommandLine {
+  /** The command that it has come to. */
+  readonly command: Command;
+  /** The arguments of the command. */
+  readonly operands: readonly string[];
+  /** The flags that were given. */
+  readonly given: readonly Option[];
+  /** The flag whose value can come next. */
+  readonly open: OpenFlag | undefined;
+  /** After `--`: no flags any more. */
+  readonly literal: boolean;
+  /** Which services the line names, and as whom. */
+  readonly services: ServiceFlags;
+}
+
+/** A flag that takes a value; `owed`: the next word is one, whatever it looks like. */
+export interface OpenFlag {
+  readonly option: Option;
+  readonly owed: boolean;
+}
+
+/** The global flags that decide what a service would answer. */
+export type ServiceFlags = Pick<GlobalFlags, 'profile' | 'experiment' | 'project' | 'offline' | 'caFile'>;
+
+/**
+ * Reads the words before the one to complete, as commander will when the line is complete: the top level's flags stand
+ * anywhere, a command's own after it, and what follows a flag with a value is no command. Nothing is refused; what
+ * commander would not understand is passed over.
+ *
+ * @param words without the program's own name
+ */
+export function readCommandLine(program: Command, words: readonly string[]): CommandLine {
+  const operands: string[] = [];
+  const given: Option[] = [];
+  const values = new Map<string, string>();
+  let command = program;
+  let open: OpenFlag | undefined;
+  let literal = false;
+  for (const word of words) {
+    if (open && takes(open, word)) {
+      const { option } = open;
+      values.set(option.attributeName(), word);
+      open = option.variadic ? { option, owed: false } : undefined;
+      continue;
+    }
+    open = undefined;
+    if (literal || !isFlag(word)) {
+      const child = operands.length === 0 ? childOf(command, word) : undefined;
+      if (child) command = child;
+      else operands.push(word);
+    } else if (word === '--') {
+      literal = true;
+    } else {
+      const { name, value } = splitFlag(word);
+      const option = flagNamed(command, name);
+      if (!option) continue;
+      given.push(option);
+      if (value !== undefined) values.set(option.attributeName(), value);
+      else if (takesValue(option)) open = { option, owed: option.required };
+    }
+  }
+  return { command, operands, given, open, literal, services: servicesOf(values, given) };
+}
+
+/** Whether a word is read as a flag where one can stand; `-` alone is standard input. */
+export function isFlag(word: string): boolean {
+  return word.length > 1 && word.startsWith('-');
+}
+
+/** Whether a flag must or may be followed by a value. */
+export function takesValue({ required, optional }: Option): boolean {
+  return required || optional;
+}
+
+/** Whether a word is the value of the flag before it. */
+export function takes({ owed }: OpenFlag, word: string): boolean {
+  return owed || !isFlag(word);
+}
+
+/** A word as `--flag` or `--flag=value`. */
+export function splitFlag(word: string): { name: string; value: string | undefined } {
+  const at = word.startsWith('--') ? word.indexOf('=') : -1;
+  return at === -1
+    ? { name: word, value: undefined }
+    : { name: word.slice(0, at), value: word.slice(at + 1) };
+}
+
+/** A flag of a command, or of all that it belongs to. */
+export function flagNamed(command: Command, name: string): Option | undefined {
+  const own = command.options.find(({ short, long }) => short === name || long === name);
+  return own ?? (command.parent ? flagNamed(command.parent, name) : undefined);
+}
+
+/** A command of a group. */
+export function childOf(command: Command, name: string): Command | undefined {
+  return command.commands.find((child) => child.name() === name || child.aliases().includes(name));
+}
+
+function servicesOf(values: ReadonlyMap<string, string>, given: readonly Option[]): ServiceFlags {
+  const named = (['profile', 'experiment', 'project', 'caFile'] as const).flatMap((name) => {
+    const value = values.get(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const offline = given.some(({ long }) => long === '--offline');
+  return { ...Object.fromEntries(named), ...(offline ? { offline } : {}) };
+}

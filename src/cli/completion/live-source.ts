@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseInstant } from '../../contract/instants.ts';
+import { SITES } from '../../contract/sites.ts';
+import type { Choosable } from '../../session/choice.ts';
+import type { Session } from '../../session/session.ts';
+import { isAlmostOver } from '../../session/user-token.ts';
+import { formatBandwidth } from '../bandwidth.ts';
+import type { Invocation } from '../invocation.ts';
+import { reservationState } from '../reservation-card.ts';
+import type { Candidate } from './candidates.ts';
+import { type CompletionSource, isPlainWord } from './complete.ts';
+
+/** How long a person waits for a completion at most, in milliseconds. */
+export const LIVE_LIMIT = 1500;
+
+/**
+ * What a completion offers from the world: the profiles of this machine, and what the services of the profile know, if
+ * somebody is logged in there and they answer within {@link LIVE_LIMIT}.
+ */
+export function liveSource(invocation: Invocation): CompletionSource {
+  const { now } = invocation.times();
+  return {
+    sites: async () => SITES.map((value) => ({ value, description: countryOf(value) })),
+    profiles: async () => {
+      const profiles = await invocation.profiles();
+      return profiles.names().map((value) => ({ value, description: 'profile' }));
+    },
+    experiments: () => asked(invocation, async ({ portal }) => named(await portal.experiments(), now)),
+    projects: () => asked(invocation, async ({ portal }) => named(await portal.projects(), now)),
+    reservations: () => asked(invocation, (session) => reservations(session, now)),
+  };
+}
+
+/** The reservations that have not ended, as `list` shows them. */
+async function reservations({ connectivity }: Session, now: number): Promise<Candidate[]> {
+  const found = (await connectivity.list()) ?? [];
+  return found.flatMap((reservation) => {
+    const { id, site1, site2, bandwidth } = reservation;
+    const state = reservationState(reservation, now);
+    const description = `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${state}`;
+    return state === 'ended' ? [] : [{ value: id, description }];
+  });
+}
+
+/** By name, which is what people know; by id where the name is shared or is no word for a shell. */
+function named(
+  items: readonly (Choosable & { role: string; description: string })[],
+  now: number,
+): Candidate[] {
+  return items.map(({ id, name, role, description, expires_at }) => {
+    const byName = isPlainWord(name) && items.filter((item) => item.name === name).length === 1;
+    const end = parseInstant(expires_at, 'utc-if-absent') ?? Number.POSITIVE_INFINITY;
+    const about = [byName ? '' : name, role, end <= now ? 'expired' : '', description];
+    return { value: byName ? name : id, description: about.filter(Boolean).join(', ') };
+  });
+}
+
+/** A name begins with its country's code (SPEC.md, "Available sites"). */
+function countryOf(site: string): string {
+  const names = new Intl.DisplayNames(['en'], { type: 'region' });
+  return names.of(site.slice(0, 2).toUpperCase()) ?? '';
+}
+
+/**
+ * Asks the services, where somebody is logged in; else, or when they are late, nothing is known. A login that would
+ * have to be refreshed counts as none: a refresh that is cut off half-way would lose it.
+ */
+async function asked(
+  { session, times }: Invocation,
+  question: (session: Session) => Promise<Candidate[]>,
+): Promise<Candidate[]> {
+  const stop = new AbortController();
+  const answer = async () => {
+    const opened = await session();
+    const login = opened.login?.read();
+    return login && isAlmostOver(login, times().now) ? [] : question(opened);
+  };
+  try {
+    return await Promise.race([answer(), sleep(LIVE_LIMIT, [], { signal: stop.signal })]);
+  } catch {
+    return [];
+  } finally {
+    stop.abort();
+  }
+}

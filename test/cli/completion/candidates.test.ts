@@ -1,0 +1,250 @@
+import type { Command } from 'commander';
+import { describe, expect, test } from 'vitest';
+import { type Wanted, wantedAt } from '../../../src/cli/completion/candidates.ts';
+import { KIND_OF, kindOfArgument, kindOfOption, valueName } from '../../../src/cli/completion/kinds.ts';
+import { createProgram } from '../../../src/cli/program.ts';
+
+const program = createProgram({
+  version: '0.0.0',
+  write: () => undefined,
+  open: () => {
+    throw new RangeError('nothing is run while a word is completed');
+  },
+});
+
+/** What is wanted at the end of a line that is written as a person types it. */
+const at = (line: string): Wanted => wantedAt(program, line.split(' '));
+const values = ({ known }: Wanted): string[] => known.map(({ value }) => value);
+
+const COMMANDS = program.commands.map((command) => command.name());
+const GROUP = ['list', 'show', 'use', 'token'];
+const RESERVE = [
+  ...['--bandwidth', '--start', '--start-now', '--end', '--for', '--dry-run', '--save'],
+  '--allow-unsigned',
+];
+const GLOBAL = [
+  ...['--profile', '--experiment', '--project', '--offline', '--json', '--quiet', '--debug', '--no-input'],
+  ...['--yes', '--timeout', '--ca-file', '--color', '--tz'],
+];
+
+describe('commands', () => {
+  test.each<[string, readonly string[]]>([
+    ['', COMMANDS],
+    ['re', COMMANDS],
+    ['experiment ', ['list', 'show', 'create', 'use', 'token']],
+    ['project ', GROUP],
+    ['nonsense ', []],
+    ['project nonsense ', []],
+    ['--json ', COMMANDS],
+    ['--json project ', GROUP],
+    ['project --json ', GROUP],
+    ['--profile project ', COMMANDS],
+    ['--profile=x ', COMMANDS],
+    ['--profile x project ', GROUP],
+    ['project --profile x ', GROUP],
+    ['--profile --json project ', GROUP],
+    ['--timeout 5 --tz UTC --color never project ', GROUP],
+    ['--install-completion zsh ', COMMANDS],
+    ['--install-completion --json ', COMMANDS],
+    ['--nonsense project ', GROUP],
+    ['-- ', COMMANDS],
+  ])('%j', (line, expected) => {
+    expect(values(at(line))).toEqual(expected);
+    expect(at(line)).toMatchObject({ files: false, before: '' });
+  });
+
+  test('each has its summary beside it', () => {
+    expect(at('').known).toContainEqual({ value: 'reserve', description: 'book a link between two sites' });
+    expect(at('').known.filter(({ description }) => description === '')).toEqual([]);
+  });
+
+  test('what help hides is hidden', () => {
+    expect(values(at('__'))).not.toContain('__complete');
+    expect(values(at('experiment '))).not.toContain('help');
+  });
+});
+
+describe('flags', () => {
+  test.each<[string, readonly string[]]>([
+    ['-', ['--version', '--install-completion', ...GLOBAL, '--help']],
+    ['--off', ['--version', '--install-completion', ...GLOBAL, '--help']],
+    ['list -', ['--all', '--help', ...GLOBAL]],
+    ['project -', ['--help', ...GLOBAL]],
+    ['project list --', ['--help', ...GLOBAL]],
+    ['list --all -', ['--help', ...GLOBAL]],
+    ['--json list -', ['--all', '--help', ...GLOBAL.filter((flag) => flag !== '--json')]],
+    ['list --profile=x -', ['--all', '--help', ...GLOBAL.filter((flag) => flag !== '--profile')]],
+    ['list --no-input -', ['--all', '--help', ...GLOBAL.filter((flag) => flag !== '--no-input')]],
+    ['list -- -', []],
+  ])('%j', (line, expected) => {
+    expect(values(at(line))).toEqual(expected);
+  });
+
+  test('a flag that may be repeated is offered again', () => {
+    expect(values(at('token issue --claim a=b --claim c=d --'))).toContain('--claim');
+    expect(values(at('token issue --sub x --'))).not.toContain('--sub');
+  });
+
+  test.each<[string, readonly string[]]>([
+    ['reserve be-gent1 pl-poznan1 ', RESERVE],
+    ['reserve be-gent1 pl-poznan1 --bandwidth 1G ', RESERVE.slice(1)],
+    ['list ', ['--all']],
+    ['sites ', []],
+    ['list --all ', []],
+    ['reserve be-gent1 pl-poznan1 x', []],
+    ['reserve be-gent1 pl-poznan1 -- ', []],
+  ])('%j: where nothing else can follow, the command’s own need no dash', (line, expected) => {
+    expect(values(at(line))).toEqual(expected);
+  });
+});
+
+describe('choices', () => {
+  test.each<[string, readonly string[]]>([
+    ['--color ', ['auto', 'always', 'never']],
+    ['list --color a', ['auto', 'always', 'never']],
+    ['serve --auto-approve ', ['lead', 'admin', 'member', 'viewer']],
+    ['completion ', ['bash', 'zsh', 'fish']],
+    ['completion bash ', []],
+    ['--install-completion ', ['bash', 'zsh', 'fish']],
+    ['help ', [...COMMANDS, 'environment', 'exit-codes', 'output', 'times']],
+    ['help token ', ['inspect', 'issue', 'keygen']],
+    ['help token issue ', []],
+    ['help times ', []],
+  ])('%j', (line, expected) => {
+    expect(values(at(line))).toEqual(expected);
+  });
+
+  test('--flag=value completes behind the sign', () => {
+    expect(at('list --color=al')).toMatchObject({ typed: 'al', before: '--color=' });
+    expect(values(at('list --color=al'))).toEqual(['auto', 'always', 'never']);
+    expect(at('--json=')).toMatchObject({ typed: '', before: '--json=', known: [] });
+    expect(at('--nonsense=')).toMatchObject({ known: [], files: false });
+  });
+
+  test('a flag whose value can be left out may be followed by another', () => {
+    expect(values(at('--install-completion --j'))).toContain('--json');
+  });
+});
+
+describe('live values', () => {
+  test.each<[string, string | undefined, string[]]>([
+    ['reserve ', 'sites', []],
+    ['reserve be-', 'sites', []],
+    ['reserve be-gent1 ', 'sites', ['be-gent1']],
+    ['reserve --bandwidth 1G be-gent1 p', 'sites', ['be-gent1']],
+    ['reserve be-gent1 --start-now ', 'sites', ['be-gent1']],
+    ['--json reserve --profile x --for 2h ', 'sites', []],
+    ['--profile ', 'profiles', []],
+    ['list --profile ', 'profiles', []],
+    ['list --profile=o', 'profiles', []],
+    ['--experiment ', 'experiments', []],
+    ['list --experiment=', 'experiments', []],
+    ['experiment show ', 'experiments', []],
+    ['experiment use de', 'experiments', []],
+    ['experiment token ', 'experiments', []],
+    ['--project ', 'projects', []],
+    ['project show ', 'projects', []],
+    ['project use ', 'projects', []],
+    ['project token ', 'projects', []],
+    ['show ', 'reservations', []],
+    ['update con_', 'reservations', []],
+    ['delete ', 'reservations', []],
+    ['delete con_a con_b ', 'reservations', ['con_a', 'con_b']],
+    ['delete --yes con_a con_', 'reservations', ['con_a']],
+    ['experiment create ', undefined, []],
+    ['experiment create x --end ', undefined, []],
+    ['reserve a b --start 2026-12-01T10:', undefined, []],
+    ['reserve a b --bandwidth ', undefined, []],
+    ['--timeout ', undefined, []],
+  ])('%j: %s', (line, kind, without) => {
+    const { live, files, known } = at(line);
+    expect(live).toEqual(kind === undefined ? undefined : { kind, without });
+    expect([known, files]).toEqual([[], false]);
+  });
+
+  test('a profile by the name of the argument, where the group decides', () => {
+    const group = program.createCommand('profile');
+    const [use, show] = [group.command('use <name>'), group.command('show [name]')];
+    for (const command of [use, show]) {
+      expect(command.registeredArguments.map((argument) => kindOfArgument(command, argument))).toEqual([
+        'profiles',
+      ]);
+    }
+  });
+});
+
+describe('files', () => {
+  test.each<[string, boolean]>([
+    ['verify ', true],
+    ['verify x ', false],
+    ['verify --jwks ', true],
+    ['verify --issuer ', false],
+    ['token inspect ', true],
+    ['token issue --key ', true],
+    ['token keygen --out ', true],
+    ['reserve a b --save ', true],
+    ['reserve a b --save=x', true],
+    ['--ca-file ', true],
+    ['serve --topology ', true],
+    ['serve --ready-file ', true],
+    ['serve --data ', true],
+    ['serve --port ', false],
+    ['reserve ', false],
+    ['', false],
+  ])('%j: %s', (line, files) => {
+    expect(at(line).files).toBe(files);
+  });
+});
+
+describe('the services that a line names', () => {
+  test.each<[string, object]>([
+    ['show ', {}],
+    ['--offline show ', { offline: true }],
+    ['show --offline ', { offline: true }],
+    ['--profile x show ', { profile: 'x' }],
+    ['show --profile=x ', { profile: 'x' }],
+    ['--profile x --profile y show ', { profile: 'y' }],
+    ['--experiment demo --project p show ', { experiment: 'demo', project: 'p' }],
+    ['--ca-file ca.pem show ', { caFile: 'ca.pem' }],
+    ['--json --timeout 5 show ', {}],
+    ['show -- --offline ', {}],
+    ['show --profile ', {}],
+  ])('%j', (line, services) => {
+    expect(at(line).services).toEqual(services);
+  });
+});
+
+describe('the table of kinds', () => {
+  const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)];
+  const places = all(program).flatMap((command) => [
+    ...command.options
+      .filter((option) => valueName(option) !== '' && !option.argChoices)
+      .map((option) => ({
+        names: [option.long ?? '', valueName(option)],
+        kind: kindOfOption(option),
+      })),
+    ...command.registeredArguments
+      .filter(({ argChoices }) => !argChoices)
+      .map((argument) => ({
+        names: [`${command.parent?.name()} ${argument.name()}`, argument.name()],
+        kind: kindOfArgument(command, argument),
+      })),
+  ]);
+
+  /** What nobody but the person who types knows. */
+  const FREE = [
+    ...['address', 'audience', 'duration', 'name', 'name=value', 'number', 'rate', 'seconds', 'subject'],
+    ...['text', 'time', 'url', 'zone'],
+  ];
+
+  test('every value in the tree is of some kind, or free text', () => {
+    const free = places.filter(({ kind }) => kind === undefined).map(({ names }) => names.at(-1));
+    expect([...new Set(free)].toSorted()).toEqual(FREE);
+  });
+
+  test('every name in it is one in the tree', () => {
+    const named = new Set(places.flatMap(({ names }) => names));
+    const unused = Object.keys(KIND_OF).filter((name) => !named.has(name));
+    expect(unused.filter((name) => name !== 'profile name')).toEqual([]);
+  });
+});

@@ -1,0 +1,262 @@
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { installCompletion, usualShell, withBlock } from '../../../src/cli/completion/install.ts';
+import { scriptOf } from '../../../src/cli/completion/scripts.ts';
+import { SHELLS, type Shell } from '../../../src/cli/completion/shells.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import { shellHome } from '../../../src/shell-home.ts';
+import { commandWorld } from '../../fixtures/command-world.ts';
+
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'slices-conn-shell-'));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const inHome = (path: string): string => join(home, path);
+const text = (path: string): string => readFileSync(inHome(path), 'utf8');
+const install = (shell: Shell, env: Record<string, string> = {}) =>
+  installCompletion(shell, shellHome(home, env));
+
+/** A file in the home folder, with the folders that it needs. */
+function put(path: string, content: string | Buffer): void {
+  mkdirSync(dirname(inHome(path)), { recursive: true });
+  writeFileSync(inHome(path), content);
+}
+
+/** Every file below the home folder, with what would show that it was touched. */
+function everything(): string[] {
+  return readdirSync(home, { recursive: true, encoding: 'utf8' })
+    .map((path) => {
+      const { ino, mtimeNs, size } = lstatSync(inHome(path), { bigint: true });
+      return `${path} ${ino} ${mtimeNs} ${size}`;
+    })
+    .toSorted();
+}
+
+const BASH = '.local/share/bash-completion/completions/slices-conn';
+const ZSH = '.local/share/slices-conn/zsh/_slices-conn';
+const FISH = '.config/fish/completions/slices-conn.fish';
+
+describe('where it goes', () => {
+  test.each<[Shell, Record<string, string>, string[]]>([
+    ['bash', {}, [BASH, '.bashrc']],
+    ['bash', { XDG_DATA_HOME: '~/data' }, ['data/bash-completion/completions/slices-conn', '.bashrc']],
+    ['bash', { BASH_COMPLETION_USER_DIR: '~/own' }, ['own/completions/slices-conn', '.bashrc']],
+    ['bash', { XDG_DATA_HOME: 'relative' }, [BASH, '.bashrc']],
+    ['zsh', {}, [ZSH, '.zshrc']],
+    ['zsh', { XDG_DATA_HOME: '~/data' }, ['data/slices-conn/zsh/_slices-conn', '.zshrc']],
+    ['zsh', { ZDOTDIR: '~/zsh', XDG_DATA_HOME: '' }, [ZSH, 'zsh/.zshrc']],
+    ['fish', {}, [FISH]],
+    ['fish', { XDG_CONFIG_HOME: '~/conf' }, ['conf/fish/completions/slices-conn.fish']],
+  ])('%s with %j: %j', async (shell, env, paths) => {
+    const set = Object.entries(env).map(([name, value]) => [name, value.replace('~', home)]);
+    const files = await install(shell, Object.fromEntries(set));
+    expect(files.map(({ path }) => path)).toEqual(paths.map(inHome));
+    expect(text(paths[0] ?? '')).toBe(`${scriptOf(shell)}\n`);
+    const written = readdirSync(home, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      lstatSync(inHome(path)).isFile(),
+    );
+    expect(written.toSorted()).toEqual(paths.toSorted());
+  });
+
+  test('a block names the script by the home folder, which is another on another machine', async () => {
+    await install('bash');
+    expect(text('.bashrc')).toContain(`. "$HOME"/${BASH}\n`);
+    expect(text('.bashrc')).not.toContain(home);
+  });
+
+  test('a path with what a shell would read otherwise is quoted', async () => {
+    await install('zsh', { XDG_DATA_HOME: inHome("it's $HOME") });
+    expect(text('.zshrc')).toContain(`source "$HOME"/'it'\\''s $HOME/slices-conn/zsh/_slices-conn'\n`);
+  });
+});
+
+describe('a second time', () => {
+  test.each(SHELLS)('%s: nothing is touched', async (shell) => {
+    put('.bashrc', 'alias ll="ls -l"');
+    const first = await install(shell);
+    const before = everything();
+    const second = await install(shell);
+    expect(everything()).toEqual(before);
+    expect(first.map(({ change }) => change)).not.toContain('none');
+    expect(second).toEqual(first.map(({ path }) => ({ path, change: 'none' })));
+  });
+
+  test('an older script and an older block are replaced where they are', async () => {
+    await install('bash');
+    const [current, script] = [text('.bashrc'), text(BASH)];
+    put('.bashrc', `before\n${current.replace(/^if .*$/m, 'something older')}after\n`);
+    put(BASH, 'something older');
+    await install('bash');
+    expect(text('.bashrc')).toBe(`before\n${current}after\n`);
+    expect(text(BASH)).toBe(script);
+  });
+});
+
+describe('a block in a file', () => {
+  const [BEGIN, END] = ['# >>> slices-conn completion >>>', '# <<< slices-conn completion <<<'];
+  const BLOCK = `${BEGIN}\nnew $& $1\n${END}\n`;
+
+  test.each<[string, string, string]>([
+    ['an empty file', '', BLOCK],
+    ['a line', 'one\n', `one\n\n${BLOCK}`],
+    ['a line without an end', 'one', `one\n\n${BLOCK}`],
+    ['a block', BLOCK, BLOCK],
+    ['an older block', `one\n${BEGIN}\nold\n${END}\ntwo\n`, `one\n${BLOCK}two\n`],
+    ['an older block at the end, cut', `one\n${BEGIN}\nold\n${END}`, `one\n${BLOCK}`],
+    ['an empty block', `${BEGIN}\n${END}\n`, BLOCK],
+    ['a begin without an end', `${BEGIN}\nmine\n`, `${BEGIN}\nmine\n\n${BLOCK}`],
+    ['a begin without an end before a block', `${BEGIN}\nmine\n${BLOCK}`, `${BEGIN}\nmine\n${BLOCK}`],
+    ['an end without a begin', `${END}\nmine\n`, `${END}\nmine\n\n${BLOCK}`],
+    ['a begin within a line', `echo '${BEGIN}'\nmine\n${END}\n`, `echo '${BEGIN}'\nmine\n${END}\n\n${BLOCK}`],
+  ])('%s', (_, content, expected) => {
+    const once = withBlock(Buffer.from(content), BLOCK);
+    expect(Buffer.from(once).toString()).toBe(expected);
+    expect(Buffer.compare(withBlock(once, BLOCK), once)).toBe(0);
+  });
+
+  test('what is not UTF-8 stays as it is, byte by byte', () => {
+    const latin1 = Buffer.from([0x23, 0x20, 0xe9, 0xff, 0x00, 0x0d, 0x0a]);
+    const block = `${BEGIN}\n"$HOME"/é\n${END}\n`;
+    const changed = Buffer.from(withBlock(latin1, block));
+    expect(changed).toEqual(Buffer.concat([latin1, Buffer.from(`\n${block}`)]));
+    expect(Buffer.from(withBlock(changed, block))).toEqual(changed);
+  });
+});
+
+describe('a set-up file that is a symbolic link', () => {
+  test.each<[string, string]>([
+    ['relative', 'dotfiles/bashrc'],
+    ['absolute', '~/dotfiles/bashrc'],
+  ])('%s: what it leads to is written, and keeps its mode', async (_, target) => {
+    put('dotfiles/bashrc', 'mine\n');
+    chmodSync(inHome('dotfiles/bashrc'), 0o640);
+    symlinkSync(target.replace('~', home), inHome('.bashrc'));
+    await install('bash');
+    expect(readlinkSync(inHome('.bashrc'))).toBe(target.replace('~', home));
+    expect(text('dotfiles/bashrc')).toMatch(/^mine\n\n# >>> slices-conn/);
+    expect(statSync(inHome('dotfiles/bashrc')).mode & 0o777).toBe(0o640);
+    expect(readdirSync(inHome('dotfiles'))).toEqual(['bashrc']);
+  });
+
+  test('a link to a link, in a folder that is one too', async () => {
+    put('elsewhere/deep/zshrc', 'mine\n');
+    mkdirSync(inHome('elsewhere/zsh'));
+    symlinkSync('elsewhere/zsh', inHome('zsh'));
+    symlinkSync('../deep/link', inHome('elsewhere/zsh/.zshrc'));
+    symlinkSync('zshrc', inHome('elsewhere/deep/link'));
+    await install('zsh', { ZDOTDIR: inHome('zsh') });
+    expect(text('elsewhere/deep/zshrc')).toMatch(/^mine\n\n# >>> slices-conn/);
+    expect(lstatSync(inHome('elsewhere/zsh/.zshrc')).isSymbolicLink()).toBe(true);
+    expect(lstatSync(inHome('elsewhere/deep/link')).isSymbolicLink()).toBe(true);
+  });
+
+  test('to nothing yet: there it is made', async () => {
+    symlinkSync('dotfiles/bashrc', inHome('.bashrc'));
+    await install('bash');
+    expect(lstatSync(inHome('.bashrc')).isSymbolicLink()).toBe(true);
+    expect(text('dotfiles/bashrc')).toMatch(/^# >>> slices-conn/);
+    expect((await install('bash')).every(({ change }) => change === 'none')).toBe(true);
+  });
+
+  test('to itself: a failure, not an endless search', async () => {
+    symlinkSync('.bashrc', inHome('.bashrc'));
+    await expect(install('bash')).rejects.toThrow(Failure);
+  });
+});
+
+test('what can not be written is told, and nothing is left beside it', async () => {
+  mkdirSync(inHome('.bashrc'));
+  await expect(install('bash')).rejects.toMatchObject({ code: 'file_unusable' });
+  put('.local/share/slices-conn', 'a file where a folder must be');
+  await expect(install('zsh')).rejects.toMatchObject({ code: 'file_unusable' });
+  expect(existsSync(inHome('.zshrc'))).toBe(false);
+  const left = readdirSync(home, { recursive: true, encoding: 'utf8' });
+  expect(left.filter((path) => path.endsWith('.tmp'))).toEqual([]);
+});
+
+test.each<[string | undefined, Shell | undefined]>([
+  ['/bin/bash', 'bash'],
+  ['/usr/local/bin/fish', 'fish'],
+  ['zsh', 'zsh'],
+  ['/bin/sh', undefined],
+  ['/bin/tcsh', undefined],
+  ['', undefined],
+  [undefined, undefined],
+])('SHELL=%s: %s', (SHELL, shell) => {
+  if (shell) expect(usualShell({ SHELL })).toBe(shell);
+  else expect(() => usualShell({ SHELL })).toThrow(expect.objectContaining({ code: 'usage' }));
+});
+
+describe('--install-completion', () => {
+  const never = async (): Promise<never> => {
+    throw new RangeError('nobody expected a request');
+  };
+  const run = (env: Record<string, string>, ...args: string[]) =>
+    commandWorld(
+      { fetch: never, userToken: never, close: async () => undefined },
+      { shellHome: shellHome(home, env) },
+    ).run(...args);
+
+  test('says what it wrote and what to do next, then that nothing was left to do', async () => {
+    const first = await run({}, '--install-completion', 'bash');
+    expect(first).toEqual({
+      exitCode: 0,
+      stdout: `Wrote ${inHome(BASH)}\nWrote a block in ${inHome('.bashrc')}\nOpen a new shell, then type: slices-conn <Tab>\n`,
+      stderr: '',
+    });
+    const second = await run({}, '--install-completion', 'bash');
+    expect(second.stdout).toMatch(/^Unchanged: .*\nUnchanged: .*\nOpen a new shell/);
+  });
+
+  test.each([
+    ['--install-completion', '--json'],
+    ['--json', '--install-completion'],
+    ['--install-completion', 'zsh', '--json'],
+    ['--install-completion=zsh', '--json'],
+  ])('%s %s %s prints one object', async (...args) => {
+    const { exitCode, stdout, stderr } = await run({ SHELL: '/bin/zsh' }, ...args);
+    expect([exitCode, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toEqual({ shell: 'zsh', files: [inHome(ZSH), inHome('.zshrc')] });
+  });
+
+  test.each([
+    ['--install-completion', 'tcsh'],
+    ['--install-completion'],
+    ['--install-completion', 'bash', 'more'],
+    ['completion', 'tcsh'],
+    ['completion'],
+  ])('%s %s %s: 2, and nothing is written', async (...args) => {
+    const { exitCode, stdout, stderr } = await run({ SHELL: '/bin/tcsh' }, ...args);
+    expect([exitCode, stdout]).toEqual([2, '']);
+    if (args.length === 2 || args[0] !== 'completion') expect(stderr).toMatch(/bash, zsh, fish|Too many/);
+    expect(readdirSync(home)).toEqual([]);
+  });
+
+  test.each(SHELLS)('completion %s prints what is installed', async (shell) => {
+    expect((await run({}, 'completion', shell)).stdout).toBe(`${scriptOf(shell)}\n`);
+    const { stdout } = await run({}, 'completion', shell, '--json');
+    expect(JSON.parse(stdout)).toEqual({ shell, script: scriptOf(shell) });
+  });
+
+  test('a command that is misspelt is still that', async () => {
+    const { exitCode, stderr } = await run({}, 'lst');
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('Did you mean list?')]);
+  });
+});

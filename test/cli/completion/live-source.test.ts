@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LIVE_LIMIT } from '../../../src/cli/completion/live-source.ts';
+import { SITES } from '../../../src/contract/sites.ts';
+import type { StoredCredentials } from '../../../src/session/credentials.ts';
+import type { Connection } from '../../../src/session/session.ts';
+import { json } from '../../client/scripted-fetch.ts';
+import { type CommandRun, commandWorld, offlineWorld } from '../../fixtures/command-world.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+const never = async (): Promise<never> => {
+  throw new RangeError('nobody expected a request');
+};
+const nobody: Connection = { fetch: never, userToken: never, close: async () => undefined };
+
+/** The candidates in an answer that is complete. */
+function candidates({ exitCode, stdout, stderr }: CommandRun): string[] {
+  expect([exitCode, stderr]).toEqual([0, '']);
+  const lines = stdout.split('\n');
+  expect(lines.splice(-2)).toEqual([':0', '']);
+  return lines;
+}
+
+describe('at a service that somebody is logged in to', () => {
+  let world: Awaited<ReturnType<typeof offlineWorld>>;
+  const complete = (...words: string[]) =>
+    world.run('__complete', '--', '--offline', ...words).then(candidates);
+  const reserve = async (...flags: string[]): Promise<string> => {
+    const args = ['reserve', 'be-gent1', 'pl-poznan1', '--offline', '--json', ...flags];
+    return JSON.parse((await world.run(...args)).stdout).reservation.id;
+  };
+
+  let [active, later, other]: string[] = [];
+  beforeAll(async () => {
+    world = await offlineWorld();
+    active = await reserve('--bandwidth', '1G', '--start-now', '--for', '2h');
+    later = await reserve('--bandwidth', '2.5G', '--start', '+3h', '--for', '2h');
+    await world.run('--offline', 'experiment', 'create', 'second', '--end', '+1d');
+    other = await reserve('--bandwidth', '100M', '--start-now', '--for', '1h', '--experiment', 'second');
+  });
+  afterAll(() => world.server.close());
+
+  test('experiments and projects by name', async () => {
+    expect((await complete('experiment', 'use', '')).toSorted()).toEqual([
+      expect.stringMatching(/^demo\tlead/),
+      expect.stringMatching(/^second\tlead/),
+    ]);
+    expect(await complete('experiment', 'use', 'sec')).toHaveLength(1);
+    expect(await complete('project', 'use', '')).toEqual([expect.stringMatching(/^demo\tlead/)]);
+    expect(await complete('--project=de')).toEqual([expect.stringMatching(/^--project=demo\t/)]);
+  });
+
+  test('reservations by id, of the experiment that the line names, but not those that it names', async () => {
+    const first = `${active}\tbe-gent1 – pl-poznan1, 1 Gbps, active`;
+    const second = `${later}\tbe-gent1 – pl-poznan1, 2.5 Gbps, scheduled`;
+    const demo = ['--experiment', 'demo'];
+    expect((await complete(...demo, 'show', '')).toSorted()).toEqual([first, second].toSorted());
+    expect(await complete('delete', ...demo, active ?? '', '')).toEqual([second]);
+    expect(await complete('update', '--experiment=second', '')).toEqual([
+      `${other}\tbe-gent1 – pl-poznan1, 100 Mbps, active`,
+    ]);
+    expect(await complete(...demo, 'show', (later ?? '').slice(-9))).toEqual([second]);
+  });
+
+  test('where it is not clear which experiment, none', async () => {
+    expect(await complete('show', '')).toEqual([]);
+  });
+
+  test('one that has ended is not offered, as list does not show it', async () => {
+    const { server } = world;
+    const connection: Connection = {
+      fetch: server.fetch,
+      userToken: () => server.signIn('lead'),
+      close: async () => undefined,
+    };
+    const line = ['__complete', '--', '--offline', '--experiment', 'second', 'show', ''];
+    const at = async (now: number) => commandWorld(connection, { now: () => now }).run(...line);
+    expect(candidates(await at(NOW + 3_599_999))).toHaveLength(1);
+    expect(candidates(await at(NOW + 3_600_000))).toEqual([]);
+  });
+});
+
+describe('without a service', () => {
+  test('all that this machine knows by itself needs no request', async () => {
+    const world = commandWorld(nobody);
+    const complete = (...words: string[]) => world.run('__complete', '--', ...words).then(candidates);
+    expect((await complete('reserve', '')).map((line) => line.split('\t')[0])).toEqual([...SITES]);
+    expect(await complete('reserve', 'be-gent1', 'be')).toEqual(['be-antwerp\tBelgium']);
+    expect((await complete('--profile', '')).map((line) => line.split('\t')[0])).toEqual([
+      ...['local', 'offline', 'slices'],
+    ]);
+    expect(await complete('re')).toEqual(['reserve\tbook a link between two sites']);
+    expect(await complete('reserve', 'a', 'b', '--start', '2026-12-01T10:')).toEqual([]);
+  });
+
+  const login = (read: () => StoredCredentials | undefined): Connection => ({
+    ...nobody,
+    login: { path: '', startLogin: never, keep: never, end: never, read },
+  });
+
+  test.each<[string, Connection]>([
+    ['nobody is logged in', login(() => undefined)],
+    [
+      'the login would have to be refreshed',
+      {
+        ...login(() => ({ accessToken: 'x', refreshToken: 'y', issuedAt: NOW - 3_600_000, expiresAt: NOW })),
+        userToken: async () => 'refreshed',
+        fetch: async () => json({ experiments: [{ id: 'exp_x', name: 'seen' }] }),
+      },
+    ],
+    ['it refuses', { ...nobody, userToken: async () => 'x', fetch: async () => json({}, 403) }],
+    [
+      'it answers with a page',
+      { ...nobody, userToken: async () => 'x', fetch: async () => new Response('<p>') },
+    ],
+    ['it can not be reached', { ...nobody, userToken: async () => 'x' }],
+  ])('when %s, nothing is offered and nothing is said', async (_, connection) => {
+    const run = await commandWorld(connection).run('__complete', '--', 'experiment', 'use', '');
+    expect(run).toEqual({ exitCode: 0, stdout: ':0\n', stderr: '' });
+  });
+
+  test(`when it does not answer, the shell has waited ${LIVE_LIMIT} ms`, async () => {
+    const hanging: Connection = {
+      ...nobody,
+      userToken: async () => 'x',
+      fetch: () => new Promise(() => undefined),
+    };
+    const began = performance.now();
+    const run = await commandWorld(hanging).run('__complete', '--', 'show', '');
+    expect(run).toEqual({ exitCode: 0, stdout: ':0\n', stderr: '' });
+    expect(performance.now() - began).toBeGreaterThan(LIVE_LIMIT - 50);
+    expect(performance.now() - began).toBeLessThan(LIVE_LIMIT + 3000);
+  });
+
+  test.each<[string, object[], string[]]>([
+    [
+      'a name that is shared',
+      [
+        { id: 'exp_1', name: 'same' },
+        { id: 'exp_2', name: 'same' },
+      ],
+      ['exp_1\tsame', 'exp_2\tsame'],
+    ],
+    ['a name that is no word', [{ id: 'exp_1', name: '$(id) \u001b[2J' }], ['exp_1\t$(id) \\u001b[2J']],
+    ['no name at all', [{ id: 'exp_1' }], ['exp_1\t']],
+    ['an id that is no word either', [{ id: '--yes', name: '`id`' }], []],
+    [
+      'an end that has come',
+      [{ id: 'exp_1', name: 'old', expires_at: '2020-01-01T00:00:00Z' }],
+      ['old\texpired'],
+    ],
+  ])('%s', async (_, experiments, expected) => {
+    const world = commandWorld({
+      ...nobody,
+      userToken: async () => 'x',
+      fetch: async () => json({ experiments }),
+    });
+    expect(candidates(await world.run('__complete', '--', 'experiment', 'use', ''))).toEqual(expected);
+  });
+});
+
+describe('whatever is asked, no error is seen', () => {
+  test.each<[string, string[]]>([
+    ['nothing', []],
+    ['no words', ['--']],
+    ['words without the mark', ['re']],
+    ['nonsense', ['--', '--=', '-', '--', '', '=']],
+    ['two services at once', ['--', '--offline', '--profile', 'local', 'show', '']],
+    ['no such profile', ['--', '--profile', 'nope', 'show', '']],
+    ['a file that is not there', ['--', '--ca-file', '/nowhere', 'show', '']],
+  ])('%s', async (_, words) => {
+    const { exitCode, stdout, stderr } = await commandWorld(nobody).run('__complete', ...words);
+    expect([exitCode, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^(?:[^\n]*\t[^\n]*\n)*:[01]\n$/);
+  });
+
+  test('a clock that fails leaves nothing at all', async () => {
+    const broken = commandWorld(nobody, {
+      now: () => {
+        throw new RangeError('no clock');
+      },
+    });
+    expect(await broken.run('__complete', '--', 're')).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+  });
+});

@@ -1,0 +1,364 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Shell } from '../../src/cli/completion/shells.ts';
+import { Credentials } from '../../src/session/credentials.ts';
+import { Profiles } from '../../src/session/profiles.ts';
+import { buildIfMissing, type Machine, newMachine, reservationIn } from './command.ts';
+import { LAUNCHER, newClient, pointingAt, record } from './served.ts';
+
+beforeAll(buildIfMissing);
+
+/** A machine on whose PATH the program is, by its name. */
+function machineWithProgram(): Machine & { env: Record<string, string> } {
+  const machine = newMachine();
+  const { home } = machine;
+  mkdirSync(join(home, 'bin'));
+  writeFileSync(
+    join(home, 'bin', 'slices-conn'),
+    `#!/bin/sh\nexec '${process.execPath}' '${LAUNCHER}' "$@"\n`,
+  );
+  chmodSync(join(home, 'bin', 'slices-conn'), 0o755);
+  return {
+    ...machine,
+    env: {
+      HOME: home,
+      XDG_CONFIG_HOME: join(home, 'config'),
+      XDG_STATE_HOME: join(home, 'state'),
+      XDG_CACHE_HOME: join(home, 'cache'),
+      PATH: [join(home, 'bin'), process.env['PATH']].join(delimiter),
+      TERM: 'xterm',
+      LANG: 'C.UTF-8',
+    },
+  };
+}
+
+/** A shell in a terminal of its own, typed into and read like by a person. */
+interface Typist {
+  /** Types keys at an empty prompt, and reads the line that they have come to; what was shown meanwhile beside it. */
+  type(keys: string): Promise<{ line: string; shown: string }>;
+}
+
+/** A set-up in which Ctrl-G prints the line that is being edited, between marks. */
+const SETUP: Readonly<Record<'bash' | 'zsh', string>> = {
+  bash: String.raw`PS1='ready> '; stty rows 50 cols 120
+bind 'set bell-style none'
+bind -x '"\C-g": printf "\n<<%s>>\n" "$READLINE_LINE"'
+`,
+  zsh: `PS1='ready> '; stty rows 50 cols 120; setopt no_beep
+show-line() { zle -I; print -r -- "<<$BUFFER>>" }
+zle -N show-line; bindkey '^G' show-line
+`,
+};
+
+const terminals: { kill(): void }[] = [];
+afterAll(() => {
+  for (const terminal of terminals) terminal.kill();
+});
+
+/** Starts an interactive shell with a set-up of its own, through `script`, which gives it a terminal. */
+function typist(command: string, { home, env }: { home: string; env: Record<string, string> }): Typist {
+  const terminal = spawn('script', ['-qec', command, '/dev/null'], { cwd: home, env });
+  terminals.push({ kill: () => void terminal.kill('SIGKILL') });
+  let output = '';
+  terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  return {
+    async type(keys) {
+      await vi.waitFor(() => expect(output).toContain('ready> '), { timeout: 15_000, interval: 20 });
+      const from = output.length;
+      terminal.stdin.write(`\u0015${keys}\u0007`);
+      return vi.waitFor(
+        () => {
+          const found = /<<(.*)>>/s.exec(output.slice(from));
+          if (!found) throw new Error(`exit ${terminal.exitCode}; the terminal shows: ${output}`);
+          const [marked, line = ''] = found;
+          return { line, shown: output.slice(from, output.indexOf(marked, from)) };
+        },
+        { timeout: 15_000, interval: 20 },
+      );
+    },
+  };
+}
+
+/** Whether a program is there, and does what it is told. */
+const works = (program: string, ...args: string[]): boolean => spawnSync(program, args).status === 0;
+const terminal = works('script', '-qec', 'true', '/dev/null');
+
+function testable(shell: Shell): { title: string; skipped: boolean } {
+  const found = works(shell, '-c', 'true') && (shell === 'fish' || terminal);
+  if (found) return { title: `in ${shell}`, skipped: false };
+  const title = `NOT TESTED in ${shell}: it, or a terminal for it, is missing`;
+  process.stderr.write(`Completion is ${title}.\n`);
+  // In CI these tests would be green without having run.
+  return { title, skipped: shell !== 'bash' || !process.env['CI'] };
+}
+
+const [bash, zsh, fish] = [testable('bash'), testable('zsh'), testable('fish')];
+
+/** Calls bash's function by hand. */
+const CALL = `
+eval "$(slices-conn completion bash)"
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_slices_conn
+printf '%s\\n' "\${COMPREPLY[@]}"
+`;
+
+/** What both shells with a line editor of their own make of the keys. */
+const TYPED: readonly (readonly [keys: string, line: string])[] = [
+  ['slices-conn reserv\t', 'slices-conn reserve '],
+  ['slices-conn exp\tus\t', 'slices-conn experiment use '],
+  ['slices-conn reserve be-g\t', 'slices-conn reserve be-gent1 '],
+  ['slices-conn reserve be-gent1 be-\t', 'slices-conn reserve be-gent1 be-antwerp '],
+  ['slices-conn reserve poznan\t', 'slices-conn reserve pl-poznan1 '],
+  ['slices-conn --off\treserve be-a\t', 'slices-conn --offline reserve be-antwerp '],
+  ['slices-conn --profile off\tli\t', 'slices-conn --profile offline list '],
+  ['slices-conn list --profile=off\t', 'slices-conn list --profile=offline '],
+  ['slices-conn reserve a b --start 2026-12-01T10:\t', 'slices-conn reserve a b --start 2026-12-01T10:'],
+  [
+    'slices-conn reserve a b --start 2026-12-01T10:00 --dry\t',
+    'slices-conn reserve a b --start 2026-12-01T10:00 --dry-run ',
+  ],
+  ['slices-conn reserve a b --start=2026-12-01T10:0\t', 'slices-conn reserve a b --start=2026-12-01T10:0'],
+  ["slices-conn reserve 'be-g\t", "slices-conn reserve 'be-gent1' "],
+  ['slices-conn verify my\t', String.raw`slices-conn verify my\ link.jwt `],
+  ['slices-conn reserve a b --save=my\t', String.raw`slices-conn reserve a b --save=my\ link.jwt `],
+  ['slices-conn verify ~/my\t', String.raw`slices-conn verify ~/my\ link.jwt `],
+  ['slices-conn list my\t', 'slices-conn list my'],
+  ['echo; FOO=1 slices-conn reserv\t', 'echo; FOO=1 slices-conn reserve '],
+  ['slices-conn help exit\t', 'slices-conn help exit-codes '],
+  ['slices-conn --offline experiment use d\t', 'slices-conn --offline experiment use demo '],
+];
+
+describe.skipIf(bash.skipped)(bash.title, () => {
+  const machine = machineWithProgram();
+  let person: Typist;
+  let id: string;
+  beforeAll(async () => {
+    id = reservationIn(
+      await machine.json(
+        ...['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'],
+      ),
+    ).id;
+    writeFileSync(join(machine.home, 'my link.jwt'), '');
+    writeFileSync(join(machine.home, '.bashrc'), SETUP.bash);
+    await machine.run(['--install-completion', 'bash']);
+    person = typist('bash --noprofile -i', machine);
+  });
+
+  test.each(TYPED)('%j: %j', async (keys, line) => {
+    expect((await person.type(keys)).line).toBe(line);
+  });
+
+  test('nothing on the line is run while it is completed', async () => {
+    const keys = 'slices-conn experiment use $(touch run) --experiment `touch run` ';
+    expect((await person.type(`${keys}\t\t`)).line).toBe(keys);
+    expect(existsSync(join(machine.home, 'run'))).toBe(false);
+  });
+
+  test('what is listed is shown with what it means, and not inserted', async () => {
+    const { line, shown } = await person.type('slices-conn reserve fr-\t\t');
+    expect(line).toBe('slices-conn reserve fr-');
+    expect(shown).toContain('fr-lille  (France)');
+    expect(shown).not.toContain('be-gent1');
+  });
+
+  test('a reservation by its id', async () => {
+    expect((await person.type('slices-conn --offline show con_\t')).line).toBe(
+      `slices-conn --offline show ${id} `,
+    );
+    expect((await person.type(`slices-conn --offline delete ${id} \t`)).line).toBe(
+      `slices-conn --offline delete ${id} `,
+    );
+  });
+
+  /** What bash's function makes of words as bash cuts them, the last being the one at the cursor. */
+  function reply(words: readonly string[]): string[] {
+    const { stdout, stderr } = spawnSync('bash', ['--norc', '--noprofile', '-c', CALL, 'bash', ...words], {
+      cwd: machine.home,
+      env: machine.env,
+      encoding: 'utf8',
+    });
+    expect(stderr).toBe('');
+    return stdout.split('\n').filter(Boolean);
+  }
+
+  test.each<[string, string[], string[]]>([
+    ['a word', ['slices-conn', 're'], ['reserve']],
+    ['= is a word of its own', ['slices-conn', '--profile', '=', 'o'], ['offline']],
+    ['= at the end', ['slices-conn', '--color', '='], ['auto', 'always', 'never']],
+    ['a time in pieces', ['slices-conn', 'reserve', 'a', 'b', '--start', '2026-12-01T10', ':'], []],
+    [
+      'flags after a time in pieces',
+      ['slices-conn', 'reserve', 'a', 'b', '--start', '2026-12-01T10', ':', '00', '--dry'],
+      ['--dry-run'],
+    ],
+    ['files', ['slices-conn', 'verify', 'my'], ['my link.jwt']],
+    ['files behind a flag', ['slices-conn', 'reserve', 'a', 'b', '--save', '=', 'my'], ['my link.jwt']],
+    ['nothing at all', ['slices-conn', 'nonsense', ''], []],
+  ])('the function alone, %s: %j: %j', (_, words, expected) => {
+    expect(reply(words)).toEqual(expected);
+  });
+
+  test('a program that is gone leaves the line alone, in silence', () => {
+    const script = spawnSync('slices-conn', ['completion', 'bash'], { env: machine.env, encoding: 'utf8' });
+    const { stdout, stderr, status } = spawnSync(
+      'bash',
+      [
+        '--norc',
+        '-c',
+        `${script.stdout}\nPATH=/nowhere; COMP_WORDS=(slices-conn re); COMP_CWORD=1; _slices_conn; echo "[\${COMPREPLY[*]}]"`,
+      ],
+      { env: machine.env, encoding: 'utf8' },
+    );
+    expect([status, stdout, stderr]).toEqual([0, '[]\n', '']);
+  });
+});
+
+describe.skipIf(zsh.skipped)(zsh.title, () => {
+  const machine = machineWithProgram();
+  let person: Typist;
+  beforeAll(async () => {
+    writeFileSync(join(machine.home, 'my link.jwt'), '');
+    writeFileSync(join(machine.home, '.zshrc'), SETUP.zsh);
+    await machine.run(['--install-completion', 'zsh']);
+    person = typist('zsh -d -i', machine);
+  });
+
+  test.each(TYPED)('%j: %j', async (keys, line) => {
+    expect((await person.type(keys)).line).toBe(line);
+  });
+
+  test('sites are listed with their country', async () => {
+    const { shown } = await person.type('slices-conn reserve \t');
+    expect(shown).toMatch(/be-antwerp +be-gent1 +-- Belgium/);
+    expect(shown).toMatch(/pl-poznan1 +-- Poland/);
+  });
+
+  test('commands are listed with their summary', async () => {
+    const { line, shown } = await person.type('slices-conn lo\t\t');
+    expect(line).toBe('slices-conn log');
+    expect(shown).toMatch(/login +-- log in, with a code/);
+  });
+
+  test('as a function on the fpath, which compinit finds by itself', async () => {
+    const folder = join(machine.home, 'functions');
+    mkdirSync(join(folder, 'rc'), { recursive: true });
+    const { stdout } = await machine.run(['completion', 'zsh']);
+    writeFileSync(join(folder, '_slices-conn'), stdout);
+    writeFileSync(
+      join(folder, 'rc', '.zshrc'),
+      `${SETUP.zsh}fpath=(${folder} $fpath); autoload -Uz compinit; compinit -u -D\n`,
+    );
+    const other = typist('zsh -d -i', {
+      ...machine,
+      env: { ...machine.env, ZDOTDIR: join(folder, 'rc') },
+    });
+    expect((await other.type('slices-conn reserv\t')).line).toBe('slices-conn reserve ');
+    expect((await other.type('slices-conn reserve be-g\t')).line).toBe('slices-conn reserve be-gent1 ');
+  });
+});
+
+describe.skipIf(fish.skipped)(fish.title, () => {
+  const machine = machineWithProgram();
+  beforeAll(async () => {
+    writeFileSync(join(machine.home, 'my link.jwt'), '');
+    await machine.run(['--install-completion', 'fish']);
+  });
+
+  /** What fish offers at the end of a line, by the file that it finds by itself. */
+  function offered(line: string): string[] {
+    const { stdout, stderr, status } = spawnSync('fish', ['-c', 'complete -C "$argv[1]"', line], {
+      cwd: machine.home,
+      env: machine.env,
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([0, '']);
+    return stdout.split('\n').filter(Boolean);
+  }
+
+  test.each<[string, string[]]>([
+    ['slices-conn re', ['reserve\tbook a link between two sites']],
+    ['slices-conn reserve be-', ['be-antwerp\tBelgium', 'be-gent1\tBelgium']],
+    ['slices-conn reserve be-gent1 be-', ['be-antwerp\tBelgium']],
+    ['slices-conn reserve poznan', ['pl-poznan1\tPoland']],
+    ["slices-conn reserve 'be-g", ['be-gent1\tBelgium']],
+    ['slices-conn --profile of', ['offline\tprofile']],
+    ['slices-conn list --profile=of', ['--profile=offline\tprofile']],
+    ['slices-conn reserve a b --start 2026-12-01T10:', []],
+    [
+      'slices-conn reserve a b --start 2026-12-01T10:00 --dry',
+      ['--dry-run\tsay what would be booked, and book nothing'],
+    ],
+    ['slices-conn verify my', ['my link.jwt']],
+    ['slices-conn reserve a b --save=my', ['--save=my link.jwt']],
+    ['slices-conn list my', []],
+    ['slices-conn --offline experiment use d', ['demo\tlead, Comes with the reference server.']],
+    ['slices-conn nonsense ', []],
+  ])('%j: %j', (line, expected) => {
+    expect(offered(line).toSorted()).toEqual(expected);
+  });
+
+  test('all sites, each with its country', () => {
+    const lines = offered('slices-conn reserve ');
+    expect(lines).toHaveLength(12);
+    expect(lines).toContain('se-kth\tSweden');
+  });
+});
+
+describe('__complete as a process', () => {
+  test('at a service that never answers, it asks once and ends soon', async () => {
+    const { url, requests } = await record(() => 'hang');
+    const env = pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` });
+    const client = newClient(env);
+    const profile = await new Profiles(client.config, env).resolve(undefined);
+    const issuedAt = Date.now();
+    const keep = (expiresAt: number) =>
+      new Credentials(client.state).write(profile, {
+        accessToken: 'x.y.z',
+        refreshToken: 'once',
+        issuedAt,
+        expiresAt,
+      });
+
+    keep(issuedAt + 3_600_000);
+    const began = performance.now();
+    const ended = await client.command('__complete', '--', 'experiment', 'use', '');
+    expect(ended).toEqual({ exitCode: 0, stdout: ':0\n', stderr: '' });
+    expect(performance.now() - began).toBeLessThan(5000);
+    expect(requests).toHaveLength(1);
+
+    // What a login can be refreshed with is good for once: it is not spent here.
+    keep(issuedAt + 1);
+    const before = readFileSync(client.credentials, 'utf8');
+    expect(await client.command('__complete', '--', 'show', '')).toEqual(ended);
+    expect(requests).toHaveLength(1);
+    expect(readFileSync(client.credentials, 'utf8')).toBe(before);
+  });
+
+  test('a state that can not be used is not complained about', async () => {
+    const machine = newMachine();
+    mkdirSync(machine.config, { recursive: true });
+    writeFileSync(join(machine.config, 'config.json'), 'garbage');
+    for (const words of [
+      ['--profile', ''],
+      ['experiment', 'use', ''],
+      ['show', ''],
+    ]) {
+      const { exitCode, stderr, stdout } = await machine.run(['__complete', '--', ...words]);
+      expect([exitCode, stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(/^(?::0\n)?$/);
+    }
+    expect((await machine.run(['__complete', '--', 're'])).stdout).toMatch(/^reserve\t.*\n:0\n$/);
+  });
+
+  test('nothing is written for what this program knows by itself', async () => {
+    const machine = newMachine();
+    await machine.run(['__complete', '--', 'reserve', '']);
+    await machine.run(['__complete', '--', '--profile', '']);
+    expect([existsSync(machine.config), existsSync(machine.state)]).toEqual([false, false]);
+  });
+});
