@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type OtherProvider, otherProvider, USER_CODE } from '../fixtures/other-provider.ts';
+import { IDS } from '../fixtures/tokens.ts';
+import { buildIfMissing, type Ended, reportOf } from './command.ts';
+import { type Client, newClient, pointingAt } from './served.ts';
+
+const BOOK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
+
+/** A machine that is pointed at a provider, and everything that its commands print. */
+function machineAt(provider: OtherProvider) {
+  const client: Client = newClient(pointingAt(provider.addresses));
+  const printed: string[] = [];
+  const run = async (...args: string[]): Promise<Ended> => {
+    const ended = await client.command(...args);
+    printed.push(ended.stdout, ended.stderr);
+    return ended;
+  };
+  return { client, printed, run };
+}
+
+beforeAll(buildIfMissing);
+
+describe('services by another hand, with an opaque token and no refresh', () => {
+  let provider: OtherProvider;
+  let machine: ReturnType<typeof machineAt>;
+  let login: Ended;
+  beforeAll(async () => {
+    provider = await otherProvider({ polls: ['authorization_pending', 'slow_down', 'tokens'] });
+    machine = machineAt(provider);
+    login = await machine.run('login', '--debug');
+  });
+
+  test('login: the address, the code, and what little is known of the token', () => {
+    const { stdout, stderr, exitCode } = login;
+    expect(provider.objections).toEqual([]);
+    expect(stderr).toContain(`\n  ${provider.addresses.auth_url}/activate\n`);
+    expect(stderr).toContain(`\n  ${USER_CODE}\n`);
+    expect(stdout).toContain('unknown: the token is opaque');
+    expect(stdout).toContain('no expiry known');
+    expect(stdout).toContain('ends with the token');
+    expect(exitCode).toBe(0);
+  });
+
+  test('polls come 5 s apart where no interval is given, and 5 s later still after slow_down', () => {
+    const [first = 0, second = 0, third = 0, ...more] = provider.polls;
+    expect(more).toEqual([]);
+    // A timer may fire a trace early by the other process's clock; a machine under load is late.
+    expect(second - first).toBeGreaterThanOrEqual(4_950);
+    expect(second - first).toBeLessThan(8_000);
+    expect(third - second).toBeGreaterThanOrEqual(9_950);
+    expect(third - second).toBeLessThan(13_000);
+  });
+
+  test('status --json: who and until when are null', async () => {
+    const { exitCode, stdout, stderr } = await machine.run('status', '--json', '--debug');
+    expect(JSON.parse(stdout)).toEqual({
+      profile: 'local',
+      addresses: provider.addresses,
+      tokens: [{ kind: 'user', source: 'login', sub: null, expires_at: null }],
+    });
+    expect([exitCode, stderr]).toEqual([0, '']);
+  });
+
+  test('project and experiment are found by records with hardly a member', async () => {
+    for (const noun of ['project', 'experiment'] as const) {
+      const { exitCode, stdout } = await machine.run(noun, 'list', '--json', '--debug');
+      expect(JSON.parse(stdout)).toMatchObject({ items: [{ id: IDS[noun], name: 'demo' }] });
+      expect(exitCode).toBe(0);
+    }
+  });
+
+  test('reserve: the answer is verified by the service’s own key set', async () => {
+    const { exitCode, stdout, stderr } = await machine.run(...BOOK, '--json', '--debug');
+    expect(stderr).toBe(`Using experiment demo (${IDS.experiment}), your only active one.\n`);
+    expect(JSON.parse(stdout)).toMatchObject({
+      verified: true,
+      source: 'service',
+      reservation: { id: IDS.reservation, site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 },
+      claims: { iss: provider.addresses.base_url },
+    });
+    expect(exitCode).toBe(0);
+    expect(provider.requests).toContain('GET /net/.well-known/jwks.json');
+    expect(provider.objections).toEqual([]);
+  });
+
+  test('what the service does not have is said: there is no list', async () => {
+    const report = reportOf(await machine.run('list', '--json', '--debug'));
+    expect(report).toMatchObject({ message: 'This service does not list reservations.' });
+  });
+
+  test('logout forgets the token, and status is 4 from then on', async () => {
+    expect(readFileSync(machine.client.credentials, 'utf8')).toContain('canary');
+    const asked = provider.requests.length;
+    const { exitCode, stdout } = await machine.run('logout', '--debug');
+    expect(stdout).toBe(`Logged out of ${provider.addresses.base_url}.\n`);
+    expect(exitCode).toBe(0);
+    expect(readFileSync(machine.client.credentials, 'utf8')).not.toContain('canary');
+    expect(provider.requests.slice(asked).filter((request) => request.startsWith('POST'))).toEqual([]);
+    expect(reportOf(await machine.run('status', '--json', '--debug'))).toMatchObject({
+      exitCode: 4,
+      code: 'not_logged_in',
+      fix: 'slices-conn login',
+    });
+  });
+
+  test('no secret was printed by any of these', () => {
+    const printed = machine.printed.join('\n');
+    expect(printed).toContain(USER_CODE);
+    for (const secret of provider.secrets) {
+      expect(printed).not.toContain(secret);
+      expect(printed).not.toContain(encodeURIComponent(secret));
+    }
+  });
+});
+
+test('a refresh token without a revocation endpoint: logout says that the session lasts', async () => {
+  const provider = await otherProvider({ polls: ['tokens'], interval: 1, refreshToken: 'canary-refresh' });
+  const { run, client, printed } = machineAt(provider);
+  expect(await run('login', '--debug')).toMatchObject({ exitCode: 0 });
+  expect(readFileSync(client.credentials, 'utf8')).toContain('canary-refresh');
+  const { exitCode, stdout, stderr } = await run('logout', '--debug');
+  expect(stderr).toBe(
+    'The session could not be ended at the identity provider, where it lasts until it expires. ' +
+      'The identity provider offers no revocation.\n',
+  );
+  expect(stdout).toBe(`Logged out of ${provider.addresses.base_url}.\n`);
+  expect(exitCode).toBe(0);
+  expect(readFileSync(client.credentials, 'utf8')).not.toContain('canary');
+  expect(await run('status')).toMatchObject({ exitCode: 4 });
+  for (const secret of provider.secrets) expect(printed.join('\n')).not.toContain(secret);
+  expect(provider.objections).toEqual([]);
+});
