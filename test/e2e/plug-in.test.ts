@@ -1,0 +1,99 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import { buildIfMissing, type Ended, reportOf, reservationIn } from './command.ts';
+import { LAUNCHER } from './served.ts';
+
+/** The stand-in for the official client, which finds slices-conn on the PATH as the real one does. */
+const OFFICIAL = new URL('../fixtures/official-client.js', import.meta.url).pathname;
+const BOOK = ['reserve', 'be-gent1', 'pl-poznan1', '--start-now', '--for', '2h', '--json'];
+
+const folder = mkdtempSync(join(tmpdir(), 'slices-conn-plug-in-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const bin = join(folder, 'a folder of programs');
+const path = [bin, '/usr/bin', '/bin', join(folder, 'missing')].join(':');
+
+function slices(args: readonly string[], input = ''): Ended {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [OFFICIAL, ...args], {
+    cwd: folder,
+    env: { HOME: join(folder, 'home'), PATH: path },
+    encoding: 'utf8',
+    input,
+  });
+  return { exitCode: status, stdout, stderr };
+}
+
+beforeAll(() => {
+  buildIfMissing();
+  mkdirSync(join(folder, 'home'));
+  mkdirSync(bin);
+  // As npm installs it: a link to the launcher, whose first line looks for node on the PATH.
+  symlinkSync(LAUNCHER, join(bin, 'slices-conn'));
+  symlinkSync(process.execPath, join(bin, 'node'));
+  // Not a program: nobody may run it.
+  writeFileSync(join(bin, 'slices-notes'), 'what I must not forget\n');
+  chmodSync(join(bin, 'slices-notes'), 0o644);
+});
+
+describe('slices-conn as a sub-command of the official client', () => {
+  test('slices --help lists conn with its help line', () => {
+    const { exitCode, stdout, stderr } = slices(['--help']);
+    expect(stderr).toBe('');
+    expect(stdout.split('\n').slice(2)).toEqual([
+      'Commands:',
+      `  conn            Book network links between research sites (v${manifest.version})`,
+      '',
+    ]);
+    expect(exitCode).toBe(0);
+  });
+
+  test('slices conn --version is the one line', () => {
+    expect(slices(['conn', '--version'])).toEqual({
+      exitCode: 0,
+      stdout: `v${manifest.version}\n`,
+      stderr: '',
+    });
+  });
+
+  test('slices conn reserve books, and verifies what it was given', () => {
+    const { exitCode, stdout, stderr } = slices(['conn', '--offline', ...BOOK, '--bandwidth', '1G']);
+    expect(stderr).toMatch(/^Using experiment demo [^\n]*\n$/);
+    const printed = JSON.parse(stdout);
+    expect(printed).toMatchObject({ verified: true });
+    expect(reservationIn(printed)).toMatchObject({
+      site1: 'be-gent1',
+      site2: 'pl-poznan1',
+      bandwidth: 1000,
+    });
+    expect(exitCode).toBe(0);
+  });
+
+  test('what is refused keeps its exit code, and its error object is the last line', () => {
+    const refused = slices(['conn', '--offline', ...BOOK, '--bandwidth', '999999G']);
+    expect(reportOf(refused)).toMatchObject({ exitCode: 6, code: 'bandwidth_unavailable' });
+  });
+
+  test('wrong usage is 2, as without the official client', () => {
+    expect(reportOf(slices(['conn', 'reserv', '--json']))).toMatchObject({ exitCode: 2, code: 'usage' });
+  });
+
+  test('standard input and arguments with blanks arrive as they were given', () => {
+    const file = join(folder, 'a link.jwt');
+    const saved = slices(['conn', '--offline', ...BOOK, '--bandwidth', '1', '--save', 'a link.jwt']);
+    expect(saved.exitCode).toBe(0);
+    const { exitCode, stdout } = slices(
+      ['conn', '--offline', 'verify', '-', '--json'],
+      readFileSync(file, 'utf8'),
+    );
+    expect(JSON.parse(stdout)).toMatchObject({
+      verified: true,
+      kind: 'connectivity',
+      reservation: reservationIn(JSON.parse(saved.stdout)),
+    });
+    expect(exitCode).toBe(0);
+  });
+});
