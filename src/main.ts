@@ -1,3 +1,4 @@
+import { randomInt, randomUUID } from 'node:crypto';
 import {
   accessSync,
   constants,
@@ -12,15 +13,17 @@ import {
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { COMPLETE } from './cli/completion/shells.ts';
 import type { RunningServer, ServeSettings, UserFiles } from './cli/invocation.ts';
 import type { TextStream } from './cli/output.ts';
 import type { NetworkSettings } from './cli/run.ts';
 import { Failure } from './contract/failure.ts';
+import type { Connection } from './session/connection.ts';
 import { foldersFor, privateFolder } from './session/folders.ts';
+import type { LedgerDatabase } from './session/ledger.ts';
 import { OFFLINE } from './session/offline.ts';
 import type { Profile } from './session/profiles.ts';
-import type { Connection } from './session/session.ts';
 import { shellHome } from './shell-home.ts';
 
 const { env } = process;
@@ -46,6 +49,9 @@ export async function main(args: readonly string[], version: string): Promise<nu
     files,
     shellHome: shellHome(homedir(), env),
     now: Date.now,
+    newKey: randomUUID,
+    sleep: (milliseconds) => sleep(milliseconds),
+    openLedger,
     connect,
     serve: startServer,
     stopSignal,
@@ -181,8 +187,59 @@ async function openBrowser(address: string): Promise<boolean> {
 async function connect(profile: Profile, network: NetworkSettings): Promise<Connection> {
   if (profile.name === OFFLINE) {
     const { connectOffline } = await import('./offline-connection.ts');
-    return connectOffline(profile, folders.state);
+    const { trace } = network;
+    const stateFolder = folders.state;
+    return connectOffline(profile, { stateFolder, now: Date.now, ...(trace ? { trace } : {}) });
   }
   const { connectOverNetwork } = await import('./session/network-connection.ts');
-  return connectOverNetwork(profile, { ...network, stateFolder: folders.state, now: Date.now });
+  return connectOverNetwork(profile, {
+    ...network,
+    env,
+    stateFolder: folders.state,
+    cacheFolder: folders.cache,
+    underLock,
+    now: Date.now,
+    random: () => randomInt(1_000_000) / 1_000_000,
+  });
+}
+
+/** How long a command waits for another one that refreshes the login, in milliseconds: longer than that may take. */
+const LOCK_PATIENCE = 90_000;
+
+async function underLock<Answer>(file: string, work: () => Promise<Answer>): Promise<Answer> {
+  const [{ underFileLock }, { StoreUnavailableError }] = await Promise.all([
+    import('./store/sqlite/file-lock.ts'),
+    import('./allocator/store.ts'),
+  ]);
+  try {
+    return await underFileLock(file, LOCK_PATIENCE, work);
+  } catch (cause) {
+    if (!(cause instanceof StoreUnavailableError)) throw cause;
+    throw new Failure('timeout', 'Another slices-conn keeps the login locked.', {
+      why: `${file}: ${cause.message}`,
+      retryable: true,
+      cause,
+    });
+  }
+}
+
+async function openLedger(): Promise<LedgerDatabase> {
+  const [{ SqliteDatabase }, { LEDGER_FORMAT }] = await Promise.all([
+    import('./store/sqlite/database.ts'),
+    import('./store/sqlite/ledger-format.ts'),
+  ]);
+  const path = join(privateFolder(folders.state), 'ledger.sqlite');
+  const unusable = (cause: unknown): never => {
+    if (cause instanceof Failure) throw cause;
+    throw new Failure('state_unusable', `The ledger ${path} can't be used.`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      fix: `Mend it, or move it away: mv ${path} ${path}.bad`,
+      cause,
+    });
+  };
+  const database = await SqliteDatabase.open(path, LEDGER_FORMAT).catch(unusable);
+  return {
+    transaction: (work) => database.transaction(work).catch(unusable),
+    close: () => database.close(),
+  };
 }

@@ -1,25 +1,42 @@
 import { join } from 'node:path';
 import { StoreUnavailableError } from './allocator/store.ts';
+import type { Fetch } from './client/exchange.ts';
+import { traced } from './client/trace.ts';
 import { Failure } from './contract/failure.ts';
+import { Secret } from './contract/secret.ts';
 import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
+import type { Connection } from './session/connection.ts';
 import { privateFolder } from './session/folders.ts';
 import type { Profile } from './session/profiles.ts';
-import type { Connection } from './session/session.ts';
-import { DatabaseFormatError } from './store/sqlite/database.ts';
+import { DatabaseFormatError } from './store/sqlite/engine.ts';
+
+/** What the built-in server is opened with. */
+export interface OfflineConnectionOptions {
+  /** The state folder, in which its data is. */
+  stateFolder: string;
+  /** Takes a line about each request and reply, without secrets. */
+  trace?: (line: string) => void;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+}
 
 /**
  * The built-in server as a function in this process, opened with the first request that needs it (DESIGN.md,
  * `--offline`): no socket, no login; the user is the lead.
- *
- * @param stateFolder the state folder, in which its data is
  */
-export function connectOffline(profile: Profile, stateFolder: string): Connection {
+export function connectOffline(profile: Profile, options: OfflineConnectionOptions): Connection {
+  const { stateFolder, trace, now } = options;
   let server: Promise<ReferenceServer> | undefined;
-  let token: Promise<string> | undefined;
+  let token: Promise<Secret> | undefined;
   const opened = () => (server ??= open(profile, stateFolder));
+  const fetch: Fetch = async (request) => (await opened()).fetch(request);
   return {
-    fetch: async (request) => (await opened()).fetch(request),
-    userToken: () => (token ??= opened().then((running) => running.signIn('lead'))),
+    fetch: trace ? traced(fetch, trace, now) : fetch,
+    userToken: {
+      origin: 'offline',
+      where: profile.baseUrl,
+      get: () => (token ??= opened().then(async (running) => new Secret(await running.signIn('lead')))),
+    },
     close: async () => (await server)?.close(),
   };
 }

@@ -23,6 +23,7 @@ import { createServices } from './server/services.ts';
 import { SqliteDatabase } from './store/sqlite/database.ts';
 import { sqliteDirectory } from './store/sqlite/directory.ts';
 import { sqliteIdentityRecords } from './store/sqlite/identity-records.ts';
+import { SERVER_FORMAT } from './store/sqlite/migrations.ts';
 import { sqliteReservations } from './store/sqlite/reservations.ts';
 import { sqliteSigningKeys } from './store/sqlite/signing-keys.ts';
 
@@ -94,7 +95,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     experiments: options.experimentsApiGroup ?? EXPERIMENTS_API_GROUP,
   };
 
-  const database = await SqliteDatabase.open(options.database ?? ':memory:');
+  const database = await SqliteDatabase.open(options.database ?? ':memory:', SERVER_FORMAT);
   const directory = sqliteDirectory(database);
   const reservations = sqliteReservations(database);
   const keys = sqliteSigningKeys(database);

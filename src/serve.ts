@@ -12,7 +12,7 @@ import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts'
 import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
 import { CLIENT_ID } from './server/identity/client-id.ts';
 import { jsonLog } from './server/log.ts';
-import { DatabaseFormatError } from './store/sqlite/database.ts';
+import { DatabaseFormatError } from './store/sqlite/engine.ts';
 
 /** How long a request that is under way may take once the server is told to stop, in milliseconds. */
 const STOP_TIMEOUT = 8000;

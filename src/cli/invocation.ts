@@ -1,6 +1,8 @@
 import type { Role } from '../contract/roles.ts';
 import type { Profiles } from '../session/profiles.ts';
 import type { Session } from '../session/session.ts';
+import type { TrustByKind } from '../session/trust.ts';
+import type { KeySet } from '../tokens/key-set.ts';
 import type { ShellHome } from './completion/install.ts';
 import type { GlobalFlags } from './global-options.ts';
 import type { Output } from './output.ts';
@@ -46,6 +48,14 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
+/** The issuers that can be checked with what is on this machine alone (CLI.md, "Global flags", verify). */
+export interface KeptTrust {
+  /** The profile's services. */
+  trust: TrustByKind;
+  /** Any other issuer's keys. */
+  keysOf(issuer: string): KeySet;
+}
+
 /** One run of a command: what its action may reach for, opened when it is first asked for. */
 export interface Invocation {
   readonly flags: GlobalFlags;
@@ -54,8 +64,10 @@ export interface Invocation {
   readonly shellHome: ShellHome;
   /** Profiles and preferences. */
   profiles(): Promise<Profiles>;
-  /** The session with the profile's services. */
-  session(): Promise<Session>;
+  /** The session with the services of the profile that the flags name, or of the one given. */
+  session(profile?: string): Promise<Session>;
+  /** Whom the key sets on this machine let one believe, without a network. */
+  keptTrust(): Promise<KeptTrust>;
   /** Starts a reference server. @throws Failure */
   serve(settings: ServeSettings): Promise<RunningServer>;
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM. */

@@ -1,6 +1,7 @@
+import type { Connection } from '../session/connection.ts';
 import type { Environment, Folders } from '../session/folders.ts';
+import type { LedgerDatabase } from '../session/ledger.ts';
 import type { Profile } from '../session/profiles.ts';
-import type { Connection } from '../session/session.ts';
 import { type ColorChoice, wantsColor } from './color.ts';
 import type { ShellHome } from './completion/install.ts';
 import { COMPLETE } from './completion/shells.ts';
@@ -20,6 +21,13 @@ export interface NetworkSettings {
   timeout: number;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
+  /** Takes a line about each request and reply, without secrets. */
+  trace?: (line: string) => void;
+}
+
+/** Something that was opened. */
+interface Closable {
+  close(): Promise<void>;
 }
 
 /** The world outside a run of the command line: the real one in `main.ts`, a test's own in tests. */
@@ -36,6 +44,12 @@ export interface World {
   now: () => number;
   /** Opens the way to a profile's services; called when a command first needs it. */
   connect: (profile: Profile, network: NetworkSettings) => Promise<Connection>;
+  /** Opens the database of the ledger; called when a command first needs it. */
+  openLedger: () => Promise<LedgerDatabase>;
+  /** Makes a key that nobody else makes. */
+  newKey: () => string;
+  /** Waits so many milliseconds. */
+  sleep: (milliseconds: number) => Promise<void>;
   openBrowser: Invocation['openBrowser'];
   /** Starts a reference server in this process. */
   serve: Invocation['serve'];
@@ -55,12 +69,12 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     await answerShell(args.slice(args[1] === '--' ? 2 : 1), world);
     return 0;
   }
-  const opened: Connection[] = [];
+  const opened: Closable[] = [];
   const { offline, profile } = lookAhead(args);
   const program = createProgram({
     version: world.version,
     write: (text) => world.stdout.write(text),
-    open: (flags) => openInvocation(flags, world, (connection) => opened.push(connection)),
+    open: (flags) => openInvocation(flags, world, (one) => opened.push(one)),
   });
   try {
     await runProgram(program, args);
@@ -78,15 +92,15 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     });
   } finally {
     // What was to be told has been told; a connection that does not close changes nothing about it.
-    await Promise.allSettled(opened.map(async (connection) => connection.close()));
+    await Promise.allSettled(opened.map(async (one) => one.close()));
   }
 }
 
 /** Answers a shell that completes a word: with candidates, or else with nothing at all, whatever is wrong. */
 async function answerShell(words: readonly string[], world: World): Promise<void> {
-  const opened: Connection[] = [];
+  const opened: Closable[] = [];
   const silent: World = { ...world, stderr: { ...world.stderr, write: () => undefined } };
-  const open = (flags: GlobalFlags) => openInvocation(flags, silent, (connection) => opened.push(connection));
+  const open = (flags: GlobalFlags) => openInvocation(flags, silent, (one) => opened.push(one));
   try {
     const [{ wantedAt }, { completionText }, { liveSource }] = await Promise.all([
       import('./completion/candidates.ts'),
@@ -99,7 +113,7 @@ async function answerShell(words: readonly string[], world: World): Promise<void
   } catch {
     // Nobody has asked for a message.
   } finally {
-    await Promise.allSettled(opened.map(async (connection) => connection.close()));
+    await Promise.allSettled(opened.map(async (one) => one.close()));
   }
 }
 
@@ -110,11 +124,7 @@ function lookAhead(args: readonly string[]): Pick<GlobalFlags, 'offline' | 'prof
   return { offline: args.includes('--offline'), ...(profile === undefined ? {} : { profile }) };
 }
 
-function openInvocation(
-  flags: GlobalFlags,
-  world: World,
-  onOpen: (connection: Connection) => void,
-): Invocation {
+function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable) => void): Invocation {
   const { env, stdout, stderr } = world;
   const color: ColorChoice = flags.color ?? 'auto';
   const output = new Output({
@@ -142,26 +152,47 @@ function openInvocation(
     },
     times: () => ({ now: world.now(), zone: flags.tz ?? (env['TZ'] || undefined) }),
     confirm: async (question) => (flags.input === false ? undefined : ask?.(question)),
-    async session() {
+    async session(named) {
       const [{ Session }, { Profiles }] = await Promise.all([
         import('../session/session.ts'),
         import('../session/profiles.ts'),
       ]);
-      const profile = await new Profiles(world.folders.config, env).resolve(wantedProfile(flags));
+      const profiles = new Profiles(world.folders.config, env);
+      const profile = await profiles.resolve(named ?? wantedProfile(flags));
       const certificates = await certificatesFor(flags, profile, world.files);
       const connection = await world.connect(profile, {
         timeout: (flags.timeout ?? DEFAULT_TIMEOUT) * 1000,
         ...(certificates === undefined ? {} : { certificates }),
+        ...(flags.debug ? { trace: (line) => output.prompt(line) } : {}),
       });
-      onOpen(connection);
-      return new Session({
+      const session = new Session({
         profile,
         connection,
+        openLedger: world.openLedger,
+        newKey: world.newKey,
+        sleep: world.sleep,
         now: world.now,
         notice: (text) => output.notice(text),
         ...(flags.project === undefined ? {} : { project: flags.project }),
         ...(flags.experiment === undefined ? {} : { experiment: flags.experiment }),
       });
+      onOpen(session);
+      onOpen(connection);
+      return session;
+    },
+    async keptTrust() {
+      const [{ Profiles }, { keptKeys, trustIn }, { staleKeys }, { keySetFiles }] = await Promise.all([
+        import('../session/profiles.ts'),
+        import('../session/trust.ts'),
+        import('../session/session.ts'),
+        import('../session/key-set-files.ts'),
+      ]);
+      const { now } = world;
+      const profile = await new Profiles(world.folders.config, env).resolve(flags.profile);
+      const stored = keySetFiles(world.folders.cache);
+      const onStale = (url: string, age: number): void => output.notice(staleKeys(url, age));
+      const keysOf = (issuer: string) => keptKeys(issuer, { stored, now, onStale });
+      return { trust: trustIn(profile, keysOf, now), keysOf };
     },
   };
 }

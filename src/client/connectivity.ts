@@ -1,20 +1,19 @@
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
+import { ReservationId } from '../contract/ids.ts';
 import { formatInstant } from '../contract/instants.ts';
+import { isObject, readJson } from '../contract/json.ts';
 import { type Link, LinkList } from '../contract/links.ts';
+import { IDEMPOTENCY_KEY_HEADER } from '../contract/parameters.ts';
 import { type Reservation, ReservationReply, type ReservationRequestBody } from '../contract/reservation.ts';
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
+import type { Secret } from '../contract/secret.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader, headerToken } from './bearer.ts';
+import { claimedSubject } from './claimed.ts';
 import { exchange, type Fetch, type Reply, readAs } from './exchange.ts';
 import { expiredInstead } from './expired-token.ts';
-import {
-  checkExpectation,
-  claimedSubject,
-  type Expectation,
-  type ProvenReservation,
-  proveReservation,
-} from './proof.ts';
+import { checkExpectation, type Expectation, type ProvenReservation, proveReservation } from './proof.ts';
 
 /** Where the two tokens go (DESIGN.md, "Experiment token's header", column Client). */
 export type TokenPlacement = 'user' | 'experiment';
@@ -24,8 +23,8 @@ export interface ConnectivityClientOptions {
   fetch: Fetch;
   /** `{base_url}`, without a trailing slash. */
   baseUrl: string;
-  userToken: () => Promise<string>;
-  experimentToken: () => Promise<string>;
+  userToken: () => Promise<Secret>;
+  experimentToken: () => Promise<Secret>;
   /** Whose signature on a reservation is believed. */
   trust: Trust;
   /** `user` (the default): user token in Authorization; `experiment`: experiment token there, user token in `tokens`. */
@@ -57,10 +56,16 @@ export interface ProofOptions {
   allowUnsigned?: boolean;
 }
 
+/** How a link is booked. */
+export interface ReserveOptions extends ProofOptions {
+  /** Sent as `Idempotency-Key`: where the service honours it, the same request under it is booked once. */
+  idempotencyKey?: string;
+}
+
 /** The connectivity service, seen from a client. Every method throws Failure. */
 export interface ConnectivityClient {
   /** Books a link, and proves it. @throws Failure `unverified` or `unsigned` with the reservation's id */
-  reserve(request: NewReservation, options?: ProofOptions): Promise<ProvenReservation>;
+  reserve(request: NewReservation, options?: ReserveOptions): Promise<ProvenReservation>;
   /** What {@link reserve} would book at this moment, where the service can tell; nothing is booked. */
   rehearse(request: NewReservation): Promise<Reservation>;
   show(id: string, options?: ProofOptions): Promise<ProvenReservation>;
@@ -117,7 +122,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       bandwidth: String(bandwidth),
       start_date: start === 'now' ? null : formatInstant(start),
       end_date: formatInstant(end),
-      tokens: [await userToken()],
+      tokens: [(await userToken()).reveal()],
     };
   }
 
@@ -129,7 +134,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     start,
     end,
   }: NewReservation): Promise<Expectation> {
-    const experiment = claimedSubject(await experimentToken());
+    const experiment = claimedSubject((await experimentToken()).reveal());
     return {
       sites: [site1, site2],
       bandwidth,
@@ -146,7 +151,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     { allowUnsigned = false }: ProofOptions,
   ): Promise<ProvenReservation> {
     if (isToken(reply)) return proveReservation(reply.text.trim(), trust, expected);
-    const id = expected.id ?? readReservation(reply).id;
+    const id = expected.id ?? readReservation(reply, claimedId(reply)).id;
     const again = await credentials()
       .then((headers) => request('readReservation', { headers, accept: JWT_TYPE, id }))
       .catch((error: unknown) => {
@@ -164,9 +169,10 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
   }
 
   return {
-    async reserve(reservation, proof = {}) {
+    async reserve(reservation, { idempotencyKey, ...proof } = {}) {
+      const key = idempotencyKey === undefined ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
       const reply = await request('createReservation', {
-        headers: await credentials(),
+        headers: { ...(await credentials()), ...key },
         accept: JWT_TYPE,
         query: reservation.start === 'now' ? '?start_now=true' : '',
         body: await bodyOf(reservation),
@@ -190,7 +196,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
 
     async show(id, proof = {}) {
       const reply = await request('readReservation', { headers: await credentials(), accept: JWT_TYPE, id });
-      const experiment = claimedSubject(await experimentToken());
+      const experiment = claimedSubject((await experimentToken()).reveal());
       return proofOf(reply, { id, ...(experiment === undefined ? {} : { experiment }) }, proof);
     },
 
@@ -263,8 +269,16 @@ function readReservation(reply: Reply, id?: string): Reservation {
   try {
     return readAs(ReservationReply, reply, 'reservation');
   } catch (error) {
-    throw error instanceof Failure && id !== undefined ? error.with({ reservation: id }) : error;
+    if (!(error instanceof Failure)) throw error;
+    throw error.with({ maybeDone: true, ...(id === undefined ? {} : { reservation: id }) });
   }
+}
+
+/** The id in a reply that may be wrong in every other way: what it names must not be lost. */
+function claimedId({ text }: Reply): string | undefined {
+  const reading = readJson(text);
+  const id = reading.ok && isObject(reading.value) ? reading.value['id'] : undefined;
+  return v.is(ReservationId, id) ? id : undefined;
 }
 
 /** An endpoint that the spec does not know may be missing: then the answer is that there is none. */

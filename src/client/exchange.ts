@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/capped-bytes.ts';
 import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
+import { Secret } from '../contract/secret.ts';
 import { replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
 /** Sends a request: a socket, or a server in the same process. Must not follow redirects. */
@@ -37,31 +38,51 @@ export async function exchange(send: Fetch, request: Request): Promise<Reply> {
     if (cause instanceof Failure) throw cause;
     throw new Failure('network', `No reply from ${origin}.`, {
       retryable: method === 'GET',
-      ...(method === 'GET' ? {} : { why: MAY_HAVE_HAPPENED }),
+      ...(method === 'GET' ? {} : MAYBE_DONE),
       cause,
     });
   }
   const { status, headers } = response;
   const type = (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   const reply: Reply = { status, headers, type, text: decode(body.bytes) };
+  const unsure = method === 'GET' ? {} : { maybeDone: true };
   if (status >= 300 && status < 400) {
     throw new Failure('reply_invalid', `${origin} answered with a redirect, which is not followed.`, {
       why: 'A redirect would carry tokens to another address.',
       httpStatus: status,
+      ...unsure,
     });
   }
-  if (status < 200 || status > 299) throw unsuccessful(reply, method);
+  if (status < 200 || status > 299) {
+    throw unsuccessful({ ...reply, text: withoutSent(reply.text, request) }, method);
+  }
   if (body.whole) return reply;
-  throw new Failure('reply_invalid', `The reply is larger than ${MAX_REPLY} bytes.`, { httpStatus: status });
+  throw new Failure('reply_invalid', `The reply is larger than ${MAX_REPLY} bytes.`, {
+    httpStatus: status,
+    ...unsure,
+  });
 }
 
-const MAY_HAVE_HAPPENED = 'The request was sent and may have taken effect.';
+const MAYBE_DONE = { why: 'The request was sent and may have taken effect.', maybeDone: true } as const;
 
-/** A 5xx says nothing about what was done before it, unless the service says so itself. */
+/** A 5xx says nothing about what was done before it, unless the service says so itself; nor does a 408. */
 function unsuccessful(reply: Reply, method: string): Failure {
   const failure = replyFailure(reply);
-  const unsure = reply.status >= 500 && method !== 'GET' && !saysNothingWasDone(reply);
-  return unsure ? failure.with({ why: MAY_HAVE_HAPPENED }) : failure;
+  const unclear = reply.status >= 500 || reply.status === 408;
+  const unsure = unclear && method !== 'GET' && !saysNothingWasDone(reply);
+  return unsure ? failure.with(MAYBE_DONE) : failure;
+}
+
+/** Headers of ours that hold no secret. */
+const HARMLESS_HEADERS = new Set(['accept', 'content-type', 'idempotency-key', 'user-agent']);
+
+/** A service may repeat in its error what it was sent: the tokens are taken out before anybody reads it. */
+function withoutSent(text: string, { headers }: Request): string {
+  return [...headers]
+    .filter(([name]) => !HARMLESS_HEADERS.has(name))
+    .map(([, value]) => value.replace(/^Bearer /, ''))
+    .filter((value) => value !== '')
+    .reduce((rest, value) => rest.replaceAll(value, String(new Secret(value))), text);
 }
 
 /**

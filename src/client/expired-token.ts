@@ -1,6 +1,5 @@
 import { Failure } from '../contract/failure.ts';
-import { readCompact } from '../tokens/compact.ts';
-import { TokenError } from '../tokens/token-error.ts';
+import { claimedExpiry } from './claimed.ts';
 
 /**
  * A 403 without a code of its own may be about an expired token: it is, when one that was sent has expired (DESIGN.md,
@@ -18,15 +17,4 @@ export function expiredInstead(error: unknown, sent: readonly string[], now: num
 function hasExpired(token: string, now: number): boolean {
   const expiry = claimedExpiry(token);
   return expiry !== undefined && expiry <= now;
-}
-
-/** When an unverified token says that it expires, in milliseconds; undefined for one that does not say. */
-export function claimedExpiry(token: string): number | undefined {
-  try {
-    const { exp } = readCompact(token).claims;
-    return typeof exp === 'number' ? exp * 1000 : undefined;
-  } catch (error) {
-    if (error instanceof TokenError) return undefined;
-    throw error;
-  }
 }

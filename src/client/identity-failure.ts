@@ -1,7 +1,8 @@
 import * as oauth from 'openid-client';
 import { Failure } from '../contract/failure.ts';
 
-function replyOf(error: unknown): Response | undefined {
+/** The reply that an error of the library is about. */
+export function replyOf(error: unknown): Response | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ('response' in cause && cause.response instanceof Response) return cause.response;
     if (cause.cause instanceof Response) return cause.cause;

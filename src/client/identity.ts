@@ -2,8 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as oauth from 'openid-client';
 import { Failure } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
+import { Secret } from '../contract/secret.ts';
 import type { Fetch } from './exchange.ts';
-import { codeExpired, failureOf, invalid, isPassing, refused, retryAfter } from './identity-failure.ts';
+import {
+  codeExpired,
+  failureOf,
+  invalid,
+  isPassing,
+  refused,
+  replyOf,
+  retryAfter,
+} from './identity-failure.ts';
 
 /** What the identity provider's client needs. */
 export interface IdentityClientOptions {
@@ -17,8 +26,8 @@ export interface IdentityClientOptions {
 
 /** Tokens as a login or a refresh gives them. */
 export interface IssuedTokens {
-  accessToken: string;
-  refreshToken: string | undefined;
+  accessToken: Secret;
+  refreshToken: Secret | undefined;
   /** Milliseconds; undefined where the provider does not tell. */
   expiresAt: number | undefined;
 }
@@ -43,9 +52,9 @@ export interface DeviceLogin {
 export interface IdentityClient {
   startLogin(scope: string): Promise<DeviceLogin>;
   /** @throws Failure `not_logged_in` when the session is over, `unavailable` when that can't be told now */
-  refresh(refreshToken: string): Promise<IssuedTokens>;
-  /** Ends a session (RFC 7009). @returns false where the provider offers no revocation */
-  revoke(refreshToken: string): Promise<boolean>;
+  refresh(refreshToken: Secret): Promise<IssuedTokens>;
+  /** Ends what a token stands for (RFC 7009). @returns false where the provider offers no revocation */
+  revoke(token: Secret, kind: 'refresh_token' | 'access_token'): Promise<boolean>;
 }
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -83,36 +92,47 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
         verificationUriComplete: started.verification_uri_complete,
         expiresAt,
         wait: async (signal) =>
-          issued(await poll(config, { deviceCode: device_code, interval, expiresAt, now, signal }), now()),
+          issued(
+            await poll(config, { deviceCode: new Secret(device_code), interval, expiresAt, now, signal }),
+            now(),
+          ),
       };
     },
 
     async refresh(refreshToken) {
       const config = await configuration();
-      return issued(await asked(() => oauth.refreshTokenGrant(config, refreshToken), authUrl), now());
+      return issued(
+        await asked(() => oauth.refreshTokenGrant(config, refreshToken.reveal()), authUrl),
+        now(),
+      );
     },
 
-    async revoke(refreshToken) {
+    async revoke(token, kind) {
       const config = await configuration();
       if (config.serverMetadata().revocation_endpoint === undefined) return false;
-      const hint = { token_type_hint: 'refresh_token' };
-      await asked(() => oauth.tokenRevocation(config, refreshToken, hint), authUrl);
+      const hint = { token_type_hint: kind };
+      await asked(() => oauth.tokenRevocation(config, token.reveal(), hint), authUrl);
       return true;
     },
   };
 
   async function discover({ fetch }: IdentityClientOptions): Promise<oauth.Configuration> {
-    const config = await asked(
-      () =>
-        oauth.discovery(new URL(authUrl), clientId, undefined, oauth.None(), {
-          // Whether plain http is allowed is the transport's to say: on loopback, or where the profile does.
-          execute: [oauth.allowInsecureRequests],
-          // How long to wait is the transport's to say too; the library's own limit is put out of the way.
-          timeout: LIBRARY_TIMEOUT,
-          [oauth.customFetch]: (url, init) => sendForm(fetch, url, init),
-        }),
-      authUrl,
-    );
+    const published = (algorithm: 'oidc' | 'oauth2') =>
+      oauth.discovery(new URL(authUrl), clientId, undefined, oauth.None(), {
+        algorithm,
+        // Whether plain http is allowed is the transport's to say: on loopback, or where the profile does.
+        execute: [oauth.allowInsecureRequests],
+        // How long to wait is the transport's to say too; the library's own limit is put out of the way.
+        timeout: LIBRARY_TIMEOUT,
+        [oauth.customFetch]: (url, init) => sendForm(fetch, url, init),
+      });
+    // OpenID Connect Discovery first; a provider of OAuth alone publishes by RFC 8414.
+    const either = () =>
+      published('oidc').catch((error: unknown) => {
+        if (replyOf(error)?.status === 404) return published('oauth2');
+        throw error;
+      });
+    const config = await asked(either, authUrl);
     checkEndpoints(config.serverMetadata(), authUrl);
     return config;
   }
@@ -151,21 +171,38 @@ async function sendForm(
       ...(body === null || body === undefined ? {} : { body: String(body) }),
     }),
   );
-  return withLenientInterval(reply);
+  return withLenientMembers(await withoutSent(reply, body));
 }
 
-/** `interval` "5" is 5 and 0 is 1 (HOSTILE.md 9); the library takes neither. */
-async function withLenientInterval(reply: Response): Promise<Response> {
+/** A provider may repeat in its error what it was sent: codes and tokens are taken out before anybody reads it. */
+async function withoutSent(reply: Response, form: unknown): Promise<Response> {
+  if (reply.status < 400 || !(form instanceof URLSearchParams)) return reply;
+  const { status, headers } = reply;
+  const secrets = ['device_code', 'refresh_token', 'token'].flatMap((name) => form.get(name) || []);
+  const text = await reply.text();
+  const told = secrets.reduce((rest, secret) => rest.replaceAll(secret, String(new Secret(secret))), text);
+  return new Response(told, { status, headers });
+}
+
+/**
+ * What providers write and the library does not take: a member that is null is one that is absent; `interval` "5" is 5
+ * and 0 is 1 (HOSTILE.md 9). An ID token is of no use here, so that it need not be one that can be read.
+ */
+async function withLenientMembers(reply: Response): Promise<Response> {
   if (reply.status !== 200) return reply;
   const reading = readJson(await reply.clone().text());
-  if (!reading.ok || !isObject(reading.value) || reading.value['device_code'] === undefined) return reply;
-  const { interval } = reading.value;
+  if (!reading.ok || !isObject(reading.value)) return reply;
+  const { device_code, access_token } = reading.value;
+  if (device_code === undefined && access_token === undefined) return reply;
+  const { id_token: _unused, ...members } = reading.value;
+  const given = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
+  const { interval } = given;
   const number = typeof interval === 'string' && /^\d{1,6}$/.test(interval) ? Number(interval) : interval;
-  return Response.json({ ...reading.value, interval: number === 0 ? 1 : number }, { status: 200 });
+  return Response.json({ ...given, interval: number === 0 ? 1 : number }, { status: 200 });
 }
 
 interface Polling {
-  deviceCode: string;
+  deviceCode: Secret;
   /** Seconds. */
   interval: number;
   expiresAt: number;
@@ -184,7 +221,7 @@ async function poll(config: oauth.Configuration, polling: Polling): Promise<oaut
     try {
       await sleep(Math.max(0, Math.min(pause * 1000, left)), undefined, { signal });
       if (now() >= expiresAt) throw codeExpired();
-      const asking = oauth.genericGrantRequest(config, DEVICE_GRANT, { device_code: deviceCode });
+      const asking = oauth.genericGrantRequest(config, DEVICE_GRANT, { device_code: deviceCode.reveal() });
       return await unlessAborted(asking, signal);
     } catch (error) {
       signal.throwIfAborted();
@@ -221,8 +258,8 @@ async function unlessAborted<Answer>(asking: Promise<Answer>, signal: AbortSigna
 function issued(tokens: oauth.TokenEndpointResponse, now: number): IssuedTokens {
   const { access_token, refresh_token, expires_in } = tokens;
   return {
-    accessToken: access_token,
-    refreshToken: refresh_token,
+    accessToken: new Secret(access_token),
+    refreshToken: refresh_token === undefined ? undefined : new Secret(refresh_token),
     expiresAt: expires_in === undefined ? undefined : now + expires_in * 1000,
   };
 }

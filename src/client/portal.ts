@@ -8,6 +8,7 @@ import {
 } from '../contract/directory.ts';
 import { Failure } from '../contract/failure.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
+import { Secret } from '../contract/secret.ts';
 import { bearerHeader } from './bearer.ts';
 import { exchange, type Fetch, readAs } from './exchange.ts';
 
@@ -19,18 +20,18 @@ export interface PortalClientOptions {
   projectsApiGroup: string;
   experimentsApiGroup: string;
   /** The user token to send; asked for each request, so that it can be refreshed. */
-  userToken: () => Promise<string>;
+  userToken: () => Promise<Secret>;
 }
 
 /** The portal, seen from a client (SPEC.md, "Portal endpoints"). Every method throws Failure. */
 export interface PortalClient {
   projects(): Promise<Project[]>;
   /** The project token, unverified. */
-  projectToken(id: string): Promise<string>;
+  projectToken(id: string): Promise<Secret>;
   experiments(): Promise<Experiment[]>;
   createExperiment(request: ExperimentRequestBody): Promise<Experiment>;
   /** The experiment token, unverified. */
-  experimentToken(id: string): Promise<string>;
+  experimentToken(id: string): Promise<Secret>;
 }
 
 /** A client of the portal over any `fetch`. */
@@ -57,10 +58,10 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
     );
   }
 
-  async function token(name: 'projectToken' | 'experimentToken', id: string): Promise<string> {
+  async function token(name: 'projectToken' | 'experimentToken', id: string): Promise<Secret> {
     const reply = await request(name, JWT_TYPE, { id });
     const found = reply.text.replace(/\n$/, '');
-    if (reply.type !== 'text/html' && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(found)) return found;
+    if (reply.type !== 'text/html' && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(found)) return new Secret(found);
     throw new Failure('reply_invalid', 'The portal answered without a token.', { httpStatus: reply.status });
   }
 

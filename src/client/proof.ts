@@ -1,10 +1,10 @@
 import type { ConnectivityClaims } from '../contract/claims.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant } from '../contract/instants.ts';
-import { isObject, readJson } from '../contract/json.ts';
 import type { Reservation } from '../contract/reservation.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyConnectivityToken } from '../tokens/verify.ts';
+import { claimedSubject } from './claimed.ts';
 
 /** A reservation, and the signed token that proves it. */
 export interface ProvenReservation {
@@ -94,15 +94,4 @@ const HOUR = 3_600_000;
 function startsAt({ start_date }: Reservation, due: number | { near: number }): boolean {
   const start = Date.parse(start_date);
   return typeof due === 'number' ? start === due : Math.abs(start - due.near) <= HOUR;
-}
-
-/**
- * Whom a token claims to be about, however broken it is: for naming what must not be lost, never for believing it.
- * Undefined when that can't be read.
- */
-export function claimedSubject(token: string): string | undefined {
-  const reading = readJson(Buffer.from(token.split('.')[1] ?? '', 'base64url'));
-  if (!reading.ok || !isObject(reading.value)) return undefined;
-  const { sub } = reading.value;
-  return typeof sub === 'string' ? sub : undefined;
 }

@@ -1,20 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates } from 'node:tls';
 import { EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/capped-bytes.ts';
 import { Failure } from '../contract/failure.ts';
 import { type Fetch, MAX_REPLY } from './exchange.ts';
 import { isProtected, UNPROTECTED } from './loopback.ts';
+import { type Attempt, pauseBeforeNext } from './retry.ts';
 
 /** How requests leave this machine. */
 export interface TransportOptions {
   /** The only origins that a token or a body is sent to: those of the profile (HOSTILE.md 3). */
   origins: ReadonlySet<string>;
-  /** How long to wait for a reply and between its parts, in milliseconds. */
+  /** How long to wait for a whole reply, in milliseconds; a request that is repeated shares one such wait. */
   timeout: number;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
   /** Lets plain http leave this machine (HOSTILE.md 5). Certificates are checked all the same. Default false. */
   insecure?: boolean;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** A number from 0 to 1, anew each time. */
+  random: () => number;
 }
 
 /** A way out, and how to close it. */
@@ -32,50 +38,80 @@ const NOT_SENT = new Set([
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
-const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
 /**
- * The one way to the network: no redirects, no token to another origin than the profile's, no reply over 1 MiB, a limit on waiting, and
- * the proxies that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
+ * The one way to the network: no redirects, no token to another origin than the profile's, no reply over 1 MiB, a
+ * limit on waiting, GET repeated where that may help, and the proxies that the environment names (`HTTP_PROXY`,
+ * `HTTPS_PROXY`, `NO_PROXY`).
  */
 export function createTransport(options: TransportOptions): Transport {
-  const { origins, timeout, certificates, insecure = false } = options;
+  const { origins, timeout, certificates, insecure = false, now, random } = options;
   // Given any, Node trusts those alone: the usual ones have to be among them.
   const ca = certificates === undefined ? {} : { ca: [...getCACertificates('default'), certificates] };
+  const connect = { timeout: timeout * 0.9, ...ca };
   const dispatcher = new EnvHttpProxyAgent({
-    headersTimeout: timeout,
-    bodyTimeout: timeout,
-    connect: { timeout, ...ca },
+    // The limit on a whole reply is set for each request; connecting ends a little earlier, so as to be told apart.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect,
     // Through a proxy, `connect` concerns neither end.
-    requestTls: { timeout, ...ca },
-    proxyTls: { timeout, ...ca },
+    requestTls: connect,
+    proxyTls: connect,
   });
+
+  async function attempt(request: Request, body: Buffer | null, signal: AbortSignal): Promise<Response> {
+    const { origin, pathname, search } = new URL(request.url);
+    const reply = await dispatcher.request({
+      origin,
+      path: pathname + search,
+      method: request.method as 'GET',
+      headers: Object.fromEntries(request.headers),
+      body,
+      signal,
+    });
+    // What is too large is handed on as far as it was read: enough for the reader to refuse it.
+    const { bytes } = await readUpTo(reply.body, MAX_REPLY);
+    return new Response([204, 205, 304].includes(reply.statusCode) ? null : bytes, {
+      status: reply.statusCode,
+      headers: headersOf(reply.headers),
+    });
+  }
+
   return {
     async fetch(request) {
-      const { origin, pathname, search } = new URL(request.url);
       checkAddress(request, origins, insecure);
-      try {
-        const reply = await dispatcher.request({
-          origin,
-          path: pathname + search,
-          method: request.method as 'GET',
-          headers: Object.fromEntries(request.headers),
-          body: request.body ? Buffer.from(await request.arrayBuffer()) : null,
-          signal: request.signal,
-        });
-        // What is too large is handed on as far as it was read: enough for the reader to refuse it.
-        const { bytes: body } = await readUpTo(reply.body, MAX_REPLY);
-        return new Response([204, 205, 304].includes(reply.statusCode) ? null : body, {
-          status: reply.statusCode,
-          headers: headersOf(reply.headers),
-        });
-      } catch (cause) {
-        throw networkFailure(cause, origin, request);
+      const body = request.body ? Buffer.from(await request.arrayBuffer()) : null;
+      const deadline = now() + timeout;
+      const limit = AbortSignal.timeout(timeout);
+      const signal = AbortSignal.any([request.signal, limit]);
+      for (let made = 1; ; made += 1) {
+        let reply: Response | undefined;
+        let problem: unknown;
+        try {
+          reply = await attempt(request, body, signal);
+        } catch (cause) {
+          problem = cause;
+        }
+        const pause =
+          request.method === 'GET' ? pauseBeforeNext(made, found(reply, problem), random()) : undefined;
+        if (pause !== undefined && now() + pause < deadline && !signal.aborted) {
+          await sleep(pause, undefined, { signal: request.signal });
+          continue;
+        }
+        if (reply) return reply;
+        throw networkFailure(problem, request, limit.aborted);
       }
     },
     // Nobody waits any more for an answer that is still due.
     close: () => dispatcher.destroy(),
   };
+}
+
+function found(reply: Response | undefined, problem: unknown): Attempt {
+  return reply
+    ? { status: reply.status, retryAfter: reply.headers.get('retry-after') }
+    : { problem: codeOf(problem) };
 }
 
 function checkAddress(request: Request, origins: ReadonlySet<string>, insecure: boolean): void {
@@ -90,25 +126,33 @@ function checkAddress(request: Request, origins: ReadonlySet<string>, insecure: 
   });
 }
 
-function headersOf(found: Readonly<Record<string, string | string[] | undefined>>): Headers {
+function headersOf(received: Readonly<Record<string, string | string[] | undefined>>): Headers {
   const headers = new Headers();
-  for (const [name, value] of Object.entries(found)) {
+  for (const [name, value] of Object.entries(received)) {
     for (const item of value === undefined ? [] : [value].flat()) headers.append(name, item);
   }
   return headers;
 }
 
-function networkFailure(cause: unknown, origin: string, { method, signal }: Request): unknown {
+function codeOf(problem: unknown): string {
+  return problem instanceof Error && 'code' in problem ? String(problem.code) : '';
+}
+
+/** @param late whether the wait for the reply was over */
+function networkFailure(cause: unknown, { method, signal, url }: Request, late: boolean): unknown {
   if (cause instanceof Failure || signal.aborted) return cause;
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const sent = !NOT_SENT.has(code);
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const { origin } = new URL(url);
+  const code = codeOf(cause);
+  const timedOut = late || TIMEOUTS.has(code);
+  const maybeDone = !NOT_SENT.has(code) && method !== 'GET';
+  const reason = late ? 'The time for it was over' : cause instanceof Error ? cause.message : String(cause);
   return new Failure(
-    TIMEOUTS.has(code) ? 'timeout' : 'network',
-    TIMEOUTS.has(code) ? `${origin} did not answer in time.` : `${origin} can't be reached.`,
+    timedOut ? 'timeout' : 'network',
+    timedOut ? `${origin} did not answer in time.` : `${origin} can't be reached.`,
     {
-      why: sent && method !== 'GET' ? `${reason}. The request may have taken effect.` : `${reason}.`,
-      retryable: !sent || method === 'GET',
+      why: maybeDone ? `${reason}. The request may have taken effect.` : `${reason}.`,
+      retryable: !maybeDone,
+      ...(maybeDone ? { maybeDone } : {}),
       cause,
     },
   );

@@ -31,6 +31,8 @@ export interface FailureFacts {
   /** What to type next. */
   fix?: string;
   httpStatus?: number;
+  /** The request may have taken effect all the same: nobody knows until someone looks. */
+  maybeDone?: boolean;
   /** Whether trying the same again can succeed. */
   retryable?: boolean;
   details?: readonly ProblemDetail[];

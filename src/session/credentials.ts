@@ -1,91 +1,132 @@
-import { existsSync, lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { Failure } from '../contract/failure.ts';
-import { fileFault, privateFolder } from './folders.ts';
+import { readJson } from '../contract/json.ts';
+import { Secret } from '../contract/secret.ts';
+import { privateFolder } from './folders.ts';
 import type { Profile } from './profiles.ts';
+import { readPrivateFile, unusableFile, writePrivateFile } from './state-file.ts';
+
+/** Runs `work` while no other process runs any under the same file; lets go however its process ends. */
+export type UnderLock = <Answer>(file: string, work: () => Promise<Answer>) => Promise<Answer>;
+
+const KeptSecret = v.pipe(
+  v.string(),
+  v.transform((text) => new Secret(text)),
+);
 
 const Entry = v.object({
-  accessToken: v.string(),
-  refreshToken: v.optional(v.string()),
+  version: v.literal(1),
+  /** What the login is for; a file that was moved or copied is not taken for another's. */
+  services: v.strictObject({
+    authUrl: v.string(),
+    clientId: v.string(),
+    baseUrl: v.string(),
+    portalUrl: v.string(),
+  }),
+  accessToken: KeptSecret,
+  refreshToken: v.optional(KeptSecret),
   /** When it was had and until when it is valid, in milliseconds. */
   issuedAt: v.number(),
   expiresAt: v.optional(v.number()),
+  /** When the person logged in, in milliseconds: tells one login from the next. */
+  loggedInAt: v.number(),
+  /** Tokens for projects and experiments that the portal gave this user, by their ids. */
+  portalTokens: v.optional(v.record(v.string(), KeptSecret), {}),
 });
-/** What a login left: the tokens, and how long the first is good. */
-export type StoredCredentials = v.InferOutput<typeof Entry>;
 
-const CredentialFile = v.object({ version: v.literal(1), entries: v.record(v.string(), Entry) });
-type CredentialFile = v.InferOutput<typeof CredentialFile>;
+/** What a login left: the tokens, and how long the first is good. Times in milliseconds. */
+export type StoredCredentials = Omit<v.InferOutput<typeof Entry>, 'version' | 'services'>;
+
+/** What a change leaves; undefined forgets the login. */
+export type CredentialsChange = (
+  current: StoredCredentials | undefined,
+) => Promise<StoredCredentials | undefined> | StoredCredentials | undefined;
 
 /**
- * The logins of this user, one for each issuer, client and pair of addresses, so that no token is ever sent to another
- * place than it was obtained for (CLI.md, "Files"; HOSTILE.md 3).
+ * The login at one issuer, as one client, for one pair of addresses, so that no token is ever sent to another place
+ * than it was obtained for (CLI.md, "Files"; HOSTILE.md 3). A private file of its own.
  */
 export class Credentials {
   readonly #folder: string;
+  readonly #services: v.InferOutput<typeof Entry>['services'];
+  readonly #name: string;
+  readonly #underLock: UnderLock;
 
-  /** @param folder the state folder */
-  constructor(folder: string) {
-    this.#folder = folder;
+  /** @param stateFolder the state folder */
+  constructor(stateFolder: string, profile: Profile, underLock: UnderLock) {
+    const { authUrl, clientId, baseUrl, portalUrl } = profile;
+    this.#folder = join(stateFolder, 'credentials');
+    this.#services = { authUrl, clientId, baseUrl, portalUrl };
+    this.#name = createHash('sha256')
+      .update(JSON.stringify([authUrl, clientId, baseUrl, portalUrl]))
+      .digest('hex')
+      .slice(0, 32);
+    this.#underLock = underLock;
   }
 
   /** Where they are kept. */
   get path(): string {
-    return join(this.#folder, 'credentials.json');
+    return join(this.#folder, `${this.#name}.json`);
   }
 
   /** @throws Failure `state_unusable` */
-  read(profile: Profile): StoredCredentials | undefined {
-    return this.#load().entries[nameOf(profile)];
-  }
-
-  /** Keeps a login, or forgets it. @throws Failure `state_unusable` */
-  write(profile: Profile, credentials: StoredCredentials | undefined): void {
-    const { entries } = this.#load();
-    const { [nameOf(profile)]: _previous, ...others } = entries;
-    const content: CredentialFile = {
-      version: 1,
-      entries: credentials === undefined ? others : { ...others, [nameOf(profile)]: credentials },
-    };
-    privateFolder(this.#folder);
-    const draft = `${this.path}.${process.pid}.tmp`;
-    try {
-      writeFileSync(draft, `${JSON.stringify(content)}\n`, { mode: 0o600, flag: 'wx', flush: true });
-      renameSync(draft, this.path);
-    } catch (cause) {
-      rmSync(draft, { force: true });
-      throw this.#unusable(cause instanceof Error ? cause.message : String(cause));
-    }
-  }
-
-  #load(): CredentialFile {
+  read(): StoredCredentials | undefined {
     // Whoever could enter or replace the folder could replace what is in it.
-    if (existsSync(this.#folder)) privateFolder(this.#folder);
-    if (!existsSync(this.path)) return { version: 1, entries: {} };
-    const found = lstatSync(this.path);
-    const fault = fileFault(found);
-    if (fault !== undefined) throw this.#unusable(fault);
-    if ((found.mode & 0o077) !== 0) throw this.#unusable('Others could read it. Make it private: chmod 600.');
-    let value: unknown;
-    try {
-      value = JSON.parse(readFileSync(this.path, 'utf8'));
-    } catch {
-      throw this.#unusable('It is not JSON.');
+    if (existsSync(this.#folder)) this.#makeFolder();
+    const text = readPrivateFile(this.path);
+    if (text === undefined) return undefined;
+    const reading = readJson(text);
+    if (!reading.ok) throw unusableFile(this.path, 'It is not JSON.');
+    const result = v.safeParse(Entry, reading.value);
+    if (!result.success) {
+      throw unusableFile(this.path, 'It is damaged, or of a newer version of this program.');
     }
-    const result = v.safeParse(CredentialFile, value);
-    if (result.success) return result.output;
-    throw this.#unusable('It is damaged, or of a newer version of this program.');
+    const { version: _version, services, ...stored } = result.output;
+    const own = this.#services;
+    const same = (Object.keys(own) as (keyof typeof own)[]).every((key) => services[key] === own[key]);
+    if (!same) throw unusableFile(this.path, 'It is the login to other services.');
+    return stored;
   }
 
-  #unusable(why: string): Failure {
-    return new Failure('state_unusable', `The file ${this.path} can't be used.`, {
-      why,
-      fix: 'Mend it, or move it away and log in again.',
+  /**
+   * Changes the login while no other process can: what `work` is given was read under the lock, and what it returns is
+   * on disk before the lock is let go (HOSTILE.md 13).
+   *
+   * @throws Failure `state_unusable`; whatever `work` throws, and then nothing was changed
+   */
+  async change(work: CredentialsChange): Promise<StoredCredentials | undefined> {
+    this.#makeFolder();
+    return this.#underLock(join(this.#folder, `${this.#name}.lock`), async () => {
+      const current = this.read();
+      const next = await work(current);
+      if (next === undefined) rmSync(this.path, { force: true });
+      else if (next !== current) this.#write(next);
+      return next;
     });
   }
-}
 
-function nameOf({ authUrl, clientId, baseUrl, portalUrl }: Profile): string {
-  return [authUrl, clientId, baseUrl, portalUrl].join(' ');
+  #write(credentials: StoredCredentials): void {
+    const { accessToken, refreshToken, issuedAt, expiresAt, loggedInAt, portalTokens } = credentials;
+    const entry: v.InferInput<typeof Entry> = {
+      version: 1,
+      services: this.#services,
+      accessToken: accessToken.reveal(),
+      refreshToken: refreshToken?.reveal(),
+      issuedAt,
+      expiresAt,
+      loggedInAt,
+      portalTokens: Object.fromEntries(
+        Object.entries(portalTokens).map(([id, token]) => [id, token.reveal()]),
+      ),
+    };
+    writePrivateFile(this.path, `${JSON.stringify(entry)}\n`);
+  }
+
+  #makeFolder(): void {
+    // The folder above first: it decides who can replace this one.
+    privateFolder(join(this.#folder, '..'));
+    privateFolder(this.#folder);
+  }
 }

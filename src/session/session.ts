@@ -1,52 +1,40 @@
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import type { Fetch } from '../client/exchange.ts';
-import type { DeviceLogin, IssuedTokens } from '../client/identity.ts';
+import { readFeatures } from '../client/features.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
+import type { Secret } from '../contract/secret.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import { remoteKeySet } from '../tokens/remote-key-set.ts';
 import type { VerifiedToken } from '../tokens/verifier.ts';
 import type { TokenKind, Trust } from '../tokens/verify.ts';
+import { Bookings } from './bookings.ts';
 import { chooseOne } from './choice.ts';
-import type { StoredCredentials } from './credentials.ts';
+import type { Connection, Login } from './connection.ts';
+import { accessExperiment, type ExperimentAccess } from './experiment-access.ts';
+import { Ledger, type LedgerDatabase } from './ledger.ts';
 import type { Profile } from './profiles.ts';
+import type { TokenSource } from './token-source.ts';
+import { trustIn } from './trust.ts';
 import { type VerificationSource, verifyAny } from './verification.ts';
-
-/** A login, where it is kept, and how to make or end it. */
-export interface Login {
-  startLogin(): Promise<DeviceLogin>;
-  /** Keeps what a login gave. */
-  keep(tokens: IssuedTokens): void;
-  /** What is kept; undefined when nobody is logged in. */
-  read(): StoredCredentials | undefined;
-  /** Ends the session at the identity provider and forgets it. @returns what could not be done, as a sentence */
-  end(): Promise<string | undefined>;
-  /** Where credentials are kept. */
-  readonly path: string;
-}
-
-/** A way to the services of a profile, with a user who is logged in. */
-export interface Connection {
-  fetch: Fetch;
-  /** The user token; the same for as long as it lasts. */
-  userToken: () => Promise<string>;
-  /** Undefined where nobody logs in: at the built-in server. */
-  login?: Login;
-  /** Lets go of what was opened. */
-  close: () => Promise<void>;
-}
 
 /** What a session is made of. */
 export interface SessionOptions {
   profile: Profile;
   connection: Connection;
+  /** Opens the ledger's database; asked once, when it is first needed. */
+  openLedger: () => Promise<LedgerDatabase>;
   /** Id or name given with the command, which goes before the profile's. */
   project?: string;
   experiment?: string;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** Told what was chosen when nobody chose. */
+  /** Makes a key that nobody else makes. */
+  newKey: () => string;
+  /** Waits so many milliseconds. */
+  sleep: (milliseconds: number) => Promise<void>;
+  /** Told what was chosen when nobody chose, and what goes on. */
   notice: (text: string) => void;
 }
 
@@ -55,34 +43,57 @@ export class Session {
   readonly profile: Profile;
   readonly portal: PortalClient;
   readonly connectivity: ConnectivityClient;
+  /** Reservations that are never lost: through the ledger. */
+  readonly bookings: Bookings;
   /** Whom to believe, for each kind of token: only the profile's own services. */
   readonly trust: Readonly<Record<TokenKind, Trust>>;
   /** Sends a request without a token, for public things such as key sets. */
   readonly fetch: Fetch;
-  /** The user token; see {@link Connection}. */
-  readonly userToken: () => Promise<string>;
+  /** Where the user token is from. */
+  readonly userToken: TokenSource;
   readonly login: Login | undefined;
   readonly #options: SessionOptions;
   #experiment: Promise<Experiment> | undefined;
-  #experimentToken: Promise<string> | undefined;
+  #access: Promise<ExperimentAccess> | undefined;
+  #ledger: Promise<LedgerDatabase> | undefined;
 
   constructor(options: SessionOptions) {
-    const { profile, connection, now } = options;
-    const { fetch, userToken } = connection;
+    const { profile, connection, now, newKey, sleep, notice } = options;
+    const { fetch } = connection;
+    const userToken = () => connection.userToken.get();
     this.#options = options;
     this.profile = profile;
     this.fetch = fetch;
-    this.userToken = userToken;
+    this.userToken = connection.userToken;
     this.login = connection.login;
     this.portal = createPortalClient({ ...profile, fetch, userToken });
-    this.trust = trustOf(profile, fetch, now);
+    this.trust = trustIn(profile, (issuer) => this.#keysOf(issuer), now);
     this.connectivity = createConnectivityClient({
       ...profile,
       fetch,
       userToken,
-      experimentToken: () => this.experimentToken(),
+      experimentToken: async () => (await this.access()).token,
       trust: this.trust.connectivity,
     });
+    this.bookings = new Bookings({
+      connectivity: this.connectivity,
+      ledger: () => this.ledger(),
+      access: async () => {
+        await userToken();
+        return this.access();
+      },
+      features: () => readFeatures(fetch, profile.baseUrl),
+      now,
+      newKey,
+      sleep,
+      notice,
+    });
+  }
+
+  /** What this machine asked of the profile's connectivity service. @throws Failure `state_unusable` */
+  async ledger(): Promise<Ledger> {
+    this.#ledger ??= this.#options.openLedger();
+    return new Ledger(await this.#ledger, this.profile.baseUrl);
   }
 
   /**
@@ -96,7 +107,7 @@ export class Session {
     return chooseOne('project', wanted, await this.portal.projects(), now(), notice);
   }
 
-  /** The experiment, likewise. Without `named` it is asked for once. */
+  /** The experiment as the portal knows it, likewise. Without `named` it is asked for once. */
   async experiment(named?: string): Promise<Experiment> {
     if (named !== undefined) return this.#chooseExperiment(named);
     const { experiment } = this.#options;
@@ -104,22 +115,76 @@ export class Session {
     return this.#experiment;
   }
 
-  /** A token for the experiment; asked for once. */
-  experimentToken(): Promise<string> {
-    this.#experimentToken ??= this.experiment().then(({ id }) => this.portal.experimentToken(id));
-    return this.#experimentToken;
+  /** The experiment that a reservation belongs to, with a token for it; had once. See {@link accessExperiment}. */
+  access(): Promise<ExperimentAccess> {
+    this.#access ??= this.accessTo(this.#options.experiment);
+    return this.#access;
+  }
+
+  /** The same for an experiment that is named. */
+  async accessTo(wanted: string | undefined): Promise<ExperimentAccess> {
+    const { connection, profile, project, now, notice } = this.#options;
+    return accessExperiment({
+      wanted,
+      preferred: profile.experiment,
+      project: project ?? profile.project,
+      given: connection.experimentToken,
+      tokenFrom: connection.experimentTokenFrom,
+      kept: connection.portalTokens,
+      portal: this.portal,
+      portalUrl: profile.portalUrl,
+      now,
+      notice,
+    });
+  }
+
+  /** A token for a project: what the portal gave before, or gives now. */
+  async projectToken(id: string): Promise<Secret> {
+    const { portalTokens } = this.#options.connection;
+    const kept = portalTokens?.read(id);
+    if (kept) return kept;
+    const token = await this.portal.projectToken(id);
+    await portalTokens?.keep(id, token);
+    return token;
+  }
+
+  /** The tokens of projects and experiments that are kept, by id. */
+  keptTokens(): ReadonlyMap<string, Secret> {
+    return this.#options.connection.portalTokens?.all() ?? new Map();
+  }
+
+  /** The experiment token that the environment gives; undefined where it gives none. */
+  get givenExperimentToken(): TokenSource | undefined {
+    return this.#options.connection.experimentToken;
   }
 
   /**
    * Verifies a token of any kind; see {@link verifyAny}.
    *
+   * @param trust whom to believe; the profile's services unless others are given
    * @throws TokenError with the reason
    */
-  verify(token: string, source: VerificationSource): Promise<VerifiedToken> {
-    const { now } = this.#options;
-    const issuerKeys = (issuer: string) =>
-      remoteKeySet({ url: issuer.replace(/\/+$/, '') + KEY_SET_PATH, fetch: this.fetch, now });
-    return verifyAny(token, this.trust, source, issuerKeys);
+  verify(token: string, source: VerificationSource, trust = this.trust): Promise<VerifiedToken> {
+    return verifyAny(token, trust, source, (issuer) => this.#keysOf(issuer));
+  }
+
+  /** Lets go of the ledger. */
+  async close(): Promise<void> {
+    const opened = await this.#ledger?.catch(() => undefined);
+    await opened?.close();
+  }
+
+  #keysOf(issuer: string): KeySet {
+    const { connection, now, notice } = this.#options;
+    const url = issuer.replace(/\/+$/, '') + KEY_SET_PATH;
+    const store = connection.keySets?.(url);
+    return remoteKeySet({
+      url,
+      fetch: this.fetch,
+      now,
+      onStale: (address, age) => notice(staleKeys(address, age)),
+      ...(store === undefined ? {} : { store }),
+    });
   }
 
   async #chooseExperiment(wanted: string | undefined): Promise<Experiment> {
@@ -128,22 +193,7 @@ export class Session {
   }
 }
 
-/** Trust in a profile's services and no others: each kind of token from the service that issues it. */
-function trustOf(profile: Profile, fetch: Fetch, now: () => number): Record<TokenKind, Trust> {
-  const from = (issuer: string): [string, KeySet] => [
-    issuer,
-    remoteKeySet({ url: issuer + KEY_SET_PATH, fetch, now }),
-  ];
-  const connectivity = from(profile.baseUrl);
-  const portal = from(profile.portalUrl);
-  const identity = from(profile.authUrl);
-  const trust = (...issuers: [string, KeySet][]): Trust => ({ issuers: new Map(issuers), now });
-  return {
-    connectivity: trust(connectivity),
-    project: trust(portal),
-    experiment: trust(portal),
-    // The spec has the portal issue user tokens; the identity provider may be an issuer of its own.
-    user: trust(identity, portal),
-    service: trust(connectivity, portal, identity),
-  };
+/** The warning that keys are not fresh (HOSTILE.md 26). @param age milliseconds */
+export function staleKeys(url: string, age: number): string {
+  return `warning: The key set at ${url} can't be reached; a copy from ${Math.round(age / 60_000)} min ago is used.`;
 }

@@ -1,6 +1,8 @@
-import type { IdentityClient } from '../client/identity.ts';
+import type { IdentityClient, IssuedTokens } from '../client/identity.ts';
 import { Failure } from '../contract/failure.ts';
+import type { Secret } from '../contract/secret.ts';
 import type { Credentials, StoredCredentials } from './credentials.ts';
+import { isAlmostOver } from './lifetime.ts';
 import type { Profile } from './profiles.ts';
 
 /** What the user token of a login is had from. */
@@ -12,42 +14,78 @@ export interface UserTokenOptions {
   now: () => number;
 }
 
-const MINUTE = 60_000;
-
 /**
- * The user token of the profile's login, refreshed when less than a minute or a tenth of its lifetime is left,
- * whichever is less. The one place where a token is refreshed.
+ * The user token of the profile's login, refreshed when it is almost over. The one place where a token is refreshed:
+ * one process at a time, each looking first at what the one before it left (HOSTILE.md 13, 14, 18).
  *
- * @throws Failure `not_logged_in` with what to type
+ * @throws Failure `not_logged_in`, `token_expired` with what to type; `unavailable` or `network` when the provider
+ *   can't be asked, which leaves the session as it is
  */
-export async function loginToken(options: UserTokenOptions): Promise<string> {
-  const { profile, credentials, identity, now } = options;
-  const stored = credentials.read(profile);
+export async function loginToken(options: UserTokenOptions): Promise<Secret> {
+  const { profile, credentials, now } = options;
+  const stored = credentials.read();
   if (!stored) throw notLoggedIn(profile);
   if (!isAlmostOver(stored, now())) return stored.accessToken;
-  if (stored.refreshToken === undefined) {
+  const refreshed = await credentials.change((current) => {
+    if (!current) throw notLoggedIn(profile);
+    return isAlmostOver(current, now()) ? refresh(current, options) : current;
+  });
+  if (!refreshed) throw notLoggedIn(profile);
+  return refreshed.accessToken;
+}
+
+async function refresh(
+  current: StoredCredentials,
+  { profile, credentials, identity, now }: UserTokenOptions,
+): Promise<StoredCredentials> {
+  const stillValid = current.expiresAt === undefined || current.expiresAt > now();
+  if (current.refreshToken === undefined) {
+    if (stillValid) return current;
     throw new Failure('token_expired', `Your login to ${profile.baseUrl} has expired.`, {
       fix: 'slices-conn login',
     });
   }
-  const tokens = await (await identity()).refresh(stored.refreshToken);
-  const refreshToken = tokens.refreshToken ?? stored.refreshToken;
-  credentials.write(profile, {
-    accessToken: tokens.accessToken,
-    refreshToken,
-    issuedAt: now(),
-    ...(tokens.expiresAt === undefined ? {} : { expiresAt: tokens.expiresAt }),
-  });
-  return tokens.accessToken;
+  try {
+    const tokens = await (await identity()).refresh(current.refreshToken);
+    return { ...storedFrom(tokens, now()), ...keptAcrossRefresh(current, tokens) };
+  } catch (error) {
+    // The provider may be back before the token is over.
+    const passing = error instanceof Failure && error.facts.retryable === true;
+    if (passing && stillValid) return current;
+    const over = error instanceof Failure && error.code === 'not_logged_in';
+    const again = over ? credentials.read() : undefined;
+    // Another machine that shares this home folder may have been first; its lock is not always seen from here.
+    if (again && again.refreshToken?.reveal() !== current.refreshToken.reveal()) return again;
+    throw error;
+  }
+}
+
+/** Credentials as a login or a refresh gives them. @param now milliseconds */
+export function storedFrom(tokens: IssuedTokens, now: number): StoredCredentials {
+  const { accessToken, refreshToken, expiresAt } = tokens;
+  return {
+    accessToken,
+    issuedAt: now,
+    loggedInAt: now,
+    portalTokens: {},
+    ...(refreshToken === undefined ? {} : { refreshToken }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+}
+
+/** The user is the same; a provider that gives no new refresh token means the old one to be used again. */
+function keptAcrossRefresh(
+  { refreshToken, portalTokens, loggedInAt }: StoredCredentials,
+  tokens: IssuedTokens,
+): Partial<StoredCredentials> {
+  return {
+    portalTokens,
+    loggedInAt,
+    ...(tokens.refreshToken === undefined && refreshToken !== undefined ? { refreshToken } : {}),
+  };
 }
 
 /** The failure of a command that needs a login. */
 export function notLoggedIn({ baseUrl }: Profile): Failure {
   return new Failure('not_logged_in', `You are not logged in to ${baseUrl}.`, { fix: 'slices-conn login' });
-}
-
-/** Whether the token of a login must be refreshed before it is used. */
-export function isAlmostOver({ issuedAt, expiresAt }: StoredCredentials, now: number): boolean {
-  if (expiresAt === undefined) return false;
-  return expiresAt - now < Math.min(MINUTE, (expiresAt - issuedAt) / 10);
 }

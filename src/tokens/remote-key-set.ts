@@ -1,4 +1,5 @@
 import { bodyOf, readUpTo } from '../contract/capped-bytes.ts';
+import type { KeySetDocument } from '../contract/claims.ts';
 import { readJson } from '../contract/json.ts';
 import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
 import { TokenError } from './token-error.ts';
@@ -19,6 +20,20 @@ export interface RemoteKeySetOptions {
   cooldown?: number;
   /** Told when a stale copy is used, once per failed fetch. */
   onStale?: (url: string, age: number) => void;
+  /** Where copies outlive the process. Default: nowhere. */
+  store?: KeySetStore;
+}
+
+/** A key set as it was fetched, and when, in milliseconds. */
+export interface KeySetCopy {
+  document: KeySetDocument;
+  at: number;
+}
+
+/** Keeps what was fetched of one key set. */
+export interface KeySetStore {
+  read(): KeySetCopy | undefined;
+  write(copy: KeySetCopy): void;
 }
 
 interface Copy {
@@ -45,8 +60,9 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
     staleFor = 24 * 60 * MINUTE,
     cooldown = MINUTE / 2,
     onStale,
+    store,
   } = options;
-  let copy: Copy | undefined;
+  let copy = keptCopy(store, now());
   let lastTry = Number.NEGATIVE_INFINITY;
   let failure: TokenError | undefined;
   let underWay: Promise<void> | undefined;
@@ -54,8 +70,10 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   async function load(): Promise<void> {
     lastTry = now();
     try {
-      copy = { keys: await fetchKeySet(url, send), at: now() };
+      const document = await fetchKeySet(url, send);
+      copy = { keys: localKeySet(document), at: now() };
       failure = undefined;
+      store?.write({ document, at: copy.at });
     } catch (cause) {
       failure =
         cause instanceof TokenError
@@ -96,7 +114,16 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   };
 }
 
-async function fetchKeySet(url: string, send: (request: Request) => Promise<Response>): Promise<KeySet> {
+/** One from the future was written by a clock that was wrong, and would never grow old. */
+function keptCopy(store: KeySetStore | undefined, now: number): Copy | undefined {
+  const kept = store?.read();
+  return kept && kept.at <= now ? { keys: localKeySet(kept.document), at: kept.at } : undefined;
+}
+
+async function fetchKeySet(
+  url: string,
+  send: (request: Request) => Promise<Response>,
+): Promise<KeySetDocument> {
   const response = await send(
     new Request(url, { headers: { accept: 'application/json' }, redirect: 'manual' }),
   );
@@ -111,7 +138,7 @@ async function fetchKeySet(url: string, send: (request: Request) => Promise<Resp
   if (!whole) throw new TokenError('keys_unreachable', `What ${url} answers is too large.`);
   const reading = readJson(bytes);
   if (!reading.ok) throw new TokenError('keys_unreachable', `What ${url} answers is not JSON.`);
-  return localKeySet(readKeySet(reading.value));
+  return readKeySet(reading.value);
 }
 
 /** The largest key set that is read, in bytes. */

@@ -9,7 +9,7 @@ import { KEY_NAMES } from '../../src/session/profile-keys.ts';
 import type { Profile } from '../../src/session/profiles.ts';
 import { reportOf } from '../e2e/command.ts';
 import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
-import { commandWorld } from '../fixtures/command-world.ts';
+import { commandWorld, tokenOf } from '../fixtures/command-world.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'slices-conn-profile-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -35,7 +35,7 @@ beforeEach(() => {
 
 /** A command line whose configuration is on disk; what it connects to is noted, and answers nothing. */
 function world(env: Environment = {}) {
-  const connection = { fetch: never, userToken: never, close: async () => undefined };
+  const connection = { fetch: never, userToken: tokenOf(never), close: async () => undefined };
   return commandWorld(connection, {
     env,
     folders: { config: folder, state: join(root, 'state'), cache: join(root, 'cache') },

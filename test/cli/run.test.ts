@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
-import type { Connection } from '../../src/session/session.ts';
+import type { Connection } from '../../src/session/connection.ts';
 import { json, jwt } from '../client/scripted-fetch.ts';
 import { reportOf } from '../e2e/command.ts';
-import { commandWorld, offlineWorld } from '../fixtures/command-world.ts';
+import { commandWorld, offlineWorld, tokenOf } from '../fixtures/command-world.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
@@ -128,7 +128,7 @@ describe('help', () => {
     'experiment help create',
     'token',
   ])('%j is a text on stdout, 0', async (command) => {
-    const world = commandWorld({ fetch: never, userToken: never, close: async () => undefined });
+    const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: async () => undefined });
     const { exitCode, stdout, stderr } = await world.run(...command.split(' ').filter(Boolean));
     expect([exitCode, stderr]).toEqual([0, '']);
     expect(stdout.split('\n').length).toBeGreaterThan(5);
@@ -313,7 +313,7 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
         422,
       );
     },
-    userToken: async () => 'a.b.c',
+    userToken: tokenOf(async () => 'a.b.c'),
     close: async () => undefined,
   };
 
@@ -383,7 +383,7 @@ describe('row 11: no secret is told', () => {
         if (/\/(?:experiments|projects)\/$/.test(pathname)) return lists(pathname);
         return pathname.includes('/experiments/') ? jwt(TOKEN) : answer(new URL(url));
       },
-      userToken: async () => userToken,
+      userToken: tokenOf(async () => userToken),
       close: async () => undefined,
     };
   }
@@ -436,7 +436,7 @@ describe('row 28: verify that checked nothing does not succeed', () => {
   const key = makeKey();
   const services: Connection = {
     fetch: async () => new Response(null, { status: 404 }),
-    userToken: async () => 'a.b.c',
+    userToken: tokenOf(async () => 'a.b.c'),
     close: async () => undefined,
   };
   const token = makeToken(key, claimsOf('connectivity'));
@@ -502,7 +502,7 @@ describe('whatever happens, the failure is what is told', () => {
     const broken = () => {
       throw new Failure('state_unusable', 'The folder is closed.');
     };
-    const connection = { fetch: broken, userToken: broken, close: broken };
+    const connection = { fetch: broken, userToken: tokenOf(broken), close: broken };
     const world = commandWorld(connection, { connect: async () => connection });
     const { exitCode, stderr } = await world.run(OFFLINE, '--json', 'list');
     expect(exitCode).toBe(2);
@@ -512,7 +512,7 @@ describe('whatever happens, the failure is what is told', () => {
   test('a defect is exit 1, and says what to do', async () => {
     const connection: Connection = {
       fetch: async () => json({}),
-      userToken: async () => 'a.b.c',
+      userToken: tokenOf(async () => 'a.b.c'),
       close: async () => undefined,
     };
     const world = commandWorld(connection, {

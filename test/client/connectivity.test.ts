@@ -7,6 +7,7 @@ import {
   type ProofOptions,
 } from '../../src/client/connectivity.ts';
 import type { Reservation } from '../../src/contract/reservation.ts';
+import { Secret } from '../../src/contract/secret.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, SECONDS, trustIn } from '../fixtures/tokens.ts';
 import { type Answer, cut, html, json, jwt, scriptedFetch, text } from './scripted-fetch.ts';
@@ -38,8 +39,8 @@ function serviceWith(options: Partial<ConnectivityClientOptions>, ...answers: (R
   const client = createConnectivityClient({
     fetch: scripted.fetch,
     baseUrl: BASE,
-    userToken: async () => USER_TOKEN,
-    experimentToken: async () => EXPERIMENT_TOKEN,
+    userToken: async () => new Secret(USER_TOKEN),
+    experimentToken: async () => new Secret(EXPERIMENT_TOKEN),
     trust: trustIn(key),
     ...options,
   });
@@ -454,7 +455,10 @@ describe('403 without a code', () => {
     const valid = service(json({ detail: 'Forbidden.' }, 403));
     expect((await failureOf(() => valid.client.show(IDS.reservation))).code).toBe('forbidden');
     const expired = makeToken(key, claimsOf('user', { exp: SECONDS - 1 }));
-    const old = serviceWith({ userToken: async () => expired }, json({ detail: 'Forbidden.' }, 403));
+    const old = serviceWith(
+      { userToken: async () => new Secret(expired) },
+      json({ detail: 'Forbidden.' }, 403),
+    );
     expect((await failureOf(() => old.client.show(IDS.reservation))).code).toBe('token_expired');
   });
 });

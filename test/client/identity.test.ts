@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Fetch } from '../../src/client/exchange.ts';
 import { createIdentityClient, type IdentityClient } from '../../src/client/identity.ts';
 import { Failure } from '../../src/contract/failure.ts';
+import { Secret } from '../../src/contract/secret.ts';
 import { html, json, type SentRequest, text } from './scripted-fetch.ts';
 
 const AUTH = 'https://auth.example.org/auth';
@@ -118,6 +119,12 @@ const network = () =>
   new Failure('network', 'https://auth.example.org can’t be reached.', { cause: reset() });
 const reset = () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
 
+/** Equal to a secret that holds this text. */
+const secretOf = (text: string) => ({
+  asymmetricMatch: (found: unknown) => found instanceof Secret && found.reveal() === text,
+});
+const [ACCESS, REFRESH] = [secretOf('access'), secretOf('refresh')];
+
 describe('a login', () => {
   test('asks as RFC 8628 has it, and gives what the provider says', async () => {
     const odd = provider({ token: [pending, success] });
@@ -129,8 +136,8 @@ describe('a login', () => {
       expiresAt: clock + 600_000,
     });
     expect(await login.wait(never)).toEqual({
-      accessToken: 'access',
-      refreshToken: 'refresh',
+      accessToken: ACCESS,
+      refreshToken: REFRESH,
       expiresAt: clock + 3_600_000,
     });
     expect(odd.forms('/device/auth')).toEqual([{ client_id: 'slices-conn', scope: 'openid offline_access' }]);
@@ -148,7 +155,7 @@ describe('a login', () => {
   test('the discovery document is read once', async () => {
     const odd = provider({});
     await logIn(odd);
-    await odd.client.refresh('refresh');
+    await odd.client.refresh(new Secret('refresh'));
     expect(odd.sent.filter(({ method }) => method === 'GET')).toHaveLength(1);
   });
 
@@ -158,7 +165,7 @@ describe('a login', () => {
     const login = await odd.client.startLogin('openid');
     expect(login.verificationUriComplete).toBeUndefined();
     expect(await login.wait(never)).toEqual({
-      accessToken: 'access',
+      accessToken: ACCESS,
       refreshToken: undefined,
       expiresAt: undefined,
     });
@@ -230,7 +237,7 @@ describe('row 8: what is only lost or busy is waited out until the code expires'
     ['503 with JSON', () => json({ error: 'temporarily_unavailable' }, 503)],
   ])('%s', async (_name, answer) => {
     const odd = provider({ token: [answer, answer, answer, success] });
-    expect(await logIn(odd)).toMatchObject({ accessToken: 'access' });
+    expect(await logIn(odd)).toMatchObject({ accessToken: ACCESS });
     expect(slept).toEqual([5, 10, 20, 40]);
   });
 
@@ -366,18 +373,18 @@ describe('row 4: the discovery document', () => {
       return away ? html(503) : json(METADATA);
     };
     const client = createIdentityClient({ fetch, authUrl: AUTH, clientId: 'c', now: () => clock });
-    expect(await failureOf(client.refresh('refresh'))).toMatchObject({ code: 'unavailable' });
+    expect(await failureOf(client.refresh(new Secret('refresh')))).toMatchObject({ code: 'unavailable' });
     away = false;
-    expect(await client.refresh('refresh')).toMatchObject({ accessToken: 'access' });
+    expect(await client.refresh(new Secret('refresh'))).toMatchObject({ accessToken: ACCESS });
   });
 });
 
 describe('row 18: a refresh', () => {
   test('sends the token once, in the body', async () => {
     const odd = provider({});
-    expect(await odd.client.refresh('old')).toEqual({
-      accessToken: 'access',
-      refreshToken: 'refresh',
+    expect(await odd.client.refresh(new Secret('old'))).toEqual({
+      accessToken: ACCESS,
+      refreshToken: REFRESH,
       expiresAt: clock + 3_600_000,
     });
     expect(odd.forms('/token')).toEqual([
@@ -399,7 +406,7 @@ describe('row 18: a refresh', () => {
       true,
     ],
   ])('%s', async (_name, answer, code, retryable) => {
-    const failure = await failureOf(provider({ token: [answer] }).client.refresh('canary'));
+    const failure = await failureOf(provider({ token: [answer] }).client.refresh(new Secret('canary')));
     expect(failure.code).toBe(code);
     expect(failure.facts.retryable ?? false).toBe(retryable);
     expect(JSON.stringify({ ...failure.facts, message: failure.message })).not.toContain('canary');
@@ -409,18 +416,25 @@ describe('row 18: a refresh', () => {
 describe('a revocation', () => {
   test('names the token and its kind', async () => {
     const odd = provider({});
-    expect(await odd.client.revoke('old')).toBe(true);
+    expect(await odd.client.revoke(new Secret('old'), 'refresh_token')).toBe(true);
     expect(odd.forms('/revoke')).toEqual([
       { client_id: 'slices-conn', token: 'old', token_type_hint: 'refresh_token' },
     ]);
   });
 
   test('is not there everywhere', async () => {
-    expect(await provider({ metadata: { revocation_endpoint: undefined } }).client.revoke('old')).toBe(false);
+    expect(
+      await provider({ metadata: { revocation_endpoint: undefined } }).client.revoke(
+        new Secret('old'),
+        'refresh_token',
+      ),
+    ).toBe(false);
   });
 
   test('may fail', async () => {
     const odd = provider({ revoke: () => html(503) });
-    expect(await failureOf(odd.client.revoke('old'))).toMatchObject({ code: 'unavailable' });
+    expect(await failureOf(odd.client.revoke(new Secret('old'), 'refresh_token'))).toMatchObject({
+      code: 'unavailable',
+    });
   });
 });

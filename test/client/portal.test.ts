@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createPortalClient, type PortalClient } from '../../src/client/portal.ts';
+import { Secret } from '../../src/contract/secret.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { type Answer, html, json, jwt, scriptedFetch, text } from './scripted-fetch.ts';
@@ -15,7 +16,7 @@ function portal(...answers: (Response | Answer)[]) {
     portalUrl: PORTAL,
     projectsApiGroup: 'projects.example.org',
     experimentsApiGroup: 'experiments.example.org',
-    userToken: async () => 'user-token',
+    userToken: async () => new Secret('user-token'),
   });
   return { client, sent: scripted.sent };
 }
@@ -102,7 +103,11 @@ describe('a token', () => {
     ['with a line end', jwt(`${TOKEN}\n`)],
     ['as text', text(TOKEN, 'text/plain')],
   ])('is taken %s', async (_, reply) => {
-    expect(await portal(reply).client.experimentToken(IDS.experiment)).toBe(TOKEN);
+    expect(
+      await portal(reply)
+        .client.experimentToken(IDS.experiment)
+        .then((token) => token.reveal()),
+    ).toBe(TOKEN);
   });
 
   test.each<[string, () => Response]>([

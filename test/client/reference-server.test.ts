@@ -7,6 +7,7 @@ import {
 import { createPortalClient, type PortalClient } from '../../src/client/portal.ts';
 import type { Role } from '../../src/contract/roles.ts';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
+import { Secret } from '../../src/contract/secret.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import { remoteKeySet } from '../../src/tokens/remote-key-set.ts';
 import { failureOf } from '../fixtures/failures.ts';
@@ -26,7 +27,7 @@ function portalOf(user: Role): PortalClient {
     portalUrl: server.addresses.portal,
     projectsApiGroup: 'projects',
     experimentsApiGroup: 'experiments',
-    userToken: () => server.signIn(user),
+    userToken: async () => new Secret(await server.signIn(user)),
   });
 }
 
@@ -37,7 +38,7 @@ function connectivityOf(user: Role, tokenPlacement: 'user' | 'experiment' = 'use
   return createConnectivityClient({
     fetch: server.fetch,
     baseUrl: connectivity,
-    userToken: () => server.signIn(user),
+    userToken: async () => new Secret(await server.signIn(user)),
     experimentToken: async () => {
       const portal = portalOf(user);
       const [demo] = await portal.experiments();
@@ -168,8 +169,8 @@ describe('the reference portal', () => {
     const [experiment] = await portal.experiments();
     expect(project).toMatchObject({ name: 'demo', role: 'lead' });
     expect(experiment).toMatchObject({ name: 'demo', role: 'lead', project_id: project?.id });
-    expect((await portal.projectToken(project?.id ?? '')).split('.')).toHaveLength(3);
-    expect((await portal.experimentToken(experiment?.id ?? '')).split('.')).toHaveLength(3);
+    expect((await portal.projectToken(project?.id ?? '')).reveal().split('.')).toHaveLength(3);
+    expect((await portal.experimentToken(experiment?.id ?? '')).reveal().split('.')).toHaveLength(3);
   });
 
   test('creates an experiment, once', async () => {

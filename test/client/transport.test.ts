@@ -23,7 +23,13 @@ async function listening(server: Server): Promise<number> {
 
 /** Sends a request to an address. @returns the reply's text */
 async function asked(url: string, options: Partial<TransportOptions> = {}): Promise<string> {
-  const transport = createTransport({ origins: new Set([new URL(url).origin]), timeout: 5000, ...options });
+  const transport = createTransport({
+    origins: new Set([new URL(url).origin]),
+    timeout: 5000,
+    now: Date.now,
+    random: () => 0,
+    ...options,
+  });
   cleanups.push(() => void transport.close());
   return (await transport.fetch(new Request(url))).text();
 }

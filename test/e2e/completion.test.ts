@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Shell } from '../../src/cli/completion/shells.ts';
+import { Secret } from '../../src/contract/secret.ts';
 import { Credentials } from '../../src/session/credentials.ts';
 import { Profiles } from '../../src/session/profiles.ts';
 import { buildIfMissing, type Machine, newMachine, reservationIn } from './command.ts';
@@ -317,14 +318,16 @@ describe('__complete as a process', () => {
     const profile = await new Profiles(client.config, env).resolve(undefined);
     const issuedAt = Date.now();
     const keep = (expiresAt: number) =>
-      new Credentials(client.state).write(profile, {
-        accessToken: 'x.y.z',
-        refreshToken: 'once',
+      new Credentials(client.state, profile, (_file, work) => work()).change(() => ({
+        accessToken: new Secret('x.y.z'),
+        refreshToken: new Secret('once'),
         issuedAt,
         expiresAt,
-      });
+        loggedInAt: issuedAt,
+        portalTokens: {},
+      }));
 
-    keep(issuedAt + 3_600_000);
+    await keep(issuedAt + 3_600_000);
     const began = performance.now();
     const ended = await client.command('__complete', '--', 'experiment', 'use', '');
     expect(ended).toEqual({ exitCode: 0, stdout: ':0\n', stderr: '' });
@@ -332,7 +335,7 @@ describe('__complete as a process', () => {
     expect(requests).toHaveLength(1);
 
     // What a login can be refreshed with is good for once: it is not spent here.
-    keep(issuedAt + 1);
+    await keep(issuedAt + 1);
     const before = readFileSync(client.credentials, 'utf8');
     expect(await client.command('__complete', '--', 'show', '')).toEqual(ended);
     expect(requests).toHaveLength(1);

@@ -1,5 +1,6 @@
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { SqliteDatabase, type SqlRow, type SqlValue } from '../../src/store/sqlite/database.ts';
+import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import { sqliteReservations } from '../../src/store/sqlite/reservations.ts';
 
 /** A store on a database of its own, and a way past it to the rows. */
@@ -12,7 +13,7 @@ export interface OpenedStore {
 
 /** Opens SQLite. @param path a file, or (default) a new database in memory */
 export async function openSqlite(path = ':memory:'): Promise<OpenedStore> {
-  const database = await SqliteDatabase.open(path);
+  const database = await SqliteDatabase.open(path, SERVER_FORMAT);
   return {
     store: sqliteReservations(database),
     rows: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
-import { DatabaseFormatError, SqliteDatabase } from '../../src/store/sqlite/database.ts';
-import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
+import { DatabaseFormatError } from '../../src/store/sqlite/engine.ts';
+import { MIGRATIONS, SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import { sqliteReservations } from '../../src/store/sqlite/reservations.ts';
 import { openSqlite } from './opened-store.ts';
 import { raceProcesses } from './starting-gate.ts';
@@ -31,7 +32,7 @@ describe('the triggers on tag_hold, past all of our code', () => {
   let database: SqliteDatabase;
 
   beforeEach(async () => {
-    database = await SqliteDatabase.open(':memory:');
+    database = await SqliteDatabase.open(':memory:', SERVER_FORMAT);
     await database.transaction(async (sql) => {
       sql.run("INSERT INTO link (id, version) VALUES ('a~b', 0)");
       for (const id of ['r1', 'r2', 'r3']) {
@@ -131,7 +132,7 @@ describe('the triggers on tag_hold, past all of our code', () => {
 describe('SqliteDatabase.open', () => {
   test('a file is in WAL mode and synchronous FULL (2), on every open', async () => {
     for (const _ of ['new', 'opened again']) {
-      const database = await SqliteDatabase.open(file);
+      const database = await SqliteDatabase.open(file, SERVER_FORMAT);
       expect(await pragma(database, 'synchronous')).toBe(2);
       expect(await pragma(database, 'journal_mode')).toBe('wal');
       expect(await pragma(database, 'foreign_keys')).toBe(1);
@@ -141,7 +142,7 @@ describe('SqliteDatabase.open', () => {
   });
 
   test('what was committed is there after it was closed and opened again', async () => {
-    const first = await SqliteDatabase.open(file);
+    const first = await SqliteDatabase.open(file, SERVER_FORMAT);
     await sqliteReservations(first).changeLink('a~b', (transaction) =>
       transaction.put({
         id: 'r1',
@@ -157,7 +158,7 @@ describe('SqliteDatabase.open', () => {
       }),
     );
     await first.close();
-    const second = await SqliteDatabase.open(file);
+    const second = await SqliteDatabase.open(file, SERVER_FORMAT);
     expect(await sqliteReservations(second).find('r1')).toMatchObject({ id: 'r1', bandwidth: 3 });
     await second.close();
   });
@@ -165,7 +166,7 @@ describe('SqliteDatabase.open', () => {
   test('a file is for its owner alone, whether it is new or was there', async () => {
     await writeFile(file, '', { mode: 0o666 });
     for (const path of [file, join(folder, 'new.db')]) {
-      const database = await SqliteDatabase.open(path);
+      const database = await SqliteDatabase.open(path, SERVER_FORMAT);
       expect((await stat(path)).mode & 0o777).toBe(0o600);
       await database.close();
     }
@@ -184,7 +185,7 @@ describe('SqliteDatabase.open', () => {
       INSERT INTO shared_secret (name, value) VALUES ('cookie', 'kept')`);
     old.close();
 
-    const database = await SqliteDatabase.open(file);
+    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
     const store = sqliteReservations(database);
     const kept = {
       id: 'r1',
@@ -218,8 +219,10 @@ describe('SqliteDatabase.open', () => {
     const newer = new DatabaseSync(file);
     newer.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
     newer.close();
-    await expect(SqliteDatabase.open(file)).rejects.toThrow(DatabaseFormatError);
-    await expect(SqliteDatabase.open(file)).rejects.toThrow(`schema version ${MIGRATIONS.length + 1}`);
+    await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow(DatabaseFormatError);
+    await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow(
+      `schema version ${MIGRATIONS.length + 1}`,
+    );
     const after = new DatabaseSync(file);
     expect(after.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()).toEqual({ tables: 0 });
     after.close();
@@ -231,16 +234,16 @@ describe('SqliteDatabase.open', () => {
     { rule: 'zeros', content: Buffer.alloc(8192) },
   ])('a file that is not a database is refused, and left as it was: $rule', async ({ content }) => {
     await writeFile(file, content);
-    await expect(SqliteDatabase.open(file)).rejects.toThrow(DatabaseFormatError);
+    await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow(DatabaseFormatError);
     expect(await readFile(file)).toEqual(content);
   });
 
   test('a damaged database is refused', async () => {
-    const database = await SqliteDatabase.open(file);
+    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
     await database.close();
     const content = await readFile(file);
     await writeFile(file, content.fill(0xa5, 100));
-    await expect(SqliteDatabase.open(file)).rejects.toThrow(DatabaseFormatError);
+    await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow(DatabaseFormatError);
   });
 
   test('a database of another program is refused, and left as it was', async () => {
@@ -248,12 +251,14 @@ describe('SqliteDatabase.open', () => {
     foreign.exec('CREATE TABLE recipe (id TEXT)');
     foreign.close();
     const before = await readFile(file);
-    await expect(SqliteDatabase.open(file)).rejects.toThrow(DatabaseFormatError);
+    await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow(DatabaseFormatError);
     expect(await readFile(file)).toEqual(before);
   });
 
   test('a path that can’t be opened is said to be unavailable', async () => {
-    await expect(SqliteDatabase.open(join(folder, 'missing', 'a.db'))).rejects.toThrow(StoreUnavailableError);
+    await expect(SqliteDatabase.open(join(folder, 'missing', 'a.db'), SERVER_FORMAT)).rejects.toThrow(
+      StoreUnavailableError,
+    );
   });
 
   test('two processes may open new files at once', async () => {
@@ -261,10 +266,11 @@ describe('SqliteDatabase.open', () => {
     const openAll = `
       import { text } from 'node:stream/consumers';
       import { SqliteDatabase } from ${JSON.stringify(new URL('../../src/store/sqlite/database.ts', import.meta.url).href)};
+      import { SERVER_FORMAT } from ${JSON.stringify(new URL('../../src/store/sqlite/migrations.ts', import.meta.url).href)};
       process.stdout.write('ready');
       await text(process.stdin);
       for (const path of ${JSON.stringify(paths)}) {
-        const database = await SqliteDatabase.open(path);
+        const database = await SqliteDatabase.open(path, SERVER_FORMAT);
         await database.close();
       }
       process.stdout.write('done');`;
@@ -282,7 +288,7 @@ describe('SqliteDatabase.open', () => {
 
 describe('SqliteDatabase.transaction', () => {
   test('the lock is taken before anything is read', async () => {
-    const database = await SqliteDatabase.open(file);
+    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
     const other = new DatabaseSync(file, { timeout: 0 });
     await database.transaction(async () => {
       expect(() => other.exec('BEGIN IMMEDIATE')).toThrow('locked');
@@ -299,7 +305,7 @@ describe('SqliteDatabase.transaction', () => {
     const work = async (): Promise<string> => 'done';
 
     beforeEach(async () => {
-      database = await SqliteDatabase.open(file);
+      database = await SqliteDatabase.open(file, SERVER_FORMAT);
       other = new DatabaseSync(file);
       other.exec('BEGIN IMMEDIATE');
       vi.useFakeTimers({ toFake: ['setTimeout'] });
@@ -328,7 +334,7 @@ describe('SqliteDatabase.transaction', () => {
   });
 
   test('closing waits for what is under way', async () => {
-    const database = await SqliteDatabase.open(file);
+    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
     const turns = [1, 2, 3].map((id) =>
       database.transaction(async (sql) =>
         sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', String(id)),
@@ -342,7 +348,10 @@ describe('SqliteDatabase.transaction', () => {
   });
 
   test('two of one process on one file do not block each other', async () => {
-    const [one, other] = [await SqliteDatabase.open(file), await SqliteDatabase.open(file)];
+    const [one, other] = [
+      await SqliteDatabase.open(file, SERVER_FORMAT),
+      await SqliteDatabase.open(file, SERVER_FORMAT),
+    ];
     const link = (database: SqliteDatabase, id: string): Promise<void> =>
       database.transaction(async (sql) => {
         sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', id);

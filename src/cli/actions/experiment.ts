@@ -1,3 +1,4 @@
+import { claimedClaims } from '../../client/claimed.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import { directoryCard, directoryTable } from '../directory-print.ts';
 import type { Invocation } from '../invocation.ts';
@@ -58,13 +59,17 @@ export async function useExperiment(
   );
 }
 
-/** Prints an experiment token, verified. */
+/** Prints an experiment token: the portal's is verified, one that was given is passed on as it is. */
 export async function experimentToken(
   { session, output }: Invocation,
   [wanted]: readonly string[],
 ): Promise<void> {
   const opened = await session();
-  const { id } = await opened.experiment(wanted);
-  const token = await opened.portal.experimentToken(id);
-  output.text({ token, claims: await verifiedToken(token, opened.trust.experiment, id) }, token);
+  const access = wanted === undefined ? await opened.access() : await opened.accessTo(wanted);
+  const token = access.token.reveal();
+  const claims =
+    access.origin === 'portal' && access.id !== undefined
+      ? await verifiedToken(token, opened.trust.experiment, access.id)
+      : claimedClaims(token);
+  output.text({ token, claims }, token);
 }

@@ -1,14 +1,11 @@
-import { claimedExpiry } from '../../client/expired-token.ts';
 import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
 import { isProtected } from '../../client/loopback.ts';
-import { claimedSubject } from '../../client/proof.ts';
 import { Failure } from '../../contract/failure.ts';
-import { formatInstant } from '../../contract/instants.ts';
-import type { Login, Session } from '../../session/session.ts';
-import { notLoggedIn } from '../../session/user-token.ts';
+import type { Login } from '../../session/connection.ts';
+import type { Session } from '../../session/session.ts';
 import type { Invocation } from '../invocation.ts';
-import type { CardLine } from '../output.ts';
 import { formatTime } from '../times.ts';
+import { showStatus } from './status.ts';
 
 /** The flags of the command, as typed. */
 export interface LoginFlags {
@@ -31,8 +28,12 @@ export async function login(
   account.read();
   const started = await account.startLogin();
   await announce(invocation, started, flags);
-  account.keep(await decided(started, flags.wait));
-  await showStatus(invocation, session, 'Logged in');
+  await account.keep(await decided(started, flags.wait));
+  const { userToken } = session;
+  if (userToken.origin !== 'login') {
+    invocation.output.notice(`warning: ${userToken.where} goes before this login in every command.`);
+  }
+  await showStatus(invocation, session);
 }
 
 /** Ends the session, here and at the identity provider. */
@@ -46,13 +47,6 @@ export async function logout(invocation: Invocation): Promise<void> {
   await invocation.output.result({ profile: name, loggedIn: false }, () =>
     wasLoggedIn ? `Logged out of ${baseUrl}.\n` : '',
   );
-}
-
-/** Shows who is logged in. */
-export async function status(invocation: Invocation): Promise<void> {
-  const session = await invocation.session();
-  if (session.login && !session.login.read()) throw notLoggedIn(session.profile);
-  await showStatus(invocation, session, 'Logged in');
 }
 
 function loginOf({ login: account }: Session): Login {
@@ -99,36 +93,4 @@ async function decided(login: DeviceLogin, wait: number | undefined): Promise<Is
       fix: 'slices-conn login',
     });
   }
-}
-
-async function showStatus(invocation: Invocation, session: Session, title: string): Promise<void> {
-  const { profile, login: account } = session;
-  const { now } = invocation.times();
-  const stored = account?.read();
-  const token = stored?.accessToken ?? (await session.userToken());
-  const expiresAt = stored ? stored.expiresAt : claimedExpiry(token);
-  const who = { kind: 'user', source: account ? 'login' : 'offline', sub: claimedSubject(token) ?? null };
-  const tokens = [{ ...who, expires_at: expiresAt === undefined ? null : formatInstant(expiresAt) }];
-  const addresses = {
-    base_url: profile.baseUrl,
-    portal_url: profile.portalUrl,
-    auth_url: profile.authUrl,
-  };
-  await invocation.output.result({ profile: profile.name, addresses, tokens }, (print) => {
-    const lines: CardLine[] = [
-      ['profile', profile.name],
-      ['user', who.sub ?? 'unknown: the token is opaque'],
-      ['token', expiresAt === undefined ? 'no expiry known' : `expires ${formatTime(expiresAt, now)}`],
-      ...(account
-        ? ([
-            [
-              'session',
-              stored?.refreshToken === undefined ? 'ends with the token' : 'is prolonged by itself',
-            ],
-            ['kept in', account.path],
-          ] satisfies CardLine[])
-        : []),
-    ];
-    return print.card(`${title} to ${print.paint.bold(profile.baseUrl)}`, lines);
-  });
 }

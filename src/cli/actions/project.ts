@@ -39,6 +39,6 @@ export async function projectToken(
 ): Promise<void> {
   const opened = await session();
   const { id } = await opened.project(wanted);
-  const token = await opened.portal.projectToken(id);
+  const token = (await opened.projectToken(id)).reveal();
   output.text({ token, claims: await verifiedToken(token, opened.trust.project, id) }, token);
 }

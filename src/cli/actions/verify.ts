@@ -1,6 +1,9 @@
 import { Failure } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
+import { OFFLINE } from '../../session/offline.ts';
 import type { Session } from '../../session/session.ts';
+import { either, type TrustByKind } from '../../session/trust.ts';
+import { type VerificationSource, verifyAny } from '../../session/verification.ts';
 import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
@@ -25,14 +28,38 @@ export async function verify(
 ): Promise<void> {
   const { output, files, times } = invocation;
   const token = await readTokenFile(files, file);
-  const session = await invocation.session();
+  const { offline = false } = invocation.flags;
+  const session = await invocation.session(offline ? OFFLINE : undefined);
   const { jwks, issuer } = flags;
+  if (offline && jwks !== undefined && isAddress(jwks)) {
+    throw new Failure('usage', '--offline fetches no key set.', {
+      why: `${jwks} is an address; give a file, or leave --offline out.`,
+    });
+  }
   const keys = jwks === undefined ? undefined : await keysFrom(jwks, files, session, () => times().now);
   const source = { ...(keys ? { keys } : {}), ...(issuer === undefined ? {} : { issuer }) };
-  const verified = await checkedToken(() => session.verify(token, source));
+  const verified = await checkedToken(async () =>
+    offline
+      ? verifyAny(token, ...(await offlineTrust(invocation, session, source)))
+      : session.verify(token, source),
+  );
   const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
   const result = { verified: true, kind: verified.kind, claims: verified.claims, reservation };
   await output.result(result, (print) => verifiedCard(print, verified, token, times().now));
+}
+
+/** Whom to believe without a network: the built-in server, and the profile's services by the keys that are kept. */
+async function offlineTrust(
+  invocation: Invocation,
+  session: Session,
+  source: VerificationSource,
+): Promise<[TrustByKind, VerificationSource, (issuer: string) => KeySet]> {
+  const { trust, keysOf } = await invocation.keptTrust();
+  return [either(session.trust, trust), source, keysOf];
+}
+
+function isAddress(source: string): boolean {
+  return /^https?:/i.test(source);
 }
 
 /** The keys that --jwks names: an address, or a file. */
@@ -42,7 +69,7 @@ async function keysFrom(
   { fetch }: Session,
   now: () => number,
 ): Promise<KeySet> {
-  if (/^https?:/i.test(source)) return remoteKeySet({ url: source, fetch, now });
+  if (isAddress(source)) return remoteKeySet({ url: source, fetch, now });
   const reading = readJson(await files.read(source));
   if (!reading.ok) throw new Failure('file_unusable', `The file ${source} is not JSON.`);
   try {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseInstant } from '../../contract/instants.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
+import { isAlmostOver } from '../../session/lifetime.ts';
 import type { Session } from '../../session/session.ts';
-import { isAlmostOver } from '../../session/user-token.ts';
 import { formatBandwidth } from '../bandwidth.ts';
 import type { Invocation } from '../invocation.ts';
 import { reservationState } from '../reservation-card.ts';
@@ -27,15 +27,17 @@ export function liveSource(invocation: Invocation): CompletionSource {
     },
     experiments: () => asked(invocation, async ({ portal }) => named(await portal.experiments(), now)),
     projects: () => asked(invocation, async ({ portal }) => named(await portal.projects(), now)),
-    reservations: () => asked(invocation, (session) => reservations(session, now)),
+    reservations: () => limited(async () => reservations(await invocation.session(), now)),
   };
 }
 
-/** The reservations that have not ended, as `list` shows them. */
-async function reservations({ connectivity }: Session, now: number): Promise<Candidate[]> {
-  const found = (await connectivity.list()) ?? [];
-  return found.flatMap((reservation) => {
-    const { id, site1, site2, bandwidth } = reservation;
+/** What the ledger knows of reservations that have neither ended nor been deleted: no service is asked. */
+async function reservations(session: Session, now: number): Promise<Candidate[]> {
+  const entries = await (await session.ledger()).all();
+  return entries.flatMap(({ id, outcome, reservation }) => {
+    if (id === undefined || outcome === 'refused' || outcome === 'deleted') return [];
+    if (!reservation) return [{ value: id, description: 'unknown' }];
+    const { site1, site2, bandwidth } = reservation;
     const state = reservationState(reservation, now);
     const description = `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${state}`;
     return state === 'ended' ? [] : [{ value: id, description }];
@@ -69,12 +71,15 @@ async function asked(
   { session, times }: Invocation,
   question: (session: Session) => Promise<Candidate[]>,
 ): Promise<Candidate[]> {
-  const stop = new AbortController();
-  const answer = async () => {
+  return limited(async () => {
     const opened = await session();
-    const login = opened.login?.read();
+    const login = opened.userToken.origin === 'login' ? opened.login?.read() : undefined;
     return login && isAlmostOver(login, times().now) ? [] : question(opened);
-  };
+  });
+}
+
+async function limited(answer: () => Promise<Candidate[]>): Promise<Candidate[]> {
+  const stop = new AbortController();
   try {
     return await Promise.race([answer(), sleep(LIVE_LIMIT, [], { signal: stop.signal })]);
   } catch {

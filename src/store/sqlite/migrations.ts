@@ -1,7 +1,6 @@
-/**
- * The schema's history, oldest first: migration n brings a database of version n to version n + 1. Never changed
- * once released; a change is a new entry.
- */
+import type { DatabaseFormat } from './database.ts';
+
+/** The server's schema; see {@link DatabaseFormat}. */
 export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE link (
@@ -148,3 +147,10 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX idempotency_key_expiry ON idempotency_key (expires_ms);
   `,
 ];
+
+/** The server's database: reservations, directory, keys, identity. Its `application_id` reads "slic". */
+export const SERVER_FORMAT: DatabaseFormat = {
+  applicationId: 0x736c6963,
+  migrations: MIGRATIONS,
+  journal: 'WAL',
+};

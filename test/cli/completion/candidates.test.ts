@@ -20,6 +20,7 @@ const COMMANDS = program.commands.map((command) => command.name());
 const GROUP = ['list', 'show', 'use', 'token'];
 const RESERVE = [
   ...['--bandwidth', '--start', '--start-now', '--end', '--for', '--dry-run', '--save'],
+  '--idempotency-key',
   '--allow-unsigned',
 ];
 const GLOBAL = [
@@ -233,7 +234,18 @@ describe('the table of kinds', () => {
 
   /** What nobody but the person who types knows. */
   const FREE = [
-    ...['address', 'audience', 'duration', 'name', 'name=value', 'number', 'rate', 'seconds', 'subject'],
+    ...[
+      'address',
+      'audience',
+      'duration',
+      'key',
+      'name',
+      'name=value',
+      'number',
+      'rate',
+      'seconds',
+      'subject',
+    ],
     ...['text', 'time', 'url', 'zone'],
   ];
 

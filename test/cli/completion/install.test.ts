@@ -20,7 +20,7 @@ import { scriptOf } from '../../../src/cli/completion/scripts.ts';
 import { SHELLS, type Shell } from '../../../src/cli/completion/shells.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { shellHome } from '../../../src/shell-home.ts';
-import { commandWorld } from '../../fixtures/command-world.ts';
+import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 
 let home: string;
 beforeEach(() => {
@@ -210,7 +210,7 @@ describe('--install-completion', () => {
   };
   const run = (env: Record<string, string>, ...args: string[]) =>
     commandWorld(
-      { fetch: never, userToken: never, close: async () => undefined },
+      { fetch: never, userToken: tokenOf(never), close: async () => undefined },
       { shellHome: shellHome(home, env) },
     ).run(...args);
 

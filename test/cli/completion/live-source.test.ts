@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIVE_LIMIT } from '../../../src/cli/completion/live-source.ts';
+import { Secret } from '../../../src/contract/secret.ts';
 import { SITES } from '../../../src/contract/sites.ts';
+import type { Connection } from '../../../src/session/connection.ts';
 import type { StoredCredentials } from '../../../src/session/credentials.ts';
-import type { Connection } from '../../../src/session/session.ts';
 import { json } from '../../client/scripted-fetch.ts';
-import { type CommandRun, commandWorld, offlineWorld } from '../../fixtures/command-world.ts';
+import { type CommandRun, commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const never = async (): Promise<never> => {
   throw new RangeError('nobody expected a request');
 };
-const nobody: Connection = { fetch: never, userToken: never, close: async () => undefined };
+const nobody: Connection = { fetch: never, userToken: tokenOf(never), close: async () => undefined };
 
 /** The candidates in an answer that is complete. */
 function candidates({ exitCode, stdout, stderr }: CommandRun): string[] {
@@ -49,33 +50,26 @@ describe('at a service that somebody is logged in to', () => {
     expect(await complete('--project=de')).toEqual([expect.stringMatching(/^--project=demo\t/)]);
   });
 
-  test('reservations by id, of the experiment that the line names, but not those that it names', async () => {
+  test('reservations by id, as this machine’s ledger knows them, but not those that the line names', async () => {
     const first = `${active}\tbe-gent1 – pl-poznan1, 1 Gbps, active`;
     const second = `${later}\tbe-gent1 – pl-poznan1, 2.5 Gbps, scheduled`;
-    const demo = ['--experiment', 'demo'];
-    expect((await complete(...demo, 'show', '')).toSorted()).toEqual([first, second].toSorted());
-    expect(await complete('delete', ...demo, active ?? '', '')).toEqual([second]);
-    expect(await complete('update', '--experiment=second', '')).toEqual([
-      `${other}\tbe-gent1 – pl-poznan1, 100 Mbps, active`,
-    ]);
-    expect(await complete(...demo, 'show', (later ?? '').slice(-9))).toEqual([second]);
-  });
-
-  test('where it is not clear which experiment, none', async () => {
-    expect(await complete('show', '')).toEqual([]);
+    const third = `${other}\tbe-gent1 – pl-poznan1, 100 Mbps, active`;
+    expect((await complete('show', '')).toSorted()).toEqual([first, second, third].toSorted());
+    expect(await complete('delete', active ?? '', other ?? '', '')).toEqual([second]);
+    expect(await complete('show', (later ?? '').slice(-9))).toEqual([second]);
   });
 
   test('one that has ended is not offered, as list does not show it', async () => {
-    const { server } = world;
-    const connection: Connection = {
-      fetch: server.fetch,
-      userToken: () => server.signIn('lead'),
-      close: async () => undefined,
-    };
-    const line = ['__complete', '--', '--offline', '--experiment', 'second', 'show', ''];
-    const at = async (now: number) => commandWorld(connection, { now: () => now }).run(...line);
-    expect(candidates(await at(NOW + 3_599_999))).toHaveLength(1);
-    expect(candidates(await at(NOW + 3_600_000))).toEqual([]);
+    let now = NOW;
+    const moving = await offlineWorld({ now: () => now });
+    const hour = ['--bandwidth', '1G', '--start-now', '--end', new Date(NOW + 3_600_000).toISOString()];
+    await moving.run('--offline', 'reserve', 'be-gent1', 'pl-poznan1', ...hour);
+    const offered = () => moving.run('__complete', '--', '--offline', 'show', '').then(candidates);
+    now = NOW + 3_599_999;
+    expect(await offered()).toHaveLength(1);
+    now = NOW + 3_600_000;
+    expect(await offered()).toEqual([]);
+    await moving.server.close();
   });
 });
 
@@ -102,17 +96,24 @@ describe('without a service', () => {
     [
       'the login would have to be refreshed',
       {
-        ...login(() => ({ accessToken: 'x', refreshToken: 'y', issuedAt: NOW - 3_600_000, expiresAt: NOW })),
-        userToken: async () => 'refreshed',
+        ...login(() => ({
+          accessToken: new Secret('x'),
+          refreshToken: new Secret('y'),
+          issuedAt: NOW - 3_600_000,
+          expiresAt: NOW,
+          loggedInAt: NOW - 3_600_000,
+          portalTokens: {},
+        })),
+        userToken: { ...tokenOf(async () => 'refreshed'), origin: 'login' },
         fetch: async () => json({ experiments: [{ id: 'exp_x', name: 'seen' }] }),
       },
     ],
-    ['it refuses', { ...nobody, userToken: async () => 'x', fetch: async () => json({}, 403) }],
+    ['it refuses', { ...nobody, userToken: tokenOf(async () => 'x'), fetch: async () => json({}, 403) }],
     [
       'it answers with a page',
-      { ...nobody, userToken: async () => 'x', fetch: async () => new Response('<p>') },
+      { ...nobody, userToken: tokenOf(async () => 'x'), fetch: async () => new Response('<p>') },
     ],
-    ['it can not be reached', { ...nobody, userToken: async () => 'x' }],
+    ['it can not be reached', { ...nobody, userToken: tokenOf(async () => 'x') }],
   ])('when %s, nothing is offered and nothing is said', async (_, connection) => {
     const run = await commandWorld(connection).run('__complete', '--', 'experiment', 'use', '');
     expect(run).toEqual({ exitCode: 0, stdout: ':0\n', stderr: '' });
@@ -121,11 +122,11 @@ describe('without a service', () => {
   test(`when it does not answer, the shell has waited ${LIVE_LIMIT} ms`, async () => {
     const hanging: Connection = {
       ...nobody,
-      userToken: async () => 'x',
+      userToken: tokenOf(async () => 'x'),
       fetch: () => new Promise(() => undefined),
     };
     const began = performance.now();
-    const run = await commandWorld(hanging).run('__complete', '--', 'show', '');
+    const run = await commandWorld(hanging).run('__complete', '--', 'experiment', 'use', '');
     expect(run).toEqual({ exitCode: 0, stdout: ':0\n', stderr: '' });
     expect(performance.now() - began).toBeGreaterThan(LIVE_LIMIT - 50);
     expect(performance.now() - began).toBeLessThan(LIVE_LIMIT + 3000);
@@ -151,7 +152,7 @@ describe('without a service', () => {
   ])('%s', async (_, experiments, expected) => {
     const world = commandWorld({
       ...nobody,
-      userToken: async () => 'x',
+      userToken: tokenOf(async () => 'x'),
       fetch: async () => json({ experiments }),
     });
     expect(candidates(await world.run('__complete', '--', 'experiment', 'use', ''))).toEqual(expected);

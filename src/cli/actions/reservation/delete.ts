@@ -1,5 +1,5 @@
-import type { ConnectivityClient } from '../../../client/connectivity.ts';
 import { Failure } from '../../../contract/failure.ts';
+import type { Bookings } from '../../../session/bookings.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationId } from '../../reservation-id.ts';
@@ -9,8 +9,8 @@ export async function remove(invocation: Invocation, args: readonly string[]): P
   // Commander hands a variadic argument over as one list.
   const ids = [...new Set(args.flat().map(reservationId))];
   await confirmed(invocation, ids);
-  const { connectivity } = await invocation.session();
-  const failures = await deleteEach(connectivity, ids);
+  const { bookings } = await invocation.session();
+  const failures = await deleteEach(bookings, ids);
   if (failures.size > 0) throw summary(ids, failures);
   const items = ids.map((id) => ({ id, deleted: true }));
   await invocation.output.result({ items }, ({ paint }) =>
@@ -29,14 +29,11 @@ async function confirmed({ flags, confirm }: Invocation, ids: readonly string[])
   });
 }
 
-async function deleteEach(
-  connectivity: ConnectivityClient,
-  ids: readonly string[],
-): Promise<Map<string, Failure>> {
+async function deleteEach(bookings: Bookings, ids: readonly string[]): Promise<Map<string, Failure>> {
   const failures = new Map<string, Failure>();
   for (const id of ids) {
     try {
-      await connectivity.delete(id);
+      await bookings.delete(id);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       failures.set(id, error);

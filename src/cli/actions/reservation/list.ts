@@ -1,50 +1,69 @@
-import { Failure } from '../../../contract/failure.ts';
-import type { Reservation } from '../../../contract/reservation.ts';
+import { shellWord } from '../../../contract/shell-word.ts';
+import type { ListedReservation } from '../../../session/ledger-join.ts';
 import { formatBandwidth } from '../../bandwidth.ts';
 import type { Invocation } from '../../invocation.ts';
 import type { Printer } from '../../output.ts';
-import { reservationState } from '../../reservation-card.ts';
 
 /** The flags of the command, as typed. */
 export interface ListFlags {
   all?: boolean;
 }
 
-/** Lists the experiment's reservations. */
+/** Lists the experiment's reservations: the service's list joined with what this machine booked. */
 export async function list(
   invocation: Invocation,
   _args: readonly string[],
   { all }: ListFlags,
 ): Promise<void> {
-  const { connectivity } = await invocation.session();
-  const found = await connectivity.list();
-  if (!found) {
-    throw new Failure('request_rejected', 'This service does not list reservations.', {
-      why: 'It knows them by id only.',
-      fix: 'slices-conn show ID',
-    });
+  const { output } = invocation;
+  const { bookings } = await invocation.session();
+  const { items: found, hasList } = await bookings.list();
+  const isOver = ({ state }: ListedReservation) => state === 'ended' || state === 'deleted';
+  const shown = found.filter((item) => all === true || !isOver(item));
+  if (!hasList) {
+    output.notice('This service does not list reservations: these are what this machine asked for.');
   }
-  const { now } = invocation.times();
-  const items = found
-    .map((reservation) => ({ reservation, state: reservationState(reservation, now) }))
-    .filter(({ state }) => all === true || state !== 'ended');
-  const joined = items.map((item) => ({ ...item, source: 'service', requested: null }));
-  await invocation.output.result({ items: joined }, (print) => {
-    if (items.length > 0) return table(print, items);
-    return found.length > 0 ? 'Every reservation has ended; --all shows them.\n' : 'No reservations yet.\n';
+  const items = shown.map(({ entry: _entry, ...item }) => item);
+  await output.result({ items }, (print) => {
+    if (shown.length > 0) return table(print, shown);
+    return found.length > 0
+      ? 'Every reservation has ended or was deleted; --all shows them.\n'
+      : 'No reservations yet.\n';
   });
+  for (const item of shown) if (item.state === 'unknown') output.notice(whatToDo(item));
 }
 
-function table(print: Printer, items: readonly { reservation: Reservation; state: string }[]): string {
+function table(print: Printer, items: readonly ListedReservation[]): string {
   return print.table(
     ['id', 'state', 'link', 'bandwidth', 'from', 'until'],
-    items.map(({ reservation, state }) => [
-      reservation.id,
-      state,
-      `${reservation.site1} – ${reservation.site2}`,
-      formatBandwidth(reservation.bandwidth),
-      reservation.start_date,
-      reservation.end_date,
-    ]),
+    items.map(({ id, state, reservation, requested }) => {
+      const known = reservation ?? requested;
+      return [
+        id ?? '–',
+        state,
+        known ? `${known.site1} – ${known.site2}` : '–',
+        known ? formatBandwidth(known.bandwidth) : '–',
+        known ? (known.start_date ?? 'now') : '–',
+        known?.end_date ?? '–',
+      ];
+    }),
   );
+}
+
+/** What an unknown outcome means, and what settles it. */
+function whatToDo({ id, requested, entry }: ListedReservation): string {
+  const asked = entry ? new Date(entry.askedAt).toISOString() : '';
+  if (id !== null) {
+    return `What was last asked about ${id}, at ${asked}, was never answered. To see how it stands: slices-conn show ${id}`;
+  }
+  const link = requested ? `${requested.site1} – ${requested.site2}` : 'a link';
+  const again = requested && entry ? ` To settle it: ${reserveAgain(requested, entry.key)}` : '';
+  return `${link}, asked for at ${asked}: the answer never came, so it may be booked.${again}`;
+}
+
+function reserveAgain(requested: NonNullable<ListedReservation['requested']>, key: string): string {
+  const { site1, site2, bandwidth, start_date, end_date } = requested;
+  const start = start_date === null ? ['--start-now'] : ['--start', start_date];
+  const words = ['--bandwidth', String(bandwidth), ...start, '--end', end_date, '--idempotency-key', key];
+  return ['slices-conn', 'reserve', site1, site2, ...words].map(shellWord).join(' ');
 }

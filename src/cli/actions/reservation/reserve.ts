@@ -17,6 +17,7 @@ export interface ReserveFlags extends PeriodFlags {
   dryRun?: boolean;
   save?: string;
   allowUnsigned?: boolean;
+  idempotencyKey?: string;
 }
 
 /** Turns arguments and flags into a request. @throws Failure `usage` */
@@ -40,22 +41,25 @@ export async function reserve(
   const request = await parseReserve(args, flags, invocation.times());
   if (flags.save !== undefined) await invocation.files.checkWritable(flags.save);
   const session = await invocation.session();
-  const { connectivity } = session;
-  const experiment = await session.experiment();
+  const { name: experimentName } = await session.access();
   const advise = advisor(request, { ...flags, ...invocation.flags }, invocation.times);
   if (flags.dryRun) {
-    const reservation = await connectivity.rehearse(request).catch(advise);
+    const reservation = await session.connectivity.rehearse(request).catch(advise);
     const rehearsed = { reservation, verified: false, token: null, claims: null };
     await output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
       rehearsalCard(print, reservation, invocation.times().now),
     );
     return;
   }
-  const { allowUnsigned = false, save } = flags;
-  const proven = await connectivity.reserve(request, { allowUnsigned }).catch(advise);
+  const { allowUnsigned = false, save, idempotencyKey } = flags;
+  const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+  const proven = await session.bookings.reserve(request, options).catch(advise);
   if (save !== undefined) await saveProof(invocation.files, save, proven);
   await output.result(reservationResult(proven), (print) => {
-    const context = { now: invocation.times().now, experimentName: experiment.name };
+    const context = {
+      now: invocation.times().now,
+      ...(experimentName === undefined ? {} : { experimentName }),
+    };
     const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
     return reservationCard(print, 'Reserved', proven, context) + saved;
   });

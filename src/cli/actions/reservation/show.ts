@@ -16,8 +16,8 @@ export async function show(
 ): Promise<void> {
   const { output } = invocation;
   const id = reservationId(typed);
-  const { connectivity } = await invocation.session();
-  const proven = await connectivity.show(id, { allowUnsigned: flags.allowUnsigned === true && !flags.token });
+  const { bookings } = await invocation.session();
+  const proven = await bookings.show(id, { allowUnsigned: flags.allowUnsigned === true && !flags.token });
   const { token, claims, reservation } = proven;
   if (flags.token && token !== null) {
     output.text({ token, claims }, token);

@@ -30,11 +30,11 @@ export async function update(
   }
   const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
   await checkPeriodChange(flags, invocation.times());
-  const { connectivity } = await invocation.session();
-  const current = await connectivity.show(id, { allowUnsigned });
+  const { bookings } = await invocation.session();
+  const current = await bookings.show(id, { allowUnsigned });
   const period = await readPeriodChange(flags, periodOf(current.reservation), invocation.times());
   const change: ReservationChange = { ...rate, ...period };
-  const proven = await connectivity
+  const proven = await bookings
     .update(current.reservation, change, { allowUnsigned })
     .catch(updateAdvisor(id, periodOf(current.reservation).start));
   await invocation.output.result(reservationResult(proven), (print) =>

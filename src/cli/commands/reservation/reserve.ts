@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { ReserveFlags } from '../../actions/reservation/reserve.ts';
 import type { Invoke } from '../../invocation.ts';
 import { addPeriodOptions } from '../../period-flags.ts';
@@ -16,6 +16,7 @@ export function reserveCommand(invoke: Invoke): Command {
   return addPeriodOptions(command)
     .option('--dry-run', 'say what would be booked, and book nothing')
     .option('--save <file>', 'write the signed reservation to a file, for verify')
+    .option('--idempotency-key <key>', 'run again with the same key, it books once', idempotencyKey)
     .option('--allow-unsigned', 'take an answer that the service did not sign')
     .addHelpText(
       'after',
@@ -26,4 +27,10 @@ Examples:
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 100M --start-now --for 1d --save link.jwt --json`,
     )
     .action(invoke<ReserveFlags>(async () => (await import('../../actions/reservation/reserve.ts')).reserve));
+}
+
+/** What a header can carry, and every service takes. */
+function idempotencyKey(text: string): string {
+  if (/^[!-~]{1,255}$/.test(text)) return text;
+  throw new InvalidArgumentError('It must be 1 to 255 printable ASCII characters without spaces.');
 }

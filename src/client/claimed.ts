@@ -1,0 +1,38 @@
+import { isObject, readJson } from '../contract/json.ts';
+
+/**
+ * What a token claims, however broken it is: for naming what must not be lost and for telling people what they hold,
+ * never for believing it. Empty when it can't be read, as with an opaque token.
+ */
+export function claimedClaims(token: string): Readonly<Record<string, unknown>> {
+  const reading = readJson(Buffer.from(token.split('.')[1] ?? '', 'base64url'));
+  return reading.ok && isObject(reading.value) ? reading.value : {};
+}
+
+/** Whom a token claims to be about; see {@link claimedClaims}. */
+export function claimedSubject(token: string): string | undefined {
+  return text(claimedClaims(token)['sub']);
+}
+
+/** The name that a token claims for its project or experiment; see {@link claimedClaims}. */
+export function claimedName(token: string): string | undefined {
+  return text(claimedClaims(token)['name']);
+}
+
+/** When a token says that it expires, in milliseconds; see {@link claimedClaims}. */
+export function claimedExpiry(token: string): number | undefined {
+  return seconds(claimedClaims(token)['exp']);
+}
+
+/** When a token says that it was issued, in milliseconds; see {@link claimedClaims}. */
+export function claimedIssue(token: string): number | undefined {
+  return seconds(claimedClaims(token)['iat']);
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function seconds(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value * 1000 : undefined;
+}

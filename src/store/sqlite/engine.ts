@@ -1,0 +1,101 @@
+import { randomInt } from 'node:crypto';
+import { chmodSync, closeSync, existsSync, lstatSync, openSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StoreUnavailableError } from '../../allocator/store.ts';
+
+/** A database that is newer than this program, is damaged, or is not one of its own. */
+export class DatabaseFormatError extends Error {
+  override readonly name = 'DatabaseFormatError';
+}
+
+/**
+ * Waits for other connections to let go, with a little jitter, and without holding up this process: waiting inside
+ * SQLite would stop everything else in it.
+ *
+ * @param patience how long to wait, in milliseconds
+ */
+export async function patiently(work: () => void, patience: number): Promise<void> {
+  for (let waited = 0; ; ) {
+    try {
+      work();
+      return;
+    } catch (error) {
+      if (!isBusy(error) || waited >= patience) throw error;
+      const pause = 1 + (randomInt(10) * Math.min(waited, 100)) / 20;
+      waited += pause;
+      await sleep(pause);
+    }
+  }
+}
+
+/**
+ * Makes a file that only its owner can read, or makes an existing one so. SQLite gives the files that it puts beside
+ * it the same mode.
+ *
+ * @throws StoreUnavailableError when a symbolic link or another user's file stands there, or it can't be made
+ */
+export function keepPrivate(path: string): void {
+  try {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isSymbolicLink()) throw new Error('It is a symbolic link.');
+    const user = process.getuid?.();
+    if (found && user !== undefined && found.uid !== user) throw new Error('It belongs to another user.');
+    // One that is there is not opened: closing it would drop the locks that this process has on it.
+    if (!found) create(path);
+    else if ((found.mode & 0o777) !== 0o600) chmodSync(path, 0o600);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreUnavailableError(`The file ${path} can't be opened. ${why}`, { cause });
+  }
+}
+
+function create(path: string): void {
+  try {
+    closeSync(openSync(path, 'ax', 0o600));
+  } catch (error) {
+    // Another process may have been quicker.
+    if (!existsSync(path)) throw error;
+  }
+}
+
+/** SQLite as Node has it. Node 22 warns that SQLite is experimental; that one warning is not for users of a command line. */
+export function loadSqlite(): typeof import('node:sqlite') {
+  const { emitWarning } = process;
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]): void => {
+    if (String(warning).includes('SQLite is an experimental feature')) return;
+    Reflect.apply(emitWarning, process, [warning, ...rest]);
+  };
+  try {
+    return process.getBuiltinModule('node:sqlite');
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+/** Busy, locked, out of memory, read-only, I/O error, full, can't open (https://sqlite.org/rescode.html). */
+const UNAVAILABLE = new Set([5, 6, 7, 8, 10, 13, 14]);
+
+function resultCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error)) return undefined;
+  // The low byte is the primary code; the rest says more about it.
+  return Number(error.errcode) & 0xff;
+}
+
+/** Whether another connection has the file locked. */
+export function isBusy(error: unknown): boolean {
+  return resultCode(error) === 5 || resultCode(error) === 6;
+}
+
+/** What an error of SQLite means to those who store things: damaged, unavailable, or itself. */
+export function storeError(error: unknown): unknown {
+  const code = resultCode(error);
+  if (code === SQLITE_CORRUPT || code === SQLITE_NOTADB) {
+    return new DatabaseFormatError('The database file is damaged, or is none.', { cause: error });
+  }
+  if (code !== undefined && UNAVAILABLE.has(code)) {
+    return new StoreUnavailableError("The database can't be used at the moment.", { cause: error });
+  }
+  return error;
+}

@@ -1,0 +1,32 @@
+import type { DatabaseFormat } from './database.ts';
+
+/** The client's ledger; see `session/ledger.ts`. Its `application_id` reads "slil". */
+export const LEDGER_FORMAT: DatabaseFormat = {
+  applicationId: 0x736c696c,
+  migrations: [
+    `
+    -- What this machine asked of a connectivity service, one row for each reservation or attempt at one.
+    CREATE TABLE attempt (
+      service TEXT NOT NULL,
+      experiment TEXT NOT NULL,
+      key TEXT NOT NULL,
+      -- What was asked last: reserve, update or delete.
+      asked TEXT NOT NULL CHECK (asked IN ('reserve', 'update', 'delete')),
+      asked_ms INTEGER NOT NULL,
+      -- As it was sent, in JSON.
+      requested TEXT,
+      -- A change that was sent and not answered yet.
+      pending TEXT,
+      outcome TEXT NOT NULL CHECK (outcome IN ('unknown', 'booked', 'refused', 'deleted')),
+      reservation_id TEXT,
+      -- What the service answered last, in JSON, and the token that proves it.
+      reservation TEXT,
+      token TEXT,
+      PRIMARY KEY (service, experiment, key),
+      CHECK (outcome <> 'booked' OR reservation_id IS NOT NULL)
+    ) STRICT, WITHOUT ROWID;
+    CREATE UNIQUE INDEX attempt_reservation ON attempt (service, reservation_id) WHERE reservation_id IS NOT NULL;
+    `,
+  ],
+  journal: 'DELETE',
+};
