@@ -239,6 +239,7 @@ describe('the table of kinds', () => {
       'audience',
       'duration',
       'key',
+      'key=value',
       'name',
       'name=value',
       'number',
