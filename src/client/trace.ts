@@ -10,6 +10,11 @@ const SHOWN_HEADERS = new Set([
   'idempotency-replayed',
   'retry-after',
   'date',
+  'cache-control',
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'vary',
 ]);
 
 /**

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { reserveAgainstBareNode } from './reserve-cpu.ts';
 
 /** Start-up of the command line as a ratio to a bare Node, medians of alternating runs (DESIGN.md, "Runtime"). */
 const CASES = [
@@ -37,6 +38,10 @@ try {
     ratios[`${name} / node -e 0`] = { ratio: Number(ratio.toFixed(2)), limit };
     console.log(`${name.padEnd(12)} ${ratio.toFixed(2)} × a bare Node (limit ${limit})`);
   }
+  const pairs = await reserveAgainstBareNode(ROUNDS);
+  const ratio = median(pairs.map(({ own }) => own)) / median(pairs.map(({ bare }) => bare));
+  ratios['reserve / node -e 0, processor time'] = { ratio: Number(ratio.toFixed(2)), limit: 7 };
+  console.log(`${'reserve'.padEnd(12)} ${ratio.toFixed(2)} × the processor time of a bare Node (limit 7)`);
 } finally {
   rmSync(home, { recursive: true, force: true });
 }
