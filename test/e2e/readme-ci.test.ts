@@ -54,8 +54,11 @@ async function deviceLogin(): Promise<string> {
 
 const baseUrl = () => ({ SLICES_CONN_BASE_URL: served.addresses.base_url });
 
+let runs = 0;
+
 /** A machine that nobody has logged in on, as CI gives one to a job. */
 function runner() {
+  runs += 1;
   const { home } = newMachine();
   const [bin, folder] = [join(home, 'bin'), join(home, 'work')];
   for (const path of [bin, folder]) mkdirSync(path);
@@ -68,8 +71,8 @@ function runner() {
   const env = {
     HOME: home,
     CI: 'true',
-    CI_JOB_ID: '4711',
-    GITHUB_RUN_ID: '17',
+    CI_JOB_ID: String(runs),
+    GITHUB_RUN_ID: String(runs),
     GITHUB_RUN_ATTEMPT: '1',
     PATH: [bin, dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter),
   };
@@ -80,10 +83,11 @@ function runner() {
     measuring: (exitCode: number) =>
       write(join(folder, 'measure.sh'), ['echo "$@" > measured', `exit ${exitCode}`]),
     /** Loses the answer to the first `reserve`, which the service has booked; nobody waits for the next attempt. */
-    losingAnAnswer() {
+    losingAnAnswer(state: string) {
+      const first = `XDG_STATE_HOME="${join(home, state)}" ${command} "$@" > /dev/null`;
       write(join(bin, 'slices-conn'), [
-        `[ "$1" != reserve ] || [ -f lost ] || { touch lost; ${command} "$@" > /dev/null; exit 7; }`,
-        `exec ${command} "$@"`,
+        `[ "$1" != reserve ] || [ -f lost ] || { ${first} && touch lost; exit 7; }`,
+        `XDG_STATE_HOME="${join(home, 'state')}" exec ${command} "$@"`,
       ]);
       write(join(bin, 'sleep'), ['exit 0']);
     },
@@ -152,12 +156,16 @@ withJq.each(Object.entries(JOBS))('the job of the README for %s', (_, jobOn) => 
     await expectReleased(result);
   });
 
-  test('books once when the answer was lost', async () => {
+  test.each([
+    ['', 'state'],
+    [', and the state folder with it', 'other-state'],
+  ])('books once when the answer was lost%s', async (_, state) => {
     machine = runner();
     machine.measuring(0);
-    machine.losingAnAnswer();
+    machine.losingAnAnswer(state);
     const result = run();
     expect(result.exitCode, result.log).toBe(0);
+    expect(machine.read('lost')).toBe('');
     await expectReleased(result);
   });
 
@@ -182,17 +190,23 @@ withJq.each(Object.entries(JOBS))('the job of the README for %s', (_, jobOn) => 
 });
 
 withJq('the examples of the README with jq', () => {
-  test('print what they say', async () => {
+  test.each<[string, () => Readonly<Record<string, string>>]>([
+    ['both tokens', () => ({ SLICES_CONN_EXPERIMENT_TOKEN: experimentToken })],
+    [
+      'the user token alone',
+      () => ({ SLICES_CONN_EXPERIMENT: 'demo', SLICES_CONN_PORTAL_URL: served.addresses.portal_url }),
+    ],
+  ])('print what they say, with %s', async (_, given) => {
     const { env, folder } = runner();
     const link = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '1h'];
     const { id, site1_s_tag } = reservationIn(await person.result('reserve', ...link));
-    const tokens = { SLICES_CONN_USER_TOKEN: userToken, SLICES_CONN_EXPERIMENT_TOKEN: experimentToken };
-    const step = { script: blocks('sh').join('\n'), always: false, env: { ...baseUrl(), ...tokens, ID: id } };
+    const variables = { ...baseUrl(), SLICES_CONN_USER_TOKEN: userToken, ...given(), ID: id };
+    const step = { script: blocks('sh').join('\n'), always: false, env: variables };
     const { exitCode, log } = runJob({ steps: [step], shell: ['-eo', 'pipefail'] }, folder, env);
     expect(exitCode, log).toBe(0);
     expect(log).toContain(`${id}\n`);
     expect(log).toContain(`"site1_s_tag": ${site1_s_tag},`);
-    expect(log).toContain('bandwidth_unavailable\n');
+    expect(log).toMatch(/^bandwidth_unavailable\nslices-conn reserve be-gent1 pl-poznan1 /m);
   });
 });
 
