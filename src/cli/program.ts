@@ -18,6 +18,9 @@ import { addGlobalOptions, type GlobalFlags } from './global-options.ts';
 import { HELP_TOPICS, helpTopic } from './help-topics.ts';
 import type { Action, Invocation, Invoke } from './invocation.ts';
 
+/** What the help of every command ends with. */
+export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn --help';
+
 /** What the command tree needs. */
 export interface ProgramOptions {
   version: string;
@@ -98,8 +101,7 @@ function prepare(command: Command, write: (text: string) => void): void {
     .allowExcessArguments(false)
     .configureOutput({ writeOut: write, writeErr: write, outputError: () => undefined });
   const { parent } = command;
-  if (parent)
-    command.addHelpText('after', '\nGlobal flags, such as --json and --offline: slices-conn --help');
+  if (parent) command.addHelpText('after', GLOBAL_FLAGS_HINT);
   for (const child of command.commands) prepare(child, write);
 }
 

@@ -8,7 +8,7 @@ export function serveCommand(invoke: Invoke): Command {
   return new Command('serve')
     .summary('run the reference server: identity provider, portal, connectivity service')
     .description(
-      'Runs the whole other side on one port of this machine: the connectivity service at /, the portal at /portal,\nthe identity provider at /auth. SIGINT and SIGTERM end it.',
+      'Runs the whole other side on one port of this machine: the connectivity service at /, the portal at /portal, the identity provider at /auth. SIGINT and SIGTERM end it.',
     )
     .option('--host <address>', 'where to listen; loopback only', '127.0.0.1')
     .option('--port <number>', '0 picks a free one', portNumber, 4280)

@@ -1,0 +1,91 @@
+import type { Command } from 'commander';
+import { HELP_TOPICS, helpTopic } from '../cli/help-topics.ts';
+import { createProgram, GLOBAL_FLAGS_HINT } from '../cli/program.ts';
+
+/** Characters in a line, whatever terminal the generator runs in. */
+const WIDTH = 100;
+
+/** One command of the tree: the words by which it is called, and itself. */
+interface Entry {
+  name: string;
+  command: Command;
+}
+
+/**
+ * The command reference, in Markdown: the help of every command as the command line itself prints it, so that nothing
+ * is declared twice. What stands in every help is said once, at the top.
+ */
+export function commandReference(): string {
+  let printed = '';
+  const program = createProgram({
+    version: '0',
+    open: () => {
+      throw new TypeError('no command is run');
+    },
+    write: (text) => {
+      printed += text;
+    },
+  });
+  const help = (command: Command): string => {
+    printed = '';
+    command
+      .configureOutput({ getOutHelpWidth: () => WIDTH, getOutHasColors: () => false })
+      .helpOption(false)
+      .helpCommand(false)
+      .outputHelp();
+    return printed.replace(`${GLOBAL_FLAGS_HINT}\n`, '');
+  };
+  const commands = program.commands.flatMap((command) => entries(command, program.name()));
+  return [
+    '# The commands\n',
+    '<!-- Made by `npm run generate` from the help texts. -->\n',
+    'What `slices-conn --help`, `slices-conn COMMAND --help` and `slices-conn help TOPIC` print, on one page.',
+    'Every command takes `-h` and `--help`, and the global flags below, before and after its name.\n',
+    ...commands.map(({ name, command }) => contentsLine(name, command.summary())),
+    ...HELP_TOPICS.map((topic) => contentsLine(topicTitle(topic), '')),
+    '',
+    `## ${program.name()}\n`,
+    fenced(help(program)),
+    ...commands.map(({ name, command }) => section(name, sentence(command.summary()), help(command))),
+    ...HELP_TOPICS.map((topic) => section(topicTitle(topic), '', helpTopic(topic))),
+  ].join('\n');
+}
+
+/** A command that help shows, and those below it. */
+function entries(command: Command, before: string): Entry[] {
+  const name = `${before} ${command.name()}`;
+  const below = command.commands.filter((child) => shown(command).has(child));
+  return [{ name, command }, ...below.flatMap((child) => entries(child, name))];
+}
+
+function shown(command: Command): ReadonlySet<Command> {
+  return new Set(command.createHelp().visibleCommands(command));
+}
+
+function topicTitle(topic: string): string {
+  return `slices-conn help ${topic}`;
+}
+
+/** A line of the contents; what is below another command stands below it. */
+function contentsLine(name: string, summary: string): string {
+  const indent = '  '.repeat(Math.max(0, name.split(' ').length - 2));
+  const link = `[${name}](#${name.replaceAll(' ', '-')})`;
+  return `${indent}- ${link}${summary === '' ? '' : `: ${escaped(summary)}`}`;
+}
+
+function section(title: string, about: string, text: string): string {
+  return `## ${title}\n${about === '' ? '' : `\n${escaped(about)}\n`}\n${fenced(text)}`;
+}
+
+function fenced(text: string): string {
+  return `\`\`\`text\n${text.trim()}\n\`\`\`\n`;
+}
+
+function sentence(summary: string): string {
+  return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+}
+
+/** Text that Markdown takes for nothing else. */
+function escaped(text: string): string {
+  return text.replaceAll(/[\\`*_<>[\]]/g, '\\$&');
+}

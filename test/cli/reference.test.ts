@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { describe, expect, it, test } from 'vitest';
+import { commandReference } from '../../src/build/command-reference.ts';
+import { GLOBAL_FLAGS } from '../../src/cli/global-options.ts';
+import { HELP_TOPICS, helpTopic } from '../../src/cli/help-topics.ts';
+import { createProgram } from '../../src/cli/program.ts';
+
+const committed = readFileSync(new URL('../../src/cli/REFERENCE.md', import.meta.url), 'utf8');
+
+/** The text below a heading. */
+function section(title: string): string {
+  const found = committed.split(/^## /m).filter((text) => text.startsWith(`${title}\n`));
+  if (found.length !== 1) throw new Error(`${found.length} sections "${title}"`);
+  return found[0] ?? '';
+}
+
+/** Every command that can be typed, by its words. */
+function commandsOf(command: Command, before = ''): [string, Command][] {
+  const name = `${before}${command.name()}`;
+  return [[name, command], ...command.commands.flatMap((child) => commandsOf(child, `${name} `))];
+}
+
+const program = createProgram({
+  version: '0',
+  write: () => undefined,
+  open: () => {
+    throw new TypeError('no command is run');
+  },
+});
+const commands = commandsOf(program);
+
+describe('the command reference', () => {
+  it('is what the help texts say (npm run generate)', () => {
+    expect(committed).toBe(commandReference());
+  });
+
+  test.each(commands)('has a section for %s, with its flags and its usage', (name, command) => {
+    const text = section(name);
+    expect(text).toContain(`Usage: ${name}`);
+    for (const { flags } of command.options) expect(text).toContain(`  ${flags}`);
+    for (const { description } of command.registeredArguments) expect(text).toContain(description);
+  });
+
+  it.each(HELP_TOPICS)('has all of the topic %s', (topic) => {
+    expect(section(`slices-conn help ${topic}`)).toContain(helpTopic(topic).trim());
+  });
+
+  it('tells defaults, choices and examples', () => {
+    const serve = section('slices-conn serve');
+    expect(serve).toContain('(default: 4280)');
+    expect(serve).toMatch(/\(choices: "lead",\s+"admin",\s+"member",\s+"viewer"\)/);
+    expect(serve).toContain('Examples:\n  slices-conn serve\n');
+  });
+
+  it('lists the global flags once', () => {
+    expect(committed.split(GLOBAL_FLAGS)).toHaveLength(2);
+    expect(committed).not.toContain('Global flags, such as');
+  });
+
+  it('links to a section for each line of its contents', () => {
+    const headings = [...committed.matchAll(/^## (.*)$/gm)].map(([, title = '']) =>
+      title.replaceAll(' ', '-'),
+    );
+    const targets = [...committed.matchAll(/\]\(#([^)]*)\)/g)].map(([, target]) => target);
+    expect(targets).toEqual(headings.slice(1));
+  });
+
+  it('fits a page that is a hundred characters wide, except for examples', () => {
+    const blocks = [...committed.matchAll(/```text\n([\s\S]*?)```/g)].map(([, block = '']) => block);
+    const help = blocks.flatMap((block) => block.split('\nExamples:')[0]?.split('\n') ?? []);
+    const topics = HELP_TOPICS.flatMap((topic) => helpTopic(topic).split('\n'));
+    expect(help.filter((line) => line.length > 100 && !topics.includes(line))).toEqual([]);
+  });
+});
