@@ -1,4 +1,3 @@
-import { randomInt, randomUUID } from 'node:crypto';
 import {
   accessSync,
   constants,
@@ -13,7 +12,6 @@ import {
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { COMPLETE } from './cli/completion/shells.ts';
 import type { RunningServer, ServeSettings, UserFiles } from './cli/invocation.ts';
 import type { TextStream } from './cli/output.ts';
@@ -49,8 +47,8 @@ export async function main(args: readonly string[], version: string): Promise<nu
     files,
     shellHome: shellHome(homedir(), env),
     now: Date.now,
-    newKey: randomUUID,
-    sleep: (milliseconds) => sleep(milliseconds),
+    newKey: () => crypto.randomUUID(),
+    sleep: async (milliseconds) => (await import('node:timers/promises')).setTimeout(milliseconds),
     openLedger,
     connect,
     serve: startServer,
@@ -199,7 +197,7 @@ async function connect(profile: Profile, network: NetworkSettings): Promise<Conn
     cacheFolder: folders.cache,
     underLock,
     now: Date.now,
-    random: () => randomInt(1_000_000) / 1_000_000,
+    random: () => (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32,
   });
 }
 

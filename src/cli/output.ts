@@ -46,10 +46,10 @@ export class Output {
     this.#options.stderr.write(`${escapeText(text)}\n`);
   }
 
-  /** A result: the object as JSON, or what `render` makes of it. */
+  /** A result: the object as JSON, or what `render` makes of it; it may be asked twice, and must not change anything. */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
-    if (this.#options.json) this.#options.stdout.write(`${jsonText(value)}\n`);
-    else this.#options.stdout.write(render(await this.#printer()));
+    const { stdout, json } = this.#options;
+    stdout.write(json ? `${jsonText(value)}\n` : await this.#rendered(render));
   }
 
   /** A result that is one plain text, such as a token; the object with `--json`. */
@@ -57,37 +57,58 @@ export class Output {
     this.#options.stdout.write(this.#options.json ? `${jsonText(value)}\n` : `${text}\n`);
   }
 
-  async #printer(): Promise<Printer> {
-    const [{ Chalk }, { default: Table }, { default: width }] = await Promise.all([
-      import('chalk'),
-      import('cli-table3'),
-      import('string-width'),
-    ]);
+  /** With what most results need; what only a few need, and takes long to load, is loaded when it is missed. */
+  async #rendered(render: (print: Printer) => string): Promise<string> {
+    const { Chalk } = await import('chalk');
     const { stdout, color } = this.#options;
-    return new Printer(new Chalk({ level: color.stdout ? 1 : 0 }), stdout, Table, width);
+    const paint = new Chalk({ level: color.stdout ? 1 : 0 });
+    try {
+      return render(new Printer(paint, stdout));
+    } catch (error) {
+      if (!(error instanceof LayoutMissing)) throw error;
+      const [{ default: table }, { default: width }] = await Promise.all([
+        import('cli-table3'),
+        import('string-width'),
+      ]);
+      return render(new Printer(paint, stdout, { table, width }));
+    }
   }
 }
 
-type TableConstructor = typeof import('cli-table3');
+/** What lays out tables, and tells how wide a text of any script is. */
+interface Layout {
+  table: typeof import('cli-table3');
+  width: (text: string) => number;
+}
+
+/** Thrown by a printer that was made without a layout and needs one. */
+class LayoutMissing extends Error {
+  override readonly name = 'LayoutMissing';
+}
+
+/** Texts whose characters all take one column: Latin letters, and the dashes, quotes and dots of this program. */
+const SINGLE_WIDTH = /^[ -~\u00a1-\u00ac\u00ae-\u017f\u2010-\u2027]*$/;
 
 /** Lays out cards and tables; escapes every value that it is given. */
 export class Printer {
   /** Colours, which come to nothing where the stream takes none. */
   readonly paint: ChalkInstance;
   readonly #stream: TextStream;
-  readonly #table: TableConstructor;
-  readonly #width: (text: string) => number;
+  readonly #layout: Layout | undefined;
 
-  constructor(
-    paint: ChalkInstance,
-    stream: TextStream,
-    table: TableConstructor,
-    width: (text: string) => number,
-  ) {
+  constructor(paint: ChalkInstance, stream: TextStream, layout?: Layout) {
     this.paint = paint;
     this.#stream = stream;
-    this.#table = table;
-    this.#width = width;
+    this.#layout = layout;
+  }
+
+  #needed(): Layout {
+    if (this.#layout) return this.#layout;
+    throw new LayoutMissing();
+  }
+
+  #width(text: string): number {
+    return SINGLE_WIDTH.test(text) ? text.length : this.#needed().width(text);
   }
 
   /** A title and labelled lines below it, the labels in one column. */
@@ -105,6 +126,7 @@ export class Printer {
 
   /** Rows below a head; on a terminal what is too wide is cut, except in the first column. */
   table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+    const { table: Table } = this.#needed();
     const cells = rows.map((row) => row.map(escapeText));
     const none = Object.fromEntries(
       [
@@ -124,7 +146,7 @@ export class Printer {
         'right-mid',
       ].map((name) => [name, '']),
     );
-    const table = new this.#table({
+    const table = new Table({
       head: head.map((name) => this.paint.dim(name.toUpperCase())),
       chars: { ...none, middle: '  ' },
       style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
