@@ -50,6 +50,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     newKey: () => crypto.randomUUID(),
     sleep: async (milliseconds) => (await import('node:timers/promises')).setTimeout(milliseconds),
     openLedger,
+    underLock,
     connect,
     serve: startServer,
     stopSignal,
@@ -213,7 +214,7 @@ async function underLock<Answer>(file: string, work: () => Promise<Answer>): Pro
     return await underFileLock(file, LOCK_PATIENCE, work);
   } catch (cause) {
     if (!(cause instanceof StoreUnavailableError)) throw cause;
-    throw new Failure('timeout', 'Another slices-conn keeps the login locked.', {
+    throw new Failure('timeout', 'Another slices-conn keeps this locked.', {
       why: `${file}: ${cause.message}`,
       retryable: true,
       cause,

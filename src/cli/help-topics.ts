@@ -3,6 +3,10 @@ import { EXIT_CODES } from './exit-codes.ts';
 
 const ENVIRONMENT = `Environment
 
+  SLICES_CONN_USER_TOKEN, SLICES_CONN_USER_TOKEN_FILE
+                                the user token, or a file with it, in place of a login
+  SLICES_CONN_EXPERIMENT_TOKEN, SLICES_CONN_EXPERIMENT_TOKEN_FILE
+                                the experiment token: it names the experiment, and the portal is not asked
   SLICES_CONN_PROFILE           the profile to use; else the one of slices-conn profile use, else local
   SLICES_CONN_EXPERIMENT        the experiment to act in, by id or name; else SLICES_EXPERIMENT
   SLICES_CONN_PROJECT           the project to act in
@@ -10,8 +14,8 @@ const ENVIRONMENT = `Environment
   SLICES_CONN_PROJECTS_API_GROUP, SLICES_CONN_EXPERIMENTS_API_GROUP
                                 override the addresses of every profile but offline
   SLICES_CONN_CONFIG_DIR        where profiles are; else $XDG_CONFIG_HOME/slices-conn
-  SLICES_CONN_STATE_DIR         where the offline server's data is; else $XDG_STATE_HOME/slices-conn
-  SLICES_CONN_CACHE_DIR         public data only; else $XDG_CACHE_HOME/slices-conn
+  SLICES_CONN_STATE_DIR         logins, the ledger, the offline server's data; else $XDG_STATE_HOME/slices-conn
+  SLICES_CONN_CACHE_DIR         key sets, compiled code; else $XDG_CACHE_HOME/slices-conn
   HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS
   NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM=dumb
                                 as everyone honours them

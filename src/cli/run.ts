@@ -2,6 +2,7 @@ import type { Connection } from '../session/connection.ts';
 import type { Environment, Folders } from '../session/folders.ts';
 import type { LedgerDatabase } from '../session/ledger.ts';
 import type { Profile } from '../session/profiles.ts';
+import type { UnderLock } from '../session/state-file.ts';
 import { type ColorChoice, wantsColor } from './color.ts';
 import type { ShellHome } from './completion/install.ts';
 import { COMPLETE } from './completion/shells.ts';
@@ -46,6 +47,8 @@ export interface World {
   connect: (profile: Profile, network: NetworkSettings) => Promise<Connection>;
   /** Opens the database of the ledger; called when a command first needs it. */
   openLedger: () => Promise<LedgerDatabase>;
+  /** Keeps other processes out, by a file, while something is done. */
+  underLock: UnderLock;
   /** Makes a key that nobody else makes. */
   newKey: () => string;
   /** Waits so many milliseconds. */
@@ -148,7 +151,7 @@ function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable
     openBrowser: world.openBrowser,
     profiles: async () => {
       const { Profiles } = await import('../session/profiles.ts');
-      return new Profiles(world.folders.config, env);
+      return new Profiles(world.folders.config, env, world.underLock);
     },
     times: () => ({ now: world.now(), zone: flags.tz ?? (env['TZ'] || undefined) }),
     confirm: async (question) => (flags.input === false ? undefined : ask?.(question)),

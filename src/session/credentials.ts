@@ -6,10 +6,7 @@ import { readJson } from '../contract/json.ts';
 import { Secret } from '../contract/secret.ts';
 import { privateFolder } from './folders.ts';
 import type { Profile } from './profiles.ts';
-import { readPrivateFile, unusableFile, writePrivateFile } from './state-file.ts';
-
-/** Runs `work` while no other process runs any under the same file; lets go however its process ends. */
-export type UnderLock = <Answer>(file: string, work: () => Promise<Answer>) => Promise<Answer>;
+import { readPrivateFile, type UnderLock, unusableFile, writePrivateFile } from './state-file.ts';
 
 const KeptSecret = v.pipe(
   v.string(),

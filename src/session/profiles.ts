@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
 import { shellWord } from '../contract/shell-word.ts';
@@ -8,6 +9,7 @@ import { OFFLINE } from './offline.ts';
 import { KEY_NAMES, PROFILE_KEYS, type ProfileKey } from './profile-keys.ts';
 import { ProfileValues, type Settings } from './profile-values.ts';
 import { ADDRESSES, BUILT_IN, checkProtected, type ProfileView, takesKey, viewOf } from './profile-view.ts';
+import type { UnderLock } from './state-file.ts';
 
 /** A profile with everything in place. */
 export interface Profile extends ProfileValues {
@@ -45,10 +47,13 @@ const NO_NAMES = ['constructor', 'prototype'];
 export class Profiles {
   readonly #folder: string;
   readonly #env: Environment;
+  readonly #underLock: UnderLock;
 
-  constructor(folder: string, env: Environment) {
+  /** @param underLock keeps other processes from changing the file meanwhile. Default: there are none */
+  constructor(folder: string, env: Environment, underLock: UnderLock = (_file, work) => work()) {
     this.#folder = folder;
     this.#env = env;
+    this.#underLock = underLock;
   }
 
   /** The names of all profiles, the built-in ones first. @throws Failure `state_unusable` */
@@ -165,9 +170,11 @@ export class Profiles {
   /** The one way in which the file is changed: what it holds, and what it is to hold then. */
   async #change<Result>(work: (current: Preferences) => Outcome<Result>): Promise<Result> {
     const write = await preferencesWriter(this.#folder);
-    const { preferences, result } = work(this.#read());
-    write(preferences);
-    return result;
+    return this.#underLock(join(this.#folder, 'config.lock'), async () => {
+      const { preferences, result } = work(this.#read());
+      write(preferences);
+      return result;
+    });
   }
 
   #read(): Preferences {

@@ -2,6 +2,9 @@ import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { Failure } from '../contract/failure.ts';
 import { fileFault } from './folders.ts';
 
+/** Runs `work` while no other process runs any under the same file; lets go however its process ends. */
+export type UnderLock = <Answer>(file: string, work: () => Promise<Answer>) => Promise<Answer>;
+
 /**
  * A private file's text; undefined where there is none.
  *
