@@ -214,6 +214,10 @@ async function underLock<Answer>(file: string, work: () => Promise<Answer>): Pro
     return await underFileLock(file, LOCK_PATIENCE, work);
   } catch (cause) {
     if (!(cause instanceof StoreUnavailableError)) throw cause;
+    // Only what SQLite says is about a lock.
+    if (!(cause.cause instanceof Error && 'errcode' in cause.cause)) {
+      throw new Failure('state_unusable', cause.message, { cause });
+    }
     throw new Failure('timeout', 'Another slices-conn keeps this locked.', {
       why: `${file}: ${cause.message}`,
       retryable: true,

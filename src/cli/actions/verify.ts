@@ -1,6 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
-import { OFFLINE } from '../../session/offline.ts';
+import { OFFLINE, OFFLINE_URL } from '../../session/offline.ts';
 import type { Session } from '../../session/session.ts';
 import { either, type TrustByKind } from '../../session/trust.ts';
 import { type VerificationSource, verifyAny } from '../../session/verification.ts';
@@ -31,7 +31,7 @@ export async function verify(
   const { offline = false } = invocation.flags;
   const session = await invocation.session(offline ? OFFLINE : undefined);
   const { jwks, issuer } = flags;
-  if (offline && jwks !== undefined && isAddress(jwks)) {
+  if (offline && jwks !== undefined && isAddress(jwks) && !jwks.startsWith(`${OFFLINE_URL}/`)) {
     throw new Failure('usage', '--offline fetches no key set.', {
       why: `${jwks} is an address; give a file, or leave --offline out.`,
     });
@@ -55,7 +55,8 @@ async function offlineTrust(
   source: VerificationSource,
 ): Promise<[TrustByKind, VerificationSource, (issuer: string) => KeySet]> {
   const { trust, keysOf } = await invocation.keptTrust();
-  return [either(session.trust, trust), source, keysOf];
+  const builtIn = session.trust.service.issuers;
+  return [either(session.trust, trust), source, (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
 }
 
 function isAddress(source: string): boolean {
