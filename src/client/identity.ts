@@ -228,6 +228,8 @@ async function poll(config: oauth.Configuration, polling: Polling): Promise<oaut
       if (error instanceof Failure && error.code === 'code_expired') throw error;
       const answer = error instanceof oauth.ResponseBodyError && error.status < 500 && error.status !== 429;
       if (answer) {
+        // The session that this code would begin is none that could be over.
+        if (error.error === 'invalid_grant') throw codeExpired();
         if (error.error !== 'authorization_pending' && error.error !== 'slow_down') throw refused(error);
         if (error.error === 'slow_down') interval += 5;
         failures = 0;

@@ -38,7 +38,7 @@ describe('services by another hand, with an opaque token and no refresh', () => 
     expect(stderr).toContain(`\n  ${USER_CODE}\n`);
     expect(stdout).toContain('unknown: the token is opaque');
     expect(stdout).toContain('no expiry known');
-    expect(stdout).toContain('ends with the token');
+    expect(stdout).toContain('the session ends with it');
     expect(exitCode).toBe(0);
   });
 
