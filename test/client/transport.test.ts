@@ -216,21 +216,24 @@ describe('a request that is sent again', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test.each(['GET', 'POST'])('%s: the limit is on the whole reply, though bytes keep coming', async (method) => {
-    const drip = (reply: ServerResponse) => {
-      reply.writeHead(200);
-      const timer = setInterval(() => reply.write('x'), 20);
-      reply.on('close', () => clearInterval(timer));
-    };
-    const { requests, send } = await answering(drip);
-    const began = performance.now();
-    const failure = await failureOf(() => send(method, 500));
-    expect(failure.code).toBe('timeout');
-    expect(failure.facts.retryable).toBe(method === 'GET');
-    expect(failure.facts.maybeDone ?? false).toBe(method === 'POST');
-    expect(performance.now() - began).toBeLessThan(3000);
-    expect(requests).toHaveLength(1);
-  });
+  test.each(['GET', 'POST'])(
+    '%s: the limit is on the whole reply, though bytes keep coming',
+    async (method) => {
+      const drip = (reply: ServerResponse) => {
+        reply.writeHead(200);
+        const timer = setInterval(() => reply.write('x'), 20);
+        reply.on('close', () => clearInterval(timer));
+      };
+      const { requests, send } = await answering(drip);
+      const began = performance.now();
+      const failure = await failureOf(() => send(method, 500));
+      expect(failure.code).toBe('timeout');
+      expect(failure.facts.retryable).toBe(method === 'GET');
+      expect(failure.facts.maybeDone ?? false).toBe(method === 'POST');
+      expect(performance.now() - began).toBeLessThan(3000);
+      expect(requests).toHaveLength(1);
+    },
+  );
 
   test('attempts share one limit', async () => {
     const { requests, send } = await answering(status(503), () => undefined);

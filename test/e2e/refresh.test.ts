@@ -49,7 +49,11 @@ async function strictServices(instead: Instead = () => undefined) {
     switch (path) {
       case '/auth/.well-known/openid-configuration':
         return {
-          json: { issuer: auth, token_endpoint: `${auth}/token`, device_authorization_endpoint: `${auth}/device` },
+          json: {
+            issuer: auth,
+            token_endpoint: `${auth}/token`,
+            device_authorization_endpoint: `${auth}/device`,
+          },
         };
       case '/auth/device':
         return {
@@ -69,7 +73,9 @@ async function strictServices(instead: Instead = () => undefined) {
           : { status: 401, json: { detail: 'not the newest token' } };
     }
   });
-  const client = newClient(pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` }));
+  const client = newClient(
+    pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` }),
+  );
   expect(await client.command('login')).toMatchObject({ exitCode: 0 });
   return {
     client,
