@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -403,7 +405,7 @@ describe('rows 16, 17: where the login is kept', () => {
     }
   });
 
-  test('a symbolic link in the place of the lock is refused: 2, and what it leads to is not touched', async () => {
+  test('a symbolic link in the place of the lock is refused, and what it leads to is not touched', async () => {
     const lock = client.credentials.replace(/json$/, 'lock');
     const elsewhere = join(client.home, 'elsewhere');
     writeFileSync(elsewhere, 'mine');
@@ -418,12 +420,52 @@ describe('rows 16, 17: where the login is kept', () => {
     expect(readFileSync(client.credentials, 'utf8')).toBe(kept);
   });
 
+  // These three fail today: the first two are told as a lock that is held (7) and as a bug (1), the last leaves the draft.
+  describe('row 16: what stands in the place of the lock is no lock: 2', () => {
+    const refused = async (replace: (lock: string) => void) => {
+      const lock = client.credentials.replace(/json$/, 'lock');
+      rmSync(lock);
+      replace(lock);
+      expect(await client.command('login', '--json')).toMatchObject({ exitCode: 2 });
+    };
+    test.fails('a symbolic link', () => refused((lock) => symlinkSync(join(client.home, 'x'), lock)));
+    test.fails('a folder', () => refused((lock) => mkdirSync(lock)));
+  });
+
+  test.fails('row 15: logout leaves no token, nor in a draft that a killed process left', async () => {
+    const draft = `${client.credentials}.4711.tmp`;
+    writeFileSync(draft, kept, { mode: 0o600 });
+    expect(await client.command('logout')).toMatchObject({ exitCode: 0 });
+    expect(existsSync(draft)).toBe(false);
+  });
+
   test('row 15: a draft that a killed process left is in nobody’s way, and is not read', async () => {
     const draft = `${client.credentials}.4711.tmp`;
     writeFileSync(draft, kept.slice(0, 100), { mode: 0o600 });
     expect(await client.command('project', 'list')).toMatchObject({ exitCode: 0 });
     expect(await client.command('login')).toMatchObject({ exitCode: 0 });
     expect(await client.command('status')).toMatchObject({ exitCode: 0 });
+  });
+
+  test('row 15: where nothing more can be written, the old login is intact, and no draft is left', async () => {
+    const { home, credentials } = client;
+    const command = [process.execPath, LAUNCHER, 'login', '--json'];
+    // The shell counts in blocks of 512 bytes: the draft is cut off in its middle, as by a full disk.
+    const child = spawn('/bin/sh', ['-c', 'ulimit -f 1; exec "$@"', 'sh', ...command], {
+      env: { ...served.env, HOME: home, XDG_STATE_HOME: join(home, 'state'), PATH: '/usr/bin:/bin' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    const [exitCode] = await once(child, 'close');
+    const report = reportOf({ exitCode, stdout: '', stderr });
+    expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
+    expect(report.message).toContain(credentials);
+    expect(readFileSync(credentials, 'utf8')).toBe(kept);
+    expect(readdirSync(dirname(credentials))).toHaveLength(2);
+    expect(await client.command('project', 'list')).toMatchObject({ exitCode: 0 });
   });
 
   test('row 3: the login to other services, copied into its place, is refused', async () => {
@@ -528,7 +570,6 @@ describe('row 6: the address to open', () => {
   }
 
   async function onPty(command: string, client: Client, env: Readonly<Record<string, string>>) {
-    const { spawn } = await import('node:child_process');
     const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
       cwd: client.home,
       env: {
@@ -638,7 +679,10 @@ describe('rows 1, 2: a redirect is an error, and nothing is sent again', () => {
         httpStatus: status,
       });
     }
-    expect(redirecting.requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'GET', 'DELETE']);
+    // After the POST the service is asked what it can do: whether the answer can be had again without booking twice. A
+    // DELETE whose answer got lost is sent once more, to the same address.
+    const methods = redirecting.requests.map(({ method }) => method);
+    expect(methods).toEqual(['GET', 'POST', 'GET', 'GET', 'DELETE', 'DELETE']);
     expect(foreign.requests).toEqual([]);
   });
 
