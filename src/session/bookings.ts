@@ -114,7 +114,9 @@ export class Bookings {
     await (await ledger()).beginChange(id, name, null, now());
     try {
       await connectivity.delete(id).catch(async (error: unknown) => {
-        if (!(error instanceof Failure) || !error.facts.maybeDone) throw error;
+        // What answers, but wrongly, answers wrongly again.
+        const lost = error instanceof Failure && error.facts.maybeDone && error.code !== 'reply_invalid';
+        if (!lost) throw error;
         await connectivity.delete(id).catch((again: unknown) => {
           if (!isMissing(again)) throw again;
         });

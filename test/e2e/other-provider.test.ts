@@ -73,12 +73,11 @@ describe('services by another hand, with an opaque token and no refresh', () => 
   test('reserve: the answer is verified by the service’s own key set', async () => {
     const { exitCode, stdout, stderr } = await machine.run(...BOOK, '--json', '--debug');
     expect(stderr).toContain(`Using experiment demo (${IDS.experiment}), your only active one.\n`);
-    expect(JSON.parse(stdout)).toMatchObject({
+    expect(JSON.parse(stdout)).toMatchObject(
       verified: true,
       source: 'service',
-      reservation: { id: IDS.reservation, site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 },
-      claims: { iss: provider.addresses.base_url },
-    });
+      reservation: id: IDS.reservation, site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 ,
+      claims: iss: provider.addresses.base_url ,);
     expect(exitCode).toBe(0);
     expect(provider.requests).toContain('GET /net/.well-known/jwks.json');
     expect(provider.objections).toEqual([]);
@@ -99,7 +98,7 @@ describe('services by another hand, with an opaque token and no refresh', () => 
     const { exitCode, stdout } = await machine.run('logout', '--debug');
     expect(stdout).toBe(`Logged out of ${provider.addresses.base_url}.\n`);
     expect(exitCode).toBe(0);
-    expect(readFileSync(machine.client.credentials, 'utf8')).not.toContain('canary');
+    expect(machine.client.logins).toEqual([]);
     expect(provider.requests.slice(asked).filter((request) => request.startsWith('POST'))).toEqual([]);
     expect(reportOf(await machine.run('status', '--json', '--debug'))).toMatchObject({
       exitCode: 4,
@@ -123,14 +122,14 @@ test('a refresh token without a revocation endpoint: logout says that the sessio
   const { run, client, printed } = machineAt(provider);
   expect(await run('login', '--debug')).toMatchObject({ exitCode: 0 });
   expect(readFileSync(client.credentials, 'utf8')).toContain('canary-refresh');
-  const { exitCode, stdout, stderr } = await run('logout', '--debug');
+  const { exitCode, stdout, stderr } = await run('logout');
   expect(stderr).toBe(
     'The session could not be ended at the identity provider, where it lasts until it expires. ' +
       'The identity provider offers no revocation.\n',
   );
   expect(stdout).toBe(`Logged out of ${provider.addresses.base_url}.\n`);
   expect(exitCode).toBe(0);
-  expect(readFileSync(client.credentials, 'utf8')).not.toContain('canary');
+  expect(client.logins).toEqual([]);
   expect(await run('status')).toMatchObject({ exitCode: 4 });
   for (const secret of provider.secrets) expect(printed.join('\n')).not.toContain(secret);
   expect(provider.objections).toEqual([]);
