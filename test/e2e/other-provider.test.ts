@@ -71,24 +71,23 @@ describe('services by another hand, with an opaque token and no refresh', () => 
   });
 
   test('reserve: the answer is verified by the service’s own key set', async () => {
-    const { exitCode, stdout, stderr } = await machine.run(...BOOK, '--json', '--debug');
-    expect(stderr).toContain(`Using experiment demo (${IDS.experiment}), your only active one.\n`);
-    expect(JSON.parse(stdout)).toMatchObject(
+    const { exitCode, stdout, stderr } = await machine.run(...BOOK, '--json');
+    expect(stderr).toBe(`Using experiment demo (${IDS.experiment}), your only active one.\n`);
+    expect(JSON.parse(stdout)).toMatchObject({
       verified: true,
       source: 'service',
-      reservation: id: IDS.reservation, site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 ,
-      claims: iss: provider.addresses.base_url ,);
+      reservation: { id: IDS.reservation, site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 },
+      claims: { iss: provider.addresses.base_url },
+    });
     expect(exitCode).toBe(0);
     expect(provider.requests).toContain('GET /net/.well-known/jwks.json');
     expect(provider.objections).toEqual([]);
   });
 
-  test('what the service does not have is said: there is no list, but what this machine booked', async () => {
-    const { exitCode, stdout, stderr } = await machine.run('list', '--json', '--debug');
-    expect(stderr).toContain('This service does not list reservations');
-    expect(JSON.parse(stdout)).toMatchObject({
-      items: [{ reservation: { id: IDS.reservation }, source: 'ledger', requested: { bandwidth: 1000 } }],
-    });
+  test('what the service does not have is said: there is no list, only what this machine booked', async () => {
+    const { exitCode, stdout, stderr } = await machine.run('list', '--json');
+    expect(stderr).toMatch(/^This service does not list reservations/m);
+    expect(JSON.parse(stdout)).toMatchObject({ items: [{ id: IDS.reservation }] });
     expect(exitCode).toBe(0);
   });
 

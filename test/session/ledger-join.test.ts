@@ -32,6 +32,8 @@ function attempt(key: string, changes: Partial<LedgerEntry> = {}): LedgerEntry {
     key,
     asked: 'reserve',
     askedAt: NOW,
+    beganAt: changes.askedAt ?? NOW,
+    pending: null,
     requested: REQUESTED,
     outcome: 'unknown',
     id: undefined,

@@ -57,14 +57,16 @@ const SENT = {
   ...NAME,
   asked: 'reserve',
   askedAt: NOW,
+  beganAt: NOW,
   requested: REQUESTED,
+  pending: null,
   outcome: 'unknown',
   id: undefined,
   reservation: undefined,
   token: undefined,
 };
 const BOOKED = { ...SENT, outcome: 'booked', id: ID, reservation: RESERVATION, token: 'token' };
-const UPDATING = { ...BOOKED, asked: 'update', askedAt: NOW + 1, requested: CHANGE, outcome: 'unknown' };
+const UPDATING = { ...BOOKED, asked: 'update', askedAt: NOW + 1, pending: CHANGE, outcome: 'unknown' };
 const DELETING = { ...BOOKED, asked: 'delete', askedAt: NOW + 1, outcome: 'unknown' };
 /** A change to what this machine did not book. */
 const STRANGE = {
@@ -72,7 +74,9 @@ const STRANGE = {
   ...OTHER,
   asked: 'update',
   askedAt: NOW + 1,
-  requested: CHANGE,
+  beganAt: NOW + 1,
+  requested: null,
+  pending: CHANGE,
   id: ID,
 };
 
@@ -96,12 +100,12 @@ describe.each([
     [
       'changed',
       [begin, booked, update, observed],
-      [{ ...UPDATING, outcome: 'booked', reservation: CHANGED }],
+      [{ ...UPDATING, outcome: 'booked', pending: null, reservation: CHANGED }],
     ],
     [
       'change refused: as it was',
       [begin, booked, update, changeRefused],
-      [{ ...UPDATING, outcome: 'booked', requested: REQUESTED }],
+      [{ ...UPDATING, outcome: 'booked', pending: null }],
     ],
     ['deleting', [begin, booked, remove], [DELETING]],
     ['deleted', [begin, booked, remove, deleted], [{ ...DELETING, outcome: 'deleted' }]],
@@ -115,7 +119,7 @@ describe.each([
     [
       'changed what somebody else booked',
       [update, observed],
-      [{ ...STRANGE, outcome: 'booked', reservation: CHANGED }],
+      [{ ...STRANGE, outcome: 'booked', pending: null, reservation: CHANGED }],
     ],
     ['an answer without an attempt', [observed, deleted, changeRefused, refused, named], []],
   ])('%s', async (_name, steps, entries) => {
@@ -146,7 +150,7 @@ describe.each([
     for (const step of [begin, booked]) await step(ledger);
     await ledger.begin(OTHER, REQUESTED, NOW + 1);
     await ledger.named(OTHER, ID);
-    expect(await ledger.all()).toEqual([BOOKED, { ...SENT, ...OTHER, askedAt: NOW + 1 }]);
+    expect(await ledger.all()).toEqual([BOOKED, { ...SENT, ...OTHER, askedAt: NOW + 1, beganAt: NOW + 1 }]);
   });
 
   test('find: one key in one experiment; entries: one experiment, oldest first', async () => {
@@ -194,7 +198,6 @@ describe('two at once', () => {
 });
 
 describe('a file that something else has written to', () => {
-  // Not so yet: what is thrown is an error of JSON.parse or of the schema, which ends a command with 1.
   test.each<[string, string]>([
     ['requested', `'{"site1":5}'`],
     ['requested', `'garbage'`],
@@ -202,7 +205,7 @@ describe('a file that something else has written to', () => {
     ['reservation', `'{"id":"x"}'`],
     ['reservation', `'garbage'`],
     ['pending', `'null'`],
-  ])('%s that holds %s is state_unusable', { fails: true }, async (column, value) => {
+  ])('%s that holds %s is state_unusable', async (column, value) => {
     const file = newFile();
     const ledger = await open(file);
     for (const step of [begin, booked]) await step(ledger);
