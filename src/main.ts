@@ -49,6 +49,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     now: Date.now,
     newKey: () => crypto.randomUUID(),
     sleep: async (milliseconds) => (await import('node:timers/promises')).setTimeout(milliseconds),
+    localZone: () => Intl.DateTimeFormat().resolvedOptions().timeZone,
     openLedger,
     underLock,
     connect,

@@ -44,6 +44,8 @@ export interface World {
   shellHome: ShellHome;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
+  /** The machine's time zone. */
+  localZone: () => string;
   /** Opens the way to a profile's services; called when a command first needs it. */
   connect: (profile: Profile, network: NetworkSettings) => Promise<Connection>;
   /** Opens the database of the ledger; called when a command first needs it. */
@@ -156,7 +158,11 @@ function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable
       const { Profiles } = await import('../session/profiles.ts');
       return new Profiles(world.folders.config, env, world.underLock);
     },
-    times: () => ({ now: world.now(), zone: flags.tz ?? (env['TZ'] || undefined) }),
+    times: () => ({
+      now: world.now(),
+      zone: flags.tz ?? (env['TZ'] || undefined),
+      localZone: world.localZone(),
+    }),
     async waiting(text, work) {
       const isShown = !flags.quiet && !flags.json && !flags.debug;
       const stop = isShown ? await world.spin?.(escapeText(text)) : undefined;

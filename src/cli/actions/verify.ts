@@ -11,6 +11,7 @@ import type { VerifiedToken } from '../../tokens/verifier.ts';
 import type { Invocation, UserFiles } from '../invocation.ts';
 import type { CardLine, Printer } from '../output.ts';
 import { reservationCard } from '../reservation-card.ts';
+import type { TimeContext } from '../times.ts';
 import { readTokenFile } from '../token-file.ts';
 import { checkedToken } from '../verified-token.ts';
 
@@ -45,7 +46,7 @@ export async function verify(
   );
   const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
   const result = { verified: true, kind: verified.kind, claims: verified.claims, reservation };
-  await output.result(result, (print) => verifiedCard(print, verified, token, times().now));
+  await output.result(result, (print) => verifiedCard(print, verified, token, times()));
 }
 
 /** Whom to believe without a network: the built-in server, and the profile's services by the keys that are kept. */
@@ -81,11 +82,11 @@ async function keysFrom(
   }
 }
 
-function verifiedCard(print: Printer, verified: VerifiedToken, token: string, now: number): string {
+function verifiedCard(print: Printer, verified: VerifiedToken, token: string, times: TimeContext): string {
   const { kind, claims } = verified;
   if (kind === 'connectivity') {
     const proven = { reservation: claims.connectivity, verified: true, token, claims };
-    return reservationCard(print, 'Verified:', proven, { now });
+    return reservationCard(print, 'Verified:', proven, { times });
   }
   const lines: CardLine[] = Object.entries(claims).map(([name, value]) => [
     name,
