@@ -57,7 +57,6 @@ export async function main(args: readonly string[], version: string): Promise<nu
     stopSignal,
     openBrowser,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
-    ...(process.stderr.isTTY && env['TERM'] !== 'dumb' && !env['CI'] ? { spin } : {}),
   });
   // A shell waits for its answer: what else is still under way, such as the search for a name, is left.
   if (args[0] === COMPLETE) process.exit(exitCode);
@@ -89,12 +88,6 @@ async function ask(question: string): Promise<boolean> {
   } finally {
     prompt.close();
   }
-}
-
-async function spin(text: string): Promise<() => void> {
-  const { default: ora } = await import('ora');
-  const spinner = ora({ text, stream: process.stderr, discardStdin: false }).start();
-  return () => void spinner.stop();
 }
 
 const files: UserFiles = {

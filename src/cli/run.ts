@@ -12,7 +12,6 @@ import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation, UserFiles } from './invocation.ts';
 import { Output, type TextStream } from './output.ts';
 import { createProgram, runProgram } from './program.ts';
-import { escapeText } from './terminal-text.ts';
 
 /** How long to wait for a reply unless `--timeout` says otherwise, in seconds. */
 const DEFAULT_TIMEOUT = 30;
@@ -60,8 +59,6 @@ export interface World {
   /** Starts a reference server in this process. */
   serve: Invocation['serve'];
   stopSignal: Invocation['stopSignal'];
-  /** Shows that something goes on, until it is told to stop; undefined where no terminal could show it. */
-  spin?: (text: string) => Promise<() => void>;
   /** Asks a person a question that is answered by yes or no; undefined where nobody is there. */
   ask?: (question: string) => Promise<boolean>;
 }
@@ -163,15 +160,6 @@ function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable
       zone: flags.tz ?? (env['TZ'] || undefined),
       localZone: world.localZone(),
     }),
-    async waiting(text, work) {
-      const isShown = !flags.quiet && !flags.json && !flags.debug;
-      const stop = isShown ? await world.spin?.(escapeText(text)) : undefined;
-      try {
-        return await work();
-      } finally {
-        stop?.();
-      }
-    },
     confirm: async (question) => (flags.input === false ? undefined : ask?.(question)),
     async session(named) {
       const [{ Session }, { Profiles }] = await Promise.all([

@@ -28,10 +28,7 @@ export async function login(
   account.read();
   const started = await account.startLogin();
   await announce(invocation, started, flags);
-  const tokens = await invocation.waiting('Waiting until the code is entered', () =>
-    decided(started, flags.wait),
-  );
-  await account.keep(tokens);
+  await account.keep(await decided(started, flags.wait));
   const { userToken } = session;
   if (userToken.origin !== 'login') {
     invocation.output.notice(`warning: ${userToken.where} goes before this login in every command.`);
