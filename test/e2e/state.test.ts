@@ -52,7 +52,7 @@ describe('row 16: what is kept is for its owner only', () => {
     await run(['--offline', ...LINK], { withoutUmask: true });
     await run(['--offline', 'experiment', 'use', 'demo'], { withoutUmask: true });
     expect(modes(state)).toEqual(KEPT);
-    expect(modes(config)).toEqual(['. 700', 'config.json 600']);
+    expect(modes(config)).toEqual(['. 700', 'config.json 600', 'config.lock 600']);
   });
 
   test('what others could enter or read is closed to them', async () => {
