@@ -59,7 +59,9 @@ describe('the life of a reservation', () => {
 
     expect(await json('delete', '--yes', id)).toEqual({ items: [{ id, deleted: true }] });
     expect(await json('list')).toEqual({ items: [] });
-    expect(await json('list', '--all')).toMatchObject({ items: [{ id, state: 'deleted', source: 'ledger' }] });
+    expect(await json('list', '--all')).toMatchObject({
+      items: [{ id, state: 'deleted', source: 'ledger' }],
+    });
     expect(tagsOf(reservationIn(await json(...LATER)))).toEqual(tagsOf(reservation));
   });
 
