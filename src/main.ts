@@ -49,6 +49,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     now: Date.now,
     newKey: () => crypto.randomUUID(),
     sleep: async (milliseconds) => (await import('node:timers/promises')).setTimeout(milliseconds),
+    localZone: () => Intl.DateTimeFormat().resolvedOptions().timeZone,
     openLedger,
     underLock,
     connect,
@@ -56,6 +57,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     stopSignal,
     openBrowser,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
+    ...(process.stderr.isTTY && env['TERM'] !== 'dumb' && !env['CI'] ? { spin } : {}),
   });
   // A shell waits for its answer: what else is still under way, such as the search for a name, is left.
   if (args[0] === COMPLETE) process.exit(exitCode);
@@ -87,6 +89,12 @@ async function ask(question: string): Promise<boolean> {
   } finally {
     prompt.close();
   }
+}
+
+async function spin(text: string): Promise<() => void> {
+  const { default: ora } = await import('ora');
+  const spinner = ora({ text, stream: process.stderr, discardStdin: false }).start();
+  return () => void spinner.stop();
 }
 
 const files: UserFiles = {
@@ -214,6 +222,10 @@ async function underLock<Answer>(file: string, work: () => Promise<Answer>): Pro
     return await underFileLock(file, LOCK_PATIENCE, work);
   } catch (cause) {
     if (!(cause instanceof StoreUnavailableError)) throw cause;
+    // Only what SQLite says is about a lock.
+    if (!(cause.cause instanceof Error && 'errcode' in cause.cause)) {
+      throw new Failure('state_unusable', cause.message, { cause });
+    }
     throw new Failure('timeout', 'Another slices-conn keeps this locked.', {
       why: `${file}: ${cause.message}`,
       retryable: true,

@@ -32,7 +32,8 @@ const OUTPUT = `Output
 
   --json prints one object. A list is {"items":[…]}; a reservation is
     {"reservation":{…},"verified":true,"token":"eyJ…","claims":{…},"source":"service"}
-  with the service's own field names. Times are RFC 3339 in UTC with milliseconds, bandwidth is in Mbps.
+  with the service's own field names. In a list each stands beside its state (scheduled, active, ended, deleted, or
+  unknown where the answer never came), its source (service or ledger) and what was requested. Times are RFC 3339 in UTC with milliseconds, bandwidth is in Mbps.
 
   A failure with --json leaves stdout empty; the last line of stderr is
     {"error":{"code":"bandwidth_unavailable","message":"…","why":"…","fix":"slices-conn …","exitCode":6,

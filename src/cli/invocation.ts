@@ -78,6 +78,8 @@ export interface Invocation {
   times(): TimeContext;
   /** Opens an address in the person's browser, where there is a person in front of one. @returns whether it did */
   openBrowser(address: string): Promise<boolean>;
+  /** Does something that takes long, and shows so where somebody may be looking. */
+  waiting<Answer>(text: string, work: () => Promise<Answer>): Promise<Answer>;
   /** Asks a person; undefined where there is none to ask. */
   confirm(question: string): Promise<boolean | undefined>;
 }

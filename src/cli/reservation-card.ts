@@ -4,7 +4,7 @@ import { type Reservation, type ReservationState, stateAt } from '../contract/re
 import { formatBandwidth } from './bandwidth.ts';
 import type { CardLine, Printer } from './output.ts';
 import { escapeText } from './terminal-text.ts';
-import { formatTime } from './times.ts';
+import { formatTime, shownZone, type TimeContext } from './times.ts';
 
 /** The shape that `--json` gives a reservation (CLI.md, "Output"). */
 export function reservationResult({ reservation, verified, token, claims }: ProvenReservation): object {
@@ -33,10 +33,10 @@ export function reservationCard(
   print: Printer,
   verb: string,
   proven: ProvenReservation,
-  context: { now: number; experimentName?: string },
+  context: { times: TimeContext; experimentName?: string },
 ): string {
   const { reservation, verified, claims } = proven;
-  const { now, experimentName } = context;
+  const { times, experimentName } = context;
   const { paint } = print;
   const { site1, site2, bandwidth } = reservation;
   const { start, end } = periodOf(reservation);
@@ -44,8 +44,8 @@ export function reservationCard(
   const id = reservation.experiment_id;
   const lines: CardLine[] = [
     ['id', reservation.id],
-    ['from', formatTime(start, now)],
-    ['until', formatTime(end, now)],
+    ['from', formatTime(start, times.now, shownZone(times))],
+    ['until', formatTime(end, times.now, shownZone(times))],
     [site1, `S-tag ${reservation.site1_s_tag}   C-tag ${reservation.site1_c_tag}`],
     [site2, `S-tag ${reservation.site2_s_tag}   C-tag ${reservation.site2_c_tag}`],
     ['experiment', experimentName ? `${experimentName} (${id})` : id],
@@ -57,13 +57,13 @@ export function reservationCard(
 }
 
 /** What a dry run found, for people. It has no id and no tags: by the time it is booked they may be others. */
-export function rehearsalCard(print: Printer, reservation: Reservation, now: number): string {
+export function rehearsalCard(print: Printer, reservation: Reservation, times: TimeContext): string {
   const { site1, site2, bandwidth } = reservation;
   const { start, end } = periodOf(reservation);
   const title = `Would be accepted: ${print.paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
   const lines: CardLine[] = [
-    ['from', formatTime(start, now)],
-    ['until', formatTime(end, now)],
+    ['from', formatTime(start, times.now, shownZone(times))],
+    ['until', formatTime(end, times.now, shownZone(times))],
   ];
   return `${print.card(title, lines)}  nothing was booked\n`;
 }

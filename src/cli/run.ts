@@ -12,6 +12,7 @@ import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation, UserFiles } from './invocation.ts';
 import { Output, type TextStream } from './output.ts';
 import { createProgram, runProgram } from './program.ts';
+import { escapeText } from './terminal-text.ts';
 
 /** How long to wait for a reply unless `--timeout` says otherwise, in seconds. */
 const DEFAULT_TIMEOUT = 30;
@@ -43,6 +44,8 @@ export interface World {
   shellHome: ShellHome;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
+  /** The machine's time zone. */
+  localZone: () => string;
   /** Opens the way to a profile's services; called when a command first needs it. */
   connect: (profile: Profile, network: NetworkSettings) => Promise<Connection>;
   /** Opens the database of the ledger; called when a command first needs it. */
@@ -57,6 +60,8 @@ export interface World {
   /** Starts a reference server in this process. */
   serve: Invocation['serve'];
   stopSignal: Invocation['stopSignal'];
+  /** Shows that something goes on, until it is told to stop; undefined where no terminal could show it. */
+  spin?: (text: string) => Promise<() => void>;
   /** Asks a person a question that is answered by yes or no; undefined where nobody is there. */
   ask?: (question: string) => Promise<boolean>;
 }
@@ -153,7 +158,20 @@ function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable
       const { Profiles } = await import('../session/profiles.ts');
       return new Profiles(world.folders.config, env, world.underLock);
     },
-    times: () => ({ now: world.now(), zone: flags.tz ?? (env['TZ'] || undefined) }),
+    times: () => ({
+      now: world.now(),
+      zone: flags.tz ?? (env['TZ'] || undefined),
+      localZone: world.localZone(),
+    }),
+    async waiting(text, work) {
+      const isShown = !flags.quiet && !flags.json && !flags.debug;
+      const stop = isShown ? await world.spin?.(escapeText(text)) : undefined;
+      try {
+        return await work();
+      } finally {
+        stop?.();
+      }
+    },
     confirm: async (question) => (flags.input === false ? undefined : ask?.(question)),
     async session(named) {
       const [{ Session }, { Profiles }] = await Promise.all([

@@ -8,6 +8,13 @@ export interface TimeContext {
   now: number;
   /** `--tz`, else `TZ`; undefined where neither is set. */
   zone: string | undefined;
+  /** Where the machine is; for telling times, never for reading them. */
+  localZone?: string;
+}
+
+/** The zone to tell times in. */
+export function shownZone({ zone, localZone }: TimeContext): string | undefined {
+  return zone ?? localZone;
 }
 
 /** A time of day without a zone: a date, or today or tomorrow, and perhaps a time. */
@@ -57,14 +64,35 @@ export function later(instant: number, duration: number): number {
 }
 
 /**
- * An instant for people: UTC, and how far away it is.
+ * An instant for people: UTC, what that is where they are, and how far away it is.
  *
+ * @param zone their time zone; UTC itself and names that are none are left out
  * @example formatTime(start, now) // '2026-12-01T10:00:00.000Z (in 2 h)'
+ * @example formatTime(start, now, 'Europe/Brussels') // '2026-12-01T10:00:00.000Z (11:00 Europe/Brussels, in 2 h)'
  */
-export function formatTime(instant: number, now: number): string {
+export function formatTime(instant: number, now: number, zone?: string): string {
   const distance = instant - now;
-  // Within a second either way nothing is worth saying about seconds.
-  if (Math.abs(distance) < 1000) return `${formatInstant(instant)} (now)`;
   const duration = formatDuration(Math.abs(distance));
-  return `${formatInstant(instant)} (${distance > 0 ? `in ${duration}` : `${duration} ago`})`;
+  // Within a second either way nothing is worth saying about seconds.
+  const away = Math.abs(distance) < 1000 ? 'now' : distance > 0 ? `in ${duration}` : `${duration} ago`;
+  const there = zone === undefined ? undefined : localTime(instant, zone);
+  return `${formatInstant(instant)} (${there === undefined ? '' : `${there}, `}${away})`;
+}
+
+/** The time of day in a zone, with the date where it is another than in UTC. */
+function localTime(instant: number, zone: string): string | undefined {
+  if (/^(?:Etc\/)?(?:UTC|GMT|Zulu|Universal)$/i.test(zone)) return undefined;
+  let text: string;
+  try {
+    text = new Intl.DateTimeFormat('sv-SE', {
+      timeZone: zone,
+      dateStyle: 'short',
+      timeStyle: 'short',
+    }).format(instant);
+  } catch {
+    // TZ may name a file, or nothing that is known here; a flag that does was refused before.
+    return undefined;
+  }
+  const isSameDay = text.startsWith(formatInstant(instant).slice(0, 10));
+  return `${isSameDay ? text.slice(11) : text} ${zone}`;
 }

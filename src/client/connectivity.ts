@@ -1,8 +1,6 @@
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
-import { ReservationId } from '../contract/ids.ts';
 import { formatInstant } from '../contract/instants.ts';
-import { isObject, readJson } from '../contract/json.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../contract/parameters.ts';
 import { type Reservation, ReservationReply, type ReservationRequestBody } from '../contract/reservation.ts';
@@ -14,6 +12,7 @@ import { claimedSubject } from './claimed.ts';
 import { exchange, type Fetch, type Reply, readAs } from './exchange.ts';
 import { expiredInstead } from './expired-token.ts';
 import { checkExpectation, type Expectation, type ProvenReservation, proveReservation } from './proof.ts';
+import { claimedId, isToken, readReservation } from './reservation-answer.ts';
 
 /** Where the two tokens go (DESIGN.md, "Experiment token's header", column Client). */
 export type TokenPlacement = 'user' | 'experiment';
@@ -78,6 +77,12 @@ export interface ConnectivityClient {
   links(): Promise<Link[] | undefined>;
 }
 
+/** The headers of a request, and what in them and in its body must not be seen. */
+interface Credentials {
+  headers: Record<string, string>;
+  secrets: readonly Secret[];
+}
+
 /** The most pages that a list is read for. */
 const MAX_PAGES = 1000;
 
@@ -86,17 +91,20 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
   const { baseUrl, userToken, experimentToken, trust, tokenPlacement = 'user' } = options;
   const { experimentTokenHeader = EXPERIMENT_TOKEN_HEADER } = options;
 
-  async function credentials(): Promise<Record<string, string>> {
-    if (tokenPlacement === 'experiment') return { authorization: bearerHeader(await experimentToken()) };
+  async function credentials(): Promise<Credentials> {
+    const [user, experiment] = [await userToken(), await experimentToken()];
+    const secrets = [user, experiment];
+    if (tokenPlacement === 'experiment')
+      return { headers: { authorization: bearerHeader(experiment) }, secrets };
     return {
-      authorization: bearerHeader(await userToken()),
-      [experimentTokenHeader]: headerToken(await experimentToken()),
+      headers: { authorization: bearerHeader(user), [experimentTokenHeader]: headerToken(experiment) },
+      secrets,
     };
   }
 
   async function request(
     name: RouteName,
-    settings: { headers: Record<string, string>; accept: string; id?: string; query?: string; body?: object },
+    settings: Credentials & { accept: string; id?: string; query?: string; body?: object },
   ): Promise<Reply> {
     const { id, query = '', accept, body } = settings;
     const headers: Record<string, string> = { ...settings.headers, accept };
@@ -108,7 +116,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       ...(body ? { body: JSON.stringify(body) } : {}),
     });
     try {
-      return await exchange(options.fetch, sent);
+      return await exchange(options.fetch, sent, settings.secrets);
     } catch (error) {
       throw expiredInstead(error, Object.values(headers), (trust.now ?? Date.now)());
     }
@@ -153,7 +161,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     if (isToken(reply)) return proveReservation(reply.text.trim(), trust, expected);
     const id = expected.id ?? readReservation(reply, claimedId(reply)).id;
     const again = await credentials()
-      .then((headers) => request('readReservation', { headers, accept: JWT_TYPE, id }))
+      .then((held) => request('readReservation', { ...held, accept: JWT_TYPE, id }))
       .catch((error: unknown) => {
         throw error instanceof Failure ? error.with({ reservation: id }) : error;
       });
@@ -171,8 +179,10 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
   return {
     async reserve(reservation, { idempotencyKey, ...proof } = {}) {
       const key = idempotencyKey === undefined ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
+      const held = await credentials();
       const reply = await request('createReservation', {
-        headers: { ...(await credentials()), ...key },
+        ...held,
+        headers: { ...held.headers, ...key },
         accept: JWT_TYPE,
         query: reservation.start === 'now' ? '?start_now=true' : '',
         body: await bodyOf(reservation),
@@ -182,7 +192,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
 
     async rehearse(reservation) {
       const reply = await request('createReservation', {
-        headers: await credentials(),
+        ...(await credentials()),
         accept: 'application/json',
         query: reservation.start === 'now' ? '?start_now=true&dry_run=true' : '?dry_run=true',
         body: await bodyOf(reservation),
@@ -195,7 +205,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     },
 
     async show(id, proof = {}) {
-      const reply = await request('readReservation', { headers: await credentials(), accept: JWT_TYPE, id });
+      const reply = await request('readReservation', { ...(await credentials()), accept: JWT_TYPE, id });
       const experiment = claimedSubject((await experimentToken()).reveal());
       return proofOf(reply, { id, ...(experiment === undefined ? {} : { experiment }) }, proof);
     },
@@ -210,7 +220,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         end: change.end ?? Date.parse(current.end_date),
       };
       const reply = await request('updateReservation', {
-        headers: await credentials(),
+        ...(await credentials()),
         accept: JWT_TYPE,
         id,
         query: wanted.start === 'now' ? '?start_now=true' : '',
@@ -220,8 +230,8 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     },
 
     async delete(id) {
-      const headers = await credentials();
-      const reply = await request('deleteReservation', { headers, accept: 'application/json', id });
+      const held = await credentials();
+      const reply = await request('deleteReservation', { ...held, accept: 'application/json', id });
       if (reply.type !== 'text/html') return;
       throw new Failure('reply_invalid', 'The service answered with a page.', {
         why: 'Nothing says that the reservation was deleted.',
@@ -233,9 +243,9 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       const found: Reservation[] = [];
       let query = '?limit=1000';
       for (let page = 0; page < MAX_PAGES; page += 1) {
-        const headers = await credentials();
+        const held = await credentials();
         const reply = await orUndefined(
-          request('listReservations', { headers, accept: 'application/json', query }),
+          request('listReservations', { ...held, accept: 'application/json', query }),
         );
         if (!reply) return undefined;
         const { items, nextCursor } = readAs(LIST_REPLY, reply, 'list of reservations');
@@ -247,8 +257,9 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     },
 
     async links() {
-      const headers = { authorization: bearerHeader(await userToken()) };
-      const reply = await orUndefined(request('listLinks', { headers, accept: 'application/json' }));
+      const user = await userToken();
+      const held = { headers: { authorization: bearerHeader(user) }, secrets: [user] };
+      const reply = await orUndefined(request('listLinks', { ...held, accept: 'application/json' }));
       return reply && readAs(LinkList, reply, 'list of links').items;
     },
   };
@@ -258,28 +269,6 @@ const LIST_REPLY = v.object({
   items: v.array(ReservationReply),
   nextCursor: v.optional(v.nullable(v.string()), null),
 });
-
-/** A service may call its token by another media type; three parts between dots are no JSON. */
-function isToken({ type, text }: Reply): boolean {
-  return type === JWT_TYPE || /^[\w-]+\.[\w-]+\.[\w-]+\n?$/.test(text);
-}
-
-/** @param id the reservation that must not be lost when the reply can't be read */
-function readReservation(reply: Reply, id?: string): Reservation {
-  try {
-    return readAs(ReservationReply, reply, 'reservation');
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    throw error.with({ maybeDone: true, ...(id === undefined ? {} : { reservation: id }) });
-  }
-}
-
-/** The id in a reply that may be wrong in every other way: what it names must not be lost. */
-function claimedId({ text }: Reply): string | undefined {
-  const reading = readJson(text);
-  const id = reading.ok && isObject(reading.value) ? reading.value['id'] : undefined;
-  return v.is(ReservationId, id) ? id : undefined;
-}
 
 /** An endpoint that the spec does not know may be missing: then the answer is that there is none. */
 async function orUndefined(reply: Promise<Reply>): Promise<Reply | undefined> {

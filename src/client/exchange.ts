@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/capped-bytes.ts';
 import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
-import { Secret } from '../contract/secret.ts';
+import { type Secret, withoutSecrets } from '../contract/secret.ts';
 import { replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
 /** Sends a request: a socket, or a server in the same process. Must not follow redirects. */
@@ -23,10 +23,15 @@ export interface Reply {
 /**
  * Sends a request and reads the whole reply.
  *
+ * @param secrets what was sent and must not be repeated: a service may do so in its error, or anywhere
  * @throws Failure for every reply that is not 2xx; `reply_invalid` for a redirect or a reply over {@link MAX_REPLY};
  *   `network` when there was no reply, which for other methods than GET may have taken effect all the same
  */
-export async function exchange(send: Fetch, request: Request): Promise<Reply> {
+export async function exchange(
+  send: Fetch,
+  request: Request,
+  secrets: readonly Secret[] = [],
+): Promise<Reply> {
   const { method, url } = request;
   const { origin } = new URL(url);
   let response: Response;
@@ -43,8 +48,13 @@ export async function exchange(send: Fetch, request: Request): Promise<Reply> {
     });
   }
   const { status, headers } = response;
-  const type = (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
-  const reply: Reply = { status, headers, type, text: decode(body.bytes) };
+  const type =
+    withoutSecrets(headers.get('content-type') ?? '', secrets)
+      .split(';')[0]
+      ?.trim()
+      .toLowerCase() ?? '';
+  const text = withoutSecrets(decode(body.bytes), secrets);
+  const reply: Reply = { status, headers, type, text };
   const unsure = method === 'GET' ? {} : { maybeDone: true };
   if (status >= 300 && status < 400) {
     throw new Failure('reply_invalid', `${origin} answered with a redirect, which is not followed.`, {
@@ -53,9 +63,7 @@ export async function exchange(send: Fetch, request: Request): Promise<Reply> {
       ...unsure,
     });
   }
-  if (status < 200 || status > 299) {
-    throw unsuccessful({ ...reply, text: withoutSent(reply.text, request) }, method);
-  }
+  if (status < 200 || status > 299) throw unsuccessful(reply, method);
   if (body.whole) return reply;
   throw new Failure('reply_invalid', `The reply is larger than ${MAX_REPLY} bytes.`, {
     httpStatus: status,
@@ -71,18 +79,6 @@ function unsuccessful(reply: Reply, method: string): Failure {
   const unclear = reply.status >= 500 || reply.status === 408;
   const unsure = unclear && method !== 'GET' && !saysNothingWasDone(reply);
   return unsure ? failure.with(MAYBE_DONE) : failure;
-}
-
-/** Headers of ours that hold no secret. */
-const HARMLESS_HEADERS = new Set(['accept', 'content-type', 'idempotency-key', 'user-agent']);
-
-/** A service may repeat in its error what it was sent: the tokens are taken out before anybody reads it. */
-function withoutSent(text: string, { headers }: Request): string {
-  return [...headers]
-    .filter(([name]) => !HARMLESS_HEADERS.has(name))
-    .map(([, value]) => value.replace(/^Bearer /, ''))
-    .filter((value) => value !== '')
-    .reduce((rest, value) => rest.replaceAll(value, String(new Secret(value))), text);
 }
 
 /**

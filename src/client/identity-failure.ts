@@ -95,7 +95,8 @@ export function refused({ error, error_description, status }: oauth.ResponseBody
 
 /** The failure of a code that nobody entered in time. */
 export function codeExpired(): Failure {
-  return new Failure('code_expired', 'The code has expired before anybody entered it.', {
+  return new Failure('code_expired', 'The code is not valid any more.', {
+    why: 'It expired before anybody entered it, or it was used already.',
     fix: 'slices-conn login',
   });
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as oauth from 'openid-client';
 import { Failure } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
-import { Secret } from '../contract/secret.ts';
+import { Secret, withoutSecrets } from '../contract/secret.ts';
 import type { Fetch } from './exchange.ts';
 import {
   codeExpired,
@@ -179,9 +179,8 @@ async function withoutSent(reply: Response, form: unknown): Promise<Response> {
   if (reply.status < 400 || !(form instanceof URLSearchParams)) return reply;
   const { status, headers } = reply;
   const secrets = ['device_code', 'refresh_token', 'token'].flatMap((name) => form.get(name) || []);
-  const text = await reply.text();
-  const told = secrets.reduce((rest, secret) => rest.replaceAll(secret, String(new Secret(secret))), text);
-  return new Response(told, { status, headers });
+  const hidden = secrets.map((secret) => new Secret(secret));
+  return new Response(withoutSecrets(await reply.text(), hidden), { status, headers });
 }
 
 /**
@@ -228,6 +227,8 @@ async function poll(config: oauth.Configuration, polling: Polling): Promise<oaut
       if (error instanceof Failure && error.code === 'code_expired') throw error;
       const answer = error instanceof oauth.ResponseBodyError && error.status < 500 && error.status !== 429;
       if (answer) {
+        // The session that this code would begin is none that could be over.
+        if (error.error === 'invalid_grant') throw codeExpired();
         if (error.error !== 'authorization_pending' && error.error !== 'slow_down') throw refused(error);
         if (error.error === 'slow_down') interval += 5;
         failures = 0;

@@ -45,7 +45,8 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
     values: Record<string, string> = {},
     body?: object,
   ) {
-    const headers: Record<string, string> = { authorization: bearerHeader(await userToken()), accept };
+    const user = await userToken();
+    const headers: Record<string, string> = { authorization: bearerHeader(user), accept };
     if (body) headers['content-type'] = 'application/json';
     return exchange(
       options.fetch,
@@ -55,6 +56,7 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
         redirect: 'manual',
         ...(body ? { body: JSON.stringify(body) } : {}),
       }),
+      [user],
     );
   }
 

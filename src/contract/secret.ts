@@ -27,3 +27,24 @@ export class Secret {
     return '[secret]';
   }
 }
+
+/** The shortest text that is taken for a secret when it is looked for in another, in characters. */
+const SHORTEST_SECRET = 6;
+
+/**
+ * A text from elsewhere without the secrets that may stand in it: as they are, percent-encoded, or with the slashes
+ * escaped as some write JSON. What is shorter than {@link SHORTEST_SECRET} would be found in half of all words, and is
+ * no token that anyone gives out.
+ */
+export function withoutSecrets(text: string, secrets: readonly Secret[]): string {
+  const spellings = secrets
+    .map((secret) => secret.reveal())
+    .filter((secret) => secret.length >= SHORTEST_SECRET)
+    .flatMap((secret) => [
+      secret,
+      encodeURIComponent(secret),
+      String(new URLSearchParams([['', secret]])).slice(1),
+      secret.replaceAll('/', '\\/'),
+    ]);
+  return spellings.reduce((rest, spelling) => rest.replaceAll(spelling, '[secret]'), text);
+}

@@ -32,6 +32,8 @@ export interface BookingsOptions {
   notice: (text: string) => void;
 }
 
+/** How long a service may be relied on to keep a key, in milliseconds: a little less than the 24 hours of DESIGN.md. */
+const KEY_KEPT = 23 * 3_600_000;
 /** Pauses before a booking is asked for again under its key, in milliseconds. */
 const PAUSES = [500, 2000];
 
@@ -114,9 +116,12 @@ export class Bookings {
     await (await ledger()).beginChange(id, name, null, now());
     try {
       await connectivity.delete(id).catch(async (error: unknown) => {
-        if (!(error instanceof Failure) || !error.facts.maybeDone) throw error;
+        // What answers, but wrongly, answers wrongly again.
+        const lost = error instanceof Failure && error.facts.maybeDone && error.code !== 'reply_invalid';
+        if (!lost) throw error;
         await connectivity.delete(id).catch((again: unknown) => {
-          if (!isMissing(again)) throw again;
+          // Nobody knows what became of the first: this says nothing about it.
+          if (!isMissing(again)) throw error;
         });
       });
     } catch (error) {
@@ -148,6 +153,7 @@ export class Bookings {
     name: AttemptName,
     reservation: NewReservation,
     options: ReserveOptions,
+    wasUnknown = false,
   ): Promise<ProvenReservation> {
     const { connectivity } = this.#options;
     try {
@@ -162,7 +168,8 @@ export class Bookings {
         throw error.with({ fix: error.facts.fix ?? `slices-conn show ${id}` });
       }
       if (maybeDone) return this.#recover(name, reservation, options, error);
-      await this.#record((ledger) => ledger.refused(name));
+      // Of an earlier request under this key, only a decision says that it was not met.
+      if (!wasUnknown || isDecision(error)) await this.#record((ledger) => ledger.refused(name));
       throw error;
     }
   }
@@ -197,8 +204,8 @@ export class Bookings {
         await this.#record((ledger) => ledger.named(name, id));
         throw last;
       }
-      // The service knows the key, and has nothing under it: so it answers like to any other request.
-      if (!isPassing(last)) {
+      // The service knows the key, and has nothing under it: so it decides as about any other request.
+      if (isDecision(last)) {
         await this.#record((ledger) => ledger.refused(name));
         throw last;
       }
@@ -224,16 +231,17 @@ export class Bookings {
   ): Promise<ProvenReservation> {
     const { features, now } = this.#options;
     const name: AttemptName = before;
-    if (!before.requested || !isSameRequest(before.requested, before.askedAt, requested, now())) {
+    if (!before.requested || !isSameRequest(before.requested, before.beganAt, requested, now())) {
       throw keyReused(`The key ${name.key} was used for another reservation.`);
     }
     if (before.outcome === 'deleted') throw keyReused(`What was booked under ${name.key} was deleted.`);
     if (before.id !== undefined) return this.show(before.id, options);
     const reservation = asReservation(before.requested);
-    const can = await features();
+    const can = await features().catch(() => undefined);
+    const isKept = now() - before.beganAt < KEY_KEPT;
     // As it was sent then: to the service, the same request.
-    if (can.idempotencyKey) return this.#send(name, reservation, options);
-    const found = can.list ? await this.#found(name) : undefined;
+    if (can?.idempotencyKey && isKept) return this.#send(name, reservation, options, true);
+    const found = can?.list ? await this.#found(name) : undefined;
     if (found) return this.show(found.id, options);
     throw new Failure('network', `What became of the request under ${name.key} is not known.`, {
       why: 'Its answer got lost, and this service can not be asked for it.',
@@ -265,6 +273,11 @@ export class Bookings {
 
 function isMissing(error: unknown): boolean {
   return error instanceof Failure && error.code === 'not_found';
+}
+
+/** The service looked at the request, and refused the link itself: what comes before that says nothing about a key. */
+function isDecision({ facts }: Failure): boolean {
+  return facts.details?.some(({ loc }) => loc.length > 0) === true;
 }
 
 function isPassing({ facts }: Failure): boolean {

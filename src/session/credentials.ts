@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { readJson } from '../contract/json.ts';
@@ -97,11 +97,19 @@ export class Credentials {
     this.#makeFolder();
     return this.#underLock(join(this.#folder, `${this.#name}.lock`), async () => {
       const current = this.read();
+      this.#removeDrafts();
       const next = await work(current);
       if (next === undefined) rmSync(this.path, { force: true });
       else if (next !== current) this.#write(next);
       return next;
     });
+  }
+
+  /** What a process that was killed while it wrote has left: nobody writes now but who has the lock. */
+  #removeDrafts(): void {
+    for (const name of readdirSync(this.#folder)) {
+      if (name.startsWith(`${this.#name}.json.`)) rmSync(join(this.#folder, name), { force: true });
+    }
   }
 
   #write(credentials: StoredCredentials): void {

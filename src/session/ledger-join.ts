@@ -74,7 +74,7 @@ export function joinLedger(
       reservation: entry.reservation ?? null,
       state: isGone ? 'deleted' : ledgerState(entry, now),
       source: 'ledger',
-      requested: entry.requested,
+      requested: entry.pending ?? entry.requested,
       entry,
     });
   }
@@ -101,7 +101,7 @@ function ledgerState({ outcome, reservation }: LedgerEntry, now: number): Listed
 
 /** The oldest reservation that an attempt may have made. */
 function fitting(entry: LedgerEntry, candidates: readonly Reservation[]): Reservation | undefined {
-  const { requested, askedAt } = entry;
+  const { requested, beganAt } = entry;
   if (!requested) return undefined;
   const { site1, site2, bandwidth, start_date, end_date } = requested;
   return candidates
@@ -113,8 +113,8 @@ function fitting(entry: LedgerEntry, candidates: readonly Reservation[]): Reserv
         candidate.site2 === site2 &&
         candidate.bandwidth === bandwidth &&
         instant(candidate.end_date) === instant(end_date) &&
-        created >= askedAt - CLOCKS_APART &&
-        created <= askedAt + MAY_STILL_ARRIVE + CLOCKS_APART &&
+        created >= beganAt - CLOCKS_APART &&
+        created <= beganAt + MAY_STILL_ARRIVE + CLOCKS_APART &&
         (start_date === null ? Math.abs(start - created) <= CLOCKS_APART : start === instant(start_date))
       );
     })

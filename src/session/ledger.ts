@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
+import { readJson } from '../contract/json.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import { Requested } from './requested.ts';
 
@@ -26,6 +27,7 @@ const Row = v.object({
   key: v.string(),
   asked: v.picklist(ASKED),
   asked_ms: v.number(),
+  began_ms: v.number(),
   requested: v.nullable(v.string()),
   pending: v.nullable(v.string()),
   outcome: v.picklist(OUTCOMES),
@@ -42,7 +44,11 @@ export interface LedgerEntry {
   /** What was asked last, and when, in milliseconds. */
   asked: (typeof ASKED)[number];
   askedAt: number;
+  /** When the reservation was asked for first, in milliseconds, and as what. */
+  beganAt: number;
   requested: Requested | null;
+  /** A change that was sent and not answered yet. */
+  pending: Requested | null;
   /** `unknown`: it was sent, and no answer is known. */
   outcome: (typeof OUTCOMES)[number];
   id: string | undefined;
@@ -65,7 +71,7 @@ export interface Answered {
 }
 
 const COLUMNS =
-  'experiment, key, asked, asked_ms, requested, pending, outcome, reservation_id, reservation, token' as const;
+  'experiment, key, asked, asked_ms, began_ms, requested, pending, outcome, reservation_id, reservation, token' as const;
 
 /**
  * What this machine asked of one connectivity service: on disk before the request leaves, its outcome after (CLI.md,
@@ -86,9 +92,9 @@ export class Ledger {
   /** Writes down what is about to be asked for. @param now milliseconds */
   async begin({ experiment, key }: AttemptName, requested: Requested, now: number): Promise<void> {
     await this.#run(
-      `INSERT INTO attempt (service, experiment, key, asked, asked_ms, requested, outcome)
-       VALUES ($1, $2, $3, 'reserve', $4, $5, 'unknown')
-       ON CONFLICT (service, experiment, key) DO UPDATE SET asked = 'reserve', asked_ms = $4, requested = $5,
+      `INSERT INTO attempt (service, experiment, key, asked, asked_ms, began_ms, requested, outcome)
+       VALUES ($1, $2, $3, 'reserve', $4, $4, $5, 'unknown')
+       ON CONFLICT (service, experiment, key) DO UPDATE SET asked = 'reserve', asked_ms = $4, began_ms = $4, requested = $5,
          outcome = 'unknown'`,
       experiment,
       key,
@@ -107,10 +113,11 @@ export class Ledger {
   async beginChange(id: string, name: AttemptName, requested: Requested | null, now: number): Promise<void> {
     const { experiment, key } = name;
     await this.#run(
-      `INSERT INTO attempt (service, experiment, key, asked, asked_ms, pending, outcome, reservation_id)
-       VALUES ($1, $2, $3, $4, $5, $6, 'unknown', $7)
+      `INSERT INTO attempt (service, experiment, key, asked, asked_ms, began_ms, pending, outcome, reservation_id)
+       VALUES ($1, $2, $3, $4, $5, $5, $6, 'unknown', $7)
        ON CONFLICT (service, reservation_id) WHERE reservation_id IS NOT NULL
-       DO UPDATE SET asked = $4, asked_ms = $5, pending = $6, outcome = 'unknown'`,
+       DO UPDATE SET asked = $4, asked_ms = $5, pending = $6, outcome = 'unknown',
+         was = CASE outcome WHEN 'unknown' THEN was ELSE outcome END`,
       experiment,
       key,
       requested ? 'update' : 'delete',
@@ -129,7 +136,7 @@ export class Ledger {
       key,
     );
     await this.#run(
-      `UPDATE attempt SET outcome = 'booked', reservation_id = $4, reservation = $5, token = $6
+      `UPDATE attempt SET outcome = 'booked', was = NULL, reservation_id = $4, reservation = $5, token = $6
        WHERE service = $1 AND experiment = $2 AND key = $3`,
       experiment,
       key,
@@ -162,16 +169,20 @@ export class Ledger {
   /** A change or deletion was refused: the reservation stands as it did. */
   async changeRefused(id: string): Promise<void> {
     const own = 'service = $1 AND reservation_id = $2 AND outcome = ';
-    // One that this machine never had an answer about is none of its own.
-    await this.#run(`DELETE FROM attempt WHERE ${own} 'unknown' AND reservation IS NULL`, id);
-    await this.#run(`UPDATE attempt SET outcome = 'booked', pending = NULL WHERE ${own} 'unknown'`, id);
+    // One that this machine neither asked for nor had an answer about is none of its own.
+    const stranger = 'reservation IS NULL AND requested IS NULL';
+    await this.#run(`DELETE FROM attempt WHERE ${own} 'unknown' AND ${stranger}`, id);
+    await this.#run(
+      `UPDATE attempt SET outcome = coalesce(was, 'unknown'), was = NULL, pending = NULL WHERE ${own} 'unknown'`,
+      id,
+    );
   }
 
   /** The service said, in a way that can be believed, how a reservation stands: nothing about it is unknown any more. */
   async observed({ reservation, token }: Answered): Promise<void> {
     await this.#run(
       `UPDATE attempt SET outcome = 'booked', reservation = $3, token = coalesce($4, token),
-         requested = coalesce(pending, requested), pending = NULL
+         was = NULL, pending = NULL
        WHERE service = $1 AND reservation_id = $2`,
       reservation.id,
       JSON.stringify(reservation),
@@ -182,7 +193,7 @@ export class Ledger {
   /** A reservation is gone. */
   async deleted(id: string): Promise<void> {
     await this.#run(
-      `UPDATE attempt SET outcome = 'deleted', pending = NULL WHERE service = $1 AND reservation_id = $2`,
+      `UPDATE attempt SET outcome = 'deleted', was = NULL, pending = NULL WHERE service = $1 AND reservation_id = $2`,
       id,
     );
   }
@@ -221,23 +232,32 @@ export class Ledger {
 
 function toEntry(value: Record<string, unknown>): LedgerEntry {
   const result = v.safeParse(Row, value);
-  if (!result.success) {
-    throw new Failure('state_unusable', 'The ledger holds something that this program did not write.', {
-      why: `${v.getDotPath(result.issues[0]) ?? 'A row'} is not what it should be.`,
-    });
-  }
+  if (!result.success) throw foreign(v.getDotPath(result.issues[0]) ?? 'A row');
   const row = result.output;
-  const requested = row.pending ?? row.requested;
   return {
     experiment: row.experiment,
     key: row.key,
     asked: row.asked,
     askedAt: row.asked_ms,
-    requested: requested === null ? null : v.parse(Requested, JSON.parse(requested)),
+    beganAt: row.began_ms,
+    requested: row.requested === null ? null : readColumn(Requested, row.requested),
+    pending: row.pending === null ? null : readColumn(Requested, row.pending),
     outcome: row.outcome,
     id: row.reservation_id ?? undefined,
-    reservation:
-      row.reservation === null ? undefined : v.parse(ReservationReply, JSON.parse(row.reservation)),
+    reservation: row.reservation === null ? undefined : readColumn(ReservationReply, row.reservation),
     token: row.token ?? undefined,
   };
+}
+
+function readColumn<Schema extends v.GenericSchema>(schema: Schema, text: string): v.InferOutput<Schema> {
+  const reading = readJson(text);
+  const result = v.safeParse(schema, reading.ok ? reading.value : undefined);
+  if (result.success) return result.output;
+  throw foreign(v.getDotPath(result.issues[0]) ?? 'A column');
+}
+
+function foreign(what: string): Failure {
+  return new Failure('state_unusable', 'The ledger holds something that this program did not write.', {
+    why: `${what} is not what it should be.`,
+  });
 }

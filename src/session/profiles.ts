@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
 import { shellWord } from '../contract/shell-word.ts';
 import { type Preferences, preferencesWriter, readPreferences } from './config-file.ts';
-import type { Environment } from './folders.ts';
+import { type Environment, privateFolder } from './folders.ts';
 import { nearest } from './nearest.ts';
 import { OFFLINE } from './offline.ts';
 import { KEY_NAMES, PROFILE_KEYS, type ProfileKey } from './profile-keys.ts';
@@ -170,6 +170,7 @@ export class Profiles {
   /** The one way in which the file is changed: what it holds, and what it is to hold then. */
   async #change<Result>(work: (current: Preferences) => Outcome<Result>): Promise<Result> {
     const write = await preferencesWriter(this.#folder);
+    privateFolder(this.#folder);
     return this.#underLock(join(this.#folder, 'config.lock'), async () => {
       const { preferences, result } = work(this.#read());
       write(preferences);

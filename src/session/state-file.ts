@@ -35,11 +35,11 @@ export function writePrivateFile(path: string, text: string): void {
   const draft = `${path}.${process.pid}.tmp`;
   try {
     // What a killed process of the same number left behind is in nobody's way.
-    rmSync(draft, { force: true });
+    rmSync(draft, { force: true, recursive: true });
     writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
     renameSync(draft, path);
   } catch (cause) {
-    rmSync(draft, { force: true });
+    rmSync(draft, { force: true, recursive: true });
     throw unusableFile(path, cause instanceof Error ? cause.message : String(cause));
   }
 }

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { Failure } from '../contract/failure.ts';
-import { Secret } from '../contract/secret.ts';
+import { Secret, withoutSecrets } from '../contract/secret.ts';
 import { shellWord } from '../contract/shell-word.ts';
 import type { TokenSource } from './token-source.ts';
 
@@ -58,12 +58,17 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): 
   const shown = [program, ...args].map(shellWord).join(' ');
   return new Promise((resolve, reject) => {
     const options = { env, timeout: PATIENCE, maxBuffer: MAX_OUTPUT, killSignal: 'SIGKILL' } as const;
-    const child = execFile(program, [...args], options, (error, stdout, stderr) => {
-      const token = stdout.trim();
-      if (!error && token !== '') resolve(new Secret(token));
-      else reject(commandFailure(shown, error, lastLine(stderr, token)));
-    });
-    child.stdin?.end();
+    try {
+      const child = execFile(program, [...args], options, (error, stdout, stderr) => {
+        const token = stdout.trim();
+        if (!error && token !== '') resolve(new Secret(token));
+        else reject(commandFailure(shown, error, lastLine(stderr, token)));
+      });
+      child.stdin?.end();
+    } catch (error) {
+      // Some of what is wrong with a path is thrown at once.
+      reject(error instanceof Error ? commandFailure(shown, error, '') : error);
+    }
   });
 }
 
@@ -85,8 +90,9 @@ function commandFailure(shown: string, error: Error | null, said: string): Failu
   return new Failure('not_logged_in', `${shown} gave no token: it ended with ${String(code)}.`, facts);
 }
 
-/** What it said in the end, without what it may have given away of the token. */
-function lastLine(stderr: string, token: string): string {
+/** What it said in the end, without what it may have given away: what it printed, and whatever looks like a token. */
+function lastLine(stderr: string, printed: string): string {
   const line = stderr.trim().split('\n').at(-1) ?? '';
-  return token === '' ? line : line.replaceAll(token, String(new Secret(token)));
+  const secrets = printed.split('\n').map((text) => new Secret(text.trim()));
+  return withoutSecrets(line, secrets).replace(/[\w-]{8,}\.[\w-]{8,}\.[\w-]+/g, '[secret]');
 }

@@ -49,15 +49,29 @@ async function refresh(
     const tokens = await (await identity()).refresh(current.refreshToken);
     return { ...storedFrom(tokens, now()), ...keptAcrossRefresh(current, tokens) };
   } catch (error) {
-    // The provider may be back before the token is over.
-    const passing = error instanceof Failure && error.facts.retryable === true;
-    if (passing && stillValid) return current;
+    if (isPassing(error)) {
+      // The provider may be back before the token is over.
+      if (stillValid) return current;
+      const { message, code, facts } = error;
+      const { httpStatus } = facts;
+      throw new Failure(code, 'Your login can not be renewed at the moment.', {
+        why: message,
+        retryable: true,
+        ...(httpStatus === undefined ? {} : { httpStatus }),
+      });
+    }
     const over = error instanceof Failure && error.code === 'not_logged_in';
     const again = over ? credentials.read() : undefined;
     // Another machine that shares this home folder may have been first; its lock is not always seen from here.
     if (again && again.refreshToken?.reveal() !== current.refreshToken.reveal()) return again;
     throw error;
   }
+}
+
+/** No answer, or one that says "later". A refresh whose answer got lost can be asked for again (HOSTILE.md 31). */
+function isPassing(error: unknown): error is Failure {
+  if (!(error instanceof Failure)) return false;
+  return error.facts.retryable === true || error.facts.maybeDone === true;
 }
 
 /** Credentials as a login or a refresh gives them. @param now milliseconds */

@@ -313,7 +313,7 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
         422,
       );
     },
-    userToken: tokenOf(async () => 'a.b.c'),
+    userToken: tokenOf(async () => 'user.token.canary'),
     close: async () => undefined,
   };
 
@@ -436,7 +436,7 @@ describe('row 28: verify that checked nothing does not succeed', () => {
   const key = makeKey();
   const services: Connection = {
     fetch: async () => new Response(null, { status: 404 }),
-    userToken: tokenOf(async () => 'a.b.c'),
+    userToken: tokenOf(async () => 'user.token.canary'),
     close: async () => undefined,
   };
   const token = makeToken(key, claimsOf('connectivity'));
@@ -512,7 +512,7 @@ describe('whatever happens, the failure is what is told', () => {
   test('a defect is exit 1, and says what to do', async () => {
     const connection: Connection = {
       fetch: async () => json({}),
-      userToken: tokenOf(async () => 'a.b.c'),
+      userToken: tokenOf(async () => 'user.token.canary'),
       close: async () => undefined,
     };
     const world = commandWorld(connection, {

@@ -195,3 +195,22 @@ describe('formatTime', () => {
     expect(formatTime(NOW + distance, NOW)).toBe(text);
   });
 });
+
+describe('told in the zone of whoever reads it', () => {
+  const TEN = Date.UTC(2026, 11, 1, 10);
+  test.each<[string | undefined, number, string]>([
+    [undefined, TEN, '2026-12-01T10:00:00.000Z (in 2 h)'],
+    ['UTC', TEN, '2026-12-01T10:00:00.000Z (in 2 h)'],
+    ['Etc/UTC', TEN, '2026-12-01T10:00:00.000Z (in 2 h)'],
+    ['Europe/Brussels', TEN, '2026-12-01T10:00:00.000Z (11:00 Europe/Brussels, in 2 h)'],
+    [
+      'Pacific/Auckland',
+      TEN + 7_200_000,
+      '2026-12-01T12:00:00.000Z (2026-12-02 01:00 Pacific/Auckland, in 4 h)',
+    ],
+    ['America/New_York', TEN - 7_200_000, '2026-12-01T08:00:00.000Z (03:00 America/New_York, now)'],
+    [':/etc/localtime', TEN, '2026-12-01T10:00:00.000Z (in 2 h)'],
+  ])('%s', (zone, instant, told) => {
+    expect(formatTime(instant, TEN - 7_200_000, zone)).toBe(told);
+  });
+});

@@ -226,6 +226,20 @@ describe.each(PROVING)('what %s answers', (_method, call) => {
     expect(`${failure.message} ${JSON.stringify(failure.facts)}`).not.toContain('eyJ');
   });
 
+  test.each<keyof Reservation>(['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'])(
+    'row 23: is no reservation whose %s is none, signed or not; it is named all the same',
+    async (tag) => {
+      for (const value of [0, 4095, -1, 1.5]) {
+        const changes = { [tag]: value };
+        const signedLie = await failureOf(() => call(service(jwt(signed(changes))).client));
+        expect(signedLie).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
+        const plain = () => service(json(wire(changes)), json(wire(changes))).client;
+        const plainLie = await failureOf(() => call(plain(), { allowUnsigned: true }));
+        expect(plainLie).toMatchObject({ code: 'reply_invalid', facts: { reservation: IDS.reservation } });
+      }
+    },
+  );
+
   test('as plain JSON is followed by a GET for the token', async () => {
     const token = signed();
     const { client, sent } = service(json(wire()), jwt(token));
@@ -266,6 +280,7 @@ describe.each(PROVING.filter(([method]) => method !== 'show'))(
       ['a later end', { end_date: '2026-12-02T10:00:00.001Z' }],
       ['another start', { start_date: '2026-12-01T10:00:00.001Z' }],
       ['another experiment', { experiment_id: OTHER_EXPERIMENT }],
+      ['the sites the other way round', { site1: 'pl-poznan1', site2: 'be-gent1' }],
     ])('row 23: is held against what was asked: %s', async (_, changes) => {
       for (const answers of [[jwt(signed(changes))], [json(wire(changes)), jwt(signed(changes))]]) {
         const failure = await failureOf(() => call(service(...answers).client));

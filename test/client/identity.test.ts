@@ -279,7 +279,7 @@ describe('the end of a login', () => {
   test.each([
     ['access_denied', 400, 'login_denied'],
     ['expired_token', 400, 'code_expired'],
-    ['invalid_grant', 400, 'not_logged_in'],
+    ['invalid_grant', 400, 'code_expired'],
     ['invalid_request', 400, 'request_rejected'],
     ['invalid_client', 401, 'request_rejected'],
     ['unauthorized_client', 403, 'request_rejected'],

@@ -1,4 +1,4 @@
-import { createServer as createPlainServer, type Server } from 'node:http';
+import { createServer as createPlainServer, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -143,5 +143,125 @@ describe('certificates', () => {
     expect(await asked(url, { certificates: SERVER_CERTIFICATE })).toBe('there');
     expect(tunnels).toEqual([`127.0.0.1:${port}`]);
     expect((await failureOf(() => asked(url))).code).toBe('network');
+  });
+});
+
+describe('a request that is sent again', () => {
+  /** A server that gives these answers, the last one again and again, and a way to it. */
+  async function answering(...answers: ((reply: ServerResponse) => void)[]) {
+    const requests: string[] = [];
+    const server = createPlainServer((request, reply) => {
+      requests.push(`${request.method} ${request.url}`);
+      (answers[requests.length - 1] ?? answers.at(-1))?.(reply);
+    });
+    const url = `http://127.0.0.1:${await listening(server)}/a?b=c`;
+    const send = async (method: string, timeout = 5000): Promise<Response> => {
+      const origins = new Set([new URL(url).origin]);
+      const transport = createTransport({ origins, timeout, now: Date.now, random: () => 0 });
+      cleanups.push(() => void transport.close());
+      return transport.fetch(new Request(url, { method, ...(method === 'GET' ? {} : { body: '{}' }) }));
+    };
+    return { requests, send, url };
+  }
+  const status = (code: number, headers: Record<string, string> = {}) => {
+    return (reply: ServerResponse) => void reply.writeHead(code, headers).end(String(code));
+  };
+  const cutOff = (reply: ServerResponse) => void reply.destroy();
+  const halfway = (reply: ServerResponse) => {
+    reply.writeHead(200, { 'content-length': '10' }).write('12345', () => reply.destroy());
+  };
+
+  test.each([
+    ['503', status(503)],
+    ['429', status(429)],
+    ['a lost connection', cutOff],
+    ['a body that is cut', halfway],
+  ])('GET: %s, then 200', async (_name, first) => {
+    const { requests, send } = await answering(first, status(200));
+    expect(await (await send('GET')).text()).toBe('200');
+    expect(requests).toEqual(['GET /a?b=c', 'GET /a?b=c']);
+  });
+
+  test('GET: three times at most; the last reply is the answer', async () => {
+    const { requests, send } = await answering(status(502), status(504), status(503), status(200));
+    expect((await send('GET')).status).toBe(503);
+    expect(requests).toHaveLength(3);
+  });
+
+  test.each(['POST', 'PUT', 'DELETE'])('row 12: %s is sent once, whatever becomes of it', async (method) => {
+    const refused = await answering(status(503), status(200));
+    expect((await refused.send(method)).status).toBe(503);
+    expect(refused.requests).toHaveLength(1);
+    for (const lost of [cutOff, halfway]) {
+      const { requests, send } = await answering(lost, status(200));
+      const failure = await failureOf(() => send(method));
+      expect(failure).toMatchObject({ code: 'network', facts: { maybeDone: true, retryable: false } });
+      expect(requests).toHaveLength(1);
+    }
+  });
+
+  test('Retry-After is waited for', async () => {
+    const { requests, send } = await answering(status(503, { 'retry-after': '1' }), status(200));
+    const began = performance.now();
+    expect((await send('GET')).status).toBe(200);
+    expect(performance.now() - began).toBeGreaterThan(950);
+    expect(requests).toHaveLength(2);
+  });
+
+  test('Retry-After beyond the limit is not waited for: the reply is the answer, at once', async () => {
+    const { requests, send } = await answering(status(503, { 'retry-after': '60' }));
+    const began = performance.now();
+    expect((await send('GET')).status).toBe(503);
+    expect(performance.now() - began).toBeLessThan(2000);
+    expect(requests).toHaveLength(1);
+  });
+
+  test.each(['GET', 'POST'])(
+    '%s: the limit is on the whole reply, though bytes keep coming',
+    async (method) => {
+      const drip = (reply: ServerResponse) => {
+        reply.writeHead(200);
+        const timer = setInterval(() => reply.write('x'), 20);
+        reply.on('close', () => clearInterval(timer));
+      };
+      const { requests, send } = await answering(drip);
+      const began = performance.now();
+      const failure = await failureOf(() => send(method, 500));
+      expect(failure.code).toBe('timeout');
+      expect(failure.facts.retryable).toBe(method === 'GET');
+      expect(failure.facts.maybeDone ?? false).toBe(method === 'POST');
+      expect(performance.now() - began).toBeLessThan(3000);
+      expect(requests).toHaveLength(1);
+    },
+  );
+
+  test('attempts share one limit', async () => {
+    const { requests, send } = await answering(status(503), () => undefined);
+    const began = performance.now();
+    expect((await failureOf(() => send('GET', 1000))).code).toBe('timeout');
+    expect(performance.now() - began).toBeLessThan(1900);
+    expect(requests).toHaveLength(2);
+  });
+
+  test.each(['GET', 'POST'])('%s: nobody there is an answer, with nothing done', async (method) => {
+    const server = createPlainServer();
+    const url = `http://127.0.0.1:${await listening(server)}/`;
+    await new Promise((resolve) => server.close(resolve));
+    let drawn = 0;
+    const transport = createTransport({
+      origins: new Set([new URL(url).origin]),
+      timeout: 5000,
+      now: Date.now,
+      random: () => {
+        drawn += 1;
+        return 0;
+      },
+    });
+    cleanups.push(() => void transport.close());
+    const failure = await failureOf(() => transport.fetch(new Request(url, { method })));
+    expect(failure).toMatchObject({ code: 'network', facts: { retryable: true } });
+    expect(failure.facts.maybeDone).toBeUndefined();
+    // Asked for once with each attempt of a GET.
+    expect(drawn).toBe(method === 'GET' ? 1 : 0);
   });
 });

@@ -1,10 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import * as v from 'valibot';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/contract/routes.ts';
 import { buildIfMissing, reportOf, reservationIn } from './command.ts';
-import { type Client, newClient, type Served, type Started, serveInProcess } from './served.ts';
+import { type Client, newClient, type Served, type Started, serveInProcess, storedLogin } from './served.ts';
 
 /** Debian's; on another machine name it in CHROMIUM. */
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
@@ -144,7 +144,7 @@ describe.skipIf(missing && !process.env['CI'])(TITLE, { timeout: 60_000 }, () =>
     await page.getByRole('button', { name: 'Deny' }).click();
     await page.getByRole('heading', { name: 'Login denied' }).waitFor();
     expect(reportOf(await login.ended)).toMatchObject({ exitCode: 5, code: 'login_denied' });
-    expect(existsSync(client.credentials)).toBe(false);
+    expect(client.logins).toEqual([]);
     expect(await client.command('status')).toMatchObject({ exitCode: 4 });
   });
 
@@ -274,11 +274,7 @@ describe.skipIf(missing && !process.env['CI'])(TITLE, { timeout: 60_000 }, () =>
     test('with the tokens of a login a link can be booked', async () => {
       const loginPage = await openPage();
       await logIn(loginPage, 'lead');
-      const stored = v.parse(
-        v.object({ entries: v.record(v.string(), v.object({ accessToken: v.string() })) }),
-        JSON.parse(readFileSync(client.credentials, 'utf8')),
-      );
-      const [user] = Object.values(stored.entries);
+      const { accessToken } = storedLogin(client);
       const { token } = v.parse(
         v.object({ token: v.string() }),
         await client.result('experiment', 'token', 'demo'),
@@ -286,7 +282,7 @@ describe.skipIf(missing && !process.env['CI'])(TITLE, { timeout: 60_000 }, () =>
       const page = await openDocs();
       await page.getByRole('button', { name: 'Authorize' }).first().click();
       const dialog = page.locator('.dialog-ux');
-      await dialog.getByLabel('auth-bearer-value').fill(user?.accessToken ?? '');
+      await dialog.getByLabel('auth-bearer-value').fill(accessToken);
       await dialog.locator('#api_key_value').fill(token);
       for (const _ of ['user', 'experiment']) {
         await dialog.getByRole('button', { name: 'Apply credentials' }).first().click();

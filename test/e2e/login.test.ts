@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -9,8 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
-import * as v from 'valibot';
+import { basename, dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { buildIfMissing, reportOf } from './command.ts';
 import {
@@ -23,6 +25,7 @@ import {
   record,
   type Served,
   serveInProcess,
+  storedLogin,
 } from './served.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -96,23 +99,6 @@ function oddServices({
 const at = (url: string) =>
   newClient(pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` }));
 
-const Stored = v.object({
-  version: v.literal(1),
-  entries: v.record(
-    v.string(),
-    v.looseObject({ accessToken: v.string(), refreshToken: v.string(), expiresAt: v.number() }),
-  ),
-});
-
-/** The only login that a machine keeps. */
-function storedLogin({ credentials }: Client) {
-  const [login, ...others] = Object.values(
-    v.parse(Stored, JSON.parse(readFileSync(credentials, 'utf8'))).entries,
-  );
-  if (!login || others.length > 0) throw new Error(`${others.length} other logins`);
-  return login;
-}
-
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 let served: Served;
@@ -146,10 +132,14 @@ describe('login, status, logout', () => {
     expect(await client.command('status', '--json')).toEqual({ exitCode: 0, stdout, stderr: '' });
   });
 
-  test('whatever the umask: the folder 0700, the file 0600', async () => {
-    const { run, state, credentials } = newClient(served.env);
+  test('whatever the umask: the folders 0700, the files 0600', async () => {
+    const client = newClient(served.env);
+    const { run, state } = client;
     expect(await run(['login'], { env: served.env, withoutUmask: true })).toMatchObject({ exitCode: 0 });
-    expect([mode(state), mode(credentials)]).toEqual(['700', '600']);
+    const { credentials } = client;
+    const [folder, lock] = [dirname(credentials), credentials.replace(/json$/, 'lock')];
+    expect([mode(state), mode(folder), mode(credentials), mode(lock)]).toEqual(['700', '700', '600', '600']);
+    expect(readdirSync(folder)).toHaveLength(2);
   });
 
   test('nobody is logged in: status is 4 and says what to type', async () => {
@@ -160,7 +150,7 @@ describe('login, status, logout', () => {
       fix: 'slices-conn login',
     });
     expect(reportOf(await client.command('project', 'list', '--json'))).toMatchObject({ exitCode: 4 });
-    expect(existsSync(client.credentials)).toBe(false);
+    expect(client.logins).toEqual([]);
   });
 
   test('logout revokes: the refresh token is worth nothing any more', async () => {
@@ -178,7 +168,7 @@ describe('login, status, logout', () => {
     });
     expect(refreshed.status).toBe(400);
     expect(await refreshed.json()).toMatchObject({ error: 'invalid_grant' });
-    expect(readFileSync(client.credentials, 'utf8')).not.toContain(refreshToken);
+    expect(client.logins).toEqual([]);
     expect(await client.command('status')).toMatchObject({ exitCode: 4 });
   });
 
@@ -202,7 +192,7 @@ describe('login, status, logout', () => {
     expect(stderr).toContain('could not be ended');
     expect(stderr).not.toContain('canary');
     expect(exitCode).toBe(0);
-    expect(readFileSync(client.credentials, 'utf8')).not.toContain('canary');
+    expect(client.logins).toEqual([]);
   });
 
   test('the access token is refreshed when it expires, and the refresh token with it', async () => {
@@ -231,7 +221,7 @@ describe('what the person or the provider decides', () => {
     const client = at(odd.url);
     const report = reportOf(await client.command('login', '--json', '--wait', wait));
     expect(report).toMatchObject({ exitCode: 8, code: 'login_pending', retryable: true });
-    expect(existsSync(client.credentials)).toBe(false);
+    expect(client.logins).toEqual([]);
   });
 
   test('--wait is kept to even while the provider does not answer', async () => {
@@ -250,7 +240,7 @@ describe('what the person or the provider decides', () => {
     const odd = await oddServices({ token: () => ({ status: 400, json: { error } }) });
     const client = at(odd.url);
     expect(reportOf(await client.command('login', '--json'))).toMatchObject({ exitCode, code });
-    expect(existsSync(client.credentials)).toBe(false);
+    expect(client.logins).toEqual([]);
   });
 
   test('a code that expires while everybody waits: 4', async () => {
@@ -271,7 +261,7 @@ describe('what the person or the provider decides', () => {
     login.signal(signal);
     expect(await login.ended).toMatchObject({ exitCode, stdout: '' });
     expect(login.output.stderr).not.toMatch(/error|^ {4}at /m);
-    expect(existsSync(client.credentials)).toBe(false);
+    expect(client.logins).toEqual([]);
   });
 
   test('row 8: lost connections, 502, 429 and a slow provider are waited out', async () => {
@@ -350,7 +340,7 @@ describe('rows 16, 17: where the login is kept', () => {
     ['no JSON', '{"version":1,'],
     ['empty', ''],
     ['of a newer version', '{"version":2,"logins":[]}'],
-    ['without a token', '{"version":1,"entries":{"a":{}}}'],
+    ['without a token', '{"version":1,"services":{}}'],
     ['a list', '[]'],
   ])('%s: every command says so, and leaves the file as it is', async (_name, content) => {
     writeFileSync(client.credentials, content);
@@ -372,8 +362,9 @@ describe('rows 16, 17: where the login is kept', () => {
 
   test('a symbolic link in the place of the file is refused, and what it leads to is not touched', async () => {
     const elsewhere = join(client.home, 'elsewhere.json');
-    renameSync(client.credentials, elsewhere);
-    symlinkSync(elsewhere, client.credentials);
+    const { credentials } = client;
+    renameSync(credentials, elsewhere);
+    symlinkSync(elsewhere, credentials);
     for (const command of COMMANDS) {
       const report = reportOf(await client.command(...command, '--json'));
       expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
@@ -382,15 +373,19 @@ describe('rows 16, 17: where the login is kept', () => {
     expect(readFileSync(elsewhere, 'utf8')).toBe(kept);
   });
 
-  test('a symbolic link in the place of the folder is refused', async () => {
+  test.each<[string, () => string]>([
+    ['state folder', () => client.state],
+    ['folder of the logins', () => dirname(client.credentials)],
+  ])('a symbolic link in the place of the %s is refused', async (_name, pathOf) => {
     const elsewhere = join(client.home, 'elsewhere');
-    renameSync(client.state, elsewhere);
-    symlinkSync(elsewhere, client.state);
+    const path = pathOf();
+    renameSync(path, elsewhere);
+    symlinkSync(elsewhere, path);
     for (const command of COMMANDS) {
       const report = reportOf(await client.command(...command, '--json'));
       expect(report, command.join(' ')).toMatchObject({ exitCode: 2, code: 'state_unusable' });
     }
-    expect(readFileSync(join(elsewhere, 'credentials.json'), 'utf8')).toBe(kept);
+    expect(readFileSync(client.credentials, 'utf8')).toBe(kept);
   });
 
   test.each([0o644, 0o640, 0o606])('a file with mode %o is refused', async (wider) => {
@@ -400,15 +395,97 @@ describe('rows 16, 17: where the login is kept', () => {
     expect(report.why).toContain('chmod 600');
   });
 
-  test('a folder that others can write to is closed or refused, by a command that only reads too', async () => {
-    chmodSync(client.state, 0o777);
-    const { exitCode } = await client.command('project', 'list');
-    expect([exitCode, mode(client.state)]).not.toEqual([0, '777']);
+  test('folders that others can write to are closed, by a command that only reads too', async () => {
+    const folder = dirname(client.credentials);
+    for (const command of [['status'], ['project', 'list']]) {
+      chmodSync(client.state, 0o777);
+      chmodSync(folder, 0o775);
+      expect(await client.command(...command)).toMatchObject({ exitCode: 0 });
+      expect([mode(client.state), mode(folder)]).toEqual(['700', '700']);
+    }
+  });
+
+  test('a symbolic link in the place of the lock is refused, and what it leads to is not touched', async () => {
+    const lock = client.credentials.replace(/json$/, 'lock');
+    const elsewhere = join(client.home, 'elsewhere');
+    writeFileSync(elsewhere, 'mine');
+    rmSync(lock);
+    symlinkSync(elsewhere, lock);
+    for (const command of ['login', 'logout']) {
+      const { exitCode, stderr } = await client.command(command, '--json');
+      expect(exitCode).not.toBe(0);
+      expect(stderr).toContain(lock);
+    }
+    expect(readFileSync(elsewhere, 'utf8')).toBe('mine');
+    expect(readFileSync(client.credentials, 'utf8')).toBe(kept);
+  });
+
+  // These three fail today: the first two are told as a lock that is held (7) and as a bug (1), the last leaves the draft.
+  describe('row 16: what stands in the place of the lock is no lock: 2', () => {
+    const refused = async (replace: (lock: string) => void) => {
+      const lock = client.credentials.replace(/json$/, 'lock');
+      rmSync(lock);
+      replace(lock);
+      expect(await client.command('login', '--json')).toMatchObject({ exitCode: 2 });
+    };
+    test('a symbolic link', () => refused((lock) => symlinkSync(join(client.home, 'x'), lock)));
+    test('a folder', () => refused((lock) => mkdirSync(lock)));
+  });
+
+  test('row 15: logout leaves no token, nor in a draft that a killed process left', async () => {
+    const draft = `${client.credentials}.4711.tmp`;
+    writeFileSync(draft, kept, { mode: 0o600 });
+    expect(await client.command('logout')).toMatchObject({ exitCode: 0 });
+    expect(existsSync(draft)).toBe(false);
+  });
+
+  test('row 15: a draft that a killed process left is in nobody’s way, and is not read', async () => {
+    const draft = `${client.credentials}.4711.tmp`;
+    writeFileSync(draft, kept.slice(0, 100), { mode: 0o600 });
+    expect(await client.command('project', 'list')).toMatchObject({ exitCode: 0 });
+    expect(await client.command('login')).toMatchObject({ exitCode: 0 });
+    expect(await client.command('status')).toMatchObject({ exitCode: 0 });
+  });
+
+  test('row 15: where nothing more can be written, the old login is intact, and no draft is left', async () => {
+    const { home, credentials } = client;
+    const command = [process.execPath, LAUNCHER, 'login', '--json'];
+    // The shell counts in blocks of 512 bytes: the draft is cut off in its middle, as by a full disk.
+    const child = spawn('/bin/sh', ['-c', 'ulimit -f 1; exec "$@"', 'sh', ...command], {
+      env: { ...served.env, HOME: home, XDG_STATE_HOME: join(home, 'state'), PATH: '/usr/bin:/bin' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    const [exitCode] = await once(child, 'close');
+    const report = reportOf({ exitCode, stdout: '', stderr });
+    expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
+    expect(report.message).toContain(credentials);
+    expect(readFileSync(credentials, 'utf8')).toBe(kept);
+    expect(readdirSync(dirname(credentials))).toHaveLength(2);
+    expect(await client.command('project', 'list')).toMatchObject({ exitCode: 0 });
+  });
+
+  test('row 3: the login to other services, copied into its place, is refused', async () => {
+    const other = newClient((await serveInProcess('--auto-approve', 'lead')).env);
+    await other.result('login');
+    const foreign = readFileSync(other.credentials, 'utf8');
+    expect(basename(other.credentials)).not.toBe(basename(client.credentials));
+    writeFileSync(client.credentials, foreign);
+    for (const command of COMMANDS) {
+      const report = reportOf(await client.command(...command, '--json'));
+      expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
+      expect(report.why).toContain('other services');
+    }
+    expect(readFileSync(client.credentials, 'utf8')).toBe(foreign);
   });
 
   test('a folder in the place of the file is refused', async () => {
-    rmSync(client.credentials);
-    mkdirSync(client.credentials);
+    const { credentials } = client;
+    rmSync(credentials);
+    mkdirSync(credentials);
     expect(reportOf(await client.command('status', '--json'))).toMatchObject({ exitCode: 2 });
   });
 });
@@ -493,7 +570,6 @@ describe('row 6: the address to open', () => {
   }
 
   async function onPty(command: string, client: Client, env: Readonly<Record<string, string>>) {
-    const { spawn } = await import('node:child_process');
     const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
       cwd: client.home,
       env: {
@@ -603,7 +679,10 @@ describe('rows 1, 2: a redirect is an error, and nothing is sent again', () => {
         httpStatus: status,
       });
     }
-    expect(redirecting.requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'GET', 'DELETE']);
+    // After the POST the service is asked what it can do: whether the answer can be had again without booking twice. A
+    // DELETE whose answer got lost is sent once more, to the same address.
+    const methods = redirecting.requests.map(({ method }) => method);
+    expect(methods).toEqual(['GET', 'POST', 'GET', 'GET', 'DELETE', 'DELETE']);
     expect(foreign.requests).toEqual([]);
   });
 

@@ -34,7 +34,7 @@ describe('the life of a reservation', () => {
     expect(reservation).toMatchObject({ site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 });
 
     expect(await json('list')).toEqual({
-      items: [{ reservation, state: 'scheduled', source: 'service', requested: null }],
+      items: [{ id, reservation, state: 'scheduled', source: 'service', requested: expect.any(Object) }],
     });
     expect(reservationIn(await json('show', id))).toEqual(reservation);
 

@@ -1,5 +1,5 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -123,8 +123,40 @@ export interface Client extends Machine {
   command(...args: readonly string[]): Promise<Ended>;
   /** Runs a command with `--json` that must succeed, and reads what it prints. */
   result(...args: readonly string[]): Promise<Readonly<Record<string, unknown>>>;
-  /** The file that a login leaves. */
+  /** The files of the logins that are kept. */
+  readonly logins: readonly string[];
+  /** The file of the only login. @throws Error when there is none, or another */
   readonly credentials: string;
+}
+
+function loginsIn(state: string): string[] {
+  const folder = join(state, 'credentials');
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  // Beside them are their locks, and what a killed process may have left.
+  return names.filter((name) => /^[0-9a-f]{32}\.json$/.test(name)).map((name) => join(folder, name));
+}
+
+const Login = v.looseObject({
+  version: v.literal(1),
+  accessToken: v.string(),
+  refreshToken: v.string(),
+  issuedAt: v.number(),
+  expiresAt: v.number(),
+});
+/** What the file of a login holds. */
+export type StoredLogin = v.InferOutput<typeof Login>;
+
+/** The only login that a machine keeps. */
+export function storedLogin({ credentials }: Client): StoredLogin {
+  return v.parse(Login, JSON.parse(readFileSync(credentials, 'utf8')));
+}
+
+/** Makes the only login of a machine as old as if its access token had expired, or had so long to go. */
+export function age(client: Client, { left = -1000, of = 3_600_000 } = {}): StoredLogin {
+  const expiresAt = Date.now() + left;
+  const aged = { ...storedLogin(client), issuedAt: expiresAt - of, expiresAt };
+  writeFileSync(client.credentials, JSON.stringify(aged));
+  return aged;
 }
 
 /** A new machine, pointed at some services. `env` is read anew for each command. */
@@ -139,7 +171,14 @@ export function newClient(env: Readonly<Record<string, string>>): Client {
   };
   return {
     ...machine,
-    credentials: join(machine.state, 'credentials.json'),
+    get logins() {
+      return loginsIn(machine.state);
+    },
+    get credentials() {
+      const [only, ...others] = loginsIn(machine.state);
+      if (only === undefined || others.length > 0) throw new Error(`${others.length} other logins`);
+      return only;
+    },
     start: (...args) => start(args, { cwd: home, env: { ...folders, ...env } }),
     command: (...args) => run(args, { env }),
     async result(...args) {

@@ -18,6 +18,9 @@ import { buildIfMissing, type Machine, newMachine, reportOf, reservationIn } fro
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 
+/** What a booking at the built-in server leaves, for its owner only. */
+const KEPT = ['. 700', 'ledger.sqlite 600', 'offline 700', 'offline/reservations.sqlite 600'];
+
 beforeAll(buildIfMissing);
 
 let own: Machine;
@@ -48,7 +51,7 @@ describe('row 16: what is kept is for its owner only', () => {
     const { run, state, config } = newMachine();
     await run(['--offline', ...LINK], { withoutUmask: true });
     await run(['--offline', 'experiment', 'use', 'demo'], { withoutUmask: true });
-    expect(modes(state)).toEqual(['. 700', 'offline 700', 'offline/reservations.sqlite 600']);
+    expect(modes(state)).toEqual(KEPT);
     expect(modes(config)).toEqual(['. 700', 'config.json 600']);
   });
 
@@ -57,8 +60,9 @@ describe('row 16: what is kept is for its owner only', () => {
     chmodSync(state, 0o755);
     chmodSync(join(state, 'offline'), 0o777);
     chmodSync(database, 0o644);
+    chmodSync(join(state, 'ledger.sqlite'), 0o666);
     await json('list');
-    expect(modes(state)).toEqual(['. 700', 'offline 700', 'offline/reservations.sqlite 600']);
+    expect(modes(state)).toEqual(KEPT);
   });
 
   test.each<[string, (machine: Machine) => string]>([
@@ -99,6 +103,7 @@ describe('row 17: a state that can’t be used is a clear message, and left as i
     expect(readFileSync(own.database).equals(before)).toBe(true);
   });
 
+  // Fails today: it is told as unavailable, 7, and worth trying again.
   test('a folder in place of the database', async () => {
     rmSync(own.database);
     mkdirSync(own.database);

@@ -28,7 +28,10 @@ export async function login(
   account.read();
   const started = await account.startLogin();
   await announce(invocation, started, flags);
-  await account.keep(await decided(started, flags.wait));
+  const tokens = await invocation.waiting('Waiting until the code is entered', () =>
+    decided(started, flags.wait),
+  );
+  await account.keep(tokens);
   const { userToken } = session;
   if (userToken.origin !== 'login') {
     invocation.output.notice(`warning: ${userToken.where} goes before this login in every command.`);

@@ -1,6 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
-import { OFFLINE } from '../../session/offline.ts';
+import { OFFLINE, OFFLINE_URL } from '../../session/offline.ts';
 import type { Session } from '../../session/session.ts';
 import { either, type TrustByKind } from '../../session/trust.ts';
 import { type VerificationSource, verifyAny } from '../../session/verification.ts';
@@ -11,6 +11,7 @@ import type { VerifiedToken } from '../../tokens/verifier.ts';
 import type { Invocation, UserFiles } from '../invocation.ts';
 import type { CardLine, Printer } from '../output.ts';
 import { reservationCard } from '../reservation-card.ts';
+import type { TimeContext } from '../times.ts';
 import { readTokenFile } from '../token-file.ts';
 import { checkedToken } from '../verified-token.ts';
 
@@ -31,7 +32,7 @@ export async function verify(
   const { offline = false } = invocation.flags;
   const session = await invocation.session(offline ? OFFLINE : undefined);
   const { jwks, issuer } = flags;
-  if (offline && jwks !== undefined && isAddress(jwks)) {
+  if (offline && jwks !== undefined && isAddress(jwks) && !jwks.startsWith(`${OFFLINE_URL}/`)) {
     throw new Failure('usage', '--offline fetches no key set.', {
       why: `${jwks} is an address; give a file, or leave --offline out.`,
     });
@@ -45,7 +46,7 @@ export async function verify(
   );
   const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
   const result = { verified: true, kind: verified.kind, claims: verified.claims, reservation };
-  await output.result(result, (print) => verifiedCard(print, verified, token, times().now));
+  await output.result(result, (print) => verifiedCard(print, verified, token, times()));
 }
 
 /** Whom to believe without a network: the built-in server, and the profile's services by the keys that are kept. */
@@ -55,7 +56,8 @@ async function offlineTrust(
   source: VerificationSource,
 ): Promise<[TrustByKind, VerificationSource, (issuer: string) => KeySet]> {
   const { trust, keysOf } = await invocation.keptTrust();
-  return [either(session.trust, trust), source, keysOf];
+  const builtIn = session.trust.service.issuers;
+  return [either(session.trust, trust), source, (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
 }
 
 function isAddress(source: string): boolean {
@@ -80,11 +82,11 @@ async function keysFrom(
   }
 }
 
-function verifiedCard(print: Printer, verified: VerifiedToken, token: string, now: number): string {
+function verifiedCard(print: Printer, verified: VerifiedToken, token: string, times: TimeContext): string {
   const { kind, claims } = verified;
   if (kind === 'connectivity') {
     const proven = { reservation: claims.connectivity, verified: true, token, claims };
-    return reservationCard(print, 'Verified:', proven, { now });
+    return reservationCard(print, 'Verified:', proven, { times });
   }
   const lines: CardLine[] = Object.entries(claims).map(([name, value]) => [
     name,

@@ -33,7 +33,7 @@ export async function patiently(work: () => void, patience: number): Promise<voi
 export function keepPrivate(path: string): void {
   try {
     const found = lstatSync(path, { throwIfNoEntry: false });
-    if (found?.isSymbolicLink()) throw new Error('It is a symbolic link.');
+    if (found && !found.isFile()) throw new Error('It is no file, or a symbolic link to one.');
     const user = process.getuid?.();
     if (found && user !== undefined && found.uid !== user) throw new Error('It belongs to another user.');
     // One that is there is not opened: closing it would drop the locks that this process has on it.

@@ -30,7 +30,7 @@ export async function underFileLock<Answer>(
 async function locked<Answer>(path: string, patience: number, work: () => Promise<Answer>): Promise<Answer> {
   const { DatabaseSync } = loadSqlite();
   keepPrivate(path);
-  const file = new DatabaseSync(path, { timeout: 0 });
+  const file = orStoreError(() => new DatabaseSync(path, { timeout: 0 }));
   try {
     await patiently(() => file.exec('BEGIN EXCLUSIVE'), patience).catch((error: unknown) => {
       throw storeError(error);
@@ -38,5 +38,13 @@ async function locked<Answer>(path: string, patience: number, work: () => Promis
     return await work();
   } finally {
     file.close();
+  }
+}
+
+function orStoreError<Answer>(work: () => Answer): Answer {
+  try {
+    return work();
+  } catch (error) {
+    throw storeError(error);
   }
 }

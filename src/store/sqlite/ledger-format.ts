@@ -13,11 +13,15 @@ export const LEDGER_FORMAT: DatabaseFormat = {
       -- What was asked last: reserve, update or delete.
       asked TEXT NOT NULL CHECK (asked IN ('reserve', 'update', 'delete')),
       asked_ms INTEGER NOT NULL,
+      -- When it was asked for first.
+      began_ms INTEGER NOT NULL,
       -- As it was sent, in JSON.
       requested TEXT,
       -- A change that was sent and not answered yet.
       pending TEXT,
       outcome TEXT NOT NULL CHECK (outcome IN ('unknown', 'booked', 'refused', 'deleted')),
+      -- The outcome before a change or deletion that is not answered yet.
+      was TEXT,
       reservation_id TEXT,
       -- What the service answered last, in JSON, and the token that proves it.
       reservation TEXT,

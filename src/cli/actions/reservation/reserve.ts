@@ -47,7 +47,7 @@ export async function reserve(
     const reservation = await session.connectivity.rehearse(request).catch(advise);
     const rehearsed = { reservation, verified: false, token: null, claims: null };
     await output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
-      rehearsalCard(print, reservation, invocation.times().now),
+      rehearsalCard(print, reservation, invocation.times()),
     );
     return;
   }
@@ -57,7 +57,7 @@ export async function reserve(
   if (save !== undefined) await saveProof(invocation.files, save, proven);
   await output.result(reservationResult(proven), (print) => {
     const context = {
-      now: invocation.times().now,
+      times: invocation.times(),
       ...(experimentName === undefined ? {} : { experimentName }),
     };
     const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';

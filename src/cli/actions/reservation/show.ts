@@ -24,8 +24,8 @@ export async function show(
     return;
   }
   await output.result(reservationResult(proven), (print) => {
-    const { now } = invocation.times();
-    const state = reservationState(reservation, now);
-    return reservationCard(print, `${state.charAt(0).toUpperCase()}${state.slice(1)}:`, proven, { now });
+    const times = invocation.times();
+    const state = reservationState(reservation, times.now);
+    return reservationCard(print, `${state.charAt(0).toUpperCase()}${state.slice(1)}:`, proven, { times });
   });
 }

@@ -38,6 +38,6 @@ export async function update(
     .update(current.reservation, change, { allowUnsigned })
     .catch(updateAdvisor(id, periodOf(current.reservation).start));
   await invocation.output.result(reservationResult(proven), (print) =>
-    reservationCard(print, 'Updated', proven, { now: invocation.times().now }),
+    reservationCard(print, 'Updated', proven, { times: invocation.times() }),
   );
 }

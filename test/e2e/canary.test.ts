@@ -1,0 +1,377 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
+import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
+import { buildIfMissing, type Ended, newMachine, reportOf } from './command.ts';
+import { type Client, newClient, pointingAt, serveInProcess } from './served.ts';
+
+const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
+
+/** Every command, as it is tried here: a new one fails until it is listed. */
+const COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  reserve: LINK,
+  list: ['--all'],
+  show: [IDS.reservation],
+  update: [IDS.reservation, '--extend', '1h'],
+  delete: [IDS.reservation, '--yes'],
+  verify: ['-'],
+  login: ['--wait', '3'],
+  status: [],
+  sites: [],
+  'experiment list': [],
+  'experiment show': ['demo'],
+  'experiment create': ['other', '--end', '+30d'],
+  'experiment use': ['demo'],
+  'experiment token': ['demo'],
+  'project list': [],
+  'project show': ['demo'],
+  'project use': ['demo'],
+  'project token': ['demo'],
+  'profile list': [],
+  'profile show': [],
+  'profile use': ['local'],
+  'profile set': ['other', 'scope=openid'],
+  'profile remove': ['other'],
+  'token inspect': ['-'],
+  'token issue': ['--key', 'key.json', '--issuer', 'https://svc.example.org'],
+  'token keygen': [],
+  serve: ['--host', '127.0.0.1', '--port', 'taken'],
+  completion: ['bash'],
+  help: [],
+  // Last, since it ends what the others use.
+  logout: [],
+};
+
+/** Those that ask no service, whatever it answers: tried where the services don't matter. */
+const ASKS_NOBODY = /^(?:verify|profile .*|token .*|serve|completion|help)$/;
+const ALL = Object.keys(COMMANDS);
+const ASKING = ALL.filter((name) => !ASKS_NOBODY.test(name));
+
+/** What each of these is for: its own kind of token, on stdout. */
+const PRINTS: Readonly<Record<string, 'experiment' | 'project'>> = {
+  'experiment token': 'experiment',
+  'project token': 'project',
+};
+
+function leaves(): string[] {
+  const program = createProgram({
+    version: '0.0.0',
+    write: () => undefined,
+    open: () => {
+      throw new Error('nothing is run');
+    },
+  });
+  const below = (command: typeof program, path: readonly string[]): string[] =>
+    command.commands.length === 0
+      ? [path.join(' ')]
+      : command.commands.flatMap((child) => below(child, [...path, child.name()]));
+  return below(program, []);
+}
+
+test('every command of the tree is tried here', () => {
+  expect(Object.keys(COMMANDS).toSorted()).toEqual(leaves().toSorted());
+});
+
+const key = makeKey('ES256');
+const seconds = Math.floor(Date.now() / 1000);
+const jwt = (kind: 'user' | 'experiment' | 'project', jti: string) =>
+  makeToken(key, claimsOf(kind, { iat: seconds, exp: seconds + 3600, jti }));
+
+/** One for each way in which a secret reaches the program. */
+const CANARIES = {
+  access: jwt('user', 'access'),
+  refresh: 'canary-refresh-5f1c',
+  device: 'canary-device-91aa',
+  experiment: jwt('experiment', 'portal'),
+  project: jwt('project', 'portal'),
+  environmentUser: jwt('user', 'environment'),
+  environmentExperiment: jwt('experiment', 'environment'),
+  fileUser: jwt('user', 'file'),
+  fileExperiment: jwt('experiment', 'file'),
+  commandUser: jwt('user', 'command'),
+  commandExperiment: jwt('experiment', 'command'),
+} as const;
+
+/** How the services answer: as they should, or by an error that repeats all that they were sent. */
+interface Mood {
+  identity: 'well' | 'echo';
+  portal: 'well' | 'echo';
+  status: number;
+  how: 'json' | 'html' | 'reset' | 'hang';
+}
+const WELL: Mood = { identity: 'well', portal: 'well', status: 400, how: 'json' };
+let mood = WELL;
+const heard = new Set<string>();
+let origin = '';
+
+const server = createServer(async (request, response) => {
+  let body = '';
+  for await (const chunk of request.setEncoding('utf8')) body += chunk;
+  const path = request.url ?? '';
+  const good = (value: unknown) => {
+    const text = typeof value === 'string';
+    response.writeHead(200, { 'content-type': text ? 'application/jwt' : 'application/json' });
+    response.end(text ? value : JSON.stringify(value));
+  };
+  const answer = wellAnswer(path, body);
+  if (answer !== undefined) return good(answer);
+  const said = [...Object.values(request.headers).flat(), body, ...new URLSearchParams(body).values()].join(
+    ' ; ',
+  );
+  for (const [name, canary] of Object.entries(CANARIES)) if (said.includes(canary)) heard.add(name);
+  if (mood.how === 'reset') return void request.socket.resetAndDestroy();
+  if (mood.how === 'hang') return;
+  const type = mood.how === 'html' ? 'text/html' : 'application/json';
+  const told = said.replaceAll(/[^\x20-\x7e]/g, ' ');
+  response.writeHead(mood.status, {
+    'content-type': type,
+    'x-echo': told,
+    'www-authenticate': `Bearer realm="${told.replaceAll('"', '')}"`,
+  });
+  if (mood.how === 'html') return void response.end(`<title>${said}</title>`);
+  response.end(
+    JSON.stringify({
+      detail: [
+        { loc: ['Site', said], msg: `you sent ${said}`, type: said },
+        { loc: ['Date'], msg: said, type: 'x' },
+      ],
+      message: said,
+      title: said,
+      error: 'invalid_request',
+      error_description: `you sent ${said}`,
+    }),
+  );
+});
+
+function wellAnswer(path: string, body: string): unknown {
+  if (path === '/auth/.well-known/openid-configuration') {
+    return {
+      issuer: `${origin}/auth`,
+      device_authorization_endpoint: `${origin}/auth/device`,
+      token_endpoint: `${origin}/auth/token`,
+      revocation_endpoint: `${origin}/auth/revoke`,
+      response_types_supported: ['code'],
+    };
+  }
+  if (path === '/auth/device') {
+    return {
+      device_code: CANARIES.device,
+      user_code: 'ABCD-EFGH',
+      verification_uri: `${origin}/auth/activate`,
+      expires_in: 60,
+      interval: 1,
+    };
+  }
+  const { access, refresh, experiment, project } = CANARIES;
+  if (path === '/auth/token' && mood.identity === 'well' && !body.includes('refresh_token=')) {
+    return { access_token: access, refresh_token: refresh, token_type: 'bearer' };
+  }
+  if (mood.portal !== 'well' || !path.startsWith('/portal/apis/')) return undefined;
+  const demo = { name: 'demo', role: 'lead' };
+  if (path.endsWith('/projects/')) return { projects: [{ id: IDS.project, ...demo }] };
+  if (path.endsWith('/experiments/')) {
+    return { experiments: [{ id: IDS.experiment, project_id: IDS.project, ...demo }] };
+  }
+  if (path.includes('/projects/')) return project;
+  return experiment;
+}
+
+afterAll(() => server.close().closeAllConnections());
+beforeAll(async () => {
+  buildIfMissing();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new Error('no port');
+  origin = `http://127.0.0.1:${bound.port}`;
+});
+beforeEach(() => {
+  mood = WELL;
+  heard.clear();
+});
+
+const services = (at = origin) =>
+  pointingAt({ base_url: `${at}/net`, portal_url: `${at}/portal`, auth_url: `${at}/auth` });
+
+/** Where the tokens of a machine are from, and how it is set up with them. */
+const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
+  environment: async (at) =>
+    newClient({
+      ...services(at),
+      SLICES_CONN_USER_TOKEN: CANARIES.environmentUser,
+      SLICES_CONN_EXPERIMENT_TOKEN: CANARIES.environmentExperiment,
+    }),
+  files: async (at) => {
+    const env = services(at);
+    const client = newClient({
+      ...env,
+      get SLICES_CONN_USER_TOKEN_FILE() {
+        return join(client.home, 'user.jwt');
+      },
+      get SLICES_CONN_EXPERIMENT_TOKEN_FILE() {
+        return join(client.home, 'experiment.jwt');
+      },
+    });
+    writeFileSync(join(client.home, 'user.jwt'), `${CANARIES.fileUser}\n`);
+    writeFileSync(join(client.home, 'experiment.jwt'), `${CANARIES.fileExperiment}\n`);
+    return client;
+  },
+  commands: async (at) => {
+    // Named, so that the portal need not be asked which there are.
+    const client = newClient({ ...services(at), SLICES_CONN_EXPERIMENT: 'demo' });
+    for (const kind of ['user', 'experiment'] as const) {
+      const path = join(client.home, kind);
+      writeFileSync(path, kind === 'user' ? CANARIES.commandUser : CANARIES.commandExperiment);
+      const command = JSON.stringify(['cat', path]);
+      await succeeds(client.command('profile', 'set', 'local', `${kind}TokenCommand=${command}`));
+    }
+    return client;
+  },
+  login: async () => {
+    const client = newClient(services());
+    await succeeds(client.command('login'));
+    return client;
+  },
+  'expired login': async () => {
+    const client = newClient(services());
+    const { stdout } = await succeeds(client.command('login'));
+    const file = /\S+\/credentials\/\S+\.json/.exec(stdout)?.[0] ?? '';
+    const stored: object = JSON.parse(readFileSync(file, 'utf8'));
+    writeFileSync(file, JSON.stringify({ ...stored, expiresAt: Date.now() - 1000 }));
+    return client;
+  },
+};
+
+async function succeeds(running: Promise<Ended>): Promise<Ended> {
+  const ended = await running;
+  if (ended.exitCode !== 0) throw new Error(ended.stderr);
+  return ended;
+}
+
+/** Runs commands twice, and looks at all that it prints. Three at a time: they wait more than they work. */
+async function tryAll(
+  client: Client,
+  secrets: Readonly<Record<string, string>>,
+  names: readonly string[],
+  flags: readonly string[] = [],
+) {
+  const { port } = new URL(origin);
+  const leaks: string[] = [];
+  const tryOne = async (name: string, json: readonly string[]): Promise<void> => {
+    const args = (COMMANDS[name] ?? []).map((word) => (word === 'taken' ? port : word));
+    const ended = await client.command(...name.split(' '), ...args, '--debug', ...flags, ...json);
+    if (json.length > 0 && ended.exitCode !== 0) reportOf(ended);
+    for (const [kind, secret] of Object.entries(secrets)) {
+      const own = PRINTS[name] !== undefined && kind.toLowerCase().endsWith(PRINTS[name]);
+      for (const stream of ['stdout', 'stderr'] as const) {
+        if (own && stream === 'stdout') continue;
+        if ([secret, encodeURIComponent(secret)].some((text) => ended[stream].includes(text))) {
+          leaks.push(`${name} ${json.join('')}: ${kind} on ${stream}`);
+        }
+      }
+    }
+  };
+  for (const json of [[], ['--json']]) {
+    const waiting = names.filter((name) => name !== 'logout');
+    await Promise.all(
+      [1, 2, 3].map(async () => {
+        for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) await tryOne(name, json);
+      }),
+    );
+  }
+  await tryOne('logout', ['--json']);
+  return leaks;
+}
+
+describe('services that repeat in every error what they were sent', () => {
+  test.each<[string, Partial<Mood>, string[]]>([
+    ['environment', { status: 422 }, ['environmentUser', 'environmentExperiment']],
+    ['environment', { status: 401, portal: 'echo' }, ['environmentUser', 'environmentExperiment']],
+    ['environment', { status: 404, how: 'html' }, ['environmentUser', 'environmentExperiment']],
+    ['files', { status: 403, portal: 'echo', identity: 'echo' }, ['fileUser', 'fileExperiment', 'device']],
+    ['commands', { status: 400, portal: 'echo' }, ['commandUser', 'commandExperiment']],
+    ['login', { status: 422, identity: 'echo' }, ['access', 'experiment', 'refresh', 'device']],
+    ['login', { status: 500, portal: 'echo', identity: 'echo' }, ['access', 'refresh']],
+    ['expired login', { status: 400, identity: 'echo' }, ['refresh', 'device']],
+    ['expired login', { status: 500, identity: 'echo' }, ['refresh', 'device']],
+  ])('%s, %j: no command prints it', { timeout: 120_000 }, async (source, changes, sent) => {
+    const client = await SOURCES[source]?.();
+    if (!client) throw new Error(source);
+    mood = { ...WELL, ...changes };
+    expect(await tryAll(client, CANARIES, ASKING, ['--timeout', '2'])).toEqual([]);
+    // They were there to be repeated.
+    expect([...heard]).toEqual(expect.arrayContaining(sent));
+  });
+});
+
+describe('services that do not answer', () => {
+  test.each<[string, Partial<Mood>]>([
+    ['a connection that breaks', { how: 'reset', portal: 'echo' }],
+    ['a wait that is over', { how: 'hang', portal: 'echo' }],
+  ])('%s', { timeout: 120_000 }, async (_, changes) => {
+    const client = await SOURCES['environment']?.();
+    if (!client) throw new Error('no client');
+    mood = { ...WELL, ...changes };
+    expect(await tryAll(client, CANARIES, ASKING, ['--timeout', '0.5'])).toEqual([]);
+    expect([...heard]).toEqual(expect.arrayContaining(['environmentUser', 'environmentExperiment']));
+  });
+
+  test('a connection that is refused', { timeout: 120_000 }, async () => {
+    const client = await SOURCES['environment']?.('http://127.0.0.1:9');
+    if (!client) throw new Error('no client');
+    expect(await tryAll(client, CANARIES, ALL, ['--timeout', '0.5'])).toEqual([]);
+  });
+});
+
+test('the reference server: no token of a login, of the portal or of the environment is printed', {
+  timeout: 120_000,
+}, async () => {
+  const served = await serveInProcess('--auto-approve', 'lead');
+  const client = newClient(served.env);
+  const login = await succeeds(client.command('login', '--debug'));
+  const file = /\S+\/credentials\/\S+\.json/.exec(login.stdout)?.[0] ?? '';
+  await succeeds(client.command('reserve', ...LINK, '--debug'));
+  const { portalTokens, accessToken, refreshToken } = JSON.parse(readFileSync(file, 'utf8'));
+  const [experiment] = Object.values<string>(portalTokens);
+  if (experiment === undefined) throw new Error('no experiment token was kept');
+  const leaks = await tryAll(client, { accessToken, refreshToken, experiment }, ALL);
+  expect(leaks).toEqual([]);
+  const logged = served.process.output;
+  for (const secret of [accessToken, refreshToken, experiment]) {
+    expect(login.stdout + login.stderr + logged.stdout + logged.stderr).not.toContain(secret);
+  }
+});
+
+test('the private key that is made is not printed', async () => {
+  const { home, run } = newMachine();
+  const { stdout, stderr, exitCode } = await run(['token', 'keygen', '--debug', '--json']);
+  expect(exitCode).toBe(0);
+  const { d } = JSON.parse(readFileSync(join(home, 'key.json'), 'utf8'));
+  expect(d).toMatch(/^[\w-]{43}$/);
+  expect(stdout + stderr).not.toContain(d);
+});
+
+describe('--debug', () => {
+  test('tells requests and replies on stderr; stdout is the result', async () => {
+    const client = await SOURCES['environment']?.();
+    if (!client) throw new Error('no client');
+    const { stdout, stderr, exitCode } = await client.command('project', 'list', '--debug', '--json');
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ items: [{ id: IDS.project }] });
+    expect(stderr).toContain(`→ GET ${origin}/portal/apis/projects/v1alpha1/projects/\n`);
+    expect(stderr).toContain('authorization: [secret]\n');
+    expect(stderr).toMatch(/← 200 after \d+ ms\n/);
+    const plain = await client.command('project', 'list', '--json');
+    expect(plain).toEqual({ stdout, stderr: '', exitCode: 0 });
+  });
+
+  test('the last line of stderr is the error object still', async () => {
+    const client = await SOURCES['environment']?.();
+    if (!client) throw new Error('no client');
+    const ended = await client.command('reserve', ...LINK, '--debug', '--json');
+    expect(ended.stderr).toContain('slices-experiment-token: [secret]\n');
+    expect(ended.stderr).toMatch(/← 400 after \d+ ms\n/);
+    expect(reportOf(ended)).toMatchObject({ code: 'site_invalid', exitCode: 6 });
+  });
+});

@@ -1,0 +1,192 @@
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { claimsOf, keySetOf, makeKey, makeToken, RESERVATION, type TestKey } from '../fixtures/tokens.ts';
+import { buildIfMissing, reportOf } from './command.ts';
+import { type Client, newClient, pointingAt, type Recorder, record } from './served.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const own = makeKey('ES256', { kid: 'own' });
+const next = makeKey('ES256', { kid: 'next' }, 'next');
+const forged = makeKey('ES256', { kid: 'own' }, 'forged');
+
+let published: readonly TestKey[] | 'away';
+let service: Recorder;
+let client: Client;
+
+beforeAll(buildIfMissing);
+beforeEach(async () => {
+  published = [own];
+  service = await record(() => (published === 'away' ? { status: 500 } : { json: keySetOf(...published) }));
+  client = newClient(pointingAt(at()));
+});
+
+const at = () => ({
+  base_url: service.url,
+  portal_url: `${service.url}/portal`,
+  auth_url: `${service.url}/auth`,
+});
+
+/** A reservation's token from the service, as this key signs it. */
+function token(key: TestKey, header = {}): string {
+  const iat = Math.floor(Date.now() / 1000) - 5;
+  const claims = claimsOf('connectivity', { iss: service.url, iat, exp: iat + 900 });
+  return makeToken(key, claims, { header });
+}
+const verify = (key: TestKey, ...flags: string[]) =>
+  client.run(['verify', '--json', ...flags], { env: pointingAt(at()), stdin: token(key) });
+
+/** The file with the service's keys. */
+function kept(): string {
+  const folder = join(client.home, 'cache', 'slices-conn', 'key-sets');
+  const [name = '', ...others] = readdirSync(folder);
+  expect(others).toEqual([]);
+  return join(folder, name);
+}
+
+/** Changes what is kept. */
+function rewrite(changes: object): void {
+  const before = JSON.parse(readFileSync(kept(), 'utf8'));
+  writeFileSync(kept(), JSON.stringify({ ...before, ...changes }));
+}
+
+describe('row 26: keys outlive the process', () => {
+  test('for ten minutes nothing is fetched', async () => {
+    for (const age of [0, 9 * MINUTE]) {
+      if (age > 0) rewrite({ at: Date.now() - age });
+      expect(await verify(own)).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(service.requests).toHaveLength(1);
+    }
+    rewrite({ at: Date.now() - 11 * MINUTE });
+    expect(await verify(own)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(service.requests).toHaveLength(2);
+    expect(JSON.parse(readFileSync(kept(), 'utf8')).at).toBeGreaterThan(Date.now() - MINUTE);
+  });
+
+  test('a day long they stand in for a service that is away, with a warning; then it is 9', async () => {
+    await verify(own);
+    published = 'away';
+    rewrite({ at: Date.now() - 23 * HOUR });
+    const { exitCode, stderr } = await verify(own);
+    expect(stderr).toMatch(
+      /^warning: The key set at http:\S+ can't be reached; a copy from 13\d\d min ago is used\.\n$/,
+    );
+    expect(exitCode).toBe(0);
+    const before = readFileSync(kept(), 'utf8');
+    rewrite({ at: Date.now() - 24 * HOUR });
+    expect(reportOf(await verify(own))).toMatchObject({ exitCode: 9, code: 'unverified' });
+    expect(JSON.parse(readFileSync(kept(), 'utf8')).keys).toEqual(JSON.parse(before).keys);
+  });
+
+  test('a copy from the future is fetched anew: it would never grow old', async () => {
+    await verify(own);
+    rewrite({ at: Date.now() + 24 * HOUR });
+    expect(await verify(own)).toMatchObject({ exitCode: 0 });
+    expect(service.requests).toHaveLength(2);
+  });
+});
+
+describe('what is not this user’s alone is not believed', () => {
+  test.each<[string, () => void]>([
+    ['garbage', () => writeFileSync(kept(), 'garbage')],
+    [
+      'writable by others, with another key',
+      () => {
+        rewrite({ keys: keySetOf(forged).keys });
+        chmodSync(kept(), 0o666);
+      },
+    ],
+    [
+      'of another address, with another key',
+      () => {
+        rewrite({ url: 'https://evil.invalid/jwks.json', keys: keySetOf(forged).keys });
+      },
+    ],
+  ])('%s: the keys are fetched', async (_name, spoil) => {
+    await verify(own);
+    spoil();
+    expect(reportOf(await verify(forged))).toMatchObject({ exitCode: 9 });
+    expect(service.requests).toHaveLength(2);
+    expect(await verify(own)).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+});
+
+describe('rows 25, 27: a kid that is not among the keys', () => {
+  test('a new one is accepted after one fetch, and the old one still', async () => {
+    await verify(own);
+    published = [own, next];
+    for (const key of [next, next, own]) {
+      expect(await verify(key)).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(service.requests).toHaveLength(2);
+    }
+  });
+
+  test('one that nobody has is 9 after one fetch', async () => {
+    await verify(own);
+    expect(reportOf(await verify(next))).toMatchObject({ exitCode: 9, code: 'unverified' });
+    expect(service.requests).toHaveLength(2);
+  });
+});
+
+describe('row 26: verify --offline', () => {
+  test.each([[], ['--profile', 'local']])(
+    'a token of the profile’s service, by the keys that are kept %j',
+    async (...flags) => {
+      await verify(own);
+      published = 'away';
+      const { exitCode, stdout, stderr } = await verify(own, '--offline', ...flags);
+      expect(JSON.parse(stdout)).toMatchObject({ verified: true, reservation: { id: RESERVATION.id } });
+      expect([exitCode, stderr]).toEqual([0, '']);
+      expect(service.requests).toHaveLength(1);
+    },
+  );
+
+  test('a copy that is hours old is told; a day old is 9', async () => {
+    await verify(own);
+    rewrite({ at: Date.now() - 5 * HOUR });
+    const { exitCode, stderr } = await verify(own, '--offline');
+    expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^warning: .*300 min ago/)]);
+    rewrite({ at: Date.now() - 24 * HOUR });
+    expect(reportOf(await verify(own, '--offline'))).toMatchObject({ exitCode: 9 });
+    expect(service.requests).toHaveLength(1);
+  });
+
+  test('another key’s token is 9, and nothing is fetched', async () => {
+    await verify(own);
+    for (const key of [forged, next]) {
+      expect(reportOf(await verify(key, '--offline'))).toMatchObject({ exitCode: 9, code: 'unverified' });
+    }
+    expect(service.requests).toHaveLength(1);
+  });
+
+  test('row 28: with no keys kept it is 9, and says why', async () => {
+    const report = reportOf(await verify(own, '--offline'));
+    expect(report).toMatchObject({ exitCode: 9, code: 'unverified' });
+    expect(`${report.message} ${report.why}`).toContain('--offline fetches none');
+    expect(service.requests).toEqual([]);
+  });
+
+  test('an address of keys is the caller’s mistake: 2', async () => {
+    const url = `${service.url}/.well-known/jwks.json`;
+    expect(reportOf(await verify(own, '--offline', '--jwks', url))).toMatchObject({
+      exitCode: 2,
+      code: 'usage',
+    });
+    expect(service.requests).toEqual([]);
+  });
+
+  test('an issuer that is named is believed by the keys that are kept of it', async () => {
+    await verify(own);
+    const elsewhere = pointingAt({
+      base_url: 'http://127.0.0.1:9',
+      portal_url: 'http://127.0.0.1:9/portal',
+      auth_url: 'http://127.0.0.1:9/auth',
+    });
+    const args = ['verify', '--json', '--offline'];
+    const without = await client.run(args, { env: elsewhere, stdin: token(own) });
+    expect(reportOf(without)).toMatchObject({ exitCode: 9 });
+    const named = await client.run([...args, '--issuer', service.url], { env: elsewhere, stdin: token(own) });
+    expect(named).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+});

@@ -1,0 +1,438 @@
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import * as v from 'valibot';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createPortalClient } from '../../src/client/portal.ts';
+import { Reservation } from '../../src/contract/reservation.ts';
+import {
+  EXPERIMENT_TOKEN_HEADER,
+  EXPERIMENTS_API_GROUP,
+  PROJECTS_API_GROUP,
+} from '../../src/contract/routes.ts';
+import { Secret } from '../../src/contract/secret.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
+import { CONNECTIVITY } from '../fixtures/service.ts';
+import { buildIfMissing, type Ended, type Report, reportOf } from './command.ts';
+import { type Client, newClient, pointingAt } from './served.ts';
+
+const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
+const LATER = ['reserve', ...LINK, '--start', '+1h', '--for', '2h'];
+
+beforeAll(buildIfMissing);
+
+/** What becomes of a request: an answer, none for ever, or a connection that breaks. */
+type Way = (request: Request, deliver: () => Promise<Response>) => Promise<Response | 'hang' | 'cut'>;
+
+const deliver: Way = (_, forward) => forward();
+
+/** A real service behind a door that can hold answers back. */
+interface Service {
+  /** What becomes of requests for reservations; for all until it is changed. */
+  way: Way;
+  /** Requests for reservations, such as `POST`, as they came. */
+  readonly seen: string[];
+  /** Whether it lists, and honours keys. */
+  extended: boolean;
+  readonly client: Client;
+  /** The environment of the client's commands. */
+  readonly env: Record<string, string>;
+  /** What is booked, whatever the service shows. */
+  booked(): Promise<Reservation[]>;
+}
+
+const servers: { close(): unknown }[] = [];
+afterAll(async () => {
+  for (const server of servers.splice(0).toReversed()) await server.close();
+});
+
+async function newService(): Promise<Service> {
+  const listening: Server = createServer((request, response) => void handle(request, response));
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
+  const bound = listening.address();
+  if (bound === null || typeof bound === 'string') throw new Error('no port');
+  const baseUrl = `http://127.0.0.1:${bound.port}`;
+  const server = await createReferenceServer({ baseUrl });
+  servers.push(server, {
+    close: () => {
+      listening.close();
+      listening.closeAllConnections();
+    },
+  });
+  const user = await server.signIn('lead');
+
+  async function handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk);
+    const { method = '', url = '', headers } = incoming;
+    const request = new Request(baseUrl + url, {
+      method,
+      headers: Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]),
+      ...(chunks.length > 0 ? { body: Buffer.concat(chunks) } : {}),
+    });
+    const answer = await answerTo(request);
+    if (answer === 'hang') return;
+    if (answer === 'cut') {
+      incoming.socket.destroy();
+      return;
+    }
+    response.writeHead(answer.status, Object.fromEntries(answer.headers));
+    response.end(Buffer.from(await answer.arrayBuffer()));
+  }
+
+  async function answerTo(request: Request): Promise<Response | 'hang' | 'cut'> {
+    const { pathname } = new URL(request.url);
+    const { extended } = service;
+    if (!extended && pathname === '/api-spec') return new Response(null, { status: 404 });
+    if (!pathname.startsWith(CONNECTIVITY)) return server.fetch(request);
+    service.seen.push(request.method);
+    if (!extended) request.headers.delete('idempotency-key');
+    const isList = request.method === 'GET' && pathname === CONNECTIVITY;
+    if (!extended && isList) return new Response(null, { status: 405 });
+    return service.way(request, () => server.fetch(request));
+  }
+
+  // Read anew for each command.
+  const env: Record<string, string> = {
+    ...pointingAt({ base_url: baseUrl, portal_url: `${baseUrl}/portal`, auth_url: `${baseUrl}/auth` }),
+    SLICES_CONN_USER_TOKEN: user,
+  };
+  const service: Service = {
+    way: deliver,
+    seen: [],
+    extended: true,
+    env,
+    client: newClient(env),
+    async booked() {
+      const portal = createPortalClient({
+        fetch: server.fetch,
+        portalUrl: server.addresses.portal,
+        projectsApiGroup: PROJECTS_API_GROUP,
+        experimentsApiGroup: EXPERIMENTS_API_GROUP,
+        userToken: async () => new Secret(user),
+      });
+      const demo = (await portal.experiments()).find(({ name }) => name === 'demo');
+      const token = (await portal.experimentToken(demo?.id ?? '')).reveal();
+      const headers = { authorization: `Bearer ${user}`, [EXPERIMENT_TOKEN_HEADER]: token };
+      const reply = await server.fetch(new Request(baseUrl + CONNECTIVITY, { headers }));
+      return v.parse(v.object({ items: v.array(Reservation) }), await reply.json()).items;
+    },
+  };
+  return service;
+}
+
+const ledgerOf = ({ state }: Client): string => join(state, 'ledger.sqlite');
+
+/** What the ledger's file holds, read beside whoever has it open. */
+function rowsOf(client: Client): object[] {
+  const database = new DatabaseSync(ledgerOf(client), { readOnly: true });
+  try {
+    return database
+      .prepare('SELECT key, asked, outcome, reservation_id, requested FROM attempt ORDER BY asked_ms')
+      .all()
+      .map((row) => ({ ...row, requested: JSON.parse(String(row['requested'])) }));
+  } finally {
+    database.close();
+  }
+}
+
+async function failed(client: Client, ...args: string[]): Promise<Report> {
+  return reportOf(await client.command('--json', ...args));
+}
+
+const bookedIn = (printed: Readonly<Record<string, unknown>>): Reservation =>
+  v.parse(v.object({ reservation: Reservation }), printed).reservation;
+
+describe('row 12: an answer that never comes', () => {
+  test('a reserve that is killed meanwhile: it was in the ledger before it left, and list finds it', async () => {
+    const service = await newService();
+    const { client } = service;
+    let atArrival: object[] | undefined;
+    service.way = async (request, forward) => {
+      if (request.method !== 'POST') return forward();
+      atArrival = rowsOf(client);
+      await forward();
+      return 'hang';
+    };
+    const reserving = client.start(...LATER);
+    await vi.waitUntil(() => atArrival !== undefined, { timeout: 15_000, interval: 10 });
+    await vi.waitFor(async () => expect(await service.booked()).toHaveLength(1), { timeout: 15_000 });
+    reserving.signal('SIGKILL');
+    await reserving.ended;
+    const unknown = { asked: 'reserve', outcome: 'unknown', reservation_id: null };
+    expect(atArrival).toMatchObject([{ ...unknown, requested: { site1: 'be-gent1', bandwidth: 1000 } }]);
+    expect(rowsOf(client)).toMatchObject([unknown]);
+    service.way = deliver;
+    const [reservation] = await service.booked();
+    const { items } = await client.result('list');
+    expect(items).toEqual([
+      {
+        id: reservation?.id,
+        reservation,
+        state: 'scheduled',
+        source: 'service',
+        requested: {
+          site1: 'be-gent1',
+          site2: 'pl-poznan1',
+          bandwidth: 1000,
+          start_date: reservation?.start_date,
+          end_date: reservation?.end_date,
+        },
+      },
+    ]);
+    expect(rowsOf(client)).toMatchObject([{ outcome: 'booked', reservation_id: reservation?.id }]);
+    expect(service.seen.filter((method) => method === 'POST')).toHaveLength(1);
+  });
+
+  test.each<[string, Way]>([
+    ['is cut after it was done', async (_, forward) => forward().then(() => 'cut' as const)],
+    ['is cut before it was done', async () => 'cut'],
+  ])('a POST that %s, at a service without list and keys: 7, unknown, sent once', async (_, way) => {
+    const service = await newService();
+    const { client } = service;
+    service.extended = false;
+    service.way = (request, forward) => (request.method === 'POST' ? way(request, forward) : forward());
+    const report = await failed(client, ...LATER);
+    expect(report).toMatchObject({ exitCode: 7, retryable: false, fix: 'slices-conn list' });
+    expect(`${report.message} ${report.why}`).toMatch(/may have taken effect/);
+    expect(service.seen.filter((method) => method === 'POST')).toHaveLength(1);
+    const { items } = await client.result('list');
+    expect(items).toEqual([
+      {
+        id: null,
+        reservation: null,
+        state: 'unknown',
+        source: 'ledger',
+        requested: {
+          site1: 'be-gent1',
+          site2: 'pl-poznan1',
+          bandwidth: 1000,
+          start_date: expect.stringMatching(/Z$/),
+          end_date: expect.stringMatching(/Z$/),
+        },
+      },
+    ]);
+    expect(service.seen.filter((method) => method === 'POST')).toHaveLength(1);
+  });
+
+  test('for people: that it may be booked, and what is typed settles it', async () => {
+    const service = await newService();
+    const { client } = service;
+    service.extended = false;
+    service.way = async (request, forward) => (request.method === 'POST' ? 'cut' : forward());
+    const ended: Ended = await client.command(...LATER);
+    expect(ended.exitCode).toBe(7);
+    expect(ended.stdout).toBe('');
+    expect(ended.stderr).toMatch(/may have taken effect/);
+    const listed = await client.command('list');
+    expect(listed.stdout).toMatch(/unknown.*be-gent1 – pl-poznan1/);
+    expect(listed.stderr).toMatch(/the answer never came, so it may be booked/);
+    const [, advised = ''] = /To settle it: slices-conn (.+)\n/.exec(listed.stderr) ?? [];
+    service.extended = true;
+    service.way = deliver;
+    const reservation = bookedIn(await client.result(...advised.split(' ')));
+    expect((await service.booked()).map(({ id }) => id)).toEqual([reservation.id]);
+  });
+
+  test('no answer in time: 7, and the attempt is unknown', async () => {
+    const service = await newService();
+    const { client } = service;
+    service.extended = false;
+    service.way = async (request, forward) => (request.method === 'POST' ? 'hang' : forward());
+    const report = await failed(client, ...LATER, '--timeout', '2');
+    expect(report).toMatchObject({ code: 'timeout', exitCode: 7 });
+    expect(`${report.message} ${report.why}`).toMatch(/may have taken effect/);
+    expect(rowsOf(client)).toMatchObject([{ outcome: 'unknown' }]);
+  });
+
+  test('cut once at a service with keys: booked, once', async () => {
+    const service = await newService();
+    let cuts = 1;
+    service.way = async (request, forward) => {
+      const reply = await forward();
+      if (request.method !== 'POST' || cuts === 0) return reply;
+      cuts -= 1;
+      return 'cut';
+    };
+    const printed = await service.client.result(...LATER);
+    expect(printed['verified']).toBe(true);
+    expect((await service.booked()).map(({ id }) => id)).toEqual([bookedIn(printed).id]);
+    expect(service.seen.filter((method) => method === 'POST')).toHaveLength(2);
+  });
+});
+
+test('an answer that is signed by another key: 9 with the reservation, which is in the list', async () => {
+  const [service, stranger] = [await newService(), await createReferenceServer()];
+  servers.push(stranger);
+  const { client } = service;
+  service.extended = false;
+  service.way = async (request, forward) => {
+    const reply = await forward();
+    if (request.method !== 'POST') return reply;
+    const [header, payload] = (await reply.text()).split('.');
+    const [, , signature] = (await stranger.signIn('lead')).split('.');
+    return new Response([header, payload, signature].join('.'), reply);
+  };
+  const report = await failed(client, ...LATER);
+  const [reservation] = await service.booked();
+  const id = reservation?.id ?? '';
+  expect(report).toMatchObject({ code: 'unverified', exitCode: 9, reservation: id });
+  expect(report.fix).toContain(id);
+  expect((await client.result('list'))['items']).toMatchObject([
+    { id, reservation: null, state: 'unknown', source: 'ledger', requested: { site1: 'be-gent1' } },
+  ]);
+  expect(bookedIn(await client.result('show', id)).id).toBe(id);
+  expect((await client.result('list'))['items']).toMatchObject([{ id, state: 'scheduled' }]);
+});
+
+describe('--idempotency-key', () => {
+  test('twice is once, at a service that knows nothing of it too', async () => {
+    for (const extended of [true, false]) {
+      const service = await newService();
+      service.extended = extended;
+      const args = ['reserve', ...LINK, '--start-now', '--for', '2h', '--idempotency-key', 'ci-job-7'];
+      const first = bookedIn(await service.client.result(...args));
+      const second = bookedIn(await service.client.result(...args));
+      expect(second).toEqual(first);
+      expect(await service.booked()).toHaveLength(1);
+      const other = await failed(service.client, ...args, '--bandwidth', '2G');
+      expect(other).toMatchObject({ code: 'idempotency_key_reused', exitCode: 1 });
+      await service.client.result('delete', '--yes', first.id);
+      expect((await failed(service.client, ...args)).code).toBe('idempotency_key_reused');
+      expect(await service.booked()).toEqual([]);
+    }
+  });
+});
+
+test('two reserves at the same moment share the ledger: both are in it', async () => {
+  const service = await newService();
+  const both = await Promise.all([service.client.result(...LATER), service.client.result(...LATER)]);
+  const ids = both.map((printed) => bookedIn(printed).id).toSorted();
+  const rows = rowsOf(service.client).map((row) => ({ ...row }) as Record<string, unknown>);
+  expect(rows.map((row) => row['reservation_id']).toSorted()).toEqual(ids);
+  expect(rows.map((row) => row['outcome'])).toEqual(['booked', 'booked']);
+});
+
+test('a service without a list: from the ledger, by the clock; --all for what is over', async () => {
+  const service = await newService();
+  const { client } = service;
+  service.extended = false;
+  const scheduled = bookedIn(await client.result(...LATER)).id;
+  const active = bookedIn(await client.result('reserve', ...LINK, '--start-now', '--for', '2h')).id;
+  const deleted = bookedIn(await client.result(...LATER)).id;
+  const ended = bookedIn(await client.result('reserve', ...LINK, '--start-now', '--for', '2h')).id;
+  await client.result('delete', '--yes', deleted);
+  // As time makes it, without waiting for it.
+  const database = new DatabaseSync(ledgerOf(client));
+  database
+    .prepare(
+      `UPDATE attempt SET reservation = json_set(reservation, '$.end_date', ?) WHERE reservation_id = ?`,
+    )
+    .run(new Date(Date.now() - 1000).toISOString(), ended);
+  database.close();
+
+  const all = await client.result('list', '--all');
+  const Items = v.array(v.object({ id: v.string(), state: v.string(), source: v.string() }));
+  const inShort = (items: unknown) =>
+    v.parse(Items, items).map(({ id, state, source }) => `${id} ${state} ${source}`);
+  const current = [`${scheduled} scheduled ledger`, `${active} active ledger`];
+  expect(inShort((await client.result('list'))['items'])).toEqual(current);
+  expect(inShort(all['items']).toSorted()).toEqual(
+    [...current, `${deleted} deleted ledger`, `${ended} ended ledger`].toSorted(),
+  );
+  const { stderr } = await client.command('list');
+  expect(stderr).toMatch(/does not list reservations/);
+});
+
+describe('the file', () => {
+  test('is for its owner only, whatever the umask, and when others could read it', async () => {
+    const { client, env } = await newService();
+    const { exitCode } = await client.run(LATER, { env, withoutUmask: true });
+    expect(exitCode).toBe(0);
+    const modes = (): number[] => [client.state, ledgerOf(client)].map((path) => statSync(path).mode & 0o777);
+    expect(modes()).toEqual([0o700, 0o600]);
+    chmodSync(client.state, 0o755);
+    chmodSync(ledgerOf(client), 0o666);
+    await client.result('list');
+    expect(modes()).toEqual([0o700, 0o600]);
+  });
+
+  test.each<[string, (path: string) => void]>([
+    ['garbage', (path) => writeFileSync(path, 'garbage '.repeat(1000))],
+    ['cut', (path) => truncateSync(path, 5000)],
+    ['of a newer version', (path) => execIn(path, 'PRAGMA user_version = 99')],
+    ['another program’s', (path) => execIn(path, 'PRAGMA application_id = 7')],
+  ])(
+    'that is %s: reserve is 2, nothing is sent, nothing is deleted; list still shows the service’s',
+    async (_, damage) => {
+      const service = await newService();
+      const { client } = service;
+      const { id } = bookedIn(await client.result(...LATER));
+      damage(ledgerOf(client));
+      const before = readFileSync(ledgerOf(client));
+      service.seen.length = 0;
+      for (const args of [LATER, [...LATER, '--idempotency-key', 'k'], ['delete', '--yes', id]]) {
+        const report = await failed(client, ...args);
+        expect(report).toMatchObject({ code: 'state_unusable', exitCode: 2 });
+        expect(report.message).toContain(ledgerOf(client));
+        expect(report.fix).toContain('mv ');
+      }
+      expect(service.seen).toEqual([]);
+      const update = await failed(client, 'update', id, '--extend', '1h');
+      expect(update).toMatchObject({ code: 'state_unusable', exitCode: 2 });
+      const listed = await client.command('--json', 'list');
+      expect(JSON.parse(listed.stdout)).toMatchObject({ items: [{ id, source: 'service' }] });
+      expect(listed.stderr).toMatch(/warning: .*ledger/i);
+      expect(service.seen.filter((method) => method !== 'GET')).toEqual([]);
+      expect(readFileSync(ledgerOf(client)).equals(before)).toBe(true);
+    },
+  );
+
+  test('that is a symbolic link: 2, nothing is sent, nothing is written where it points', async () => {
+    const service = await newService();
+    const { client } = service;
+    await client.result(...LATER);
+    const elsewhere = join(client.home, 'elsewhere.sqlite');
+    renameSync(ledgerOf(client), elsewhere);
+    symlinkSync(elsewhere, ledgerOf(client));
+    const before = readFileSync(elsewhere);
+    service.seen.length = 0;
+    expect(await failed(client, ...LATER)).toMatchObject({ code: 'state_unusable', exitCode: 2 });
+    expect(service.seen).toEqual([]);
+    expect(readFileSync(elsewhere).equals(before)).toBe(true);
+  });
+
+  test('a folder in its place: 2, nothing is sent', async () => {
+    const service = await newService();
+    mkdirSync(ledgerOf(service.client), { recursive: true });
+    expect(await failed(service.client, ...LATER)).toMatchObject({ code: 'state_unusable', exitCode: 2 });
+    expect(readdirSync(ledgerOf(service.client))).toEqual([]);
+    expect(service.seen).toEqual([]);
+  });
+
+  test('a state folder that can’t be made: reserve is 2, and nothing is sent', async () => {
+    const service = await newService();
+    const { client } = service;
+    // Not even root can make anything in it.
+    service.env['SLICES_CONN_STATE_DIR'] = '/dev/null/state';
+    expect(await failed(client, ...LATER)).toMatchObject({ code: 'state_unusable', exitCode: 2 });
+    expect(service.seen).toEqual([]);
+  });
+});
+
+function execIn(path: string, sql: string): void {
+  const database = new DatabaseSync(path);
+  database.exec(sql);
+  database.close();
+}
