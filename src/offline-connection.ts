@@ -8,7 +8,7 @@ import { createReferenceServer, type ReferenceServer } from './reference-server.
 import type { Connection } from './session/connection.ts';
 import { privateFolder } from './session/folders.ts';
 import type { Profile } from './session/profiles.ts';
-import { DatabaseFormatError } from './store/sqlite/engine.ts';
+import { DatabaseFormatError } from './store/sql.ts';
 
 /** What the built-in server is opened with. */
 export interface OfflineConnectionOptions {

@@ -20,18 +20,16 @@ import { builtInDirectory } from './server/portal/built-in.ts';
 import { createPortal } from './server/portal/portal.ts';
 import { routeMounter } from './server/routing.ts';
 import { createServices } from './server/services.ts';
-import { SqliteDatabase } from './store/sqlite/database.ts';
-import { sqliteDirectory } from './store/sqlite/directory.ts';
-import { sqliteIdentityRecords } from './store/sqlite/identity-records.ts';
-import { SERVER_FORMAT } from './store/sqlite/migrations.ts';
-import { sqliteReservations } from './store/sqlite/reservations.ts';
-import { sqliteSigningKeys } from './store/sqlite/signing-keys.ts';
+import { openStores } from './store/open.ts';
 
 /** What a reference server is made of. */
 export interface ReferenceServerOptions {
   /** `{base_url}`; the portal is at `/portal` below it. Default `http://offline.localhost`. */
   baseUrl?: string;
-  /** The SQLite file, or `:memory:` (the default). Its folder must be there. */
+  /**
+   * A SQLite file, whose folder must be there; `:memory:` (the default); or `postgres://user@host/database`, which any
+   * number of servers with one `baseUrl` share. It needs PostgreSQL 13 or newer, with the extension btree_gist.
+   */
   database?: string;
   /** Parsed JSON of a topology file. Default: the built-in one, on the twelve sites. */
   topology?: Topology;
@@ -68,7 +66,7 @@ export interface ReferenceServer {
 
 /**
  * The other side of the command line, as a function of a Request: portal and connectivity service with an allocator
- * over SQLite (SPEC.md, "Endpoints"; DESIGN.md, "The reference server").
+ * over SQLite or PostgreSQL (SPEC.md, "Endpoints"; DESIGN.md, "The reference server").
  *
  * @example
  * const server = await createReferenceServer();
@@ -95,10 +93,8 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     experiments: options.experimentsApiGroup ?? EXPERIMENTS_API_GROUP,
   };
 
-  const database = await SqliteDatabase.open(options.database ?? ':memory:', SERVER_FORMAT);
-  const directory = sqliteDirectory(database);
-  const reservations = sqliteReservations(database);
-  const keys = sqliteSigningKeys(database);
+  const stores = await openStores(options.database ?? ':memory:');
+  const { reservations, directory, keys } = stores;
   const issuers = await createIssuers(addresses, keys, now);
   await directory.settle(builtInDirectory(now(), makeId));
 
@@ -139,7 +135,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       issuer: addresses.identity,
       audience: addresses.connectivity,
       key: await keptKey('identity', keys),
-      records: sqliteIdentityRecords(database),
+      records: stores.identityRecords,
       people: async () => (await directory.people()).toSorted((one, other) => rank(one) - rank(other)),
       person: (id) => directory.person(id),
       now,
@@ -174,7 +170,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       });
       return issuers.identity.issue(claims);
     },
-    close: () => database.close(),
+    close: () => stores.close(),
   };
 }
 

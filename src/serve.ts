@@ -12,7 +12,7 @@ import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts'
 import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
 import { CLIENT_ID } from './server/identity/client-id.ts';
 import { jsonLog } from './server/log.ts';
-import { DatabaseFormatError } from './store/sqlite/engine.ts';
+import { DatabaseFormatError } from './store/sql.ts';
 
 /** How long a request that is under way may take once the server is told to stop, in milliseconds. */
 const STOP_TIMEOUT = 8000;
@@ -94,13 +94,14 @@ interface Opening {
 
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
   const { baseUrl, topology, defaultFolder, write } = opening;
-  const { data, memory, autoApprove, accessTokenTtl } = settings;
+  const { data, autoApprove, accessTokenTtl } = settings;
   const folder = data ?? defaultFolder;
+  const shared = settings.database ?? (settings.memory ? ':memory:' : undefined);
   try {
-    if (!memory) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (shared === undefined) mkdirSync(folder, { recursive: true, mode: 0o700 });
     return await createReferenceServer({
       baseUrl,
-      database: memory ? ':memory:' : join(folder, 'slices-conn.sqlite'),
+      database: shared ?? join(folder, 'slices-conn.sqlite'),
       log: jsonLog(write, Date.now),
       ...(topology === undefined ? {} : { topology }),
       ...(autoApprove === undefined ? {} : { autoApprove }),
@@ -110,6 +111,7 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
     if (cause instanceof TopologyError || cause instanceof DatabaseFormatError) {
       throw new Failure('file_unusable', cause.message, { cause });
     }
+    if (settings.database !== undefined && cause instanceof Error) throw databaseFailure(cause);
     if (cause instanceof StoreUnavailableError || (cause instanceof Error && 'code' in cause)) {
       throw new Failure('file_unusable', `The data folder ${folder} can't be used.`, {
         why: cause.message,
@@ -118,6 +120,17 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
     }
     throw cause;
   }
+}
+
+/** The driver's words name the server and the user, never the password. */
+function databaseFailure(cause: Error): Failure {
+  const away = cause instanceof StoreUnavailableError;
+  const { cause: reason } = cause;
+  return new Failure(away ? 'network' : 'file_unusable', "The database can't be used.", {
+    why: away && reason instanceof Error ? reason.message || cause.message : cause.message,
+    fix: 'psql "$DATABASE_URL" -c "SELECT version()"',
+    cause,
+  });
 }
 
 function removeReadyFile(path: string): void {

@@ -86,6 +86,7 @@ export interface ReservationStore {
    * resolves, rolls back when it rejects.
    *
    * @throws StoreUnavailableError when the database can't be reached or stays locked
+   * @throws CommitUnknownError when it was lost at the very end
    */
   changeLink<Answer>(link: string, work: (transaction: LinkTransaction) => Promise<Answer>): Promise<Answer>;
   /** A reservation that was not deleted. */
@@ -98,5 +99,10 @@ export interface ReservationStore {
 
 /** The database is away, locked, or full: nothing was changed, and it is worth trying again. */
 export class StoreUnavailableError extends Error {
-  override readonly name = 'StoreUnavailableError';
+  override readonly name: string = 'StoreUnavailableError';
+}
+
+/** The database was lost while it committed: what was asked for may have been done, or not. */
+export class CommitUnknownError extends StoreUnavailableError {
+  override readonly name = 'CommitUnknownError';
 }

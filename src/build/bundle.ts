@@ -50,8 +50,9 @@ async function bundleProgram(found: Set<string>): Promise<void> {
   const bundle = await rolldown({
     input: { entry: join(ROOT, 'src/entry.ts') },
     platform: 'node',
-    // It uses the names of its classes as data, which a bundle would change.
-    external: ['oidc-provider'],
+    // The first uses the names of its classes as data, which a bundle would change; the second looks for its native
+    // twin, and is loaded by `serve --database` only.
+    external: ['oidc-provider', 'pg'],
     plugins: [withoutChildProcess, packagesUsed(found)],
   });
   await bundle.write({

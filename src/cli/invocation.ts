@@ -33,6 +33,8 @@ export interface ServeSettings {
   /** Folder of the data. */
   data?: string;
   memory: boolean;
+  /** `postgres://…`, in place of a folder. */
+  database?: string;
   /** A topology file. */
   topology?: string;
   readyFile?: string;

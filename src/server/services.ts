@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { StoreUnavailableError } from '../allocator/store.ts';
+import { CommitUnknownError, StoreUnavailableError } from '../allocator/store.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { DOCS_FILES } from './docs/docs.ts';
@@ -53,7 +53,11 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     if (error instanceof ProblemError) return problemReply(error);
     if (error instanceof StoreUnavailableError) {
       log('error', 'store_unavailable', { why: String(error.cause ?? error) });
-      return problemReply(refusal('unavailable', `${error.message} Nothing was changed; try again.`));
+      const outcome =
+        error instanceof CommitUnknownError
+          ? 'It may have been made or not; look before you try again.'
+          : 'Nothing was changed; try again.';
+      return problemReply(refusal('unavailable', `${error.message} ${outcome}`));
     }
     log('error', 'bug', { why: error.stack ?? error.message });
     return problemReply(refusal('internal', 'Something went wrong in the service; its log says what.'));

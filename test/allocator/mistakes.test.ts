@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator, type AmendmentOutcome, type Outcome } from '../../src/allocator/allocator.ts';
 import { type Demand, TAG_PLACES, type Tags } from '../../src/allocator/calendar.ts';
@@ -9,8 +8,8 @@ import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { LinkTransaction, ReservationRecord, ReservationStore } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
-import { raceProcesses } from '../store/starting-gate.ts';
-import type { RaceAnswer, RaceOrder } from './race-process.ts';
+import { race, tally } from './race.ts';
+import type { RaceAnswer } from './race-process.ts';
 import { smallLink } from './small-link.ts';
 import { sweep } from './sweep.ts';
 
@@ -525,25 +524,6 @@ async function answerOf(outcome: Promise<Outcome>): Promise<RaceAnswer> {
   } catch (error) {
     return { ok: false, why: String(error) };
   }
-}
-
-function tally(answers: readonly RaceAnswer[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const answer of answers) {
-    const key = answer.ok ? 'won' : answer.why;
-    counts[key] = (counts[key] ?? 0) + 1;
-  }
-  return counts;
-}
-
-/** Runs each order in a process of its own, all at once. */
-async function race(orders: readonly RaceOrder[]): Promise<RaceAnswer[]> {
-  const program = fileURLToPath(new URL('race-process.ts', import.meta.url));
-  const finishes = await raceProcesses(...orders.map((order) => [program, JSON.stringify(order)]));
-  return finishes.flatMap(({ output, errors }): RaceAnswer[] => {
-    expect(errors).toBe('');
-    return JSON.parse(output);
-  });
 }
 
 function everyRow(): Promise<unknown> {

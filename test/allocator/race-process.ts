@@ -3,11 +3,11 @@ import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/calendar.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { Link } from '../../src/contract/links.ts';
-import { openSqlite } from '../store/opened-store.ts';
+import { openEither } from '../store/opened-store.ts';
 
 /** What a racing process is to do, all at once, as soon as it is told to. */
 export interface RaceOrder {
-  /** The SQLite file. */
+  /** The SQLite file, or the address of a PostgreSQL database. */
   path: string;
   link: Link;
   /** Comes before the ids of what this process books. */
@@ -26,7 +26,7 @@ export type RaceAnswer = { ok: true; id: string } | { ok: false; why: string };
 // Run as a process of its own: the order as JSON in argv; `ready` once the database is open; then it waits for stdin to
 // end, so that several start together, and prints its answers as JSON.
 const { path, link, name, book, key, amend }: RaceOrder = JSON.parse(process.argv[2] ?? '');
-const { store, close } = await openSqlite(path);
+const { store, close } = await openEither(path);
 let ids = 0;
 const allocator = new Allocator({
   network: createNetwork({ sites: [link.site1, link.site2], links: [link] }),

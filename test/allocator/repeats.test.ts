@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/calendar.ts';
@@ -9,8 +8,7 @@ import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/repetition.ts';
 import type { LinkTransaction, RememberedBooking, ReservationStore } from '../../src/allocator/store.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
-import { raceProcesses } from '../store/starting-gate.ts';
-import type { RaceAnswer, RaceOrder } from './race-process.ts';
+import { race } from './race.ts';
 import { smallLink } from './small-link.ts';
 import { sweep } from './sweep.ts';
 
@@ -265,16 +263,6 @@ async function liveIds(): Promise<unknown[]> {
 
 function keyRows(): Promise<unknown[]> {
   return opened.rows('SELECT * FROM idempotency_key');
-}
-
-/** Runs each order in a process of its own, all at once. */
-async function race(orders: readonly RaceOrder[]): Promise<RaceAnswer[]> {
-  const program = fileURLToPath(new URL('race-process.ts', import.meta.url));
-  const finishes = await raceProcesses(...orders.map((order) => [program, JSON.stringify(order)]));
-  return finishes.flatMap(({ output, errors }): RaceAnswer[] => {
-    expect(errors).toBe('');
-    return JSON.parse(output);
-  });
 }
 
 /** When `next` is set, the next one fails, once. */

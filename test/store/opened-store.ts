@@ -1,7 +1,11 @@
 import type { ReservationStore } from '../../src/allocator/store.ts';
-import { SqliteDatabase, type SqlRow, type SqlValue } from '../../src/store/sqlite/database.ts';
+import { PostgresDatabase } from '../../src/store/postgres/database.ts';
+import { postgresReservations } from '../../src/store/postgres/reservations.ts';
+import type { SqlRow, SqlValue } from '../../src/store/sql.ts';
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import { sqliteReservations } from '../../src/store/sqlite/reservations.ts';
+import { isPostgres } from '../../src/store/stores.ts';
 
 /** A store on a database of its own, and a way past it to the rows. */
 export interface OpenedStore {
@@ -19,4 +23,19 @@ export async function openSqlite(path = ':memory:'): Promise<OpenedStore> {
     rows: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
     close: () => database.close(),
   };
+}
+
+/** Opens PostgreSQL. */
+export async function openPostgres(url: string): Promise<OpenedStore> {
+  const database = await PostgresDatabase.open(url);
+  return {
+    store: postgresReservations(database),
+    rows: (sql, ...values) => database.all(sql, ...values),
+    close: () => database.close(),
+  };
+}
+
+/** Opens the engine that a path or an address stands for. */
+export async function openEither(database: string): Promise<OpenedStore> {
+  return isPostgres(database) ? openPostgres(database) : openSqlite(database);
 }

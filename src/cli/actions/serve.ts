@@ -9,6 +9,7 @@ export interface ServeFlags {
   baseUrl?: string;
   data?: string;
   memory?: boolean;
+  database?: string;
   topology?: string;
   readyFile?: string;
   autoApprove?: Role;
@@ -27,6 +28,7 @@ export async function serve(
     ...flags,
     memory: flags.memory === true,
     ...(flags.baseUrl === undefined ? {} : { baseUrl: baseAddress(flags.baseUrl) }),
+    ...(flags.database === undefined ? {} : { database: databaseAddress(flags.database) }),
   };
   const stopped = invocation.stopSignal();
   const server = await invocation.serve(settings);
@@ -52,5 +54,14 @@ function baseAddress(text: string): string {
   if (plain) return text.replace(/\/+$/, '');
   throw new Failure('usage', `${JSON.stringify(text)} is no base address.`, {
     why: 'It must be an http or https address without a query.',
+  });
+}
+
+/** What is wrong is not repeated: it may hold a password. */
+function databaseAddress(text: string): string {
+  if (/^postgres(?:ql)?:\/\//i.test(text) && URL.canParse(text)) return text;
+  throw new Failure('usage', 'What --database was given is no address of a PostgreSQL database.', {
+    why: 'It must look like postgres://user@host:5432/name; the password may stand in PGPASSWORD.',
+    fix: 'slices-conn serve --database postgres://user@localhost/slices',
   });
 }

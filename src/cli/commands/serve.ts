@@ -15,6 +15,12 @@ export function serveCommand(invoke: Invoke): Command {
     .option('--base-url <url>', 'the address in tokens, links and the ready file')
     .option('--data <dir>', 'where the data is kept')
     .addOption(new Option('--memory', 'keep the data in memory only').conflicts('data'))
+    .addOption(
+      new Option(
+        '--database <url>',
+        'keep the data in PostgreSQL, which several servers may share',
+      ).conflicts(['data', 'memory']),
+    )
     .option('--topology <file>', 'the sites and links, as JSON')
     .option('--ready-file <file>', 'write the addresses there once requests are taken')
     .addOption(
@@ -26,7 +32,8 @@ export function serveCommand(invoke: Invoke): Command {
       `
 Examples:
   slices-conn serve
-  slices-conn serve --port 0 --memory --auto-approve lead --ready-file ready.json`,
+  slices-conn serve --port 0 --memory --auto-approve lead --ready-file ready.json
+  PGPASSWORD=… slices-conn serve --base-url https://slices.example.org --database postgres://slices@db.example.org/slices`,
     )
     .action(invoke<ServeFlags>(async () => (await import('../actions/serve.ts')).serve));
 }

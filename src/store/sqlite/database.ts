@@ -1,10 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { DatabaseFormatError, keepPrivate, loadSqlite, patiently, storeError } from './engine.ts';
-
-/** A value that SQLite takes or gives. */
-export type SqlValue = string | number | null;
-/** A row as SQLite gives it. */
-export type SqlRow = Record<string, unknown>;
+import { DatabaseFormatError, type SqlRow, type SqlValue } from '../sql.ts';
+import { keepPrivate, loadSqlite, patiently, storeError } from './engine.ts';
 
 /** How long a writer waits for another process's transaction, in milliseconds. */
 const BUSY_TIMEOUT = 5000;

@@ -2,11 +2,7 @@ import { randomInt } from 'node:crypto';
 import { chmodSync, closeSync, existsSync, lstatSync, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../allocator/store.ts';
-
-/** A database that is newer than this program, is damaged, or is not one of its own. */
-export class DatabaseFormatError extends Error {
-  override readonly name = 'DatabaseFormatError';
-}
+import { DatabaseFormatError } from '../sql.ts';
 
 /**
  * Waits for other connections to let go, with a little jitter, and without holding up this process: waiting inside

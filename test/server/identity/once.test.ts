@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
+import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
+import { isPostgres } from '../../../src/store/stores.ts';
 import {
   answer,
   approve,
@@ -19,6 +21,9 @@ import {
   tally,
   tokensIn,
 } from '../../fixtures/identity.ts';
+import { usePostgres } from '../../fixtures/postgres.ts';
+
+const postgres = usePostgres();
 
 /** The grace of a rotated refresh token, in milliseconds. */
 const GRACE = 30_000;
@@ -33,14 +38,28 @@ async function together<Answer>(
   doors: readonly Door[],
   work: readonly ((door: Door) => Promise<Answer>)[],
 ): Promise<Answer[]> {
-  const holder = new DatabaseSync(file);
-  holder.exec('BEGIN IMMEDIATE');
+  const release = await hold(file);
   const answers = Promise.all(work.map((each, index) => each(at(doors, index))));
   // These need no database, and come after the others.
   for (const door of [...doors, ...doors]) await send(door, 'GET', '/.well-known/jwks.json');
-  holder.exec('ROLLBACK');
-  holder.close();
+  await release();
   return answers;
+}
+
+/** Keeps everybody from the identity provider's records. @returns what lets them in again */
+async function hold(database: string): Promise<() => Promise<void>> {
+  if (isPostgres(database)) {
+    const holder = new Client({ connectionString: database });
+    await holder.connect();
+    await holder.query('BEGIN; LOCK TABLE identity_record IN ACCESS EXCLUSIVE MODE');
+    return () => holder.end();
+  }
+  const holder = new DatabaseSync(database);
+  holder.exec('BEGIN IMMEDIATE');
+  return async () => {
+    holder.exec('ROLLBACK');
+    holder.close();
+  };
 }
 
 function times<Work>(count: number, work: Work): Work[] {
@@ -70,6 +89,13 @@ describe.each([
     'two servers on one database',
     async (): Promise<[IdentityServer, Door[]]> => {
       const server = await startIdentity();
+      return [server, [server, await server.replica()]];
+    },
+  ],
+  [
+    'two servers on one PostgreSQL database',
+    async (): Promise<[IdentityServer, Door[]]> => {
+      const server = await startIdentity({ database: await postgres.database() });
       return [server, [server, await server.replica()]];
     },
   ],

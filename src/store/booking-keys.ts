@@ -1,13 +1,13 @@
-import { type BookingKey, KEYS_LET_GO, type RememberedBooking } from '../../allocator/store.ts';
-import type { SqliteTransaction } from './database.ts';
+import { type BookingKey, KEYS_LET_GO, type RememberedBooking } from '../allocator/store.ts';
+import type { SqlStatements } from './sql.ts';
 
 /** See `LinkTransaction.recall`. */
-export function recall(
-  sql: SqliteTransaction,
+export async function recall(
+  sql: SqlStatements,
   { createdBy, experiment, key }: BookingKey,
   now: number,
-): RememberedBooking | undefined {
-  const row = sql.first(
+): Promise<RememberedBooking | undefined> {
+  const row = await sql.first(
     `SELECT fingerprint, reservation, expires_ms FROM idempotency_key
      WHERE created_by = $1 AND experiment = $2 AND key = $3 AND expires_ms > $4`,
     createdBy,
@@ -27,13 +27,19 @@ export function recall(
   );
 }
 
-/** See `LinkTransaction.remember`. */
-export function remember(
-  sql: SqliteTransaction,
+/**
+ * See `LinkTransaction.remember`. Of two transactions that hold different links and take one key, the second waits in
+ * the first statement for the first's end. A key that turns out to be taken is locked by that statement until the
+ * transaction ends, so nobody lets go of it before it is read.
+ *
+ * @param letGo lets go of keys that expired by `$1`, `$2` at most
+ */
+export async function remember(
+  sql: SqlStatements,
   booking: RememberedBooking,
-  now: number,
-): RememberedBooking | undefined {
-  const kept = sql.first(
+  { now, letGo }: { now: number; letGo: string },
+): Promise<RememberedBooking | undefined> {
+  const kept = await sql.first(
     `INSERT INTO idempotency_key (created_by, experiment, key, fingerprint, reservation, expires_ms)
      VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (created_by, experiment, key) DO UPDATE SET fingerprint = $4, reservation = $5, expires_ms = $6
@@ -48,11 +54,6 @@ export function remember(
     now,
   );
   if (!kept) return recall(sql, booking, now);
-  sql.run(
-    `DELETE FROM idempotency_key WHERE (created_by, experiment, key) IN (
-       SELECT created_by, experiment, key FROM idempotency_key WHERE expires_ms <= $1 ORDER BY expires_ms LIMIT $2)`,
-    now,
-    KEYS_LET_GO,
-  );
+  await sql.run(letGo, now, KEYS_LET_GO);
   return undefined;
 }

@@ -1,25 +1,26 @@
-import type { Person } from '../../server/identity/user-token.ts';
-import type { Directory, ExperimentRecord, ProjectRecord } from '../../server/portal/directory.ts';
-import type { SqliteDatabase, SqlRow } from './database.ts';
+import type { Person } from '../server/identity/user-token.ts';
+import type { Directory, ExperimentRecord, ProjectRecord } from '../server/portal/directory.ts';
+import type { SqlDatabase, SqlRow } from './sql.ts';
 
-/** Users, projects and experiments on SQLite. */
-export function sqliteDirectory(database: SqliteDatabase): Directory {
-  const all = (sql: string, ...values: string[]): Promise<SqlRow[]> =>
-    database.transaction(async (transaction) => transaction.all(sql, ...values));
-  const first = (sql: string, ...values: string[]): Promise<SqlRow | undefined> =>
-    database.transaction(async (transaction) => transaction.first(sql, ...values));
-
+/** Users, projects and experiments. */
+export function directoryStore(database: SqlDatabase): Directory {
   return {
     async settle({ people, projects }) {
       await database.transaction(async (sql) => {
         for (const { id, name } of people) {
-          sql.run('INSERT INTO person (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING', id, name);
+          await sql.run(
+            'INSERT INTO person (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING',
+            id,
+            name,
+          );
         }
         for (const project of projects) {
           const { id, name, description, createdAt, expiresAt, experiment, open } = project;
-          const kept = sql.first(
+          const kept = await sql.first(
             `INSERT INTO project (id, name, description, created_ms, expires_ms) VALUES ($1, $2, $3, $4, $5)
-             ON CONFLICT (name) DO UPDATE SET expires_ms = max(expires_ms, $5) RETURNING id`,
+             ON CONFLICT (name) DO UPDATE SET
+               expires_ms = CASE WHEN project.expires_ms > $5 THEN project.expires_ms ELSE $5 END
+             RETURNING id`,
             id,
             name,
             description,
@@ -27,10 +28,12 @@ export function sqliteDirectory(database: SqliteDatabase): Directory {
             expiresAt,
           );
           const projectId = String(kept?.['id']);
-          const keptExperiment = sql.first(
+          const keptExperiment = await sql.first(
             `INSERT INTO experiment (id, project, name, description, created_ms, expires_ms)
              VALUES ($1, $2, $3, $4, $5, $6)
-             ON CONFLICT (project, name) DO UPDATE SET expires_ms = max(expires_ms, $6) RETURNING id`,
+             ON CONFLICT (project, name) DO UPDATE SET
+               expires_ms = CASE WHEN experiment.expires_ms > $6 THEN experiment.expires_ms ELSE $6 END
+             RETURNING id`,
             experiment.id,
             projectId,
             experiment.name,
@@ -41,7 +44,7 @@ export function sqliteDirectory(database: SqliteDatabase): Directory {
           if (!open) continue;
           for (const scope of [projectId, String(keptExperiment?.['id'])]) {
             for (const { name: role } of people) {
-              sql.run(
+              await sql.run(
                 `INSERT INTO membership (person, scope, role) SELECT id, $1, $2 FROM person WHERE name = $2
                  ON CONFLICT (person, scope) DO NOTHING`,
                 scope,
@@ -54,21 +57,21 @@ export function sqliteDirectory(database: SqliteDatabase): Directory {
     },
 
     async people() {
-      return (await all('SELECT id, name FROM person ORDER BY id')).map(toPerson);
+      return (await database.all('SELECT id, name FROM person ORDER BY id')).map(toPerson);
     },
 
     async personNamed(name) {
-      const row = await first('SELECT id, name FROM person WHERE name = $1', name);
+      const row = await database.first('SELECT id, name FROM person WHERE name = $1', name);
       return row && toPerson(row);
     },
 
     async person(id) {
-      const row = await first('SELECT id, name FROM person WHERE id = $1', id);
+      const row = await database.first('SELECT id, name FROM person WHERE id = $1', id);
       return row && toPerson(row);
     },
 
     async projectsOf(person) {
-      const rows = await all(
+      const rows = await database.all(
         `SELECT project.*, role FROM project JOIN membership ON scope = project.id WHERE person = $1 ORDER BY project.id`,
         person,
       );
@@ -76,12 +79,12 @@ export function sqliteDirectory(database: SqliteDatabase): Directory {
     },
 
     async project(id) {
-      const row = await first('SELECT * FROM project WHERE id = $1', id);
+      const row = await database.first('SELECT * FROM project WHERE id = $1', id);
       return row && toProject(row);
     },
 
     async experimentsOf(person) {
-      const rows = await all(
+      const rows = await database.all(
         `SELECT experiment.*, role FROM experiment JOIN membership ON scope = experiment.id
          WHERE person = $1 ORDER BY experiment.id`,
         person,
@@ -90,18 +93,22 @@ export function sqliteDirectory(database: SqliteDatabase): Directory {
     },
 
     async experiment(id) {
-      const row = await first('SELECT * FROM experiment WHERE id = $1', id);
+      const row = await database.first('SELECT * FROM experiment WHERE id = $1', id);
       return row && toExperiment(row);
     },
 
     async role(person, scope) {
-      const row = await first('SELECT role FROM membership WHERE person = $1 AND scope = $2', person, scope);
+      const row = await database.first(
+        'SELECT role FROM membership WHERE person = $1 AND scope = $2',
+        person,
+        scope,
+      );
       return row && String(row['role']);
     },
 
     async addExperiment(experiment, lead) {
       return database.transaction(async (sql) => {
-        const added = sql.first(
+        const added = await sql.first(
           `INSERT INTO experiment (id, project, name, description, created_ms, expires_ms)
            VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (project, name) DO NOTHING RETURNING id`,
           experiment.id,
@@ -112,7 +119,11 @@ export function sqliteDirectory(database: SqliteDatabase): Directory {
           experiment.expiresAt,
         );
         if (!added) return false;
-        sql.run("INSERT INTO membership (person, scope, role) VALUES ($1, $2, 'lead')", lead, experiment.id);
+        await sql.run(
+          "INSERT INTO membership (person, scope, role) VALUES ($1, $2, 'lead')",
+          lead,
+          experiment.id,
+        );
         return true;
       });
     },

@@ -1,5 +1,5 @@
-import type { IdentityRecord, IdentityRecords } from '../../server/identity/records.ts';
-import type { SqliteDatabase, SqlRow, SqlValue } from './database.ts';
+import type { IdentityRecord, IdentityRecords } from '../server/identity/records.ts';
+import type { SqlDatabase, SqlRow } from './sql.ts';
 
 /** What a second save of a record does: a device code is decided once, a successor made once. */
 const ON_CONFLICT: Readonly<Record<string, string>> = {
@@ -8,17 +8,12 @@ const ON_CONFLICT: Readonly<Record<string, string>> = {
   RefreshToken: 'DO NOTHING',
 };
 
-/** The identity provider's records on SQLite. */
-export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords {
-  const first = (sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined> =>
-    database.transaction(async (transaction) => transaction.first(sql, ...values));
-  const run = (sql: string, ...values: SqlValue[]): Promise<void> =>
-    database.transaction(async (transaction) => transaction.run(sql, ...values));
-
+/** The identity provider's records. What is used up is used up by one statement, so that one of many at once wins. */
+export function identityRecordStore(database: SqlDatabase): IdentityRecords {
   return {
     async save({ model, key, payload, grant, userCode, decided, expiresAt }) {
       const onConflict = ON_CONFLICT[model] ?? 'DO UPDATE SET payload = $3, grant_key = $4, expires_ms = $7';
-      const saved = await first(
+      const saved = await database.first(
         `INSERT INTO identity_record (model, key, payload, grant_key, user_code, decided, expires_ms)
          VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (model, key) ${onConflict} RETURNING key`,
         model,
@@ -33,17 +28,21 @@ export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords
     },
 
     async find(model, key) {
-      const row = await first('SELECT * FROM identity_record WHERE model = $1 AND key = $2', model, key);
+      const row = await database.first(
+        'SELECT * FROM identity_record WHERE model = $1 AND key = $2',
+        model,
+        key,
+      );
       return row && toRecord(row);
     },
 
     async findByUserCode(userCode) {
-      const row = await first('SELECT * FROM identity_record WHERE user_code = $1', userCode);
+      const row = await database.first('SELECT * FROM identity_record WHERE user_code = $1', userCode);
       return row && toRecord(row);
     },
 
     async redeem(model, key, now) {
-      const redeemed = await first(
+      const redeemed = await database.first(
         `UPDATE identity_record SET consumed_ms = $3
          WHERE model = $1 AND key = $2 AND consumed_ms IS NULL RETURNING key`,
         model,
@@ -55,7 +54,7 @@ export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords
 
     rotate: (key, now, grace) =>
       database.transaction(async (sql) => {
-        const used = sql.first(
+        const used = await sql.first(
           `UPDATE identity_record SET consumed_ms = $2, grace_ms = $3
            WHERE model = 'RefreshToken' AND key = $1 AND consumed_ms IS NULL RETURNING grant_key`,
           key,
@@ -64,7 +63,7 @@ export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords
         );
         if (used) {
           // That it is used shows that its predecessor's reply arrived.
-          sql.run(
+          await sql.run(
             `UPDATE identity_record SET grace_ms = 0
              WHERE model = 'RefreshToken' AND grant_key = $1 AND key <> $2 AND grace_ms > 0`,
             String(used['grant_key']),
@@ -72,7 +71,7 @@ export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords
           );
           return true;
         }
-        const graced = sql.first(
+        const graced = await sql.first(
           "SELECT 1 FROM identity_record WHERE model = 'RefreshToken' AND key = $1 AND grace_ms >= $2",
           key,
           now,
@@ -81,9 +80,11 @@ export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords
       }),
 
     async pace(key, now, interval) {
-      const paced = await first(
-        `UPDATE identity_record SET polled_ms = max(coalesce(polled_ms, 0), $2) + $3
-         WHERE model = 'DeviceCode' AND key = $1 AND (polled_ms IS NULL OR polled_ms <= $2 + $3 / 2)
+      const paced = await database.first(
+        `UPDATE identity_record SET polled_ms = CAST($3 AS BIGINT) +
+           CASE WHEN polled_ms > $2 THEN polled_ms ELSE CAST($2 AS BIGINT) END
+         WHERE model = 'DeviceCode' AND key = $1
+           AND (polled_ms IS NULL OR polled_ms <= CAST($2 AS BIGINT) + CAST($3 AS BIGINT) / 2)
          RETURNING key`,
         key,
         now,
@@ -92,32 +93,33 @@ export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords
       return paced !== undefined;
     },
 
-    remove: (model, key) => run('DELETE FROM identity_record WHERE model = $1 AND key = $2', model, key),
+    remove: (model, key) =>
+      database.run('DELETE FROM identity_record WHERE model = $1 AND key = $2', model, key),
     removeGrant: (model, grant) =>
-      run('DELETE FROM identity_record WHERE model = $1 AND grant_key = $2', model, grant),
+      database.run('DELETE FROM identity_record WHERE model = $1 AND grant_key = $2', model, grant),
     purge: (before) =>
       database.transaction(async (sql) => {
-        sql.run('DELETE FROM identity_record WHERE expires_ms < $1', before);
-        sql.run('DELETE FROM attempt WHERE began_ms < $1', before);
+        await sql.run('DELETE FROM identity_record WHERE expires_ms < $1', before);
+        await sql.run('DELETE FROM attempt WHERE began_ms < $1', before);
       }),
 
     secret: (name, candidate) =>
       database.transaction(async (sql) => {
         const value = Buffer.from(candidate).toString('base64url');
-        sql.run(
+        await sql.run(
           'INSERT INTO shared_secret (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING',
           name,
           value,
         );
-        const kept = sql.first('SELECT value FROM shared_secret WHERE name = $1', name);
+        const kept = await sql.first('SELECT value FROM shared_secret WHERE name = $1', name);
         return Buffer.from(String(kept?.['value']), 'base64url');
       }),
 
     async count(key, now, window) {
-      const row = await first(
+      const row = await database.first(
         `INSERT INTO attempt (key, began_ms, attempts) VALUES ($1, $2, 1) ON CONFLICT (key) DO UPDATE SET
-           attempts = CASE WHEN began_ms + $3 <= $2 THEN 1 ELSE attempts + 1 END,
-           began_ms = CASE WHEN began_ms + $3 <= $2 THEN $2 ELSE began_ms END
+           attempts = CASE WHEN attempt.began_ms + $3 <= $2 THEN 1 ELSE attempt.attempts + 1 END,
+           began_ms = CASE WHEN attempt.began_ms + $3 <= $2 THEN $2 ELSE attempt.began_ms END
          RETURNING began_ms, attempts`,
         key,
         now,
@@ -126,7 +128,8 @@ export function sqliteIdentityRecords(database: SqliteDatabase): IdentityRecords
       return { attempts: Number(row?.['attempts']), began: Number(row?.['began_ms']) };
     },
 
-    uncount: (key) => run('UPDATE attempt SET attempts = max(attempts - 1, 0) WHERE key = $1', key),
+    uncount: (key) =>
+      database.run('UPDATE attempt SET attempts = attempts - 1 WHERE key = $1 AND attempts > 0', key),
   };
 }
 

@@ -1,0 +1,182 @@
+import { Pool, type PoolClient, types } from 'pg';
+import { StoreUnavailableError } from '../../allocator/store.ts';
+import type { SqlDatabase, SqlRow, SqlStatements, SqlValue } from '../sql.ts';
+import { commitError, postgresError } from './errors.ts';
+import { migrate } from './migrate.ts';
+import { POSTGRES_MIGRATIONS } from './migrations.ts';
+
+/** How long a transaction may take in all, in milliseconds: then its connection is given up. */
+const PATIENCE = 9000;
+/** The same for the migrations. */
+const MIGRATION_PATIENCE = 60_000;
+/** The server's and the pool's own limits, in milliseconds, within {@link PATIENCE}. */
+const LIMITS = {
+  connectionTimeoutMillis: 4000,
+  lock_timeout: 5000,
+  statement_timeout: 6000,
+  // A process that hangs in a transaction does not keep its link's lock.
+  idle_in_transaction_session_timeout: 10_000,
+} as const;
+
+/** Connections of one process. Requests for one link wait for each other before they ask for one. */
+const CONNECTIONS = 10;
+
+/** int8, which the driver would hand on as text; ours are milliseconds, versions and counts. */
+const INT8 = types.builtins.INT8;
+
+/**
+ * A PostgreSQL database that any number of replicas share (DESIGN.md, "Storage"): READ COMMITTED, never SERIALIZABLE.
+ * One that is away or slow is StoreUnavailableError within 10 s, and is used again as soon as it is back.
+ */
+export class PostgresDatabase implements SqlDatabase {
+  readonly #pool: Pool;
+  #closing: Promise<void> | undefined;
+
+  private constructor(url: string) {
+    this.#pool = new Pool({
+      ...LIMITS,
+      connectionString: url,
+      fallback_application_name: 'slices-conn',
+      max: CONNECTIONS,
+      keepAlive: true,
+      types: {
+        getTypeParser: (oid, format) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
+      },
+    });
+    // A connection that breaks while nobody uses it is gone from the pool by then; one in use fails its statement.
+    this.#pool.on('error', () => undefined);
+    this.#pool.on('connect', (client) => void client.on('error', () => undefined));
+  }
+
+  /**
+   * Connects, and applies the migrations that the database lacks.
+   *
+   * @param url `postgres://user@host/database`; what it leaves open is taken from the variables that libpq has, such as
+   * `PGPASSWORD`
+   * @throws DatabaseFormatError when a newer version of this program made it, or it is another program's
+   * @throws StoreUnavailableError when it can't be reached, or does not let us in
+   */
+  static async open(
+    url: string,
+    migrations: readonly string[] = POSTGRES_MIGRATIONS,
+  ): Promise<PostgresDatabase> {
+    const database = new PostgresDatabase(url);
+    try {
+      await database.#transact(MIGRATION_PATIENCE, (sql) => migrate(sql, migrations, MIGRATION_PATIENCE));
+      return database;
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
+  }
+
+  async run(sql: string, ...values: SqlValue[]): Promise<void> {
+    await this.#connected(PATIENCE, (client) => statementsOf(client).run(sql, ...values));
+  }
+
+  async all(sql: string, ...values: SqlValue[]): Promise<SqlRow[]> {
+    return this.#connected(PATIENCE, (client) => statementsOf(client).all(sql, ...values));
+  }
+
+  async first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined> {
+    return this.#connected(PATIENCE, (client) => statementsOf(client).first(sql, ...values));
+  }
+
+  /**
+   * Runs `work` in one transaction; commits when it resolves, rolls back when it rejects.
+   *
+   * @throws CommitUnknownError when the connection was lost while the commit was under way
+   */
+  async transaction<Answer>(work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer> {
+    return this.#transact(PATIENCE, work);
+  }
+
+  /** Waits for what is under way and closes the connections. */
+  async close(): Promise<void> {
+    this.#closing ??= this.#pool.end();
+    await this.#closing;
+  }
+
+  async #transact<Answer>(patience: number, work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer> {
+    return this.#connected(patience, async (client) => {
+      const sql = statementsOf(client);
+      await sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
+      let answer: Answer;
+      try {
+        answer = await work(sql);
+      } catch (error) {
+        await sql.run('ROLLBACK');
+        throw error;
+      }
+      await commit(client);
+      return answer;
+    });
+  }
+
+  /** Lends a connection, for as long as `patience` lasts; one that was lost is not used again. */
+  async #connected<Answer>(patience: number, work: (client: PoolClient) => Promise<Answer>): Promise<Answer> {
+    let late = false;
+    let giveBack = (_broken: boolean): void => undefined;
+    // Letting go of the connection ends a statement that waits for a database that says nothing any more.
+    const alarm = setTimeout(() => {
+      late = true;
+      giveBack(true);
+    }, patience);
+    try {
+      const client = await this.#connect();
+      let lent = true;
+      giveBack = (broken) => {
+        if (lent) client.release(broken);
+        lent = false;
+      };
+      if (late) throw new StoreUnavailableError("The database can't be reached in time.");
+      const answer = await work(client);
+      giveBack(false);
+      return answer;
+    } catch (error) {
+      giveBack(error instanceof StoreUnavailableError);
+      throw error;
+    } finally {
+      clearTimeout(alarm);
+    }
+  }
+
+  async #connect(): Promise<PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      throw postgresError(error);
+    }
+  }
+}
+
+function statementsOf(client: PoolClient): SqlStatements {
+  const rows = async (sql: string, values: readonly SqlValue[]): Promise<SqlRow[]> => {
+    try {
+      return (await client.query<SqlRow>(sql, values.map(storable))).rows;
+    } catch (error) {
+      throw postgresError(error);
+    }
+  };
+  return {
+    run: async (sql, ...values) => void (await rows(sql, values)),
+    all: (sql, ...values) => rows(sql, values),
+    first: async (sql, ...values) => (await rows(sql, values))[0],
+  };
+}
+
+/** PostgreSQL keeps no NUL in a text; the character that stands for what can't be shown takes its place. */
+function storable(value: SqlValue): SqlValue {
+  return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value;
+}
+
+async function commit(client: PoolClient): Promise<void> {
+  let command: string;
+  try {
+    ({ command } = await client.query('COMMIT'));
+  } catch (error) {
+    throw commitError(error);
+  }
+  // What failed within the transaction, and was not passed on, is found out here.
+  if (command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back');
+}

@@ -1,0 +1,32 @@
+import { DatabaseError } from 'pg';
+import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
+
+/**
+ * SQLSTATE classes of a database that can't serve at the moment (https://www.postgresql.org/docs/current/errcodes-appendix.html):
+ * connection, authorization, transaction state (ended by a timeout), rollback (a deadlock), resources, intervention
+ * (statement timeout, shutdown), system.
+ */
+const UNAVAILABLE_CLASSES: ReadonlySet<string> = new Set(['08', '28', '40', '53', '57', '58']);
+/** Of other classes: no such database, idle for too long in a transaction, a lock's timeout, a standby. */
+const UNAVAILABLE: ReadonlySet<string> = new Set(['3D000', '25P03', '25P04', '55P03', '25006']);
+
+/** Classes of a server that may have committed, and failed to say so. */
+const MAYBE_COMMITTED: ReadonlySet<string> = new Set(['08', '57', '58', 'XX']);
+
+/** What an error of the driver means to those who store things: unavailable, or itself. */
+export function postgresError(cause: unknown): unknown {
+  if (cause instanceof DatabaseError) {
+    const { code = '' } = cause;
+    if (!UNAVAILABLE.has(code) && !UNAVAILABLE_CLASSES.has(code.slice(0, 2))) return cause;
+    return new StoreUnavailableError("The database can't be used at the moment.", { cause });
+  }
+  // What the server did not say, the connection did.
+  return new StoreUnavailableError("The database can't be reached.", { cause });
+}
+
+/** What an error of `COMMIT` means: nothing was changed, or nobody knows. */
+export function commitError(cause: unknown): unknown {
+  const said = cause instanceof DatabaseError && !MAYBE_COMMITTED.has((cause.code ?? '').slice(0, 2));
+  if (said) return postgresError(cause);
+  return new CommitUnknownError('The database was lost while it made the change.', { cause });
+}

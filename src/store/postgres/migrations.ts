@@ -1,0 +1,134 @@
+/**
+ * The server's schema on PostgreSQL 13 or newer, oldest first: migration n brings a database of version n to n + 1.
+ * Never changed once released; a change is a new entry. Tables and columns are those of SQLite, so that one SQL text
+ * serves both; the guard of the tags and the order of texts are this engine's own.
+ */
+export const POSTGRES_MIGRATIONS: readonly string[] = [
+  `
+  CREATE EXTENSION IF NOT EXISTS btree_gist;
+
+  CREATE TABLE link (
+    id TEXT PRIMARY KEY,
+    version BIGINT NOT NULL
+  );
+
+  -- A reservation that was cancelled stays as a tombstone, for the replicas that still hold it in memory. Ids are
+  -- sorted byte by byte, as SQLite does, whatever the database's language.
+  CREATE TABLE reservation (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    link TEXT NOT NULL REFERENCES link (id),
+    version BIGINT NOT NULL,
+    reversed INTEGER NOT NULL,
+    start_ms BIGINT NOT NULL,
+    end_ms BIGINT NOT NULL,
+    bandwidth BIGINT NOT NULL CHECK (bandwidth > 0),
+    site1_s_tag INTEGER NOT NULL,
+    site1_c_tag INTEGER NOT NULL,
+    site2_s_tag INTEGER NOT NULL,
+    site2_c_tag INTEGER NOT NULL,
+    experiment TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_ms BIGINT NOT NULL,
+    cancelled_ms BIGINT,
+    CHECK (start_ms < end_ms)
+  );
+  CREATE INDEX reservation_changes ON reservation (link, version);
+  CREATE INDEX reservation_live ON reservation (link, end_ms, start_ms) WHERE cancelled_ms IS NULL;
+  CREATE INDEX reservation_experiment ON reservation (experiment, id) WHERE cancelled_ms IS NULL;
+
+  -- Who holds a tag when. The guard does not depend on any code of ours being right.
+  CREATE TABLE tag_hold (
+    link TEXT NOT NULL,
+    -- The side of the link and the layer of the tag.
+    place TEXT NOT NULL,
+    tag INTEGER NOT NULL CHECK (tag BETWEEN 1 AND 4094),
+    start_ms BIGINT NOT NULL,
+    end_ms BIGINT NOT NULL,
+    reservation TEXT COLLATE "C" NOT NULL REFERENCES reservation (id),
+    PRIMARY KEY (reservation, place),
+    CHECK (start_ms < end_ms),
+    CONSTRAINT tag_held_once EXCLUDE USING gist (
+      link WITH =, place WITH =, tag WITH =, int8range(start_ms, end_ms) WITH &&
+    )
+  );
+
+  CREATE TABLE person (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+  );
+
+  CREATE TABLE project (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    description TEXT NOT NULL,
+    created_ms BIGINT NOT NULL,
+    expires_ms BIGINT NOT NULL
+  );
+
+  CREATE TABLE experiment (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    project TEXT COLLATE "C" NOT NULL REFERENCES project (id),
+    name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    created_ms BIGINT NOT NULL,
+    expires_ms BIGINT NOT NULL,
+    UNIQUE (project, name)
+  );
+
+  -- A person's role in a project or an experiment.
+  CREATE TABLE membership (
+    person TEXT COLLATE "C" NOT NULL REFERENCES person (id),
+    scope TEXT COLLATE "C" NOT NULL,
+    role TEXT NOT NULL,
+    PRIMARY KEY (person, scope)
+  );
+
+  -- The private JWK that each issuer signs with.
+  CREATE TABLE signing_key (
+    issuer TEXT PRIMARY KEY,
+    jwk TEXT NOT NULL
+  );
+
+  -- The identity provider's records, under hashes of codes and tokens.
+  CREATE TABLE identity_record (
+    model TEXT NOT NULL,
+    key TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    grant_key TEXT,
+    user_code TEXT,
+    decided INTEGER NOT NULL,
+    consumed_ms BIGINT,
+    grace_ms BIGINT,
+    polled_ms BIGINT,
+    expires_ms BIGINT NOT NULL,
+    PRIMARY KEY (model, key)
+  );
+  CREATE INDEX identity_record_grant ON identity_record (grant_key) WHERE grant_key IS NOT NULL;
+  CREATE UNIQUE INDEX identity_record_user_code ON identity_record (user_code) WHERE user_code IS NOT NULL;
+  CREATE INDEX identity_record_expiry ON identity_record (expires_ms);
+
+  CREATE TABLE attempt (
+    key TEXT PRIMARY KEY,
+    began_ms BIGINT NOT NULL,
+    attempts BIGINT NOT NULL
+  );
+
+  CREATE TABLE shared_secret (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+  );
+
+  -- Which reservation a request got, under the key that its client gave it. The row comes before the reservation's,
+  -- in one transaction: the key may turn out to be taken.
+  CREATE TABLE idempotency_key (
+    created_by TEXT NOT NULL,
+    experiment TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    reservation TEXT COLLATE "C" NOT NULL REFERENCES reservation (id) DEFERRABLE INITIALLY DEFERRED,
+    expires_ms BIGINT NOT NULL,
+    PRIMARY KEY (created_by, experiment, key)
+  );
+  CREATE INDEX idempotency_key_expiry ON idempotency_key (expires_ms);
+  `,
+];

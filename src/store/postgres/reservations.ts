@@ -1,0 +1,34 @@
+import type { ReservationStore } from '../../allocator/store.ts';
+import { type LinkLocking, reservationStore } from '../reservations.ts';
+import type { SqlDatabase, SqlStatements } from '../sql.ts';
+
+const LOCKING: LinkLocking = {
+  /**
+   * Locks the row in a statement that reads nothing else. At READ COMMITTED a statement sees what was committed before
+   * it began: one that waits for the lock and reads in one would read what was there before the wait.
+   */
+  async lock(sql, link) {
+    if (await lockedRow(sql, link)) return;
+    // Of two at once, the second waits here for the first.
+    await sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', link);
+    await lockedRow(sql, link);
+  },
+  // Keys that another transaction is letting go of, or is taking, are its own. A WITH that locks runs once; as a
+  // subquery it might run again and let go of more.
+  letKeysGo: `
+    WITH gone AS MATERIALIZED (
+      SELECT created_by, experiment, key FROM idempotency_key WHERE expires_ms <= $1
+      ORDER BY expires_ms LIMIT $2 FOR UPDATE SKIP LOCKED)
+    DELETE FROM idempotency_key USING gone
+    WHERE idempotency_key.created_by = gone.created_by AND idempotency_key.experiment = gone.experiment
+      AND idempotency_key.key = gone.key`,
+};
+
+async function lockedRow(sql: SqlStatements, link: string): Promise<boolean> {
+  return (await sql.first('SELECT id FROM link WHERE id = $1 FOR UPDATE', link)) !== undefined;
+}
+
+/** Reservations on PostgreSQL. */
+export function postgresReservations(database: SqlDatabase): ReservationStore {
+  return reservationStore(database, LOCKING);
+}

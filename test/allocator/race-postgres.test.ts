@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Allocator, type BookingRequest } from '../../src/allocator/allocator.ts';
+import type { Demand } from '../../src/allocator/calendar.ts';
+import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import type { ReservationStore } from '../../src/allocator/store.ts';
+import type { Link, TagRange } from '../../src/contract/links.ts';
+import { PostgresDatabase } from '../../src/store/postgres/database.ts';
+import { type LinkLocking, reservationStore } from '../../src/store/reservations.ts';
+import { usePostgres } from '../fixtures/postgres.ts';
+import { type OpenedStore, openPostgres } from '../store/opened-store.ts';
+import { race, tally } from './race.ts';
+import type { RaceAnswer } from './race-process.ts';
+import { smallLink } from './small-link.ts';
+import { sweep } from './sweep.ts';
+
+const ID = linkId('a', 'b');
+const ALL: Demand = { start: 10, end: 20, bandwidth: 100 };
+const RANGE: TagRange = [100, 199];
+const WIDE = { site1_s_tags: RANGE, site1_c_tags: RANGE, site2_s_tags: RANGE, site2_c_tags: RANGE };
+
+const postgres = usePostgres();
+let path: string;
+let opened: OpenedStore;
+
+beforeEach(async () => {
+  path = await postgres.database();
+  opened = await openPostgres(path);
+});
+afterEach(async () => {
+  await opened.close();
+});
+
+const liveIds = async (): Promise<unknown[]> =>
+  (await opened.rows('SELECT id FROM reservation WHERE cancelled_ms IS NULL ORDER BY id')).map(
+    ({ id }) => id,
+  );
+const idsOf = (answers: readonly RaceAnswer[]): string[] =>
+  answers.flatMap((answer) => (answer.ok ? [answer.id] : [])).toSorted();
+
+function request({ site1, site2 }: Link): BookingRequest {
+  return { site1, site2, ...ALL, experiment: 'exp', createdBy: 'user', expiry: 1000 };
+}
+
+function allocatorOn(store: ReservationStore, link: Link, name: string): Allocator {
+  let ids = 0;
+  return new Allocator({
+    network: createNetwork({ sites: [link.site1, link.site2], links: [link] }),
+    store,
+    now: () => 0,
+    newId: () => `${name}${ids++}`,
+  });
+}
+
+describe('bookings that race on PostgreSQL', () => {
+  const limits = [
+    { last: 'bandwidth', link: smallLink({ ...WIDE, bandwidth: 1099 }), winners: 10, why: 'bandwidth' },
+    {
+      last: 'tags',
+      link: smallLink({ ...WIDE, bandwidth: 1_000_000, site2_c_tags: [100, 106] }),
+      winners: 7,
+      why: 'tags',
+    },
+  ];
+
+  test.each(limits)(
+    '36 of three processes race for the last $last: what was acknowledged is there, and no more',
+    async ({ link, winners, why }) => {
+      const order = { path, link, book: Array.from({ length: 12 }, () => ALL) };
+      const answers = await race(['one', 'two', 'three'].map((name) => ({ ...order, name })));
+      expect(tally(answers)).toEqual({ won: winners, [why]: 36 - winners });
+      expect(await sweep(opened, ID, link)).toEqual([]);
+      expect(await liveIds()).toEqual(idsOf(answers));
+    },
+  );
+
+  test.each(limits)(
+    'without the lock of the link, the same race for the last $last is lost',
+    async ({ link, winners, why }) => {
+      const database = await PostgresDatabase.open(path);
+      const unlocked: LinkLocking = {
+        lock: (sql, id) =>
+          sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', id),
+        letKeysGo: '',
+      };
+      // The row is there, so that nobody waits for who makes it.
+      await opened.store.changeLink(ID, async () => undefined);
+      const store = reservationStore(database, unlocked);
+      const allocators = [1, 2, 3, 4].map((name) => allocatorOn(store, link, `${name}-`));
+      const answers = await Promise.allSettled(
+        Array.from({ length: 36 }, (_, index) => allocators[index % 4]?.book(request(link))),
+      );
+      await database.close();
+      const answered = answers.map((each): RaceAnswer => {
+        if (each.status === 'rejected') return { ok: false, why: String(each.reason) };
+        return each.value?.ok ? { ok: true, id: each.value.record.id } : { ok: false, why };
+      });
+      expect(tally(answered)).not.toEqual({ won: winners, [why]: 36 - winners });
+    },
+  );
+});
+
+test('two replicas that change different things of one reservation lose neither', async () => {
+  const link = smallLink(WIDE);
+  const other = await openPostgres(path);
+  const [one, two] = [allocatorOn(opened.store, link, 'one'), allocatorOn(other.store, link, 'two')];
+  const booked = await one.book(request(link));
+  const id = booked.ok ? booked.record.id : '';
+  const steps = Array.from({ length: 20 }, (_, index) => 101 + index);
+  const change = async (allocator: Allocator, changes: readonly Partial<Demand>[]): Promise<unknown[]> => {
+    const outcomes: unknown[] = [];
+    for (const each of changes) {
+      outcomes.push((await allocator.amend(id, each, { expiry: 1000, check: () => undefined }))?.ok);
+    }
+    return outcomes;
+  };
+  const outcomes = await Promise.all([
+    change(
+      one,
+      steps.map((bandwidth) => ({ bandwidth })),
+    ),
+    change(
+      two,
+      steps.map((end) => ({ end })),
+    ),
+  ]);
+  await other.close();
+  expect(outcomes.flat()).toEqual(Array.from({ length: 40 }, () => true));
+  expect(await opened.store.find(id)).toMatchObject({ start: 10, end: 120, bandwidth: 120 });
+  expect(await opened.rows('SELECT version FROM link WHERE id = $1', ID)).toEqual([{ version: 41 }]);
+  expect(await sweep(opened, ID, link)).toEqual([]);
+});
+
+test('many bookings of two processes under one key are one reservation, which every answer names', async () => {
+  const link = smallLink(WIDE);
+  const order = { path, link, key: 'k', book: Array.from({ length: 10 }, () => ALL) };
+  const answers = await race([
+    { ...order, name: 'one' },
+    { ...order, name: 'other' },
+  ]);
+  const live = await liveIds();
+  expect(live).toHaveLength(1);
+  expect(idsOf(answers)).toEqual(Array.from({ length: 20 }, () => live[0]));
+});
+
+test('one key for two links at once, by two processes: one of them is booked', async () => {
+  const links = [smallLink(WIDE), { ...smallLink(WIDE), site1: 'c', site2: 'd' }];
+  const answers = await race(
+    links.map((link, index) => ({
+      path,
+      link,
+      name: `p${index}-`,
+      key: 'k',
+      // Another request under the same key: whoever comes second is told so.
+      book: Array.from({ length: 10 }, () => ({ ...ALL, bandwidth: index + 1 })),
+    })),
+  );
+  const live = await liveIds();
+  expect(live).toHaveLength(1);
+  expect(tally(answers)).toEqual({ won: 10, key_taken: 10 });
+  expect(new Set(idsOf(answers))).toEqual(new Set(live));
+});

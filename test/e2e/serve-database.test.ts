@@ -1,0 +1,112 @@
+import * as v from 'valibot';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
+import { type Door, poll, send, startLogin, tokensIn, type WireReply } from '../fixtures/identity.ts';
+import { freePort, useOwnPostgres } from '../fixtures/postgres.ts';
+import { addressOf, booking, CONNECTIVITY, EXPERIMENTS, SIGNED } from '../fixtures/service.ts';
+import { buildIfMissing, newMachine } from './command.ts';
+import { type Started, start } from './served.ts';
+
+const postgres = useOwnPostgres();
+beforeAll(buildIfMissing);
+
+/** A server as a process of its own, once it answers. */
+async function serve(database: string, base?: string): Promise<Door & { process: Started }> {
+  const port = await freePort();
+  const own = `http://127.0.0.1:${port}`;
+  const { home } = newMachine();
+  const args = ['--port', String(port), '--base-url', base ?? own, '--auto-approve', 'lead'];
+  const process = start(['serve', '--database', database, ...args], { cwd: home, env: { HOME: home } });
+  const door = { port, base: base ?? own, issuer: `${base ?? own}/auth` };
+  await vi.waitFor(
+    async () => {
+      if (process.output.exitCode !== null) return;
+      expect((await send(door, 'GET', '/.well-known/jwks.json')).status).toBe(200);
+    },
+    { timeout: 15_000, interval: 50 },
+  );
+  expect(process.output).toMatchObject({ exitCode: null });
+  return { ...door, process };
+}
+
+async function logIn(door: Door): Promise<Record<string, string>> {
+  const authorization = `Bearer ${tokensIn(await poll(door, await startLogin(door))).access_token}`;
+  const listed = await send(door, 'GET', EXPERIMENTS, { headers: { authorization } });
+  const { experiments } = v.parse(
+    v.object({ experiments: v.array(v.object({ id: v.string() })) }),
+    JSON.parse(listed.text),
+  );
+  const token = await send(door, 'GET', addressOf('experimentToken', experiments[0]?.id), {
+    headers: { authorization, ...SIGNED },
+  });
+  return { authorization, [EXPERIMENT_TOKEN_HEADER]: token.text };
+}
+
+function book(door: Door, headers: Readonly<Record<string, string>>): Promise<WireReply> {
+  const start = Date.now() + 3_600_000;
+  return send(door, 'POST', CONNECTIVITY, {
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(
+      booking({
+        start_date: new Date(start).toISOString(),
+        end_date: new Date(start + 3_600_000).toISOString(),
+      }),
+    ),
+  });
+}
+
+const idIn = (reply: WireReply): string => v.parse(v.object({ id: v.string() }), JSON.parse(reply.text)).id;
+
+describe('serve --database', () => {
+  test('two servers share a database; while it is down both say 503, and go on once it is back', async () => {
+    const database = await postgres.database();
+    const one = await serve(database);
+    const other = await serve(database, one.base);
+    const headers = await logIn(one);
+    const booked = await book(one, headers);
+    expect(booked.status).toBe(201);
+    const path = addressOf('readReservation', idIn(booked));
+    expect((await send(other, 'GET', path, { headers })).text).toBe(booked.text);
+
+    await postgres.stop();
+    for (const door of [one, other]) {
+      for (const reply of [await book(door, headers), await send(door, 'GET', path, { headers })]) {
+        expect(reply.status).toBe(503);
+        expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
+        expect(JSON.parse(reply.text)).toMatchObject({ code: 'unavailable' });
+      }
+    }
+    const login = await send(one, 'POST', '/auth/device/auth', { body: { client_id: 'slices-conn' } });
+    expect(login.status).toBeGreaterThanOrEqual(400);
+
+    await postgres.start();
+    for (const door of [one, other]) {
+      expect((await send(door, 'GET', path, { headers })).text).toBe(booked.text);
+      expect((await book(door, headers)).status).toBe(201);
+    }
+    await logIn(other);
+    for (const { process } of [one, other]) {
+      process.signal('SIGTERM');
+      expect((await process.ended).exitCode).toBe(0);
+    }
+  });
+
+  test('a database that is away is exit 7, and the password is not told', async () => {
+    const { run } = newMachine();
+    const away = `postgres://someone:hunter2@127.0.0.1:${await freePort()}/none`;
+    const ended = await run(['serve', '--port', '0', '--database', away]);
+    expect(ended.exitCode).toBe(7);
+    expect(ended.stderr).toContain("The database can't be used.");
+    expect(ended.stderr).not.toContain('hunter2');
+  });
+
+  test.each([
+    ['no address', ['--database', 'mysql://someone:hunter2@host/none']],
+    ['a folder beside it', ['--database', 'postgres://someone:hunter2@host/none', '--data', 'here']],
+    ['memory beside it', ['--database', 'postgres://someone:hunter2@host/none', '--memory']],
+  ])('%s is exit 2', async (_, args) => {
+    const ended = await newMachine().run(['serve', '--port', '0', ...args]);
+    expect(ended.exitCode).toBe(2);
+    expect(ended.stderr).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,332 @@
+import { Client } from 'pg';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { CommitUnknownError, StoreUnavailableError } from '../../src/allocator/store.ts';
+import { PostgresDatabase } from '../../src/store/postgres/database.ts';
+import { POSTGRES_MIGRATIONS } from '../../src/store/postgres/migrations.ts';
+import { signingKeyStore } from '../../src/store/signing-keys.ts';
+import { DatabaseFormatError } from '../../src/store/sql.ts';
+import { generateSigningKey } from '../../src/tokens/signing-key.ts';
+import { type FaultyLine, faultyLine } from '../fixtures/faulty-line.ts';
+import { usePostgres } from '../fixtures/postgres.ts';
+import { openPostgres } from './opened-store.ts';
+import { raceProcesses } from './starting-gate.ts';
+
+const postgres = usePostgres();
+
+let url: string;
+beforeEach(async () => {
+  url = await postgres.database();
+});
+
+const opened: PostgresDatabase[] = [];
+async function open(address = url): Promise<PostgresDatabase> {
+  const database = await PostgresDatabase.open(address);
+  opened.push(database);
+  return database;
+}
+afterEach(async () => {
+  for (const database of opened.splice(0)) await database.close();
+});
+
+describe('the exclusion constraint on tag_hold, past all of our code', () => {
+  let database: PostgresDatabase;
+
+  beforeEach(async () => {
+    database = await open();
+    await database.run("INSERT INTO link (id, version) VALUES ('a~b', 0), ('c~d', 0)");
+    for (const id of ['r1', 'r2', 'r3']) {
+      await database.run(
+        `INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
+           site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, created_by, created_ms)
+         VALUES ($1, 'a~b', 1, 0, 0, 1, 1, 1, 1, 1, 1, 'exp', 'user', 0)`,
+        id,
+      );
+    }
+    await hold('r1', 100, 200);
+    await hold('r2', 300, 400);
+    await hold('r3', 100, 400, { tag: 2 });
+  });
+
+  const hold = (
+    id: string,
+    start: number,
+    end: number,
+    { tag = 1, place = 'site1_s_tag', link = 'a~b' } = {},
+  ): Promise<void> =>
+    database.run(
+      'INSERT INTO tag_hold (link, place, tag, start_ms, end_ms, reservation) VALUES ($1, $2, $3, $4, $5, $6)',
+      link,
+      place,
+      tag,
+      start,
+      end,
+      id,
+    );
+  const update = (set: string): Promise<void> =>
+    database.run(`UPDATE tag_hold SET ${set} WHERE reservation = 'r3'`);
+  const holds = (): Promise<unknown> => database.all('SELECT * FROM tag_hold ORDER BY reservation, place');
+
+  const CASES = [
+    { rule: 'touches on both sides', start: 200, end: 300, taken: true },
+    { rule: 'touches before', start: 50, end: 100, taken: true },
+    { rule: 'touches after', start: 400, end: 500, taken: true },
+    { rule: 'overlaps the end of one by a millisecond', start: 199, end: 300, taken: false },
+    { rule: 'overlaps the start of one by a millisecond', start: 200, end: 301, taken: false },
+    { rule: 'lies inside one', start: 120, end: 130, taken: false },
+    { rule: 'lies around one', start: 250, end: 500, taken: false },
+    { rule: 'lies around all', start: 50, end: 500, taken: false },
+  ];
+
+  test.each(CASES)('update: $start to $end, which $rule; taken: $taken', async ({ start, end, taken }) => {
+    const before = await holds();
+    const change = update(`tag = 1, start_ms = ${start}, end_ms = ${end}`);
+    if (taken) await change;
+    else {
+      await expect(change).rejects.toThrow('tag_held_once');
+      expect(await holds()).toEqual(before);
+    }
+  });
+
+  test.each(CASES)('insert: $start to $end, which $rule; taken: $taken', async ({ start, end, taken }) => {
+    await database.run("DELETE FROM tag_hold WHERE reservation = 'r3'");
+    const insert = hold('r3', start, end);
+    if (taken) await insert;
+    else await expect(insert).rejects.toThrow('tag_held_once');
+  });
+
+  test('other places, tags and links are others', async () => {
+    await hold('r3', 100, 200, { place: 'site1_c_tag' });
+    await hold('r1', 100, 200, { place: 'site2_s_tag', link: 'c~d' });
+    await hold('r2', 100, 200, { place: 'site2_s_tag' });
+  });
+
+  test.each([
+    [150, 150],
+    [150, 149],
+  ])('no time is refused: %i to %i', async (start, end) => {
+    await expect(update(`start_ms = ${start}, end_ms = ${end}, tag = 9`)).rejects.toThrow();
+  });
+
+  test('two that hold one tag at once, each before the other has committed: one waits, and loses', async () => {
+    await update('tag = 3');
+    const other = new Client({ connectionString: url });
+    await other.connect();
+    await other.query(
+      "BEGIN; UPDATE tag_hold SET tag = 7, start_ms = 0, end_ms = 10 WHERE reservation = 'r1'",
+    );
+    const waiting = expect(update('tag = 7, start_ms = 9, end_ms = 20')).rejects.toThrow('tag_held_once');
+    await vi.waitUntil(async () => (await waitingFor(url)) > 0, 5000);
+    await other.query('COMMIT');
+    await other.end();
+    await waiting;
+  });
+});
+
+describe('PostgresDatabase.open', () => {
+  test('what was committed is there after it was closed and opened again', async () => {
+    await (await open()).run("INSERT INTO link (id, version) VALUES ('a~b', 5)");
+    expect(await (await open()).all('SELECT * FROM link')).toEqual([{ id: 'a~b', version: 5 }]);
+    expect(await postgres.ask(url, 'SELECT version FROM slices_conn_schema')).toEqual([
+      { version: POSTGRES_MIGRATIONS.length },
+    ]);
+  });
+
+  test('a later migration is applied once, and keeps what is there', async () => {
+    await (await open()).run("INSERT INTO link (id, version) VALUES ('a~b', 5)");
+    const later = [...POSTGRES_MIGRATIONS, 'ALTER TABLE link ADD COLUMN note TEXT; SELECT 1'];
+    for (const _ of ['first', 'second']) opened.push(await PostgresDatabase.open(url, later));
+    expect(await opened.at(-1)?.all('SELECT * FROM link')).toEqual([{ id: 'a~b', version: 5, note: null }]);
+    await expect(open()).rejects.toThrow(DatabaseFormatError);
+  });
+
+  test('a migration that fails leaves the database as it was', async () => {
+    await open();
+    const broken = [...POSTGRES_MIGRATIONS, 'CREATE TABLE left_over (id TEXT); SELECT nonsense'];
+    await expect(PostgresDatabase.open(url, broken)).rejects.toThrow('nonsense');
+    expect(await postgres.ask(url, "SELECT to_regclass('left_over') AS found")).toEqual([{ found: null }]);
+    await open();
+  });
+
+  test('a newer schema version is refused', async () => {
+    await open();
+    const newer = POSTGRES_MIGRATIONS.length + 1;
+    await postgres.ask(url, `UPDATE slices_conn_schema SET version = ${newer}`);
+    await expect(open()).rejects.toThrow(`schema version ${newer}`);
+  });
+
+  test('a database of another program is refused, and left as it was', async () => {
+    await postgres.ask(url, 'CREATE TABLE recipe (id TEXT)');
+    await expect(open()).rejects.toThrow(DatabaseFormatError);
+    const tables =
+      "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'public'";
+    expect(await postgres.ask(url, tables)).toEqual([{ relname: 'recipe' }]);
+  });
+
+  test('three processes may open a new database at once', async () => {
+    const program = `
+      import { text } from 'node:stream/consumers';
+      import { PostgresDatabase } from ${JSON.stringify(new URL('../../src/store/postgres/database.ts', import.meta.url).href)};
+      process.stdout.write('ready');
+      await text(process.stdin);
+      const database = await PostgresDatabase.open(${JSON.stringify(url)});
+      await database.close();
+      process.stdout.write('done');`;
+    const args = ['--input-type=module', '--eval', program];
+    const done = { output: 'done', errors: '' };
+    expect(await raceProcesses(args, args, args)).toEqual([done, done, done]);
+    expect(await postgres.ask(url, 'SELECT * FROM slices_conn_schema')).toHaveLength(1);
+  });
+
+  test.each([
+    ['where nobody listens', (address: URL) => Object.assign(address, { port: '1' })],
+    ['that is not there', (address: URL) => Object.assign(address, { pathname: '/nothing' })],
+  ])('a database %s is unavailable', async (_, change) => {
+    await expect(open(change(new URL(url)).href)).rejects.toThrow(StoreUnavailableError);
+  });
+});
+
+describe('a transaction', () => {
+  test('is READ COMMITTED, whatever the database’s default', async () => {
+    const name = new URL(url).pathname.slice(1);
+    await postgres.ask(url, `ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`);
+    const database = await open();
+    const level = await database.transaction((sql) => sql.first('SHOW transaction_isolation'));
+    expect(level).toEqual({ transaction_isolation: 'read committed' });
+  });
+
+  test('that swallows the error of a statement is not taken for committed', async () => {
+    const database = await open();
+    const swallowing = database.transaction(async (sql) => {
+      await sql.run("INSERT INTO link (id, version) VALUES ('a~b', 0)");
+      await sql.run('SELECT nonsense').catch(() => undefined);
+    });
+    await expect(swallowing).rejects.toThrow('rolled back');
+    expect(await database.all('SELECT * FROM link')).toEqual([]);
+  });
+
+  test('that rejects gives its connection back as it was', async () => {
+    const database = await open();
+    const failure = new Error('on purpose');
+    // More often than there are connections.
+    for (let round = 0; round < 25; round += 1) {
+      await expect(database.transaction(async () => Promise.reject(failure))).rejects.toBe(failure);
+    }
+    expect(await connections(url)).toBe(1);
+  });
+
+  test('keeps no NUL in a text, and finds nothing by one', async () => {
+    const database = await open();
+    await database.run('INSERT INTO link (id, version) VALUES ($1, 0)', 'a\0b');
+    expect(await database.all('SELECT id FROM link')).toEqual([{ id: 'a\uFFFDb' }]);
+    expect(await database.first('SELECT id FROM link WHERE id = $1', '\0')).toBeUndefined();
+  });
+});
+
+describe('a database that fails', () => {
+  let line: FaultyLine;
+  let database: PostgresDatabase;
+  const write = (id: string): Promise<void> =>
+    database.transaction((sql) => sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', id));
+  const kept = async (): Promise<unknown[]> =>
+    (await postgres.ask(url, 'SELECT id FROM link ORDER BY id')).map(({ id }) => id);
+
+  beforeEach(async () => {
+    line = await faultyLine(url);
+    database = await open(line.url);
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test('by ending every connection is unavailable until it is back', async () => {
+    await Promise.all(['a', 'b', 'c'].map(write));
+    line.cut();
+    await expect(write('d')).rejects.toThrow(StoreUnavailableError);
+    await expect(database.all('SELECT 1')).rejects.toThrow(StoreUnavailableError);
+    line.mend();
+    await write('e');
+    expect(await kept()).toEqual(['a', 'b', 'c', 'e']);
+  });
+
+  test('in the middle of a transaction leaves nothing of it', async () => {
+    const failing = database.transaction(async (sql) => {
+      await sql.run("INSERT INTO link (id, version) VALUES ('a', 0)");
+      line.cut();
+      await sql.run("INSERT INTO link (id, version) VALUES ('b', 0)");
+    });
+    await expect(failing).rejects.toThrow(StoreUnavailableError);
+    line.mend();
+    await write('c');
+    expect(await kept()).toEqual(['c']);
+  });
+
+  test.each([
+    ['with a connection that was open', false],
+    ['with a connection that must be made', true],
+  ])('by saying nothing more is given up within 10 s: %s', async (_, anew) => {
+    if (anew) line.mend();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    line.silence();
+    const refused = expect(write('a')).rejects.toThrow(StoreUnavailableError);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await refused;
+    vi.useRealTimers();
+    line.mend();
+    await write('b');
+    expect(await kept()).toEqual(['b']);
+  });
+
+  test.each([true, false])('at the commit is not known to have done it; it did: %s', async (arrives) => {
+    line.loseCommit(arrives);
+    await expect(write('a')).rejects.toThrow(CommitUnknownError);
+    await write('b');
+    expect(await kept()).toEqual(arrives ? ['a', 'b'] : ['b']);
+  });
+
+  test('a link that somebody keeps locked is unavailable within 10 s, and the others are not', async () => {
+    const { store, close } = await openPostgres(url);
+    await store.changeLink('a~b', async () => undefined);
+    const holder = new Client({ connectionString: url });
+    await holder.connect();
+    await holder.query("BEGIN; SELECT id FROM link WHERE id = 'a~b' FOR UPDATE");
+    const began = performance.now();
+    const refused = expect(store.changeLink('a~b', async () => undefined)).rejects.toThrow(
+      StoreUnavailableError,
+    );
+    expect(await store.changeLink('c~d', async () => 'done')).toBe('done');
+    expect(await store.find('r1')).toBeUndefined();
+    await refused;
+    expect(performance.now() - began).toBeLessThan(10_000);
+    await holder.end();
+    expect(await store.changeLink('a~b', async () => 'done')).toBe('done');
+    await close();
+  });
+});
+
+test('of replicas that start at once, all sign with one key', async () => {
+  const stores = await Promise.all([open(), open(), open()]);
+  const kept = await Promise.all(
+    stores.map(async (database) =>
+      signingKeyStore(database).signingKey('portal', await generateSigningKey()),
+    ),
+  );
+  expect(new Set(kept.map((key) => JSON.stringify(key))).size).toBe(1);
+  expect(await postgres.ask(url, 'SELECT * FROM signing_key')).toHaveLength(1);
+});
+
+async function waitingFor(address: string): Promise<number> {
+  const [row] = await postgres.ask(
+    address,
+    'SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted',
+  );
+  return Number(row?.['waiting']);
+}
+
+async function connections(address: string): Promise<number> {
+  const [row] = await postgres.ask(
+    address,
+    `SELECT count(*)::int AS open FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+  );
+  return Number(row?.['open']);
+}
