@@ -155,10 +155,11 @@ export class LoadProfile {
 
   #addWithin(index: number, from: number, to: number, delta: number): void {
     const block = this.#block(index);
-    if (from >= to) return;
-    if (from === 0 && to === block.length) return this.#raise(index, delta);
-    for (let at = from; at < to; at += 1) block.loads[at] = (block.loads[at] ?? 0) + delta;
-    this.#measure(index);
+    if (from === 0 && to === block.length) this.#raise(index, delta);
+    else if (from < to) {
+      for (let at = from; at < to; at += 1) block.loads[at] = (block.loads[at] ?? 0) + delta;
+      this.#measure(index);
+    }
   }
 
   #measure(index: number): void {
