@@ -6,6 +6,7 @@ import { LoadGenerator } from './load-generator.ts';
 import { seeded } from './seeded.ts';
 import { CONNECTED, signIn, startServe } from './serving.ts';
 
+const source = new URL('serve-source.ts', import.meta.url).pathname;
 const SECONDS = 10;
 const SHOWN = 25;
 
@@ -41,7 +42,7 @@ function selfTimes(profile: v.InferOutput<typeof Profile>): Map<string, number> 
 const folder = folderOnDisk();
 const profiles = join(folder, 'profiles');
 mkdirSync(profiles);
-const serve = await startServe(folder, ['--cpu-prof', '--cpu-prof-dir', profiles]);
+const serve = await startServe(folder, ['--cpu-prof', '--cpu-prof-dir', profiles, source]);
 const generator = new LoadGenerator(serve.url, await signIn(folder, serve.url), seeded(8));
 const pairs = process.argv[2] === 'spread' ? CONNECTED : CONNECTED.slice(0, 1);
 const rate = await generator.rate(pairs, SECONDS);

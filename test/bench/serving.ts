@@ -65,11 +65,11 @@ export async function startServer(
 /**
  * `slices-conn serve` on the data in a folder.
  *
- * @param options of Node
+ * @param node its options and the script; by default the program as it is built
  */
-export function startServe(folder: string, options: readonly string[] = []): Promise<ServerProcess> {
+export function startServe(folder: string, node: readonly string[] = [program]): Promise<ServerProcess> {
   const settings = ['--port', '0', '--data', folder, '--ready-file'];
-  return startServer(folder, (ready) => [...options, program, 'serve', ...settings, ready]);
+  return startServer(folder, (ready) => [...node, 'serve', ...settings, ready]);
 }
 
 /** The name of the file in a server's data folder. */

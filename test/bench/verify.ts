@@ -1,4 +1,4 @@
-import { verify as bareVerify, createPublicKey } from 'node:crypto';
+import { verify as bareVerify, KeyObject } from 'node:crypto';
 import {
   createIssuer,
   generateSigningKey,
