@@ -10,5 +10,6 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   postgres: async () => (await import('./postgres.ts')).postgres,
   verify: async () => (await import('./verify.ts')).verify,
   load: async () => (await import('./load.ts')).load,
+  optimum: async () => (await import('./optimum.ts')).optimumOf,
   memory: async () => (await import('./memory.ts')).memory,
 };

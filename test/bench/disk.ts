@@ -16,7 +16,9 @@ export function folderOnDisk(): string {
     throw new Error(`${tmpdir()} is kept in memory, not on a disk. Set TMPDIR to a folder on one.`);
   }
   const folder = mkdtempSync(join(tmpdir(), 'slices-conn-bench-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  // A database that is told to end at the same time may still be writing.
+  const removal = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
+  process.once('exit', () => rmSync(folder, removal));
   return folder;
 }
 

@@ -5,7 +5,7 @@ import type { Link } from '../../src/contract/links.ts';
 import { openStores } from '../../src/store/open.ts';
 
 const MINUTE = 60_000;
-/** Each tag is held once in every slot, for 15 to 90 minutes of it. */
+/** From one start on a tag's turn to the next; it is held for 15 to 90 minutes of it. The tags' turns are staggered. */
 const SLOT = 120 * MINUTE;
 
 /** The built-in links that can carry a tag's worth of traffic on all their tags at once, the widest first. */
@@ -21,10 +21,10 @@ export interface LiveReservations {
   from: number;
 }
 
-/** How long so many live reservations on one link reach, in milliseconds: as each tag is held once in a slot. */
+/** How long so many live reservations on one link reach, in milliseconds: as each tag is held once in a turn. */
 export function horizonOf({ link, live }: LiveReservations): number {
   const [first, last] = link.site1_s_tags;
-  return Math.ceil(live / (last - first + 1)) * SLOT;
+  return (Math.ceil(live / (last - first + 1)) + 1) * SLOT;
 }
 
 /**
@@ -71,7 +71,7 @@ function fill(database: DatabaseSync, { link, live, from }: LiveReservations): v
       `WITH RECURSIVE
         number (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM number WHERE i + 1 < $live),
         placed (i, lane, begins, noise) AS (
-          SELECT i, i % $tags, $from + i / $tags * ${SLOT}, i * 2654435761 % 1000003 FROM number)
+          SELECT i, i % $tags, $from + i * ${SLOT} / $tags, i * 2654435761 % 1000003 FROM number)
        INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
          site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, created_by, created_ms)
        SELECT printf('con_%s_%026d', $id, i), $id, i + 1, 0,
@@ -84,9 +84,10 @@ function fill(database: DatabaseSync, { link, live, from }: LiveReservations): v
     )
     .run({
       $id: id,
-      $live: live,
-      $from: from,
-      $tags: tags,
+      // A number would be bound as a float, and divide as one.
+      $live: BigInt(live),
+      $from: BigInt(from),
+      $tags: BigInt(tags),
       $site1_s: first,
       $site1_c: link.site1_c_tags[0],
       $site2_s: link.site2_s_tags[0],
