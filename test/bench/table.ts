@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, totalmem } from 'node:os';
+import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { limitText, type Result } from './benchmark.ts';
 import { diskName } from './disk.ts';
 
@@ -29,6 +29,7 @@ export function writeTable(all: readonly Measured[]): void {
     `${availableParallelism()} cores of ${processor?.model.trim()}`,
     `${Math.round(totalmem() / 2 ** 30)} GiB of memory`,
     diskName(),
+    `load average ${loadavg()[2]?.toFixed(1)} over the last 15 minutes`,
     `Node ${process.versions.node}`,
     new Date().toISOString().slice(0, 10),
   ];
