@@ -7,19 +7,15 @@ export interface LoadSegment {
 
 /** How many breakpoints a block holds at most; one that is full is split in two. */
 const CAPACITY = 256;
-
-/** Breakpoints that lie together. `loads[i]`, plus what the whole block was raised by, holds from `times[i]` on. */
-interface Block {
-  times: Float64Array;
-  loads: Float64Array;
-  length: number;
-}
+/** Room for so many blocks at first; it doubles. */
+const FIRST_BLOCKS = 4;
 
 /**
  * How much of a link is taken at every instant: a step function over time, kept as sorted breakpoints in blocks, so
  * that a check and a change cost about the square root of the number of breakpoints (DESIGN.md, "Allocator"). A block
  * that lies wholly within a period is neither read nor written for it: what it was raised by and its peak stand in
- * arrays of their own, beside those of its neighbours.
+ * arrays of their own, beside those of its neighbours. All lies in a few typed arrays, since at a million reservations
+ * it is the memory that is waited for.
  *
  * Everything is half-open: what ends at 11:00 takes nothing at 11:00. Equal instants share one breakpoint, and their
  * deltas add up.
@@ -32,19 +28,32 @@ interface Block {
  * profile.peak(20, 30) // 400
  */
 export class LoadProfile {
-  readonly #blocks: Block[] = [];
+  /** How many blocks there are. In the order of time, the arrays below have one entry for each. */
+  #count = 0;
   /** Each block's first breakpoint. */
-  readonly #firsts: number[] = [];
+  #firsts = new Float64Array(FIRST_BLOCKS);
   /** Added to every load of the block without touching it. */
-  readonly #raised: number[] = [];
+  #raised = new Float64Array(FIRST_BLOCKS);
   /** The largest load of the block, with what it was raised by. */
-  readonly #peaks: number[] = [];
+  #peaks = new Float64Array(FIRST_BLOCKS);
+  /** How many breakpoints the block has. */
+  #lengths = new Int32Array(FIRST_BLOCKS);
+  /** Where in the slabs the block begins. */
+  #bases = new Int32Array(FIRST_BLOCKS);
+
+  /**
+   * The breakpoints of all blocks. Where a block begins are its times; `CAPACITY` further on, beside them in memory,
+   * the load that holds from each on, without what the block was raised by.
+   */
+  #points = new Float64Array(FIRST_BLOCKS * 2 * CAPACITY);
+  /** Where blocks were that are gone. */
+  readonly #free: number[] = [];
+  #used = 0;
 
   constructor() {
-    const block = emptyBlock();
-    block.times[0] = Number.NEGATIVE_INFINITY;
-    block.length = 1;
-    this.#insert(0, block, 0);
+    const base = this.#place();
+    this.#points[base] = Number.NEGATIVE_INFINITY;
+    this.#insert(0, { base, length: 1, raised: 0 });
   }
 
   /** Adds `delta` Mbps (negative to release) over `[start, end)`. */
@@ -53,13 +62,13 @@ export class LoadProfile {
     this.#cut(end);
     const first = this.#blockAt(start);
     const last = this.#blockAt(end);
-    const from = positionIn(this.#block(first), start);
-    const to = positionIn(this.#block(last), end);
+    const from = this.#positionIn(first, start);
+    const to = this.#positionIn(last, end);
     if (first === last) this.#addWithin(first, from, to, delta);
     else {
-      this.#addWithin(first, from, this.#block(first).length, delta);
-      for (let index = first + 1; index < last; index += 1) this.#raise(index, delta);
-      this.#addWithin(last, 0, to, delta);
+      this.#addWithin(first, from, this.#endOf(first), delta);
+      this.#raise(first + 1, last, delta);
+      this.#addWithin(last, this.#startOf(last), to, delta);
     }
     this.#join(end);
     this.#join(start);
@@ -68,27 +77,31 @@ export class LoadProfile {
   /** The highest load at any instant of `[start, end)`, in Mbps. */
   peak(start: number, end: number): number {
     const first = this.#blockAt(start);
-    const last = Math.max(first, this.#lastBlockBefore(end));
-    let peak = this.#peakWithin(first, positionIn(this.#block(first), start), end);
-    for (let index = first + 1; index < last; index += 1) peak = Math.max(peak, this.#peaks[index] ?? 0);
-    return last > first ? Math.max(peak, this.#peakWithin(last, 0, end)) : peak;
+    const at = this.#blockAt(end);
+    const last = Math.max(first, (this.#firsts[at] ?? 0) < end ? at : at - 1);
+    let peak = this.#peakWithin(first, this.#positionIn(first, start), end);
+    for (let index = first + 1; index < last; index += 1) {
+      const whole = this.#peaks[index] ?? 0;
+      if (whole > peak) peak = whole;
+    }
+    return last > first ? Math.max(peak, this.#peakWithin(last, this.#startOf(last), end)) : peak;
   }
 
   /** The stretches of constant load that make up `[start, end)`, in order. */
   *segments(start: number, end: number): Generator<LoadSegment> {
     const first = this.#blockAt(start);
     let open: LoadSegment | undefined;
-    for (let index = first; index < this.#blocks.length; index += 1) {
-      const block = this.#block(index);
+    for (let index = first; index < this.#count; index += 1) {
       const raised = this.#raised[index] ?? 0;
-      for (let at = index === first ? positionIn(block, start) : 0; at < block.length; at += 1) {
-        const time = block.times[at] ?? 0;
+      const from = index === first ? this.#positionIn(index, start) : this.#startOf(index);
+      for (let at = from; at < this.#endOf(index); at += 1) {
+        const time = this.#points[at] ?? 0;
         if (time >= end) {
           if (open) yield { ...open, end };
           return;
         }
         if (open) yield { ...open, end: time };
-        open = { start: Math.max(time, start), end, load: (block.loads[at] ?? 0) + raised };
+        open = { start: Math.max(time, start), end, load: this.#loadAt(at) + raised };
       }
     }
     if (open) yield open;
@@ -101,153 +114,188 @@ export class LoadProfile {
   earliest(from: number, duration: number, limit: number): number {
     const first = this.#blockAt(from);
     let candidate = from;
-    for (let index = first; index < this.#blocks.length; index += 1) {
+    for (let index = first; index < this.#count; index += 1) {
       if ((this.#firsts[index] ?? 0) >= candidate + duration) return candidate;
       if ((this.#peaks[index] ?? 0) <= limit) continue;
-      const block = this.#block(index);
       const raised = this.#raised[index] ?? 0;
-      for (let at = index === first ? positionIn(block, from) : 0; at < block.length; at += 1) {
-        if ((block.times[at] ?? 0) >= candidate + duration) return candidate;
-        if ((block.loads[at] ?? 0) + raised > limit) candidate = this.#timeAfter(index, at);
+      const begin = index === first ? this.#positionIn(index, from) : this.#startOf(index);
+      for (let at = begin; at < this.#endOf(index); at += 1) {
+        if ((this.#points[at] ?? 0) >= candidate + duration) return candidate;
+        if (this.#loadAt(at) + raised > limit) candidate = this.#timeAfter(index, at);
       }
     }
     return candidate;
   }
 
   #timeAfter(index: number, at: number): number {
-    const block = this.#block(index);
-    if (at + 1 < block.length) return block.times[at + 1] ?? 0;
-    return this.#firsts[index + 1] ?? Number.POSITIVE_INFINITY;
-  }
-
-  #block(index: number): Block {
-    const block = this.#blocks[index];
-    if (!block) throw new RangeError(`no block ${index}`);
-    return block;
+    if (at + 1 < this.#endOf(index)) return this.#points[at + 1] ?? 0;
+    return index + 1 < this.#count ? (this.#firsts[index + 1] ?? 0) : Number.POSITIVE_INFINITY;
   }
 
   /** The last block that begins at or before `time`. */
   #blockAt(time: number): number {
-    return lastAtOrBefore(this.#firsts, this.#firsts.length, time);
+    return lastAtOrBefore(this.#firsts, 0, this.#count, time);
   }
 
-  /** The last block that begins before `time`. */
-  #lastBlockBefore(time: number): number {
-    const index = this.#blockAt(time);
-    return (this.#firsts[index] ?? 0) < time ? index : index - 1;
+  /** Position of a block's last breakpoint at or before `time`; of its first one when none is. */
+  #positionIn(index: number, time: number): number {
+    return lastAtOrBefore(this.#points, this.#startOf(index), this.#endOf(index), time);
+  }
+
+  #startOf(index: number): number {
+    return this.#bases[index] ?? 0;
+  }
+
+  #endOf(index: number): number {
+    return (this.#bases[index] ?? 0) + (this.#lengths[index] ?? 0);
   }
 
   #peakWithin(index: number, from: number, end: number): number {
-    const { times, loads, length } = this.#block(index);
-    let peak = Number.NEGATIVE_INFINITY;
-    for (let at = from; at < length; at += 1) {
-      if (at > from && (times[at] ?? 0) >= end) break;
-      const load = loads[at] ?? 0;
+    const to = this.#endOf(index);
+    let peak = this.#loadAt(from);
+    for (let at = from + 1; at < to && (this.#points[at] ?? 0) < end; at += 1) {
+      const load = this.#loadAt(at);
       if (load > peak) peak = load;
     }
     return peak + (this.#raised[index] ?? 0);
   }
 
-  #raise(index: number, delta: number): void {
-    this.#raised[index] = (this.#raised[index] ?? 0) + delta;
-    this.#peaks[index] = (this.#peaks[index] ?? 0) + delta;
+  /** Raises whole blocks, `first` to before `last`. */
+  #raise(first: number, last: number, delta: number): void {
+    const [raised, peaks] = [this.#raised, this.#peaks];
+    for (let index = first; index < last; index += 1) {
+      raised[index] = (raised[index] ?? 0) + delta;
+      peaks[index] = (peaks[index] ?? 0) + delta;
+    }
   }
 
   #addWithin(index: number, from: number, to: number, delta: number): void {
-    const block = this.#block(index);
-    if (from === 0 && to === block.length) this.#raise(index, delta);
+    if (from === this.#startOf(index) && to === this.#endOf(index)) this.#raise(index, index + 1, delta);
     else if (from < to) {
-      for (let at = from; at < to; at += 1) block.loads[at] = (block.loads[at] ?? 0) + delta;
+      const points = this.#points;
+      const end = to + CAPACITY;
+      for (let at = from + CAPACITY; at < end; at += 1) points[at] = (points[at] ?? 0) + delta;
       this.#measure(index);
     }
   }
 
   #measure(index: number): void {
-    this.#peaks[index] = largest(this.#block(index)) + (this.#raised[index] ?? 0);
+    const end = this.#endOf(index);
+    let peak = Number.NEGATIVE_INFINITY;
+    for (let at = this.#startOf(index); at < end; at += 1) {
+      const load = this.#loadAt(at);
+      if (load > peak) peak = load;
+    }
+    this.#peaks[index] = peak + (this.#raised[index] ?? 0);
   }
 
   /** Makes `time` a breakpoint. */
   #cut(time: number): void {
     const index = this.#blockAt(time);
-    const block = this.#block(index);
-    const at = positionIn(block, time);
-    if (block.times[at] === time) return;
-    const load = block.loads[at] ?? 0;
-    block.times.copyWithin(at + 2, at + 1, block.length);
-    block.loads.copyWithin(at + 2, at + 1, block.length);
-    block.times[at + 1] = time;
-    block.loads[at + 1] = load;
-    block.length += 1;
-    if (block.length === CAPACITY) this.#split(index);
+    const at = this.#positionIn(index, time);
+    if (this.#points[at] === time) return;
+    const end = this.#endOf(index);
+    this.#shift(at + 2, at + 1, end);
+    this.#points[at + 1] = time;
+    this.#points[at + 1 + CAPACITY] = this.#loadAt(at);
+    const length = (this.#lengths[index] ?? 0) + 1;
+    this.#lengths[index] = length;
+    if (length === CAPACITY) this.#split(index);
   }
 
   #split(index: number): void {
-    const block = this.#block(index);
     const half = CAPACITY / 2;
-    const upper = emptyBlock();
-    upper.times.set(block.times.subarray(half));
-    upper.loads.set(block.loads.subarray(half));
-    upper.length = CAPACITY - half;
-    block.length = half;
-    this.#insert(index + 1, upper, this.#raised[index] ?? 0);
+    const upper = this.#startOf(index) + half;
+    const base = this.#place();
+    this.#shift(base, upper, upper + half);
+    this.#lengths[index] = half;
+    this.#insert(index + 1, { base, length: half, raised: this.#raised[index] ?? 0 });
     this.#measure(index);
-  }
-
-  #insert(index: number, block: Block, raised: number): void {
-    this.#blocks.splice(index, 0, block);
-    this.#firsts.splice(index, 0, block.times[0] ?? 0);
-    this.#raised.splice(index, 0, raised);
-    this.#peaks.splice(index, 0, largest(block) + raised);
   }
 
   /** Drops the breakpoint at `time` when the load is the same on both sides of it. */
   #join(time: number): void {
     const index = this.#blockAt(time);
-    const block = this.#block(index);
-    const at = positionIn(block, time);
-    if (block.times[at] !== time) return;
-    const before = at > 0 ? index : index - 1;
-    if (before < 0) return;
-    const { loads, length } = this.#block(before);
-    const left = (loads[at > 0 ? at - 1 : length - 1] ?? 0) + (this.#raised[before] ?? 0);
-    if (left !== (block.loads[at] ?? 0) + (this.#raised[index] ?? 0)) return;
-    block.times.copyWithin(at, at + 1, block.length);
-    block.loads.copyWithin(at, at + 1, block.length);
-    block.length -= 1;
-    if (block.length === 0) this.#remove(index);
+    const [start, end] = [this.#startOf(index), this.#endOf(index)];
+    const at = this.#positionIn(index, time);
+    if (this.#points[at] !== time || (at === start && index === 0)) return;
+    const before = at > start ? index : index - 1;
+    const left = at > start ? at - 1 : this.#endOf(before) - 1;
+    const same = this.#loadAt(left) + (this.#raised[before] ?? 0);
+    if (same !== this.#loadAt(at) + (this.#raised[index] ?? 0)) return;
+    this.#shift(at, at + 1, end);
+    this.#lengths[index] = end - start - 1;
+    if (end - start === 1) this.#remove(index);
     else {
-      if (at === 0) this.#firsts[index] = block.times[0] ?? 0;
+      if (at === start) this.#firsts[index] = this.#points[start] ?? 0;
       this.#measure(index);
     }
   }
 
+  #loadAt(at: number): number {
+    return this.#points[at + CAPACITY] ?? 0;
+  }
+
+  /** Moves breakpoints, `from` to before `end`, within a block or to another. */
+  #shift(to: number, from: number, end: number): void {
+    this.#points.copyWithin(to, from, end);
+    this.#points.copyWithin(to + CAPACITY, from + CAPACITY, end + CAPACITY);
+  }
+
+  /** Room for a block. */
+  #place(): number {
+    const free = this.#free.pop();
+    if (free !== undefined) return free;
+    const base = this.#used;
+    this.#used += 2 * CAPACITY;
+    if (this.#used > this.#points.length) this.#points = doubled(this.#points);
+    return base;
+  }
+
+  #insert(index: number, { base, length, raised }: { base: number; length: number; raised: number }): void {
+    if (this.#count === this.#firsts.length) {
+      this.#firsts = doubled(this.#firsts);
+      this.#raised = doubled(this.#raised);
+      this.#peaks = doubled(this.#peaks);
+      this.#lengths = grown(this.#lengths);
+      this.#bases = grown(this.#bases);
+    }
+    for (const each of this.#columns()) each.copyWithin(index + 1, index, this.#count);
+    this.#count += 1;
+    this.#firsts[index] = this.#points[base] ?? 0;
+    this.#raised[index] = raised;
+    this.#lengths[index] = length;
+    this.#bases[index] = base;
+    this.#measure(index);
+  }
+
   #remove(index: number): void {
-    for (const each of [this.#blocks, this.#firsts, this.#raised, this.#peaks]) each.splice(index, 1);
+    this.#free.push(this.#startOf(index));
+    for (const each of this.#columns()) each.copyWithin(index, index + 1, this.#count);
+    this.#count -= 1;
+  }
+
+  #columns() {
+    return [this.#firsts, this.#raised, this.#peaks, this.#lengths, this.#bases] as const;
   }
 }
 
-function emptyBlock(): Block {
-  return { times: new Float64Array(CAPACITY), loads: new Float64Array(CAPACITY), length: 0 };
+function doubled(values: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
+  const larger = new Float64Array(2 * values.length);
+  larger.set(values);
+  return larger;
 }
 
-function largest({ loads, length }: Block): number {
-  let found = Number.NEGATIVE_INFINITY;
-  for (let at = 0; at < length; at += 1) {
-    const load = loads[at] ?? 0;
-    if (load > found) found = load;
-  }
-  return found;
+function grown(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(2 * values.length);
+  larger.set(values);
+  return larger;
 }
 
-/** Position of the last breakpoint at or before `time`; 0 when none is. */
-function positionIn({ times, length }: Block, time: number): number {
-  return lastAtOrBefore(times, length, time);
-}
-
-/** The last index below `length` whose value is at most `limit`; 0 when none is. Values rise. */
-function lastAtOrBefore(values: ArrayLike<number>, length: number, limit: number): number {
-  let low = 0;
-  let high = length - 1;
+/** The last index from `first` to before `end` whose value is at most `limit`; `first` when none is. Values rise. */
+function lastAtOrBefore(values: Float64Array, first: number, end: number, limit: number): number {
+  let low = first;
+  let high = end - 1;
   while (low < high) {
     const middle = (low + high + 1) >>> 1;
     if ((values[middle] ?? 0) <= limit) low = middle;

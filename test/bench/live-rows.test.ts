@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, expect, it } from 'vitest';
 import { LinkCalendar } from '../../src/allocator/calendar.ts';
 import { linkId } from '../../src/allocator/network.ts';
+import type { HeldReservation } from '../../src/allocator/store.ts';
 import { openStores } from '../../src/store/open.ts';
 import { BareRows, RowReader } from './bare-rows.ts';
 import { horizonOf, makeDatabase, WIDE_LINKS } from './live-rows.ts';
@@ -24,7 +25,8 @@ it('makes a database that breaks no rule, keeps its guards, and can be booked on
   for (const held of links) {
     const { link } = held;
     const id = linkId(link.site1, link.site2);
-    const live = await stores.reservations.changeLink(id, (transaction) => transaction.endingAfter(FROM));
+    const live: HeldReservation[] = [];
+    await stores.reservations.loadLink(id, FROM, (portion) => live.push(...portion));
     expect(live).toHaveLength(LIVE);
     const calendar = new LinkCalendar(link);
     // Throws where a tag is held twice.

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { Allocator, type BookingRequest } from '../../src/allocator/allocator.ts';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import type { BookingRequest } from '../../src/allocator/booking.ts';
 import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';

@@ -1,4 +1,5 @@
-import { TagLayer } from '../../src/allocator/tag-layer.ts';
+import { LinkCalendar } from '../../src/allocator/calendar.ts';
+import type { TagRange } from '../../src/contract/links.ts';
 import type { Benchmark } from './benchmark.ts';
 import { alternate, milliseconds } from './measure.ts';
 import { type Random, seeded } from './seeded.ts';
@@ -10,26 +11,35 @@ const CHOICES = 200;
 /** Microseconds. */
 const LIMIT = 200;
 
-interface Held {
-  tag: number;
-  start: number;
-  end: number;
-}
+const RANGE: TagRange = [1, TAGS];
+/** Bandwidth enough for all of them at once. */
+const LINK = {
+  site1: 'a',
+  site2: 'b',
+  bandwidth: LIVE + 1,
+  site1_s_tags: RANGE,
+  site1_c_tags: RANGE,
+  site2_s_tags: RANGE,
+  site2_c_tags: RANGE,
+};
 
-/** Every tag held and free by turns, a day each on average, until there are so many holds in all. */
-function fill(layer: TagLayer, random: Random): Held[] {
-  const held: Held[] = [];
+/** Every tag held and free by turns, a day each on average, until there are so many holds at each place. */
+function fill(calendar: LinkCalendar, random: Random): number {
+  let held = 0;
+  let horizon = 0;
   const until = Array.from({ length: TAGS }, () => 0);
-  while (held.length < LIVE) {
-    for (let tag = 1; tag <= TAGS && held.length < LIVE; tag += 1) {
+  while (held < LIVE) {
+    for (let tag = 1; tag <= TAGS && held < LIVE; tag += 1) {
       const start = (until[tag - 1] ?? 0) + 1 + Math.floor(random() * 2 * DAY);
       const end = start + 1 + Math.floor(random() * 2 * DAY);
-      layer.hold(tag, start, end);
+      const tags = { site1_s_tag: tag, site1_c_tag: tag, site2_s_tag: tag, site2_c_tag: tag };
+      calendar.hold(String(held), { start, end, bandwidth: 1, tags });
       until[tag - 1] = end;
-      held.push({ tag, start, end });
+      held += 1;
+      horizon = start;
     }
   }
-  return held;
+  return horizon;
 }
 
 /** The smallest of some numbers: what a choice among as many tags can't do without, if it looks at each. */
@@ -39,28 +49,21 @@ function scan(numbers: Float64Array): number {
   return smallest;
 }
 
-/** What the choice of one tag by best fit costs where a layer has all tags that there can be. */
+/** What the choice of tags by best fit costs where every place has all tags that there can be. */
 export const tags: Benchmark = {
   name: 'tags',
-  method: `TagLayer of ${TAGS} tags with ${LIVE} live holds: bestFit, hold, and release of another, in turns of ${CHOICES} with as many linear scans of ${TAGS} numbers; the limit is in time, the scans are for comparison`,
+  method: `LinkCalendar of ${TAGS} tags at each of the four places with ${LIVE} live reservations: a demand decided on, its tags taken at all four, and another reservation let go, in turns of ${CHOICES} with as many linear scans of ${TAGS} numbers; the limit is in time, the scans are for comparison`,
   async run({ quick }) {
     const random = seeded(3);
-    const layer = new TagLayer([1, TAGS]);
-    const held = fill(layer, random);
-    const horizon = Math.max(...held.slice(-TAGS).map(({ start }) => start));
-    // In no order of time, so that what is let go lies anywhere.
-    held.sort(() => random() - 0.5);
-    let next = 0;
+    const calendar = new LinkCalendar(LINK);
+    const horizon = fill(calendar, random);
     const choose = (): void => {
       const start = Math.floor(random() * horizon);
       const end = start + 1 + Math.floor(random() * 2 * DAY);
-      const tag = layer.bestFit(start, end, 0);
-      if (tag === undefined) return;
-      layer.hold(tag, start, end);
-      const gone = held[next];
-      if (gone) layer.release(gone.tag, gone.start, gone.end);
-      held[next] = { tag, start, end };
-      next = (next + 1) % held.length;
+      const decision = calendar.decide({ start, end, bandwidth: 1 }, 0);
+      if (!decision.accepted) return;
+      const id = String(Math.floor(random() * LIVE));
+      calendar.hold(id, { start, end, bandwidth: 1, tags: decision.tags });
     };
     const numbers = Float64Array.from({ length: TAGS }, random);
     let sum = 0;
@@ -84,7 +87,7 @@ export const tags: Benchmark = {
     return [
       {
         name: 'tags',
-        what: `a tag chosen by best fit among ${TAGS}, taken, and another let go ÷ ${LIMIT} µs`,
+        what: `four tags chosen by best fit among ${TAGS} each, taken, and another reservation let go ÷ ${LIMIT} µs`,
         ratio: micros('choice') / LIMIT,
         limit: 1,
         bound: 'atMost',
