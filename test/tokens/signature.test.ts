@@ -41,6 +41,28 @@ describe('isSignedBy', () => {
     expect(isSignedBy(await imported(key), algorithm, DATA, der)).toBe(false);
   });
 
+  test.each(['ES256', 'ES384', 'ES512'] as const)(
+    '%s: the same numbers in more bytes, or in fewer, are refused (HOSTILE.md 24)',
+    async (algorithm) => {
+      const key = makeKey(algorithm);
+      const publicKey = await imported(key);
+      // One in 65,536 has a zero byte before both numbers of P-256; of P-521 half of each have one.
+      const signature = Buffer.from(key.sign(DATA));
+      const half = signature.length / 2;
+      const [r, s] = [signature.subarray(0, half), signature.subarray(half)];
+      const zero = Buffer.alloc(1);
+      expect(isSignedBy(publicKey, algorithm, DATA, Buffer.concat([zero, r, zero, s]))).toBe(false);
+      const forms = Array.from({ length: 200 }, () => Buffer.from(key.sign(DATA)));
+      const spare = forms.filter((form) => form[0] === 0 && form[half] === 0);
+      expect(algorithm !== 'ES512' || spare.length > 0).toBe(true);
+      for (const form of spare) {
+        const fewer = Buffer.concat([form.subarray(1, half), form.subarray(half + 1)]);
+        expect(isSignedBy(publicKey, algorithm, DATA, form)).toBe(true);
+        expect(isSignedBy(publicKey, algorithm, DATA, fewer)).toBe(false);
+      }
+    },
+  );
+
   test('PS256: a salt of another length than the digest is refused (RFC 7518 §3.5)', async () => {
     const key = makeKey('PS256');
     const salted = sign('sha256', DATA, { key: key.privateKey, padding: 6, saltLength: 20 });
