@@ -18,6 +18,7 @@ import { createListener } from './server/listener.ts';
 import { type Log, noLog } from './server/log.ts';
 import { builtInDirectory } from './server/portal/built-in.ts';
 import { createPortal } from './server/portal/portal.ts';
+import { randomPool } from './server/random-pool.ts';
 import { routeMounter } from './server/routing.ts';
 import { createServices } from './server/services.ts';
 import { openStores } from './store/open.ts';
@@ -81,13 +82,14 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
   const {
     baseUrl = 'http://offline.localhost',
     now = Date.now,
-    random = (bytes) => randomBytes(bytes),
+    random = randomPool(randomBytes),
     log = noLog,
     accessTokenTtl,
   } = options;
   const addresses = addressesBelow(baseUrl);
   const network = createNetwork(options.topology ?? builtInTopology());
-  const makeId = (kind: IdKind): string => newId(kind, new URL(baseUrl).hostname, now(), random(10));
+  const { hostname } = new URL(baseUrl);
+  const makeId = (kind: IdKind): string => newId(kind, hostname, now(), random(10));
   const groups = {
     projects: options.projectsApiGroup ?? PROJECTS_API_GROUP,
     experiments: options.experimentsApiGroup ?? EXPERIMENTS_API_GROUP,

@@ -1,6 +1,7 @@
 import { createIssuer, type Issuer } from '../tokens/issuer.ts';
 import { localKeySet } from '../tokens/key-set.ts';
 import { generateSigningKey, importSigningKey, type PrivateJwk } from '../tokens/signing-key.ts';
+import { VerifiedTokens } from '../tokens/verified-tokens.ts';
 import type { ServiceTrust } from './credentials.ts';
 
 /** The three services, each an issuer with a key of its own (DESIGN.md, "The reference server"). */
@@ -48,8 +49,9 @@ export async function keptKey(service: Service, keys: KeyStore): Promise<Private
 /** Trust in this server's own portal and identity provider, whose keys are at hand. */
 export function trustIn(issuers: Record<Service, Issuer>, audience: string, now: () => number): ServiceTrust {
   const of = ({ issuer, keySet }: Issuer) => new Map([[issuer, localKeySet(keySet)]]);
+  const verified = new VerifiedTokens();
   return {
-    identity: { issuers: of(issuers.identity), audience, now },
-    portal: { issuers: of(issuers.portal), now },
+    identity: { issuers: of(issuers.identity), audience, now, verified },
+    portal: { issuers: of(issuers.portal), now, verified },
   };
 }

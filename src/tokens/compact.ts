@@ -8,6 +8,9 @@ export const MAX_TOKEN_LENGTH = 65_536;
 export interface CompactToken {
   header: Record<string, unknown>;
   claims: Record<string, unknown>;
+  /** What the signature is over: header and payload as they travel (RFC 7515 §5.1). */
+  signed: Buffer;
+  signature: Buffer;
 }
 
 /**
@@ -25,8 +28,12 @@ export function readCompact(token: string): CompactToken {
   if (parts.length !== 3 || header === undefined || payload === undefined || !signature) {
     throw malformed('it does not have three parts between dots');
   }
-  canonicalBytes(signature, 'signature');
-  return { header: objectIn(header, 'header'), claims: objectIn(payload, 'payload') };
+  return {
+    signature: canonicalBytes(signature, 'signature'),
+    header: objectIn(header, 'header'),
+    claims: objectIn(payload, 'payload'),
+    signed: Buffer.from(token.slice(0, header.length + 1 + payload.length)),
+  };
 }
 
 function canonicalBytes(part: string, name: string): Buffer {

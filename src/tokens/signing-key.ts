@@ -1,6 +1,7 @@
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, importPKCS8, type JWK } from 'jose';
 import type { PublicJwk } from '../contract/claims.ts';
 import { isObject } from '../contract/json.ts';
+import { keepForSigning } from './sign.ts';
 
 /** The key id under which an own issuer publishes its key (SPEC.md, "Authentication" 6). */
 export const DEFAULT_KID = 'key1';
@@ -48,6 +49,7 @@ export async function importSigningKey(key: string | JWK): Promise<SigningKey> {
   let privateKey: CryptoKey | Uint8Array;
   try {
     privateKey = await importJWK({ kty, crv, x, y, d }, 'ES256');
+    if (!(privateKey instanceof Uint8Array)) keepForSigning(privateKey, { kty, crv, x, y, d });
   } catch {
     throw new KeyFormatError("The key's numbers do not make a P-256 key.");
   }

@@ -1,4 +1,4 @@
-import { compactVerify, errors } from 'jose';
+import type { CryptoKey } from 'jose';
 import * as v from 'valibot';
 import {
   type ConnectivityClaims,
@@ -10,9 +10,11 @@ import {
 } from '../contract/claims.ts';
 import { ID_PREFIXES, type IdKind, idKind } from '../contract/ids.ts';
 import { type Algorithm, ISSUER_ALGORITHMS, SERVICE_ALGORITHMS } from './algorithms.ts';
-import { readCompact } from './compact.ts';
+import { type CompactToken, readCompact } from './compact.ts';
 import type { KeySet } from './key-set.ts';
+import { isSignedBy } from './signature.ts';
 import { TokenError } from './token-error.ts';
+import type { VerifiedTokens } from './verified-tokens.ts';
 
 /** How far `iat` may lie ahead of this machine's clock, in seconds (DESIGN.md, "Tokens"). `exp` has no leeway. */
 export const IAT_LEEWAY = 60;
@@ -28,10 +30,12 @@ export interface Trust {
   audience?: string;
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
+  /** Where tokens that verified are remembered. Default: nowhere. */
+  verified?: VerifiedTokens;
 }
 
 /** The kind that a token says it is, by its subject's prefix; what has none is a service's own. */
-export function claimedKind(claims: { sub?: unknown }): TokenKind {
+export function claimedKind(claims: { sub?: unknown; [name: string]: unknown }): TokenKind {
   const kind = typeof claims.sub === 'string' ? idKind(claims.sub) : undefined;
   if (kind === undefined) return 'service';
   return kind === 'reservation' ? 'connectivity' : kind;
@@ -95,9 +99,57 @@ async function verifyAs<Schema extends ClaimsSchema>(
   trust: Trust,
   algorithms: readonly Algorithm[] = ISSUER_ALGORITHMS,
 ): Promise<v.InferOutput<Schema>> {
-  const { header, claims } = readCompact(token);
-  if (header['b64'] !== undefined)
-    throw new TokenError('malformed', 'An unencoded payload is not supported.');
+  const known = await remembered(schema, token, trust);
+  const sound = known ?? (await readSigned(kind, schema, token, trust, algorithms));
+  const { claims } = sound;
+  checkTimes(claims, (trust.now ?? Date.now)());
+  // Of the portal's tokens SPEC.md gives only the user's an audience; one that is there must fit all the same.
+  const aud = claims['aud'];
+  const isAddressed = kind === undefined || kind === 'user' || aud !== undefined;
+  if (trust.audience !== undefined && isAddressed && !audiences(aud).includes(trust.audience)) {
+    throw new TokenError('audience', `The token is not meant for ${trust.audience}.`);
+  }
+  if (!known) trust.verified?.keep(token, { ...sound, schema });
+  return claims;
+}
+
+/** What is known of a token that verified before, while its issuer is trusted here and has the very same key. */
+async function remembered<Schema extends ClaimsSchema>(
+  schema: Schema,
+  token: string,
+  { verified, issuers, now = Date.now }: Trust,
+): Promise<Signed<Schema> | undefined> {
+  const known = verified?.find(token);
+  if (known?.schema !== schema) return undefined;
+  const { claims, kid, algorithm, key } = known;
+  const isCurrent = claims.exp > now() / 1000;
+  const found = isCurrent ? await issuers.get(claims.iss)?.find(kid, algorithm).catch(gone) : undefined;
+  if (found === key) return known as Signed<Schema>;
+  // Why it is refused now, if it is, the check from its start says.
+  verified?.forget(token);
+  return undefined;
+}
+
+const gone = (): undefined => undefined;
+
+/** A token whose signature is sound and whose claims have their form. */
+interface Signed<Schema extends ClaimsSchema> {
+  claims: v.InferOutput<Schema>;
+  kid: string;
+  algorithm: Algorithm;
+  key: CryptoKey;
+}
+
+async function readSigned<Schema extends ClaimsSchema>(
+  kind: IdKind | undefined,
+  schema: Schema,
+  token: string,
+  trust: Trust,
+  algorithms: readonly Algorithm[],
+): Promise<Signed<Schema>> {
+  const compact = readCompact(token);
+  const { header, claims } = compact;
+  checkExtensions(header);
   const algorithm = algorithms.find((allowed) => allowed === header['alg']);
   if (algorithm === undefined) {
     throw new TokenError('algorithm', `The token is not signed with ${algorithms.join(', ')}.`);
@@ -107,7 +159,8 @@ async function verifyAs<Schema extends ClaimsSchema>(
   if (!keys) throw new TokenError('issuer', "The token's issuer is not one that is trusted for it.");
   const kid = header['kid'];
   if (typeof kid !== 'string') throw new TokenError('key_unknown', 'The token names no key (kid).');
-  await checkSignature(token, keys, kid, algorithm);
+  const key = await keys.find(kid, algorithm);
+  checkSignature(compact, key, algorithm);
 
   const subject = claims['sub'];
   if (kind !== undefined && (typeof subject !== 'string' || idKind(subject) !== kind)) {
@@ -118,13 +171,7 @@ async function verifyAs<Schema extends ClaimsSchema>(
     const [issue] = result.issues;
     throw new TokenError('claims', `The token's claim ${v.getDotPath(issue) ?? ''} is missing or wrong.`);
   }
-  checkTimes(result.output, (trust.now ?? Date.now)());
-  // Of the portal's tokens SPEC.md gives only the user's an audience; one that is there must fit all the same.
-  const isAddressed = kind === undefined || kind === 'user' || claims['aud'] !== undefined;
-  if (trust.audience !== undefined && isAddressed && !audiences(claims['aud']).includes(trust.audience)) {
-    throw new TokenError('audience', `The token is not meant for ${trust.audience}.`);
-  }
-  return result.output;
+  return { claims: result.output, kid, algorithm, key };
 }
 
 /** Portal tokens carry `JWT` or no type; an access token of RFC 9068 says so (RFC 8725 §3.11). */
@@ -133,19 +180,28 @@ function checkType(typ: unknown): void {
   throw new TokenError('kind', 'The token is of a type (typ) that is none of ours.');
 }
 
-async function checkSignature(token: string, keys: KeySet, kid: string, algorithm: Algorithm): Promise<void> {
-  const key = await keys.find(kid, algorithm);
-  try {
-    await compactVerify(token, key, { algorithms: [algorithm] });
-  } catch (cause) {
-    if (cause instanceof errors.JWSSignatureVerificationFailed) {
-      throw new TokenError(
-        'signature',
-        "The token's signature is wrong: it was changed or signed by another key.",
-      );
-    }
-    throw new TokenError('malformed', 'The token asks for something that is not supported here.', { cause });
+/** No extension is understood here, so none may be critical (RFC 7515 §4.1.11; RFC 7797 §7). */
+function checkExtensions(header: CompactToken['header']): void {
+  if (header['b64'] !== undefined) {
+    throw new TokenError('malformed', 'An unencoded payload is not supported.');
   }
+  if (header['crit'] !== undefined) {
+    throw new TokenError('malformed', 'The token asks for something that is not supported here (crit).');
+  }
+}
+
+function checkSignature({ signed, signature }: CompactToken, key: CryptoKey, algorithm: Algorithm): void {
+  let sound: boolean;
+  try {
+    sound = isSignedBy(key, algorithm, signed, signature);
+  } catch (cause) {
+    throw new TokenError('malformed', "The issuer's key can't be used for this token.", { cause });
+  }
+  if (sound) return;
+  throw new TokenError(
+    'signature',
+    "The token's signature is wrong: it was changed or signed by another key.",
+  );
 }
 
 function checkTimes({ iat, exp, nbf = 0 }: ServiceClaims, now: number): void {

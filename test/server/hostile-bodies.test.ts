@@ -113,6 +113,14 @@ describe('row 36: a body as a whole', () => {
     expect(sent).toBeLessThan(2 * MAX_BODY);
   });
 
+  test.each([String(good.length), '0', '-1', '1e3', '9'.repeat(400), ''])(
+    'POST of too much that declares a length of %j: 413, whatever it declares',
+    async (length) => {
+      const send = () => lead.book(tooMuch.padEnd(MAX_BODY + 1), '', { 'content-length': length });
+      expect(await leavesNothing(send)).toBe('413 body_too_large');
+    },
+  );
+
   test('POST that breaks off: the sender went away, which is no fault of the service', async () => {
     const broken = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(Buffer.from(good.slice(0, 40))),
