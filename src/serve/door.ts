@@ -40,8 +40,6 @@ export function createDoor(certificate?: Certificate, limits: Limits = LIMITS): 
         handshakeTimeout: limits.http.headersTimeout,
       })
     : createServer(limits.http);
-  // One more than is taken, so that a request with too many can be told: what is beyond is dropped without a word.
-  server.maxHeadersCount = limits.headers + 1;
   server.maxRequestsPerSocket = limits.requestsPerConnection;
   server.maxConnections = limits.connections + limits.refusedConnections;
 
@@ -81,6 +79,7 @@ export function createDoor(certificate?: Certificate, limits: Limits = LIMITS): 
       clearTimeout(deadline);
       underWay.delete(response);
       if (closing) server.closeIdleConnections();
+      if (!request.complete) endSoon(request);
     });
     listener.then((answer) => answer(request, response));
   });
@@ -127,8 +126,15 @@ function isSecure(server: Server | SecureServer): server is SecureServer {
   return 'setSecureContext' in server;
 }
 
-/** How long the rest of a refused request is taken in, in milliseconds, lest the reply be lost with the connection. */
+/** How long the rest of an answered request is taken in, in milliseconds, lest the reply be lost with the connection. */
 const REST = 500;
+
+/** Ends the connection of a request that was answered and goes on. */
+function endSoon(request: IncomingMessage): void {
+  setTimeout(() => {
+    if (!request.complete) request.socket.destroy();
+  }, REST);
+}
 
 /** Refuses before anything is looked at; the client may come again on another connection. */
 function refuse(request: IncomingMessage, response: ServerResponse, code: ProblemCode, msg: string): void {
