@@ -13,7 +13,8 @@ export const peerAddress: ClientAddress = ({ socket }) => socket.remoteAddress ?
  * own, so that nobody escapes a throttle by it (HOSTILE.md 29).
  */
 export const forwardedAddress: ClientAddress = (request) => {
-  const hops = request.headersDistinct['x-forwarded-for']?.join(',').split(',') ?? [];
+  // Several lines of it arrive as one list (RFC 9110 §5.3).
+  const hops = String(request.headers['x-forwarded-for'] ?? '').split(',');
   const last = hops.at(-1)?.trim() ?? '';
   return isIP(last) === 0 ? peerAddress(request) : last;
 };

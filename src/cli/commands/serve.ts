@@ -29,13 +29,13 @@ export function serveCommand(invoke: Invoke): Command {
     .option('--access-token-ttl <seconds>', 'lifetime of a user token (default: 3600)', wholeSeconds)
     .addOption(
       new Option(
-        '--trust <issuer-url>',
-        'take the tokens of this issuer, in place of built-in users; repeatable',
+        '--trust <url>',
+        'take the tokens of the issuer there, in place of built-in users; repeatable',
       )
         .argParser((issuer, before: string[] = []) => [...before, issuer])
         .conflicts(['autoApprove', 'accessTokenTtl', 'insecureBuiltInUsers']),
     )
-    .option('--audience <aud>', 'what their user tokens must name as aud (default: not checked)')
+    .option('--audience <audience>', 'what their user tokens must name as aud (default: not checked)')
     .option('--auth-url <url>', 'where their users log in (default: the first issuer)')
     .option('--portal-url <url>', 'where their portal is (default: the last issuer)')
     .option('--tls-cert <file>', 'serve https with this certificate and those above it, in PEM')
