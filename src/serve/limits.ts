@@ -41,5 +41,5 @@ export const LIMITS: Limits = {
   requestsPerConnection: 1000,
   connections: 1000,
   refusedConnections: 100,
-  stopTimeout: 8000,
+  stopTimeout: 6000,
 };
