@@ -24,7 +24,7 @@ const DANGERS: readonly Danger[] = [
   },
   {
     threatens: ({ memory }) => memory,
-    why: 'With --memory the reservations, and the key that they are signed with, are gone when it ends: --data DIR or --database URL keeps them (--insecure-throw-away-key allows it).',
+    why: 'With --memory the reservations, and the key that they are signed with, are gone when it ends: leave it out, or give --database URL (--insecure-throw-away-key allows it).',
     allowed: {
       by: ({ insecureThrowAwayKey }) => insecureThrowAwayKey,
       notice: 'The reservations, and the key that they are signed with, are gone when this server ends.',
@@ -117,8 +117,13 @@ function isPermissive(settings: ServeSettings): boolean {
 function deployable(settings: ServeSettings): string {
   const { host, port, baseUrl, trust = [], tls, behindProxy, data, database } = settings;
   const issuers = trust.length > 0 ? trust : ['https://login.example.org'];
+  // Without either, the data is kept in its usual place.
   const kept =
-    database !== undefined ? ['--database', '"$DATABASE_URL"'] : ['--data', shellWord(data ?? 'data')];
+    database !== undefined
+      ? ['--database "$DATABASE_URL"']
+      : data === undefined
+        ? []
+        : [`--data ${shellWord(data)}`];
   const files = [shellWord(tls?.cert ?? 'cert.pem'), shellWord(tls?.key ?? 'key.pem')] as const;
   return [
     'slices-conn serve',

@@ -205,7 +205,7 @@ describe('row 42: fit to be reached by others', () => {
 
   test.each<[string, string[], RegExp]>([
     ['built-in users', ['--host', '0.0.0.0', ...TLS], /--trust ISSUER_URL/],
-    ['a key that is thrown away', ['--host', '0.0.0.0', '--memory', ...TLS], /--data DIR/],
+    ['a key that is thrown away', ['--host', '0.0.0.0', '--memory', ...TLS], /--memory/],
     ['plain http', ['--host', '0.0.0.0', '--trust', 'https://a.example.org'], /--tls-cert FILE/],
     [
       'a proxy and nothing else',

@@ -115,14 +115,14 @@ describe('what to type next', () => {
     const failure = refusal({ host: '0.0.0.0', port: 443 });
     expect(failure?.facts.fix).toBe('slices-conn serve --host 127.0.0.1');
     expect(failure?.facts.why).toContain(
-      'For others: slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --trust https://login.example.org --tls-cert cert.pem --tls-key key.pem --data data',
+      'For others: slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --trust https://login.example.org --tls-cert cert.pem --tls-key key.pem',
     );
   });
 
   test.each<[Partial<ServeSettings>, string]>([
     [
       { host: '192.0.2.1', ...TRUST },
-      'slices-conn serve --host 192.0.2.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --tls-cert cert.pem --tls-key key.pem --data data',
+      'slices-conn serve --host 192.0.2.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --tls-cert cert.pem --tls-key key.pem',
     ],
     [
       { host: '::', behindProxy: true, baseUrl: 'https://a.example.org', data: 'my data' },
@@ -134,7 +134,7 @@ describe('what to type next', () => {
     ],
     [
       { behindProxy: true, ...TRUST },
-      'slices-conn serve --host 127.0.0.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --behind-proxy --data data',
+      'slices-conn serve --host 127.0.0.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --behind-proxy',
     ],
   ])('%j', (changes, fix) => {
     expect(refusal(changes)?.facts.fix).toBe(fix);
