@@ -40,6 +40,7 @@ export {
   type ReferenceServer,
   type ReferenceServerOptions,
 } from './reference-server.ts';
+export type { ForeignIssuers } from './server/foreign-trust.ts';
 export { jsonLog, type Log } from './server/log.ts';
 export { createIssuer, type Issuer, type IssuerOptions } from './tokens/issuer.ts';
 export { type KeySet, localKeySet } from './tokens/key-set.ts';

@@ -145,8 +145,20 @@ function fileFailure(done: string, path: string, cause: unknown): Failure {
 
 async function startServer(settings: ServeSettings): Promise<RunningServer> {
   const { serve } = await import('./serve.ts');
-  const writeLine = (line: string): void => void process.stderr.write(line);
-  return serve(settings, join(privateFolder(folders.state), 'serve'), writeLine);
+  const running = await serve(settings, {
+    defaultFolder: join(privateFolder(folders.state), 'serve'),
+    write: (line) => void process.stderr.write(line),
+    now: Date.now,
+    random,
+  });
+  const { reload } = running;
+  if (reload) process.on('SIGHUP', () => reload());
+  return running;
+}
+
+/** A number from 0 to 1. */
+function random(): number {
+  return (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32;
 }
 
 /** Told to stop, a command that does not wait for it ends at once, with the code that shells expect. */
@@ -199,7 +211,7 @@ async function connect(profile: Profile, network: NetworkSettings): Promise<Conn
     cacheFolder: folders.cache,
     underLock,
     now: Date.now,
-    random: () => (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32,
+    random,
   });
 }
 

@@ -8,12 +8,15 @@ import { type IdKind, newId } from './contract/ids.ts';
 import type { Topology } from './contract/links.ts';
 import { ROLES, type Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
+import { forwardedAddress } from './server/client-address.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
 import { createDocs, type DocsFile } from './server/docs/docs.ts';
+import { elsewhere } from './server/elsewhere.ts';
+import { type ForeignIssuers, foreignTrust } from './server/foreign-trust.ts';
 import { createIdentity } from './server/identity/identity.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { type Person, userClaims } from './server/identity/user-token.ts';
-import { addressesBelow, createIssuers, keptKey, trustIn } from './server/issuers.ts';
+import { type Addresses, addressesBelow, createIssuers, keptKey, trustIn } from './server/issuers.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog } from './server/log.ts';
 import { builtInDirectory } from './server/portal/built-in.ts';
@@ -41,6 +44,13 @@ export interface ReferenceServerOptions {
   accessTokenTtl?: number;
   /** Approves every device code at once as this built-in user: for scripts that test against it. Loopback only. */
   autoApprove?: Role;
+  /**
+   * Believes the tokens of these issuers in place of users of its own: then there is no portal and no identity provider
+   * here. Default: the built-in users, who log in without a password.
+   */
+  trust?: ForeignIssuers;
+  /** A proxy is in front: the last hop of `X-Forwarded-For` is the client's address. Default: it is not believed. */
+  behindProxy?: boolean;
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
   /** That many random bytes, for ids. Default: the platform's. */
@@ -51,7 +61,7 @@ export interface ReferenceServerOptions {
 
 /** A reference server in this process. */
 export interface ReferenceServer {
-  /** `{base_url}`, `{portal_url}` and `{auth_url}`, without trailing slashes. */
+  /** `{base_url}`, `{portal_url}` and `{auth_url}`; the latter two are another server's where that is trusted. */
   readonly addresses: { connectivity: string; portal: string; identity: string };
   /** Portal, connectivity service and documentation: a request in, a response out, no socket. */
   fetch(request: Request): Promise<Response>;
@@ -59,6 +69,8 @@ export interface ReferenceServer {
   readonly listener: RequestListener;
   /**
    * A user token for one of the built-in users, without a login: for a client in the same process.
+   *
+   * @throws RangeError where other issuers are trusted, since there are no built-in users
    */
   signIn(user: Role): Promise<string>;
   /** Finishes what is under way and closes the database. */
@@ -75,6 +87,7 @@ export interface ReferenceServer {
  * const url = `${server.addresses.portal}/apis/projects/v1alpha1/projects/`;
  * await server.fetch(new Request(url, { headers: { authorization: `Bearer ${token}` } }));
  *
+ * @throws RangeError for a trusted issuer that is no https address, or together with `autoApprove`
  * @throws TopologyError when the topology breaks a rule
  * @throws DatabaseFormatError, StoreUnavailableError when the database can't be used
  */
@@ -86,7 +99,12 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     log = noLog,
     accessTokenTtl,
   } = options;
-  const addresses = addressesBelow(baseUrl);
+  const own = addressesBelow(baseUrl);
+  const foreign = options.trust && foreignTrust(options.trust, { now, log });
+  if (foreign && options.autoApprove !== undefined) {
+    throw new RangeError('autoApprove lets a built-in user in, and trust has none');
+  }
+  const addresses = options.trust ? foreignAddresses(own, options.trust) : own;
   const network = createNetwork(options.topology ?? builtInTopology());
   const { hostname } = new URL(baseUrl);
   const makeId = (kind: IdKind): string => newId(kind, hostname, now(), random(10));
@@ -97,10 +115,10 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
 
   const stores = await openStores(options.database ?? ':memory:');
   const { reservations, directory, keys } = stores;
-  const issuers = await createIssuers(addresses, keys, now);
-  await directory.settle(builtInDirectory(now(), makeId));
+  const issuers = await createIssuers(own, keys, now);
+  if (!foreign) await directory.settle(builtInDirectory(now(), makeId));
 
-  const trust = trustIn(issuers, addresses.connectivity, now);
+  const trust = foreign ?? trustIn(issuers, addresses.connectivity, now);
   const mount = routeMounter(groups);
   const allocator = new Allocator({ network, store: reservations, now, newId: () => makeId('reservation') });
   const answer = createServices({
@@ -115,10 +133,13 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       mount,
       now,
     }),
-    portal: createPortal({ directory, issuer: issuers.portal, trust, mount, now, newId: makeId }),
-    identity: createIdentity(issuers.identity),
+    portal: foreign
+      ? elsewhere('portal', addresses.portal)
+      : createPortal({ directory, issuer: issuers.portal, trust, mount, now, newId: makeId }),
+    identity: foreign ? elsewhere('identity provider', addresses.identity) : createIdentity(issuers.identity),
     docs: createDocs({
       groups,
+      portalElsewhere: foreign !== undefined,
       prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''),
       readFile: readDocsFile,
     }),
@@ -127,7 +148,8 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
   });
 
   const builtInUser = async (user: Role): Promise<Person> => {
-    const person = await directory.personNamed(user);
+    // The database may know some from a time before.
+    const person = foreign ? undefined : await directory.personNamed(user);
     if (!person) throw new RangeError(`there is no user ${user}`);
     return person;
   };
@@ -147,6 +169,12 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     });
   };
   let identity: Promise<IdentityProvider> | undefined;
+  // A failure is not kept: the database may be back for the next request.
+  const openedIdentity = (): Promise<IdentityProvider> =>
+    (identity ??= openIdentity().catch((error: unknown) => {
+      identity = undefined;
+      throw error;
+    }));
 
   return {
     addresses,
@@ -155,12 +183,8 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       baseUrl: addresses.connectivity,
       fetch: answer,
       now,
-      // A failure is not kept: the database may be back for the next request.
-      identity: () =>
-        (identity ??= openIdentity().catch((error: unknown) => {
-          identity = undefined;
-          throw error;
-        })),
+      ...(options.behindProxy ? { clientAddress: forwardedAddress } : {}),
+      ...(foreign ? {} : { identity: openedIdentity }),
       log,
     }),
     async signIn(user) {
@@ -174,6 +198,13 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     },
     close: () => stores.close(),
   };
+}
+
+/** Where users get their tokens when other issuers are trusted. */
+function foreignAddresses(own: Addresses, { issuers, portalUrl, authUrl }: ForeignIssuers): Addresses {
+  const [portal, identity] = [portalUrl ?? issuers.at(-1) ?? '', authUrl ?? issuers.at(0) ?? ''];
+  const plain = (address: string): string => address.replace(/\/+$/, '');
+  return { connectivity: own.connectivity, portal: plain(portal), identity: plain(identity) };
 }
 
 /** Strongest role first; the built-in users are named after their roles. */

@@ -1,29 +1,34 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { TopologyError } from './allocator/network.ts';
 import { StoreUnavailableError } from './allocator/store.ts';
 import type { RunningServer, ServeSettings } from './cli/invocation.ts';
+import { createTransport, type Transport } from './client/transport.ts';
 import { Failure } from './contract/failure.ts';
-import { isObject, readJson } from './contract/json.ts';
 import type { Topology } from './contract/links.ts';
-import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
 import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
-import { CLIENT_ID } from './server/identity/client-id.ts';
-import { jsonLog } from './server/log.ts';
+import { type CertificateFiles, readCertificate } from './serve/certificate.ts';
+import { createDoor, type Door } from './serve/door.ts';
+import { allowedDangers, checkExposure } from './serve/exposure.ts';
+import { removeReadyFile, writeReadyFile } from './serve/ready-file.ts';
+import { readTopology } from './serve/topology-file.ts';
+import { jsonLog, type Log } from './server/log.ts';
 import { DatabaseFormatError } from './store/sql.ts';
 
-/** How long a request that is under way may take once the server is told to stop, in milliseconds. */
-const STOP_TIMEOUT = 8000;
+/** What a server is started in. */
+export interface ServeSurroundings {
+  /** Where the data is when nothing else is said. */
+  defaultFolder: string;
+  /** Takes log lines. */
+  write: (line: string) => void;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** A number from 0 to 1, anew each time. */
+  random: () => number;
+}
 
-/** Time limits of a connection, in milliseconds: slow clients do not hold the server (HOSTILE.md 41). */
-const LIMITS = {
-  headersTimeout: 5000,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 5000,
-  connectionsCheckingInterval: 1000,
-} as const;
+/** How long a trusted issuer may take for its key set, in milliseconds: requests wait for it. */
+const KEY_SET_TIMEOUT = 5000;
 
 /**
  * Runs a reference server on a socket (CLI.md, "Commands", serve).
@@ -31,70 +36,79 @@ const LIMITS = {
  * The socket is opened first, since with `--port 0` the services' addresses depend on it; until they are there,
  * requests wait.
  *
- * @param defaultFolder where the data is when nothing else is said
- * @param write takes log lines
- * @throws Failure `usage` for an address that is not loopback, `network` for a port that is taken
+ * @throws Failure `usage` for a server that others could reach and that is not fit for it, `file_unusable` for a
+ *   certificate, a topology or a folder, `network` for a port that is taken
  */
 export async function serve(
   settings: ServeSettings,
-  defaultFolder: string,
-  write: (line: string) => void,
+  surroundings: ServeSurroundings,
 ): Promise<RunningServer> {
-  const { host, port, readyFile } = settings;
-  if (!isLoopback(host)) {
-    throw new Failure('usage', `${host} is not an address of this machine alone.`, {
-      why: 'The built-in users log in without a password, so this server answers on loopback only.',
-      fix: 'slices-conn serve --host 127.0.0.1',
-    });
-  }
+  const { host, port, readyFile, tls } = settings;
+  const { now } = surroundings;
+  checkExposure(settings);
   const topology = settings.topology === undefined ? undefined : readTopology(settings.topology);
-  let ready: (listener: RequestListener) => void = () => undefined;
-  const listener = new Promise<RequestListener>((resolve) => {
-    ready = resolve;
-  });
-  const server = createServer(LIMITS, (request, response) => {
-    listener.then((answer) => answer(request, response));
-  });
-  await listen(server, host, port);
+  const door = createDoor(tls && readCertificate(tls, now()));
+  const log = jsonLog(surroundings.write, now);
+  const bound = await listen(door, host, port);
+  const opened: { close(): Promise<void> }[] = [door];
   try {
     // Not before the port is ours: with the same file, it would be a running server's.
     if (readyFile !== undefined) removeReadyFile(readyFile);
-    const bound = server.address() as AddressInfo;
-    const baseUrl = settings.baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
-    const services = await open(settings, { baseUrl, topology, defaultFolder, write });
-    ready(services.listener);
-    if (readyFile !== undefined) await orClose(services, () => writeReadyFile(readyFile, services));
+    const scheme = tls ? 'https' : 'http';
+    const baseUrl = settings.baseUrl ?? `${scheme}://${host.includes(':') ? `[${host}]` : host}:${bound}`;
+    const keySets = settings.trust && keySetTransport(settings, surroundings);
+    if (keySets) opened.push(keySets);
+    const services = await open(settings, { ...surroundings, baseUrl, topology, log, keySets });
+    opened.push(services);
+    door.answerWith(services.listener);
+    if (readyFile !== undefined) writeReadyFile(readyFile, services.addresses);
     return {
       addresses: services.addresses,
-      stop: () => stop(server, services, readyFile),
+      dangers: allowedDangers(settings),
+      ...(tls ? { reload: () => renew(door, tls, { now, log }) } : {}),
+      stop: async () => {
+        if (readyFile !== undefined) removeReadyFile(readyFile);
+        for (const each of opened) await each.close();
+      },
     };
   } catch (error) {
-    server.close();
-    server.closeAllConnections();
+    await Promise.all(opened.map((each) => each.close()));
     throw error;
   }
 }
 
-/** What fails after the services are open closes them again. */
-async function orClose(services: ReferenceServer, work: () => void): Promise<void> {
+/** The way to the issuers' key sets: through the proxies that the environment names, without a token. */
+function keySetTransport({ certificates }: ServeSettings, { now, random }: ServeSurroundings): Transport {
+  return createTransport({
+    origins: new Set(),
+    timeout: KEY_SET_TIMEOUT,
+    now,
+    random,
+    ...(certificates === undefined ? {} : { certificates }),
+  });
+}
+
+/** Reads the certificate anew; one that is unfit changes nothing. */
+function renew(door: Door, files: CertificateFiles, { now, log }: { now: () => number; log: Log }): void {
   try {
-    work();
+    door.renew(readCertificate(files, now()));
+    log('info', 'certificate_renewed', { file: files.cert });
   } catch (error) {
-    await services.close();
-    throw error;
+    const why = error instanceof Failure ? [error.message, error.facts.why].join(' ') : String(error);
+    log('error', 'certificate_kept', { why });
   }
 }
 
-interface Opening {
+interface Opening extends ServeSurroundings {
   baseUrl: string;
   topology: Topology | undefined;
-  defaultFolder: string;
-  write: (line: string) => void;
+  log: Log;
+  keySets: Transport | undefined;
 }
 
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
-  const { baseUrl, topology, defaultFolder, write } = opening;
-  const { data, autoApprove, accessTokenTtl } = settings;
+  const { baseUrl, topology, defaultFolder, log, keySets } = opening;
+  const { data, autoApprove, accessTokenTtl, trust, audience, portalUrl, authUrl, behindProxy } = settings;
   const folder = data ?? defaultFolder;
   const shared = settings.database ?? (settings.memory ? ':memory:' : undefined);
   try {
@@ -102,10 +116,22 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
     return await createReferenceServer({
       baseUrl,
       database: shared ?? join(folder, 'slices-conn.sqlite'),
-      log: jsonLog(write, Date.now),
+      log,
       ...(topology === undefined ? {} : { topology }),
       ...(autoApprove === undefined ? {} : { autoApprove }),
       ...(accessTokenTtl === undefined ? {} : { accessTokenTtl }),
+      ...(behindProxy === undefined ? {} : { behindProxy }),
+      ...(trust === undefined
+        ? {}
+        : {
+            trust: {
+              issuers: trust,
+              ...(audience === undefined ? {} : { audience }),
+              ...(portalUrl === undefined ? {} : { portalUrl }),
+              ...(authUrl === undefined ? {} : { authUrl }),
+              ...(keySets === undefined ? {} : { fetch: keySets.fetch }),
+            },
+          }),
     });
   } catch (cause) {
     if (cause instanceof TopologyError || cause instanceof DatabaseFormatError) {
@@ -133,82 +159,16 @@ function databaseFailure(cause: Error): Failure {
   });
 }
 
-function removeReadyFile(path: string): void {
+async function listen(door: Door, host: string, port: number): Promise<number> {
   try {
-    rmSync(path, { force: true });
+    return await door.open(host, port);
   } catch (cause) {
-    throw fileFailure('ready file', path, cause);
-  }
-}
-
-function fileFailure(what: string, path: string, cause: unknown): Failure {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new Failure('file_unusable', `The ${what} ${path} can't be used.`, { why, cause });
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
-
-function readTopology(path: string): Topology {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (cause) {
-    throw fileFailure('topology', path, cause);
-  }
-  const reading = readJson(text);
-  if (!reading.ok) throw new Failure('file_unusable', `The topology ${path} is not JSON.`);
-  if (!isObject(reading.value)) throw new Failure('file_unusable', `The topology ${path} is no object.`);
-  // What it holds is checked where it is used, which names every violation.
-  return reading.value as Topology;
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
-      const taken = cause.code === 'EADDRINUSE';
-      const message = taken ? `Port ${port} is taken.` : `${host}:${port} can't be listened on.`;
-      reject(
-        new Failure('network', message, {
-          why: taken ? 'Another program listens there.' : cause.message,
-          fix: 'slices-conn serve --port 0',
-          cause,
-        }),
-      );
+    const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
+    const message = taken ? `Port ${port} is taken.` : `${host}:${port} can't be listened on.`;
+    throw new Failure('network', message, {
+      why: taken ? 'Another program listens there.' : cause instanceof Error ? cause.message : String(cause),
+      fix: 'slices-conn serve --port 0',
+      cause,
     });
-    server.listen(port, host, resolve);
-  });
-}
-
-/** Beside its place first, then in it at once: a script that waits for it never reads half of it. */
-function writeReadyFile(path: string, { addresses }: ReferenceServer): void {
-  const content = {
-    base_url: addresses.connectivity,
-    portal_url: addresses.portal,
-    auth_url: addresses.identity,
-    projects_api_group: PROJECTS_API_GROUP,
-    experiments_api_group: EXPERIMENTS_API_GROUP,
-    client_id: CLIENT_ID,
-    pid: process.pid,
-  };
-  const draft = `${path}.${process.pid}.tmp`;
-  try {
-    writeFileSync(draft, `${JSON.stringify(content)}\n`);
-    renameSync(draft, path);
-  } catch (cause) {
-    rmSync(draft, { force: true });
-    throw fileFailure('ready file', path, cause);
   }
-}
-
-/** New requests are refused, those under way are finished, then the database is closed. */
-async function stop(server: Server, services: ReferenceServer, readyFile: string | undefined): Promise<void> {
-  if (readyFile !== undefined) rmSync(readyFile, { force: true });
-  const closed = new Promise((resolve) => server.close(resolve));
-  server.closeIdleConnections();
-  const impatience = setTimeout(() => server.closeAllConnections(), STOP_TIMEOUT);
-  await closed;
-  clearTimeout(impatience);
-  await services.close();
 }

@@ -41,11 +41,32 @@ export interface ServeSettings {
   autoApprove?: Role;
   /** Seconds. */
   accessTokenTtl?: number;
+  /** Issuers whose tokens are taken, in place of users of its own; checked, at least one. */
+  trust?: readonly string[];
+  /** What the `aud` of their tokens must name. */
+  audience?: string;
+  /** Where their users find portal and identity provider, to be told. */
+  portalUrl?: string;
+  authUrl?: string;
+  /** Certificates to trust besides the usual ones when the issuers' keys are fetched, in PEM. */
+  certificates?: string;
+  /** Files in PEM: serves https with them. */
+  tls?: { cert: string; key: string };
+  /** A proxy before it ends TLS and says where requests come from. */
+  behindProxy?: boolean;
+  /** Dangers of a server that others can reach, allowed in as many words (HOSTILE.md 42). */
+  insecureBuiltInUsers?: boolean;
+  insecureThrowAwayKey?: boolean;
+  insecureHttp?: boolean;
 }
 
 /** A reference server that takes requests. */
 export interface RunningServer {
   addresses: { connectivity: string; portal: string; identity: string };
+  /** What is dangerous about it and was allowed in as many words, in sentences. */
+  dangers: readonly string[];
+  /** Reads the certificate anew, where there is one. What became of it is in the log. */
+  reload?(): void;
   /** Finishes what is under way. */
   stop(): Promise<void>;
 }

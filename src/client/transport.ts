@@ -3,8 +3,8 @@ import { getCACertificates } from 'node:tls';
 import { EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/capped-bytes.ts';
 import { Failure } from '../contract/failure.ts';
+import { isProtected, UNPROTECTED } from '../contract/loopback.ts';
 import { type Fetch, MAX_REPLY } from './exchange.ts';
-import { isProtected, UNPROTECTED } from './loopback.ts';
 import { type Attempt, pauseBeforeNext } from './retry.ts';
 
 /** How requests leave this machine. */

@@ -3,6 +3,7 @@ import { getRequestListener } from '@hono/node-server';
 
 import { StoreUnavailableError } from '../allocator/store.ts';
 import { PROBLEM_STATUS } from '../contract/problems.ts';
+import { type ClientAddress, peerAddress } from './client-address.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
 import { PAGE_HEADERS } from './identity/pages.ts';
 import { isProviderPath, oauthError } from './identity/provider-door.ts';
@@ -17,8 +18,10 @@ export interface ListenerOptions {
   fetch: (request: Request) => Promise<Response>;
   /** Milliseconds, for the duration in the log. */
   now: () => number;
-  /** Built when it is first needed: it is slow to load. */
-  identity: () => Promise<IdentityProvider>;
+  /** Built when it is first needed: it is slow to load. Undefined where the identity provider is elsewhere. */
+  identity?: () => Promise<IdentityProvider>;
+  /** Default: the other end of the connection. */
+  clientAddress?: ClientAddress;
   log: Log;
 }
 
@@ -26,14 +29,18 @@ export interface ListenerOptions {
  * All services on one socket: the identity provider's endpoints go to its library, its page to ours, and everything
  * else to the function of a Request. The Host is pinned for all of them (HOSTILE.md 32).
  */
-export function createListener({ baseUrl, fetch, identity, log, now }: ListenerOptions): RequestListener {
+export function createListener(options: ListenerOptions): RequestListener {
+  const { baseUrl, fetch, identity, log, now, clientAddress = peerAddress } = options;
   const base = new URL(baseUrl);
   const auth = `${base.pathname.replace(/\/$/, '')}/auth`;
   const answer = getRequestListener(fetch, { overrideGlobalObjects: false, hostname: base.host });
 
-  async function answerPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { page } = await identity();
-    const address = request.socket.remoteAddress ?? '';
+  async function answerPage(
+    { page }: IdentityProvider,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const address = clientAddress(request);
     const show = getRequestListener(
       async (asked) => {
         if (!['GET', 'HEAD', 'POST'].includes(asked.method)) {
@@ -67,12 +74,11 @@ export function createListener({ baseUrl, fetch, identity, log, now }: ListenerO
     if (!url.startsWith('/')) throw refusal('request_invalid', 'The request target must be a path.');
     const [path = ''] = url.split('?');
     const below = path.startsWith(`${auth}/`) ? path.slice(auth.length) : undefined;
-    if (below === '/device' || (below !== undefined && isProviderPath(below)))
+    if (identity && below !== undefined && (below === '/device' || isProviderPath(below))) {
       noteWhenDone(request, response, path);
-    if (below === '/device') return answerPage(request, response);
-    if (below !== undefined && isProviderPath(below)) {
-      const { door } = await identity();
-      return door(request, response, below);
+      const provider = await identity();
+      if (below === '/device') return answerPage(provider, request, response);
+      return provider.door(request, response, below, clientAddress(request));
     }
     await answer(request, response);
   }

@@ -1,5 +1,5 @@
-import { isProtected, UNPROTECTED } from '../client/loopback.ts';
 import { Failure } from '../contract/failure.ts';
+import { isProtected, UNPROTECTED } from '../contract/loopback.ts';
 import { shellWord } from '../contract/shell-word.ts';
 import type { Environment } from './folders.ts';
 import { OFFLINE, OFFLINE_URL } from './offline.ts';

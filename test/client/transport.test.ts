@@ -2,8 +2,8 @@ import { createServer as createPlainServer, type Server, type ServerResponse } f
 import { createServer as createTlsServer } from 'node:https';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { isLoopback, isProtected } from '../../src/client/loopback.ts';
 import { createTransport, type TransportOptions } from '../../src/client/transport.ts';
+import { isLoopback, isProtected } from '../../src/contract/loopback.ts';
 import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
 import { failureOf } from '../fixtures/failures.ts';
 

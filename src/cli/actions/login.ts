@@ -1,6 +1,6 @@
 import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
-import { isProtected } from '../../client/loopback.ts';
 import { Failure } from '../../contract/failure.ts';
+import { isProtected } from '../../contract/loopback.ts';
 import type { Login } from '../../session/connection.ts';
 import type { Session } from '../../session/session.ts';
 import type { Invocation } from '../invocation.ts';

@@ -1,5 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
+import { issuerProblem } from '../../contract/issuer-address.ts';
 import type { Role } from '../../contract/roles.ts';
+import { readCertificates } from '../ca-file.ts';
 import type { Invocation, ServeSettings } from '../invocation.ts';
 
 /** The flags of the command, as typed. */
@@ -15,6 +17,16 @@ export interface ServeFlags {
   autoApprove?: Role;
   /** Seconds. */
   accessTokenTtl?: number;
+  trust?: string[];
+  audience?: string;
+  portalUrl?: string;
+  authUrl?: string;
+  tlsCert?: string;
+  tlsKey?: string;
+  behindProxy?: boolean;
+  insecureBuiltInUsers?: boolean;
+  insecureThrowAwayKey?: boolean;
+  insecureHttp?: boolean;
 }
 
 /** Runs a reference server until it is told to stop. */
@@ -23,12 +35,13 @@ export async function serve(
   _args: readonly string[],
   flags: ServeFlags,
 ): Promise<void> {
-  const { output } = invocation;
+  const { output, files } = invocation;
+  const { caFile } = invocation.flags;
   const settings: ServeSettings = {
-    ...flags,
-    memory: flags.memory === true,
-    ...(flags.baseUrl === undefined ? {} : { baseUrl: baseAddress(flags.baseUrl) }),
-    ...(flags.database === undefined ? {} : { database: databaseAddress(flags.database) }),
+    ...readServeFlags(flags),
+    ...(caFile === undefined || flags.trust === undefined
+      ? {}
+      : { certificates: await readCertificates(files, caFile) }),
   };
   const stopped = invocation.stopSignal();
   const server = await invocation.serve(settings);
@@ -36,7 +49,7 @@ export async function serve(
   await output.result({ addresses }, (print) =>
     print.card(`Serving at ${print.paint.bold(addresses.connectivity)}`, [
       ['portal', addresses.portal],
-      ['log in', `${addresses.identity}/device`],
+      ['log in', settings.trust ? addresses.identity : `${addresses.identity}/device`],
       ['try it', `${addresses.connectivity}/api-docs`],
       ['stop', 'Ctrl-C'],
     ]),
@@ -44,8 +57,53 @@ export async function serve(
   if (flags.autoApprove !== undefined) {
     output.notice(`Every login is approved at once, as ${flags.autoApprove}: for tests only.`);
   }
+  for (const danger of server.dangers) output.notice(danger);
   await stopped;
   await server.stop();
+}
+
+/**
+ * What the flags ask for.
+ *
+ * @throws Failure `usage` for an address that is none, and for flags that mean nothing without another
+ */
+export function readServeFlags({ tlsCert, tlsKey, ...flags }: ServeFlags): ServeSettings {
+  for (const issuer of flags.trust ?? []) checkIssuer(issuer);
+  for (const name of ['audience', 'portalUrl', 'authUrl'] as const) {
+    if (flags[name] !== undefined && flags.trust === undefined) throw needsTrust(name);
+  }
+  return {
+    ...flags,
+    memory: flags.memory === true,
+    ...(flags.baseUrl === undefined ? {} : { baseUrl: baseAddress(flags.baseUrl) }),
+    ...(flags.portalUrl === undefined ? {} : { portalUrl: baseAddress(flags.portalUrl) }),
+    ...(flags.authUrl === undefined ? {} : { authUrl: baseAddress(flags.authUrl) }),
+    ...(flags.database === undefined ? {} : { database: databaseAddress(flags.database) }),
+    ...certificateFiles(tlsCert, tlsKey),
+  };
+}
+
+function checkIssuer(issuer: string): void {
+  const problem = issuerProblem(issuer);
+  if (problem === undefined) return;
+  throw new Failure('usage', `${JSON.stringify(issuer)} is no issuer that can be trusted.`, { why: problem });
+}
+
+const FLAG_NAMES = { audience: '--audience', portalUrl: '--portal-url', authUrl: '--auth-url' } as const;
+
+function needsTrust(name: keyof typeof FLAG_NAMES): Failure {
+  return new Failure('usage', `${FLAG_NAMES[name]} means nothing without --trust.`, {
+    why: 'Without it this server is its own portal and identity provider.',
+  });
+}
+
+function certificateFiles(cert: string | undefined, key: string | undefined): Pick<ServeSettings, 'tls'> {
+  if (cert !== undefined && key !== undefined) return { tls: { cert, key } };
+  if (cert === undefined && key === undefined) return {};
+  throw new Failure('usage', `${cert === undefined ? '--tls-cert' : '--tls-key'} is missing.`, {
+    why: 'A certificate and its key are given together.',
+    fix: 'slices-conn serve --tls-cert cert.pem --tls-key key.pem',
+  });
 }
 
 function baseAddress(text: string): string {

@@ -17,6 +17,8 @@ export interface DocsOptions {
   groups: ApiGroups;
   /** The path of the base address; empty for the root. */
   prefix: string;
+  /** Whether portal and identity provider are on another server: then the portal is not described. */
+  portalElsewhere: boolean;
   /** Reads one of the page's files, as installed with this package. */
   readFile: (name: DocsFile) => Promise<Uint8Array>;
 }
@@ -53,13 +55,22 @@ const POLICY = [
 ].join('; ');
 
 /** The OpenAPI description and the interactive page (SPEC.md, "What the service does" 7). Nothing is loaded from elsewhere. */
-export function createDocs({ groups, prefix, readFile }: DocsOptions): Hono {
+export function createDocs({ groups, prefix, portalElsewhere, readFile }: DocsOptions): Hono {
   const app = new Hono({ strict: false });
+  const here = portalElsewhere ? withoutPortal(openapi) : openapi;
   const description = JSON.stringify({
-    ...openapi,
-    servers: openapi.servers.map((server) => ({ ...server, url: prefix === '' ? '/' : prefix })),
-    paths: placed(openapi.paths, groups, prefix),
+    ...here,
+    servers: here.servers.map((server) => ({ ...server, url: prefix === '' ? '/' : prefix })),
+    paths: placed(here.paths, groups, prefix),
   });
+  const files = new Map<DocsFile, Promise<Uint8Array>>();
+  /** Read once for all requests; a failure is not kept. */
+  const contentOf = (name: DocsFile): Promise<Uint8Array> => {
+    const content = files.get(name) ?? readFile(name);
+    files.set(name, content);
+    content.catch(() => files.delete(name));
+    return content;
+  };
 
   app.get('/api-spec', () => new Response(description, { headers: { 'content-type': 'application/json' } }));
   app.get(
@@ -75,10 +86,11 @@ export function createDocs({ groups, prefix, readFile }: DocsOptions): Hono {
   );
   for (const [name, type] of Object.entries(DOCS_FILES) as [DocsFile, string][]) {
     app.get(`/api-docs/${name}`, async () => {
-      const content = await readFile(name);
-      return new Response(Buffer.from(content), {
+      const content = await contentOf(name);
+      return new Response(inPieces(content), {
         headers: {
           'content-type': type,
+          'content-length': String(content.byteLength),
           'x-content-type-options': 'nosniff',
           'cache-control': 'public, max-age=3600',
         },
@@ -86,6 +98,46 @@ export function createDocs({ groups, prefix, readFile }: DocsOptions): Hono {
     });
   }
   return app;
+}
+
+/** How much of a file is handed on at once, in bytes. */
+const PIECE = 65_536;
+
+/** A file as a body that holds no more of it than one piece, however slowly it is read (HOSTILE.md 41). */
+function inPieces(content: Uint8Array): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream(
+    {
+      pull(controller) {
+        if (at < content.byteLength) controller.enqueue(content.slice(at, at + PIECE));
+        at += PIECE;
+        if (at >= content.byteLength) controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** The description of a server whose users are elsewhere: neither the portal's paths nor what they alone refer to. */
+function withoutPortal(description: typeof openapi): typeof openapi {
+  const paths = Object.fromEntries(
+    Object.entries(description.paths).filter(
+      ([path, item]) => !('servers' in item) && !path.startsWith('/portal'),
+    ),
+  );
+  const referred = JSON.stringify(paths);
+  const schemas = Object.entries(description.components.schemas).filter(([name]) =>
+    referred.includes(`"#/components/schemas/${name}"`),
+  );
+  return {
+    ...description,
+    tags: description.tags.filter(({ name }) => name !== 'portal'),
+    paths: paths as typeof openapi.paths,
+    components: {
+      ...description.components,
+      schemas: Object.fromEntries(schemas) as typeof openapi.components.schemas,
+    },
+  };
 }
 
 /** The committed description is for the default API groups at the root; a server elsewhere shows its own paths. */

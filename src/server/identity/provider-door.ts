@@ -29,11 +29,12 @@ export function isProviderPath(path: string): boolean {
   return Object.hasOwn(ENDPOINTS, path);
 }
 
-/** Answers a request to one of the provider's endpoints over its socket. */
+/** Answers a request to one of the provider's endpoints over its socket. `address` is the client's. */
 export type ProviderDoor = (
   request: IncomingMessage,
   response: ServerResponse,
   path: string,
+  address: string,
 ) => Promise<void>;
 
 /**
@@ -46,7 +47,7 @@ export type ProviderDoor = (
 export function createProviderDoor(provider: Provider, issuer: string): ProviderDoor {
   const handle = provider.callback();
   const { host } = new URL(issuer);
-  return async (request, response, path) => {
+  return async (request, response, path, address) => {
     const { method = 'GET', headers } = request;
     const allowed = ENDPOINTS[path] ?? [];
     if (!allowed.includes(method)) {
@@ -65,6 +66,8 @@ export function createProviderDoor(provider: Provider, issuer: string): Provider
       // Without it the provider would answer errors as HTML.
       accept: 'application/json',
       'user-agent': headers['user-agent'] ?? '',
+      // The provider takes the client's address from here, whatever stands between.
+      'x-forwarded-for': address,
       ...(headers.authorization === undefined ? {} : { authorization: headers.authorization }),
       ...(body === undefined
         ? {}

@@ -57,6 +57,8 @@ const NOT_OFFERED = [
 export function createProvider(options: ProviderOptions): Provider {
   const { issuer, interval, secret, log } = options;
   const provider = new Provider(issuer, configuration(options));
+  // Its door makes every header anew, the client's address among them.
+  provider.proxy = true;
   // Every address comes from the issuer, whatever Host or request target arrives.
   Object.assign(provider.OIDCContext.prototype, {
     urlFor: (name: string, parameters?: Record<string, unknown>) => provider.urlFor(name, parameters),

@@ -1,0 +1,67 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import { Failure } from '../contract/failure.ts';
+import { fileFailure } from './file-failure.ts';
+
+/** Where a certificate and its key are, in PEM. */
+export interface CertificateFiles {
+  /** The server's own certificate first, then those between it and the root. */
+  cert: string;
+  /** Its private key, without a password. */
+  key: string;
+}
+
+/** What a server proves its name with. */
+export interface Certificate {
+  cert: Buffer;
+  key: Buffer;
+}
+
+/**
+ * Reads a certificate and its key.
+ *
+ * @param now milliseconds since the Unix epoch
+ * @throws Failure `file_unusable` for what can't be read, does not belong together, or has expired
+ */
+export function readCertificate(files: CertificateFiles, now: number): Certificate {
+  const cert = read('certificate', files.cert);
+  const key = read('key', files.key);
+  let expiry: Date;
+  try {
+    expiry = new X509Certificate(cert).validToDate;
+    createSecureContext({ cert });
+  } catch (cause) {
+    throw fileFailure('certificate', files.cert, cause);
+  }
+  try {
+    createSecureContext({ key });
+  } catch (cause) {
+    throw fileFailure('key', files.key, cause);
+  }
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    throw new Failure(
+      'file_unusable',
+      `The key ${files.key} does not belong to the certificate ${files.cert}.`,
+      {
+        why: cause instanceof Error ? cause.message : String(cause),
+        fix: `openssl x509 -noout -subject -dates -in ${files.cert}`,
+        cause,
+      },
+    );
+  }
+  if (expiry.getTime() > now) return { cert, key };
+  throw new Failure('file_unusable', `The certificate ${files.cert} has expired.`, {
+    why: `It was valid until ${expiry.toISOString()}; no client would accept it.`,
+  });
+}
+
+function read(what: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw fileFailure(what, path, cause);
+  }
+}

@@ -1,0 +1,147 @@
+import { isIP } from 'node:net';
+import type { ServeSettings } from '../cli/invocation.ts';
+import { Failure } from '../contract/failure.ts';
+import { isLoopback } from '../contract/loopback.ts';
+import { shellWord } from '../contract/shell-word.ts';
+
+/** A danger of a server that others can reach. */
+interface Danger {
+  threatens: (settings: ServeSettings) => boolean;
+  /** What would happen, and the flags against it. */
+  why: string;
+  /** Whether it was allowed in as many words, and what is said then when it starts. */
+  allowed?: { by: (settings: ServeSettings) => boolean | undefined; notice: string };
+}
+
+const DANGERS: readonly Danger[] = [
+  {
+    threatens: ({ trust = [] }) => trust.length === 0,
+    why: 'Anyone could log in as any of the built-in users, without a password: --trust ISSUER_URL takes the users of an identity provider in their place (--insecure-built-in-users allows it).',
+    allowed: {
+      by: ({ insecureBuiltInUsers }) => insecureBuiltInUsers,
+      notice: 'Anyone who reaches this server can log in as any of the built-in users, without a password.',
+    },
+  },
+  {
+    threatens: ({ memory }) => memory,
+    why: 'With --memory the reservations, and the key that they are signed with, are gone when it ends: leave it out, or give --database URL (--insecure-throw-away-key allows it).',
+    allowed: {
+      by: ({ insecureThrowAwayKey }) => insecureThrowAwayKey,
+      notice: 'The reservations, and the key that they are signed with, are gone when this server ends.',
+    },
+  },
+  {
+    threatens: (settings) => !isEncrypted(settings),
+    why: 'Tokens would pass over plain http, where anyone on the way can take them: --tls-cert FILE --tls-key FILE, or --behind-proxy where a proxy ends TLS (--insecure-http allows it).',
+    allowed: {
+      by: ({ insecureHttp }) => insecureHttp,
+      notice: 'Tokens pass over plain http, where anyone on the way can take them.',
+    },
+  },
+  {
+    threatens: ({ host, baseUrl }) => isEveryAddress(host) && baseUrl === undefined,
+    why: 'It listens on every address of this machine, and none of them is a name to be called by: --base-url URL.',
+  },
+];
+
+/**
+ * Lets a server that others can reach start only when that was thought of: with users, a key and a way in that are fit
+ * for it (HOSTILE.md 42). Others can reach it when it listens on an address other than loopback, or when its base
+ * address or a proxy says so.
+ *
+ * @throws Failure `usage` that names every danger and what to type instead; and for addresses that can't be
+ */
+export function checkExposure(settings: ServeSettings): void {
+  const { host, baseUrl, autoApprove } = settings;
+  if (host === '') throw new Failure('usage', 'The host to listen on is empty.', { fix: LOOPBACK });
+  checkBaseUrl(settings);
+  if (!isExposed(settings)) return;
+  const subject = isLoopbackHost(host) && baseUrl !== undefined ? new URL(baseUrl).host : host;
+  const message = `${subject} is not an address of this machine alone.`;
+  if (autoApprove !== undefined) {
+    throw new Failure('usage', message, {
+      why: '--auto-approve lets everyone in who asks; that is for tests on loopback only.',
+      fix: LOOPBACK,
+    });
+  }
+  const dangers = DANGERS.filter(({ threatens, allowed }) => threatens(settings) && !allowed?.by(settings));
+  if (dangers.length === 0) return;
+  const complete = deployable(settings);
+  const meant = settings.trust !== undefined || isEncrypted(settings) || isPermissive(settings);
+  throw new Failure('usage', message, {
+    why: [...dangers.map(({ why }) => why), ...(meant ? [] : [`For others: ${complete}`])].join(' '),
+    fix: meant ? complete : LOOPBACK,
+  });
+}
+
+/** What is dangerous about a server and was allowed in as many words, to be said when it starts. */
+export function allowedDangers(settings: ServeSettings): string[] {
+  if (!isExposed(settings)) return [];
+  return DANGERS.flatMap(({ threatens, allowed }) =>
+    allowed?.by(settings) && threatens(settings) ? [allowed.notice] : [],
+  );
+}
+
+function isExposed({ host, baseUrl, behindProxy }: ServeSettings): boolean {
+  return (
+    !isLoopbackHost(host) || (baseUrl !== undefined && !isLoopback(new URL(baseUrl))) || behindProxy === true
+  );
+}
+
+const LOOPBACK = 'slices-conn serve --host 127.0.0.1';
+
+function checkBaseUrl(settings: ServeSettings): void {
+  const { baseUrl, behindProxy } = settings;
+  if (behindProxy && baseUrl === undefined) {
+    throw new Failure('usage', '--behind-proxy needs --base-url.', {
+      why: 'Only the proxy knows the address by which it is called.',
+      fix: deployable(settings),
+    });
+  }
+  if (baseUrl === undefined || !isEncrypted(settings) || baseUrl.startsWith('https:')) return;
+  throw new Failure('usage', `The base address ${baseUrl} is not https.`, {
+    why: 'Clients reach this server over TLS, and its address stands in every token that it signs.',
+    fix: deployable({ ...settings, baseUrl: baseUrl.replace(/^http:/i, 'https:') }),
+  });
+}
+
+function isEncrypted({ tls, behindProxy }: ServeSettings): boolean {
+  return tls !== undefined || behindProxy === true;
+}
+
+function isPermissive(settings: ServeSettings): boolean {
+  return Boolean(settings.insecureBuiltInUsers || settings.insecureHttp || settings.insecureThrowAwayKey);
+}
+
+/** The settings as a command, with examples where something is missing to serve others. */
+function deployable(settings: ServeSettings): string {
+  const { host, port, baseUrl, trust = [], tls, behindProxy, data, database } = settings;
+  const issuers = trust.length > 0 ? trust : ['https://login.example.org'];
+  // Without either, the data is kept in its usual place.
+  const kept =
+    database !== undefined
+      ? ['--database "$DATABASE_URL"']
+      : data === undefined
+        ? []
+        : [`--data ${shellWord(data)}`];
+  const files = [shellWord(tls?.cert ?? 'cert.pem'), shellWord(tls?.key ?? 'key.pem')] as const;
+  return [
+    'slices-conn serve',
+    `--host ${shellWord(host)} --port ${port}`,
+    `--base-url ${shellWord(baseUrl ?? 'https://slices.example.org')}`,
+    ...issuers.map((issuer) => `--trust ${shellWord(issuer)}`),
+    ...(behindProxy ? ['--behind-proxy'] : []),
+    ...(tls || !behindProxy ? [`--tls-cert ${files[0]} --tls-key ${files[1]}`] : []),
+    ...kept,
+  ].join(' ');
+}
+
+function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** In any of its spellings: 0.0.0.0, 0, ::, 0::0. */
+function isEveryAddress(host: string): boolean {
+  const address = `http://${isIP(host) === 6 ? `[${host}]` : host}`;
+  return URL.canParse(address) && ['0.0.0.0', '[::]'].includes(new URL(address).hostname);
+}

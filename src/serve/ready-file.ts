@@ -1,0 +1,40 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import type { RunningServer } from '../cli/invocation.ts';
+import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
+import { CLIENT_ID } from '../server/identity/client-id.ts';
+import { fileFailure } from './file-failure.ts';
+
+/** Removes what a server before has left. @throws Failure `file_unusable` */
+export function removeReadyFile(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch (cause) {
+    throw fileFailure('ready file', path, cause);
+  }
+}
+
+/**
+ * Writes where the services are (CLI.md, `serve`): beside its place first, then in it at once, so that a script that
+ * waits for it never reads half of it.
+ *
+ * @throws Failure `file_unusable`
+ */
+export function writeReadyFile(path: string, addresses: RunningServer['addresses']): void {
+  const content = {
+    base_url: addresses.connectivity,
+    portal_url: addresses.portal,
+    auth_url: addresses.identity,
+    projects_api_group: PROJECTS_API_GROUP,
+    experiments_api_group: EXPERIMENTS_API_GROUP,
+    client_id: CLIENT_ID,
+    pid: process.pid,
+  };
+  const draft = `${path}.${process.pid}.tmp`;
+  try {
+    writeFileSync(draft, `${JSON.stringify(content)}\n`);
+    renameSync(draft, path);
+  } catch (cause) {
+    rmSync(draft, { force: true });
+    throw fileFailure('ready file', path, cause);
+  }
+}

@@ -1,0 +1,59 @@
+import { issuerProblem } from '../contract/issuer-address.ts';
+import { KEY_SET_PATH } from '../contract/routes.ts';
+import { remoteKeySet } from '../tokens/remote-key-set.ts';
+import type { Trust } from '../tokens/verify.ts';
+import type { ServiceTrust } from './credentials.ts';
+import type { Log } from './log.ts';
+
+/** Whom a server believes that has no users of its own (DESIGN.md, "The reference server"). */
+export interface ForeignIssuers {
+  /**
+   * Each accepted `iss`, exactly as it stands in the tokens: `https:`, or `http:` on loopback. Its keys are fetched from
+   * `/.well-known/jwks.json` below it. Each may issue user, project and experiment tokens.
+   */
+  issuers: readonly string[];
+  /** What the `aud` of a user token must name, and of another token that has one. Default: not checked. */
+  audience?: string;
+  /** `{portal_url}`, to tell clients. Default: the last issuer. */
+  portalUrl?: string;
+  /** `{auth_url}`, to tell clients. Default: the first issuer. */
+  authUrl?: string;
+  /** Fetches the key sets; must not follow redirects. Default: the platform's, without redirects, for 5 s at most. */
+  fetch?: (request: Request) => Promise<Response>;
+}
+
+/** What {@link foreignTrust} needs besides. */
+export interface ForeignTrustContext {
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** Told when an issuer's keys can't be had and a kept copy stands in. */
+  log: Log;
+}
+
+/**
+ * Trust in issuers elsewhere, by their published keys: fetched when needed, at most once per cooldown, and believed for
+ * a day while the issuer is away (HOSTILE.md 25 to 27).
+ *
+ * @throws RangeError for an issuer that is no https address, and for none at all
+ */
+export function foreignTrust(options: ForeignIssuers, { now, log }: ForeignTrustContext): ServiceTrust {
+  const { issuers, audience, fetch = briefFetch } = options;
+  if (issuers.length === 0) throw new RangeError('trust needs an issuer');
+  const keySets = issuers.map((issuer) => {
+    const problem = issuerProblem(issuer);
+    if (problem !== undefined) throw new RangeError(`${issuer} is no issuer. ${problem}`);
+    const url = issuer.replace(/\/$/, '') + KEY_SET_PATH;
+    const onStale = (_url: string, age: number): void => log('error', 'keys_stale', { issuer, ms: age });
+    return [issuer, remoteKeySet({ url, fetch, now, onStale })] as const;
+  });
+  const trust: Trust = { issuers: new Map(keySets), now, ...(audience === undefined ? {} : { audience }) };
+  return { identity: trust, portal: trust };
+}
+
+/** How long an issuer may take for its key set, in milliseconds: requests wait for it. */
+const KEY_SET_TIMEOUT = 5000;
+
+/** The size of what comes is bounded where it is read. */
+function briefFetch(request: Request): Promise<Response> {
+  return fetch(request, { redirect: 'error', signal: AbortSignal.timeout(KEY_SET_TIMEOUT) });
+}

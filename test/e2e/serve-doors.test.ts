@@ -1,0 +1,384 @@
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http';
+import { createServer as createSecureServer, request as httpsRequest } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectSecurely } from 'node:tls';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
+import {
+  RENEWED_CERTIFICATE,
+  RENEWED_KEY,
+  SERVER_CERTIFICATE,
+  SERVER_KEY,
+} from '../fixtures/certificates.ts';
+import { freePort } from '../fixtures/postgres.ts';
+import { booking, CONNECTIVITY, LINKS } from '../fixtures/service.ts';
+import { claimsOf, IDS, keySetOf, makeKey, makeToken } from '../fixtures/tokens.ts';
+import { buildIfMissing, newMachine, reportOf } from './command.ts';
+import { newClient, record, type Started, start } from './served.ts';
+
+const loginKey = makeKey('ES256', { kid: 'login' }, 'login');
+const folder = mkdtempSync(join(tmpdir(), 'slices-conn-doors-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const [cert, key, ca] = [join(folder, 'cert.pem'), join(folder, 'key.pem'), join(folder, 'ca.pem')];
+const TLS = ['--tls-cert', cert, '--tls-key', key];
+
+beforeAll(buildIfMissing);
+beforeEach(() => {
+  writeFileSync(cert, SERVER_CERTIFICATE);
+  writeFileSync(key, SERVER_KEY);
+  writeFileSync(ca, SERVER_CERTIFICATE + RENEWED_CERTIFICATE);
+});
+
+let started = 0;
+/** `slices-conn serve` as a process, once its ready file is there. */
+async function served(...args: readonly string[]) {
+  started += 1;
+  const file = join(folder, `ready-${started}.json`);
+  const { home } = newMachine();
+  const process: Started = start(['serve', '--ready-file', file, ...args], {
+    cwd: home,
+    env: { HOME: home },
+  });
+  const ready = await vi.waitFor(
+    () => {
+      if (process.output.exitCode !== null) throw new Error(process.output.stderr);
+      return JSON.parse(readFileSync(file, 'utf8'));
+    },
+    { timeout: 15_000, interval: 20 },
+  );
+  return { process, ready };
+}
+
+/** Runs it to its end and reads the error. */
+async function refused(...args: readonly string[]) {
+  const ended = await newMachine().run(['serve', '--json', '--port', '0', ...args]);
+  return reportOf(ended);
+}
+
+/** Sends a request to a port of loopback, under any name. */
+function send(
+  base: string,
+  port: number,
+  method: string,
+  path: string,
+  { headers = {}, body }: { headers?: OutgoingHttpHeaders; body?: string } = {},
+): Promise<{ status: number; text: string }> {
+  const { protocol, host } = new URL(base);
+  const options = { port, host: '127.0.0.1', method, path, agent: false, headers: { host, ...headers } };
+  return new Promise((resolve, reject) => {
+    const outgoing =
+      protocol === 'https:'
+        ? httpsRequest({ ...options, ca: [SERVER_CERTIFICATE, RENEWED_CERTIFICATE] })
+        : httpRequest(options);
+    outgoing.on('error', reject).on('response', async (incoming) => {
+      let text = '';
+      for await (const chunk of incoming.setEncoding('utf8')) text += chunk;
+      resolve({ status: incoming.statusCode ?? 0, text });
+    });
+    outgoing.end(body);
+  });
+}
+
+/** An issuer elsewhere, and tokens of it. */
+async function issuerElsewhere() {
+  const { url, requests } = await record(() => ({ json: keySetOf(loginKey) }));
+  return { url, requests, ...tokensOf(url) };
+}
+
+function tokensOf(iss: string) {
+  const now = Math.floor(Date.now() / 1000);
+  const times = { iss, iat: now - 5, exp: now + 900 };
+  const user = makeToken(loginKey, claimsOf('user', { ...times, auth_time: now - 10 }));
+  const experiment = makeToken(
+    loginKey,
+    claimsOf('experiment', { ...times, exp_exp: new Date((now + 864_000) * 1000).toISOString() }),
+  );
+  return {
+    user,
+    experiment,
+    headers: { authorization: `Bearer ${user}`, [EXPERIMENT_TOKEN_HEADER]: experiment },
+  };
+}
+
+function bookingNow(): string {
+  const [start_date, end_date] = [1, 2].map((hour) => new Date(Date.now() + hour * 3_600_000).toISOString());
+  return JSON.stringify(booking({ start_date, end_date }));
+}
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+describe('row 42: fit to be reached by others', () => {
+  test('every address, over TLS, for users elsewhere: books, and the command line believes it', async () => {
+    const issuer = await issuerElsewhere();
+    const port = await freePort();
+    const base = `https://localhost:${port}`;
+    const { process, ready } = await served(
+      ...['--host', '0.0.0.0', '--port', String(port), '--base-url', base, ...TLS],
+      ...['--trust', issuer.url, '--data', join(folder, 'data')],
+    );
+    expect(ready).toEqual({
+      base_url: base,
+      portal_url: issuer.url,
+      auth_url: issuer.url,
+      projects_api_group: 'projects',
+      experiments_api_group: 'experiments',
+      client_id: 'slices-conn',
+      pid: expect.any(Number),
+    });
+    const reply = await send(base, port, 'POST', CONNECTIVITY, {
+      headers: { ...issuer.headers, ...JSON_TYPE },
+      body: bookingNow(),
+    });
+    expect(reply).toMatchObject({ status: 201, text: expect.stringContaining(IDS.user) });
+    const client = newClient({
+      SLICES_CONN_BASE_URL: base,
+      SLICES_CONN_USER_TOKEN: issuer.user,
+      SLICES_CONN_EXPERIMENT_TOKEN: issuer.experiment,
+    });
+    const args = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
+    const booked = await client.result('reserve', ...args, '--ca-file', ca);
+    expect(booked).toMatchObject({ verified: true, source: 'service', claims: { iss: base } });
+
+    const elsewhere = await send(base, port, 'POST', '/auth/device/auth', { body: 'client_id=slices-conn' });
+    expect(elsewhere).toMatchObject({ status: 404, text: expect.stringContaining(issuer.url) });
+    const { headers } = tokensOf('https://evil.example');
+    expect(await send(base, port, 'GET', LINKS, { headers })).toMatchObject({
+      status: 403,
+      text: expect.stringContaining('token_invalid'),
+    });
+    expect(issuer.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'GET /.well-known/jwks.json',
+    ]);
+    expect(issuer.requests[0]?.headers['authorization']).toBeUndefined();
+    process.signal('SIGTERM');
+    expect(await process.ended).toMatchObject({ exitCode: 0 });
+    for (const secret of [issuer.user, issuer.experiment]) {
+      expect(process.output.stdout + process.output.stderr).not.toContain(secret);
+    }
+  });
+
+  test('an issuer whose certificate only --ca-file knows', async () => {
+    const server = createSecureServer({ cert: SERVER_CERTIFICATE, key: SERVER_KEY }, (_, response) => {
+      response.end(JSON.stringify(keySetOf(loginKey)));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const bound = server.address();
+    const issuer = `https://127.0.0.1:${typeof bound === 'object' && bound ? bound.port : 0}`;
+    try {
+      const statuses: number[] = [];
+      for (const more of [[], ['--ca-file', ca]]) {
+        const { ready } = await served('--port', '0', '--memory', '--trust', issuer, ...more);
+        const { base_url } = ready;
+        const { headers } = tokensOf(issuer);
+        const { status } = await send(base_url, Number(new URL(base_url).port), 'GET', LINKS, { headers });
+        statuses.push(status);
+      }
+      expect(statuses).toEqual([503, 200]);
+    } finally {
+      server.close().closeAllConnections();
+    }
+  });
+
+  test('where to log in and where the portal is can be said', async () => {
+    const { ready } = await served(
+      ...['--port', '0', '--memory', '--trust', 'https://a.example.org', '--trust', 'https://b.example.org'],
+      ...['--auth-url', 'https://c.example.org/auth/', '--portal-url', 'https://d.example.org'],
+    );
+    expect(ready).toMatchObject({
+      portal_url: 'https://d.example.org',
+      auth_url: 'https://c.example.org/auth',
+    });
+  });
+
+  test('told in as many words, it serves its built-in users to others, and says so', async () => {
+    const port = await freePort();
+    const { process } = await served(
+      ...['--host', '0.0.0.0', '--port', String(port), '--base-url', `http://localhost:${port}`, '--memory'],
+      ...['--insecure-built-in-users', '--insecure-throw-away-key', '--insecure-http'],
+    );
+    await process.saw(/log in as any of the built-in users, without a password/);
+    await process.saw(/gone when this server ends/);
+    await process.saw(/plain http/);
+  });
+
+  test.each<[string, string[], RegExp]>([
+    ['built-in users', ['--host', '0.0.0.0', ...TLS], /--trust ISSUER_URL/],
+    ['a key that is thrown away', ['--host', '0.0.0.0', '--memory', ...TLS], /--memory/],
+    ['plain http', ['--host', '0.0.0.0', '--trust', 'https://a.example.org'], /--tls-cert FILE/],
+    [
+      'a proxy and nothing else',
+      ['--behind-proxy', '--base-url', 'https://a.example.org'],
+      /--trust ISSUER_URL/,
+    ],
+  ])('refuses %s', async (_, args, why) => {
+    const report = await refused(...args);
+    expect(report).toMatchObject({ exitCode: 2, code: 'usage', why: expect.stringMatching(why) });
+    expect(report.fix).toMatch(/^slices-conn serve /);
+  });
+});
+
+describe('serve refuses', () => {
+  const trust = ['--trust', 'https://a.example.org'];
+  test.each<[string, string[]]>([
+    ['an issuer over plain http', ['--trust', 'http://a.example.org']],
+    ['an issuer that is no address', ['--trust', 'a.example.org']],
+    ['users of both', [...trust, '--auto-approve', 'lead']],
+    ['a lifetime of tokens that it does not issue', [...trust, '--access-token-ttl', '60']],
+    ['built-in users beside others', [...trust, '--insecure-built-in-users']],
+    ['an audience of nobody', ['--audience', 'a']],
+    ['a portal elsewhere without trust', ['--portal-url', 'https://a.example.org']],
+    ['a portal that is no address', [...trust, '--portal-url', 'x']],
+    ['a certificate without a key', ['--tls-cert', cert]],
+    ['a key without a certificate', ['--tls-key', key]],
+    ['http over TLS', [...TLS, '--base-url', 'http://127.0.0.1']],
+    ['a proxy without an address', [...trust, '--behind-proxy']],
+  ])('%s', async (_, args) => {
+    expect(await refused('--memory', ...args)).toMatchObject({ exitCode: 2, code: 'usage' });
+  });
+
+  test('a key that belongs to another certificate, or that is not there', async () => {
+    writeFileSync(key, RENEWED_KEY);
+    const mismatch = await refused('--memory', ...TLS);
+    expect(mismatch).toMatchObject({ exitCode: 2, code: 'file_unusable' });
+    expect(mismatch.message).toContain('does not belong');
+    rmSync(key);
+    const missing = await refused('--memory', ...TLS);
+    expect(missing).toMatchObject({ exitCode: 2, code: 'file_unusable' });
+    expect(missing.message).toContain(key);
+  });
+});
+
+describe('serve over TLS', () => {
+  /** The name in the certificate that a new connection sees. */
+  async function nameAt(port: number): Promise<unknown> {
+    const socket = connectSecurely({
+      port,
+      host: '127.0.0.1',
+      ca: [SERVER_CERTIFICATE, RENEWED_CERTIFICATE],
+    });
+    await once(socket, 'secureConnect');
+    const { CN } = socket.getPeerCertificate().subject;
+    socket.destroy();
+    return CN;
+  }
+
+  test('SIGHUP takes a renewed certificate, and keeps the old one where the new is unfit', async () => {
+    const { process, ready } = await served('--port', '0', '--memory', ...TLS);
+    const base: string = ready.base_url;
+    expect(base).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    const port = Number(new URL(base).port);
+    expect(await nameAt(port)).toBe('slices-conn test one');
+    writeFileSync(cert, RENEWED_CERTIFICATE);
+    process.signal('SIGHUP');
+    await process.saw(/"certificate_kept"[^\n]*does not belong/);
+    expect(await nameAt(port)).toBe('slices-conn test one');
+    writeFileSync(key, RENEWED_KEY);
+    process.signal('SIGHUP');
+    await process.saw(/"certificate_renewed"/);
+    expect(await nameAt(port)).toBe('slices-conn test renewed');
+    expect(await send(base, port, 'GET', '/.well-known/jwks.json')).toMatchObject({ status: 200 });
+    process.signal('SIGTERM');
+    expect(await process.ended).toMatchObject({ exitCode: 0 });
+  });
+
+  test('a device login, and row 41: SIGTERM in mid-request finishes it', async () => {
+    const { process, ready } = await served('--port', '0', '--memory', '--auto-approve', 'lead', ...TLS);
+    const client = newClient({
+      SLICES_CONN_BASE_URL: ready.base_url,
+      SLICES_CONN_PORTAL_URL: ready.portal_url,
+      SLICES_CONN_AUTH_URL: ready.auth_url,
+    });
+    const login = await client.command('login', '--ca-file', ca);
+    expect(login).toMatchObject({ exitCode: 0 });
+    const port = Number(new URL(ready.base_url).port);
+    const socket = connectSecurely({ port, host: '127.0.0.1', ca: SERVER_CERTIFICATE });
+    await once(socket, 'secureConnect');
+    let received = '';
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      received += text;
+    });
+    const form = 'client_id=slices-conn&scope=openid';
+    const head = [
+      'POST /auth/device/auth HTTP/1.1',
+      `Host: 127.0.0.1:${port}`,
+      'Content-Type: application/x-www-form-urlencoded',
+      `Content-Length: ${form.length}`,
+      '',
+      '',
+    ].join('\r\n');
+    socket.write(head + form.slice(0, 5));
+    // A request after it shows that what was sent before has arrived.
+    expect(await send(ready.base_url, port, 'GET', '/.well-known/jwks.json')).toMatchObject({ status: 200 });
+    const began = performance.now();
+    process.signal('SIGTERM');
+    await vi.waitFor(() => expect(send(ready.base_url, port, 'GET', '/')).rejects.toThrow(), {
+      timeout: 5000,
+    });
+    const closed = once(socket, 'close');
+    socket.write(form.slice(5));
+    await closed;
+    expect(received).toMatch(/^HTTP\/1\.1 200 [\s\S]*"device_code"/);
+    expect(await process.ended).toMatchObject({ exitCode: 0 });
+    expect(performance.now() - began).toBeLessThan(10_000);
+  });
+});
+
+describe('row 29: who guesses codes', () => {
+  /** How often a wrong code may be entered, each time as if from there, before it is 429. */
+  async function guesses(base: string, port: number, forwarded: (turn: number) => OutgoingHttpHeaders) {
+    for (let turn = 0; turn < 30; turn += 1) {
+      const address = '/auth/device?user_code=BCDF-GHJK';
+      const { status } = await send(base, port, 'GET', address, { headers: forwarded(turn) });
+      if (status === 429) return turn;
+      expect(status).toBe(400);
+    }
+    return 'as often as one likes';
+  }
+
+  /** Where a device login was asked for, as its page tells, when the request says 192.0.2.9 and then 198.51.100.9. */
+  async function askingAddress(base: string, port: number): Promise<string | undefined> {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const forwarded = { 'x-forwarded-for': '192.0.2.9, 198.51.100.9' };
+    const asked = await send(base, port, 'POST', '/auth/device/auth', {
+      headers: { ...form, ...forwarded },
+      body: 'client_id=slices-conn&scope=openid',
+    });
+    const code = JSON.parse(asked.text).user_code;
+    const page = await send(base, port, 'GET', `/auth/device?user_code=${code}`);
+    return ['192.0.2.9', '198.51.100.9', '127.0.0.1'].find((address) => page.text.includes(address));
+  }
+
+  test('behind a proxy, the last hop of X-Forwarded-For is who it is', async () => {
+    const port = await freePort();
+    const base = 'https://slices.example.org';
+    await served(
+      ...['--port', String(port), '--behind-proxy', '--base-url', base],
+      ...['--insecure-built-in-users', '--memory', '--insecure-throw-away-key'],
+    );
+    const plain = base.replace('https', 'http');
+    const hop = (turn: number) => `192.0.2.${turn}`;
+    const of = (text: string) => ({ 'x-forwarded-for': text });
+    expect(await askingAddress(plain, port)).toBe('198.51.100.9');
+    expect(await guesses(plain, port, (turn) => of(`${hop(turn)}, 198.51.100.1`))).toBe(20);
+    expect(await guesses(plain, port, () => of('198.51.100.2'))).toBe(20);
+    // Two lines of it are one list.
+    expect(await guesses(plain, port, (turn) => ({ 'x-forwarded-for': [hop(turn), '2001:db8::1'] }))).toBe(
+      20,
+    );
+    // What is no address counts for the proxy.
+    expect(await guesses(plain, port, (turn) => of(`unknown-${turn}`))).toBe(20);
+    expect(await guesses(plain, port, () => ({}))).toBe(0);
+    expect(await guesses(plain, port, (turn) => of(`203.0.113.${turn}`))).toBe('as often as one likes');
+  });
+
+  test('without one, nobody is believed', async () => {
+    const { ready } = await served('--port', '0', '--memory');
+    const port = Number(new URL(ready.base_url).port);
+    expect(await askingAddress(ready.base_url, port)).toBe('127.0.0.1');
+    expect(await guesses(ready.base_url, port, (turn) => ({ 'x-forwarded-for': `192.0.2.${turn}` }))).toBe(
+      20,
+    );
+  });
+});

@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest';
+import type { ServeSettings } from '../../src/cli/invocation.ts';
+import { Failure } from '../../src/contract/failure.ts';
+import { allowedDangers, checkExposure } from '../../src/serve/exposure.ts';
+
+const PLAIN: ServeSettings = { host: '127.0.0.1', port: 4280, memory: false };
+const TLS = { tls: { cert: 'cert.pem', key: 'key.pem' } };
+const TRUST = { trust: ['https://login.example.org'] };
+const BASE = { baseUrl: 'https://slices.example.org' };
+
+/** Why settings are refused; undefined when they will do. */
+function refusal(changes: Partial<ServeSettings>): Failure | undefined {
+  try {
+    checkExposure({ ...PLAIN, ...changes });
+    return undefined;
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'usage') return error;
+    throw error;
+  }
+}
+
+const USERS = /built-in users/;
+const KEY = /--memory/;
+const HTTP = /plain http/;
+const NAME = /--base-url URL/;
+const ALL = [USERS, KEY, HTTP, NAME];
+
+describe('row 42: on this machine alone anything goes', () => {
+  test.each<Partial<ServeSettings>>([
+    {},
+    { memory: true, autoApprove: 'lead' },
+    { host: 'localhost' },
+    { host: '::1' },
+    { host: '127.8.9.10' },
+    { baseUrl: 'http://conn.localhost:4281/net' },
+    TRUST,
+    { ...TLS, memory: true },
+  ])('%j', (changes) => {
+    expect(refusal(changes)).toBeUndefined();
+    expect(allowedDangers({ ...PLAIN, ...changes, insecureBuiltInUsers: true, insecureHttp: true })).toEqual(
+      [],
+    );
+  });
+});
+
+describe('row 42: what others can reach needs users, a key that is kept, encryption and a name', () => {
+  test.each<[string, Partial<ServeSettings>, RegExp[]]>([
+    ['nothing of it', { host: '0.0.0.0', memory: true }, ALL],
+    ['all of it', { host: '0.0.0.0', ...TRUST, ...TLS, ...BASE }, []],
+    ['a proxy in place of TLS', { host: '0.0.0.0', ...TRUST, behindProxy: true, ...BASE }, []],
+    ['a proxy on this machine', { ...TRUST, behindProxy: true, ...BASE }, []],
+    ['PostgreSQL', { host: '::', ...TRUST, ...TLS, ...BASE, database: 'postgres://x@y/z' }, []],
+    ['an address of its own', { host: '192.0.2.1', ...TRUST, ...TLS }, []],
+    ['built-in users', { host: '192.0.2.1', ...TLS }, [USERS]],
+    ['built-in users behind a proxy', { behindProxy: true, ...BASE }, [USERS]],
+    ['built-in users by its name alone', { baseUrl: 'http://slices.example.org' }, [USERS, HTTP]],
+    ['a key that is thrown away', { host: '192.0.2.1', ...TRUST, ...TLS, memory: true }, [KEY]],
+    ['plain http', { host: '192.0.2.1', ...TRUST }, [HTTP]],
+    ['no name: 0.0.0.0', { host: '0.0.0.0', ...TRUST, ...TLS }, [NAME]],
+    ['no name: 0', { host: '0', ...TRUST, ...TLS }, [NAME]],
+    ['no name: ::', { host: '::', ...TRUST, ...TLS }, [NAME]],
+    ['no name: 0::0', { host: '0::0', ...TRUST, ...TLS }, [NAME]],
+    ['what only begins like loopback', { host: '127.0.0.1.example.org' }, [USERS, HTTP]],
+    ['loopback in another family’s words', { host: '::ffff:127.0.0.1' }, [USERS, HTTP]],
+  ])('%s', (_, changes, due) => {
+    const failure = refusal(changes);
+    expect(failure !== undefined).toBe(due.length > 0);
+    const why = failure?.facts.why ?? '';
+    for (const danger of ALL) {
+      const named = due.includes(danger);
+      expect([danger, danger.test(why.replace(/For others: .*/, ''))]).toEqual([danger, named]);
+    }
+  });
+
+  test.each<[string, Partial<ServeSettings>, RegExp]>([
+    ['--insecure-built-in-users', { insecureBuiltInUsers: true }, USERS],
+    ['--insecure-throw-away-key', { insecureThrowAwayKey: true }, KEY],
+    ['--insecure-http', { insecureHttp: true }, HTTP],
+  ])('%s allows that alone', (flag, allowed, danger) => {
+    const host = { host: '192.0.2.1', memory: true };
+    expect(refusal(host)?.facts.why).toContain(flag);
+    const why = refusal({ ...host, ...allowed })?.facts.why ?? '';
+    expect(why).not.toContain(flag);
+    for (const other of [USERS, KEY, HTTP]) expect(other.test(why)).toBe(other !== danger);
+  });
+
+  test('told in as many words, it starts, and says what that means', () => {
+    const changes = {
+      host: '192.0.2.1',
+      memory: true,
+      insecureBuiltInUsers: true,
+      insecureThrowAwayKey: true,
+      insecureHttp: true,
+    };
+    expect(refusal(changes)).toBeUndefined();
+    const notices = allowedDangers({ ...PLAIN, ...changes });
+    expect(notices).toHaveLength(3);
+    for (const [index, danger] of [USERS, /are gone/, HTTP].entries()) expect(notices[index]).toMatch(danger);
+    expect(allowedDangers({ ...PLAIN, ...changes, ...TLS, memory: false })).toHaveLength(1);
+  });
+
+  test('nobody is let in without a look, whatever is allowed', () => {
+    const changes = {
+      host: '192.0.2.1',
+      ...TLS,
+      autoApprove: 'lead',
+      insecureBuiltInUsers: true,
+    } as const;
+    expect(refusal(changes)?.facts.why).toMatch(/--auto-approve/);
+  });
+});
+
+describe('what to type next', () => {
+  test('without a word about others: loopback, and how it would be for others', () => {
+    const failure = refusal({ host: '0.0.0.0', port: 443 });
+    expect(failure?.facts.fix).toBe('slices-conn serve --host 127.0.0.1');
+    expect(failure?.facts.why).toContain(
+      'For others: slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --trust https://login.example.org --tls-cert cert.pem --tls-key key.pem',
+    );
+  });
+
+  test.each<[Partial<ServeSettings>, string]>([
+    [
+      { host: '192.0.2.1', ...TRUST },
+      'slices-conn serve --host 192.0.2.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --tls-cert cert.pem --tls-key key.pem',
+    ],
+    [
+      { host: '::', behindProxy: true, baseUrl: 'https://a.example.org', data: 'my data' },
+      "slices-conn serve --host :: --port 4280 --base-url https://a.example.org --trust https://login.example.org --behind-proxy --data 'my data'",
+    ],
+    [
+      { host: '::', ...TRUST, memory: true, ...TLS, database: 'postgres://me:hunter2@db/x' },
+      'slices-conn serve --host :: --port 4280 --base-url https://slices.example.org --trust https://login.example.org --tls-cert cert.pem --tls-key key.pem --database "$DATABASE_URL"',
+    ],
+    [
+      { behindProxy: true, ...TRUST },
+      'slices-conn serve --host 127.0.0.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --behind-proxy',
+    ],
+  ])('%j', (changes, fix) => {
+    expect(refusal(changes)?.facts.fix).toBe(fix);
+  });
+});
+
+describe('addresses that can’t be', () => {
+  test.each<[string, Partial<ServeSettings>, RegExp]>([
+    ['an empty host', { host: '', ...TRUST, ...TLS, ...BASE }, /empty/],
+    ['http over TLS', { ...TLS, baseUrl: 'http://127.0.0.1:4280' }, /not https/],
+    [
+      'http behind a proxy',
+      { behindProxy: true, ...TRUST, baseUrl: 'http://slices.example.org' },
+      /not https/,
+    ],
+    ['a proxy without a name', { behindProxy: true, ...TRUST }, /needs --base-url/],
+  ])('%s', (_, changes, says) => {
+    expect(refusal(changes)?.message).toMatch(says);
+  });
+});

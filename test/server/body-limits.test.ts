@@ -1,0 +1,75 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ROUTES, type Route, type RouteName } from '../../src/contract/routes.ts';
+import { MAX_FORM } from '../../src/server/identity/form.ts';
+import { MAX_BODY } from '../../src/server/request-body.ts';
+import { FORM_TYPE, type IdentityServer, PAGE, sendRaw, startIdentity } from '../fixtures/identity.ts';
+import { addressOf } from '../fixtures/service.ts';
+
+let server: IdentityServer;
+let token: string;
+beforeAll(async () => {
+  server = await startIdentity();
+  token = await server.server.signIn('lead');
+});
+
+const ID = 'con_127.0.0.1_01jd3x0m2sf0vrv9mhb1wk6x4q';
+/** Every address that reads a body, its media type and its limit in bytes. */
+const DOORS: [method: string, address: string, type: string, limit: number][] = [
+  ...(Object.entries(ROUTES) as [RouteName, Route][])
+    .filter(([, { request }]) => request !== undefined)
+    .map(([name, { method }]): [string, string, string, number] => [
+      method,
+      addressOf(name, ID),
+      'application/json',
+      MAX_BODY,
+    ]),
+  ...['/auth/token', '/auth/device/auth', '/auth/token/revocation', PAGE].map(
+    (address): [string, string, string, number] => ['POST', address, FORM_TYPE, MAX_FORM],
+  ),
+];
+/** Addresses that read none, and are sent one. */
+const OTHERS: [method: string, address: string][] = [
+  ['DELETE', addressOf('deleteReservation', ID)],
+  ['POST', '/nowhere'],
+  ['PUT', '/auth/token'],
+];
+
+const head = (method: string, address: string, ...headers: string[]): string =>
+  [
+    `${method} ${address} HTTP/1.1`,
+    `Host: ${new URL(server.base).host}`,
+    `Authorization: Bearer ${token}`,
+    ...headers,
+    '',
+    '',
+  ].join('\r\n');
+const statusOf = (reply: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(reply)?.[1]);
+
+describe('row 41: a body larger than is read', () => {
+  test('there are doors for it', () => {
+    expect(DOORS).toHaveLength(7);
+  });
+
+  test.each(DOORS)(
+    '%s %s: 413, announced or not, and the connection ends',
+    async (method, address, type, limit) => {
+      const own = `Content-Type: ${type}`;
+      const told = head(method, address, own, 'Content-Length: 1000000000');
+      expect(statusOf(await sendRaw(server, told, 'a'.repeat(limit + 1)))).toBe(413);
+      const chunked = head(method, address, own, 'Transfer-Encoding: chunked');
+      const size = limit + 1;
+      expect(
+        statusOf(await sendRaw(server, chunked, `${size.toString(16)}\r\n${'a'.repeat(size)}\r\n`)),
+      ).toBe(413);
+    },
+  );
+
+  test.each(OTHERS)('%s %s, which reads none: it is not waited for', async (method, address) => {
+    const reply = await sendRaw(
+      server,
+      head(method, address, 'Content-Length: 1000000000'),
+      'a'.repeat(MAX_BODY),
+    );
+    expect(statusOf(reply)).toBeGreaterThanOrEqual(200);
+  });
+});

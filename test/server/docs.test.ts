@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { createDocs } from '../../src/server/docs/docs.ts';
+
+const CONTENT = Uint8Array.from({ length: 200_000 }, (_, index) => index % 251);
+
+/** Documentation whose files a test provides. */
+function docsOf(readFile: () => Promise<Uint8Array>) {
+  const groups = { projects: 'projects', experiments: 'experiments' };
+  return createDocs({ groups, prefix: '', portalElsewhere: false, readFile });
+}
+const FILE = '/api-docs/swagger-ui-bundle.js';
+
+describe('row 41: a file of the page', () => {
+  test.each([0, 1, 65_535, 65_536, 65_537, 131_072, 200_000])('of %i bytes comes whole', async (size) => {
+    const response = await docsOf(async () => CONTENT.subarray(0, size)).request(FILE);
+    expect(response.headers.get('content-length')).toBe(String(size));
+    expect(new Uint8Array(await response.arrayBuffer())).toEqual(CONTENT.slice(0, size));
+  });
+
+  test('is read once, and handed on in pieces as they are asked for', async () => {
+    let reads = 0;
+    const docs = docsOf(async () => {
+      reads += 1;
+      return CONTENT;
+    });
+    for (let request = 0; request < 3; request += 1) {
+      const reader = (await docs.request(FILE)).body?.getReader();
+      const { value } = (await reader?.read()) ?? {};
+      expect(value?.byteLength).toBe(65_536);
+      // What a slow reader holds is its piece, and none of what others are sent.
+      expect(value?.buffer.byteLength).toBe(65_536);
+      await reader?.cancel();
+    }
+    expect(reads).toBe(1);
+  });
+
+  test('that can’t be read now may be read later', async () => {
+    const answers = [Promise.reject(new Error('EMFILE')), Promise.resolve(CONTENT)];
+    const docs = docsOf(() => answers.shift() ?? Promise.resolve(CONTENT));
+    expect((await docs.request(FILE)).status).toBe(500);
+    expect((await docs.request(FILE)).status).toBe(200);
+  });
+});

@@ -1,0 +1,342 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { DatabaseSync } from 'node:sqlite';
+import * as v from 'valibot';
+import { afterAll, describe, expect, test } from 'vitest';
+import { ProblemBody } from '../../src/contract/problems.ts';
+import { EXPERIMENT_TOKEN_HEADER, ROUTES, type Route } from '../../src/contract/routes.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
+import type { ForeignIssuers } from '../../src/server/foreign-trust.ts';
+import {
+  addressOf,
+  at,
+  booking,
+  CONNECTIVITY,
+  HOUR,
+  LINKS,
+  openService,
+  outcome,
+  PROJECTS,
+  problemIn,
+  reservationIn,
+  SECOND,
+  type TestService,
+} from '../fixtures/service.ts';
+import { claimsOf, IDS, keySetOf, makeKey, makeToken, SECONDS, type TestKey } from '../fixtures/tokens.ts';
+
+const PORTAL = 'https://portal.example.org';
+const LOGIN = 'https://login.example.org/realms/slices/';
+const KEY_SETS = {
+  [PORTAL]: 'https://portal.example.org/.well-known/jwks.json',
+  [LOGIN]: 'https://login.example.org/realms/slices/.well-known/jwks.json',
+};
+const portalKey = makeKey('ES256', { kid: 'portal' }, 'portal');
+const loginKey = makeKey('ES256', { kid: 'login' }, 'login');
+const stranger = makeKey('ES256', { kid: 'portal' }, 'stranger');
+
+/** A service that trusts both, whose key sets a test may take away, and which counts the fetches. */
+async function openTrusting(changes: Partial<ForeignIssuers> = {}) {
+  const world = { away: false, fetched: [] as string[] };
+  const published: Record<string, TestKey> = { [KEY_SETS[PORTAL]]: portalKey, [KEY_SETS[LOGIN]]: loginKey };
+  const service = await openService({
+    trust: {
+      issuers: [LOGIN, PORTAL],
+      fetch: async ({ url }) => {
+        world.fetched.push(url);
+        const key = published[url];
+        if (world.away || !key) throw new TypeError('fetch failed');
+        return Response.json(keySetOf(key));
+      },
+      ...changes,
+    },
+  });
+  return { service, world };
+}
+
+const user = (changes: object = {}, key = loginKey): string =>
+  makeToken(key, claimsOf('user', { iss: LOGIN, ...changes }));
+const experiment = (changes: object = {}, key = portalKey): string =>
+  makeToken(key, claimsOf('experiment', { iss: PORTAL, ...changes }));
+
+const headersWith = (userToken: string, experimentToken = experiment()) => ({
+  authorization: `Bearer ${userToken}`,
+  [EXPERIMENT_TOKEN_HEADER]: experimentToken,
+});
+const book = (service: TestService, userToken: string, experimentToken?: string) =>
+  service.send('POST', CONNECTIVITY, { headers: headersWith(userToken, experimentToken), body: booking() });
+
+describe('a server that trusts issuers elsewhere', async () => {
+  const { service, world } = await openTrusting();
+  const bare = await createReferenceServer({ trust: { issuers: [LOGIN, PORTAL] } });
+  afterAll(() => bare.close());
+
+  test('books for their users, and signs with a key of its own', async () => {
+    const reply = await book(service, user());
+    expect(outcome(reply)).toBe('201');
+    const { id, created_by, experiment_id } = reservationIn(reply);
+    expect([created_by, experiment_id]).toEqual([IDS.user, IDS.experiment]);
+    const read = await service.send('GET', addressOf('readReservation', id), {
+      headers: { ...headersWith(user()), accept: 'application/jwt' },
+    });
+    expect(read.status).toBe(200);
+    expect(
+      (await service.send('GET', LINKS, { headers: { authorization: `Bearer ${user()}` } })).status,
+    ).toBe(200);
+    expect(world.fetched.toSorted()).toEqual(Object.values(KEY_SETS).toSorted());
+  });
+
+  test('takes every kind of token from each of them', async () => {
+    const userOfPortal = user({ iss: PORTAL }, portalKey);
+    const experimentOfLogin = experiment({ iss: LOGIN }, loginKey);
+    expect(outcome(await book(service, userOfPortal, experimentOfLogin))).toBe('201');
+    const project = makeToken(loginKey, claimsOf('project', { iss: LOGIN }));
+    const body = booking({ tokens: [project] });
+    const reply = await service.send('POST', CONNECTIVITY, { headers: headersWith(user()), body });
+    expect(outcome(reply)).toBe('201');
+  });
+
+  const own = 'http://offline.localhost';
+  test.each<[string, () => string, string]>([
+    ['of another issuer', () => user({ iss: 'https://evil.example' }), 'token_invalid'],
+    ['of an issuer that differs by a slash', () => user({ iss: `${PORTAL}/` }, portalKey), 'token_invalid'],
+    ['by the other issuer’s key', () => user({}, portalKey), 'token_invalid'],
+    ['by a stranger’s key under a known name', () => user({ iss: PORTAL }, stranger), 'token_invalid'],
+    ['of what would be its own identity provider', () => user({ iss: `${own}/auth` }), 'token_invalid'],
+    ['that has expired', () => user({ iat: SECONDS - 60, exp: SECONDS }), 'token_expired'],
+    ['that is an experiment token', () => experiment(), 'token_invalid'],
+    [
+      'that is a reservation',
+      () => makeToken(loginKey, claimsOf('connectivity', { iss: LOGIN })),
+      'token_invalid',
+    ],
+  ])('a user token %s is 403', async (_, token, code) => {
+    const { rows } = service;
+    const before = rows();
+    const reply = await service.send('GET', LINKS, { headers: { authorization: `Bearer ${token()}` } });
+    expect(outcome(reply)).toBe(`403 ${code}`);
+    expect(rows()).toEqual(before);
+  });
+
+  test.each<[string, () => string, string]>([
+    ['of another issuer', () => experiment({ iss: 'https://evil.example' }), 'token_invalid'],
+    ['of another user', () => experiment({ act: { sub: `${IDS.user}x`, role: 'lead' } }), 'token_invalid'],
+    ['that has expired', () => experiment({ iat: SECONDS - 60, exp: SECONDS }), 'token_expired'],
+    ['of a viewer', () => experiment({ act: { sub: IDS.user, role: 'viewer' } }), 'role_not_allowed'],
+  ])('an experiment token %s is 403', async (_, token, code) => {
+    expect(outcome(await book(service, user(), token()))).toBe(`403 ${code}`);
+  });
+
+  test('has no users of its own', async () => {
+    await expect(service.userToken('lead')).rejects.toThrow(RangeError);
+    const database = new DatabaseSync(service.file, { readOnly: true });
+    for (const table of ['person', 'project', 'experiment', 'membership']) {
+      expect(database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()).toEqual({ rows: 0 });
+    }
+    database.close();
+  });
+
+  test.each(
+    ['GET', 'POST', 'PUT', 'DELETE'].flatMap((method) =>
+      [
+        ['/portal', PORTAL],
+        ['/portal/', PORTAL],
+        [PROJECTS, PORTAL],
+        ['/portal/.well-known/jwks.json', PORTAL],
+        ['/auth', 'https://login.example.org/realms/slices'],
+        ['/auth/token', 'https://login.example.org/realms/slices'],
+        ['/auth/.well-known/jwks.json', 'https://login.example.org/realms/slices'],
+      ].map(([address = '', where]) => [method, address, where] as const),
+    ),
+  )('%s %s: 404 that says where', async (method, address, where) => {
+    // Past the fixture, which holds replies against the description of a server with a portal.
+    const reply = await bare.fetch(new Request(`${service.base}${address}`, { method }));
+    expect(reply.status).toBe(404);
+    const { code, detail } = v.parse(ProblemBody, await reply.json());
+    expect([code, detail[0]?.msg]).toEqual(['not_found', expect.stringContaining(` is at ${where}.`)]);
+  });
+
+  test('its description shows what is here, and nothing that refers to nothing', async () => {
+    const { body } = await service.send('GET', '/api-spec');
+    const { paths, tags, components } = v.parse(
+      v.looseObject({
+        paths: v.record(v.string(), v.unknown()),
+        tags: v.array(v.object({ name: v.string() })),
+        components: v.looseObject({ schemas: v.record(v.string(), v.unknown()) }),
+      }),
+      body,
+    );
+    const here = Object.values(ROUTES).filter(({ service: which }: Route) => which === 'connectivity');
+    expect(Object.keys(paths).toSorted()).toEqual([...new Set(here.map(({ path }) => path))].toSorted());
+    expect(tags.map(({ name }) => name)).toEqual(['connectivity']);
+    const text = JSON.stringify(body);
+    expect(text).not.toContain('"/portal');
+    const referred = [...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name);
+    expect(new Set(referred)).toEqual(new Set(Object.keys(components.schemas)));
+  });
+});
+
+describe('aud of a foreign user token', async () => {
+  const [open, bound] = [await openTrusting(), await openTrusting({ audience: 'https://conn.example.org' })];
+  const others = { aud: 'https://elsewhere.example.org' };
+  const both = { aud: ['https://elsewhere.example.org', 'https://conn.example.org'] };
+
+  test.each<[string, object, string, string]>([
+    ['the one', {}, '201', '201'],
+    ['among others', both, '201', '201'],
+    ['another', others, '201', '403 token_invalid'],
+    ['none', { aud: undefined }, '201', '403 token_invalid'],
+  ])('%s: unset %s, set %s', async (_, claims, unset, set) => {
+    expect(outcome(await book(open.service, user(claims)))).toBe(unset);
+    expect(outcome(await book(bound.service, user(claims)))).toBe(set);
+  });
+});
+
+describe('rows 25 to 27: the keys of a trusted issuer', () => {
+  test('away from the start: 503, and one fetch for many tokens', async () => {
+    const { service, world } = await openTrusting();
+    world.away = true;
+    for (let turn = 0; turn < 50; turn += 1)
+      expect(outcome(await book(service, user()))).toBe('503 unavailable');
+    expect(world.fetched).toEqual([KEY_SETS[LOGIN]]);
+    world.away = false;
+    service.moveTo(31 * SECOND);
+    expect(outcome(await book(service, user()))).toBe('201');
+  });
+
+  test('200 tokens with made-up kids: one more fetch', async () => {
+    const { service, world } = await openTrusting();
+    expect(outcome(await book(service, user()))).toBe('201');
+    service.moveTo(31 * SECOND);
+    world.fetched.length = 0;
+    for (let turn = 0; turn < 200; turn += 1) {
+      const forged = makeToken(loginKey, claimsOf('user', { iss: LOGIN }), { header: { kid: `kid${turn}` } });
+      expect(outcome(await book(service, forged))).toBe('403 token_invalid');
+    }
+    expect(world.fetched).toEqual([KEY_SETS[LOGIN]]);
+  });
+
+  test('away later: a copy stands in for a day, and the log says so', async () => {
+    const { service, world } = await openTrusting();
+    expect(outcome(await book(service, user()))).toBe('201');
+    world.away = true;
+    service.moveTo(23 * HOUR);
+    const fresh = { iat: SECONDS + 23 * 3600, exp: SECONDS + 24 * 3600 };
+    const links = (token: string) =>
+      service.send('GET', LINKS, { headers: { authorization: `Bearer ${token}` } });
+    expect(outcome(await links(user(fresh)))).toBe('200');
+    expect(service.log).toContainEqual({
+      level: 'error',
+      event: 'keys_stale',
+      fields: { issuer: LOGIN, ms: 23 * HOUR },
+    });
+    service.moveTo(24 * HOUR + SECOND);
+    const later = { iat: SECONDS + 24 * 3600, exp: SECONDS + 25 * 3600 };
+    expect(outcome(await links(user(later)))).toBe('503 unavailable');
+  });
+});
+
+describe('what is no trust', () => {
+  test.each([
+    'http://portal.example.org',
+    'ftp://portal.example.org',
+    'portal.example.org',
+    '',
+    'https://user@portal.example.org',
+    'https://portal.example.org?',
+    'https://portal.example.org/#',
+    'http://localhost.example.org',
+  ])('%j', async (issuer) => {
+    await expect(openService({ trust: { issuers: [issuer] } })).rejects.toThrow(RangeError);
+  });
+
+  test('no issuer at all', async () => {
+    await expect(openService({ trust: { issuers: [] } })).rejects.toThrow(RangeError);
+  });
+
+  test('together with a built-in user who is let in', async () => {
+    const both = openService({ trust: { issuers: [PORTAL] }, autoApprove: 'lead' });
+    await expect(both).rejects.toThrow(/autoApprove/);
+  });
+});
+
+describe('where users are told to go', () => {
+  test.each<[string, Partial<ForeignIssuers>, string, string]>([
+    ['one issuer is both', { issuers: [PORTAL] }, PORTAL, PORTAL],
+    ['the first logs in, the last is the portal', {}, 'https://login.example.org/realms/slices', PORTAL],
+    [
+      'or what is said',
+      { authUrl: 'https://a.example.org/', portalUrl: 'https://b.example.org/x/' },
+      'https://a.example.org',
+      'https://b.example.org/x',
+    ],
+  ])('%s', async (_, changes, identity, portal) => {
+    const { service } = await openTrusting(changes);
+    for (const [address, where] of [
+      ['/auth', identity],
+      ['/portal', portal],
+    ]) {
+      expect(problemIn(await service.send('GET', String(address))).detail[0]?.msg).toContain(` ${where}.`);
+    }
+  });
+});
+
+describe('the fetch that is built in', () => {
+  const closing: (() => void)[] = [];
+  afterAll(() => {
+    for (const close of closing) close();
+  });
+
+  /** An issuer on loopback, and a service that trusts it. */
+  async function trusting(answer: RequestListener) {
+    let asked = 0;
+    const server = createServer((request, response) => {
+      asked += 1;
+      answer(request, response);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    closing.push(() => server.close().closeAllConnections());
+    const bound = server.address();
+    const issuer = `http://127.0.0.1:${typeof bound === 'object' && bound ? bound.port : 0}`;
+    const service = await openService({ trust: { issuers: [issuer] } });
+    const send = () =>
+      service.send('GET', LINKS, { headers: { authorization: `Bearer ${user({ iss: issuer })}` } });
+    return { send, asked: () => asked };
+  }
+
+  test('takes the key set', async () => {
+    const { send, asked } = await trusting((_, response) => response.end(JSON.stringify(keySetOf(loginKey))));
+    expect(outcome(await send())).toBe('200');
+    expect(outcome(await send())).toBe('200');
+    expect(asked()).toBe(1);
+  });
+
+  test.each<[string, RequestListener]>([
+    ['a redirect', (_, response) => response.writeHead(302, { location: '/other' }).end()],
+    ['an error', (_, response) => response.writeHead(500).end()],
+    ['no JSON', (_, response) => response.end('<html>')],
+    ['what is too large', (_, response) => response.end(`{"keys":[],"x":"${'a'.repeat(1_048_576)}"}`)],
+    ['a connection that ends', (_, response) => response.destroy()],
+  ])('does not take %s', async (_, answer) => {
+    const { send, asked } = await trusting(answer);
+    expect(outcome(await send())).toBe('503 unavailable');
+    expect(asked()).toBe(1);
+  });
+
+  test('waits no longer than five seconds', { timeout: 20_000 }, async () => {
+    const { send } = await trusting((_, response) => response.write('{"keys":['));
+    const began = performance.now();
+    expect(outcome(await send())).toBe('503 unavailable');
+    expect(performance.now() - began).toBeLessThan(8000);
+  });
+});
+
+test('a reservation that users elsewhere made can be changed and deleted by them', async () => {
+  const { service } = await openTrusting();
+  const { id } = reservationIn(await book(service, user()));
+  const address = addressOf('readReservation', id);
+  const headers = headersWith(user());
+  const body = { end_date: at(3 * HOUR), tokens: [] };
+  expect(outcome(await service.send('PUT', address, { headers, body }))).toBe('200');
+  expect(outcome(await service.send('DELETE', address, { headers }))).toBe('204');
+});
