@@ -54,6 +54,8 @@ export async function main(args: readonly string[], version: string): Promise<nu
     underLock,
     connect,
     serve: startServer,
+    rotateKeys: async (settings) =>
+      (await import('./rotate-keys.ts')).rotateKeys(settings, serveFolder(), Date.now),
     stopSignal,
     openBrowser,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
@@ -146,7 +148,12 @@ function fileFailure(done: string, path: string, cause: unknown): Failure {
 async function startServer(settings: ServeSettings): Promise<RunningServer> {
   const { serve } = await import('./serve.ts');
   const writeLine = (line: string): void => void process.stderr.write(line);
-  return serve(settings, join(privateFolder(folders.state), 'serve'), writeLine);
+  return serve(settings, serveFolder(), writeLine);
+}
+
+/** Where a server's data is when nothing else is said. */
+function serveFolder(): string {
+  return join(privateFolder(folders.state), 'serve');
 }
 
 /** Told to stop, a command that does not wait for it ends at once, with the code that shells expect. */

@@ -94,7 +94,7 @@ interface Opening {
 
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
   const { baseUrl, topology, defaultFolder, write } = opening;
-  const { data, autoApprove, accessTokenTtl } = settings;
+  const { data, autoApprove, accessTokenTtl, rotateKeysEvery } = settings;
   const folder = data ?? defaultFolder;
   const shared = settings.database ?? (settings.memory ? ':memory:' : undefined);
   try {
@@ -106,6 +106,7 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
       ...(topology === undefined ? {} : { topology }),
       ...(autoApprove === undefined ? {} : { autoApprove }),
       ...(accessTokenTtl === undefined ? {} : { accessTokenTtl }),
+      ...(rotateKeysEvery === undefined ? {} : { rotateKeysEvery }),
     });
   } catch (cause) {
     if (cause instanceof TopologyError || cause instanceof DatabaseFormatError) {

@@ -1,41 +1,54 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { Failure } from '../../contract/failure.ts';
 import { ROLES } from '../../contract/roles.ts';
 import type { ServeFlags } from '../actions/serve.ts';
+import { parseDuration } from '../durations.ts';
 import type { Invoke } from '../invocation.ts';
+import { rotateKeysCommand } from './rotate-keys.ts';
 
 /** `slices-conn serve`: the reference server on a socket. */
 export function serveCommand(invoke: Invoke): Command {
-  return new Command('serve')
-    .summary('run the reference server: identity provider, portal, connectivity service')
-    .description(
-      'Runs the whole other side on one port of this machine: the connectivity service at /, the portal at /portal, the identity provider at /auth. SIGINT and SIGTERM end it.',
-    )
-    .option('--host <address>', 'where to listen; loopback only', '127.0.0.1')
-    .option('--port <number>', '0 picks a free one', portNumber, 4280)
-    .option('--base-url <url>', 'the address in tokens, links and the ready file')
-    .option('--data <dir>', 'where the data is kept')
-    .addOption(new Option('--memory', 'keep the data in memory only').conflicts('data'))
-    .addOption(
-      new Option(
-        '--database <url>',
-        'keep the data in PostgreSQL, which several servers may share',
-      ).conflicts(['data', 'memory']),
-    )
-    .option('--topology <file>', 'the sites and links, as JSON')
-    .option('--ready-file <file>', 'write the addresses there once requests are taken')
-    .addOption(
-      new Option('--auto-approve <role>', 'log every device code in at once, for scripts').choices(ROLES),
-    )
-    .option('--access-token-ttl <seconds>', 'lifetime of a user token (default: 3600)', wholeSeconds)
-    .addHelpText(
-      'after',
-      `
+  return (
+    new Command('serve')
+      .summary('run the reference server: identity provider, portal, connectivity service')
+      .description(
+        'Runs the whole other side on one port of this machine: the connectivity service at /, the portal at /portal, the identity provider at /auth. SIGINT and SIGTERM end it.',
+      )
+      .option('--host <address>', 'where to listen; loopback only', '127.0.0.1')
+      .option('--port <number>', '0 picks a free one', portNumber, 4280)
+      .option('--base-url <url>', 'the address in tokens, links and the ready file')
+      .option('--data <dir>', 'where the data is kept')
+      .addOption(new Option('--memory', 'keep the data in memory only').conflicts('data'))
+      .addOption(
+        new Option(
+          '--database <url>',
+          'keep the data in PostgreSQL, which several servers may share',
+        ).conflicts(['data', 'memory']),
+      )
+      .option('--topology <file>', 'the sites and links, as JSON')
+      .option('--ready-file <file>', 'write the addresses there once requests are taken')
+      .addOption(
+        new Option('--auto-approve <role>', 'log every device code in at once, for scripts').choices(ROLES),
+      )
+      .option('--access-token-ttl <seconds>', 'lifetime of a user token (default: 3600)', wholeSeconds)
+      .option(
+        '--rotate-keys-every <duration>',
+        'the age at which signing keys are followed by new ones (default: never)',
+        keyAge,
+      )
+      // The flags that a sub-command has of its own are its own, though they are named alike.
+      .enablePositionalOptions()
+      .addCommand(rotateKeysCommand(invoke))
+      .addHelpText(
+        'after',
+        `
 Examples:
   slices-conn serve
   slices-conn serve --port 0 --memory --auto-approve lead --ready-file ready.json
   PGPASSWORD=… slices-conn serve --base-url https://slices.example.org --database postgres://slices@db.example.org/slices`,
-    )
-    .action(invoke<ServeFlags>(async () => (await import('../actions/serve.ts')).serve));
+      )
+      .action(invoke<ServeFlags>(async () => (await import('../actions/serve.ts')).serve))
+  );
 }
 
 function portNumber(text: string): number {
@@ -46,4 +59,17 @@ function portNumber(text: string): number {
 function wholeSeconds(text: string): number {
   if (/^[1-9][0-9]{0,7}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number of seconds.');
+}
+
+/** An hour: a key that signs for less would be followed before the tokens that it has signed have expired. */
+const SHORTEST_KEY_AGE = 3_600_000;
+
+function keyAge(text: string): number {
+  try {
+    const age = parseDuration(text);
+    if (age >= SHORTEST_KEY_AGE) return age;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+  }
+  throw new InvalidArgumentError('It must be a duration of an hour or more, such as 90d.');
 }

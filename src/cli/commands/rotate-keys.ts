@@ -1,0 +1,33 @@
+import { Command, Option } from 'commander';
+import type { RotateKeysFlags } from '../actions/rotate-keys.ts';
+import type { Invoke } from '../invocation.ts';
+
+/** `slices-conn serve rotate-keys`: new signing keys, for the servers on a database. */
+export function rotateKeysCommand(invoke: Invoke): Command {
+  return new Command('rotate-keys')
+    .summary('give the servers on a database new signing keys')
+    .description(
+      'Makes the next signing key of each service, next to the database: no server is restarted, and every one takes over by itself. The new key is published for 20 minutes before it signs. The old one goes when the last token that it has signed has expired.',
+    )
+    .option('--data <dir>', 'where the data is kept')
+    .addOption(
+      new Option('--database <url>', 'the PostgreSQL database that the servers share').conflicts('data'),
+    )
+    .option(
+      '--retire-now',
+      'for a key that leaked: sign with the new keys at once, and let no earlier token verify any more',
+    )
+    .addHelpText(
+      'after',
+      `
+With --retire-now every server refuses all earlier tokens within 10 s. Logins stay, since refresh tokens are not signed;
+reservations stay, but a saved proof must be had again with show. Others who verify go on believing an old token while
+they use a key set that they have: for 10 minutes and more, and for as long as they can't reach the server.
+
+Examples:
+  slices-conn serve rotate-keys
+  PGPASSWORD=… slices-conn serve rotate-keys --database postgres://slices@db.example.org/slices
+  slices-conn serve rotate-keys --data /var/lib/slices-conn --retire-now --yes`,
+    )
+    .action(invoke<RotateKeysFlags>(async () => (await import('../actions/rotate-keys.ts')).rotateKeys));
+}
