@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { Failure } from '../../contract/failure.ts';
 import type { RotateKeysFlags } from '../actions/rotate-keys.ts';
 import type { Invoke } from '../invocation.ts';
 
@@ -29,5 +30,21 @@ Examples:
   PGPASSWORD=… slices-conn serve rotate-keys --database postgres://slices@db.example.org/slices
   slices-conn serve rotate-keys --data /var/lib/slices-conn --retire-now --yes`,
     )
+    .hook('preAction', (_program, command) => takeFlagsOfServe(command))
     .action(invoke<RotateKeysFlags>(async () => (await import('../actions/rotate-keys.ts')).rotateKeys));
+}
+
+/** Commander hands what both commands call alike to `serve`, wherever it stands; what only `serve` knows is refused. */
+function takeFlagsOfServe(command: Command): void {
+  const { parent: serve } = command;
+  for (const option of serve?.options ?? []) {
+    const name = option.attributeName();
+    if (serve?.getOptionValueSource(name) !== 'cli') continue;
+    if (!command.options.some(({ long }) => long === option.long)) {
+      throw new Failure('usage', `${option.long ?? option.flags} is no flag of serve rotate-keys.`, {
+        fix: 'slices-conn serve rotate-keys --help',
+      });
+    }
+    command.setOptionValueWithSource(name, serve.getOptionValue(name), 'cli');
+  }
 }

@@ -46,6 +46,7 @@ export interface KeyPlan<Key extends KeyRecord = KeyRecord> {
  * | 12:00        | signs    | published        |
  * | 12:19:59.999 | signs    | published        |
  * | 12:20        | verifies | signs            |
+ * | 13:00        | verifies | signs            |
  * | 13:19:59.999 | verifies | signs            |
  * | 13:20        | gone     | signs            |
  *
@@ -78,7 +79,7 @@ export function publishedUntil(keys: readonly KeyRecord[], { number, lastExpiry 
  * Whether a new key is due by age: so far ahead that it signs when the one before it is as old as that. While one waits
  * to sign, none is.
  *
- * A key that signs since 1 January, with 90 days: due on 1 April (in a year of 365 days) at 23:40 the day before.
+ * A key that signs from 1 January 2026, 00:00, with 90 days: due on 31 March at 23:40.
  *
  * @param every the age at which a key is followed by another, in milliseconds
  */
@@ -99,7 +100,7 @@ export function newestOf<Key extends KeyRecord>(keys: readonly Key[]): Key | und
  * What is noted for a token that expires then: the next full hour, so that not every token is a write of its own. Both
  * in milliseconds.
  *
- * @example 12:00:00.001 is noted as 13:00, and so is 13:00 itself
+ * @example 12:00:00.001 is noted as 13:00:00, and so is 13:00:00 itself
  */
 export function expiryToNote(expiry: number): number {
   return Math.ceil(expiry / HOUR) * HOUR;
