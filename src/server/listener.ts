@@ -72,7 +72,7 @@ export function createListener({ baseUrl, fetch, identity, log, now }: ListenerO
     if (below === '/device') return answerPage(request, response);
     if (below !== undefined && isProviderPath(below)) {
       const { door } = await identity();
-      return door(request, response, below);
+      return door(request, response, below, request.socket.remoteAddress ?? '');
     }
     await answer(request, response);
   }

@@ -1,6 +1,7 @@
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { type ProblemError, refusal } from '../problem-error.ts';
+import { answerTooMany, type EndpointGuard } from './endpoint-limits.ts';
 import { readForm } from './form.ts';
 
 /** The provider's endpoints that exist for the outside. Its own router takes other spellings too; this does not. */
@@ -29,11 +30,12 @@ export function isProviderPath(path: string): boolean {
   return Object.hasOwn(ENDPOINTS, path);
 }
 
-/** Answers a request to one of the provider's endpoints over its socket. */
+/** Answers a request to one of the provider's endpoints over its socket. `address` is the client's. */
 export type ProviderDoor = (
   request: IncomingMessage,
   response: ServerResponse,
   path: string,
+  address: string,
 ) => Promise<void>;
 
 /**
@@ -41,20 +43,27 @@ export type ProviderDoor = (
  * size, parameters given twice (HOSTILE.md 32), and the few headers that it needs.
  *
  * @param issuer `{auth_url}`
+ * @param guard counts each POST before its form is read
  * @throws ProblemError for what is refused before the provider sees it
  */
-export function createProviderDoor(provider: Provider, issuer: string): ProviderDoor {
+export function createProviderDoor(
+  provider: Provider,
+  issuer: string,
+  guard: Pick<EndpointGuard, 'admit'>,
+): ProviderDoor {
   const handle = provider.callback();
   const { host } = new URL(issuer);
-  return async (request, response, path) => {
+  return async (request, response, path, address) => {
     const { method = 'GET', headers } = request;
     const allowed = ENDPOINTS[path] ?? [];
     if (!allowed.includes(method)) {
       response.setHeader('allow', allowed.join(', '));
       throw refusal('method_not_allowed', `This address knows ${allowed.join(', ')}.`);
     }
-    const body = method === 'POST' ? await formOf(request) : undefined;
     const inner = new IncomingMessage(request.socket);
+    const tooMany = method === 'POST' ? await guard.admit(inner, path, address) : undefined;
+    if (tooMany) return answerTooMany(request, response, tooMany);
+    const body = method === 'POST' ? await formOf(request) : undefined;
     inner.method = method;
     inner.url = path;
     inner.httpVersion = request.httpVersion;
@@ -65,6 +74,8 @@ export function createProviderDoor(provider: Provider, issuer: string): Provider
       // Without it the provider would answer errors as HTML.
       accept: 'application/json',
       'user-agent': headers['user-agent'] ?? '',
+      // The provider takes the client's address from here, whatever stands between.
+      'x-forwarded-for': address,
       ...(headers.authorization === undefined ? {} : { authorization: headers.authorization }),
       ...(body === undefined
         ? {}
