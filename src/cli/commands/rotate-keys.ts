@@ -21,9 +21,10 @@ export function rotateKeysCommand(invoke: Invoke): Command {
     .addHelpText(
       'after',
       `
-With --retire-now every server refuses all earlier tokens within 10 s. Logins stay, since refresh tokens are not signed;
-reservations stay, but a saved proof must be had again with show. Others who verify go on believing an old token while
-they use a key set that they have: for 10 minutes and more, and for as long as they can't reach the server.
+With --retire-now the servers refuse every earlier token within 10 s. People log in again, or wait
+until their client renews its token, an hour at most. Reservations stay; a saved proof must be had
+again with show. Who verifies elsewhere believes an old token until their copy of the key set is
+renewed: within 15 minutes for a client like this one, up to a day where no server can be reached.
 
 Examples:
   slices-conn serve rotate-keys

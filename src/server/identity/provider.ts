@@ -83,7 +83,7 @@ export function createProvider(options: ProviderOptions): Provider {
     const tooMany = await options.guard.settle(context.req, isRight(context));
     if (tooMany) {
       context.status = 429;
-      context.set('Retry-After', String(tooMany.retryAfter));
+      context.set({ 'Retry-After': String(tooMany.retryAfter), 'Cache-Control': 'no-store' });
       context.body = tooManyBody(tooMany);
     }
     const body: unknown = context.body;
