@@ -9,6 +9,7 @@ import {
   type EndpointLimit,
   LIMIT_WINDOW,
 } from '../../../src/server/identity/endpoint-limits.ts';
+import { createThrottle, DEFAULT_LIMITS } from '../../../src/server/identity/throttle.ts';
 import { openStores } from '../../../src/store/open.ts';
 import { isPostgres } from '../../../src/store/stores.ts';
 import {
@@ -286,6 +287,19 @@ describe.each(ENGINES)('two guards on one %s database', (_, newDatabase) => {
     expect(await tried(guard(0), '/tokens', '2001:db8:1:2:ffff::')).toBe('slow_down');
     expect(await tried(guard(1), '/tokens', '2001:db8:1:3::')).toBe('in');
     await close();
+  });
+
+  test('guesses of user codes are counted by /64 too', async () => {
+    const database = await newDatabase();
+    const stores = await openStores(database);
+    const throttle = createThrottle(stores.identityRecords, () => NOW, { ...DEFAULT_LIMITS, address: 3 });
+    const outcomes: boolean[] = [];
+    for (let index = 0; index < 5; index += 1) {
+      outcomes.push((await throttle(`session ${index}`, `2001:db8:1:2::${index}`)).ok);
+    }
+    expect(outcomes).toEqual([true, true, true, false, false]);
+    expect((await throttle('session', '2001:db8:1:3::1')).ok).toBe(true);
+    await stores.close();
   });
 
   test('past the limit of all a wrong one is refused after the look, a right one never', async () => {

@@ -183,6 +183,16 @@ describe.each([
     expect(await store.keys('portal')).toMatchObject([{ number: 2, signsFrom: NOW }]);
   });
 
+  test('a key is added after the newest one only, whoever has looked when', async () => {
+    const store = storeOf(0);
+    await store.add('portal', await newKey(3, NOW));
+    for (const number of [2, 3]) await storeOf(1).add('portal', await newKey(number, NOW));
+    await storeOf(1).replace('portal', await newKey(2, NOW));
+    expect(await store.keys('portal')).toMatchObject([{ number: 3, jwk: { kid: 'key3' } }]);
+    await store.add('identity', await newKey(1, NOW));
+    expect(await store.keys('portal')).toHaveLength(1);
+  });
+
   test('a key that is gone signs nothing more: it is noticed when that is noted', async () => {
     const one = ring(0);
     const [first] = await one.keys();
