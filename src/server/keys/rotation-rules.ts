@@ -61,7 +61,7 @@ export function planKeys<Key extends KeyRecord>(keys: readonly Key[], now: numbe
   // A clock that was set back may know none that signs yet; the first one then does.
   const signing = sorted.findLast(({ signsFrom }) => signsFrom <= now) ?? sorted[0];
   if (!signing) throw new RangeError('a service has no key');
-  const gone = sorted.filter((key) => key.number < signing.number && now >= publishedUntil(sorted, key));
+  const gone = sorted.filter((key) => now >= publishedUntil(sorted, key));
   return { signing, published: sorted.filter((key) => !gone.includes(key)), gone };
 }
 

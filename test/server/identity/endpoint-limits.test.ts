@@ -231,7 +231,7 @@ describe.each(ENGINES)('two guards on one %s database', (_, newDatabase) => {
     );
     if (!one || !other) throw new RangeError('two were opened');
     return {
-      guards: [one, other],
+      database,
       guard: (index: number): EndpointGuard => (index % 2 === 0 ? one : other),
       advance: (milliseconds: number) => {
         clock += milliseconds;
@@ -255,11 +255,16 @@ describe.each(ENGINES)('two guards on one %s database', (_, newDatabase) => {
     Promise.all(Array.from({ length: count }, (_each, index) => work(index)));
 
   test('many at once are counted: from one address, and in all', async () => {
-    const { guard, close } = await twoGuards();
+    const { database, guard, close } = await twoGuards();
     const one = await many(40, (index) => tried(guard(index), '/codes', '192.0.2.1'));
     expect(tally(one)).toEqual({ in: 5, temporarily_unavailable: 35 });
     const all = await many(40, (index) => tried(guard(index), '/codes', `198.51.100.${index}`));
     expect(tally(all)).toEqual({ in: 7, temporarily_unavailable: 33 });
+    // None of those that were refused is on its address's account.
+    const counts = await counted({ file: database });
+    const own = Object.entries(counts).filter(([key]) => key.startsWith('/codes 198.'));
+    expect(own.map(([, attempts]) => attempts)).toEqual([1, 1, 1, 1, 1, 1, 1]);
+    expect(counts).toMatchObject({ '/codes 192.0.2.1': 5, '/codes all': 12 });
     await close();
   });
 

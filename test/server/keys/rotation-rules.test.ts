@@ -100,6 +100,9 @@ describe('a rotation by age', () => {
     expect(isRotationDue([key, next], now, 90 * DAY)).toBe(false);
     expect(isRotationDue([key, { ...next, signsFrom: now }], now, 90 * DAY)).toBe(false);
     expect(isRotationDue([], now, 90 * DAY)).toBe(false);
+    // However short the age is: else every look would make another key.
+    expect(isRotationDue([key, next], now, 60_000)).toBe(false);
+    expect(isRotationDue([key, next], now + 1, 60_000)).toBe(true);
   });
 });
 
