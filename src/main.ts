@@ -54,6 +54,8 @@ export async function main(args: readonly string[], version: string): Promise<nu
     underLock,
     connect,
     serve: startServer,
+    rotateKeys: async (settings) =>
+      (await import('./rotate-keys.ts')).rotateKeys(settings, serveFolder(), Date.now),
     stopSignal,
     openBrowser,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
@@ -146,7 +148,7 @@ function fileFailure(done: string, path: string, cause: unknown): Failure {
 async function startServer(settings: ServeSettings): Promise<RunningServer> {
   const { serve } = await import('./serve.ts');
   const running = await serve(settings, {
-    defaultFolder: join(privateFolder(folders.state), 'serve'),
+    defaultFolder: serveFolder(),
     write: (line) => void process.stderr.write(line),
     now: Date.now,
     random,
@@ -154,6 +156,11 @@ async function startServer(settings: ServeSettings): Promise<RunningServer> {
   const { reload } = running;
   if (reload) process.on('SIGHUP', () => reload());
   return running;
+}
+
+/** Where a server's data is when nothing else is said. */
+function serveFolder(): string {
+  return join(privateFolder(folders.state), 'serve');
 }
 
 /** A number from 0 to 1. */

@@ -15,8 +15,8 @@ import { elsewhere } from './server/elsewhere.ts';
 import { type ForeignIssuers, foreignTrust } from './server/foreign-trust.ts';
 import { createIdentity } from './server/identity/identity.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
-import { type Person, userClaims } from './server/identity/user-token.ts';
-import { type Addresses, addressesBelow, createIssuers, keptKey, trustIn } from './server/issuers.ts';
+import { ACCESS_TOKEN_TTL, type Person, userClaims } from './server/identity/user-token.ts';
+import { type Addresses, addressesBelow, createIssuers, trustIn } from './server/issuers.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog } from './server/log.ts';
 import { builtInDirectory } from './server/portal/built-in.ts';
@@ -25,6 +25,7 @@ import { randomPool } from './server/random-pool.ts';
 import { routeMounter } from './server/routing.ts';
 import { createServices } from './server/services.ts';
 import { openStores } from './store/open.ts';
+import type { PrivateJwk } from './tokens/signing-key.ts';
 
 /** What a reference server is made of. */
 export interface ReferenceServerOptions {
@@ -42,6 +43,11 @@ export interface ReferenceServerOptions {
   experimentsApiGroup?: string;
   /** Lifetime of a user token in seconds. Default 3600. */
   accessTokenTtl?: number;
+  /**
+   * The age at which a signing key is followed by a new one, in milliseconds. Default: never, so that the kid stays the
+   * `key1` of SPEC.md ("Authentication" 6), and key sets that were saved verify what comes.
+   */
+  rotateKeysEvery?: number;
   /** Approves every device code at once as this built-in user: for scripts that test against it. Loopback only. */
   autoApprove?: Role;
   /**
@@ -115,7 +121,12 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
 
   const stores = await openStores(options.database ?? ':memory:');
   const { reservations, directory, keys } = stores;
-  const issuers = await createIssuers(own, keys, now);
+  const issuers = await createIssuers(own, {
+    store: keys,
+    now,
+    log,
+    ...(options.rotateKeysEvery === undefined ? {} : { rotateEvery: options.rotateKeysEvery }),
+  });
   if (!foreign) await directory.settle(builtInDirectory(now(), makeId));
 
   const trust = foreign ?? trustIn(issuers, addresses.connectivity, now);
@@ -153,12 +164,12 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     if (!person) throw new RangeError(`there is no user ${user}`);
     return person;
   };
-  const openIdentity = async (): Promise<IdentityProvider> => {
+  const openIdentity = async (key: PrivateJwk): Promise<IdentityProvider> => {
     const { createIdentityProvider } = await import('./server/identity/identity-provider.ts');
     return createIdentityProvider({
       issuer: addresses.identity,
       audience: addresses.connectivity,
-      key: await keptKey('identity', keys),
+      key,
       records: stores.identityRecords,
       people: async () => (await directory.people()).toSorted((one, other) => rank(one) - rank(other)),
       person: (id) => directory.person(id),
@@ -168,13 +179,18 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       ...(options.autoApprove === undefined ? {} : { autoApprove: await builtInUser(options.autoApprove) }),
     });
   };
-  let identity: Promise<IdentityProvider> | undefined;
-  // A failure is not kept: the database may be back for the next request.
-  const openedIdentity = (): Promise<IdentityProvider> =>
-    (identity ??= openIdentity().catch((error: unknown) => {
-      identity = undefined;
+  let opened: { kid: string; provider: Promise<IdentityProvider> } | undefined;
+  /** The provider's library takes its key when it is made: one that signs with another key is another provider. */
+  const identity = async (): Promise<IdentityProvider> => {
+    const { jwk } = await issuers.identity.signingKey(latestExpiry(now(), accessTokenTtl));
+    if (opened?.kid !== jwk.kid) opened = { kid: jwk.kid, provider: openIdentity(jwk) };
+    const current = opened;
+    return current.provider.catch((error: unknown) => {
+      // A failure is not kept: the database may be back for the next request.
+      if (opened === current) opened = undefined;
       throw error;
-    }));
+    });
+  };
 
   return {
     addresses,
@@ -184,7 +200,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       fetch: answer,
       now,
       ...(options.behindProxy ? { clientAddress: forwardedAddress } : {}),
-      ...(foreign ? {} : { identity: openedIdentity }),
+      ...(foreign ? {} : { identity }),
       log,
     }),
     async signIn(user) {
@@ -205,6 +221,14 @@ function foreignAddresses(own: Addresses, { issuers, portalUrl, authUrl }: Forei
   const [portal, identity] = [portalUrl ?? issuers.at(-1) ?? '', authUrl ?? issuers.at(0) ?? ''];
   const plain = (address: string): string => address.replace(/\/+$/, '');
   return { connectivity: own.connectivity, portal: plain(portal), identity: plain(identity) };
+}
+
+/** The longest that a request may take from its start until its token is signed, in seconds. */
+const REQUEST_TIME = 60;
+
+/** When a token expires at the latest that is asked for now, in seconds. */
+function latestExpiry(now: number, ttl = ACCESS_TOKEN_TTL): number {
+  return Math.ceil(now / 1000) + REQUEST_TIME + ttl;
 }
 
 /** Strongest role first; the built-in users are named after their roles. */

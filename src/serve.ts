@@ -109,6 +109,7 @@ interface Opening extends ServeSurroundings {
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
   const { baseUrl, topology, defaultFolder, log, keySets } = opening;
   const { data, autoApprove, accessTokenTtl, trust, audience, portalUrl, authUrl, behindProxy } = settings;
+  const { rotateKeysEvery } = settings;
   const folder = data ?? defaultFolder;
   const shared = settings.database ?? (settings.memory ? ':memory:' : undefined);
   try {
@@ -132,6 +133,7 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
               ...(keySets === undefined ? {} : { fetch: keySets.fetch }),
             },
           }),
+      ...(rotateKeysEvery === undefined ? {} : { rotateKeysEvery }),
     });
   } catch (cause) {
     if (cause instanceof TopologyError || cause instanceof DatabaseFormatError) {

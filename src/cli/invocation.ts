@@ -58,6 +58,28 @@ export interface ServeSettings {
   insecureBuiltInUsers?: boolean;
   insecureThrowAwayKey?: boolean;
   insecureHttp?: boolean;
+  /** The age at which a signing key is followed by another, in milliseconds. */
+  rotateKeysEvery?: number;
+}
+
+/** Whose signing keys are to be rotated, and how (CLI.md, "Commands", serve). */
+export interface RotateKeysSettings {
+  /** Folder of the data. */
+  data?: string;
+  /** `postgres://…`, in place of a folder. */
+  database?: string;
+  /** Whether the keys that are in use are removed. */
+  retireNow: boolean;
+}
+
+/** A signing key of a service, as it is shown. */
+export interface KeyRow {
+  service: string;
+  kid: string;
+  state: 'signing' | 'next' | 'old';
+  signs_from: string;
+  /** When an old key goes. */
+  published_until: string | null;
 }
 
 /** A reference server that takes requests. */
@@ -93,6 +115,8 @@ export interface Invocation {
   keptTrust(): Promise<KeptTrust>;
   /** Starts a reference server. @throws Failure */
   serve(settings: ServeSettings): Promise<RunningServer>;
+  /** Rotates the signing keys in a server's database. @returns the keys after that @throws Failure */
+  rotateKeys(settings: RotateKeysSettings): Promise<KeyRow[]>;
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM. */
   stopSignal(): Promise<void>;
   /** What times are read against. */

@@ -58,6 +58,8 @@ export interface World {
   openBrowser: Invocation['openBrowser'];
   /** Starts a reference server in this process. */
   serve: Invocation['serve'];
+  /** Rotates the signing keys in a server's database. */
+  rotateKeys: Invocation['rotateKeys'];
   stopSignal: Invocation['stopSignal'];
   /** Asks a person a question that is answered by yes or no; undefined where nobody is there. */
   ask?: (question: string) => Promise<boolean>;
@@ -149,6 +151,7 @@ function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable
     files: world.files,
     shellHome: world.shellHome,
     serve: world.serve,
+    rotateKeys: world.rotateKeys,
     stopSignal: world.stopSignal,
     openBrowser: world.openBrowser,
     profiles: async () => {

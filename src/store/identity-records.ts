@@ -97,10 +97,10 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
       database.run('DELETE FROM identity_record WHERE model = $1 AND key = $2', model, key),
     removeGrant: (model, grant) =>
       database.run('DELETE FROM identity_record WHERE model = $1 AND grant_key = $2', model, grant),
-    purge: (before) =>
+    purge: (expiredBefore, beganBefore) =>
       database.transaction(async (sql) => {
-        await sql.run('DELETE FROM identity_record WHERE expires_ms < $1', before);
-        await sql.run('DELETE FROM attempt WHERE began_ms < $1', before);
+        await sql.run('DELETE FROM identity_record WHERE expires_ms < $1', expiredBefore);
+        await sql.run('DELETE FROM attempt WHERE began_ms < $1', beganBefore);
       }),
 
     secret: (name, candidate) =>
@@ -126,6 +126,15 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
         window,
       );
       return { attempts: Number(row?.['attempts']), began: Number(row?.['began_ms']) };
+    },
+
+    async attempts(key, now, window) {
+      const row = await database.first(
+        'SELECT began_ms, attempts FROM attempt WHERE key = $1 AND began_ms > $2',
+        key,
+        now - window,
+      );
+      return { attempts: Number(row?.['attempts'] ?? 0), began: Number(row?.['began_ms'] ?? now) };
     },
 
     uncount: (key) =>

@@ -1,25 +1,73 @@
-import type { KeyStore, Service } from '../server/issuers.ts';
-import type { PrivateJwk } from '../tokens/signing-key.ts';
-import type { SqlDatabase, SqlReader } from './sql.ts';
+import type { KeyStore, StoredKey } from '../server/keys/key-ring.ts';
+import type { SqlDatabase, SqlRow } from './sql.ts';
 
 /** The services' signing keys. The SQLite file's mode keeps them secret, or who may log in to PostgreSQL. */
 export function signingKeyStore(database: SqlDatabase): KeyStore {
   return {
-    existingKey: (service) => read(database.reader, service),
-    signingKey: (service, candidate) =>
+    async keys(service) {
+      const rows = await database.reader.all(
+        'SELECT * FROM signing_key WHERE issuer = $1 ORDER BY key_number',
+        service,
+      );
+      return rows.map(toKey);
+    },
+
+    add: (service, { number, signsFrom, lastExpiry, jwk }) =>
+      database.run(
+        `${INSERT} WHERE NOT EXISTS (SELECT 1 FROM signing_key WHERE issuer = $1 AND key_number >= $2)
+         ON CONFLICT (issuer, key_number) DO NOTHING`,
+        service,
+        number,
+        JSON.stringify(jwk),
+        signsFrom,
+        lastExpiry,
+      ),
+
+    async note(service, number, expiry) {
+      const noted = await database.first(
+        `UPDATE signing_key SET expiry_ms = CASE WHEN expiry_ms > $3 THEN expiry_ms ELSE $3 END
+         WHERE issuer = $1 AND key_number = $2 RETURNING key_number`,
+        service,
+        number,
+        expiry,
+      );
+      return noted !== undefined;
+    },
+
+    forget: (service, { number, lastExpiry }) =>
+      database.run(
+        'DELETE FROM signing_key WHERE issuer = $1 AND key_number = $2 AND expiry_ms <= $3',
+        service,
+        number,
+        lastExpiry,
+      ),
+
+    replace: (service, { number, signsFrom, lastExpiry, jwk }) =>
       database.transaction(async (sql) => {
-        // Of two at once, the second waits here for the first, and then reads the first one's key.
+        await sql.run('DELETE FROM signing_key WHERE issuer = $1 AND key_number < $2', service, number);
+        // One that another process has made meanwhile, to sign later, signs now.
         await sql.run(
-          'INSERT INTO signing_key (issuer, jwk) VALUES ($1, $2) ON CONFLICT (issuer) DO NOTHING',
+          `${INSERT} WHERE NOT EXISTS (SELECT 1 FROM signing_key WHERE issuer = $1 AND key_number > $2)
+           ON CONFLICT (issuer, key_number) DO UPDATE
+             SET signs_ms = CASE WHEN signing_key.signs_ms < $4 THEN signing_key.signs_ms ELSE $4 END`,
           service,
-          JSON.stringify(candidate),
+          number,
+          JSON.stringify(jwk),
+          signsFrom,
+          lastExpiry,
         );
-        return (await read(sql, service)) ?? candidate;
       }),
   };
 }
 
-async function read(sql: SqlReader, service: Service): Promise<PrivateJwk | undefined> {
-  const row = await sql.first('SELECT jwk FROM signing_key WHERE issuer = $1', service);
-  return row && (JSON.parse(String(row['jwk'])) as PrivateJwk);
+const INSERT = `INSERT INTO signing_key (issuer, key_number, jwk, signs_ms, expiry_ms)
+  SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS TEXT), CAST($4 AS BIGINT), CAST($5 AS BIGINT)`;
+
+function toKey(row: SqlRow): StoredKey {
+  return {
+    number: Number(row['key_number']),
+    signsFrom: Number(row['signs_ms']),
+    lastExpiry: Number(row['expiry_ms']),
+    jwk: JSON.parse(String(row['jwk'])),
+  };
 }

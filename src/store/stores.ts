@@ -1,6 +1,6 @@
 import type { ReservationStore } from '../allocator/store.ts';
 import type { IdentityRecords } from '../server/identity/records.ts';
-import type { KeyStore } from '../server/issuers.ts';
+import type { KeyStore } from '../server/keys/key-ring.ts';
 import type { Directory } from '../server/portal/directory.ts';
 
 /** All that a server keeps, in one database. */

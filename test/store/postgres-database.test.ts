@@ -1,11 +1,12 @@
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { CommitUnknownError, StoreUnavailableError } from '../../src/allocator/store.ts';
+import { createKeyRing } from '../../src/server/keys/key-ring.ts';
+import { noLog } from '../../src/server/log.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { POSTGRES_MIGRATIONS } from '../../src/store/postgres/migrations.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { DatabaseFormatError } from '../../src/store/sql.ts';
-import { generateSigningKey } from '../../src/tokens/signing-key.ts';
 import { type FaultyLine, faultyLine } from '../fixtures/faulty-line.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { openPostgres } from './opened-store.ts';
@@ -308,11 +309,12 @@ describe('a database that fails', () => {
 test('of replicas that start at once, all sign with one key', async () => {
   const stores = await Promise.all([open(), open(), open()]);
   const kept = await Promise.all(
-    stores.map(async (database) =>
-      signingKeyStore(database).signingKey('portal', await generateSigningKey()),
-    ),
+    stores.map((database) => {
+      const store = signingKeyStore(database);
+      return createKeyRing({ service: 'portal', store, now: Date.now, log: noLog }).keys();
+    }),
   );
-  expect(new Set(kept.map((key) => JSON.stringify(key))).size).toBe(1);
+  expect(new Set(kept.map((keys) => JSON.stringify(keys))).size).toBe(1);
   expect(await postgres.ask(url, 'SELECT * FROM signing_key')).toHaveLength(1);
 });
 

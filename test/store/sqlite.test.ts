@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
+import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { DatabaseFormatError } from '../../src/store/sql.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { MIGRATIONS, SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import { sqliteReservations } from '../../src/store/sqlite/reservations.ts';
+import { statementsOn } from '../../src/store/sqlite/statements.ts';
 import { openSqlite } from './opened-store.ts';
 import { raceProcesses } from './starting-gate.ts';
 import { describeStore } from './store-suite.ts';
@@ -212,6 +214,25 @@ describe('SqliteDatabase.open', () => {
       await bookUnder(transaction, { ...kept, id: 'r2', start: 20, end: 30 }, booking, 0);
     });
     expect(await store.recall(key, 0)).toEqual(booking);
+    await database.close();
+  });
+
+  test('a database from before keys were rotated keeps its key1, for as long as any project lasts', async () => {
+    const old = new DatabaseSync(file);
+    for (const migration of MIGRATIONS.slice(0, 3)) old.exec(migration);
+    old.exec(`
+      PRAGMA application_id = 0x736c6963; PRAGMA user_version = 3;
+      INSERT INTO signing_key (issuer, jwk) VALUES ('portal', '{"kid":"key1"}'), ('identity', '{"kid":"key1","x":"1"}');
+      INSERT INTO project (id, name, description, created_ms, expires_ms)
+        VALUES ('p1', 'one', '', 0, 5000), ('p2', 'two', '', 0, 9000)`);
+    old.close();
+
+    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
+    const keys = signingKeyStore(statementsOn(database));
+    const kept = { number: 1, signsFrom: 0, lastExpiry: 9000 };
+    expect(await keys.keys('portal')).toEqual([{ ...kept, jwk: { kid: 'key1' } }]);
+    expect(await keys.keys('identity')).toEqual([{ ...kept, jwk: { kid: 'key1', x: '1' } }]);
+    expect(await keys.keys('connectivity')).toEqual([]);
     await database.close();
   });
 

@@ -27,6 +27,8 @@ export interface ServeFlags {
   insecureBuiltInUsers?: boolean;
   insecureThrowAwayKey?: boolean;
   insecureHttp?: boolean;
+  /** Milliseconds. */
+  rotateKeysEvery?: number;
 }
 
 /** Runs a reference server until it is told to stop. */
@@ -115,8 +117,8 @@ function baseAddress(text: string): string {
   });
 }
 
-/** What is wrong is not repeated: it may hold a password. */
-function databaseAddress(text: string): string {
+/** A PostgreSQL address as it was typed. What is wrong is not repeated: it may hold a password. @throws Failure `usage` */
+export function databaseAddress(text: string): string {
   if (/^postgres(?:ql)?:\/\//i.test(text) && URL.canParse(text)) return text;
   throw new Failure('usage', 'What --database was given is no address of a PostgreSQL database.', {
     why: 'It must look like postgres://user@host:5432/name; the password may stand in PGPASSWORD.',

@@ -1,59 +1,72 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { Failure } from '../../contract/failure.ts';
 import { ROLES } from '../../contract/roles.ts';
 import type { ServeFlags } from '../actions/serve.ts';
+import { parseDuration } from '../durations.ts';
 import type { Invoke } from '../invocation.ts';
+import { rotateKeysCommand } from './rotate-keys.ts';
 
 /** `slices-conn serve`: the reference server on a socket. */
 export function serveCommand(invoke: Invoke): Command {
-  return new Command('serve')
-    .summary('run the reference server: identity provider, portal, connectivity service')
-    .description(
-      'Runs the whole other side on one port of this machine: the connectivity service at /, the portal at /portal, the identity provider at /auth. With --trust it is the connectivity service alone, for the users of another portal and identity provider. SIGINT and SIGTERM end it; SIGHUP reads the certificate anew.',
-    )
-    .option('--host <address>', 'where to listen', '127.0.0.1')
-    .option('--port <number>', '0 picks a free one', portNumber, 4280)
-    .option('--base-url <url>', 'the address in tokens, links and the ready file')
-    .option('--data <dir>', 'where the data is kept')
-    .addOption(new Option('--memory', 'keep the data in memory only').conflicts('data'))
-    .addOption(
-      new Option(
-        '--database <url>',
-        'keep the data in PostgreSQL, which several servers may share',
-      ).conflicts(['data', 'memory']),
-    )
-    .option('--topology <file>', 'the sites and links, as JSON')
-    .option('--ready-file <file>', 'write the addresses there once requests are taken')
-    .addOption(
-      new Option('--auto-approve <role>', 'log every device code in at once, for scripts').choices(ROLES),
-    )
-    .option('--access-token-ttl <seconds>', 'lifetime of a user token (default: 3600)', wholeSeconds)
-    .addOption(
-      new Option(
-        '--trust <url>',
-        'take the tokens of the issuer there, in place of built-in users; repeatable',
+  return (
+    new Command('serve')
+      .summary('run the reference server: identity provider, portal, connectivity service')
+      .description(
+        'Runs the whole other side on one port of this machine: the connectivity service at /, the portal at /portal, the identity provider at /auth. With --trust it is the connectivity service alone, for the users of another portal and identity provider. SIGINT and SIGTERM end it; SIGHUP reads the certificate anew.',
       )
-        .argParser((issuer, before: string[] = []) => [...before, issuer])
-        .conflicts(['autoApprove', 'accessTokenTtl', 'insecureBuiltInUsers']),
-    )
-    .option('--audience <audience>', 'what their user tokens must name as aud (default: not checked)')
-    .option('--auth-url <url>', 'where their users log in (default: the first issuer)')
-    .option('--portal-url <url>', 'where their portal is (default: the last issuer)')
-    .option('--tls-cert <file>', 'serve https with this certificate and those above it, in PEM')
-    .option('--tls-key <file>', 'its private key, in PEM')
-    .option('--behind-proxy', 'a proxy ends TLS; its X-Forwarded-For says where requests come from')
-    .option('--insecure-built-in-users', 'let anyone who reaches it log in, without a password')
-    .option('--insecure-throw-away-key', 'let others reach it with --memory')
-    .option('--insecure-http', 'let others reach it over plain http')
-    .addHelpText(
-      'after',
-      `
+      .option('--host <address>', 'where to listen', '127.0.0.1')
+      .option('--port <number>', '0 picks a free one', portNumber, 4280)
+      .option('--base-url <url>', 'the address in tokens, links and the ready file')
+      .option('--data <dir>', 'where the data is kept')
+      .addOption(new Option('--memory', 'keep the data in memory only').conflicts('data'))
+      .addOption(
+        new Option(
+          '--database <url>',
+          'keep the data in PostgreSQL, which several servers may share',
+        ).conflicts(['data', 'memory']),
+      )
+      .option('--topology <file>', 'the sites and links, as JSON')
+      .option('--ready-file <file>', 'write the addresses there once requests are taken')
+      .addOption(
+        new Option('--auto-approve <role>', 'log every device code in at once, for scripts').choices(ROLES),
+      )
+      .option('--access-token-ttl <seconds>', 'lifetime of a user token (default: 3600)', wholeSeconds)
+      .option(
+        '--rotate-keys-every <duration>',
+        'the age at which signing keys are followed by new ones (default: never)',
+        keyAge,
+      )
+      .addOption(
+        new Option(
+          '--trust <url>',
+          'take the tokens of the issuer there, in place of built-in users; repeatable',
+        )
+          .argParser((issuer, before: string[] = []) => [...before, issuer])
+          .conflicts(['autoApprove', 'accessTokenTtl', 'insecureBuiltInUsers']),
+      )
+      .option('--audience <audience>', 'what their user tokens must name as aud (default: not checked)')
+      .option('--auth-url <url>', 'where their users log in (default: the first issuer)')
+      .option('--portal-url <url>', 'where their portal is (default: the last issuer)')
+      .option('--tls-cert <file>', 'serve https with this certificate and those above it, in PEM')
+      .option('--tls-key <file>', 'its private key, in PEM')
+      .option('--behind-proxy', 'a proxy ends TLS; its X-Forwarded-For says where requests come from')
+      .option('--insecure-built-in-users', 'let anyone who reaches it log in, without a password')
+      .option('--insecure-throw-away-key', 'let others reach it with --memory')
+      .option('--insecure-http', 'let others reach it over plain http')
+      // The flags that a sub-command has of its own are its own, though they are named alike.
+      .enablePositionalOptions()
+      .addCommand(rotateKeysCommand(invoke))
+      .addHelpText(
+        'after',
+        `
 Examples:
   slices-conn serve
   slices-conn serve --port 0 --memory --auto-approve lead --ready-file ready.json
   slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --tls-cert cert.pem --tls-key key.pem --trust https://login.example.org --trust https://portal.example.org
   PGPASSWORD=… slices-conn serve --behind-proxy --base-url https://slices.example.org --trust https://portal.example.org --database postgres://slices@db.example.org/slices`,
-    )
-    .action(invoke<ServeFlags>(async () => (await import('../actions/serve.ts')).serve));
+      )
+      .action(invoke<ServeFlags>(async () => (await import('../actions/serve.ts')).serve))
+  );
 }
 
 function portNumber(text: string): number {
@@ -64,4 +77,17 @@ function portNumber(text: string): number {
 function wholeSeconds(text: string): number {
   if (/^[1-9][0-9]{0,7}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number of seconds.');
+}
+
+/** An hour: a key that signs for less would be followed before the tokens that it has signed have expired. */
+const SHORTEST_KEY_AGE = 3_600_000;
+
+function keyAge(text: string): number {
+  try {
+    const age = parseDuration(text);
+    if (age >= SHORTEST_KEY_AGE) return age;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+  }
+  throw new InvalidArgumentError('It must be a duration of an hour or more, such as 90d.');
 }

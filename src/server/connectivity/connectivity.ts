@@ -10,7 +10,6 @@ import type { Problem } from '../../contract/problems.ts';
 import { MAX_TOKENS, type ReservationUpdate } from '../../contract/reservation.ts';
 import type { Action } from '../../contract/roles.ts';
 import type { RouteName } from '../../contract/routes.ts';
-import type { Issuer } from '../../tokens/issuer.ts';
 import {
   authenticateCaller,
   authenticateUser,
@@ -19,6 +18,7 @@ import {
   type CallerExperiment,
   type ServiceTrust,
 } from '../credentials.ts';
+import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { readObject } from '../request-body.ts';
 import type { RouteMounter } from '../routing.ts';
@@ -27,7 +27,7 @@ import { amendedPeriodProblems, newPeriodProblems } from './period-rules.ts';
 import { readExecutionOptions, readListQuery } from './query.ts';
 import { refusedOutcome } from './refusals.ts';
 import { presentedTokens, readReservationRequest, readReservationUpdate } from './reservation-body.ts';
-import { answerReservation, reservationReply } from './reservation-reply.ts';
+import { answerChange, answerReservation, reservationReply } from './reservation-reply.ts';
 import { siteProblems } from './site-rules.ts';
 
 /** What the connectivity service needs. */
@@ -35,7 +35,7 @@ export interface ConnectivityOptions {
   network: Network;
   allocator: Allocator;
   reservations: ReservationStore;
-  issuer: Issuer;
+  issuer: ServiceIssuer;
   trust: ServiceTrust;
   mount: RouteMounter;
   now: () => number;
@@ -89,7 +89,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       location: `${new URL(request.url).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`,
       ...('repeated' in outcome ? { [IDEMPOTENCY_REPLAYED_HEADER]: 'true' } : {}),
     };
-    return answerReservation(request, record, options, { status: 201, headers });
+    return answerChange(request, record, options, { status: 201, headers });
   }
 
   on('createReservation', async (request) => {
@@ -146,7 +146,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     if (!outcome) throw missing(id);
     if (outcome.ok) {
       if (dryRun) return Response.json(reservationReply(outcome.record, network));
-      return answerReservation(request, outcome.record, options);
+      return answerChange(request, outcome.record, options);
     }
     if (outcome.reason === 'fault') throw several(outcome.fault);
     throw refusedOutcome(outcome, change.bandwidth ?? record.bandwidth);
@@ -180,7 +180,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     return Response.json({ items: network.links, nextCursor: null });
   });
 
-  on('connectivityKeySet', async (request) => issuer.fetch(request) ?? Response.json(issuer.keySet));
+  on('connectivityKeySet', (request) => issuer.publish(request));
   return app;
 }
 

@@ -1,9 +1,10 @@
 import type { Network } from '../../allocator/network.ts';
-import type { ReservationRecord } from '../../allocator/store.ts';
+import { CommitUnknownError, type ReservationRecord, StoreUnavailableError } from '../../allocator/store.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import { DEFAULT_TTL, type Issuer } from '../../tokens/issuer.ts';
+import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { acceptsJwt } from '../content-negotiation.ts';
+import type { ServiceIssuer } from '../keys/service-issuer.ts';
 
 /** A reservation as the service shows it: the sites in the request's order, each tag with its site. */
 export function reservationReply(record: ReservationRecord, network: Network): Reservation {
@@ -31,7 +32,7 @@ export function reservationReply(record: ReservationRecord, network: Network): R
 /** What turns a reservation into a reply. */
 export interface ReplyOptions {
   network: Network;
-  issuer: Issuer;
+  issuer: ServiceIssuer;
   now: () => number;
 }
 
@@ -55,4 +56,19 @@ export async function answerReservation(
   }
   const exp = Math.max(Math.ceil(record.end / 1000), Math.floor(now() / 1000) + DEFAULT_TTL);
   return issuer.reply({ sub: record.id, connectivity, exp }, init);
+}
+
+/**
+ * Answers with a reservation that this request has booked or changed. A database that is lost now, when what the key
+ * signs is noted, leaves that done: nobody is told that nothing was changed.
+ *
+ * @throws CommitUnknownError
+ */
+export async function answerChange(...args: Parameters<typeof answerReservation>): Promise<Response> {
+  try {
+    return await answerReservation(...args);
+  } catch (error) {
+    if (!(error instanceof StoreUnavailableError)) throw error;
+    throw new CommitUnknownError(error.message, { cause: error.cause ?? error });
+  }
 }

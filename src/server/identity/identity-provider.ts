@@ -3,6 +3,7 @@ import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
 import { createApproval } from './approval.ts';
 import { createDevicePage, type DevicePage } from './device-page.ts';
+import { createEndpointGuard, type EndpointGuard, LIMIT_WINDOW } from './endpoint-limits.ts';
 import { createProvider } from './provider.ts';
 import { createProviderDoor, type ProviderDoor } from './provider-door.ts';
 import type { IdentityRecords } from './records.ts';
@@ -47,21 +48,30 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
   const purge = async (): Promise<void> => {
     if (now() - purgedAt < PURGE_EVERY) return;
     purgedAt = now();
-    await records.purge(purgedAt - PURGE_MARGIN);
+    await records.purge(purgedAt - PURGE_MARGIN, purgedAt - 2 * LIMIT_WINDOW);
   };
   await purge();
+  const limits = createEndpointGuard(records, now);
+  const guard: EndpointGuard = {
+    ...limits,
+    // Whatever is asked, what has expired goes: the table does not grow for good.
+    admit: async (...args) => {
+      await purge();
+      return limits.admit(...args);
+    },
+  };
   const provider = createProvider({
     ...options,
     interval: autoApprove ? INTERVAL.scripts : INTERVAL.people,
     secret: await records.secret('refresh-token-successor', randomBytes(32)),
+    guard,
     onDeviceCode: async (code) => {
-      await purge();
       if (autoApprove) await approval.approve(code, autoApprove);
     },
   });
   const approval = createApproval(provider, audience, now);
   return {
-    door: createProviderDoor(provider, issuer),
+    door: createProviderDoor(provider, issuer, guard),
     page: createDevicePage({
       provider,
       approval,

@@ -1,6 +1,7 @@
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { type ProblemError, refusal } from '../problem-error.ts';
+import { answerTooMany, type EndpointGuard } from './endpoint-limits.ts';
 import { readForm } from './form.ts';
 
 /** The provider's endpoints that exist for the outside. Its own router takes other spellings too; this does not. */
@@ -42,9 +43,14 @@ export type ProviderDoor = (
  * size, parameters given twice (HOSTILE.md 32), and the few headers that it needs.
  *
  * @param issuer `{auth_url}`
+ * @param guard counts each POST before its form is read
  * @throws ProblemError for what is refused before the provider sees it
  */
-export function createProviderDoor(provider: Provider, issuer: string): ProviderDoor {
+export function createProviderDoor(
+  provider: Provider,
+  issuer: string,
+  guard: Pick<EndpointGuard, 'admit'>,
+): ProviderDoor {
   const handle = provider.callback();
   const { host } = new URL(issuer);
   return async (request, response, path, address) => {
@@ -54,8 +60,10 @@ export function createProviderDoor(provider: Provider, issuer: string): Provider
       response.setHeader('allow', allowed.join(', '));
       throw refusal('method_not_allowed', `This address knows ${allowed.join(', ')}.`);
     }
-    const body = method === 'POST' ? await formOf(request) : undefined;
     const inner = new IncomingMessage(request.socket);
+    const tooMany = method === 'POST' ? await guard.admit(inner, path, address) : undefined;
+    if (tooMany) return answerTooMany(request, response, tooMany);
+    const body = method === 'POST' ? await formOf(request) : undefined;
     inner.method = method;
     inner.url = path;
     inner.httpVersion = request.httpVersion;

@@ -8,11 +8,13 @@ import {
   type KoaContextWithOIDC,
   Provider,
 } from 'oidc-provider';
+import { isObject } from '../../contract/json.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
 import { type AdapterOptions, createAdapter } from './adapter.ts';
 import { CLIENT_ID } from './client-id.ts';
+import { type EndpointGuard, tooManyBody } from './endpoint-limits.ts';
 import { ACCESS_TOKEN_TTL, DEFAULT_SCOPE, type Person } from './user-token.ts';
 
 const DAY = 86_400;
@@ -34,6 +36,8 @@ export interface ProviderOptions extends AdapterOptions {
   secret: Uint8Array;
   /** Called for every new device code, before the client hears of it. */
   onDeviceCode?: (code: DeviceCode) => Promise<void>;
+  /** Told of every answer before it is sent. */
+  guard: Pick<EndpointGuard, 'settle'>;
   log: Log;
 }
 
@@ -76,6 +80,12 @@ export function createProvider(options: ProviderOptions): Provider {
     // No page elsewhere has any business with these answers.
     for (const name of CROSS_ORIGIN) context.remove(name);
     if (context.status === 503) context.set('Retry-After', '5');
+    const tooMany = await options.guard.settle(context.req, isRight(context));
+    if (tooMany) {
+      context.status = 429;
+      context.set({ 'Retry-After': String(tooMany.retryAfter), 'Cache-Control': 'no-store' });
+      context.body = tooManyBody(tooMany);
+    }
     const body: unknown = context.body;
     if (context.status !== 200 || typeof body !== 'object' || body === null) return;
     if (context.oidc?.route === 'device_authorization') {
@@ -92,6 +102,16 @@ export function createProvider(options: ProviderOptions): Provider {
   // Without a listener the error would be printed past our log.
   EventEmitter.prototype.on.call(provider, 'error', () => undefined);
   return provider;
+}
+
+/** What is no fault of who asks: polls for a person's decision, and a server that can't answer (RFC 8628 §3.5). */
+const HONEST_ERRORS = ['authorization_pending', 'slow_down', 'access_denied', 'expired_token'];
+
+/** Whether a code or token was right; a revocation says 200 to any (RFC 7009 §2.2). */
+function isRight({ status, body, oidc }: KoaContextWithOIDC): boolean {
+  if (status >= 500) return true;
+  if (status === 200) return oidc?.route !== 'revocation' || oidc.entities.RefreshToken !== undefined;
+  return isObject(body) && HONEST_ERRORS.includes(String(body['error']));
 }
 
 function configuration(options: ProviderOptions): Configuration {

@@ -57,8 +57,8 @@ export interface IdentityRecords {
   pace(key: string, now: number, interval: number): Promise<boolean>;
   remove(model: string, key: string): Promise<void>;
   removeGrant(model: string, grant: string): Promise<void>;
-  /** Removes what expired, and attempts that were made, before an instant, in milliseconds. */
-  purge(before: number): Promise<void>;
+  /** Removes what expired, and attempts whose window began, before an instant each, in milliseconds. */
+  purge(expiredBefore: number, beganBefore: number): Promise<void>;
   /** A random secret that all replicas share; `candidate` becomes it where there was none. */
   secret(name: string, candidate: Uint8Array): Promise<Uint8Array>;
   /**
@@ -68,6 +68,8 @@ export interface IdentityRecords {
    * @returns how many there are in it now, and when it began
    */
   count(key: string, now: number, window: number): Promise<{ attempts: number; began: number }>;
+  /** The attempts that are counted within a window, without counting one. */
+  attempts(key: string, now: number, window: number): Promise<{ attempts: number; began: number }>;
   /** Takes an attempt back. */
   uncount(key: string): Promise<void>;
 }

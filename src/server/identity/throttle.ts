@@ -1,4 +1,5 @@
 import { hash } from './adapter.ts';
+import { addressBlock } from './address-block.ts';
 import type { IdentityRecords } from './records.ts';
 
 /** How many wrong user codes are taken within a window (RFC 8628 §5.1). */
@@ -23,7 +24,7 @@ export type Attempt = { ok: true; takeBack: () => Promise<void> } | { ok: false;
 export type Throttle = (session: string, address: string) => Promise<Attempt>;
 
 /**
- * Counts guesses by browser session, by address and in all, in the database that replicas share (HOSTILE.md 29). A
+ * Counts guesses by browser session, by address (of IPv6 by /64) and in all, in the database that replicas share (HOSTILE.md 29). A
  * guess is counted before it is looked at, so that many at once are counted too. The address comes first, so that it can
  * neither use up what is for all nor fill the table with sessions.
  *
@@ -36,7 +37,7 @@ export function createThrottle(
 ): Throttle {
   return async (session, address) => {
     const keys: [string, number][] = [
-      [`address ${address}`, limits.address],
+      [`address ${addressBlock(address)}`, limits.address],
       [`session ${hash(session)}`, limits.session],
       ['all', limits.global],
     ];

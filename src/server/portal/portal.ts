@@ -6,9 +6,10 @@ import type { IdKind } from '../../contract/ids.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { RouteName } from '../../contract/routes.ts';
-import { DEFAULT_TTL, type Issuer } from '../../tokens/issuer.ts';
+import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { acceptsJwt } from '../content-negotiation.ts';
 import { authenticateUser, requireRole, type ServiceTrust } from '../credentials.ts';
+import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { readObject, schemaProblems } from '../request-body.ts';
 import type { RouteMounter } from '../routing.ts';
@@ -17,7 +18,7 @@ import type { Directory, ExperimentRecord, ProjectRecord, WithRole } from './dir
 /** What the portal needs. */
 export interface PortalOptions {
   directory: Directory;
-  issuer: Issuer;
+  issuer: ServiceIssuer;
   trust: ServiceTrust;
   mount: RouteMounter;
   now: () => number;
@@ -101,7 +102,7 @@ export function createPortal(options: PortalOptions): Hono {
     });
   });
 
-  on('portalKeySet', async (request) => issuer.fetch(request) ?? Response.json(issuer.keySet));
+  on('portalKeySet', (request) => issuer.publish(request));
   return app;
 }
 

@@ -86,10 +86,15 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     PRIMARY KEY (person, scope)
   );
 
-  -- The private JWK that each issuer signs with.
+  -- The private JWKs that each issuer signs with, one after the other: from when on, and until when at the latest a token
+  -- is valid that the key has signed.
   CREATE TABLE signing_key (
-    issuer TEXT PRIMARY KEY,
-    jwk TEXT NOT NULL
+    issuer TEXT NOT NULL,
+    key_number BIGINT NOT NULL CHECK (key_number > 0),
+    jwk TEXT NOT NULL,
+    signs_ms BIGINT NOT NULL,
+    expiry_ms BIGINT NOT NULL,
+    PRIMARY KEY (issuer, key_number)
   );
 
   -- The identity provider's records, under hashes of codes and tokens.

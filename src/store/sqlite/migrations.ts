@@ -171,6 +171,22 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX audit_age ON audit (at_ms);
   `,
+  `
+  -- An issuer's keys follow one another: from when on each signs, and until when at the latest a token is valid that it
+  -- has signed. What the first ones have signed was not noted; no reservation, and so no token, outlasts every project.
+  CREATE TABLE following_key (
+    issuer TEXT NOT NULL,
+    key_number INTEGER NOT NULL CHECK (key_number > 0),
+    jwk TEXT NOT NULL,
+    signs_ms INTEGER NOT NULL,
+    expiry_ms INTEGER NOT NULL,
+    PRIMARY KEY (issuer, key_number)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO following_key (issuer, key_number, jwk, signs_ms, expiry_ms)
+    SELECT issuer, 1, jwk, 0, COALESCE((SELECT MAX(expires_ms) FROM project), 0) FROM signing_key;
+  DROP TABLE signing_key;
+  ALTER TABLE following_key RENAME TO signing_key;
+  `,
 ];
 
 /** The server's database: reservations, directory, keys, identity. Its `application_id` reads "slic". */

@@ -223,9 +223,14 @@ describe.each([
   });
 });
 
-describe('the grace of a refresh token', () => {
+const ENGINES = [
+  ['SQLite', async () => ({})],
+  ['PostgreSQL', async () => ({ database: await postgres.database() })],
+] as const;
+
+describe.each(ENGINES)('the grace of a refresh token on %s', (_, options) => {
   test('gives the same successor until its last millisecond, with a new access token', async () => {
-    const server = await startIdentity();
+    const server = await startIdentity(await options());
     const login = await logIn(server, 'member');
     const reply = await refresh(server, login.refresh_token);
     server.advance(GRACE - 1000);
@@ -242,7 +247,7 @@ describe('the grace of a refresh token', () => {
   });
 
   test('is not prolonged by its use', async () => {
-    const server = await startIdentity();
+    const server = await startIdentity(await options());
     const { refresh_token: first } = await logIn(server);
     const second = refreshTokenIn(await refresh(server, first));
     for (let step = 0; step < 2; step += 1) {
@@ -255,7 +260,7 @@ describe('the grace of a refresh token', () => {
   });
 
   test('ends when the successor is used', async () => {
-    const server = await startIdentity();
+    const server = await startIdentity(await options());
     const { refresh_token: first } = await logIn(server);
     const second = refreshTokenIn(await refresh(server, first));
     const third = refreshTokenIn(await refresh(server, second));
@@ -267,7 +272,7 @@ describe('the grace of a refresh token', () => {
   });
 
   test('of one session ends without a word for another of the same person', async () => {
-    const server = await startIdentity();
+    const server = await startIdentity(await options());
     const [stolen, other] = [await logIn(server), await logIn(server)];
     await refresh(server, stolen.refresh_token);
     server.advance(GRACE + 1);
@@ -276,30 +281,36 @@ describe('the grace of a refresh token', () => {
   });
 });
 
-describe('what is stored', () => {
+describe.each(ENGINES)('what is stored on %s', (_, options) => {
   /** Every text and blob in a database, with where it stands. */
-  function textsIn(file: string): { at: string; text: string }[] {
-    const database = new DatabaseSync(file, { readOnly: true });
+  async function textsIn(database: string): Promise<{ at: string; text: string }[]> {
+    const named = isPostgres(database)
+      ? 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()'
+      : "SELECT name FROM sqlite_schema WHERE type = 'table'";
+    const found: { at: string; text: string }[] = [];
+    for (const { name } of await ask(database, named)) {
+      for (const row of await ask(database, `SELECT * FROM "${String(name)}"`)) {
+        for (const [column, value] of Object.entries(row)) {
+          const text = value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value);
+          found.push({ at: `${String(name)}.${column}`, text });
+        }
+      }
+    }
+    return found;
+  }
+
+  async function ask(database: string, sql: string): Promise<Record<string, unknown>[]> {
+    if (isPostgres(database)) return postgres.ask(database, sql);
+    const beside = new DatabaseSync(database, { readOnly: true });
     try {
-      const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-      return tables.flatMap(({ name }) =>
-        database
-          .prepare(`SELECT * FROM "${String(name)}"`)
-          .all()
-          .flatMap((row) =>
-            Object.entries(row).map(([column, value]) => ({
-              at: `${String(name)}.${column}`,
-              text: value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value),
-            })),
-          ),
-      );
+      return beside.prepare(sql).all();
     } finally {
-      database.close();
+      beside.close();
     }
   }
 
   test('opens nothing: codes and tokens are kept as hashes only', async () => {
-    const server = await startIdentity();
+    const server = await startIdentity(await options());
     const pending = await startLogin(server);
     const login = await startLogin(server);
     const browser = new Browser(server);
@@ -320,7 +331,7 @@ describe('what is stored', () => {
       'form token': String(browser.hidden['csrf']),
       'browser session': String([...browser.cookies.values()][0]).split('.')[0] ?? '',
     });
-    const texts = textsIn(server.file);
+    const texts = await textsIn(server.file);
     expect(texts.filter(({ at: where }) => where === 'identity_record.model').length).toBeGreaterThan(3);
     const found = secrets.flatMap(([name, secret]) =>
       texts.filter(({ text }) => text.includes(secret)).map(({ at: where }) => `${name} in ${where}`),

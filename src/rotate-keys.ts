@@ -1,0 +1,77 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { StoreUnavailableError } from './allocator/store.ts';
+import type { KeyRow, RotateKeysSettings } from './cli/invocation.ts';
+import { Failure } from './contract/failure.ts';
+import { formatInstant } from './contract/instants.ts';
+import { SERVICES } from './server/issuers.ts';
+import { rotateByHand } from './server/keys/rotate-by-hand.ts';
+import { openStores } from './store/open.ts';
+import { DatabaseFormatError } from './store/sql.ts';
+import type { Stores } from './store/stores.ts';
+
+/**
+ * Rotates the signing keys in a server's database, whether or not servers run on it (CLI.md, "Commands", serve).
+ *
+ * @param defaultFolder where the data is when nothing else is said
+ * @param now milliseconds since the Unix epoch
+ * @throws Failure `file_unusable` or `network` for a database that can't be used, or has no keys yet
+ */
+export async function rotateKeys(
+  { data, database, retireNow }: RotateKeysSettings,
+  defaultFolder: string,
+  now: () => number,
+): Promise<KeyRow[]> {
+  const where = database ?? join(data ?? defaultFolder, 'slices-conn.sqlite');
+  // Nothing is made here: a database that is not there was meant to be another.
+  if (database === undefined && !existsSync(where)) throw withoutKeys(`There is no database at ${where}.`);
+  const stores = await open(where, database === undefined);
+  try {
+    const rows: KeyRow[] = [];
+    for (const service of SERVICES) {
+      const keys = await rotateByHand(service, stores.keys, { retireNow, now: now() });
+      for (const { publishedUntil, signsFrom, ...key } of keys) {
+        rows.push({
+          ...key,
+          signs_from: formatInstant(signsFrom),
+          published_until: publishedUntil === undefined ? null : formatInstant(publishedUntil),
+        });
+      }
+    }
+    if (rows.length === 0) throw withoutKeys('The database holds no keys.');
+    return rows;
+  } catch (cause) {
+    throw failureOf(cause, database === undefined);
+  } finally {
+    await stores.close();
+  }
+}
+
+async function open(where: string, isFile: boolean): Promise<Stores> {
+  try {
+    return await openStores(where);
+  } catch (cause) {
+    throw failureOf(cause, isFile);
+  }
+}
+
+function withoutKeys(what: string): Failure {
+  return new Failure('file_unusable', what, {
+    why: 'A server makes the first keys when it starts.',
+    fix: 'slices-conn serve',
+  });
+}
+
+/** The driver's words name the server and the user, never the password. */
+function failureOf(cause: unknown, isFile: boolean): unknown {
+  if (!(cause instanceof Error) || cause instanceof Failure) return cause;
+  if (!(cause instanceof StoreUnavailableError || cause instanceof DatabaseFormatError || 'code' in cause)) {
+    return cause;
+  }
+  const away = cause instanceof StoreUnavailableError && !isFile;
+  const reason = cause.cause instanceof Error ? cause.cause.message : cause.message;
+  return new Failure(away ? 'network' : 'file_unusable', "The database can't be used.", {
+    why: reason || cause.message,
+    cause,
+  });
+}

@@ -1,0 +1,149 @@
+import { StoreUnavailableError } from '../../allocator/store.ts';
+import { generateSigningKey, type PrivateJwk } from '../../tokens/signing-key.ts';
+import type { Service } from '../issuers.ts';
+import type { Log } from '../log.ts';
+import {
+  expiryToNote,
+  isRotationDue,
+  type KeyRecord,
+  newestOf,
+  PUBLISHED_AHEAD,
+  planKeys,
+} from './rotation-rules.ts';
+
+/** A signing key as it is kept. */
+export interface StoredKey extends KeyRecord {
+  jwk: PrivateJwk;
+}
+
+/** Where signing keys are kept. Each method is one atomic step, so that replicas on one database agree. */
+export interface KeyStore {
+  /** A service's keys, sorted by number. */
+  keys(service: Service): Promise<StoredKey[]>;
+  /** Adds a key, unless there is one of its number or a higher one: of several at once, one wins. */
+  add(service: Service, key: StoredKey): Promise<void>;
+  /**
+   * Notes that a key signs a token that expires then, in milliseconds. Never less than was noted before.
+   *
+   * @returns false when there is no such key any more
+   */
+  note(service: Service, number: number, expiry: number): Promise<boolean>;
+  /** Removes a key, unless it was noted meanwhile that what it signed is valid for longer. */
+  forget(service: Service, key: KeyRecord): Promise<void>;
+  /** Removes every key before this one, which signs from the time it says, even if it was to sign later. */
+  replace(service: Service, key: StoredKey): Promise<void>;
+}
+
+/** What a ring of keys needs. */
+export interface KeyRingOptions {
+  service: Service;
+  store: KeyStore;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** The age at which a key is followed by another, in milliseconds. Default: never. */
+  rotateEvery?: number;
+  log: Log;
+}
+
+/** A service's keys, as the replicas on one database share them. */
+export interface KeyRing {
+  /**
+   * The keys as they were read at most {@link READ_EVERY} ago.
+   *
+   * @param maxAge milliseconds, where less is wanted; never less than {@link READ_PAUSE}
+   */
+  keys(maxAge?: number): Promise<readonly StoredKey[]>;
+  /**
+   * Must come before a key signs a token that expires then, in milliseconds.
+   *
+   * @returns false when the key is there no more, and may not sign
+   */
+  note(key: StoredKey, expiry: number): Promise<boolean>;
+}
+
+/**
+ * How old the copy of the keys may be, in milliseconds: so soon does every replica know of a key that was made or
+ * retired at another one. They are read when they are needed; no timer runs.
+ */
+export const READ_EVERY = 10_000;
+
+/** The least time between two reads, in milliseconds: tokens with made-up kids must not become questions to the database. */
+export const READ_PAUSE = 1000;
+
+/**
+ * Reads a service's keys from the database that the replicas share, makes the first one, and its followers by age, and
+ * removes those that nobody needs (`rotation-rules.ts`). While the database is away, what was read last stands in.
+ *
+ * @throws StoreUnavailableError from what it gives while the database is away and nothing was read before
+ */
+export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRingOptions): KeyRing {
+  let copy: { keys: StoredKey[]; readAt: number } | undefined;
+  let triedAt = Number.NEGATIVE_INFINITY;
+  let underWay: Promise<void> | undefined;
+  const notes = new Map<string, Promise<boolean>>();
+
+  async function kept(): Promise<StoredKey[]> {
+    const keys = await store.keys(service);
+    const newest = newestOf(keys);
+    const first = newest === undefined;
+    if (!first && (rotateEvery === undefined || !isRotationDue(keys, now(), rotateEvery))) return keys;
+    await store.add(service, await newKey((newest?.number ?? 0) + 1, now() + (first ? 0 : PUBLISHED_AHEAD)));
+    const after = await store.keys(service);
+    const made = newestOf(after);
+    if (!first && made) log('info', 'key_made', { service, kid: made.jwk.kid, by: 'age' });
+    return after;
+  }
+
+  async function read(): Promise<void> {
+    triedAt = now();
+    try {
+      const keys = await kept();
+      for (const gone of planKeys(keys, now()).gone) await store.forget(service, gone);
+      copy = { keys, readAt: triedAt };
+    } catch (error) {
+      if (!copy || !(error instanceof StoreUnavailableError)) throw error;
+    }
+  }
+
+  /** A clock that was set back must not stop the reading until it has caught up. */
+  function isWithin(instant: number, span: number): boolean {
+    const passed = now() - instant;
+    return passed >= 0 && passed < span;
+  }
+
+  return {
+    async keys(maxAge = READ_EVERY) {
+      const fresh = copy && (isWithin(copy.readAt, maxAge) || isWithin(triedAt, READ_PAUSE));
+      if (!fresh || underWay) {
+        underWay ??= read().finally(() => {
+          underWay = undefined;
+        });
+        await underWay;
+      }
+      if (!copy) throw new RangeError('the keys were not read');
+      return copy.keys;
+    },
+    async note(key, expiry) {
+      if (expiry <= key.lastExpiry) return true;
+      const noted = expiryToNote(expiry);
+      // Many tokens at once need it noted once.
+      const name = `${key.number} ${noted}`;
+      const writing =
+        notes.get(name) ?? store.note(service, key.number, noted).finally(() => notes.delete(name));
+      notes.set(name, writing);
+      if (await writing) {
+        key.lastExpiry = Math.max(key.lastExpiry, noted);
+        return true;
+      }
+      // Whoever asks for the keys next gets them from the database.
+      triedAt = Number.NEGATIVE_INFINITY;
+      if (copy) copy.readAt = Number.NEGATIVE_INFINITY;
+      return false;
+    },
+  };
+}
+
+/** A new key pair of that number, as it is kept. */
+export async function newKey(number: number, signsFrom: number): Promise<StoredKey> {
+  return { number, signsFrom, lastExpiry: 0, jwk: await generateSigningKey(`key${number}`) };
+}

@@ -1,0 +1,107 @@
+/** What is known of one of a service's signing keys. Times are milliseconds since the Unix epoch. */
+export interface KeyRecord {
+  /** 1, 2, …: the higher one is the later one. The kid is `key1`, `key2`, … */
+  number: number;
+  /** From when on it signs, until a later one does. */
+  signsFrom: number;
+  /** No token that it has signed is valid for longer; 0 where it has signed none. */
+  lastExpiry: number;
+}
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/**
+ * How long a new key is published before it signs, in milliseconds: 10 minutes in which our clients use a key set
+ * without asking again, 5 for caches on the way (`max-age=300`), 10 seconds until every replica has read the key, and
+ * the rest for clocks that differ.
+ */
+export const PUBLISHED_AHEAD = 20 * MINUTE;
+
+/**
+ * How long a key stays published after the last of its tokens has expired, in milliseconds: for clocks that differ, and
+ * for a replica that took over a little later than the others.
+ */
+export const PUBLISHED_AFTER = 20 * MINUTE;
+
+/** What is to become of each key at an instant. Every list is sorted by number. */
+export interface KeyPlan<Key extends KeyRecord = KeyRecord> {
+  signing: Key;
+  /** The one that signs, those that will, and those whose tokens are still valid. */
+  published: readonly Key[];
+  /** Those that nobody needs any more. */
+  gone: readonly Key[];
+}
+
+/**
+ * Which key signs, which are published, which may go (HOSTILE.md 27).
+ *
+ * The latest key that may sign does. Every later one is published. An earlier one is published until 20 minutes after
+ * the last of its tokens has expired, and after the one that followed it began to sign.
+ *
+ * With a `key1` whose last token expires at 13:00, and a `key2` that was made at 12:00 and so signs from 12:20:
+ *
+ * | at           | key1     | key2             |
+ * |--------------|----------|------------------|
+ * | 12:00        | signs    | published        |
+ * | 12:19:59.999 | signs    | published        |
+ * | 12:20        | verifies | signs            |
+ * | 13:00        | verifies | signs            |
+ * | 13:19:59.999 | verifies | signs            |
+ * | 13:20        | gone     | signs            |
+ *
+ * Had `key1` signed a reservation that ends a month later, it would be gone a month and 20 minutes later; had it signed
+ * nothing at all, at 12:40.
+ *
+ * @param keys a service's keys, at least one, in any order
+ * @throws RangeError when there is none
+ */
+export function planKeys<Key extends KeyRecord>(keys: readonly Key[], now: number): KeyPlan<Key> {
+  const sorted = keys.toSorted((one, other) => one.number - other.number);
+  // A clock that was set back may know none that signs yet; the first one then does.
+  const signing = sorted.findLast(({ signsFrom }) => signsFrom <= now) ?? sorted[0];
+  if (!signing) throw new RangeError('a service has no key');
+  const gone = sorted.filter((key) => now >= publishedUntil(sorted, key));
+  return { signing, published: sorted.filter((key) => !gone.includes(key)), gone };
+}
+
+/**
+ * Until when a key is published that has been followed by another, in milliseconds; infinity for the last one. It may
+ * still grow while the key signs.
+ */
+export function publishedUntil(keys: readonly KeyRecord[], { number, lastExpiry }: KeyRecord): number {
+  const followers = keys.filter((key) => key.number > number);
+  const followedFrom = Math.min(...followers.map(({ signsFrom }) => signsFrom));
+  return Math.max(followedFrom, lastExpiry) + PUBLISHED_AFTER;
+}
+
+/**
+ * Whether a new key is due by age: so far ahead that it signs when the one before it is as old as that. While one waits
+ * to sign, none is.
+ *
+ * A key that signs from 1 January 2026, 00:00, with 90 days: due on 31 March at 23:40.
+ *
+ * @param every the age at which a key is followed by another, in milliseconds
+ */
+export function isRotationDue(keys: readonly KeyRecord[], now: number, every: number): boolean {
+  const newest = newestOf(keys);
+  return newest !== undefined && newest.signsFrom <= now && now >= newest.signsFrom + every - PUBLISHED_AHEAD;
+}
+
+/** The key with the highest number. */
+export function newestOf<Key extends KeyRecord>(keys: readonly Key[]): Key | undefined {
+  return keys.reduce<Key | undefined>(
+    (newest, key) => (newest && newest.number > key.number ? newest : key),
+    undefined,
+  );
+}
+
+/**
+ * What is noted for a token that expires then: the next full hour, so that not every token is a write of its own. Both
+ * in milliseconds.
+ *
+ * @example 12:00:00.001 is noted as 13:00:00, and so is 13:00:00 itself
+ */
+export function expiryToNote(expiry: number): number {
+  return Math.ceil(expiry / HOUR) * HOUR;
+}

@@ -1,0 +1,102 @@
+import type { JWTPayload } from 'jose';
+import { StoreUnavailableError } from '../../allocator/store.ts';
+import { createIssuer, DEFAULT_TTL, type Issuer } from '../../tokens/issuer.ts';
+import { type KeySet, localKeySet } from '../../tokens/key-set.ts';
+import { importSigningKey } from '../../tokens/signing-key.ts';
+import { TokenError } from '../../tokens/token-error.ts';
+import { type KeyRing, READ_PAUSE, type StoredKey } from './key-ring.ts';
+import { planKeys } from './rotation-rules.ts';
+
+/** A service's issuer, whose keys follow one another while it runs. */
+export interface ServiceIssuer extends Pick<Issuer, 'issuer' | 'issue' | 'reply'> {
+  /** The keys that its tokens verify with, at each moment. */
+  readonly keys: KeySet;
+  /** Answers a request for the key set. */
+  publish(request: Request): Promise<Response>;
+  /**
+   * The key that signs now, for what signs by itself.
+   *
+   * @param expiry of the token that is about to be signed at the latest, in seconds; it is noted
+   */
+  signingKey(expiry: number): Promise<StoredKey>;
+}
+
+/** The keys at one moment. */
+interface Moment {
+  /** Which keys these are: the same name, the same keys. */
+  name: string;
+  signing: StoredKey;
+  issuer: Issuer;
+  keys: KeySet;
+}
+
+/**
+ * An issuer over a ring of keys: signs with the one whose turn it is, publishes and verifies with all that are
+ * published (`rotation-rules.ts`).
+ *
+ * @param address its `iss`, without a trailing slash
+ * @param now milliseconds since the Unix epoch
+ * @throws StoreUnavailableError from signing, while the database is away and what is signed must be noted
+ */
+export function createServiceIssuer(address: string, ring: KeyRing, now: () => number): ServiceIssuer {
+  let last: Moment | undefined;
+
+  async function moment(maxAge?: number): Promise<Moment> {
+    const { signing, published } = planKeys(await ring.keys(maxAge), now());
+    const name = [signing, ...published].map(({ jwk: { kid, x } }) => `${kid} ${x}`).join();
+    if (last?.name === name) return { ...last, signing };
+    const others = published.filter((key) => key !== signing);
+    const issuer = createIssuer({
+      issuer: address,
+      key: await importSigningKey(signing.jwk),
+      otherKeys: others.map(({ jwk }) => ({ ...jwk, kty: 'EC' })),
+      now,
+    });
+    last = { name, signing, issuer, keys: localKeySet(issuer.keySet) };
+    return last;
+  }
+
+  /** The moment's key may be gone when it is to sign; then it is another's turn. */
+  async function toSign(expiry: number): Promise<Moment> {
+    for (let turn = 0; turn < 2; turn += 1) {
+      const current = await moment();
+      if (await ring.note(current.signing, expiry * 1000)) return current;
+    }
+    throw new StoreUnavailableError('The signing keys are being changed at the moment.');
+  }
+
+  const expiryOf = ({ exp }: JWTPayload): number => exp ?? Math.floor(now() / 1000) + DEFAULT_TTL;
+
+  return {
+    issuer: address,
+    keys: {
+      async find(kid, algorithm) {
+        const before = await moment();
+        try {
+          return await before.keys.find(kid, algorithm);
+        } catch (error) {
+          if (!(error instanceof TokenError) || error.code !== 'key_unknown') throw error;
+          // Another replica may have begun to sign with a key that this one has not read yet.
+          const after = await moment(READ_PAUSE);
+          if (after.name === before.name) throw error;
+          return after.keys.find(kid, algorithm);
+        }
+      },
+    },
+    async publish(request) {
+      const { issuer } = await moment();
+      return issuer.fetch(request) ?? Response.json(issuer.keySet);
+    },
+    async issue(claims = {}) {
+      const exp = expiryOf(claims);
+      return (await toSign(exp)).issuer.issue({ ...claims, exp });
+    },
+    async reply(claims = {}, init) {
+      const exp = expiryOf(claims);
+      return (await toSign(exp)).issuer.reply({ ...claims, exp }, init);
+    },
+    async signingKey(expiry) {
+      return (await toSign(expiry)).signing;
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import * as v from 'valibot';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { KEY_SET_PATH } from '../../src/contract/routes.ts';
+import { send } from '../fixtures/identity.ts';
+import { freePort, usePostgres } from '../fixtures/postgres.ts';
+import { buildIfMissing, newMachine } from './command.ts';
+import { start } from './served.ts';
+
+const postgres = usePostgres();
+beforeAll(buildIfMissing);
+
+const Rows = v.object({
+  items: v.array(
+    v.strictObject({
+      service: v.picklist(['connectivity', 'portal', 'identity']),
+      kid: v.string(),
+      state: v.picklist(['signing', 'next', 'old']),
+      signs_from: v.pipe(v.string(), v.isoTimestamp()),
+      published_until: v.nullable(v.pipe(v.string(), v.isoTimestamp())),
+    }),
+  ),
+});
+
+/** A server that runs on a database or folder, and its key sets. */
+async function serve(where: readonly string[]) {
+  const port = await freePort();
+  const base = `http://127.0.0.1:${port}`;
+  const { home } = newMachine();
+  const running = start(['serve', '--port', String(port), ...where], { cwd: home, env: { HOME: home } });
+  const door = { port, base, issuer: `${base}/auth` };
+  const kids = async (path: string): Promise<string[]> => {
+    const { text } = await send(door, 'GET', `${path}${KEY_SET_PATH}`);
+    const { keys } = v.parse(v.object({ keys: v.array(v.object({ kid: v.string() })) }), JSON.parse(text));
+    return keys.map(({ kid }) => kid);
+  };
+  await vi.waitFor(
+    async () => {
+      if (running.output.exitCode !== null) throw new Error(running.output.stderr);
+      expect(await kids('')).toEqual(['key1']);
+    },
+    { timeout: 15_000, interval: 50 },
+  );
+  return { running, kids };
+}
+
+describe.each([
+  ['a folder', async () => ['--data', `${newMachine().home}/data`]],
+  ['PostgreSQL', async () => ['--database', await postgres.database()]],
+] as const)('serve rotate-keys beside a server on %s', (_, place) => {
+  test('the server publishes the next key, without a restart; a retired one is gone', async () => {
+    const where = await place();
+    const { running, kids } = await serve(where);
+    const { run } = newMachine();
+
+    const rotated = await run(['serve', 'rotate-keys', ...where, '--json']);
+    expect(rotated).toMatchObject({ exitCode: 0, stderr: '' });
+    const { items } = v.parse(Rows, JSON.parse(rotated.stdout));
+    expect(items.map(({ service, kid, state }) => `${service} ${kid} ${state}`)).toEqual([
+      'connectivity key1 signing',
+      'connectivity key2 next',
+      'portal key1 signing',
+      'portal key2 next',
+      'identity key1 signing',
+      'identity key2 next',
+    ]);
+    const waits = Date.parse(String(items[1]?.signs_from)) - Date.now();
+    expect(waits).toBeGreaterThan(19 * 60_000);
+    expect(waits).toBeLessThanOrEqual(20 * 60_000);
+    // What waits to sign is not followed yet.
+    expect((await run(['serve', 'rotate-keys', ...where])).stdout).not.toContain('key3');
+
+    const unasked = await run(['serve', 'rotate-keys', ...where, '--retire-now']);
+    expect(unasked.exitCode).toBe(2);
+    expect(unasked.stderr).toContain('--yes');
+    for (const path of ['', '/portal', '/auth']) {
+      await vi.waitFor(async () => expect(await kids(path)).toEqual(['key1', 'key2']), {
+        timeout: 15_000,
+        interval: 200,
+      });
+    }
+
+    const retired = await run(['--json', '--yes', 'serve', 'rotate-keys', '--retire-now', ...where]);
+    expect(v.parse(Rows, JSON.parse(retired.stdout)).items.map(({ kid }) => kid)).toEqual([
+      'key3',
+      'key3',
+      'key3',
+    ]);
+    for (const path of ['', '/portal', '/auth']) {
+      await vi.waitFor(async () => expect(await kids(path)).toEqual(['key3']), {
+        timeout: 15_000,
+        interval: 200,
+      });
+    }
+    running.signal('SIGTERM');
+    expect((await running.ended).exitCode).toBe(0);
+  });
+});
+
+describe('serve rotate-keys where there is nothing to rotate', () => {
+  test('a folder without a database is left as it is', async () => {
+    const { home, run } = newMachine();
+    const ended = await run(['serve', 'rotate-keys', '--data', `${home}/none`]);
+    expect(ended.exitCode).toBe(2);
+    expect(ended.stderr).toContain('There is no database');
+    expect((await run(['serve', 'rotate-keys'])).stderr).toContain('There is no database');
+  });
+
+  test('a database without keys says so', async () => {
+    const ended = await newMachine().run(['serve', 'rotate-keys', '--database', await postgres.database()]);
+    expect(ended.exitCode).toBe(2);
+    expect(ended.stderr).toContain('The database holds no keys.');
+  });
+
+  test('a database that is away is exit 7, and the password is not told', async () => {
+    const away = `postgres://someone:hunter2@127.0.0.1:${await freePort()}/none`;
+    const ended = await newMachine().run(['serve', 'rotate-keys', '--database', away]);
+    expect(ended.exitCode).toBe(7);
+    expect(ended.stderr).not.toContain('hunter2');
+  });
+
+  test.each([
+    ['a folder and a database', ['rotate-keys', '--data', 'x', '--database', 'postgres://a@b/c']],
+    ['no address', ['rotate-keys', '--database', 'mysql://someone:hunter2@host/none']],
+    ['a flag of serve alone', ['rotate-keys', '--memory']],
+    ['a flag of serve alone, before it', ['--port', '1', 'rotate-keys']],
+    ['another sub-command', ['rotate-locks']],
+    ['an age that is none', ['--rotate-keys-every', 'often']],
+    ['an age of less than an hour', ['--rotate-keys-every', '59m']],
+  ])('%s is exit 2', async (_, args) => {
+    const ended = await newMachine().run(['serve', ...args]);
+    expect(ended.exitCode).toBe(2);
+    expect(ended.stderr).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,331 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from 'vitest';
+import {
+  createEndpointGuard,
+  ENDPOINT_LIMITS,
+  type EndpointGuard,
+  type EndpointLimit,
+  LIMIT_WINDOW,
+} from '../../../src/server/identity/endpoint-limits.ts';
+import { createThrottle, DEFAULT_LIMITS } from '../../../src/server/identity/throttle.ts';
+import { openStores } from '../../../src/store/open.ts';
+import { isPostgres } from '../../../src/store/stores.ts';
+import {
+  answer,
+  approve,
+  Browser,
+  type Door,
+  type IdentityServer,
+  logIn,
+  poll,
+  post,
+  refresh,
+  refreshTokenIn,
+  revoke,
+  SCOPE,
+  send,
+  startIdentity,
+  startLogin,
+  tally,
+  temporaryFolder,
+  type WireReply,
+} from '../../fixtures/identity.ts';
+import { usePostgres } from '../../fixtures/postgres.ts';
+import { NOW } from '../../fixtures/service.ts';
+
+const postgres = usePostgres();
+const ENGINES = [
+  ['SQLite', async () => `${temporaryFolder()}/limits.sqlite`],
+  ['PostgreSQL', () => postgres.database()],
+] as const;
+
+/** Asks a database, past everything. Values are written into the statement. */
+async function ask(database: string, sql: string): Promise<Record<string, unknown>[]> {
+  if (isPostgres(database)) return postgres.ask(database, sql);
+  const beside = new DatabaseSync(database, { timeout: 5000 });
+  try {
+    return beside.prepare(sql).all();
+  } finally {
+    beside.close();
+  }
+}
+
+/** What is counted under each key; what was given back is left out. */
+async function counted({ file }: { file: string }): Promise<Record<string, number>> {
+  const rows = await ask(file, "SELECT key, attempts FROM attempt WHERE attempts > 0 AND key LIKE '/%'");
+  return Object.fromEntries(rows.map(({ key, attempts }) => [String(key), Number(attempts)]));
+}
+
+/** Lets so many be counted already. */
+async function countedAlready({ file }: IdentityServer, key: string, attempts: number): Promise<void> {
+  await ask(
+    file,
+    `INSERT INTO attempt (key, began_ms, attempts) VALUES ('${key}', ${Date.now()}, ${attempts})
+     ON CONFLICT (key) DO UPDATE SET attempts = ${attempts} RETURNING key`,
+  );
+}
+
+/** The socket's address in these tests. */
+const HERE = '127.0.0.1';
+
+function expectTooMany(reply: WireReply, error: EndpointLimit['error']): void {
+  expect(answer(reply)).toBe(`429 ${error}`);
+  expect(reply.headers.get('content-type')).toMatch(/^application\/json\b/);
+  expect(reply.headers.get('cache-control')).toBe('no-store');
+  const retryAfter = Number(reply.headers.get('retry-after'));
+  expect(retryAfter).toBeGreaterThan(LIMIT_WINDOW / 1000 - 60);
+  expect(retryAfter).toBeLessThanOrEqual(LIMIT_WINDOW / 1000);
+  expect(reply.text).toContain(`Try again in ${retryAfter} s.`);
+}
+
+test('the limits are those that are written down', () => {
+  const shown = Object.entries(ENDPOINT_LIMITS).map(([path, { address, global, counts }]) => [
+    path,
+    counts,
+    address,
+    global,
+  ]);
+  expect(shown).toEqual([
+    ['/device/auth', 'every', 600, 6000],
+    ['/token', 'wrong', 1200, 24_000],
+    ['/token/revocation', 'wrong', 1200, 24_000],
+  ]);
+});
+
+describe.each(ENGINES)('two servers on one %s database', (_, newDatabase) => {
+  async function twoServers(): Promise<[IdentityServer, Door]> {
+    const server = await startIdentity({ database: await newDatabase() });
+    return [server, await server.replica()];
+  }
+
+  const askCode = (door: Door): Promise<WireReply> => post(door, '/device/auth', { scope: SCOPE });
+
+  test('give out so many device codes to an address, and then again after the window', async () => {
+    const [server, replica] = await twoServers();
+    await startLogin(server);
+    expect(await counted(server)).toEqual({ [`/device/auth ${HERE}`]: 1, '/device/auth all': 1 });
+    await countedAlready(server, `/device/auth ${HERE}`, 598);
+    for (const door of [replica, server]) expect(answer(await askCode(door))).toBe('200');
+    for (const door of [replica, server, replica]) {
+      expectTooMany(await askCode(door), 'temporarily_unavailable');
+    }
+    // What was refused is not counted: nobody waits longer for having asked again.
+    expect(await counted(server)).toEqual({ [`/device/auth ${HERE}`]: 600, '/device/auth all': 3 });
+    server.advance(LIMIT_WINDOW - 5000);
+    expect(answer(await askCode(server))).toBe('429 temporarily_unavailable');
+    server.advance(5000);
+    expect(answer(await askCode(replica))).toBe('200');
+    expect(await counted(server)).toMatchObject({ [`/device/auth ${HERE}`]: 1 });
+  });
+
+  test('give out so many device codes in all', async () => {
+    const [server, replica] = await twoServers();
+    await countedAlready(server, '/device/auth all', 5999);
+    expect(answer(await askCode(replica))).toBe('200');
+    expectTooMany(await askCode(server), 'temporarily_unavailable');
+    // Who waits for a code already, and who is logged in, goes on.
+    expect(await counted(server)).toEqual({ [`/device/auth ${HERE}`]: 1, '/device/auth all': 6000 });
+  });
+
+  test('count wrong codes and tokens alone', async () => {
+    const [server, replica] = await twoServers();
+    const login = await startLogin(server);
+    for (const door of [server, replica, server]) await poll(door, login);
+    await approve(login, 'lead', new Browser(server));
+    let token = refreshTokenIn(await poll(replica, login));
+    for (let round = 0; round < 3; round += 1) token = refreshTokenIn(await refresh(server, token));
+    expect((await revoke(replica, token)).status).toBe(200);
+    const made = { [`/device/auth ${HERE}`]: 1, '/device/auth all': 1 };
+    expect(await counted(server)).toEqual(made);
+
+    // Used already, revoked, made up, and no request at all.
+    expect(answer(await poll(server, login))).toBe('400 invalid_grant');
+    expect(answer(await refresh(replica, token))).toBe('400 invalid_grant');
+    expect(answer(await poll(server, { device_code: 'made-up' }))).toBe('400 invalid_grant');
+    expect(answer(await post(server, '/token', {}))).toBe('400 invalid_request');
+    const json = { headers: { 'content-type': 'application/json' }, body: '{}' };
+    expect((await send(server, 'POST', '/auth/token', json)).status).toBe(415);
+    expect((await revoke(replica, 'made-up')).status).toBe(200);
+    expect(await counted(server)).toEqual({
+      ...made,
+      [`/token ${HERE}`]: 5,
+      // What never came to be looked at is not on the account of all.
+      '/token all': 4,
+      [`/token/revocation ${HERE}`]: 1,
+      '/token/revocation all': 1,
+    });
+  });
+
+  test('refuse an address with too many wrong ones before they look, and after the window no more', async () => {
+    const [server, replica] = await twoServers();
+    const { refresh_token: token } = await logIn(server);
+    await countedAlready(server, `/token ${HERE}`, 1199);
+    expect(answer(await refresh(server, token))).toBe('200');
+    expect(answer(await refresh(replica, 'wrong'))).toBe('400 invalid_grant');
+    for (const door of [server, replica]) {
+      expectTooMany(await refresh(door, 'wrong'), 'slow_down');
+      expectTooMany(await refresh(door, token), 'slow_down');
+      expectTooMany(await poll(door, { device_code: 'wrong' }), 'slow_down');
+    }
+    // New logins, and the end of others, are counted apart.
+    await startLogin(server);
+    expect((await revoke(server, 'wrong')).status).toBe(200);
+    server.advance(LIMIT_WINDOW);
+    expect(answer(await refresh(server, 'wrong'))).toBe('400 invalid_grant');
+  });
+
+  test('take right ones even when all addresses together have sent too many wrong ones', async () => {
+    const [server, replica] = await twoServers();
+    const login = await startLogin(server);
+    await countedAlready(server, '/token all', 24_000);
+    expect(answer(await poll(replica, login))).toBe('400 authorization_pending');
+    expect(answer(await poll(replica, login))).toBe('400 slow_down');
+    await approve(login, 'lead', new Browser(server));
+    const token = refreshTokenIn(await poll(replica, login));
+    expect(answer(await refresh(server, token))).toBe('200');
+    await countedAlready(server, '/token/revocation all', 24_000);
+    for (const door of [server, replica]) {
+      expectTooMany(await refresh(door, 'wrong'), 'slow_down');
+      expectTooMany(await revoke(door, 'wrong'), 'temporarily_unavailable');
+    }
+    // And make no row for each address that asks.
+    expect(Object.keys(await counted(server)).filter((key) => key.startsWith('/token '))).toEqual([
+      '/token all',
+    ]);
+  });
+
+  test('refuse too many revocations of what they do not know', async () => {
+    const [server, replica] = await twoServers();
+    await countedAlready(server, `/token/revocation ${HERE}`, 1199);
+    expect((await revoke(replica, 'wrong')).status).toBe(200);
+    expectTooMany(await revoke(server, 'wrong'), 'temporarily_unavailable');
+  });
+
+  test('forget what was counted: the table holds half an hour at most', async () => {
+    const [server] = await twoServers();
+    for (let index = 0; index < 50; index += 1) await countedAlready(server, `/token 192.0.2.${index}`, 1);
+    server.advance(LIMIT_WINDOW);
+    await refresh(server, 'wrong');
+    expect(Object.keys(await counted(server)).length).toBe(52);
+    server.advance(LIMIT_WINDOW + 60_000);
+    await refresh(server, 'wrong');
+    expect(Object.keys(await counted(server)).length).toBe(2);
+  });
+});
+
+describe.each(ENGINES)('two guards on one %s database', (_, newDatabase) => {
+  const LIMITS: Readonly<Record<string, EndpointLimit>> = {
+    '/codes': { address: 5, global: 12, counts: 'every', error: 'temporarily_unavailable' },
+    '/tokens': { address: 5, global: 12, counts: 'wrong', error: 'slow_down' },
+  };
+  const request = (): IncomingMessage => new IncomingMessage(new Socket());
+
+  async function twoGuards() {
+    const database = await newDatabase();
+    const stores = await Promise.all([openStores(database), openStores(database)]);
+    let clock = NOW;
+    const [one, other] = stores.map(({ identityRecords }) =>
+      createEndpointGuard(identityRecords, () => clock, LIMITS),
+    );
+    if (!one || !other) throw new RangeError('two were opened');
+    return {
+      database,
+      guard: (index: number): EndpointGuard => (index % 2 === 0 ? one : other),
+      advance: (milliseconds: number) => {
+        clock += milliseconds;
+      },
+      close: async () => {
+        for (const each of stores) await each.close();
+      },
+    };
+  }
+
+  /** Asks once. @returns `in`, or why not */
+  async function tried(guard: EndpointGuard, path: string, address: string, right = false): Promise<string> {
+    const asked = request();
+    const refused = await guard.admit(asked, path, address);
+    if (refused) return refused.error;
+    const answered = await guard.settle(asked, right);
+    return answered ? `looked at, ${answered.error}` : 'in';
+  }
+
+  const many = <Answer>(count: number, work: (index: number) => Promise<Answer>): Promise<Answer[]> =>
+    Promise.all(Array.from({ length: count }, (_each, index) => work(index)));
+
+  test('many at once are counted: from one address, and in all', async () => {
+    const { database, guard, close } = await twoGuards();
+    const one = await many(40, (index) => tried(guard(index), '/codes', '192.0.2.1'));
+    expect(tally(one)).toEqual({ in: 5, temporarily_unavailable: 35 });
+    const all = await many(40, (index) => tried(guard(index), '/codes', `198.51.100.${index}`));
+    expect(tally(all)).toEqual({ in: 7, temporarily_unavailable: 33 });
+    // None of those that were refused is on its address's account.
+    const counts = await counted({ file: database });
+    const own = Object.entries(counts).filter(([key]) => key.startsWith('/codes 198.'));
+    expect(own.map(([, attempts]) => attempts)).toEqual([1, 1, 1, 1, 1, 1, 1]);
+    expect(counts).toMatchObject({ '/codes 192.0.2.1': 5, '/codes all': 12 });
+    await close();
+  });
+
+  test('wrong ones at once are counted before they are looked at', async () => {
+    const { guard, close } = await twoGuards();
+    const answers = await many(40, (index) => tried(guard(index), '/tokens', '192.0.2.1'));
+    expect(tally(answers)).toEqual({ in: 5, slow_down: 35 });
+    expect(await tried(guard(0), '/tokens', '192.0.2.2')).toBe('in');
+    await close();
+  });
+
+  test('right ones are given back', async () => {
+    const { guard, close } = await twoGuards();
+    for (let round = 0; round < 30; round += 1) {
+      expect(await tried(guard(round), '/tokens', '192.0.2.1', true)).toBe('in');
+    }
+    await close();
+  });
+
+  test('addresses of one /64 are one, those of another are not', async () => {
+    const { guard, close } = await twoGuards();
+    for (let index = 0; index < 5; index += 1) {
+      expect(await tried(guard(index), '/tokens', `2001:db8:1:2::${index}`)).toBe('in');
+    }
+    expect(await tried(guard(0), '/tokens', '2001:db8:1:2:ffff::')).toBe('slow_down');
+    expect(await tried(guard(1), '/tokens', '2001:db8:1:3::')).toBe('in');
+    await close();
+  });
+
+  test('guesses of user codes are counted by /64 too', async () => {
+    const database = await newDatabase();
+    const stores = await openStores(database);
+    const throttle = createThrottle(stores.identityRecords, () => NOW, { ...DEFAULT_LIMITS, address: 3 });
+    const outcomes: boolean[] = [];
+    for (let index = 0; index < 5; index += 1) {
+      outcomes.push((await throttle(`session ${index}`, `2001:db8:1:2::${index}`)).ok);
+    }
+    expect(outcomes).toEqual([true, true, true, false, false]);
+    expect((await throttle('session', '2001:db8:1:3::1')).ok).toBe(true);
+    await stores.close();
+  });
+
+  test('past the limit of all a wrong one is refused after the look, a right one never', async () => {
+    const { guard, advance, close } = await twoGuards();
+    for (let index = 0; index < 12; index += 1) {
+      expect(await tried(guard(index), '/tokens', `192.0.2.${index}`)).toBe('in');
+    }
+    for (let index = 0; index < 8; index += 1) {
+      expect(await tried(guard(index), '/tokens', '192.0.2.99')).toBe('looked at, slow_down');
+      expect(await tried(guard(index), '/tokens', '192.0.2.99', true)).toBe('in');
+    }
+    advance(LIMIT_WINDOW);
+    expect(await tried(guard(0), '/tokens', '192.0.2.99')).toBe('in');
+    await close();
+  });
+
+  test('an endpoint without a limit is not counted', async () => {
+    const { guard, close } = await twoGuards();
+    for (let index = 0; index < 30; index += 1) {
+      expect(await tried(guard(index), '/discovery', '192.0.2.1')).toBe('in');
+    }
+    await close();
+  });
+});

@@ -1,0 +1,243 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { StoreUnavailableError } from '../../../src/allocator/store.ts';
+import {
+  createKeyRing,
+  type KeyRing,
+  type KeyRingOptions,
+  type KeyStore,
+  newKey,
+  READ_EVERY,
+  READ_PAUSE,
+} from '../../../src/server/keys/key-ring.ts';
+import { rotateByHand } from '../../../src/server/keys/rotate-by-hand.ts';
+import { PUBLISHED_AFTER, PUBLISHED_AHEAD } from '../../../src/server/keys/rotation-rules.ts';
+import { noLog } from '../../../src/server/log.ts';
+import { openStores } from '../../../src/store/open.ts';
+import type { Stores } from '../../../src/store/stores.ts';
+import { temporaryFolder } from '../../fixtures/identity.ts';
+import { usePostgres } from '../../fixtures/postgres.ts';
+import { DAY, HOUR, NOW } from '../../fixtures/service.ts';
+
+const postgres = usePostgres();
+
+describe.each([
+  ['SQLite', async () => `${temporaryFolder()}/keys.sqlite`],
+  ['PostgreSQL', () => postgres.database()],
+] as const)('the keys of replicas on %s', (_, newDatabase) => {
+  let stores: Stores[];
+  let clock: number;
+
+  beforeEach(async () => {
+    const database = await newDatabase();
+    stores = await Promise.all([openStores(database), openStores(database)]);
+    clock = NOW;
+  });
+  afterEach(async () => {
+    for (const one of stores) await one.close();
+  });
+
+  const storeOf = (replica: number): KeyStore => {
+    const found = stores[replica];
+    if (!found) throw new RangeError(`there is no replica ${replica}`);
+    return found.keys;
+  };
+  const ring = (replica: number, changes: Partial<KeyRingOptions> = {}): KeyRing =>
+    createKeyRing({ service: 'portal', store: storeOf(replica), now: () => clock, log: noLog, ...changes });
+  const kids = async (keys: KeyRing): Promise<string[]> => (await keys.keys()).map(({ jwk }) => jwk.kid);
+  const rotate = (retireNow = false, replica = 0) =>
+    rotateByHand('portal', storeOf(replica), { retireNow, now: clock });
+
+  test('begin with one key1, though all start at once', async () => {
+    const rings = Array.from({ length: 10 }, (_each, index) => ring(index % 2));
+    const read = await Promise.all(rings.map((each) => each.keys()));
+    expect(new Set(read.map((keys) => JSON.stringify(keys))).size).toBe(1);
+    expect(read[0]).toMatchObject([{ number: 1, signsFrom: NOW, lastExpiry: 0, jwk: { kid: 'key1' } }]);
+    expect(await storeOf(0).keys('identity')).toEqual([]);
+  });
+
+  test('are followed once, however many rotate at once, by age and by hand', async () => {
+    const rings = Array.from({ length: 6 }, (_each, index) => ring(index % 2, { rotateEvery: 90 * DAY }));
+    for (const each of rings) expect(await kids(each)).toEqual(['key1']);
+    clock += 90 * DAY - PUBLISHED_AHEAD - 1;
+    for (const each of rings) expect(await kids(each)).toEqual(['key1']);
+    clock += READ_EVERY;
+    await Promise.all([...rings.map((each) => each.keys()), rotate(false, 0), rotate(false, 1)]);
+    const kept = await storeOf(0).keys('portal');
+    expect(kept.map(({ number, jwk }) => `${number} ${jwk.kid}`)).toEqual(['1 key1', '2 key2']);
+    expect(kept[1]?.signsFrom).toBe(clock + PUBLISHED_AHEAD);
+    // One that waits to sign is followed by none.
+    await rotate();
+    expect(await storeOf(0).keys('portal')).toEqual(kept);
+    clock += PUBLISHED_AHEAD;
+    await rotate();
+    expect((await storeOf(0).keys('portal')).at(-1)).toMatchObject({ number: 3, jwk: { kid: 'key3' } });
+  });
+
+  test('are followed by age again and again, and those that nobody needs are removed', async () => {
+    const each = ring(0, { rotateEvery: DAY });
+    await each.keys();
+    for (let day = 1; day <= 5; day += 1) {
+      clock += DAY;
+      await each.keys();
+    }
+    expect((await storeOf(0).keys('portal')).map(({ number }) => number)).toEqual([5, 6]);
+  });
+
+  test('are read again after ten seconds, when they are asked for', async () => {
+    const [one, other] = [ring(0), ring(1)];
+    expect([await kids(one), await kids(other)]).toEqual([['key1'], ['key1']]);
+    await rotate();
+    clock += READ_EVERY - 1;
+    expect(await kids(other)).toEqual(['key1']);
+    clock += 1;
+    expect(await kids(other)).toEqual(['key1', 'key2']);
+    // Sooner where it matters, but not without a pause.
+    await rotate(true);
+    clock += READ_PAUSE - 1;
+    expect((await other.keys(READ_PAUSE)).length).toBe(2);
+    clock += 1;
+    expect((await other.keys(READ_PAUSE)).map(({ jwk }) => jwk.kid)).toEqual(['key3']);
+  });
+
+  test('are read again by a clock that was set back', async () => {
+    const one = ring(0);
+    await one.keys();
+    await rotate();
+    clock -= HOUR;
+    expect(await kids(one)).toEqual(['key1', 'key2']);
+  });
+
+  test('stay for what they sign, as it was noted at any replica', async () => {
+    const [one, other] = [ring(0), ring(1)];
+    const [first] = await one.keys();
+    if (!first) throw new Error('no key');
+    const expiry = NOW + 30 * DAY + 1;
+    expect(await one.note(first, expiry)).toBe(true);
+    const [kept] = await storeOf(1).keys('portal');
+    expect(kept?.lastExpiry).toBe(NOW + 30 * DAY + HOUR);
+    // What is valid for less changes nothing.
+    const [again] = await other.keys();
+    if (!again) throw new Error('no key');
+    expect(await other.note(again, NOW + DAY)).toBe(true);
+    expect(await storeOf(0).keys('portal')).toEqual([kept]);
+    await rotate();
+    clock = NOW + 30 * DAY + HOUR + PUBLISHED_AFTER - 1;
+    expect(await kids(other)).toEqual(['key1', 'key2']);
+    clock += READ_EVERY;
+    await one.keys();
+    expect((await storeOf(0).keys('portal')).map(({ number }) => number)).toEqual([2]);
+  });
+
+  test('are written to once an hour, not with every token', async () => {
+    let written = 0;
+    const store = storeOf(0);
+    const counting: KeyStore = {
+      ...store,
+      note: (...args) => {
+        written += 1;
+        return store.note(...args);
+      },
+    };
+    const one = ring(0, { store: counting });
+    for (let minute = 0; minute < 120; minute += 1) {
+      const [key] = await one.keys();
+      if (!key) throw new Error('no key');
+      const expiry = clock + HOUR;
+      await Promise.all(Array.from({ length: 10 }, () => one.note(key, expiry)));
+      clock += 60_000;
+    }
+    expect(written).toBe(3);
+  });
+
+  test('are not removed when it was noted meanwhile that they have signed more', async () => {
+    const store = storeOf(0);
+    await store.add('portal', await newKey(1, NOW));
+    const [seen] = await store.keys('portal');
+    if (!seen) throw new Error('no key');
+    expect(await storeOf(1).note('portal', 1, NOW + DAY)).toBe(true);
+    await store.forget('portal', seen);
+    // A replica that has not read that yet notes less: it stays.
+    expect(await store.note('portal', 1, NOW + HOUR)).toBe(true);
+    expect(await store.keys('portal')).toMatchObject([{ lastExpiry: NOW + DAY }]);
+    await store.forget('portal', { ...seen, lastExpiry: NOW + DAY });
+    expect(await store.keys('portal')).toEqual([]);
+    expect(await storeOf(1).note('portal', 1, NOW + DAY)).toBe(false);
+  });
+
+  test('that are retired at once are all removed; of two retirements at once comes one new key', async () => {
+    await ring(0).keys();
+    await rotate();
+    clock += HOUR;
+    // Both have seen key2 as the newest.
+    const next = await Promise.all([newKey(3, clock), newKey(3, clock)]);
+    await Promise.all(next.map((key, replica) => storeOf(replica).replace('portal', key)));
+    expect(await storeOf(0).keys('portal')).toMatchObject([{ jwk: { kid: 'key3' }, signsFrom: clock }]);
+    // One after the other they are two.
+    expect(await rotate(true)).toMatchObject([{ kid: 'key4', state: 'signing', signsFrom: clock }]);
+    expect(await storeOf(0).keys('portal')).toHaveLength(1);
+  });
+
+  test('that are retired while one is made by age: that one signs at once', async () => {
+    const store = storeOf(0);
+    await store.add('portal', await newKey(1, NOW));
+    await store.add('portal', await newKey(2, NOW + PUBLISHED_AHEAD));
+    await storeOf(1).replace('portal', await newKey(2, NOW));
+    expect(await store.keys('portal')).toMatchObject([{ number: 2, signsFrom: NOW }]);
+  });
+
+  test('a key is added after the newest one only, whoever has looked when', async () => {
+    const store = storeOf(0);
+    await store.add('portal', await newKey(3, NOW));
+    for (const number of [2, 3]) await storeOf(1).add('portal', await newKey(number, NOW));
+    await storeOf(1).replace('portal', await newKey(2, NOW));
+    expect(await store.keys('portal')).toMatchObject([{ number: 3, jwk: { kid: 'key3' } }]);
+    await store.add('identity', await newKey(1, NOW));
+    expect(await store.keys('portal')).toHaveLength(1);
+  });
+
+  test('a key that is gone signs nothing more: it is noticed when that is noted', async () => {
+    const one = ring(0);
+    const [first] = await one.keys();
+    if (!first) throw new Error('no key');
+    await rotate(true, 1);
+    expect(await one.note(first, NOW + DAY)).toBe(false);
+    expect(await kids(one)).toEqual(['key2']);
+  });
+
+  test('are shown with what they do', async () => {
+    expect(await rotate()).toEqual([]);
+    const [key] = await ring(0).keys();
+    if (!key) throw new Error('no key');
+    await ring(1).note(key, NOW + 2 * HOUR);
+    const signsFrom = NOW + PUBLISHED_AHEAD;
+    expect(await rotate()).toEqual([
+      { service: 'portal', kid: 'key1', state: 'signing', signsFrom: NOW, publishedUntil: undefined },
+      { service: 'portal', kid: 'key2', state: 'next', signsFrom, publishedUntil: undefined },
+    ]);
+    clock = signsFrom;
+    expect(await rotate()).toMatchObject([
+      { kid: 'key1', state: 'old', publishedUntil: NOW + 2 * HOUR + PUBLISHED_AFTER },
+      { kid: 'key2', state: 'signing' },
+      { kid: 'key3', state: 'next' },
+    ]);
+  });
+
+  test('that were read last stand in while the database is away; without any, that is said', async () => {
+    let away = false;
+    const store = storeOf(0);
+    const keys: KeyStore['keys'] = async (service) => {
+      if (away) throw new StoreUnavailableError('away');
+      return store.keys(service);
+    };
+    const one = ring(0, { store: { ...store, keys } });
+    await one.keys();
+    away = true;
+    await rotate();
+    clock += DAY;
+    expect(await kids(one)).toEqual(['key1']);
+    await expect(ring(0, { store: { ...store, keys } }).keys()).rejects.toThrow(StoreUnavailableError);
+    away = false;
+    clock += READ_PAUSE;
+    expect(await kids(one)).toEqual(['key1', 'key2']);
+  });
+});

@@ -1,0 +1,299 @@
+import * as v from 'valibot';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { EXPERIMENT_TOKEN_HEADER, KEY_SET_PATH } from '../../../src/contract/routes.ts';
+import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
+import { SERVICES } from '../../../src/server/issuers.ts';
+import { READ_EVERY } from '../../../src/server/keys/key-ring.ts';
+import { rotateByHand } from '../../../src/server/keys/rotate-by-hand.ts';
+import { PUBLISHED_AFTER, PUBLISHED_AHEAD } from '../../../src/server/keys/rotation-rules.ts';
+import { openStores } from '../../../src/store/open.ts';
+import { readKeySet } from '../../../src/tokens/key-set.ts';
+import { remoteKeySet } from '../../../src/tokens/remote-key-set.ts';
+import { verifyConnectivityToken, verifyUserToken } from '../../../src/tokens/verify.ts';
+import {
+  answer,
+  type IdentityServer,
+  logIn,
+  partOf,
+  refresh,
+  refreshTokenIn,
+  send as sendTo,
+  startIdentity,
+  temporaryFolder,
+  tokensIn,
+} from '../../fixtures/identity.ts';
+import { usePostgres } from '../../fixtures/postgres.ts';
+import { addressOf, booking, CONNECTIVITY, DAY, EXPERIMENTS, NOW, SIGNED } from '../../fixtures/service.ts';
+import { faultOf } from '../../fixtures/tokens.ts';
+
+const postgres = usePostgres();
+const ENGINES = [
+  ['SQLite', async () => `${temporaryFolder()}/keys.sqlite`],
+  ['PostgreSQL', () => postgres.database()],
+] as const;
+
+/** What the command does next to the database (`slices-conn serve rotate-keys`). */
+async function rotateIn(database: string, now: number, retireNow = false): Promise<void> {
+  const stores = await openStores(database);
+  try {
+    for (const service of SERVICES) await rotateByHand(service, stores.keys, { retireNow, now });
+  } finally {
+    await stores.close();
+  }
+}
+
+const kidOf = (token: string): unknown => partOf(token, 'header')['kid'];
+
+describe.each(ENGINES)('row 27: two servers on one %s database', (_, newDatabase) => {
+  let database: string;
+  let clock: number;
+  let one: ReferenceServer;
+  let other: ReferenceServer;
+
+  beforeEach(async () => {
+    database = await newDatabase();
+    clock = NOW;
+    const open = (): Promise<ReferenceServer> => createReferenceServer({ database, now: () => clock });
+    [one, other] = [await open(), await open()];
+  });
+  afterEach(async () => {
+    await one.close();
+    await other.close();
+  });
+
+  async function send(server: ReferenceServer, method: string, path: string, init: RequestInit = {}) {
+    const url = `${server.addresses.connectivity}${path}`;
+    const response = await server.fetch(new Request(url, { method, ...init }));
+    return { status: response.status, text: await response.text() };
+  }
+
+  const published = async (server: ReferenceServer, path = ''): Promise<unknown[]> =>
+    readKeySet(JSON.parse((await send(server, 'GET', `${path}${KEY_SET_PATH}`)).text)).keys.map(
+      ({ kid }) => kid,
+    );
+
+  /** A user's headers, with tokens that one server signed. */
+  async function headersOf(server: ReferenceServer): Promise<Record<string, string>> {
+    const authorization = `Bearer ${await server.signIn('lead')}`;
+    const listed = await send(server, 'GET', EXPERIMENTS, { headers: { authorization } });
+    const { experiments } = v.parse(
+      v.object({ experiments: v.array(v.object({ id: v.string() })) }),
+      JSON.parse(listed.text),
+    );
+    const path = addressOf('experimentToken', experiments[0]?.id);
+    const { text } = await send(server, 'GET', path, { headers: { authorization, ...SIGNED } });
+    return { authorization, [EXPERIMENT_TOKEN_HEADER]: text };
+  }
+
+  /** A proof of a new reservation. */
+  async function book(server: ReferenceServer): Promise<string> {
+    const body = booking({
+      start_date: new Date(clock + 1000).toISOString(),
+      end_date: new Date(clock + DAY).toISOString(),
+    });
+    const headers = { ...(await headersOf(server)), 'content-type': 'application/json', ...SIGNED };
+    const reply = await send(server, 'POST', CONNECTIVITY, { headers, body: JSON.stringify(body) });
+    if (reply.status !== 201) throw new Error(`${reply.status} ${reply.text}`);
+    return reply.text;
+  }
+
+  /** Someone who verifies proofs with the key set that they fetch, from the other server. */
+  function verifier(freshFor?: number) {
+    const { connectivity } = other.addresses;
+    let fetched = 0;
+    const keys = remoteKeySet({
+      url: `${connectivity}${KEY_SET_PATH}`,
+      now: () => clock,
+      fetch: (request) => {
+        fetched += 1;
+        return other.fetch(request);
+      },
+      ...(freshFor === undefined ? {} : { freshFor }),
+    });
+    const trust = { issuers: new Map([[connectivity, keys]]), now: () => clock };
+    return {
+      fetches: () => fetched,
+      verify: (token: string) => faultOf(verifyConnectivityToken(token, trust)),
+    };
+  }
+
+  test('the new key is published before it signs, the old one until its last token has expired', async () => {
+    const [usual, patient] = [verifier(), verifier(7 * DAY)];
+    const old = await book(one);
+    expect(kidOf(old)).toBe('key1');
+    for (const each of [usual, patient]) expect(await each.verify(old)).toBe('accepted');
+
+    await rotateIn(database, clock);
+    clock += READ_EVERY;
+    for (const path of ['', '/portal', '/auth']) {
+      for (const server of [one, other]) expect(await published(server, path)).toEqual(['key1', 'key2']);
+    }
+    clock = NOW + PUBLISHED_AHEAD - 1;
+    expect(kidOf(await book(one))).toBe('key1');
+    clock += 1;
+    const proofs = [await book(one), await book(other)];
+    expect(proofs.map(kidOf)).toEqual(['key2', 'key2']);
+
+    // Who keeps a key set for as long as ours do never meets a key that it does not know; others ask once.
+    const [before, asked] = [usual.fetches(), patient.fetches()];
+    expect(asked).toBe(1);
+    for (const proof of [old, ...proofs]) {
+      for (const each of [usual, patient]) expect(await each.verify(proof)).toBe('accepted');
+    }
+    expect(usual.fetches()).toBe(before + 1);
+    expect(patient.fetches()).toBe(asked + 1);
+
+    // The old proof is good until its last second, a day after it was made.
+    const { exp } = v.parse(v.object({ exp: v.number() }), partOf(old, 'payload'));
+    clock = exp * 1000 - 1;
+    expect(await usual.verify(old)).toBe('accepted');
+    clock = exp * 1000;
+    expect(await usual.verify(old)).toBe('expired');
+    const [noted] = await publishedUntil(database);
+    expect(noted).toBeGreaterThanOrEqual(exp * 1000 + PUBLISHED_AFTER);
+    expect(noted).toBeLessThanOrEqual(exp * 1000 + PUBLISHED_AFTER + 2 * 3_600_000);
+    clock = Number(noted) - 1;
+    for (const server of [one, other]) expect(await published(server)).toEqual(['key2', 'key1']);
+    clock += 1;
+    for (const server of [one, other]) expect(await published(server)).toEqual(['key2']);
+  });
+
+  test('user and experiment tokens of either key open both servers', async () => {
+    const old = await headersOf(one);
+    await rotateIn(database, clock);
+    clock += PUBLISHED_AHEAD / 2;
+    // The experiment token lasts 15 minutes.
+    const late = await headersOf(other);
+    clock += PUBLISHED_AHEAD / 2;
+    const renewed = await headersOf(other);
+    expect(kidOf(String(old['authorization']).slice(7))).toBe('key1');
+    expect(kidOf(String(renewed['authorization']).slice(7))).toBe('key2');
+    expect(kidOf(String(renewed[EXPERIMENT_TOKEN_HEADER]))).toBe('key2');
+    for (const server of [one, other]) {
+      for (const headers of [late, renewed]) {
+        expect((await send(server, 'GET', CONNECTIVITY, { headers })).status).toBe(200);
+      }
+      const { authorization = '' } = old;
+      const listed = await send(server, 'GET', EXPERIMENTS, { headers: { authorization } });
+      expect(listed.status).toBe(200);
+    }
+  });
+
+  test('keys that are retired at once: what they signed verifies nowhere, new tokens do everywhere', async () => {
+    const [old, proof] = [await headersOf(one), await book(one)];
+    const client = verifier();
+    expect(await client.verify(proof)).toBe('accepted');
+    await rotateIn(database, clock, true);
+    clock += READ_EVERY;
+    for (const server of [one, other]) {
+      expect(await published(server)).toEqual(['key2']);
+      const refused = await send(server, 'GET', CONNECTIVITY, { headers: old });
+      expect(refused.status).toBe(403);
+      expect(JSON.parse(refused.text)).toMatchObject({ code: 'token_invalid' });
+    }
+    const renewed = await headersOf(one);
+    expect((await send(other, 'GET', CONNECTIVITY, { headers: renewed })).status).toBe(200);
+    const newProof = await book(one);
+    expect(kidOf(newProof)).toBe('key2');
+    clock += 30_000;
+    expect(await client.verify(newProof)).toBe('accepted');
+    expect(client.fetches()).toBe(2);
+    expect(await client.verify(proof)).toBe('key_unknown');
+    // The reservation is there as ever, and can be proven anew.
+    const id = String(partOf(proof, 'payload')['sub']);
+    const path = addressOf('readReservation', id);
+    const again = await send(other, 'GET', path, { headers: { ...renewed, ...SIGNED } });
+    expect(await client.verify(again.text)).toBe('accepted');
+  });
+
+  test('a server that has not read the new keys yet asks for them when a token needs one', async () => {
+    await published(other);
+    await rotateIn(database, clock, true);
+    clock += 1000;
+    // The first has just signed with what it did not know before either.
+    const stores = await openStores(database);
+    const [key] = await stores.keys.keys('identity');
+    await stores.close();
+    expect(key?.jwk.kid).toBe('key2');
+    const fresh = await createReferenceServer({ database, now: () => clock });
+    const authorization = `Bearer ${await fresh.signIn('lead')}`;
+    await fresh.close();
+    expect((await send(other, 'GET', EXPERIMENTS, { headers: { authorization } })).status).toBe(200);
+  });
+
+  test('by age, both servers at once make one new key, and both take over', async () => {
+    const rotating = await Promise.all(
+      Array.from({ length: 4 }, () =>
+        createReferenceServer({ database, now: () => clock, rotateKeysEvery: 90 * DAY }),
+      ),
+    );
+    clock = NOW + 90 * DAY - PUBLISHED_AHEAD;
+    await Promise.all(rotating.map((server) => server.signIn('lead')));
+    clock = NOW + 90 * DAY;
+    const signed = await Promise.all([...rotating, one, other].map((server) => server.signIn('lead')));
+    expect(new Set(signed.map(kidOf))).toEqual(new Set(['key2']));
+    expect(await published(one, '/auth')).toEqual(['key2', 'key1']);
+    for (const server of rotating) await server.close();
+  });
+});
+
+/** Until when the connectivity service's old keys stay, asked as the command does. */
+async function publishedUntil(database: string): Promise<(number | undefined)[]> {
+  const stores = await openStores(database);
+  try {
+    const keys = await stores.keys.keys('connectivity');
+    return keys.map(({ lastExpiry }) => lastExpiry + PUBLISHED_AFTER);
+  } finally {
+    await stores.close();
+  }
+}
+
+describe.each(ENGINES)('row 27: the identity provider on %s', (_, newDatabase) => {
+  async function verified(server: IdentityServer, token: string): Promise<string> {
+    const { issuer } = server;
+    const keys = remoteKeySet({
+      url: `${issuer}${KEY_SET_PATH}`,
+      fetch: async (request) => {
+        const { status, text } = await sendTo(server, 'GET', request.url);
+        return new Response(text, { status });
+      },
+    });
+    return faultOf(verifyUserToken(token, { issuers: new Map([[issuer, keys]]) }));
+  }
+
+  test('signs with the new key once it is its turn, and sessions go on', async () => {
+    const server = await startIdentity({ database: await newDatabase() });
+    const replica = await server.replica();
+    const session = await logIn(server);
+    expect(kidOf(session.access_token)).toBe('key1');
+    await rotateIn(server.file, Date.now());
+    server.advance(READ_EVERY);
+    const waiting = tokensIn(await refresh(replica, session.refresh_token));
+    expect(kidOf(waiting.access_token)).toBe('key1');
+    server.advance(PUBLISHED_AHEAD);
+    for (const door of [server, replica]) {
+      const login = await logIn(door);
+      for (const token of [login.access_token, String(login.id_token)]) expect(kidOf(token)).toBe('key2');
+      expect(await verified(server, login.access_token)).toBe('accepted');
+    }
+    for (const { access_token } of [session, waiting])
+      expect(await verified(server, access_token)).toBe('accepted');
+    const renewed = tokensIn(await refresh(server, String(waiting.refresh_token)));
+    expect(kidOf(renewed.access_token)).toBe('key2');
+  });
+
+  test('whose key is retired at once keeps its sessions: a refresh gives a token that verifies', async () => {
+    const server = await startIdentity({ database: await newDatabase() });
+    const replica = await server.replica();
+    const session = await logIn(server);
+    await rotateIn(server.file, Date.now(), true);
+    server.advance(READ_EVERY);
+    expect(await verified(server, session.access_token)).toBe('key_unknown');
+    const reply = await refresh(replica, session.refresh_token);
+    expect(answer(reply)).toBe('200');
+    expect(kidOf(tokensIn(reply).access_token)).toBe('key2');
+    expect(await verified(server, tokensIn(reply).access_token)).toBe('accepted');
+    expect(answer(await refresh(server, refreshTokenIn(reply)))).toBe('200');
+    expect(server.log.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+});

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
+import {
+  CommitUnknownError,
+  type ReservationRecord,
+  StoreUnavailableError,
+} from '../../src/allocator/store.ts';
+import { answerChange, answerReservation } from '../../src/server/connectivity/reservation-reply.ts';
+import { createKeyRing, type KeyStore } from '../../src/server/keys/key-ring.ts';
+import { createServiceIssuer } from '../../src/server/keys/service-issuer.ts';
+import { noLog } from '../../src/server/log.ts';
+import { openStores } from '../../src/store/open.ts';
+import { DAY, NOW, SIGNED } from '../fixtures/service.ts';
+
+const RECORD: ReservationRecord = {
+  id: 'con_conn.example.org_1',
+  link: 'be-gent1~pl-poznan1',
+  reversed: false,
+  start: NOW,
+  end: NOW + DAY,
+  bandwidth: 100,
+  tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
+  experiment: 'exp_conn.example.org_1',
+  createdBy: 'user_conn.example.org_1',
+  createdAt: NOW,
+};
+
+test('a database that is lost after a booking, before its key is noted: nobody hears that nothing was changed', async () => {
+  const stores = await openStores(':memory:');
+  const store: KeyStore = {
+    ...stores.keys,
+    note: async () => {
+      throw new StoreUnavailableError('away');
+    },
+  };
+  const ring = createKeyRing({ service: 'connectivity', store, now: () => NOW, log: noLog });
+  const issuer = createServiceIssuer('https://conn.example.org', ring, () => NOW);
+  const options = { network: createNetwork(builtInTopology()), issuer, now: () => NOW };
+  const signed = new Request('https://conn.example.org/', { headers: SIGNED });
+
+  await expect(answerChange(signed, RECORD, options)).rejects.toThrow(CommitUnknownError);
+  await expect(answerReservation(signed, RECORD, options)).rejects.not.toThrow(CommitUnknownError);
+  // What is not signed needs no note.
+  const plain = await answerChange(new Request('https://conn.example.org/'), RECORD, options);
+  expect(await plain.json()).toMatchObject({ id: RECORD.id });
+  await stores.close();
+});
