@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { COMPLETE } from './cli/completion/shells.ts';
 import type { RunningServer, ServeSettings, UserFiles } from './cli/invocation.ts';
 import type { TextStream } from './cli/output.ts';
-import type { NetworkSettings } from './cli/run.ts';
+import type { NetworkSettings, World } from './cli/run.ts';
 import { Failure } from './contract/failure.ts';
 import type { Connection } from './session/connection.ts';
 import { foldersFor, privateFolder } from './session/folders.ts';
@@ -54,6 +54,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     underLock,
     connect,
     serve: startServer,
+    backUp,
     stopSignal,
     openBrowser,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
@@ -146,8 +147,31 @@ function fileFailure(done: string, path: string, cause: unknown): Failure {
 async function startServer(settings: ServeSettings): Promise<RunningServer> {
   const { serve } = await import('./serve.ts');
   const writeLine = (line: string): void => void process.stderr.write(line);
-  return serve(settings, join(privateFolder(folders.state), 'serve'), writeLine);
+  return serve(settings, serveFolder(), writeLine);
 }
+
+/** Where `serve` keeps its data when nothing else is said. */
+const serveFolder = (): string => join(privateFolder(folders.state), 'serve');
+
+const backUp: World['backUp'] = async (folder = serveFolder(), file) => {
+  const [{ backUp: copy }, { SERVER_FILE }] = await Promise.all([
+    import('./store/sqlite/backup.ts'),
+    import('./store/stores.ts'),
+  ]);
+  const source = join(folder, SERVER_FILE);
+  if (!existsSync(source)) throw fileFailure('read', source, new Error('No server keeps its data there.'));
+  if (existsSync(file)) {
+    throw fileFailure('written', file, new Error('There is one already. Move it away first.'));
+  }
+  try {
+    return copy(source, file);
+  } catch (cause) {
+    throw new Failure('file_unusable', `The database ${source} can't be copied to ${file}.`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      cause,
+    });
+  }
+};
 
 /** Told to stop, a command that does not wait for it ends at once, with the code that shells expect. */
 const INTERRUPTED = { SIGINT: 130, SIGTERM: 143 } as const;

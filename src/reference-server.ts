@@ -8,14 +8,17 @@ import { type IdKind, newId } from './contract/ids.ts';
 import type { Topology } from './contract/links.ts';
 import { ROLES, type Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
+import { administratorsNamed } from './server/connectivity/administration.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
 import { createDocs, type DocsFile } from './server/docs/docs.ts';
+import { createHealth } from './server/health.ts';
 import { createIdentity } from './server/identity/identity.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { type Person, userClaims } from './server/identity/user-token.ts';
 import { addressesBelow, createIssuers, keptKey, trustIn } from './server/issuers.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog } from './server/log.ts';
+import type { ServerMetrics } from './server/metrics/server-metrics.ts';
 import { builtInDirectory } from './server/portal/built-in.ts';
 import { createPortal } from './server/portal/portal.ts';
 import { routeMounter } from './server/routing.ts';
@@ -40,12 +43,19 @@ export interface ReferenceServerOptions {
   accessTokenTtl?: number;
   /** Approves every device code at once as this built-in user: for scripts that test against it. Loopback only. */
   autoApprove?: Role;
+  /**
+   * Users who may read any reservation, and release it with a reason: ids as in the user token's `sub`, each followed
+   * by `@` and its issuer's address where that is not this server's own identity provider. Default: nobody.
+   */
+  administrators?: readonly string[];
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
   /** That many random bytes, for ids. Default: the platform's. */
   random?: (bytes: number) => Uint8Array;
   /** Structured records of what happens; never a secret. Default: none are kept. */
   log?: Log;
+  /** Counts what happens; see `createServerMetrics`. Default: nothing is counted. */
+  metrics?: ServerMetrics;
 }
 
 /** A reference server in this process. */
@@ -60,6 +70,8 @@ export interface ReferenceServer {
    * A user token for one of the built-in users, without a login: for a client in the same process.
    */
   signIn(user: Role): Promise<string>;
+  /** Makes `GET /readyz` 503 from now on, so that a load balancer sends its requests elsewhere. Everything still works. */
+  drain(): void;
   /** Finishes what is under way and closes the database. */
   close(): Promise<void>;
 }
@@ -75,6 +87,7 @@ export interface ReferenceServer {
  * await server.fetch(new Request(url, { headers: { authorization: `Bearer ${token}` } }));
  *
  * @throws TopologyError when the topology breaks a rule
+ * @throws RangeError when an administrator is named in neither form
  * @throws DatabaseFormatError, StoreUnavailableError when the database can't be used
  */
 export async function createReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
@@ -83,6 +96,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     now = Date.now,
     random = (bytes) => randomBytes(bytes),
     log = noLog,
+    metrics,
     accessTokenTtl,
   } = options;
   const addresses = addressesBelow(baseUrl);
@@ -99,8 +113,10 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
   await directory.settle(builtInDirectory(now(), makeId));
 
   const trust = trustIn(issuers, addresses.connectivity, now);
+  metrics?.serve({ prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''), groups });
   const mount = routeMounter(groups);
   const allocator = new Allocator({ network, store: reservations, now, newId: () => makeId('reservation') });
+  const health = createHealth({ mount, ping: () => stores.ping() });
   const answer = createServices({
     baseUrl: addresses.connectivity,
     groups,
@@ -111,7 +127,10 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       issuer: issuers.connectivity,
       trust,
       mount,
+      isAdministrator: administratorsNamed(options.administrators ?? [], addresses.identity),
+      log,
       now,
+      observe: metrics?.booking,
     }),
     portal: createPortal({ directory, issuer: issuers.portal, trust, mount, now, newId: makeId }),
     identity: createIdentity(issuers.identity),
@@ -120,7 +139,9 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''),
       readFile: readDocsFile,
     }),
+    health: health.routes,
     log,
+    metrics,
     now,
   });
 
@@ -160,6 +181,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
           throw error;
         })),
       log,
+      metrics,
     }),
     async signIn(user) {
       const person = await builtInUser(user);
@@ -170,6 +192,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       });
       return issuers.identity.issue(claims);
     },
+    drain: () => health.drain(),
     close: () => stores.close(),
   };
 }

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { TopologyError } from './allocator/network.ts';
 import { StoreUnavailableError } from './allocator/store.ts';
 import type { RunningServer, ServeSettings } from './cli/invocation.ts';
@@ -9,10 +10,14 @@ import { Failure } from './contract/failure.ts';
 import { isObject, readJson } from './contract/json.ts';
 import type { Topology } from './contract/links.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
+import { httpAddress, isLoopback, listen } from './listening.ts';
 import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
+import { openMetrics, type Watched } from './serve-metrics.ts';
 import { CLIENT_ID } from './server/identity/client-id.ts';
 import { jsonLog } from './server/log.ts';
+import type { ServerMetrics } from './server/metrics/server-metrics.ts';
 import { DatabaseFormatError } from './store/sql.ts';
+import { SERVER_FILE } from './store/stores.ts';
 
 /** How long a request that is under way may take once the server is told to stop, in milliseconds. */
 const STOP_TIMEOUT = 8000;
@@ -55,20 +60,34 @@ export async function serve(
   const server = createServer(LIMITS, (request, response) => {
     listener.then((answer) => answer(request, response));
   });
-  await listen(server, host, port);
+  await listen(server, { host, port }, 'slices-conn serve --port 0');
+  let watched: Watched | undefined;
   try {
+    watched = settings.metrics && (await openMetrics(settings.metrics));
     // Not before the port is ours: with the same file, it would be a running server's.
     if (readyFile !== undefined) removeReadyFile(readyFile);
     const bound = server.address() as AddressInfo;
-    const baseUrl = settings.baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
-    const services = await open(settings, { baseUrl, topology, defaultFolder, write });
+    const baseUrl = settings.baseUrl ?? httpAddress(host, bound.port);
+    const services = await open(settings, {
+      baseUrl,
+      topology,
+      defaultFolder,
+      write,
+      metrics: watched?.metrics,
+    });
     ready(services.listener);
-    if (readyFile !== undefined) await orClose(services, () => writeReadyFile(readyFile, services));
+    const url = watched?.url;
+    if (readyFile !== undefined) await orClose(services, () => writeReadyFile(readyFile, services, url));
     return {
       addresses: services.addresses,
-      stop: () => stop(server, services, readyFile),
+      ...(url === undefined ? {} : { metrics: url }),
+      stop: async () => {
+        await stop(server, services, { readyFile, drain: settings.drain * 1000 });
+        watched?.close();
+      },
     };
   } catch (error) {
+    watched?.close();
     server.close();
     server.closeAllConnections();
     throw error;
@@ -90,19 +109,22 @@ interface Opening {
   topology: Topology | undefined;
   defaultFolder: string;
   write: (line: string) => void;
+  metrics: ServerMetrics | undefined;
 }
 
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
-  const { baseUrl, topology, defaultFolder, write } = opening;
-  const { data, autoApprove, accessTokenTtl } = settings;
+  const { baseUrl, topology, defaultFolder, write, metrics } = opening;
+  const { data, autoApprove, accessTokenTtl, administrators } = settings;
   const folder = data ?? defaultFolder;
   const shared = settings.database ?? (settings.memory ? ':memory:' : undefined);
   try {
     if (shared === undefined) mkdirSync(folder, { recursive: true, mode: 0o700 });
     return await createReferenceServer({
       baseUrl,
-      database: shared ?? join(folder, 'slices-conn.sqlite'),
+      database: shared ?? join(folder, SERVER_FILE),
       log: jsonLog(write, Date.now),
+      administrators,
+      ...(metrics === undefined ? {} : { metrics }),
       ...(topology === undefined ? {} : { topology }),
       ...(autoApprove === undefined ? {} : { autoApprove }),
       ...(accessTokenTtl === undefined ? {} : { accessTokenTtl }),
@@ -146,10 +168,6 @@ function fileFailure(what: string, path: string, cause: unknown): Failure {
   return new Failure('file_unusable', `The ${what} ${path} can't be used.`, { why, cause });
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
-
 function readTopology(path: string): Topology {
   let text: string;
   try {
@@ -164,25 +182,8 @@ function readTopology(path: string): Topology {
   return reading.value as Topology;
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
-      const taken = cause.code === 'EADDRINUSE';
-      const message = taken ? `Port ${port} is taken.` : `${host}:${port} can't be listened on.`;
-      reject(
-        new Failure('network', message, {
-          why: taken ? 'Another program listens there.' : cause.message,
-          fix: 'slices-conn serve --port 0',
-          cause,
-        }),
-      );
-    });
-    server.listen(port, host, resolve);
-  });
-}
-
 /** Beside its place first, then in it at once: a script that waits for it never reads half of it. */
-function writeReadyFile(path: string, { addresses }: ReferenceServer): void {
+function writeReadyFile(path: string, { addresses }: ReferenceServer, metrics: string | undefined): void {
   const content = {
     base_url: addresses.connectivity,
     portal_url: addresses.portal,
@@ -191,6 +192,7 @@ function writeReadyFile(path: string, { addresses }: ReferenceServer): void {
     experiments_api_group: EXPERIMENTS_API_GROUP,
     client_id: CLIENT_ID,
     pid: process.pid,
+    ...(metrics === undefined ? {} : { metrics_url: metrics }),
   };
   const draft = `${path}.${process.pid}.tmp`;
   try {
@@ -202,9 +204,20 @@ function writeReadyFile(path: string, { addresses }: ReferenceServer): void {
   }
 }
 
-/** New requests are refused, those under way are finished, then the database is closed. */
-async function stop(server: Server, services: ReferenceServer, readyFile: string | undefined): Promise<void> {
+/**
+ * Not ready from now on. After the drain, new requests are refused, those under way are finished, then the database is
+ * closed.
+ *
+ * @param drain how long a load balancer may take to see that, in milliseconds
+ */
+async function stop(
+  server: Server,
+  services: ReferenceServer,
+  { readyFile, drain }: { readyFile: string | undefined; drain: number },
+): Promise<void> {
   if (readyFile !== undefined) rmSync(readyFile, { force: true });
+  services.drain();
+  if (drain > 0) await sleep(drain);
   const closed = new Promise((resolve) => server.close(resolve));
   server.closeIdleConnections();
   const impatience = setTimeout(() => server.closeAllConnections(), STOP_TIMEOUT);

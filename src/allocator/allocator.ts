@@ -203,7 +203,7 @@ export class Allocator {
   }
 
   /** Deletes a reservation; its tags and bandwidth are free again at once. @returns whether there was one */
-  async cancel(id: string): Promise<boolean> {
+  async cancel(id: string, _order?: { by: string; reason?: string }): Promise<boolean> {
     const found = await this.#options.store.find(id);
     if (!found) return false;
     // No calendar is asked: a link that left the topology still lets go of what it held.

@@ -41,13 +41,27 @@ export interface ServeSettings {
   autoApprove?: Role;
   /** Seconds. */
   accessTokenTtl?: number;
+  /** User ids of this server's administrators, each with its issuer's address behind an @ where that is not plain. */
+  administrators: readonly string[];
+  /** Where metrics are read; nowhere where this is left out. Port 0: any that is free. */
+  metrics?: { host: string; port: number };
+  /** How long to go on, not ready, once told to stop. Seconds. */
+  drain: number;
 }
 
 /** A reference server that takes requests. */
 export interface RunningServer {
   addresses: { connectivity: string; portal: string; identity: string };
+  /** Where metrics are read. */
+  metrics?: string;
   /** Finishes what is under way. */
   stop(): Promise<void>;
+}
+
+/** A copy of a server's database; see `store/sqlite/backup.ts`. */
+export interface BackupMade {
+  bytes: number;
+  reservations: number;
 }
 
 /** The issuers that can be checked with what is on this machine alone (CLI.md, "Global flags", verify). */
@@ -72,6 +86,13 @@ export interface Invocation {
   keptTrust(): Promise<KeptTrust>;
   /** Starts a reference server. @throws Failure */
   serve(settings: ServeSettings): Promise<RunningServer>;
+  /**
+   * Copies the database of a server, which may be running.
+   *
+   * @param folder the server's data folder; undefined for the usual one
+   * @throws Failure `file_unusable`
+   */
+  backUp(folder: string | undefined, file: string): Promise<BackupMade>;
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM. */
   stopSignal(): Promise<void>;
   /** What times are read against. */

@@ -58,6 +58,7 @@ export interface World {
   openBrowser: Invocation['openBrowser'];
   /** Starts a reference server in this process. */
   serve: Invocation['serve'];
+  backUp: Invocation['backUp'];
   stopSignal: Invocation['stopSignal'];
   /** Asks a person a question that is answered by yes or no; undefined where nobody is there. */
   ask?: (question: string) => Promise<boolean>;
@@ -149,6 +150,7 @@ function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable
     files: world.files,
     shellHome: world.shellHome,
     serve: world.serve,
+    backUp: world.backUp,
     stopSignal: world.stopSignal,
     openBrowser: world.openBrowser,
     profiles: async () => {

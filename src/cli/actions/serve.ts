@@ -1,3 +1,4 @@
+import { readAdministrator } from '../../contract/administrators.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Role } from '../../contract/roles.ts';
 import type { Invocation, ServeSettings } from '../invocation.ts';
@@ -15,6 +16,11 @@ export interface ServeFlags {
   autoApprove?: Role;
   /** Seconds. */
   accessTokenTtl?: number;
+  administrator?: readonly string[];
+  /** PORT or HOST:PORT. */
+  metrics?: string;
+  /** Seconds. */
+  drain: number;
 }
 
 /** Runs a reference server until it is told to stop. */
@@ -24,8 +30,11 @@ export async function serve(
   flags: ServeFlags,
 ): Promise<void> {
   const { output } = invocation;
+  const { administrator: administrators = [], metrics, ...rest } = flags;
   const settings: ServeSettings = {
-    ...flags,
+    ...rest,
+    administrators: administrators.map(administratorName),
+    ...(metrics === undefined ? {} : { metrics: metricsAddress(metrics) }),
     memory: flags.memory === true,
     ...(flags.baseUrl === undefined ? {} : { baseUrl: baseAddress(flags.baseUrl) }),
     ...(flags.database === undefined ? {} : { database: databaseAddress(flags.database) }),
@@ -33,11 +42,13 @@ export async function serve(
   const stopped = invocation.stopSignal();
   const server = await invocation.serve(settings);
   const { addresses } = server;
-  await output.result({ addresses }, (print) =>
+  const shown = server.metrics === undefined ? {} : { metrics: server.metrics };
+  await output.result({ addresses, ...shown }, (print) =>
     print.card(`Serving at ${print.paint.bold(addresses.connectivity)}`, [
       ['portal', addresses.portal],
       ['log in', `${addresses.identity}/device`],
       ['try it', `${addresses.connectivity}/api-docs`],
+      ...Object.entries(shown),
       ['stop', 'Ctrl-C'],
     ]),
   );
@@ -63,5 +74,24 @@ function databaseAddress(text: string): string {
   throw new Failure('usage', 'What --database was given is no address of a PostgreSQL database.', {
     why: 'It must look like postgres://user@host:5432/name; the password may stand in PGPASSWORD.',
     fix: 'slices-conn serve --database postgres://user@localhost/slices',
+  });
+}
+
+function administratorName(text: string): string {
+  if (readAdministrator(text)) return text;
+  throw new Failure('usage', `${JSON.stringify(text)} names no administrator.`, {
+    why: 'It must be a user id, user_<host>_<id>; for a user of another issuer with @ and its address behind it.',
+    fix: 'slices-conn status --json',
+  });
+}
+
+/** A port alone is one of this machine's own: who wants more says so. */
+function metricsAddress(text: string): { host: string; port: number } {
+  const found = /^(?:(?<host>[^:[\]]+|\[[0-9A-Fa-f:.]+\]):)?(?<port>[0-9]{1,5})$/.exec(text);
+  const { host = '127.0.0.1', port = '' } = found?.groups ?? {};
+  if (found && Number(port) <= 65_535) return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
+  throw new Failure('usage', `${JSON.stringify(text)} is no place for metrics.`, {
+    why: 'It must be a port of this machine, or HOST:PORT.',
+    fix: 'slices-conn serve --metrics 9464',
   });
 }

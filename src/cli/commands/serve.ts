@@ -1,6 +1,8 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { Failure } from '../../contract/failure.ts';
 import { ROLES } from '../../contract/roles.ts';
 import type { ServeFlags } from '../actions/serve.ts';
+import type { BackupFlags } from '../actions/serve-backup.ts';
 import type { Invoke } from '../invocation.ts';
 
 /** `slices-conn serve`: the reference server on a socket. */
@@ -27,15 +29,55 @@ export function serveCommand(invoke: Invoke): Command {
       new Option('--auto-approve <role>', 'log every device code in at once, for scripts').choices(ROLES),
     )
     .option('--access-token-ttl <seconds>', 'lifetime of a user token (default: 3600)', wholeSeconds)
+    .option(
+      '--administrator <user-id>',
+      'a user who may release any reservation; may be given several times',
+      (id: string, before: string[] = []) => [...before, id],
+    )
+    .option('--metrics <address>', 'serve Prometheus metrics at /metrics of PORT, on loopback, or HOST:PORT')
+    .option('--drain <seconds>', 'once told to stop, go on for so long with /readyz at 503', drainSeconds, 0)
     .addHelpText(
       'after',
       `
 Examples:
   slices-conn serve
   slices-conn serve --port 0 --memory --auto-approve lead --ready-file ready.json
+  slices-conn serve --metrics 9464 --drain 5 --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q
   PGPASSWORD=… slices-conn serve --base-url https://slices.example.org --database postgres://slices@db.example.org/slices`,
     )
+    .enablePositionalOptions()
+    .addCommand(backupCommand(invoke))
+    .hook('preSubcommand', (serve, subcommand) => refuseFlagsBefore(serve, subcommand.name()))
     .action(invoke<ServeFlags>(async () => (await import('../actions/serve.ts')).serve));
+}
+
+/** A flag of `serve` before the name of its subcommand would be taken for the subcommand's, and says nothing there. */
+function refuseFlagsBefore(serve: Command, name: string): void {
+  const given = serve.options.find((option) => serve.getOptionValueSource(option.attributeName()) === 'cli');
+  if (!given) return;
+  throw new Failure('usage', `${given.long} stands before ${name}.`, {
+    why: `It would be a flag of serve; those of ${name} come after it.`,
+    fix: `slices-conn serve ${name} --help`,
+  });
+}
+
+/** `slices-conn serve backup FILE`. */
+function backupCommand(invoke: Invoke): Command {
+  return new Command('backup')
+    .summary("copy a server's data to a file, while it runs")
+    .description(
+      "Copies the database of a server with --data, as it is at one instant, while the server goes on. The file holds everything, signing keys included, and only its owner can read it. To restore it, put it into a new folder as slices-conn.sqlite and serve that. PostgreSQL's data is copied with pg_dump.",
+    )
+    .argument('<file>', 'where to; nothing may be there yet')
+    .option('--data <dir>', "the server's data folder (default: where serve keeps it)")
+    .addHelpText(
+      'after',
+      `
+Examples:
+  slices-conn serve backup --data /var/lib/slices-conn /backup/slices-conn-$(date +%F).sqlite
+  install -d -m 700 restored && cp backup.sqlite restored/slices-conn.sqlite && slices-conn serve --data restored`,
+    )
+    .action(invoke<BackupFlags>(async () => (await import('../actions/serve-backup.ts')).serveBackup));
 }
 
 function portNumber(text: string): number {
@@ -46,4 +88,9 @@ function portNumber(text: string): number {
 function wholeSeconds(text: string): number {
   if (/^[1-9][0-9]{0,7}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number of seconds.');
+}
+
+function drainSeconds(text: string): number {
+  if (/^[0-9]{1,3}$/.test(text) && Number(text) <= 600) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of seconds, 600 at most.');
 }

@@ -1,0 +1,47 @@
+import { readAdministrator } from '../../contract/administrators.ts';
+import { MAX_REASON } from '../../contract/parameters.ts';
+import type { Caller } from '../credentials.ts';
+import { refusal } from '../problem-error.ts';
+
+/** Whether a caller acts as one of a server's administrators. */
+export type IsAdministrator = (caller: Caller) => boolean;
+
+/**
+ * A server's administrators, as its operator named them. A caller is one who proves to be that user by a user token of
+ * that issuer, and brings no experiment token: with one it acts in that experiment, by its role there.
+ *
+ * @param named see {@link readAdministrator}
+ * @param issuer the issuer of those who are named without one
+ * @throws RangeError when one is named in neither form
+ */
+export function administratorsNamed(named: readonly string[], issuer: string): IsAdministrator {
+  const known = new Set(
+    named.map((text) => {
+      const read = readAdministrator(text);
+      if (!read) throw new RangeError(`${JSON.stringify(text)} names no administrator`);
+      return keyOf(read.user, read.issuer ?? issuer);
+    }),
+  );
+  return ({ user, userIssuer, experiment }) =>
+    experiment === undefined && userIssuer !== undefined && known.has(keyOf(user, userIssuer));
+}
+
+/** An id holds no space. */
+function keyOf(user: string, issuer: string): string {
+  return `${user} ${issuer}`;
+}
+
+/**
+ * Why an administrator releases a reservation: `?reason=`.
+ *
+ * @throws ProblemError 400 when there is none, or it is too long or holds what does not print
+ */
+export function readReason(request: Request): string {
+  const reason = new URL(request.url).searchParams.get('reason')?.trim() ?? '';
+  const { length } = [...reason];
+  if (length >= 1 && length <= MAX_REASON && !/[\p{Cc}\p{Bidi_Control}]/u.test(reason)) return reason;
+  throw refusal(
+    'request_invalid',
+    `An administrator says why a reservation is released: ?reason= with 1 to ${MAX_REASON} characters that print.`,
+  );
+}
