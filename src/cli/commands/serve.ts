@@ -45,20 +45,23 @@ Examples:
   slices-conn serve --metrics 9464 --drain 5 --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q
   PGPASSWORD=… slices-conn serve --base-url https://slices.example.org --database postgres://slices@db.example.org/slices`,
     )
-    .enablePositionalOptions()
     .addCommand(backupCommand(invoke))
-    .hook('preSubcommand', (serve, subcommand) => refuseFlagsBefore(serve, subcommand.name()))
+    .hook('preSubcommand', handData)
     .action(invoke<ServeFlags>(async () => (await import('../actions/serve.ts')).serve));
 }
 
-/** A flag of `serve` before the name of its subcommand would be taken for the subcommand's, and says nothing there. */
-function refuseFlagsBefore(serve: Command, name: string): void {
-  const given = serve.options.find((option) => serve.getOptionValueSource(option.attributeName()) === 'cli');
-  if (!given) return;
-  throw new Failure('usage', `${given.long} stands before ${name}.`, {
-    why: `It would be a flag of serve; those of ${name} come after it.`,
-    fix: `slices-conn serve ${name} --help`,
-  });
+/** Where flags stand makes no difference, so `serve` reads those of its subcommand: of these, only the folder is for both. */
+function handData(serve: Command, subcommand: Command): void {
+  for (const option of serve.options) {
+    const name = option.attributeName();
+    if (serve.getOptionValueSource(name) !== 'cli') continue;
+    if (name === 'data') subcommand.setOptionValueWithSource(name, serve.getOptionValue(name), 'cli');
+    else {
+      throw new Failure('usage', `serve ${subcommand.name()} takes no ${option.long}.`, {
+        fix: `slices-conn serve ${subcommand.name()} --help`,
+      });
+    }
+  }
 }
 
 /** `slices-conn serve backup FILE`. */

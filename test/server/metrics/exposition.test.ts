@@ -20,7 +20,10 @@ test('the example', () => {
 });
 
 test('any text comes back from a label and from the help (property)', () => {
-  const text = fc.string({ unit: 'binary' });
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({ unit: fc.constantFrom('\\', '"', '\n', 'n', ' ') }),
+  );
   fc.assert(
     fc.property(text, text, text, (help, one, other) => {
       const things = new Counter({ name, help });
