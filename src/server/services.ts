@@ -4,7 +4,7 @@ import { isObject, readJson } from '../contract/json.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { DOCS_FILES } from './docs/docs.ts';
 import { isHealthPath } from './health.ts';
-import type { Log } from './log.ts';
+import { type Log, withoutTokens } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { ProblemError, problemReply, refusal } from './problem-error.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
@@ -102,11 +102,6 @@ function allowedAt(path: string, groups: ApiGroups): string[] {
   if (path.startsWith('/portal/')) return allowedMethods(path.slice('/portal'.length), 'portal', groups);
   if (READ_ONLY.has(path.replace(/\/$/, ''))) return ['GET'];
   return allowedMethods(path, 'connectivity', groups);
-}
-
-/** A token may stand in an address by mistake; it does not belong into a log. */
-function withoutTokens(path: string): string {
-  return path.replaceAll(/eyJ[\w-]+(?:\.[\w-]*)*/g, '[token]');
 }
 
 async function problemCode(response: Response): Promise<string | undefined> {

@@ -105,6 +105,15 @@ describe('an administrator', () => {
     expect(outcome(await caller.read(id))).toBe('404 not_found');
   });
 
+  test('a token in the reason is kept nowhere', async () => {
+    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
+    const token = await service.userToken('member');
+    const caller = await userAlone(service, 'member');
+    expect(await deletion(caller, id, `?reason=see%20${token.slice(0, 150)}`)).toBe('204');
+    expect(service.log.at(-2)?.fields).toMatchObject({ reservation: id, reason: 'see [token]' });
+    expect(JSON.stringify(service.log)).not.toContain('eyJ');
+  });
+
   test.each([
     ['none', '', '400 request_invalid'],
     ['an empty one', '?reason=', '400 request_invalid'],

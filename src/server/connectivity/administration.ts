@@ -1,6 +1,7 @@
 import { readAdministrator } from '../../contract/administrators.ts';
 import { MAX_REASON } from '../../contract/parameters.ts';
 import type { Caller } from '../credentials.ts';
+import { withoutTokens } from '../log.ts';
 import { refusal } from '../problem-error.ts';
 
 /** Whether a caller acts as one of a server's administrators. */
@@ -32,14 +33,15 @@ function keyOf(user: string, issuer: string): string {
 }
 
 /**
- * Why an administrator releases a reservation: `?reason=`.
+ * Why an administrator releases a reservation: `?reason=`, without a token that may stand in it by mistake.
  *
  * @throws ProblemError 400 when there is none, or it is too long or holds what does not print
  */
 export function readReason(request: Request): string {
   const reason = new URL(request.url).searchParams.get('reason')?.trim() ?? '';
   const { length } = [...reason];
-  if (length >= 1 && length <= MAX_REASON && !/[\p{Cc}\p{Bidi_Control}]/u.test(reason)) return reason;
+  if (length >= 1 && length <= MAX_REASON && !/[\p{Cc}\p{Bidi_Control}]/u.test(reason))
+    return withoutTokens(reason);
   throw refusal(
     'request_invalid',
     `An administrator says why a reservation is released: ?reason= with 1 to ${MAX_REASON} characters that print.`,

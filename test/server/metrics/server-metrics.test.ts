@@ -1,10 +1,17 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Hono } from 'hono';
 import { describe, expect, test } from 'vitest';
 import { CommitUnknownError, StoreUnavailableError } from '../../../src/allocator/store.ts';
 import { ROUTES, type Route } from '../../../src/contract/routes.ts';
+import { createListener } from '../../../src/server/listener.ts';
+import { noLog } from '../../../src/server/log.ts';
 import { expositionText } from '../../../src/server/metrics/exposition.ts';
 import { processFamilies } from '../../../src/server/metrics/process-metrics.ts';
 import { requestRoute } from '../../../src/server/metrics/request-route.ts';
 import { createServerMetrics } from '../../../src/server/metrics/server-metrics.ts';
+import { createServices } from '../../../src/server/services.ts';
 import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 import { send, startIdentity } from '../../fixtures/identity.ts';
 import { addressOf, at, booked, booking, HOUR, openService, smallTopology } from '../../fixtures/service.ts';
@@ -177,4 +184,39 @@ describe('a server', () => {
     ]);
     for (const hidden of ['eyJ', 'secret', 'demo', 'user_', 'exp_']) expect(text).not.toContain(hidden);
   });
+});
+
+test('a database that is away is counted, whichever way the request came', async () => {
+  const metrics = createServerMetrics();
+  const away = () => {
+    throw new StoreUnavailableError('The database is away.');
+  };
+  const none = new Hono();
+  const [baseUrl, log, now] = ['http://127.0.0.1', noLog, Date.now];
+  const services = { portal: none, identity: none, docs: none, health: none };
+  const answer = createServices({
+    ...services,
+    baseUrl,
+    groups: GROUPS,
+    connectivity: new Hono().get('/x', away),
+    log,
+    metrics,
+    now,
+  });
+  expect((await answer(new Request(`${baseUrl}/x`))).status).toBe(503);
+  const kind = { kind: 'unavailable' };
+  const counted = () => sampleOf(parseExposition(metrics.text()), 'slices_conn_store_errors_total', kind);
+  expect(counted()).toBe(1);
+
+  const server = createServer(
+    createListener({ baseUrl, fetch: answer, identity: async () => away(), log, metrics, now }),
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const door = { port, base: baseUrl, issuer: `${baseUrl}/auth` };
+  expect((await send(door, 'POST', '/auth/token')).status).toBe(503);
+  expect((await send(door, 'GET', '/auth/device')).status).toBe(503);
+  server.close();
+  expect(counted()).toBe(3);
 });
