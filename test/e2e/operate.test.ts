@@ -36,7 +36,8 @@ describe('serve --metrics', () => {
     const server = await serveInProcess('--metrics', '0');
     const { base_url: base, metrics_url: url = '' } = server.addresses;
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
-    expect(server.process.output.stdout).toContain(url);
+    // It is told after the ready file is there.
+    await vi.waitFor(() => expect(server.process.output.stdout).toContain(url));
     await ask(`${base}/healthz`);
     const reply = await ask(url);
     expect(reply).toMatchObject({ status: 200, type: 'text/plain; version=0.0.4; charset=utf-8' });
@@ -123,8 +124,8 @@ test('serve --administrator: who is named releases what another left behind', as
     items: [{ id, deleted: true, reason: 'its job died', reservation: { created_by } }],
   });
   expect((await lead.command('show', id)).exitCode).toBe(3);
-  const line = server.process.output.stderr.split('\n').find((text) => text.includes('"released"'));
-  expect(JSON.parse(line ?? '')).toMatchObject({
+  const [line] = await server.process.saw(/^.*"released".*$/m);
+  expect(JSON.parse(line)).toMatchObject({
     reservation: id,
     by: named,
     reason: 'its job died',
