@@ -42,6 +42,11 @@ export {
 } from './reference-server.ts';
 export type { ForeignIssuers } from './server/foreign-trust.ts';
 export { jsonLog, type Log } from './server/log.ts';
+export {
+  createServerMetrics,
+  type ServerMetrics,
+  type ServerMetricsOptions,
+} from './server/metrics/server-metrics.ts';
 export { createIssuer, type Issuer, type IssuerOptions } from './tokens/issuer.ts';
 export { type KeySet, localKeySet } from './tokens/key-set.ts';
 export { type RemoteKeySetOptions, remoteKeySet } from './tokens/remote-key-set.ts';

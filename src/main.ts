@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { COMPLETE } from './cli/completion/shells.ts';
 import type { RunningServer, ServeSettings, UserFiles } from './cli/invocation.ts';
 import type { TextStream } from './cli/output.ts';
-import type { NetworkSettings } from './cli/run.ts';
+import type { NetworkSettings, World } from './cli/run.ts';
 import { Failure } from './contract/failure.ts';
 import type { Connection } from './session/connection.ts';
 import { foldersFor, privateFolder } from './session/folders.ts';
@@ -56,6 +56,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     serve: startServer,
     rotateKeys: async (settings) =>
       (await import('./rotate-keys.ts')).rotateKeys(settings, serveFolder(), Date.now),
+    backUp,
     stopSignal,
     openBrowser,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
@@ -158,15 +159,33 @@ async function startServer(settings: ServeSettings): Promise<RunningServer> {
   return running;
 }
 
-/** Where a server's data is when nothing else is said. */
-function serveFolder(): string {
-  return join(privateFolder(folders.state), 'serve');
-}
-
 /** A number from 0 to 1. */
 function random(): number {
   return (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32;
 }
+
+/** Where `serve` keeps its data when nothing else is said. */
+const serveFolder = (): string => join(privateFolder(folders.state), 'serve');
+
+const backUp: World['backUp'] = async (folder = serveFolder(), file) => {
+  const [{ backUp: copy }, { SERVER_FILE }] = await Promise.all([
+    import('./store/sqlite/backup.ts'),
+    import('./store/stores.ts'),
+  ]);
+  const source = join(folder, SERVER_FILE);
+  if (!existsSync(source)) throw fileFailure('read', source, new Error('No server keeps its data there.'));
+  if (existsSync(file)) {
+    throw fileFailure('written', file, new Error('There is one already. Move it away first.'));
+  }
+  try {
+    return copy(source, file);
+  } catch (cause) {
+    throw new Failure('file_unusable', `The database ${source} can't be copied to ${file}.`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      cause,
+    });
+  }
+};
 
 /** Told to stop, a command that does not wait for it ends at once, with the code that shells expect. */
 const INTERRUPTED = { SIGINT: 130, SIGTERM: 143 } as const;

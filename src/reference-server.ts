@@ -9,16 +9,19 @@ import type { Topology } from './contract/links.ts';
 import { ROLES, type Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
 import { forwardedAddress } from './server/client-address.ts';
+import { administratorsNamed } from './server/connectivity/administration.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
 import { createDocs, type DocsFile } from './server/docs/docs.ts';
 import { elsewhere } from './server/elsewhere.ts';
 import { type ForeignIssuers, foreignTrust } from './server/foreign-trust.ts';
+import { createHealth } from './server/health.ts';
 import { createIdentity } from './server/identity/identity.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { ACCESS_TOKEN_TTL, type Person, userClaims } from './server/identity/user-token.ts';
 import { type Addresses, addressesBelow, createIssuers, trustIn } from './server/issuers.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog } from './server/log.ts';
+import type { ServerMetrics } from './server/metrics/server-metrics.ts';
 import { builtInDirectory } from './server/portal/built-in.ts';
 import { createPortal } from './server/portal/portal.ts';
 import { randomPool } from './server/random-pool.ts';
@@ -57,12 +60,20 @@ export interface ReferenceServerOptions {
   trust?: ForeignIssuers;
   /** A proxy is in front: the last hop of `X-Forwarded-For` is the client's address. Default: it is not believed. */
   behindProxy?: boolean;
+  /**
+   * Users who may read any reservation, and release it with a reason: ids as in the user token's `sub`, each followed
+   * by `@` and its issuer's address where that is neither this server's own identity provider nor the only trusted one.
+   * Default: nobody.
+   */
+  administrators?: readonly string[];
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
   /** That many random bytes, for ids. Default: the platform's. */
   random?: (bytes: number) => Uint8Array;
   /** Structured records of what happens; never a secret. Default: none are kept. */
   log?: Log;
+  /** Counts what happens; see `createServerMetrics`. Default: nothing is counted. */
+  metrics?: ServerMetrics;
 }
 
 /** A reference server in this process. */
@@ -79,6 +90,15 @@ export interface ReferenceServer {
    * @throws RangeError where other issuers are trusted, since there are no built-in users
    */
   signIn(user: Role): Promise<string>;
+  /** Makes `GET /readyz` 503 from now on, so that a load balancer sends its requests elsewhere. Everything still works. */
+  drain(): void;
+  /**
+   * Forgets the audit and cancelled reservations from before an instant, in milliseconds, which is more than a day ago.
+   *
+   * @returns how many of each went
+   * @throws StoreUnavailableError when the database is away
+   */
+  forget(before: number): Promise<{ audit: number; cancelled: number }>;
   /** Finishes what is under way and closes the database. */
   close(): Promise<void>;
 }
@@ -95,6 +115,7 @@ export interface ReferenceServer {
  *
  * @throws RangeError for a trusted issuer that is no https address, or together with `autoApprove`
  * @throws TopologyError when the topology breaks a rule
+ * @throws RangeError when an administrator is named in neither form
  * @throws DatabaseFormatError, StoreUnavailableError when the database can't be used
  */
 export async function createReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
@@ -103,10 +124,13 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     now = Date.now,
     random = randomPool(randomBytes),
     log = noLog,
+    metrics,
     accessTokenTtl,
   } = options;
   const own = addressesBelow(baseUrl);
-  const foreign = options.trust && foreignTrust(options.trust, { now, log });
+  const foreign =
+    options.trust &&
+    foreignTrust(options.trust, { now, log, ...(metrics ? { keySetFailed: metrics.keySetFailed } : {}) });
   if (foreign && options.autoApprove !== undefined) {
     throw new RangeError('autoApprove lets a built-in user in, and trust has none');
   }
@@ -130,8 +154,16 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
   if (!foreign) await directory.settle(builtInDirectory(now(), makeId));
 
   const trust = foreign ?? trustIn(issuers, addresses.connectivity, now);
+  metrics?.serve({ prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''), groups });
   const mount = routeMounter(groups);
-  const allocator = new Allocator({ network, store: reservations, now, newId: () => makeId('reservation') });
+  const allocator = new Allocator({
+    network,
+    store: reservations,
+    now,
+    newId: () => makeId('reservation'),
+    ...(metrics ? { observe: metrics.allocator } : {}),
+  });
+  const health = createHealth({ mount, ping: () => stores.ping() });
   const answer = createServices({
     baseUrl: addresses.connectivity,
     groups,
@@ -142,7 +174,13 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       issuer: issuers.connectivity,
       trust,
       mount,
+      isAdministrator: administratorsNamed(
+        options.administrators ?? [],
+        options.trust ? soleIssuer(options.trust) : own.identity,
+      ),
+      log,
       now,
+      observe: metrics?.booking,
     }),
     portal: foreign
       ? elsewhere('portal', addresses.portal)
@@ -154,7 +192,9 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''),
       readFile: readDocsFile,
     }),
+    health: health.routes,
     log,
+    metrics,
     now,
   });
 
@@ -202,6 +242,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       ...(options.behindProxy ? { clientAddress: forwardedAddress } : {}),
       ...(foreign ? {} : { identity }),
       log,
+      metrics,
     }),
     async signIn(user) {
       const person = await builtInUser(user);
@@ -212,8 +253,15 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       });
       return issuers.identity.issue(claims);
     },
+    drain: () => health.drain(),
+    forget: (before) => reservations.forget(before),
     close: () => stores.close(),
   };
+}
+
+/** Whose users they are who are named without an issuer. */
+function soleIssuer({ issuers: [issuer, another] }: ForeignIssuers): string | undefined {
+  return another === undefined ? issuer : undefined;
 }
 
 /** Where users get their tokens when other issuers are trusted. */

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { TopologyError } from './allocator/network.ts';
 import { StoreUnavailableError } from './allocator/store.ts';
 import type { RunningServer, ServeSettings } from './cli/invocation.ts';
@@ -12,8 +13,11 @@ import { createDoor, type Door } from './serve/door.ts';
 import { allowedDangers, checkExposure } from './serve/exposure.ts';
 import { removeReadyFile, writeReadyFile } from './serve/ready-file.ts';
 import { readTopology } from './serve/topology-file.ts';
+import { openMetrics } from './serve-metrics.ts';
 import { jsonLog, type Log } from './server/log.ts';
+import type { ServerMetrics } from './server/metrics/server-metrics.ts';
 import { DatabaseFormatError } from './store/sql.ts';
+import { SERVER_FILE } from './store/stores.ts';
 
 /** What a server is started in. */
 export interface ServeSurroundings {
@@ -26,6 +30,9 @@ export interface ServeSurroundings {
   /** A number from 0 to 1, anew each time. */
   random: () => number;
 }
+
+/** How often rows that nobody needs any more are looked for, in milliseconds. */
+const FORGET_EVERY = 3_600_000;
 
 /** How long a trusted issuer may take for its key set, in milliseconds: requests wait for it. */
 const KEY_SET_TIMEOUT = 5000;
@@ -52,22 +59,38 @@ export async function serve(
   const bound = await listen(door, host, port);
   const opened: { close(): Promise<void> }[] = [door];
   try {
+    const watched = settings.metrics && (await openMetrics(settings.metrics));
+    if (watched) opened.push(watched);
     // Not before the port is ours: with the same file, it would be a running server's.
     if (readyFile !== undefined) removeReadyFile(readyFile);
     const scheme = tls ? 'https' : 'http';
     const baseUrl = settings.baseUrl ?? `${scheme}://${host.includes(':') ? `[${host}]` : host}:${bound}`;
     const keySets = settings.trust && keySetTransport(settings, surroundings);
     if (keySets) opened.push(keySets);
-    const services = await open(settings, { ...surroundings, baseUrl, topology, log, keySets });
+    const services = await open(settings, {
+      ...surroundings,
+      baseUrl,
+      topology,
+      log,
+      keySets,
+      metrics: watched?.metrics,
+    });
     opened.push(services);
     door.answerWith(services.listener);
-    if (readyFile !== undefined) writeReadyFile(readyFile, services.addresses);
+    const url = watched?.url;
+    if (readyFile !== undefined) writeReadyFile(readyFile, services.addresses, url);
+    const forgetting = setInterval(() => void forget(services, settings.keep, { now, log }), FORGET_EVERY);
+    forgetting.unref();
     return {
       addresses: services.addresses,
+      ...(url === undefined ? {} : { metrics: url }),
       dangers: allowedDangers(settings),
       ...(tls ? { reload: () => renew(door, tls, { now, log }) } : {}),
       stop: async () => {
+        clearInterval(forgetting);
         if (readyFile !== undefined) removeReadyFile(readyFile);
+        services.drain();
+        if (settings.drain > 0) await sleep(settings.drain * 1000);
         for (const each of opened) await each.close();
       },
     };
@@ -88,6 +111,20 @@ function keySetTransport({ certificates }: ServeSettings, { now, random }: Serve
   });
 }
 
+/** Lets go of what is older than is to be kept. What fails is tried again the next time. */
+async function forget(
+  services: ReferenceServer,
+  keep: number,
+  { now, log }: { now: () => number; log: Log },
+): Promise<void> {
+  try {
+    const gone = await services.forget(now() - keep);
+    if (gone.audit + gone.cancelled > 0) log('info', 'forgotten', { ...gone });
+  } catch (error) {
+    log('error', 'not_forgotten', { why: String(error) });
+  }
+}
+
 /** Reads the certificate anew; one that is unfit changes nothing. */
 function renew(door: Door, files: CertificateFiles, { now, log }: { now: () => number; log: Log }): void {
   try {
@@ -104,20 +141,23 @@ interface Opening extends ServeSurroundings {
   topology: Topology | undefined;
   log: Log;
   keySets: Transport | undefined;
+  metrics: ServerMetrics | undefined;
 }
 
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
-  const { baseUrl, topology, defaultFolder, log, keySets } = opening;
+  const { baseUrl, topology, defaultFolder, log, keySets, metrics } = opening;
   const { data, autoApprove, accessTokenTtl, trust, audience, portalUrl, authUrl, behindProxy } = settings;
-  const { rotateKeysEvery } = settings;
+  const { rotateKeysEvery, administrators } = settings;
   const folder = data ?? defaultFolder;
   const shared = settings.database ?? (settings.memory ? ':memory:' : undefined);
   try {
     if (shared === undefined) mkdirSync(folder, { recursive: true, mode: 0o700 });
     return await createReferenceServer({
       baseUrl,
-      database: shared ?? join(folder, 'slices-conn.sqlite'),
+      database: shared ?? join(folder, SERVER_FILE),
       log,
+      administrators,
+      ...(metrics === undefined ? {} : { metrics }),
       ...(topology === undefined ? {} : { topology }),
       ...(autoApprove === undefined ? {} : { autoApprove }),
       ...(accessTokenTtl === undefined ? {} : { accessTokenTtl }),

@@ -7,8 +7,9 @@ import {
 } from './amendment.ts';
 import { type BookingRequest, bookingQuestion, keyedBookingQuestion } from './booking.ts';
 import { type CancellationTerms, cancellationQuestion } from './cancellation.ts';
-import { type CommitObserver, LinkQueue } from './link-queue.ts';
+import { LinkQueue } from './link-queue.ts';
 import { linkId, type Network } from './network.ts';
+import type { AllocatorObserver } from './observer.ts';
 import type { Outcome } from './outcome.ts';
 import { type KeyedRequest, type Repetition, repetitionOf } from './repetition.ts';
 import type { ReservationStore } from './store.ts';
@@ -26,7 +27,7 @@ export interface AllocatorOptions {
    * loop has been round once.
    */
   gather?: () => Promise<void>;
-  observe?: CommitObserver;
+  observe?: AllocatorObserver;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Link } from '../contract/links.ts';
+import type { AllocatorObserver } from './observer.ts';
 import { carry, loadProjection, type Projection, withoutEnded } from './projection.ts';
 import type { LinkView, Question, Verdict } from './question.ts';
 import {
@@ -14,12 +15,6 @@ import {
 /** How many questions are decided together at most: so long nobody waits for others. */
 export const GROUP_SIZE = 64;
 
-/** Is told what was committed, for those who count. */
-export interface CommitObserver {
-  /** @param size how many questions one transaction answered @param milliseconds how long it took */
-  committed(size: number, milliseconds: number): void;
-}
-
 /** What a link's queue works with. */
 export interface LinkQueueOptions {
   /** See `linkId`. */
@@ -31,7 +26,7 @@ export interface LinkQueueOptions {
   now: () => number;
   /** Resolves when those who ask at this moment have asked, so that they are decided on together. */
   gather: () => Promise<void>;
-  observe?: CommitObserver;
+  observe?: AllocatorObserver;
 }
 
 /** A question with those who wait for its answer. */

@@ -60,6 +60,14 @@ export interface ServeSettings {
   insecureHttp?: boolean;
   /** The age at which a signing key is followed by another, in milliseconds. */
   rotateKeysEvery?: number;
+  /** User ids of this server's administrators, each with its issuer's address behind an @ where that is not plain. */
+  administrators: readonly string[];
+  /** Where metrics are read; nowhere where this is left out. Port 0: any that is free. */
+  metrics?: { host: string; port: number };
+  /** How long to go on, not ready, once told to stop. Seconds. */
+  drain: number;
+  /** How long the audit and cancelled reservations are kept, in milliseconds. */
+  keep: number;
 }
 
 /** Whose signing keys are to be rotated, and how (CLI.md, "Commands", serve). */
@@ -89,8 +97,16 @@ export interface RunningServer {
   dangers: readonly string[];
   /** Reads the certificate anew, where there is one. What became of it is in the log. */
   reload?(): void;
+  /** Where metrics are read. */
+  metrics?: string;
   /** Finishes what is under way. */
   stop(): Promise<void>;
+}
+
+/** A copy of a server's database; see `store/sqlite/backup.ts`. */
+export interface BackupMade {
+  bytes: number;
+  reservations: number;
 }
 
 /** The issuers that can be checked with what is on this machine alone (CLI.md, "Global flags", verify). */
@@ -117,6 +133,13 @@ export interface Invocation {
   serve(settings: ServeSettings): Promise<RunningServer>;
   /** Rotates the signing keys in a server's database. @returns the keys after that @throws Failure */
   rotateKeys(settings: RotateKeysSettings): Promise<KeyRow[]>;
+  /**
+   * Copies the database of a server, which may be running.
+   *
+   * @param folder the server's data folder; undefined for the usual one
+   * @throws Failure `file_unusable`
+   */
+  backUp(folder: string | undefined, file: string): Promise<BackupMade>;
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM. */
   stopSignal(): Promise<void>;
   /** What times are read against. */

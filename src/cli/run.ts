@@ -60,6 +60,7 @@ export interface World {
   serve: Invocation['serve'];
   /** Rotates the signing keys in a server's database. */
   rotateKeys: Invocation['rotateKeys'];
+  backUp: Invocation['backUp'];
   stopSignal: Invocation['stopSignal'];
   /** Asks a person a question that is answered by yes or no; undefined where nobody is there. */
   ask?: (question: string) => Promise<boolean>;
@@ -152,6 +153,7 @@ function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable
     shellHome: world.shellHome,
     serve: world.serve,
     rotateKeys: world.rotateKeys,
+    backUp: world.backUp,
     stopSignal: world.stopSignal,
     openBrowser: world.openBrowser,
     profiles: async () => {

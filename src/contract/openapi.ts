@@ -2,6 +2,7 @@ import { toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { KeySetDocument } from './claims.ts';
 import { Experiment, ExperimentList, ExperimentRequest, Project, ProjectList } from './directory.ts';
+import { Health } from './health.ts';
 import { ReservationId } from './ids.ts';
 import { LinkList } from './links.ts';
 import type { Parameter } from './parameters.ts';
@@ -35,6 +36,7 @@ const SCHEMAS = {
   Experiment,
   ExperimentRequest,
   KeySetDocument,
+  Health,
   ProblemBody,
 } as const satisfies Record<SchemaName, v.GenericSchema>;
 

@@ -35,3 +35,11 @@ export const IDEMPOTENCY_KEY: Parameter = {
   type: 'string',
   extension: true,
 };
+/** The longest `reason` of an administrator's release, in characters. */
+export const MAX_REASON = 200;
+/** `reason` of DELETE: an extension. What an administrator must give, and who else gives it is not asked for. */
+export const RELEASE_REASON: Parameter = {
+  description: `Why an administrator of this server releases the reservation, 1 to ${MAX_REASON} characters; it is kept in the server's log. An administrator, whom the server's operator names, may read and delete any reservation with the user token alone; for everyone else it says nothing.`,
+  type: 'string',
+  extension: true,
+};

@@ -1,9 +1,11 @@
+import { HEALTH_ROUTES } from './health.ts';
 import {
   DRY_RUN,
   IDEMPOTENCY_KEY,
   IDEMPOTENCY_KEY_HEADER,
   IDEMPOTENCY_REPLAYED_HEADER,
   type Parameter,
+  RELEASE_REASON,
   START_NOW,
 } from './parameters.ts';
 import type { ProblemCode } from './problems.ts';
@@ -35,6 +37,7 @@ export type SchemaName =
   | 'Experiment'
   | 'ExperimentRequest'
   | 'KeySetDocument'
+  | 'Health'
   | 'ProblemBody';
 
 /** What a request must carry: any valid user token, or an experiment token too; see DESIGN.md, "Who may". */
@@ -171,6 +174,7 @@ export const ROUTES = {
     summary: 'Delete a reservation',
     credentials: 'experiment',
     action: 'delete',
+    query: { reason: RELEASE_REASON },
     success: { status: 204 },
     problems: [...CREDENTIALS, 'wrong_experiment', 'not_found'],
   },
@@ -193,6 +197,7 @@ export const ROUTES = {
     success: { status: 200, schema: 'KeySetDocument' },
     problems: [],
   },
+  ...HEALTH_ROUTES,
   listProjects: {
     service: 'portal',
     method: 'GET',

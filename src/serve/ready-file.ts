@@ -17,9 +17,14 @@ export function removeReadyFile(path: string): void {
  * Writes where the services are (CLI.md, `serve`): beside its place first, then in it at once, so that a script that
  * waits for it never reads half of it.
  *
+ * @param metrics where metrics are read, if they are
  * @throws Failure `file_unusable`
  */
-export function writeReadyFile(path: string, addresses: RunningServer['addresses']): void {
+export function writeReadyFile(
+  path: string,
+  addresses: RunningServer['addresses'],
+  metrics: string | undefined,
+): void {
   const content = {
     base_url: addresses.connectivity,
     portal_url: addresses.portal,
@@ -28,6 +33,7 @@ export function writeReadyFile(path: string, addresses: RunningServer['addresses
     experiments_api_group: EXPERIMENTS_API_GROUP,
     client_id: CLIENT_ID,
     pid: process.pid,
+    ...(metrics === undefined ? {} : { metrics_url: metrics }),
   };
   const draft = `${path}.${process.pid}.tmp`;
   try {

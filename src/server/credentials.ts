@@ -36,6 +36,8 @@ export interface CallerExperiment {
 export interface Caller {
   /** `user_<host>_<opaque_id>`. */
   user: string;
+  /** Who issued the user token; absent where there is none, or there are several of different issuers. */
+  userIssuer?: string;
   experiment?: CallerExperiment;
 }
 
@@ -73,13 +75,15 @@ export async function authenticateCaller(
   const header = request.headers.get(EXPERIMENT_TOKEN_HEADER);
   const presented = new Set([bearer(request), ...(header ? [header] : []), ...(tokens ?? [])]);
   const users = new Set<string>();
+  const issuers = new Set<string>();
   const actors = new Set<string>();
   const experiments = new Map<string, CallerExperiment>();
   for (const token of presented) {
     const kind = await kindOf(token, trust);
     if (kind === 'user') {
-      const { sub } = await verified(kind, () => verifyUserToken(token, trust.identity));
+      const { sub, iss } = await verified(kind, () => verifyUserToken(token, trust.identity));
       users.add(sub);
+      issuers.add(iss);
     } else if (kind === 'experiment') {
       const claims = await verified(kind, () => verifyExperimentToken(token, trust.portal));
       actors.add(claims.act.sub);
@@ -106,7 +110,12 @@ export async function authenticateCaller(
   if (others.length > 0) {
     throw refusal('token_invalid', 'The tokens in the request belong to different users.');
   }
-  return { user, ...(experiment ? { experiment } : {}) };
+  const [userIssuer, ...otherIssuers] = issuers;
+  return {
+    user,
+    ...(userIssuer !== undefined && otherIssuers.length === 0 ? { userIssuer } : {}),
+    ...(experiment ? { experiment } : {}),
+  };
 }
 
 function experimentOf({ sub, name, exp_exp, act }: ExperimentClaims): CallerExperiment {

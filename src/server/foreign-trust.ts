@@ -1,6 +1,7 @@
 import { issuerProblem } from '../contract/issuer-address.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { remoteKeySet } from '../tokens/remote-key-set.ts';
+import { VerifiedTokens } from '../tokens/verified-tokens.ts';
 import type { Trust } from '../tokens/verify.ts';
 import type { ServiceTrust } from './credentials.ts';
 import type { Log } from './log.ts';
@@ -28,6 +29,8 @@ export interface ForeignTrustContext {
   now: () => number;
   /** Told when an issuer's keys can't be had and a kept copy stands in. */
   log: Log;
+  /** Told of each fetch that failed, by its address. */
+  keySetFailed?: (url: string) => void;
 }
 
 /**
@@ -36,7 +39,10 @@ export interface ForeignTrustContext {
  *
  * @throws RangeError for an issuer that is no https address, and for none at all
  */
-export function foreignTrust(options: ForeignIssuers, { now, log }: ForeignTrustContext): ServiceTrust {
+export function foreignTrust(
+  options: ForeignIssuers,
+  { now, log, keySetFailed }: ForeignTrustContext,
+): ServiceTrust {
   const { issuers, audience, fetch = briefFetch } = options;
   if (issuers.length === 0) throw new RangeError('trust needs an issuer');
   const keySets = issuers.map((issuer) => {
@@ -44,9 +50,18 @@ export function foreignTrust(options: ForeignIssuers, { now, log }: ForeignTrust
     if (problem !== undefined) throw new RangeError(`${issuer} is no issuer. ${problem}`);
     const url = issuer.replace(/\/$/, '') + KEY_SET_PATH;
     const onStale = (_url: string, age: number): void => log('error', 'keys_stale', { issuer, ms: age });
-    return [issuer, remoteKeySet({ url, fetch, now, onStale })] as const;
+    return [
+      issuer,
+      remoteKeySet({ url, fetch, now, onStale, ...(keySetFailed ? { onFailure: keySetFailed } : {}) }),
+    ] as const;
   });
-  const trust: Trust = { issuers: new Map(keySets), now, ...(audience === undefined ? {} : { audience }) };
+  const verified = new VerifiedTokens();
+  const trust: Trust = {
+    issuers: new Map(keySets),
+    now,
+    verified,
+    ...(audience === undefined ? {} : { audience }),
+  };
   return { identity: trust, portal: trust };
 }
 

@@ -4,10 +4,12 @@ import { getRequestListener } from '@hono/node-server';
 import { StoreUnavailableError } from '../allocator/store.ts';
 import { PROBLEM_STATUS } from '../contract/problems.ts';
 import { type ClientAddress, peerAddress } from './client-address.ts';
+import { isHealthPath } from './health.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
 import { PAGE_HEADERS } from './identity/pages.ts';
 import { isProviderPath, oauthError } from './identity/provider-door.ts';
 import type { Log } from './log.ts';
+import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { ProblemError, problemReply, refusal } from './problem-error.ts';
 
 /** What answers on a socket. */
@@ -23,6 +25,7 @@ export interface ListenerOptions {
   /** Default: the other end of the connection. */
   clientAddress?: ClientAddress;
   log: Log;
+  metrics?: Pick<ServerMetrics, 'requestBegan' | 'storeFailed'> | undefined;
 }
 
 /**
@@ -30,9 +33,10 @@ export interface ListenerOptions {
  * else to the function of a Request. The Host is pinned for all of them (HOSTILE.md 32).
  */
 export function createListener(options: ListenerOptions): RequestListener {
-  const { baseUrl, fetch, identity, log, now, clientAddress = peerAddress } = options;
+  const { baseUrl, fetch, identity, log, metrics, now, clientAddress = peerAddress } = options;
   const base = new URL(baseUrl);
-  const auth = `${base.pathname.replace(/\/$/, '')}/auth`;
+  const prefix = base.pathname.replace(/\/$/, '');
+  const auth = `${prefix}/auth`;
   const answer = getRequestListener(fetch, { overrideGlobalObjects: false, hostname: base.host });
 
   async function answerPage(
@@ -52,7 +56,7 @@ export function createListener(options: ListenerOptions): RequestListener {
       {
         overrideGlobalObjects: false,
         hostname: base.host,
-        errorHandler: (error) => problemReply(problemOf(error, log), GUARDS),
+        errorHandler: (error) => problemReply(problemOf(error, options), GUARDS),
       },
     );
     await show(request, response);
@@ -68,7 +72,8 @@ export function createListener(options: ListenerOptions): RequestListener {
 
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { url = '/', headers } = request;
-    if (headers.host?.toLowerCase() !== base.host) {
+    const open = url.startsWith(prefix) && isHealthPath(url.slice(prefix.length));
+    if (headers.host?.toLowerCase() !== base.host && !open) {
       throw refusal('host_unknown', `This server answers for ${base.host} only.`);
     }
     if (!url.startsWith('/')) throw refusal('request_invalid', 'The request target must be a path.');
@@ -84,7 +89,9 @@ export function createListener(options: ListenerOptions): RequestListener {
   }
 
   return (request, response) => {
-    route(request, response).catch((error: unknown) => refuse(request, response, problemOf(error, log)));
+    const ended = metrics?.requestBegan(request.method ?? '', request.url ?? '');
+    if (ended) response.once('close', () => ended(response.headersSent ? response.statusCode : undefined));
+    route(request, response).catch((error: unknown) => refuse(request, response, problemOf(error, options)));
   };
 }
 
@@ -92,8 +99,9 @@ export function createListener(options: ListenerOptions): RequestListener {
 const { 'content-type': _html, ...GUARDS } = PAGE_HEADERS;
 
 /** What went wrong, for the outside: a refusal is itself, a database that is away 503, anything else 500 and in the log. */
-function problemOf(error: unknown, log: Log): ProblemError {
+function problemOf(error: unknown, { log, metrics }: Pick<ListenerOptions, 'log' | 'metrics'>): ProblemError {
   if (error instanceof ProblemError) return error;
+  if (error instanceof StoreUnavailableError) metrics?.storeFailed(error);
   if (error instanceof StoreUnavailableError || isUnavailable(error)) {
     return refusal(
       'unavailable',

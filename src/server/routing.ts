@@ -41,6 +41,13 @@ export function allowedMethods(path: string, service: Route['service'], groups: 
     .map(({ method }) => method);
 }
 
+/** The template of the endpoint that a path is of, as the route table has it; undefined for an unknown path. */
+export function templateAt(path: string, service: Route['service'], groups: ApiGroups): string | undefined {
+  return Object.values(ROUTES).find(
+    (route: Route) => route.service === service && matches(pattern(route, groups), path),
+  )?.path;
+}
+
 /** Without a trailing slash: the router, which is not strict, drops it from requests too. */
 function pattern(route: Route, groups: ApiGroups): string {
   return route.path

@@ -3,7 +3,9 @@ import { CommitUnknownError, StoreUnavailableError } from '../allocator/store.ts
 import { isObject, readJson } from '../contract/json.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { DOCS_FILES } from './docs/docs.ts';
-import type { Log } from './log.ts';
+import { isHealthPath } from './health.ts';
+import { type Log, withoutTokens } from './log.ts';
+import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { ProblemError, problemReply, refusal } from './problem-error.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
 
@@ -17,7 +19,10 @@ export interface ServicesOptions {
   /** What of the identity provider needs no socket. */
   identity: Hono;
   docs: Hono;
+  /** What supervisors and load balancers ask. */
+  health: Hono;
   log: Log;
+  metrics?: Pick<ServerMetrics, 'storeFailed'> | undefined;
   /** Milliseconds since the Unix epoch, for the duration in the log. */
   now: () => number;
 }
@@ -28,19 +33,22 @@ export interface ServicesOptions {
  * without a word about it, and a line in the log with all of it.
  */
 export function createServices(options: ServicesOptions): (request: Request) => Promise<Response> {
-  const { baseUrl, groups, connectivity, portal, identity, docs, log, now } = options;
+  const { baseUrl, groups, connectivity, portal, identity, docs, health, log, metrics, now } = options;
   const base = new URL(baseUrl);
   const prefix = base.pathname.replace(/\/$/, '');
   const app = new Hono({ strict: false });
 
   app.use(async (context, next) => {
-    const { host } = new URL(context.req.url);
-    if (host !== base.host) throw refusal('host_unknown', `This server answers for ${base.host} only.`);
+    const { host, pathname } = new URL(context.req.url);
+    const open = pathname.startsWith(prefix) && isHealthPath(pathname.slice(prefix.length));
+    if (host !== base.host && !open)
+      throw refusal('host_unknown', `This server answers for ${base.host} only.`);
     await next();
   });
   app.route(`${prefix}/portal`, portal);
   app.route(`${prefix}/auth`, identity);
   app.route(prefix === '' ? '/' : prefix, docs);
+  app.route(prefix === '' ? '/' : prefix, health);
   app.route(prefix === '' ? '/' : prefix, connectivity);
   app.notFound(({ req }) => {
     const below = new URL(req.url).pathname.slice(prefix.length);
@@ -52,6 +60,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   app.onError((error) => {
     if (error instanceof ProblemError) return problemReply(error);
     if (error instanceof StoreUnavailableError) {
+      metrics?.storeFailed(error);
       log('error', 'store_unavailable', { why: String(error.cause ?? error) });
       const outcome =
         error instanceof CommitUnknownError
@@ -67,6 +76,8 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     const began = now();
     const response = await app.fetch(request);
     const { pathname } = new URL(request.url);
+    // Every second from every balancer, they would be all that a log holds.
+    if (response.ok && isHealthPath(pathname.slice(prefix.length))) return response;
     log('info', 'request', {
       method: request.method,
       path: withoutTokens(pathname),
@@ -78,7 +89,8 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   };
 }
 
-const READ_ONLY: ReadonlySet<string> = new Set([
+/** Pages and key sets outside the route table, below the base address. */
+export const READ_ONLY: ReadonlySet<string> = new Set([
   `/auth${KEY_SET_PATH}`,
   '/api-spec',
   '/api-docs',
@@ -90,11 +102,6 @@ function allowedAt(path: string, groups: ApiGroups): string[] {
   if (path.startsWith('/portal/')) return allowedMethods(path.slice('/portal'.length), 'portal', groups);
   if (READ_ONLY.has(path.replace(/\/$/, ''))) return ['GET'];
   return allowedMethods(path, 'connectivity', groups);
-}
-
-/** A token may stand in an address by mistake; it does not belong into a log. */
-function withoutTokens(path: string): string {
-  return path.replaceAll(/eyJ[\w-]+(?:\.[\w-]*)*/g, '[token]');
 }
 
 async function problemCode(response: Response): Promise<string | undefined> {

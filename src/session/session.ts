@@ -1,3 +1,4 @@
+import { type AdministrationClient, createAdministrationClient } from '../client/administration.ts';
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import type { Fetch } from '../client/exchange.ts';
 import { readFeatures } from '../client/features.ts';
@@ -43,6 +44,8 @@ export class Session {
   readonly profile: Profile;
   readonly portal: PortalClient;
   readonly connectivity: ConnectivityClient;
+  /** What the service's administrators may do with anybody's reservation. */
+  readonly administration: AdministrationClient;
   /** Reservations that are never lost: through the ledger. */
   readonly bookings: Bookings;
   /** Whom to believe, for each kind of token: only the profile's own services. */
@@ -73,6 +76,12 @@ export class Session {
       fetch,
       userToken,
       experimentToken: async () => (await this.access()).token,
+      trust: this.trust.connectivity,
+    });
+    this.administration = createAdministrationClient({
+      baseUrl: profile.baseUrl,
+      fetch,
+      userToken,
       trust: this.trust.connectivity,
     });
     this.bookings = new Bookings({

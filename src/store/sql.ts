@@ -53,3 +53,8 @@ export interface SqlSnapshot extends SqlReader {
 export class DatabaseFormatError extends Error {
   override readonly name = 'DatabaseFormatError';
 }
+
+/** Whether a database answers, and has the schema. @throws as {@link SqlDatabase} does */
+export async function ping(sql: SqlStatements): Promise<void> {
+  await sql.first('SELECT issuer FROM signing_key LIMIT 1');
+}

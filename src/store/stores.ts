@@ -9,9 +9,14 @@ export interface Stores {
   readonly directory: Directory;
   readonly identityRecords: IdentityRecords;
   readonly keys: KeyStore;
+  /** Asks the database one cheap question. @throws StoreUnavailableError when it is away, slow or locked */
+  ping(): Promise<void>;
   /** Waits for what is under way and closes the database. */
   close(): Promise<void>;
 }
+
+/** The SQLite file in a server's data folder. */
+export const SERVER_FILE = 'slices-conn.sqlite';
 
 /** Whether a database is named by the address of a PostgreSQL server; else it is a SQLite file. */
 export function isPostgres(database: string): boolean {

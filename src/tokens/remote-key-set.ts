@@ -20,6 +20,8 @@ export interface RemoteKeySetOptions {
   cooldown?: number;
   /** Told when a stale copy is used, once per failed fetch. */
   onStale?: (url: string, age: number) => void;
+  /** Told of each fetch that failed. */
+  onFailure?: (url: string) => void;
   /** Where copies outlive the process. Default: nowhere. */
   store?: KeySetStore;
 }
@@ -60,6 +62,7 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
     staleFor = 24 * 60 * MINUTE,
     cooldown = MINUTE / 2,
     onStale,
+    onFailure,
     store,
   } = options;
   let copy = keptCopy(store, now());
@@ -79,6 +82,7 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
         cause instanceof TokenError
           ? cause
           : new TokenError('keys_unreachable', `The key set at ${url} can't be reached.`, { cause });
+      onFailure?.(url);
       const age = copy ? now() - copy.at : staleFor;
       if (age >= freshFor && age < staleFor) onStale?.(url, age);
     }

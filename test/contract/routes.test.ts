@@ -32,10 +32,10 @@ test('no two routes of a service answer the same request', () => {
   expect(new Set(requests).size).toBe(requests.length);
 });
 
-test('a route that needs an experiment says what its role must allow, and a key set needs nothing', () => {
+test('a route that needs an experiment says what its role must allow; a key set and a health check need nothing', () => {
   for (const [name, route] of Object.entries(ROUTES) as [string, Route][]) {
     if (route.credentials === 'experiment') expect([name, route.action]).toEqual([name, expect.any(String)]);
-    expect([name, route.credentials === 'none']).toEqual([name, name.endsWith('KeySet')]);
+    expect([name, route.credentials === 'none']).toEqual([name, /KeySet$|^health$|^readiness$/.test(name)]);
   }
 });
 

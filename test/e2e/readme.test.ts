@@ -80,4 +80,16 @@ describe('the README', () => {
     }
     expect(stdout.match(/verified: signed by/g)).toHaveLength(4);
   }, 120_000);
+
+  it('shows a server that is watched, backed up while it runs, and restored', () => {
+    const text = script('Operate it');
+    const { status, stdout, stderr } = runInShell(text);
+    expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
+    const due = [...text.matchAll(/ {2}# (\d{3})$/gm)].map(([, code]) => code);
+    expect(stdout.split('\n').filter((line) => /^[2345]\d\d$/.test(line))).toEqual(due);
+    expect(due).toHaveLength(2);
+    expect(stdout).toContain('slices_conn_bookings_total{asked="book",result="granted"} 0');
+    expect(stdout).toContain('Backed up to backup.sqlite');
+    expect(stdout.match(/Serving at /g)).toHaveLength(2);
+  }, 120_000);
 });

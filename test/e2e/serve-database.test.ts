@@ -1,11 +1,10 @@
-import * as v from 'valibot';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
-import { type Door, poll, send, startLogin, tokensIn, type WireReply } from '../fixtures/identity.ts';
+import { type Door, send } from '../fixtures/identity.ts';
 import { freePort, useOwnPostgres } from '../fixtures/postgres.ts';
-import { addressOf, booking, CONNECTIVITY, EXPERIMENTS, SIGNED } from '../fixtures/service.ts';
+import { addressOf } from '../fixtures/service.ts';
 import { buildIfMissing, newMachine } from './command.ts';
 import { type Started, start } from './served.ts';
+import { book, idIn, logIn } from './wire-caller.ts';
 
 const postgres = useOwnPostgres();
 beforeAll(buildIfMissing);
@@ -28,34 +27,6 @@ async function serve(database: string, base?: string): Promise<Door & { process:
   expect(process.output).toMatchObject({ exitCode: null });
   return { ...door, process };
 }
-
-async function logIn(door: Door): Promise<Record<string, string>> {
-  const authorization = `Bearer ${tokensIn(await poll(door, await startLogin(door))).access_token}`;
-  const listed = await send(door, 'GET', EXPERIMENTS, { headers: { authorization } });
-  const { experiments } = v.parse(
-    v.object({ experiments: v.array(v.object({ id: v.string() })) }),
-    JSON.parse(listed.text),
-  );
-  const token = await send(door, 'GET', addressOf('experimentToken', experiments[0]?.id), {
-    headers: { authorization, ...SIGNED },
-  });
-  return { authorization, [EXPERIMENT_TOKEN_HEADER]: token.text };
-}
-
-function book(door: Door, headers: Readonly<Record<string, string>>): Promise<WireReply> {
-  const start = Date.now() + 3_600_000;
-  return send(door, 'POST', CONNECTIVITY, {
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(
-      booking({
-        start_date: new Date(start).toISOString(),
-        end_date: new Date(start + 3_600_000).toISOString(),
-      }),
-    ),
-  });
-}
-
-const idIn = (reply: WireReply): string => v.parse(v.object({ id: v.string() }), JSON.parse(reply.text)).id;
 
 describe('serve --database', () => {
   test('two servers share a database; while it is down both say 503, and go on once it is back', async () => {

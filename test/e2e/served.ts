@@ -77,6 +77,7 @@ const ReadyFile = v.strictObject({
   experiments_api_group: v.string(),
   client_id: v.string(),
   pid: v.number(),
+  metrics_url: v.optional(v.string()),
 });
 
 /** A reference server as a process of its own. */
@@ -88,11 +89,16 @@ export interface Served {
 }
 
 /** `serve --port 0 --memory`, waited for. */
-export async function serveInProcess(...args: readonly string[]): Promise<Served> {
+export function serveInProcess(...args: readonly string[]): Promise<Served> {
+  return serveWith('--port', '0', '--memory', ...args);
+}
+
+/** `serve` with these flags, waited for. */
+export async function serveWith(...args: readonly string[]): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), 'slices-conn-serve-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'ready.json');
-  const server = start(['serve', '--port', '0', '--memory', '--ready-file', file, ...args], {
+  const server = start(['serve', '--ready-file', file, ...args], {
     cwd: folder,
     env: { HOME: folder },
   });

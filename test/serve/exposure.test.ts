@@ -3,7 +3,14 @@ import type { ServeSettings } from '../../src/cli/invocation.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { allowedDangers, checkExposure } from '../../src/serve/exposure.ts';
 
-const PLAIN: ServeSettings = { host: '127.0.0.1', port: 4280, memory: false };
+const PLAIN: ServeSettings = {
+  host: '127.0.0.1',
+  port: 4280,
+  memory: false,
+  administrators: [],
+  drain: 0,
+  keep: 86_400_000,
+};
 const TLS = { tls: { cert: 'cert.pem', key: 'key.pem' } };
 const TRUST = { trust: ['https://login.example.org'] };
 const BASE = { baseUrl: 'https://slices.example.org' };

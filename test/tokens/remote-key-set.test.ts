@@ -33,6 +33,7 @@ function issuerOf(...keys: TestKey[]) {
     answer: async (): Promise<Response> => Response.json(keySetOf(...keys)),
     requests: [] as Request[],
     stale: [] as [string, number][],
+    failures: [] as string[],
     /** Publishes other keys from now on. */
     publish(...others: TestKey[]) {
       state.answer = async () => Response.json(keySetOf(...others));
@@ -52,6 +53,7 @@ function issuerOf(...keys: TestKey[]) {
       return state.answer();
     },
     onStale: (url, age) => state.stale.push([url, age]),
+    onFailure: (url) => state.failures.push(url),
   };
   const keySet = remoteKeySet(options);
   const trust = { issuers: new Map([[ISSUER, keySet]]), now: () => state.now };
@@ -185,8 +187,10 @@ describe('made-up kids and faults', () => {
       expect(state.requests).toHaveLength(cooldown);
       state.now += 1;
     }
+    expect(state.failures).toEqual([URL_OF_SET, URL_OF_SET, URL_OF_SET]);
     state.publish(old);
     expect(await verify(old)).toBe('accepted');
+    expect(state.failures).toHaveLength(3);
   });
 
   test('row 25: a clock that is set back does not stop the fetches', async () => {

@@ -1,3 +1,4 @@
+import { readAdministrator } from '../../contract/administrators.ts';
 import { Failure } from '../../contract/failure.ts';
 import { issuerProblem } from '../../contract/issuer-address.ts';
 import type { Role } from '../../contract/roles.ts';
@@ -29,6 +30,13 @@ export interface ServeFlags {
   insecureHttp?: boolean;
   /** Milliseconds. */
   rotateKeysEvery?: number;
+  administrator?: readonly string[];
+  /** PORT or HOST:PORT. */
+  metrics?: string;
+  /** Seconds. */
+  drain: number;
+  /** Milliseconds. */
+  keep: number;
 }
 
 /** Runs a reference server until it is told to stop. */
@@ -48,11 +56,13 @@ export async function serve(
   const stopped = invocation.stopSignal();
   const server = await invocation.serve(settings);
   const { addresses } = server;
-  await output.result({ addresses }, (print) =>
+  const shown = server.metrics === undefined ? {} : { metrics: server.metrics };
+  await output.result({ addresses, ...shown }, (print) =>
     print.card(`Serving at ${print.paint.bold(addresses.connectivity)}`, [
       ['portal', addresses.portal],
       ['log in', settings.trust ? addresses.identity : `${addresses.identity}/device`],
       ['try it', `${addresses.connectivity}/api-docs`],
+      ...Object.entries(shown),
       ['stop', 'Ctrl-C'],
     ]),
   );
@@ -69,13 +79,16 @@ export async function serve(
  *
  * @throws Failure `usage` for an address that is none, and for flags that mean nothing without another
  */
-export function readServeFlags({ tlsCert, tlsKey, ...flags }: ServeFlags): ServeSettings {
+export function readServeFlags(given: ServeFlags): ServeSettings {
+  const { tlsCert, tlsKey, administrator: administrators = [], metrics, ...flags } = given;
   for (const issuer of flags.trust ?? []) checkIssuer(issuer);
   for (const name of ['audience', 'portalUrl', 'authUrl'] as const) {
     if (flags[name] !== undefined && flags.trust === undefined) throw needsTrust(name);
   }
   return {
     ...flags,
+    administrators: administrators.map((name) => administratorName(name, flags.trust)),
+    ...(metrics === undefined ? {} : { metrics: metricsAddress(metrics) }),
     memory: flags.memory === true,
     ...(flags.baseUrl === undefined ? {} : { baseUrl: baseAddress(flags.baseUrl) }),
     ...(flags.portalUrl === undefined ? {} : { portalUrl: baseAddress(flags.portalUrl) }),
@@ -123,5 +136,32 @@ export function databaseAddress(text: string): string {
   throw new Failure('usage', 'What --database was given is no address of a PostgreSQL database.', {
     why: 'It must look like postgres://user@host:5432/name; the password may stand in PGPASSWORD.',
     fix: 'slices-conn serve --database postgres://user@localhost/slices',
+  });
+}
+
+/** @param trusted the issuers whose users there are; undefined for users of our own */
+function administratorName(text: string, trusted: readonly string[] = ['our own']): string {
+  const read = readAdministrator(text);
+  if (read && read.issuer === undefined && trusted.length > 1) {
+    throw new Failure('usage', `${text} may be a user of several issuers.`, {
+      why: 'With more than one --trust, an administrator is named with the issuer.',
+      fix: `slices-conn serve --administrator ${text}@${trusted[0]}`,
+    });
+  }
+  if (read) return text;
+  throw new Failure('usage', `${JSON.stringify(text)} names no administrator.`, {
+    why: 'It must be a user id, user_<host>_<id>; for a user of another issuer with @ and its address behind it.',
+    fix: 'slices-conn status --json',
+  });
+}
+
+/** A port alone is one of this machine's own: who wants more says so. */
+function metricsAddress(text: string): { host: string; port: number } {
+  const found = /^(?:(?<host>[^:[\]]+|\[[0-9A-Fa-f:.]+\]):)?(?<port>[0-9]{1,5})$/.exec(text);
+  const { host = '127.0.0.1', port = '' } = found?.groups ?? {};
+  if (found && Number(port) <= 65_535) return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
+  throw new Failure('usage', `${JSON.stringify(text)} is no place for metrics.`, {
+    why: 'It must be a port of this machine, or HOST:PORT.',
+    fix: 'slices-conn serve --metrics 9464',
   });
 }

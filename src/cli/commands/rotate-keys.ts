@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
-import { Failure } from '../../contract/failure.ts';
 import type { RotateKeysFlags } from '../actions/rotate-keys.ts';
 import type { Invoke } from '../invocation.ts';
+import { takeFlagsOfServe } from './flags-of-serve.ts';
 
 /** `slices-conn serve rotate-keys`: new signing keys, for the servers on a database. */
 export function rotateKeysCommand(invoke: Invoke): Command {
@@ -33,19 +33,4 @@ Examples:
     )
     .hook('preAction', (_program, command) => takeFlagsOfServe(command))
     .action(invoke<RotateKeysFlags>(async () => (await import('../actions/rotate-keys.ts')).rotateKeys));
-}
-
-/** Commander hands what both commands call alike to `serve`, wherever it stands; what only `serve` knows is refused. */
-function takeFlagsOfServe(command: Command): void {
-  const { parent: serve } = command;
-  for (const option of serve?.options ?? []) {
-    const name = option.attributeName();
-    if (serve?.getOptionValueSource(name) !== 'cli') continue;
-    if (!command.options.some(({ long }) => long === option.long)) {
-      throw new Failure('usage', `${option.long ?? option.flags} is no flag of serve rotate-keys.`, {
-        fix: 'slices-conn serve rotate-keys --help',
-      });
-    }
-    command.setOptionValueWithSource(name, serve.getOptionValue(name), 'cli');
-  }
 }

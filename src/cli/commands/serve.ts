@@ -4,6 +4,7 @@ import { ROLES } from '../../contract/roles.ts';
 import type { ServeFlags } from '../actions/serve.ts';
 import { parseDuration } from '../durations.ts';
 import type { Invoke } from '../invocation.ts';
+import { backupCommand } from './backup.ts';
 import { rotateKeysCommand } from './rotate-keys.ts';
 
 /** `slices-conn serve`: the reference server on a socket. */
@@ -50,18 +51,40 @@ export function serveCommand(invoke: Invoke): Command {
       .option('--tls-cert <file>', 'serve https with this certificate and those above it, in PEM')
       .option('--tls-key <file>', 'its private key, in PEM')
       .option('--behind-proxy', 'a proxy ends TLS; its X-Forwarded-For says where requests come from')
+      .option(
+        '--administrator <user-id>',
+        'a user who may release any reservation; may be given several times',
+        (id: string, before: string[] = []) => [...before, id],
+      )
+      .option(
+        '--metrics <address>',
+        'serve Prometheus metrics at /metrics of PORT, on loopback, or HOST:PORT',
+      )
+      .option(
+        '--drain <seconds>',
+        'once told to stop, go on for so long with /readyz at 503',
+        drainSeconds,
+        0,
+      )
+      .addOption(
+        new Option('--keep <duration>', 'how long the audit and cancelled reservations are kept')
+          .argParser(keptFor)
+          .default(KEPT, '400d'),
+      )
       .option('--insecure-built-in-users', 'let anyone who reaches it log in, without a password')
       .option('--insecure-throw-away-key', 'let others reach it with --memory')
       .option('--insecure-http', 'let others reach it over plain http')
       // The flags that a sub-command has of its own are its own, though they are named alike.
       .enablePositionalOptions()
       .addCommand(rotateKeysCommand(invoke))
+      .addCommand(backupCommand(invoke))
       .addHelpText(
         'after',
         `
 Examples:
   slices-conn serve
   slices-conn serve --port 0 --memory --auto-approve lead --ready-file ready.json
+  slices-conn serve --metrics 9464 --drain 5 --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q
   slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --tls-cert cert.pem --tls-key key.pem --trust https://login.example.org --trust https://portal.example.org
   PGPASSWORD=… slices-conn serve --behind-proxy --base-url https://slices.example.org --trust https://portal.example.org --database postgres://slices@db.example.org/slices`,
       )
@@ -83,11 +106,32 @@ function wholeSeconds(text: string): number {
 const SHORTEST_KEY_AGE = 3_600_000;
 
 function keyAge(text: string): number {
-  try {
-    const age = parseDuration(text);
-    if (age >= SHORTEST_KEY_AGE) return age;
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-  }
+  const age = durationOf(text);
+  if (age !== undefined && age >= SHORTEST_KEY_AGE) return age;
   throw new InvalidArgumentError('It must be a duration of an hour or more, such as 90d.');
+}
+
+/** More than a year, so that a yearly review finds all of it. */
+const KEPT = 400 * 86_400_000;
+/** A day: a key that a client books under, and its reservation, are not forgotten before. */
+const SHORTEST_KEEPING = 86_400_000;
+
+function keptFor(text: string): number {
+  const kept = durationOf(text);
+  if (kept !== undefined && kept > SHORTEST_KEEPING) return kept;
+  throw new InvalidArgumentError('It must be a duration of more than a day, such as 400d.');
+}
+
+function durationOf(text: string): number | undefined {
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
+
+function drainSeconds(text: string): number {
+  if (/^[0-9]{1,3}$/.test(text) && Number(text) <= 600) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of seconds, 600 at most.');
 }

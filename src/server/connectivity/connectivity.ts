@@ -19,9 +19,12 @@ import {
   type ServiceTrust,
 } from '../credentials.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
+import type { Log } from '../log.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { readObject } from '../request-body.ts';
 import type { RouteMounter } from '../routing.ts';
+import { type IsAdministrator, readReason } from './administration.ts';
+import { type BookingObserver, type BookingResult, observed } from './booking-observer.ts';
 import { fingerprintOf, readIdempotencyKey, reusedKey } from './idempotency.ts';
 import { amendedPeriodProblems, newPeriodProblems } from './period-rules.ts';
 import { readExecutionOptions, readListQuery } from './query.ts';
@@ -38,15 +41,24 @@ export interface ConnectivityOptions {
   issuer: ServiceIssuer;
   trust: ServiceTrust;
   mount: RouteMounter;
+  isAdministrator: IsAdministrator;
+  log: Log;
   now: () => number;
+  /** Told what became of each request to book or to change. */
+  observe?: BookingObserver | undefined;
 }
 
 /** The connectivity service (SPEC.md, "Connectivity service"), with DESIGN.md's list and links. */
 export function createConnectivity(options: ConnectivityOptions): Hono {
-  const { network, allocator, reservations, issuer, trust, now } = options;
+  const { network, allocator, reservations, issuer, trust, isAdministrator, log, now } = options;
   const app = new Hono({ strict: false });
   const on = (name: RouteName, handle: (request: Request, id: string) => Promise<Response>): void =>
     options.mount(app, name, handle);
+
+  const tell =
+    (asked: 'book' | 'change') =>
+    (result: BookingResult): void =>
+      options.observe?.(asked, result);
 
   /** A request with a body: who sends it, with which right, and what it says. */
   async function readAuthorised(request: Request, action: Action) {
@@ -64,9 +76,14 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     return { user: caller.user, experiment: authorise(caller, action) };
   }
 
-  async function ownReservation(id: string, experiment: CallerExperiment): Promise<ReservationRecord> {
+  async function anyReservation(id: string): Promise<ReservationRecord> {
     const record = await reservations.find(id);
     if (!record) throw missing(id);
+    return record;
+  }
+
+  async function ownReservation(id: string, experiment: CallerExperiment): Promise<ReservationRecord> {
+    const record = await anyReservation(id);
     if (record.experiment !== experiment.id) {
       throw refusal(
         'wrong_experiment',
@@ -92,6 +109,15 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     return answerChange(request, record, options, { status: 201, headers });
   }
 
+  /** An administrator lets go of what others left behind, and says why. */
+  async function release(request: Request, id: string, by: string): Promise<Response> {
+    const reason = readReason(request);
+    const { experiment, createdBy } = await anyReservation(id);
+    if (!(await allocator.cancel(id, { by, reason }))) throw missing(id);
+    log('info', 'released', { reservation: id, by, reason, experiment, created_by: createdBy });
+    return new Response(null, { status: 204 });
+  }
+
   on('createReservation', async (request) => {
     const { body, user, experiment } = await readAuthorised(request, 'create');
     const { startNow, dryRun } = readExecutionOptions(request);
@@ -104,7 +130,9 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const keyed = key === undefined ? undefined : { ...who, key, fingerprint: fingerprintOf(reading.body) };
     // Before any rule: a repeat is answered though the time, the topology or the experiment went on since.
     const repetition = keyed && (await allocator.repeated(keyed));
-    if (repetition) return answerBooking(request, repetition, bandwidth);
+    if (repetition) {
+      return answerBooking(request, await observed(tell('book'), async () => repetition), bandwidth);
+    }
     const received = now();
     const start = start_date ?? received;
     refuseIfAny([
@@ -112,16 +140,23 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       ...newPeriodProblems({ start, end }, { now: received, expiry: experiment.expiry }),
     ]);
     const booking = { site1, site2, bandwidth, start, end, expiry: experiment.expiry, ...who };
-    const outcome = await (keyed
-      ? allocator.bookOnce({ ...booking, ...keyed })
-      : allocator.book(booking, dryRun));
-    if (dryRun && outcome.ok) return Response.json(reservationReply(outcome.record, network));
+    if (dryRun) {
+      const outcome = await allocator.book(booking, dryRun);
+      if (outcome.ok) return Response.json(reservationReply(outcome.record, network));
+      return answerBooking(request, outcome, bandwidth);
+    }
+    const outcome = await observed(tell('book'), () =>
+      keyed ? allocator.bookOnce({ ...booking, ...keyed }) : allocator.book(booking),
+    );
     return answerBooking(request, outcome, bandwidth);
   });
 
   on('readReservation', async (request, id) => {
-    const { experiment } = await authorised(request, 'read');
-    return answerReservation(request, await ownReservation(id, experiment), options);
+    const caller = await authenticateCaller(request, trust, undefined);
+    const record = isAdministrator(caller)
+      ? await anyReservation(id)
+      : await ownReservation(id, authorise(caller, 'read'));
+    return answerReservation(request, record, options);
   });
 
   on('updateReservation', async (request, id) => {
@@ -134,15 +169,17 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const received = now();
     const { expiry } = experiment;
     const change = amendment(reading.body, startNow ? received : undefined);
-    const outcome = await allocator.amend<Problem[]>(id, change, {
-      by: user,
-      expiry,
-      dryRun,
-      check: (current, amended) => {
-        const problems = amendedPeriodProblems(current, amended, { now: received, expiry });
-        return problems.length > 0 ? problems : undefined;
-      },
-    });
+    const amend = () =>
+      allocator.amend<Problem[]>(id, change, {
+        by: user,
+        expiry,
+        dryRun,
+        check: (current, amended) => {
+          const problems = amendedPeriodProblems(current, amended, { now: received, expiry });
+          return problems.length > 0 ? problems : undefined;
+        },
+      });
+    const outcome = await (dryRun ? amend() : observed(tell('change'), amend));
     if (!outcome) throw missing(id);
     if (outcome.ok) {
       if (dryRun) return Response.json(reservationReply(outcome.record, network));
@@ -153,9 +190,10 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   });
 
   on('deleteReservation', async (request, id) => {
-    const { user, experiment } = await authorised(request, 'delete');
-    await ownReservation(id, experiment);
-    if (!(await allocator.cancel(id, { by: user }))) throw missing(id);
+    const caller = await authenticateCaller(request, trust, undefined);
+    if (isAdministrator(caller)) return release(request, id, caller.user);
+    await ownReservation(id, authorise(caller, 'delete'));
+    if (!(await allocator.cancel(id, { by: caller.user }))) throw missing(id);
     return new Response(null, { status: 204 });
   });
 

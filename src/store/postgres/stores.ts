@@ -1,6 +1,7 @@
 import { directoryStore } from '../directory.ts';
 import { identityRecordStore } from '../identity-records.ts';
 import { signingKeyStore } from '../signing-keys.ts';
+import { ping } from '../sql.ts';
 import type { Stores } from '../stores.ts';
 import { PostgresDatabase } from './database.ts';
 import { postgresReservations } from './reservations.ts';
@@ -13,6 +14,7 @@ export async function openPostgresStores(url: string): Promise<Stores> {
     directory: directoryStore(database),
     identityRecords: identityRecordStore(database),
     keys: signingKeyStore(database),
+    ping: () => ping(database),
     close: () => database.close(),
   };
 }

@@ -1,6 +1,7 @@
 import { directoryStore } from '../directory.ts';
 import { identityRecordStore } from '../identity-records.ts';
 import { signingKeyStore } from '../signing-keys.ts';
+import { ping } from '../sql.ts';
 import type { Stores } from '../stores.ts';
 import { SqliteDatabase } from './database.ts';
 import { SERVER_FORMAT } from './migrations.ts';
@@ -16,6 +17,7 @@ export async function openSqliteStores(path: string): Promise<Stores> {
     directory: directoryStore(sql),
     identityRecords: identityRecordStore(sql),
     keys: signingKeyStore(sql),
+    ping: () => ping(sql),
     close: () => database.close(),
   };
 }

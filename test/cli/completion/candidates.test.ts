@@ -247,7 +247,7 @@ describe('the table of kinds', () => {
       'seconds',
       'subject',
     ],
-    ...['text', 'time', 'url', 'zone'],
+    ...['text', 'time', 'url', 'user-id', 'zone'],
   ];
 
   test('every value in the tree is of some kind, or free text', () => {

@@ -1,0 +1,25 @@
+import * as v from 'valibot';
+import type { Route } from './routes.ts';
+
+/** The answer to a health check that went well: an extension. What is not well is a problem body with its own status. */
+export const Health = v.object({ status: v.pipe(v.literal('ok'), v.description('`ok`.')) });
+
+const CHECK = {
+  service: 'connectivity',
+  method: 'GET',
+  credentials: 'none',
+  success: { status: 200, schema: 'Health' },
+  problems: [],
+  extension: true,
+} as const;
+
+/** What supervisors and load balancers ask, under any Host. */
+export const HEALTH_ROUTES = {
+  health: { ...CHECK, path: '/healthz', summary: 'Whether the process answers' },
+  readiness: {
+    ...CHECK,
+    path: '/readyz',
+    summary:
+      'Whether requests should be sent here: the database answers, and the server is not about to stop',
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,36 @@
+import type { AmendmentOutcome } from '../../allocator/amendment.ts';
+import type { Repetition } from '../../allocator/repetition.ts';
+
+/**
+ * What became of a request to book or to change: `granted`; `repeated`, when its key had been used; `bandwidth` or
+ * `tags`, the first limit that it broke, bandwidth before tags; `rule`, what the caller must put right; `fault`, when
+ * nobody can tell.
+ */
+export const BOOKING_RESULTS = ['granted', 'repeated', 'bandwidth', 'tags', 'rule', 'fault'] as const;
+/** One of {@link BOOKING_RESULTS}. */
+export type BookingResult = (typeof BOOKING_RESULTS)[number];
+
+/** Told what became of each request to book or to change, dry runs left out. */
+export type BookingObserver = (asked: 'book' | 'change', result: BookingResult) => void;
+
+/** Asks for a decision, and tells what came of it. */
+export async function observed<Answer extends AmendmentOutcome<unknown> | Repetition | undefined>(
+  tell: (result: BookingResult) => void,
+  ask: () => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    const answer = await ask();
+    tell(resultOf(answer));
+    return answer;
+  } catch (error) {
+    tell('fault');
+    throw error;
+  }
+}
+
+function resultOf(answer: AmendmentOutcome<unknown> | Repetition | undefined): BookingResult {
+  if (!answer) return 'rule';
+  if (answer.ok) return 'repeated' in answer ? 'repeated' : 'granted';
+  if (answer.reason !== 'refused') return 'rule';
+  return answer.refusals.some(({ limit }) => limit === 'bandwidth') ? 'bandwidth' : 'tags';
+}

@@ -1,0 +1,87 @@
+import { Hono } from 'hono';
+import { ROUTES } from '../contract/routes.ts';
+import { refusal } from './problem-error.ts';
+import type { RouteMounter } from './routing.ts';
+
+/** How long the database may take to answer before this server counts as not ready, in milliseconds. */
+export const READY_PATIENCE = 2000;
+
+/** What health and readiness need. */
+export interface HealthOptions {
+  mount: RouteMounter;
+  /** Asks the database one cheap question. @throws StoreUnavailableError */
+  ping: () => Promise<void>;
+  /** Default {@link READY_PATIENCE}. */
+  patience?: number;
+}
+
+/** The two checks that a supervisor and a load balancer make, which need no token. */
+export interface HealthChecks {
+  readonly routes: Hono;
+  /** From now on this server is not ready: it is about to stop. */
+  drain(): void;
+}
+
+/**
+ * `GET /healthz`: the process answers, whatever becomes of its database, so that nobody restarts it for a database
+ * that is away. `GET /readyz`: 503 while the database does not answer, and from {@link HealthChecks.drain} on.
+ *
+ * However many ask at once, one question is with the database at a time: these addresses are open to everyone.
+ */
+export function createHealth({ mount, ping, patience = READY_PATIENCE }: HealthOptions): HealthChecks {
+  const routes = new Hono({ strict: false });
+  let stopping = false;
+  let underWay: Promise<boolean> | undefined;
+
+  function databaseAnswers(): Promise<boolean> {
+    underWay ??= ping()
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => {
+        underWay = undefined;
+      });
+    return within(patience, underWay);
+  }
+
+  mount(routes, 'health', async () => well());
+  mount(routes, 'readiness', async () => {
+    if (stopping) throw refusal('unavailable', 'This server is about to stop; another one answers.');
+    if (!(await databaseAnswers())) throw refusal('unavailable', 'The database does not answer.');
+    // It may have been told to stop meanwhile.
+    if (stopping) throw refusal('unavailable', 'This server is about to stop; another one answers.');
+    return well();
+  });
+  return {
+    routes,
+    drain() {
+      stopping = true;
+    },
+  };
+}
+
+/**
+ * Whether a path below the base address is a health check's: answered under any Host, since load balancers ask by the
+ * machine's own address, and not logged when all is well.
+ */
+export function isHealthPath(path: string): boolean {
+  const [plain] = path.split('?');
+  return [ROUTES.health.path, ROUTES.readiness.path].some(
+    (known) => plain === known || plain === `${known}/`,
+  );
+}
+
+function well(): Response {
+  return Response.json({ status: 'ok' }, { headers: { 'cache-control': 'no-store' } });
+}
+
+async function within(patience: number, answer: Promise<boolean>): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>();
+  const alarm = setTimeout(resolve, patience, false);
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(alarm);
+  }
+}

@@ -1,0 +1,110 @@
+import { type Family, type Labels, type Sample, valueText } from './exposition.ts';
+
+/** What an instrument is called, and what it counts. */
+export interface InstrumentOptions {
+  /** See {@link Family}. */
+  name: string;
+  help: string;
+}
+
+/** Values that one instrument keeps apart, by their labels. */
+class Series<Value> {
+  readonly #values = new Map<string, { labels: Labels; value: Value }>();
+  readonly #initial: () => Value;
+
+  constructor(initial: () => Value) {
+    this.#initial = initial;
+  }
+
+  at(labels: Labels): { labels: Labels; value: Value } {
+    const key = JSON.stringify(Object.entries(labels).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+    const found = this.#values.get(key) ?? { labels, value: this.#initial() };
+    this.#values.set(key, found);
+    return found;
+  }
+
+  all(): { labels: Labels; value: Value }[] {
+    return [...this.#values.values()];
+  }
+}
+
+/** Something that only grows, until the process ends. */
+export class Counter {
+  readonly #options: InstrumentOptions;
+  readonly #series = new Series(() => 0);
+
+  /** @param shown label sets that are shown as 0 before anything happened, so that a first rise is seen */
+  constructor(options: InstrumentOptions, shown: readonly Labels[] = []) {
+    this.#options = options;
+    for (const labels of shown) this.#series.at(labels);
+  }
+
+  add(labels: Labels = {}, amount = 1): void {
+    this.#series.at(labels).value += amount;
+  }
+
+  family(): Family {
+    return { ...this.#options, type: 'counter', samples: this.#series.all() };
+  }
+}
+
+/** Something that rises and falls; without labels. */
+export class Gauge {
+  readonly #options: InstrumentOptions;
+  #value = 0;
+
+  constructor(options: InstrumentOptions) {
+    this.#options = options;
+  }
+
+  add(amount: number): void {
+    this.#value += amount;
+  }
+
+  set(value: number): void {
+    this.#value = value;
+  }
+
+  family(): Family {
+    return { ...this.#options, type: 'gauge', samples: [{ labels: {}, value: this.#value }] };
+  }
+}
+
+/** How values are spread: how many were at most so large, for each of some bounds. */
+export class Histogram {
+  readonly #options: InstrumentOptions;
+  readonly #bounds: readonly number[];
+  readonly #series: Series<{ counts: number[]; sum: number }>;
+
+  /**
+   * @param bounds rising; what is larger than the last is counted as well
+   * @param shown as for {@link Counter}
+   */
+  constructor(options: InstrumentOptions, bounds: readonly number[], shown: readonly Labels[] = []) {
+    this.#options = options;
+    this.#bounds = bounds;
+    this.#series = new Series(() => ({ counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 }));
+    for (const labels of shown) this.#series.at(labels);
+  }
+
+  observe(value: number, labels: Labels = {}): void {
+    const { value: spread } = this.#series.at(labels);
+    const found = this.#bounds.findIndex((bound) => value <= bound);
+    const place = found === -1 ? this.#bounds.length : found;
+    spread.counts[place] = (spread.counts[place] ?? 0) + 1;
+    spread.sum += value;
+  }
+
+  family(): Family {
+    const samples = this.#series.all().flatMap(({ labels, value: { counts, sum } }): Sample[] => {
+      let total = 0;
+      const buckets = counts.map((count, place): Sample => {
+        total += count;
+        const le = valueText(this.#bounds[place] ?? Number.POSITIVE_INFINITY);
+        return { suffix: '_bucket', labels: { ...labels, le }, value: total };
+      });
+      return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: total }];
+    });
+    return { ...this.#options, type: 'histogram', samples };
+  }
+}

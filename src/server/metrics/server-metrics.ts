@@ -1,0 +1,122 @@
+import type { AllocatorObserver } from '../../allocator/observer.ts';
+import { CommitUnknownError, type StoreUnavailableError } from '../../allocator/store.ts';
+import { BOOKING_RESULTS, type BookingObserver } from '../connectivity/booking-observer.ts';
+import { expositionText, type Family } from './exposition.ts';
+import { Counter, Gauge, Histogram } from './instruments.ts';
+import { requestMethod, requestRoute, type ServedAddresses } from './request-route.ts';
+
+/** What a server counts. No label holds a token, a person, an experiment or a path as it was asked for. */
+export interface ServerMetrics {
+  /** Says where the services are, so that requests can be told apart. */
+  serve(addresses: ServedAddresses): void;
+  /**
+   * A request has arrived.
+   *
+   * @returns to be called once it is over, with its status, or undefined when it got no answer
+   */
+  requestBegan(method: string, target: string): (status: number | undefined) => void;
+  readonly booking: BookingObserver;
+  readonly allocator: AllocatorObserver;
+  /** A request failed since the database was away, locked or full. */
+  storeFailed(error: StoreUnavailableError): void;
+  /** A trusted issuer's key set could not be had. @param url its address: those that the operator named */
+  keySetFailed(url: string): void;
+  /** All of it, in Prometheus' text format; see {@link expositionText}. */
+  text(): string;
+}
+
+/** Where the counting gets the time, and what else to tell. */
+export interface ServerMetricsOptions {
+  /** Milliseconds since any instant, never set back. Default: the process's. */
+  elapsed?: () => number;
+  /** More families, read when they are asked for. Default: none. */
+  more?: () => readonly Family[];
+}
+
+/** Upper bounds in seconds, from a check that needs no disk to one that waits for a database. */
+const DURATIONS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Upper bounds of how many requests one transaction decides. */
+const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+/** See {@link ServerMetrics}. */
+export function createServerMetrics(options: ServerMetricsOptions = {}): ServerMetrics {
+  const { elapsed = () => performance.now(), more = () => [] } = options;
+  let addresses: ServedAddresses | undefined;
+  const requests = new Counter({
+    name: 'slices_conn_http_requests_total',
+    help: 'Requests that are over, by endpoint, method and class of status; "aborted" got no answer.',
+  });
+  const durations = new Histogram(
+    {
+      name: 'slices_conn_http_request_duration_seconds',
+      help: 'From the head of a request to the end of its answer.',
+    },
+    DURATIONS,
+  );
+  const underWay = new Gauge({
+    name: 'slices_conn_http_requests_in_flight',
+    help: 'Requests that are under way.',
+  });
+  const bookings = new Counter(
+    {
+      name: 'slices_conn_bookings_total',
+      help: 'Requests to book or change a reservation that were decided on, by what came of them.',
+    },
+    ['book', 'change'].flatMap((asked) => BOOKING_RESULTS.map((result) => ({ asked, result }))),
+  );
+  const sizes = new Histogram(
+    { name: 'slices_conn_commit_size', help: 'Requests that one transaction on a link decided.' },
+    SIZES,
+    [{}],
+  );
+  const commits = new Histogram(
+    {
+      name: 'slices_conn_commit_duration_seconds',
+      help: "A transaction on a link, from asking for the link's lock to the end of its commit.",
+    },
+    DURATIONS,
+    [{}],
+  );
+  const storeErrors = new Counter(
+    {
+      name: 'slices_conn_store_errors_total',
+      help: 'Requests that failed since the database was away, locked or full; "commit_unknown" may have been done.',
+    },
+    [{ kind: 'unavailable' }, { kind: 'commit_unknown' }],
+  );
+  const keySets = new Counter({
+    name: 'slices_conn_key_set_fetch_failures_total',
+    help: "Fetches of a trusted issuer's key set that failed.",
+  });
+  const instruments = [requests, durations, underWay, bookings, sizes, commits, storeErrors, keySets];
+
+  return {
+    serve(served) {
+      addresses = served;
+    },
+    requestBegan(asked, target) {
+      const began = elapsed();
+      underWay.add(1);
+      return (status) => {
+        underWay.add(-1);
+        const route = addresses ? requestRoute(target, addresses) : 'other';
+        const method = requestMethod(asked);
+        const answer = status === undefined ? 'aborted' : `${Math.trunc(status / 100)}xx`;
+        requests.add({ route, method, status: answer });
+        durations.observe((elapsed() - began) / 1000, { route, method });
+      };
+    },
+    booking: (asked, result) => bookings.add({ asked, result }),
+    allocator: {
+      committed(size, milliseconds) {
+        sizes.observe(size);
+        commits.observe(milliseconds / 1000);
+      },
+    },
+    storeFailed(error) {
+      storeErrors.add({ kind: error instanceof CommitUnknownError ? 'commit_unknown' : 'unavailable' });
+    },
+    keySetFailed: (url) => keySets.add({ url }),
+    text: () => expositionText([...instruments.map((one) => one.family()), ...more()]),
+  };
+}

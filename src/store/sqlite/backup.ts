@@ -1,0 +1,106 @@
+import { closeSync, fsyncSync, linkSync, lstatSync, openSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { DatabaseFormatError } from '../sql.ts';
+import { keepPrivate, loadSqlite, storeError } from './engine.ts';
+import { SERVER_FORMAT } from './migrations.ts';
+
+/** What a backup holds. */
+export interface Backup {
+  /** How large the file is. */
+  bytes: number;
+  /** Reservations that were not deleted. */
+  reservations: number;
+}
+
+/**
+ * Copies a server's database, while it runs and writes, into a file of its own: the state of one instant, with every
+ * reservation that was acknowledged before. It is read in one transaction, which holds no writer up, checked, and on
+ * disk before it has its name. Only its owner can read it: the signing keys are in it.
+ *
+ * @param source the server's file
+ * @param target a file that is not there yet
+ * @throws DatabaseFormatError when the source is damaged, another program's, or of another version
+ * @throws StoreUnavailableError when it can't be read, or the target can't be written
+ * @throws Error of the file system: there is no source, or there is a target
+ */
+export function backUp(source: string, target: string): Backup {
+  if (!lstatSync(source).isFile()) throw new DatabaseFormatError('It is no file, or a symbolic link to one.');
+  // The files that SQLite puts beside it must not become another user's.
+  keepPrivate(source);
+  const draft = `${target}.${process.pid}.tmp`;
+  closeSync(openSync(draft, 'wx', 0o600));
+  try {
+    copy(source, draft);
+    const reservations = check(draft);
+    onDisk(draft);
+    // A name that is taken is not taken over, whoever was quicker.
+    linkSync(draft, target);
+    rmSync(draft);
+    onDisk(dirname(target));
+    return { bytes: statSync(target).size, reservations };
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw storeError(error);
+  }
+}
+
+function copy(source: string, draft: string): void {
+  withDatabase(source, (database) => {
+    checkFormat(database);
+    // Into an empty file: what is there already is not overwritten by it.
+    database.prepare('VACUUM INTO $file').run({ $file: draft });
+  });
+}
+
+/** Reads all of it once: a copy that can't be used is found out now. */
+function check(draft: string): number {
+  return withDatabase(draft, (database) => {
+    checkFormat(database);
+    const { integrity_check: verdict } = database.prepare('PRAGMA integrity_check(1)').get() ?? {};
+    if (verdict !== 'ok') throw new DatabaseFormatError(`The copy is damaged: ${verdict}`);
+    const [broken] = database.prepare('PRAGMA foreign_key_check').all();
+    if (broken)
+      throw new DatabaseFormatError(`The copy is damaged: a row of ${broken['table']} lacks another.`);
+    const row = database
+      .prepare('SELECT count(*) AS count FROM reservation WHERE cancelled_ms IS NULL')
+      .get();
+    return Number(row?.['count']);
+  });
+}
+
+function checkFormat(database: DatabaseSync): void {
+  const { applicationId, migrations } = SERVER_FORMAT;
+  const { owner, version } =
+    database
+      .prepare(
+        `SELECT (SELECT application_id FROM pragma_application_id) AS owner,
+                (SELECT user_version FROM pragma_user_version) AS version`,
+      )
+      .get() ?? {};
+  if (owner !== applicationId) throw new DatabaseFormatError('The file is a database of another program.');
+  if (version === migrations.length) return;
+  throw new DatabaseFormatError(
+    `The database has schema version ${version}; this program knows ${migrations.length}. Use the slices-conn that serves it.`,
+  );
+}
+
+function withDatabase<Answer>(path: string, work: (database: DatabaseSync) => Answer): Answer {
+  const { DatabaseSync: Sqlite } = loadSqlite();
+  const database = new Sqlite(path, { readOnly: true, timeout: 5000 });
+  try {
+    return work(database);
+  } finally {
+    database.close();
+  }
+}
+
+/** A file's content, or a folder's list of names. */
+function onDisk(path: string): void {
+  const handle = openSync(path, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

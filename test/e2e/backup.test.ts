@@ -1,0 +1,175 @@
+import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import * as v from 'valibot';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
+import { linkId } from '../../src/allocator/network.ts';
+import { sweep } from '../allocator/sweep.ts';
+import { type Door, send, temporaryFolder } from '../fixtures/identity.ts';
+import { freePort } from '../fixtures/postgres.ts';
+import { addressOf } from '../fixtures/service.ts';
+import { openSqlite } from '../store/opened-store.ts';
+import { buildIfMissing, newMachine } from './command.ts';
+import { type Served, serveWith } from './served.ts';
+import { book, idIn, logIn } from './wire-caller.ts';
+
+beforeAll(buildIfMissing);
+
+const FILE = 'slices-conn.sqlite';
+const Printed = v.strictObject({ file: v.string(), bytes: v.number(), reservations: v.number() });
+
+function doorOf({ addresses }: Served, port = Number(new URL(addresses.base_url).port)): Door {
+  return { port, base: addresses.base_url, issuer: addresses.auth_url };
+}
+
+async function stop({ process }: Served): Promise<void> {
+  process.signal('SIGTERM');
+  expect((await process.ended).exitCode).toBe(0);
+}
+
+test('a copy that is made under load holds every reservation that was acknowledged before, and serves', async () => {
+  const data = temporaryFolder();
+  const server = await serveWith('--port', '0', '--data', data, '--auto-approve', 'lead');
+  const door = doorOf(server);
+  const headers = await logIn(door);
+  const acknowledged: string[] = [];
+  let loaded = true;
+  const load = Array.from({ length: 4 }, async () => {
+    while (loaded) {
+      const reply = await book(door, headers, { bandwidth: '1' });
+      expect(reply.status).toBe(201);
+      acknowledged.push(idIn(reply));
+    }
+  });
+  const clients = Promise.all(load);
+  // Their failure is told below, unless something else fails first.
+  clients.catch(() => undefined);
+  const until = (count: number) =>
+    vi.waitUntil(() => acknowledged.length >= count, { timeout: 20_000, interval: 10 });
+
+  await until(40);
+  const before = [...acknowledged];
+  const copy = join(temporaryFolder(), 'copy.sqlite');
+  const made = await newMachine().run(['--json', 'serve', 'backup', '--data', data, copy]);
+  const after = acknowledged.length;
+  expect(made).toMatchObject({ exitCode: 0, stderr: '' });
+  const told = v.parse(Printed, JSON.parse(made.stdout));
+  expect(told).toMatchObject({ file: copy, bytes: statSync(copy).size });
+  expect(told.reservations).toBeGreaterThanOrEqual(before.length);
+  expect(statSync(copy).mode & 0o777).toBe(0o600);
+  // The load went on meanwhile, and goes on.
+  await until(after + 10);
+  loaded = false;
+  await clients;
+  const [last = ''] = acknowledged.slice(-1);
+  await stop(server);
+
+  const restored = join(temporaryFolder(), 'restored');
+  mkdirSync(restored, { mode: 0o700 });
+  copyFileSync(copy, join(restored, FILE));
+  const port = await freePort();
+  const again = await serveWith('--port', String(port), '--base-url', door.base, '--data', restored);
+  const there = doorOf(again, port);
+  // The tokens of before are good: the signing keys came along.
+  for (const id of before) {
+    expect((await send(there, 'GET', addressOf('readReservation', id), { headers })).status).toBe(200);
+  }
+  expect((await send(there, 'GET', addressOf('readReservation', last), { headers })).status).toBe(404);
+  expect((await book(there, headers)).status).toBe(201);
+  await stop(again);
+
+  const link = builtInTopology().links.find(({ site1 }) => site1 === 'be-gent1');
+  if (!link) throw new Error('the built-in topology lacks the link');
+  const store = await openSqlite(join(restored, FILE));
+  expect(await sweep(store, linkId(link.site1, link.site2), link)).toEqual([]);
+  const [row] = await store.rows('SELECT count(*) AS live FROM reservation WHERE cancelled_ms IS NULL');
+  expect(row).toEqual({ live: told.reservations + 1 });
+  await store.close();
+}, 90_000);
+
+describe('serve backup', () => {
+  const { run } = newMachine();
+  const backUp = (...args: string[]) => run(['serve', 'backup', ...args]);
+
+  async function aServersFolder(): Promise<string> {
+    const data = temporaryFolder();
+    await stop(await serveWith('--port', '0', '--data', data));
+    return data;
+  }
+
+  test('copies what nobody serves, and tells people', async () => {
+    const data = await aServersFolder();
+    const copy = join(temporaryFolder(), 'copy.sqlite');
+    const made = await backUp('--data', data, copy);
+    expect(made).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(made.stdout).toContain(`Backed up to ${copy}`);
+    expect(made.stdout).toContain('0 reservations');
+  });
+
+  test('overwrites nothing', async () => {
+    const data = await aServersFolder();
+    const taken = join(temporaryFolder(), 'taken');
+    writeFileSync(taken, 'mine');
+    const refused = await backUp('--data', data, taken);
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain('There is one already.');
+    expect(readFileSync(taken, 'utf8')).toBe('mine');
+  });
+
+  test('where no server keeps its data there is nothing to copy, and nothing is made', async () => {
+    const data = temporaryFolder();
+    const copy = join(temporaryFolder(), 'copy.sqlite');
+    const refused = await backUp('--data', data, copy);
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain('No server keeps its data there.');
+    expect(() => statSync(join(data, FILE))).toThrow();
+    expect(() => statSync(copy)).toThrow();
+  });
+
+  test.each<[string, (path: string) => void, string]>([
+    ['no database', (path) => writeFileSync(path, 'x'.repeat(4096)), 'damaged'],
+    [
+      "another program's",
+      (path) => {
+        const other = new DatabaseSync(path);
+        other.exec('CREATE TABLE mine (x)');
+        other.close();
+      },
+      'another program',
+    ],
+    [
+      'of a newer version',
+      (path) => {
+        const newer = new DatabaseSync(path);
+        newer.exec('PRAGMA user_version = 999');
+        newer.close();
+      },
+      'schema version 999',
+    ],
+  ])('what is %s is not copied', async (_, spoil, says) => {
+    const data = says === 'schema version 999' ? await aServersFolder() : temporaryFolder();
+    spoil(join(data, FILE));
+    const folder = temporaryFolder();
+    const refused = await backUp('--data', data, join(folder, 'copy.sqlite'));
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain(says);
+    expect(() => statSync(join(folder, 'copy.sqlite'))).toThrow();
+  });
+
+  test('a folder that is not there: exit 2', async () => {
+    const data = await aServersFolder();
+    const refused = await backUp('--data', data, join(temporaryFolder(), 'nowhere', 'copy.sqlite'));
+    expect(refused.exitCode).toBe(2);
+  });
+
+  test('the folder may stand before it, and no other flag of serve may stand anywhere', async () => {
+    const data = await aServersFolder();
+    const made = await run(['serve', '--data', data, 'backup', join(temporaryFolder(), 'copy.sqlite')]);
+    expect(made.exitCode).toBe(0);
+    const refused = await backUp('--database', 'postgres://someone:hunter2@host/none', 'x');
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain('serve backup takes no --database.');
+    expect(refused.stderr).not.toContain('hunter2');
+  });
+});

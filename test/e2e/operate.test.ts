@@ -1,0 +1,148 @@
+import { request as httpRequest } from 'node:http';
+import * as v from 'valibot';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { parseExposition, sampleOf } from '../fixtures/exposition.ts';
+import { temporaryFolder } from '../fixtures/identity.ts';
+import { freePort } from '../fixtures/postgres.ts';
+import { buildIfMissing, newMachine, reportOf, reservationIn } from './command.ts';
+import { newClient, type Served, serveInProcess, serveWith } from './served.ts';
+
+beforeAll(buildIfMissing);
+
+/** One request under a Host of its own. */
+async function ask(url: string, { method = 'GET', host }: { method?: string; host?: string } = {}) {
+  return new Promise<{ status: number; type: string; text: string }>((resolve, reject) => {
+    const headers = host === undefined ? {} : { host };
+    const sent = httpRequest(url, { method, headers, agent: false }, (reply) => {
+      let text = '';
+      reply.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+      });
+      reply.on('end', () =>
+        resolve({ status: reply.statusCode ?? 0, type: reply.headers['content-type'] ?? '', text }),
+      );
+    });
+    sent.on('error', reject).end();
+  });
+}
+
+async function stopped({ process }: Served): Promise<number | null> {
+  process.signal('SIGTERM');
+  return (await process.ended).exitCode;
+}
+
+describe('serve --metrics', () => {
+  test('serves them on loopback, beside the services, and to nobody who has another name for it', async () => {
+    const server = await serveInProcess('--metrics', '0');
+    const { base_url: base, metrics_url: url = '' } = server.addresses;
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
+    // It is told after the ready file is there.
+    await vi.waitFor(() => expect(server.process.output.stdout).toContain(url));
+    await ask(`${base}/healthz`);
+    const reply = await ask(url);
+    expect(reply).toMatchObject({ status: 200, type: 'text/plain; version=0.0.4; charset=utf-8' });
+    const found = parseExposition(reply.text);
+    const labels = { route: '/healthz', method: 'GET', status: '2xx' };
+    expect(sampleOf(found, 'slices_conn_http_requests_total', labels)).toBe(1);
+    expect(sampleOf(found, 'process_resident_memory_bytes')).toBeGreaterThan(1e7);
+    expect(sampleOf(found, 'process_start_time_seconds')).toBeGreaterThan(Date.now() / 1000 - 600);
+    expect(sampleOf(found, 'nodejs_eventloop_lag_max_seconds')).toBeGreaterThanOrEqual(0);
+
+    expect((await ask(`${base}/metrics`)).status).toBe(404);
+    const { port } = new URL(url);
+    for (const host of ['evil.example', `evil.example:${port}`, '127.0.0.1.evil.example']) {
+      expect((await ask(url, { host })).status).toBe(421);
+    }
+    for (const host of ['localhost', `localhost:${port}`, `[::1]:${port}`]) {
+      expect((await ask(url, { host })).status).toBe(200);
+    }
+    expect((await ask(url, { method: 'POST' })).status).toBe(405);
+    expect((await ask(`${url}/x`)).status).toBe(404);
+    expect(await stopped(server)).toBe(0);
+  });
+
+  test('is off unless it is asked for', async () => {
+    const server = await serveInProcess();
+    expect(server.addresses).not.toHaveProperty('metrics_url');
+    expect(await stopped(server)).toBe(0);
+  });
+
+  test.each(['x', '99999', '1:2:3', ':9464', 'host:', '-1'])('%s: exit 2', async (place) => {
+    const ended = await newMachine().run([
+      'serve',
+      '--memory',
+      '--port',
+      '0',
+      `--metrics=${place}`,
+      '--json',
+    ]);
+    expect(reportOf(ended)).toMatchObject({ exitCode: 2 });
+  });
+
+  test('a port that is taken: exit 7, and nothing is left behind', async () => {
+    const server = await serveInProcess('--metrics', '0');
+    const { port } = new URL(server.addresses.metrics_url ?? '');
+    const ended = await newMachine().run(['serve', '--memory', '--port', '0', '--metrics', port]);
+    expect(ended.exitCode).toBe(7);
+    expect(ended.stderr).toContain(`Port ${port} is taken.`);
+    expect(await stopped(server)).toBe(0);
+  });
+});
+
+test('serve --drain: told to stop, it is not ready any more, takes requests for so long, and ends', async () => {
+  const server = await serveInProcess('--drain', '3');
+  const { base_url: base } = server.addresses;
+  expect((await ask(`${base}/readyz`)).status).toBe(200);
+  const end = stopped(server);
+  await vi.waitFor(async () => expect((await ask(`${base}/readyz`)).status).toBe(503), { interval: 20 });
+  expect((await ask(`${base}/healthz`)).status).toBe(200);
+  expect((await ask(`${base}/.well-known/jwks.json`)).status).toBe(200);
+  expect(server.process.output.exitCode).toBe(null);
+  expect(await end).toBe(0);
+});
+
+test('serve --administrator: who is named releases what another left behind', async () => {
+  const place = ['--data', temporaryFolder(), '--port', String(await freePort())];
+  const asLead = await serveWith(...place, '--auto-approve', 'lead');
+  const [lead, viewer] = [newClient(asLead.env), newClient(asLead.env)];
+  expect((await lead.command('login')).exitCode).toBe(0);
+  const booking = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
+  const { id, created_by } = reservationIn(await lead.result('reserve', ...booking));
+  expect(await stopped(asLead)).toBe(0);
+
+  const asViewer = await serveWith(...place, '--auto-approve', 'viewer');
+  expect((await viewer.command('login')).exitCode).toBe(0);
+  const Status = v.object({ tokens: v.array(v.object({ kind: v.string(), sub: v.nullable(v.string()) })) });
+  const { tokens } = v.parse(Status, await viewer.result('status'));
+  const named = tokens.find(({ kind }) => kind === 'user')?.sub ?? '';
+  const release = ['delete', id, '--as-administrator', '--reason', 'its job died', '--yes'];
+  expect((await viewer.command(...release)).exitCode).toBe(5);
+  expect(await stopped(asViewer)).toBe(0);
+
+  const server = await serveWith(...place, '--administrator', named, '--administrator', 'user_h_another');
+  expect(await viewer.result(...release)).toMatchObject({
+    items: [{ id, deleted: true, reason: 'its job died', reservation: { created_by } }],
+  });
+  expect((await lead.command('show', id)).exitCode).toBe(3);
+  const [line] = await server.process.saw(/^.*"released".*$/m);
+  expect(JSON.parse(line)).toMatchObject({
+    reservation: id,
+    by: named,
+    reason: 'its job died',
+    created_by,
+  });
+  expect(await stopped(server)).toBe(0);
+});
+
+test.each(['lead', 'exp_h_1', 'user_h_1@login', ''])('serve --administrator %j: exit 2', async (named) => {
+  const ended = await newMachine().run([
+    'serve',
+    '--memory',
+    '--port',
+    '0',
+    '--administrator',
+    named,
+    '--json',
+  ]);
+  expect(reportOf(ended)).toMatchObject({ exitCode: 2 });
+});

@@ -1,0 +1,41 @@
+import * as v from 'valibot';
+import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
+import { type Door, poll, send, startLogin, tokensIn, type WireReply } from '../fixtures/identity.ts';
+import { addressOf, booking, CONNECTIVITY, EXPERIMENTS, SIGNED } from '../fixtures/service.ts';
+
+/** Logs in as whoever the server approves at once. @returns the headers of a caller in the first experiment */
+export async function logIn(door: Door): Promise<Record<string, string>> {
+  const authorization = `Bearer ${tokensIn(await poll(door, await startLogin(door))).access_token}`;
+  const listed = await send(door, 'GET', EXPERIMENTS, { headers: { authorization } });
+  const { experiments } = v.parse(
+    v.object({ experiments: v.array(v.object({ id: v.string() })) }),
+    JSON.parse(listed.text),
+  );
+  const token = await send(door, 'GET', addressOf('experimentToken', experiments[0]?.id), {
+    headers: { authorization, ...SIGNED },
+  });
+  return { authorization, [EXPERIMENT_TOKEN_HEADER]: token.text };
+}
+
+/** Books 100 Mbps, or what `changes` say, for an hour from an hour from now. */
+export function book(
+  door: Door,
+  headers: Readonly<Record<string, string>>,
+  changes: Readonly<Record<string, unknown>> = {},
+): Promise<WireReply> {
+  const start = Date.now() + 3_600_000;
+  return send(door, 'POST', CONNECTIVITY, {
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(
+      booking({
+        start_date: new Date(start).toISOString(),
+        end_date: new Date(start + 3_600_000).toISOString(),
+        ...changes,
+      }),
+    ),
+  });
+}
+
+/** The id of the reservation in a reply. */
+export const idIn = (reply: WireReply): string =>
+  v.parse(v.object({ id: v.string() }), JSON.parse(reply.text)).id;

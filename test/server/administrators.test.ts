@@ -1,0 +1,269 @@
+import * as v from 'valibot';
+import { describe, expect, test } from 'vitest';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
+import { readAdministrator } from '../../src/contract/administrators.ts';
+import { ROLES } from '../../src/contract/roles.ts';
+import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
+import { administratorsNamed } from '../../src/server/connectivity/administration.ts';
+import { createConnectivity } from '../../src/server/connectivity/connectivity.ts';
+import { userClaims } from '../../src/server/identity/user-token.ts';
+import { addressesBelow, createIssuers, trustIn } from '../../src/server/issuers.ts';
+import { noLog } from '../../src/server/log.ts';
+import { ProblemError } from '../../src/server/problem-error.ts';
+import { routeMounter } from '../../src/server/routing.ts';
+import { openStores } from '../../src/store/open.ts';
+import {
+  addressOf,
+  booked,
+  type Caller,
+  NOW,
+  openService,
+  outcome,
+  SIGNED,
+  type TestService,
+  verified,
+} from '../fixtures/service.ts';
+
+const REASON = '?reason=its%20job%20died';
+
+/** The user id of a built-in user: the same in every service of a test, since their ids are drawn alike. */
+async function userId(service: TestService, user: (typeof ROLES)[number]): Promise<string> {
+  const [, payload = ''] = (await service.userToken(user)).split('.');
+  return v.parse(v.object({ sub: v.string() }), JSON.parse(String(Buffer.from(payload, 'base64url')))).sub;
+}
+
+async function userAlone(service: TestService, user: (typeof ROLES)[number]): Promise<Caller> {
+  return service.with({ authorization: `Bearer ${await service.userToken(user)}` });
+}
+
+const plain = await openService();
+const administrator = await userId(plain, 'member');
+const service = await openService({ administrators: [administrator] });
+
+const deletion = (caller: Caller, id: string, query = ''): Promise<string> =>
+  caller.send('DELETE', `${addressOf('deleteReservation', id)}${query}`).then(outcome);
+
+describe('everyone but the named', () => {
+  test.each(ROLES)(
+    '%s without an experiment token, on a server without administrators: 403',
+    async (role) => {
+      const { id } = await booked(await plain.as('lead'));
+      const caller = await userAlone(plain, role);
+      const before = plain.rows();
+      for (const query of ['', REASON]) expect(await deletion(caller, id, query)).toBe('403 token_missing');
+      expect(outcome(await caller.read(id))).toBe('403 token_missing');
+      expect(plain.rows()).toEqual(before);
+    },
+  );
+
+  test.each(ROLES.filter((role) => role !== 'member'))('%s, where another is one: 403', async (role) => {
+    const { id } = await booked(await service.as('lead'));
+    const caller = await userAlone(service, role);
+    const before = service.rows();
+    for (const query of ['', REASON]) expect(await deletion(caller, id, query)).toBe('403 token_missing');
+    expect(outcome(await caller.read(id))).toBe('403 token_missing');
+    expect(service.rows()).toEqual(before);
+  });
+
+  test('the role admin in an experiment is not this', async () => {
+    const { id } = await booked(await service.as('lead', await service.newExperiment('leads-own')));
+    expect(await deletion(await service.as('admin'), id, REASON)).toBe('403 wrong_experiment');
+  });
+});
+
+describe('an administrator', () => {
+  test('reads any reservation with the user token alone, signed too', async () => {
+    const { id, created_by } = await booked(await service.as('lead'));
+    const caller = await userAlone(service, 'member');
+    expect(outcome(await caller.read(id))).toBe('200');
+    const claims = await verified(service, await caller.read(id, SIGNED), id);
+    expect(claims.connectivity.created_by).toBe(created_by);
+    expect(created_by).not.toBe(administrator);
+  });
+
+  test('releases it with a reason, which is logged; then it is gone, and its tags are free', async () => {
+    const { id, experiment_id, created_by } = await booked(await service.as('lead'), { bandwidth: '2' });
+    const caller = await userAlone(service, 'member');
+    const { tagHolds } = service.rows();
+    expect(await deletion(caller, id, REASON)).toBe('204');
+    expect(service.rows().tagHolds).toBe(tagHolds - 4);
+    const fields = {
+      reservation: id,
+      by: administrator,
+      reason: 'its job died',
+      experiment: experiment_id,
+      created_by,
+    };
+    expect(service.log.filter(({ event }) => event === 'released')).toEqual([
+      { level: 'info', event: 'released', fields },
+    ]);
+    expect(await deletion(caller, id, REASON)).toBe('404 not_found');
+    expect(outcome(await caller.read(id))).toBe('404 not_found');
+  });
+
+  test('a token in the reason is kept nowhere', async () => {
+    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
+    const token = await service.userToken('member');
+    const caller = await userAlone(service, 'member');
+    expect(await deletion(caller, id, `?reason=see%20${token.slice(0, 150)}`)).toBe('204');
+    expect(service.log.at(-2)?.fields).toMatchObject({ reservation: id, reason: 'see [token]' });
+    expect(JSON.stringify(service.log)).not.toContain('eyJ');
+  });
+
+  test.each([
+    ['none', '', '400 request_invalid'],
+    ['an empty one', '?reason=', '400 request_invalid'],
+    ['blanks', '?reason=%20%09', '400 request_invalid'],
+    ['201 characters', `?reason=${'x'.repeat(201)}`, '400 request_invalid'],
+    ['a line end', '?reason=a%0Ab', '400 request_invalid'],
+    ['an escape', '?reason=%1B%5B2J', '400 request_invalid'],
+    ['text that turns round', '?reason=%E2%80%AEx', '400 request_invalid'],
+    ['two of them', '?reason=a&reason=b', '400 request_invalid'],
+    ['200 characters', `?reason=${'x'.repeat(200)}`, '204'],
+    ['200 characters outside the basic plane', `?reason=${encodeURIComponent('😀'.repeat(200))}`, '204'],
+    ['one', '?reason=x', '204'],
+  ])('reason: %s: %s → %s', async (_, query, expected) => {
+    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
+    const caller = await userAlone(service, 'member');
+    const before = service.rows().tagHolds;
+    expect(await deletion(caller, id, query)).toBe(expected);
+    expect(service.rows().tagHolds).toBe(expected === '204' ? before - 4 : before);
+  });
+
+  test('with an experiment token acts in that experiment, by the role there', async () => {
+    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
+    expect(await deletion(await service.as('member'), id, REASON)).toBe('403 role_not_allowed');
+    expect(outcome(await (await service.as('member')).read(id))).toBe('403 role_not_allowed');
+    // The experiment token alone names the user, who has not shown a token of their own.
+    const alone = service.with({ authorization: `Bearer ${await service.experimentToken('member')}` });
+    expect(await deletion(alone, id, REASON)).toBe('403 role_not_allowed');
+  });
+
+  test('with the project token alone is nobody', async () => {
+    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
+    const alone = service.with({ authorization: `Bearer ${await service.projectToken('member')}` });
+    expect(await deletion(alone, id, REASON)).toBe('403 token_missing');
+  });
+
+  test('may do nothing else without an experiment', async () => {
+    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
+    const caller = await userAlone(service, 'member');
+    for (const reply of [
+      await caller.book(),
+      await caller.list(),
+      await caller.update(id, { bandwidth: '2' }),
+    ]) {
+      expect(outcome(reply)).toBe('403 token_missing');
+    }
+  });
+
+  test("with another person's experiment token: 403", async () => {
+    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
+    const mixed = service.with({
+      authorization: `Bearer ${await service.userToken('member')}`,
+      [EXPERIMENT_TOKEN_HEADER]: await service.experimentToken('lead'),
+    });
+    expect(await deletion(mixed, id, REASON)).toBe('403 token_invalid');
+  });
+
+  test('whose token is of another server is not believed', async () => {
+    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
+    const elsewhere = await createReferenceServer({ baseUrl: 'http://elsewhere.localhost', now: () => NOW });
+    const foreign = await elsewhere.signIn('member');
+    await elsewhere.close();
+    const caller = service.with({ authorization: `Bearer ${foreign}` });
+    expect(await deletion(caller, id, REASON)).toBe('403 token_invalid');
+  });
+
+  test('who is expired is not one', async () => {
+    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
+    const caller = await userAlone(service, 'member');
+    service.moveTo(3_600_000);
+    expect(await deletion(caller, id, REASON)).toBe('403 token_expired');
+    service.moveTo(0);
+  });
+});
+
+describe('two issuers are trusted, and one name is used by both', async () => {
+  const stores = await openStores(':memory:');
+  const addresses = addressesBelow('http://one.localhost');
+  const others = await openStores(':memory:');
+  const now = () => NOW;
+  const one = await createIssuers(addresses, { store: stores.keys, now, log: noLog });
+  const other = await createIssuers(addressesBelow('http://other.localhost'), {
+    store: others.keys,
+    now,
+    log: noLog,
+  });
+  const trust = trustIn(one, addresses.connectivity, now);
+  trust.identity = {
+    ...trust.identity,
+    issuers: new Map([one.identity, other.identity].map(({ issuer, keys }) => [issuer, keys])),
+  };
+  const network = createNetwork(builtInTopology());
+  const user = 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
+
+  /** What an administrator's GET of a reservation that is not there becomes. */
+  async function asked(named: string, ...tokens: string[]): Promise<string> {
+    const app = createConnectivity({
+      network,
+      allocator: new Allocator({ network, store: stores.reservations, now, newId: () => '' }),
+      reservations: stores.reservations,
+      issuer: one.connectivity,
+      trust,
+      mount: routeMounter({ projects: 'projects', experiments: 'experiments' }),
+      isAdministrator: administratorsNamed([named], one.identity.issuer),
+      log: noLog,
+      now,
+    });
+    app.onError(
+      (error) => new Response(error instanceof ProblemError ? error.problems[0].code : String(error)),
+    );
+    const [first = '', second] = tokens;
+    const headers = {
+      authorization: `Bearer ${first}`,
+      ...(second === undefined ? {} : { [EXPERIMENT_TOKEN_HEADER]: second }),
+    };
+    const id = 'con_one.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
+    const request = new Request(`http://one.localhost${addressOf('readReservation', id)}`, { headers });
+    return (await app.fetch(request)).text();
+  }
+  const claims = userClaims({ id: user, name: 'someone' }, { audience: addresses.connectivity, login: NOW });
+  const ofOne = await one.identity.issue(claims);
+  const ofOther = await other.identity.issue(claims);
+
+  test.each([
+    ['named without an issuer', user, ofOne, 'not_found'],
+    ['named without an issuer, at the other', user, ofOther, 'token_missing'],
+    ['named with it', `${user}@${one.identity.issuer}`, ofOne, 'not_found'],
+    ['named with the other', `${user}@${other.identity.issuer}`, ofOther, 'not_found'],
+    ['named with the other, at this', `${user}@${other.identity.issuer}`, ofOne, 'token_missing'],
+  ])('%s', async (_, named, token, expected) => {
+    expect(await asked(named, token)).toBe(expected);
+  });
+
+  test('with tokens of both is neither', async () => {
+    expect(await asked(user, ofOne, ofOther)).toBe('token_missing');
+  });
+});
+
+test.each([
+  ['user_h_1', { user: 'user_h_1' }],
+  [
+    'user_h_1@https://login.example.org/realm',
+    { user: 'user_h_1', issuer: 'https://login.example.org/realm' },
+  ],
+  ['member', undefined],
+  ['exp_h_1', undefined],
+  ['', undefined],
+  ['user_h_1@', undefined],
+  ['user_h_1@login.example.org', undefined],
+  ['user_h_1@javascript:x', undefined],
+  ['user_h_1 user_h_2', undefined],
+])('%j names %j', (text, expected) => {
+  expect(readAdministrator(text)).toEqual(expected);
+  if (!expected) expect(() => administratorsNamed([text], 'https://h')).toThrow(RangeError);
+});

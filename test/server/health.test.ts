@@ -1,0 +1,150 @@
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import { StoreUnavailableError } from '../../src/allocator/store.ts';
+import { createHealth } from '../../src/server/health.ts';
+import { ProblemError } from '../../src/server/problem-error.ts';
+import { routeMounter } from '../../src/server/routing.ts';
+import { openStores } from '../../src/store/open.ts';
+import { send, startIdentity } from '../fixtures/identity.ts';
+import { usePostgres } from '../fixtures/postgres.ts';
+import { addressOf, openService, outcome } from '../fixtures/service.ts';
+
+const HEALTH = addressOf('health');
+const READY = addressOf('readiness');
+const mount = routeMounter({ projects: 'projects', experiments: 'experiments' });
+
+/** What the checks say alone, over a database of the test's own. */
+function checksOver(ping: () => Promise<void>, patience?: number) {
+  const checks = createHealth({ mount, ping, ...(patience === undefined ? {} : { patience }) });
+  checks.routes.onError((error) => {
+    if (error instanceof ProblemError) return new Response(error.message, { status: 503 });
+    throw error;
+  });
+  const ask = async (path: string): Promise<number> =>
+    (await checks.routes.fetch(new Request(`http://server.invalid${path}`))).status;
+  return { ...checks, ask };
+}
+
+describe('the two checks of a server', async () => {
+  const service = await openService();
+
+  test.each([HEALTH, READY])('%s: 200, not to be kept, without a token', async (address) => {
+    const reply = await service.send('GET', address);
+    expect(outcome(reply)).toBe('200');
+    expect(reply.body).toEqual({ status: 'ok' });
+    expect(reply.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test.each([HEALTH, READY, `${READY}/`, `${READY}?verbose`])(
+    '%s is answered under any Host',
+    async (address) => {
+      expect(outcome(await service.send('GET', `http://10.0.0.7:8080${address}`))).toBe('200');
+    },
+  );
+
+  test.each([`${HEALTH}x`, `${READY}/x`, `/x${HEALTH}`, '/portal/readyz'])(
+    'what only looks like it is not: %s',
+    async (address) => {
+      expect(outcome(await service.send('GET', `http://10.0.0.7:8080${address}`))).toBe('421 host_unknown');
+    },
+  );
+
+  test.each(['POST', 'PUT', 'DELETE'])('%s of them: 405', async (method) => {
+    for (const address of [HEALTH, READY]) {
+      expect(outcome(await service.send(method, address))).toBe('405 method_not_allowed');
+    }
+  });
+
+  test('what goes well is not logged', async () => {
+    const before = service.log.length;
+    await service.send('GET', HEALTH);
+    await service.send('GET', READY);
+    expect(service.log.slice(before)).toEqual([]);
+  });
+});
+
+test('a server below a path answers below it', async () => {
+  const service = await openService({ baseUrl: 'http://offline.localhost/links' });
+  for (const address of [HEALTH, READY]) {
+    expect((await service.send('GET', `http://10.0.0.7/links${address}`)).status).toBe(200);
+    expect((await service.send('GET', `http://10.0.0.7${address}`)).status).toBe(421);
+  }
+});
+
+describe('over a socket', async () => {
+  const server = await startIdentity();
+
+  test('they are answered under any Host, and nothing else is', async () => {
+    const headers = { host: '10.0.0.7:8080' };
+    expect((await send(server, 'GET', HEALTH, { headers })).status).toBe(200);
+    expect((await send(server, 'GET', READY, { headers })).status).toBe(200);
+    expect((await send(server, 'GET', '/api-spec', { headers })).status).toBe(421);
+  });
+
+  test('from drain on the server is not ready, and does everything else', async () => {
+    server.server.drain();
+    const reply = await send(server, 'GET', READY);
+    expect(reply.status).toBe(503);
+    expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(reply.headers.get('cache-control')).toBe('no-store');
+    expect(JSON.parse(reply.text)).toMatchObject({ code: 'unavailable' });
+    expect((await send(server, 'GET', HEALTH)).status).toBe(200);
+    expect((await send(server, 'GET', '/.well-known/jwks.json')).status).toBe(200);
+  });
+});
+
+describe('readiness', () => {
+  test('is 503 while the database is away, and 200 once it is back; health asks nobody', async () => {
+    let away = true;
+    let asked = 0;
+    const { ask } = checksOver(async () => {
+      asked += 1;
+      if (away) throw new StoreUnavailableError('away');
+    });
+    expect(await ask(HEALTH)).toBe(200);
+    expect(asked).toBe(0);
+    expect(await ask(READY)).toBe(503);
+    away = false;
+    expect(await ask(READY)).toBe(200);
+  });
+
+  test('does not wait for a database that says nothing, and asks it one thing at a time', async () => {
+    let asked = 0;
+    const answered = Promise.withResolvers<void>();
+    const { ask } = checksOver(() => {
+      asked += 1;
+      return answered.promise;
+    }, 20);
+    const replies = await Promise.all(Array.from({ length: 50 }, () => ask(READY)));
+    expect(new Set(replies)).toEqual(new Set([503]));
+    expect(await ask(READY)).toBe(503);
+    expect(asked).toBe(1);
+    answered.resolve();
+    await vi.waitFor(async () => {
+      expect(await ask(READY)).toBe(200);
+      expect(asked).toBe(2);
+    });
+  });
+
+  test('is 503 too when the server is told to stop while it asks', async () => {
+    const answered = Promise.withResolvers<void>();
+    const { ask, drain } = checksOver(() => answered.promise);
+    const reply = ask(READY);
+    drain();
+    answered.resolve();
+    expect(await reply).toBe(503);
+  });
+});
+
+describe('what is asked of a database', () => {
+  const postgres = usePostgres();
+  const opened: { close(): Promise<void> }[] = [];
+  afterAll(async () => {
+    for (const stores of opened) await stores.close();
+  });
+
+  test.each(['SQLite', 'PostgreSQL'])('%s answers', async (engine) => {
+    const stores = await openStores(engine === 'SQLite' ? ':memory:' : await postgres.database());
+    opened.push(stores);
+    await expect(stores.ping()).resolves.toBeUndefined();
+  });
+});

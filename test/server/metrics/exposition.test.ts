@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { expositionText } from '../../../src/server/metrics/exposition.ts';
+import { Counter, Gauge, Histogram } from '../../../src/server/metrics/instruments.ts';
+import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
+
+const name = 'slices_conn_things_total';
+
+test('the example', () => {
+  const things = new Counter({ name, help: 'Things, of\nall \\ kinds "and" more.' });
+  things.add({ kind: 'a "b"\\\n' }, 3);
+  expect(expositionText([things.family()])).toBe(
+    [
+      `# HELP ${name} Things, of\\nall \\\\ kinds "and" more.`,
+      `# TYPE ${name} counter`,
+      `${name}{kind="a \\"b\\"\\\\\\n"} 3`,
+      '',
+    ].join('\n'),
+  );
+});
+
+test('any text comes back from a label and from the help (property)', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({ unit: fc.constantFrom('\\', '"', '\n', 'n', ' ') }),
+  );
+  fc.assert(
+    fc.property(text, text, text, (help, one, other) => {
+      const things = new Counter({ name, help });
+      things.add({ one, other });
+      const found = parseExposition(expositionText([things.family()]));
+      expect(found.get(name)).toEqual({
+        type: 'counter',
+        help,
+        samples: [{ name, labels: { one, other }, value: 1 }],
+      });
+    }),
+  );
+});
+
+test.each([0, -1, 0.1, 1e-9, 1e21, 1.5e300, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN])(
+  '%d comes back',
+  (value) => {
+    const gauge = new Gauge({ name: 'a_gauge', help: '' });
+    gauge.set(value);
+    expect(sampleOf(parseExposition(expositionText([gauge.family()])), 'a_gauge')).toBe(value);
+  },
+);
+
+describe('a counter', () => {
+  test('keeps label sets apart, in whatever order they are named', () => {
+    const things = new Counter({ name, help: '' }, [{ kind: 'shown' }]);
+    things.add({ kind: 'a', size: 'b' });
+    things.add({ size: 'b', kind: 'a' });
+    things.add({ kind: 'a b' });
+    const found = parseExposition(expositionText([things.family()]));
+    expect(sampleOf(found, name, { kind: 'shown' })).toBe(0);
+    expect(sampleOf(found, name, { kind: 'a', size: 'b' })).toBe(2);
+    expect(sampleOf(found, name, { kind: 'a b' })).toBe(1);
+  });
+});
+
+describe('a histogram', () => {
+  test('counts each value at every bound that it is not above', () => {
+    const sizes = new Histogram({ name: 'sizes', help: '' }, [1, 2, 4]);
+    for (const size of [1, 2, 2, 3, 4, 5]) sizes.observe(size);
+    const found = parseExposition(expositionText([sizes.family()]));
+    const buckets = ['1', '2', '4', '+Inf'].map((le) => sampleOf(found, 'sizes_bucket', { le }));
+    expect(buckets).toEqual([1, 3, 5, 6]);
+    expect(sampleOf(found, 'sizes_sum')).toBe(17);
+    expect(sampleOf(found, 'sizes_count')).toBe(6);
+  });
+
+  test('is well formed for any values (property)', () => {
+    fc.assert(
+      fc.property(fc.array(fc.double({ noNaN: true, noDefaultInfinity: true })), (values) => {
+        const sizes = new Histogram({ name: 'sizes', help: '' }, [0, 0.5, 10], [{}]);
+        for (const value of values) sizes.observe(value);
+        const found = parseExposition(expositionText([sizes.family()]));
+        expect(sampleOf(found, 'sizes_count')).toBe(values.length);
+      }),
+    );
+  });
+});

@@ -1,0 +1,222 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Hono } from 'hono';
+import { describe, expect, test } from 'vitest';
+import { CommitUnknownError, StoreUnavailableError } from '../../../src/allocator/store.ts';
+import { ROUTES, type Route } from '../../../src/contract/routes.ts';
+import { createListener } from '../../../src/server/listener.ts';
+import { noLog } from '../../../src/server/log.ts';
+import { expositionText } from '../../../src/server/metrics/exposition.ts';
+import { processFamilies } from '../../../src/server/metrics/process-metrics.ts';
+import { requestRoute } from '../../../src/server/metrics/request-route.ts';
+import { createServerMetrics } from '../../../src/server/metrics/server-metrics.ts';
+import { createServices } from '../../../src/server/services.ts';
+import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
+import { send, startIdentity } from '../../fixtures/identity.ts';
+import { addressOf, at, booked, booking, HOUR, openService, smallTopology } from '../../fixtures/service.ts';
+
+const GROUPS = { projects: 'projects', experiments: 'experiments' };
+const AT_ROOT = { prefix: '', groups: GROUPS };
+
+describe('the route of a request', () => {
+  const routes = Object.entries(ROUTES) as [keyof typeof ROUTES, Route][];
+  test.each(routes)('%s is told by its template', (name, { service, path }) => {
+    const address = addressOf(name, 'con_conn.example.org_01jd3x');
+    expect(requestRoute(`${address}?start_now=true`, AT_ROOT)).toBe(
+      `${service === 'portal' ? '/portal' : ''}${path}`,
+    );
+  });
+
+  test.each([
+    ['/api-docs/', '/api-docs'],
+    ['/auth/token', '/auth/token'],
+    ['/auth/device?user_code=ABCD', '/auth/device'],
+    ['/auth/.well-known/jwks.json', '/auth/.well-known/jwks.json'],
+    ['/auth/elsewhere', 'other'],
+    ['/portal/healthz', 'other'],
+    ['/apis/v1alpha1/connectivity/a/b', 'other'],
+    ['/eyJhbGciOiJFUzI1NiJ9.e30.AA', 'other'],
+    ['http://evil.example/healthz', 'other'],
+    ['*', 'other'],
+    ['', 'other'],
+  ])('%s: %s', (target, route) => {
+    expect(requestRoute(target, AT_ROOT)).toBe(route);
+  });
+
+  test('below a path, and with other groups', () => {
+    const served = { prefix: '/links', groups: { projects: 'p', experiments: 'e' } };
+    expect(requestRoute('/links/healthz', served)).toBe('/healthz');
+    expect(requestRoute('/healthz', served)).toBe('other');
+    expect(requestRoute('/linkshealthz', served)).toBe('other');
+    expect(requestRoute('/links/portal/apis/p/v1alpha1/projects', served)).toBe(
+      '/portal/apis/{projects_api_group}/v1alpha1/projects/',
+    );
+  });
+});
+
+test('requests are counted when they are over, with how long they took', () => {
+  let clock = 1000;
+  const metrics = createServerMetrics({ elapsed: () => clock });
+  metrics.serve(AT_ROOT);
+  const read = () => parseExposition(metrics.text());
+  const first = metrics.requestBegan('GET', '/healthz');
+  const second = metrics.requestBegan('BREW', '/coffee/1');
+  expect(sampleOf(read(), 'slices_conn_http_requests_in_flight')).toBe(2);
+  clock += 30;
+  first(200);
+  second(undefined);
+  const labels = { route: '/healthz', method: 'GET' };
+  expect(sampleOf(read(), 'slices_conn_http_requests_in_flight')).toBe(0);
+  expect(sampleOf(read(), 'slices_conn_http_requests_total', { ...labels, status: '2xx' })).toBe(1);
+  const other = { route: 'other', method: 'other', status: 'aborted' };
+  expect(sampleOf(read(), 'slices_conn_http_requests_total', other)).toBe(1);
+  expect(sampleOf(read(), 'slices_conn_http_request_duration_seconds_sum', labels)).toBeCloseTo(0.03);
+});
+
+test('commits, faults of the store and of key sets', () => {
+  const metrics = createServerMetrics();
+  metrics.allocator.committed(3, 20);
+  metrics.allocator.committed(1, 5);
+  metrics.storeFailed(new StoreUnavailableError('away'));
+  metrics.storeFailed(new CommitUnknownError('away'));
+  metrics.keySetFailed('https://login.example.org/.well-known/jwks.json');
+  const found = parseExposition(metrics.text());
+  expect(sampleOf(found, 'slices_conn_commit_size_sum')).toBe(4);
+  expect(sampleOf(found, 'slices_conn_commit_size_count')).toBe(2);
+  expect(sampleOf(found, 'slices_conn_commit_duration_seconds_sum')).toBeCloseTo(0.025);
+  for (const kind of ['unavailable', 'commit_unknown']) {
+    expect(sampleOf(found, 'slices_conn_store_errors_total', { kind })).toBe(1);
+  }
+  const url = 'https://login.example.org/.well-known/jwks.json';
+  expect(sampleOf(found, 'slices_conn_key_set_fetch_failures_total', { url })).toBe(1);
+});
+
+test('what a server has done before anything happened is 0, not nothing', () => {
+  const found = parseExposition(createServerMetrics().text());
+  expect(sampleOf(found, 'slices_conn_bookings_total', { asked: 'book', result: 'fault' })).toBe(0);
+  expect(sampleOf(found, 'slices_conn_commit_size_count')).toBe(0);
+  expect(sampleOf(found, 'slices_conn_store_errors_total', { kind: 'unavailable' })).toBe(0);
+});
+
+test('the process itself', () => {
+  let resets = 0;
+  const families = processFamilies({
+    memory: () => ({ rss: 1, heapUsed: 2, heapTotal: 3, external: 4 }),
+    cpu: () => ({ user: 1_500_000, system: 500_000 }),
+    uptime: () => 10,
+    now: () => 1_000_000,
+    loopDelay: {
+      mean: Number.NaN,
+      max: 3e9,
+      percentile: (percent) => percent * 1e9,
+      reset: () => {
+        resets += 1;
+      },
+    },
+  });
+  const found = parseExposition(expositionText(families));
+  expect(sampleOf(found, 'process_cpu_seconds_total')).toBe(2);
+  expect(sampleOf(found, 'process_start_time_seconds')).toBe(990);
+  expect(sampleOf(found, 'process_resident_memory_bytes')).toBe(1);
+  expect(sampleOf(found, 'nodejs_eventloop_lag_mean_seconds')).toBe(0);
+  expect(sampleOf(found, 'nodejs_eventloop_lag_p99_seconds')).toBe(99);
+  expect(resets).toBe(1);
+});
+
+describe('a server', () => {
+  test('counts what becomes of each booking, and no dry run', async () => {
+    const metrics = createServerMetrics();
+    const service = await openService({ metrics, topology: smallTopology(1) });
+    const lead = await service.as('lead');
+    const keyed = { 'Idempotency-Key': 'once' };
+    expect((await lead.book(booking(), '', keyed)).status).toBe(201);
+    await lead.book(booking(), '', keyed);
+    await lead.book(booking({ bandwidth: '901' }));
+    await lead.book(booking({ bandwidth: '1' }));
+    await lead.book(booking({ bandwidth: '1' }), 'dry_run=true');
+    const { id } = await booked(lead, { start_date: at(3 * HOUR), end_date: at(4 * HOUR) });
+    await lead.update(id, { bandwidth: '200', tokens: [] });
+    await lead.update(id, { bandwidth: '1001', tokens: [] });
+    await lead.update(id, { bandwidth: '300', tokens: [] }, 'dry_run=true');
+    await lead.update(id, { end_date: at(2 * HOUR), tokens: [] });
+    const found = parseExposition(metrics.text());
+    const told = found
+      .get('slices_conn_bookings_total')
+      ?.samples.map(({ labels, value }) => [labels['asked'], labels['result'], value])
+      .filter(([, , value]) => value !== 0);
+    expect(told).toEqual([
+      ['book', 'granted', 2],
+      ['book', 'repeated', 1],
+      ['book', 'bandwidth', 1],
+      ['book', 'tags', 1],
+      ['change', 'granted', 1],
+      ['change', 'bandwidth', 1],
+      ['change', 'rule', 1],
+    ]);
+  });
+
+  test('counts what comes over its socket, whoever answers it, and names nobody', async () => {
+    const metrics = createServerMetrics();
+    const server = await startIdentity({ metrics });
+    const token = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ1c2VyX2hfMSJ9.c2ln';
+    const secret = 'con_127.0.0.1_secret';
+    await send(server, 'GET', addressOf('readReservation', secret), {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    await send(server, 'GET', `/${token}`);
+    await send(server, 'GET', '/healthz');
+    await send(server, 'GET', '/api-spec', { headers: { host: 'evil.example' } });
+    await send(server, 'POST', '/auth/device/auth', { body: { client_id: 'slices-conn' } });
+    const text = metrics.text();
+    const found = parseExposition(text);
+    const told = found
+      .get('slices_conn_http_requests_total')
+      ?.samples.map(({ labels, value }) =>
+        [labels['method'], labels['route'], labels['status'], value].join(' '),
+      );
+    expect(told?.toSorted()).toEqual([
+      'GET /api-spec 4xx 1',
+      'GET /apis/v1alpha1/connectivity/{id} 4xx 1',
+      'GET /healthz 2xx 1',
+      'GET other 4xx 1',
+      'POST /auth/device/auth 2xx 1',
+    ]);
+    for (const hidden of ['eyJ', 'secret', 'demo', 'user_', 'exp_']) expect(text).not.toContain(hidden);
+  });
+});
+
+test('a database that is away is counted, whichever way the request came', async () => {
+  const metrics = createServerMetrics();
+  const away = () => {
+    throw new StoreUnavailableError('The database is away.');
+  };
+  const none = new Hono();
+  const [baseUrl, log, now] = ['http://127.0.0.1', noLog, Date.now];
+  const services = { portal: none, identity: none, docs: none, health: none };
+  const answer = createServices({
+    ...services,
+    baseUrl,
+    groups: GROUPS,
+    connectivity: new Hono().get('/x', away),
+    log,
+    metrics,
+    now,
+  });
+  expect((await answer(new Request(`${baseUrl}/x`))).status).toBe(503);
+  const kind = { kind: 'unavailable' };
+  const counted = () => sampleOf(parseExposition(metrics.text()), 'slices_conn_store_errors_total', kind);
+  expect(counted()).toBe(1);
+
+  const server = createServer(
+    createListener({ baseUrl, fetch: answer, identity: async () => away(), log, metrics, now }),
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const door = { port, base: baseUrl, issuer: `${baseUrl}/auth` };
+  expect((await send(door, 'POST', '/auth/token')).status).toBe(503);
+  expect((await send(door, 'GET', '/auth/device')).status).toBe(503);
+  server.close();
+  expect(counted()).toBe(3);
+});
