@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, type RunningPostgres } from '../fixtures/postgres-server.ts';
+import { ask, newDatabase, type RunningPostgres } from '../fixtures/postgres-server.ts';
 import { CONNECTIVITY_PATH } from './addresses.ts';
 import { chanceFrom } from './chance.ts';
 import type { Answer } from './door.ts';
@@ -25,7 +25,7 @@ export async function killDatabase(
   server: RunningPostgres,
   { seconds, seed }: { seconds: number; seed: number },
 ): Promise<Report> {
-  const place = await newPlace(server.url);
+  const place = newPlace((await newDatabase(server.url)).url);
   const report = newReport('kill -9 of the database', place.engine, seed);
   const began = performance.now();
   const chance = chanceFrom(seed);

@@ -5,7 +5,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { Client, types } from 'pg';
 import type { SqlRow } from '../../src/store/sql.ts';
 import type { Rows } from '../allocator/sweep.ts';
-import { newDatabase } from '../fixtures/postgres-server.ts';
 
 /** The two engines, by name. */
 export type EngineName = 'SQLite' | 'PostgreSQL';
@@ -22,17 +21,16 @@ export interface Place {
   close(): void;
 }
 
-/** Makes an empty place. @param server the address of a PostgreSQL server; without it SQLite is meant */
-export async function newPlace(server?: string): Promise<Place> {
+/** Makes an empty place. @param postgres the address of an empty PostgreSQL database; without it SQLite is meant */
+export function newPlace(postgres?: string): Place {
   const folder = mkdtempSync(join(tmpdir(), 'slices-conn-proof-'));
   const close = (): void => rmSync(folder, { recursive: true, force: true });
-  if (server === undefined) {
+  if (postgres === undefined) {
     // As `serve --data` names it.
     const database = join(folder, 'slices-conn.sqlite');
     return { engine: 'SQLite', folder, database, rows: sqliteRows(database), close };
   }
-  const { url } = await newDatabase(server);
-  return { engine: 'PostgreSQL', folder, database: url, rows: postgresRows(url), close };
+  return { engine: 'PostgreSQL', folder, database: postgres, rows: postgresRows(postgres), close };
 }
 
 function sqliteRows(file: string): Rows {

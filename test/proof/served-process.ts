@@ -87,6 +87,12 @@ export class ServedProcess {
     await this.gone();
   }
 
+  /** Ends it with SIGTERM, so that it finishes what is under way, and waits until it is gone. */
+  async stop(): Promise<void> {
+    this.#child?.kill('SIGTERM');
+    await this.gone();
+  }
+
   async close(): Promise<void> {
     await this.kill();
     this.door.close();

@@ -19,7 +19,7 @@ export interface ProofOptions {
   /** About how long, in seconds; the round that is under way is finished. */
   seconds: number;
   seed: number;
-  /** The address of a PostgreSQL server; without it SQLite is meant. */
+  /** The address of an empty PostgreSQL database; without it SQLite is meant. */
   postgres?: string;
 }
 
@@ -86,7 +86,7 @@ export async function startFleet(place: Place, replicas: number): Promise<Fleet>
  * against what was answered, and swept. On PostgreSQL two replicas share it, of which one is killed, or both.
  */
 export async function killServers({ seconds, seed, postgres }: ProofOptions): Promise<Report> {
-  const place = await newPlace(postgres);
+  const place = newPlace(postgres);
   const report = newReport('kill -9 of the server', place.engine, seed);
   const began = performance.now();
   const chance = chanceFrom(seed);
