@@ -8,7 +8,9 @@ const postgres = usePostgres();
 
 test('rows 38 and 39: each step of a transaction on SQLite fails: all or nothing, memory agrees, nothing leaks', async () => {
   const opened = await sqliteStatements();
-  expectNothingFound(await proveFailpoints(opened, { thorough: false }).finally(opened.close), { rounds: 50 });
+  expectNothingFound(await proveFailpoints(opened, { thorough: false }).finally(opened.close), {
+    rounds: 50,
+  });
 }, 60_000);
 
 test('rows 38 and 39: each step of a transaction on PostgreSQL fails: all or nothing, memory agrees, nothing leaks', async () => {

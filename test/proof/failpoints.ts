@@ -21,8 +21,10 @@ const EXPIRY = 60;
 export interface FailpointOptions {
   /** Makes the allocator that is judged; default: the real one. */
   make?: MakeSubject;
-  /** Every memory and every kind of failure; else the one of each that meets the most steps. */
+  /** Every scenario, memory and kind of failure; else those that meet the most steps, and half of the questions after. */
   thorough?: boolean;
+  /** Ends at the first finding. */
+  untilFound?: boolean;
 }
 
 /** What the allocator's memory is before the request that fails. */
@@ -105,17 +107,21 @@ const SCENARIOS: Readonly<Record<string, readonly string[]>> = {
   'all at once': ['book', 'cancel', 'bookOnce', 'amend'],
 };
 
+const MOST_STEPS: readonly string[] = ['bookOnce', 'amend', 'all at once'];
+
 /**
  * Row 38 and 39: each point between two steps fails, one after the other, until a run passes without any failing. After
  * each, what was granted is on disk and what was not is not, memory agrees with the disk, and nothing leaks.
  */
 export async function proveFailpoints(
   opened: OpenedStatements,
-  { make = (options) => new Allocator(options), thorough = true }: FailpointOptions = {},
+  { make = (options) => new Allocator(options), thorough = true, untilFound = false }: FailpointOptions = {},
 ): Promise<Report> {
   const report = newReport('a failure at each step', opened.engine, 0);
   const began = performance.now();
+  const probes = thorough ? PROBES : PROBES.filter((_, index) => index % 2 === 0);
   for (const [scenario, names] of Object.entries(SCENARIOS)) {
+    if (!thorough && !MOST_STEPS.includes(scenario)) continue;
     let points = 0;
     for (const memory of thorough ? MEMORIES : MEMORIES.slice(-1)) {
       for (const kind of thorough ? KINDS : KINDS.slice(0, 1)) {
@@ -123,11 +129,16 @@ export async function proveFailpoints(
           const plan: FailurePlan = { ...noFailure(), at, kind };
           report.rounds += 1;
           const scene = await newScene(opened, make, report.rounds);
-          const found = await runOnce(scene, plan, { names, memory, report });
+          const found = await runOnce(scene, plan, { names, memory, probes, report }).catch(
+            (error): Finding[] => [
+              { kind: 'wrong', what: `what is asked without a failure fails: ${error}` },
+            ],
+          );
           const where = `${scenario}, memory ${memory}, ${kind} at point ${at} (${plan.fired ?? 'none'})`;
           report.findings.push(
             ...found.map(({ kind, what }): Finding => ({ kind, what: `${where}: ${what}` })),
           );
+          if (untilFound && report.findings.length > 0) return report;
           if (plan.fired === undefined) break;
           points += 1;
         }
@@ -180,7 +191,17 @@ async function newScene(
 async function runOnce(
   scene: Scene,
   plan: FailurePlan,
-  { names, memory, report }: { names: readonly string[]; memory: (typeof MEMORIES)[number]; report: Report },
+  {
+    names,
+    memory,
+    probes,
+    report,
+  }: {
+    names: readonly string[];
+    memory: (typeof MEMORIES)[number];
+    probes: readonly Demand[];
+    report: Report;
+  },
 ): Promise<Finding[]> {
   const found: Finding[] = [];
   const subject = scene.newSubject(plan);
@@ -232,7 +253,7 @@ async function runOnce(
   if (plan.fired === 'after COMMIT' && requests.length === 1 && !only?.isDone(after)) {
     found.push({ kind: 'lost', what: 'it was committed and is not there' });
   }
-  found.push(...(await agreement(scene, after, [subject, scene.newSubject()])));
+  found.push(...(await agreement(scene, after, [subject, scene.newSubject()], probes)));
   if (names.includes('bookOnce')) found.push(...(await asksAgain(scene, after)));
   for (const what of await sweep({ rows: scene.query }, scene.id, scene.link)) {
     found.push({ kind: what.startsWith('leak:') ? 'leaked' : 'wrong', what });
@@ -255,13 +276,14 @@ async function agreement(
   { link, changed, ...scene }: Scene,
   rows: readonly SqlRow[],
   subjects: readonly Subject[],
+  probes: readonly Demand[],
 ): Promise<Finding[]> {
   const oracle = new Oracle(link);
   for (const row of live(rows)) oracle.hold(String(row['id']), holdingIn(row));
   const found: Finding[] = [];
   for (const [index, subject] of subjects.entries()) {
     const who = index === 0 ? 'the same allocator' : 'a new allocator';
-    for (const demand of PROBES) {
+    for (const demand of probes) {
       const outcome = await subject.book(requestOn({ link, changed, ...scene }, demand), true);
       const answer = outcome.ok
         ? { accepted: true, tags: outcome.record.tags }
