@@ -1,5 +1,7 @@
 import type { Link } from '../contract/links.ts';
+import { Holdings } from './holdings.ts';
 import { LoadProfile } from './load-profile.ts';
+import { chooseTags } from './tag-choice.ts';
 import { TagLayer } from './tag-layer.ts';
 
 /** A half-open period `[start, end)` in whole milliseconds since the Unix epoch. */
@@ -67,7 +69,7 @@ export class LinkCalendar {
   readonly #capacity: number;
   readonly #load = new LoadProfile();
   readonly #layers: Record<TagPlace, TagLayer>;
-  readonly #holdings = new Map<string, Holding>();
+  readonly #holdings = new Holdings();
 
   constructor(link: Link) {
     this.#capacity = link.bandwidth;
@@ -90,14 +92,15 @@ export class LinkCalendar {
     const refusals: Refusal[] = [];
     const free = Math.max(0, this.#capacity - this.#load.peak(start, end));
     if (demand.bandwidth > free) refusals.push(this.#bandwidthRefusal(demand, free));
-    const tags: Partial<Tags> = {};
+    const kept: Partial<Tags> = {};
     for (const place of TAG_PLACES) {
-      const layer = this.#layers[place];
-      const kept = keep?.[place];
-      const tag =
-        kept !== undefined && layer.isFree(kept, start, end) ? kept : layer.bestFit(start, end, now);
-      if (tag === undefined) refusals.push({ limit: 'tags', place, total: layer.size, start, end });
-      else tags[place] = tag;
+      const tag = keep?.[place];
+      if (tag !== undefined && this.#layers[place].isFree(tag, start, end)) kept[place] = tag;
+    }
+    const tags = chooseTags(this.#layers, this.#holdings, { start, end }, { now, kept });
+    for (const place of TAG_PLACES) {
+      const total = this.#layers[place].size;
+      if (tags[place] === undefined) refusals.push({ limit: 'tags', place, total, start, end });
     }
     const [first, ...rest] = refusals;
     if (first) return { accepted: false, refusals: [first, ...rest] };
@@ -130,7 +133,7 @@ export class LinkCalendar {
     const { start, end, bandwidth, tags } = holding;
     for (const place of this.#placesOf(tags)) this.#layers[place].hold(tags[place], start, end);
     this.#load.add(start, end, bandwidth);
-    this.#holdings.set(id, { start, end, bandwidth, tags });
+    this.#holdings.add(id, holding);
   }
 
   /** Gives back what a reservation holds; nothing for an unknown id. */
@@ -141,14 +144,34 @@ export class LinkCalendar {
       this.#layers[place].release(held.tags[place], held.start, held.end);
     }
     this.#load.add(held.start, held.end, -held.bandwidth);
-    this.#holdings.delete(id);
+    this.#holdings.remove(id);
+  }
+
+  /** How many reservations are in memory. */
+  get size(): number {
+    return this.#holdings.size;
+  }
+
+  /**
+   * Lets go of reservations that ended by an instant, the earliest first.
+   *
+   * @param until milliseconds
+   * @param atMost how many, so that no request pays for many
+   * @returns whether there were any
+   */
+  letGo(until: number, atMost: number): boolean {
+    for (let gone = 0; gone < atMost; gone += 1) {
+      const first = this.#holdings.byEnd.first();
+      const id = first && first.time <= until ? this.#holdings.idAt(first.slot) : undefined;
+      if (id === undefined) return gone > 0;
+      this.drop(id);
+    }
+    return true;
   }
 
   /** The most that could be had over a whole period, in Mbps; 0 when bandwidth or tags are used up. */
   most({ start, end }: Period): number {
-    const tagsLeft = TAG_PLACES.every(
-      (place) => this.#layers[place].bestFit(start, end, start) !== undefined,
-    );
+    const tagsLeft = TAG_PLACES.every((place) => this.#layers[place].firstFree(start, end) !== undefined);
     return tagsLeft ? Math.max(0, this.#capacity - this.#load.peak(start, end)) : 0;
   }
 

@@ -22,15 +22,14 @@ export type Repetition =
  * What a request is answered whose key is not free.
  *
  * @param earlier what the key stands for
- * @param read finds a reservation that was not deleted
+ * @param record its reservation; undefined when it was deleted since
  */
-export async function repetitionOf(
+export function repetitionOf(
   earlier: RememberedBooking,
   { fingerprint }: KeyedRequest,
-  read: (id: string) => Promise<ReservationRecord | undefined>,
-): Promise<Repetition> {
+  record: ReservationRecord | undefined,
+): Repetition {
   if (earlier.fingerprint !== fingerprint) return { ok: false, reason: 'key_taken' };
-  const record = await read(earlier.reservation);
   return record
     ? { ok: true, record, repeated: true }
     : { ok: false, reason: 'deleted', reservation: earlier.reservation };

@@ -1,4 +1,4 @@
-import type { Holding } from './calendar.ts';
+import type { Demand, Holding, Tags } from './calendar.ts';
 
 /** A reservation as it is kept. Times in milliseconds, bandwidth in Mbps; tags by the link's ends, not the request's. */
 export interface ReservationRecord extends Holding {
@@ -12,9 +12,14 @@ export interface ReservationRecord extends Holding {
   createdAt: number;
 }
 
-/** What became of a reservation: as it stands now, or cancelled (then only its id counts). */
+/** What a reservation holds of its link, with its id. */
+export interface HeldReservation extends Holding {
+  id: string;
+}
+
+/** What became of a reservation: what it holds now, or cancelled (then only its id counts). */
 export type ReservationChange =
-  | { id: string; cancelled: false; record: ReservationRecord }
+  | { id: string; cancelled: false; holding: Holding }
   | { id: string; cancelled: true };
 
 /** What a client calls a booking by, so that it can ask for it again: its own text, unique to a user in an experiment. */
@@ -34,38 +39,66 @@ export interface RememberedBooking extends BookingKey {
   expires: number;
 }
 
-/** How many expired keys {@link LinkTransaction.remember} lets go of at most, so that no booking pays for many. */
+/** How many expired keys {@link LinkTransaction.write} lets go of at most, so that no booking pays for many. */
 export const KEYS_LET_GO = 100;
+
+/** A change of one reservation, as it is written. */
+export interface WrittenChange {
+  action: 'book' | 'amend' | 'cancel';
+  /** How it stands from now on; of a cancelled one, how it stood. */
+  record: ReservationRecord;
+  /** What it was booked under. */
+  key?: RememberedBooking;
+}
+
+/** What was decided, by whom and why: a row of the audit. Written with the change, or not at all. */
+export interface AuditEntry {
+  /** When, in milliseconds. */
+  at: number;
+  action: 'book' | 'amend' | 'cancel';
+  /** Who asked for it: the `sub` of a user token. */
+  by: string;
+  experiment: string;
+  /** Null for a booking that was refused: it never had an id. */
+  reservation: string | null;
+  /** What was asked for; of a cancellation, what was held. */
+  demand: Demand;
+  /** The tags that were granted or given back; null when it was refused. */
+  tags: Tags | null;
+  /** Of a refusal, the limits that it broke; of a cancellation, the reason that was given. */
+  why: string | null;
+}
+
+/** What a group of decisions leaves behind, in the order in which they were made. */
+export interface Decided {
+  changes: readonly WrittenChange[];
+  audit: readonly AuditEntry[];
+}
 
 /** One link, locked against every other writer until the transaction ends. */
 export interface LinkTransaction {
   /** The link's version: counts the changes that were committed on it. */
   readonly version: number;
-  /** Every reservation that ends after `from`, in milliseconds: all that a decision about a later time can meet. */
-  endingAfter(from: number): Promise<ReservationRecord[]>;
+  /** Cancellations up to this version may have been forgotten: a calendar that is older must be read anew. */
+  readonly forgotten: number;
+  /** Every reservation that ends after `after` and by `until`, in milliseconds. */
+  endingBetween(after: number, until: number): Promise<HeldReservation[]>;
   /** What changed after `version`, each reservation once, as it stands now. */
   changesSince(version: number): Promise<ReservationChange[]>;
-  /** A reservation of this link that was not deleted. */
-  read(id: string): Promise<ReservationRecord | undefined>;
+  /** Those of the reservations that are on this link and were not deleted. */
+  read(ids: readonly string[]): Promise<ReservationRecord[]>;
   /**
-   * Inserts or replaces a reservation and moves the link to its next version.
+   * Locks keys until the transaction ends, against other links' transactions too, and finds what those stand for that
+   * are not free at `now`.
+   */
+  claim(keys: readonly BookingKey[], now: number): Promise<RememberedBooking[]>;
+  /**
+   * Writes what was decided, in few statements, once in a transaction. Each change moves the link to its next version;
+   * keys were claimed before. Lets go of keys that expired by `now`, {@link KEYS_LET_GO} at most, when it keeps any.
    *
    * @throws Error when a tag is held already: the database's own guard, which a correct decision never meets
    */
-  put(record: ReservationRecord): Promise<void>;
-  /** Cancels a reservation and moves the link to its next version. It stays as a tombstone for other replicas. */
-  cancel(id: string, now: number): Promise<void>;
-  /** What was booked under a key that is not free at `now`, on any link. */
-  recall(key: BookingKey, now: number): Promise<RememberedBooking | undefined>;
-  /**
-   * Keeps what is booked in this transaction under its key, and lets go of keys that expired, {@link KEYS_LET_GO} at
-   * most. Another link's transaction, which this lock does not hold off, may have taken the key since `recall` looked;
-   * the key decides which of them was first.
-   *
-   * @returns undefined when it is kept; what the key stands for when it is not free at `now`: then nothing was written
-   * @throws Error at the end of the transaction when the reservation was not put in it
-   */
-  remember(booking: RememberedBooking, now: number): Promise<RememberedBooking | undefined>;
+  write(decided: Decided, now: number): Promise<void>;
 }
 
 /** Which reservations a list holds. */
@@ -89,12 +122,28 @@ export interface ReservationStore {
    * @throws CommitUnknownError when it was lost at the very end
    */
   changeLink<Answer>(link: string, work: (transaction: LinkTransaction) => Promise<Answer>): Promise<Answer>;
+  /**
+   * Reads every reservation of a link that ends after `from`, as of one version, in portions and without any lock, so
+   * that other links' requests are answered in between.
+   *
+   * @param from milliseconds
+   * @param take is given each portion
+   * @returns the version
+   */
+  loadLink(link: string, from: number, take: (portion: readonly HeldReservation[]) => void): Promise<number>;
   /** A reservation that was not deleted. */
   find(id: string): Promise<ReservationRecord | undefined>;
-  /** See {@link LinkTransaction.recall}. */
+  /** What was booked under a key that is not free at `now`, on any link. */
   recall(key: BookingKey, now: number): Promise<RememberedBooking | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
   list(query: ReservationQuery): Promise<ReservationRecord[]>;
+  /**
+   * Forgets what nobody needs any more: the audit and cancelled reservations from before an instant.
+   *
+   * @param before milliseconds
+   * @returns how many rows went
+   */
+  forget(before: number): Promise<{ audit: number; cancelled: number }>;
 }
 
 /** The database is away, locked, or full: nothing was changed, and it is worth trying again. */

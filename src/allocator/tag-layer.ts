@@ -33,7 +33,13 @@ export class TagLayer {
   /** Whether nothing holds `tag` at any instant of `[start, end)`; false for a tag outside the range. */
   isFree(tag: number, start: number, end: number): boolean {
     const periods = this.#periods[tag - this.#first];
-    return periods !== undefined && gapAround(periods, start, end, Number.POSITIVE_INFINITY) !== undefined;
+    return periods !== undefined && !isHeld(periods, start, end);
+  }
+
+  /** The lowest tag that nothing holds at any instant of `[start, end)`; undefined when there is none. */
+  firstFree(start: number, end: number): number | undefined {
+    const index = this.#periods.findIndex((periods) => !isHeld(periods, start, end));
+    return index < 0 ? undefined : this.#first + index;
   }
 
   /**
@@ -92,6 +98,10 @@ export class TagLayer {
     periods.starts.splice(index, 1);
     periods.ends.splice(index, 1);
   }
+}
+
+function isHeld({ starts, ends }: TagPeriods, start: number, end: number): boolean {
+  return (starts[firstAfter(ends, start)] ?? Number.POSITIVE_INFINITY) < end;
 }
 
 /** The smaller gap beside `[start, end)`, infinite without neighbours; undefined when the tag is held in it. */

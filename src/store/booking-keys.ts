@@ -1,9 +1,22 @@
 import { type BookingKey, KEYS_LET_GO, type RememberedBooking } from '../allocator/store.ts';
-import type { SqlStatements } from './sql.ts';
+import type { SqlInsert, SqlReader, SqlStatements } from './sql.ts';
 
-/** See `LinkTransaction.recall`. */
+/** A key that is there already makes this fail: whoever claimed it before knows that it is free. */
+const KEY: SqlInsert = {
+  into: 'idempotency_key',
+  columns: {
+    created_by: 'text',
+    experiment: 'text',
+    key: 'text',
+    fingerprint: 'text',
+    reservation: 'text',
+    expires_ms: 'bigint',
+  },
+};
+
+/** See `ReservationStore.recall`. */
 export async function recall(
-  sql: SqlStatements,
+  sql: SqlReader,
   { createdBy, experiment, key }: BookingKey,
   now: number,
 ): Promise<RememberedBooking | undefined> {
@@ -28,32 +41,38 @@ export async function recall(
 }
 
 /**
- * See `LinkTransaction.remember`. Of two transactions that hold different links and take one key, the second waits in
- * the first statement for the first's end. A key that turns out to be taken is locked by that statement until the
- * transaction ends, so nobody lets go of it before it is read.
+ * Keeps keys that were claimed in the same transaction and found free, in place of what had expired.
  *
  * @param letGo lets go of keys that expired by `$1`, `$2` at most
+ * @returns the statements, which may be on their way together
  */
-export async function remember(
+export function keep(
   sql: SqlStatements,
-  booking: RememberedBooking,
+  bookings: readonly RememberedBooking[],
   { now, letGo }: { now: number; letGo: string },
-): Promise<RememberedBooking | undefined> {
-  const kept = await sql.first(
-    `INSERT INTO idempotency_key (created_by, experiment, key, fingerprint, reservation, expires_ms)
-     VALUES ($1, $2, $3, $4, $5, $6)
-     ON CONFLICT (created_by, experiment, key) DO UPDATE SET fingerprint = $4, reservation = $5, expires_ms = $6
-       WHERE idempotency_key.expires_ms <= $7
-     RETURNING key`,
-    booking.createdBy,
-    booking.experiment,
-    booking.key,
-    booking.fingerprint,
-    booking.reservation,
-    booking.expires,
-    now,
-  );
-  if (!kept) return recall(sql, booking, now);
-  await sql.run(letGo, now, KEYS_LET_GO);
-  return undefined;
+): Promise<void>[] {
+  return [
+    ...bookings.map(({ createdBy, experiment, key }) =>
+      sql.run(
+        `DELETE FROM idempotency_key
+         WHERE created_by = $1 AND experiment = $2 AND key = $3 AND expires_ms <= $4`,
+        createdBy,
+        experiment,
+        key,
+        now,
+      ),
+    ),
+    sql.insert(
+      KEY,
+      bookings.map((each) => [
+        each.createdBy,
+        each.experiment,
+        each.key,
+        each.fingerprint,
+        each.reservation,
+        each.expires,
+      ]),
+    ),
+    sql.run(letGo, now, KEYS_LET_GO),
+  ];
 }

@@ -57,21 +57,21 @@ export function directoryStore(database: SqlDatabase): Directory {
     },
 
     async people() {
-      return (await database.all('SELECT id, name FROM person ORDER BY id')).map(toPerson);
+      return (await database.reader.all('SELECT id, name FROM person ORDER BY id')).map(toPerson);
     },
 
     async personNamed(name) {
-      const row = await database.first('SELECT id, name FROM person WHERE name = $1', name);
+      const row = await database.reader.first('SELECT id, name FROM person WHERE name = $1', name);
       return row && toPerson(row);
     },
 
     async person(id) {
-      const row = await database.first('SELECT id, name FROM person WHERE id = $1', id);
+      const row = await database.reader.first('SELECT id, name FROM person WHERE id = $1', id);
       return row && toPerson(row);
     },
 
     async projectsOf(person) {
-      const rows = await database.all(
+      const rows = await database.reader.all(
         `SELECT project.*, role FROM project JOIN membership ON scope = project.id WHERE person = $1 ORDER BY project.id`,
         person,
       );
@@ -79,12 +79,12 @@ export function directoryStore(database: SqlDatabase): Directory {
     },
 
     async project(id) {
-      const row = await database.first('SELECT * FROM project WHERE id = $1', id);
+      const row = await database.reader.first('SELECT * FROM project WHERE id = $1', id);
       return row && toProject(row);
     },
 
     async experimentsOf(person) {
-      const rows = await database.all(
+      const rows = await database.reader.all(
         `SELECT experiment.*, role FROM experiment JOIN membership ON scope = experiment.id
          WHERE person = $1 ORDER BY experiment.id`,
         person,
@@ -93,12 +93,12 @@ export function directoryStore(database: SqlDatabase): Directory {
     },
 
     async experiment(id) {
-      const row = await database.first('SELECT * FROM experiment WHERE id = $1', id);
+      const row = await database.reader.first('SELECT * FROM experiment WHERE id = $1', id);
       return row && toExperiment(row);
     },
 
     async role(person, scope) {
-      const row = await database.first(
+      const row = await database.reader.first(
         'SELECT role FROM membership WHERE person = $1 AND scope = $2',
         person,
         scope,

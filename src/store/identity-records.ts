@@ -28,7 +28,7 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
     },
 
     async find(model, key) {
-      const row = await database.first(
+      const row = await database.reader.first(
         'SELECT * FROM identity_record WHERE model = $1 AND key = $2',
         model,
         key,
@@ -37,7 +37,7 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
     },
 
     async findByUserCode(userCode) {
-      const row = await database.first('SELECT * FROM identity_record WHERE user_code = $1', userCode);
+      const row = await database.reader.first('SELECT * FROM identity_record WHERE user_code = $1', userCode);
       return row && toRecord(row);
     },
 

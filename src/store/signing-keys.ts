@@ -1,11 +1,11 @@
 import type { KeyStore, Service } from '../server/issuers.ts';
 import type { PrivateJwk } from '../tokens/signing-key.ts';
-import type { SqlDatabase, SqlStatements } from './sql.ts';
+import type { SqlDatabase, SqlReader } from './sql.ts';
 
 /** The services' signing keys. The SQLite file's mode keeps them secret, or who may log in to PostgreSQL. */
 export function signingKeyStore(database: SqlDatabase): KeyStore {
   return {
-    existingKey: (service) => read(database, service),
+    existingKey: (service) => read(database.reader, service),
     signingKey: (service, candidate) =>
       database.transaction(async (sql) => {
         // Of two at once, the second waits here for the first, and then reads the first one's key.
@@ -19,7 +19,7 @@ export function signingKeyStore(database: SqlDatabase): KeyStore {
   };
 }
 
-async function read(sql: SqlStatements, service: Service): Promise<PrivateJwk | undefined> {
+async function read(sql: SqlReader, service: Service): Promise<PrivateJwk | undefined> {
   const row = await sql.first('SELECT jwk FROM signing_key WHERE issuer = $1', service);
   return row && (JSON.parse(String(row['jwk'])) as PrivateJwk);
 }

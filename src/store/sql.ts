@@ -3,11 +3,26 @@ export type SqlValue = string | number | null;
 /** A row as a database gives it; whole numbers are numbers on either engine. */
 export type SqlRow = Record<string, unknown>;
 
-/** Statements on either engine. Parameters are `$1`, `$2`, …; what the engines spell differently is not written here. */
-export interface SqlStatements {
-  run(sql: string, ...values: SqlValue[]): Promise<void>;
+/** Statements that find and change nothing. Parameters are `$1`, `$2`, … */
+export interface SqlReader {
   all(sql: string, ...values: SqlValue[]): Promise<SqlRow[]>;
   first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined>;
+}
+
+/** Rows for one table, written together, in as few round trips as the engine can. */
+export interface SqlInsert {
+  into: string;
+  /** The columns and their types, as PostgreSQL calls them. */
+  columns: Readonly<Record<string, 'text' | 'integer' | 'bigint'>>;
+  /** `ON CONFLICT …`, with `excluded` for the row that is not inserted. */
+  onConflict?: string;
+}
+
+/** Statements on either engine; what the engines spell differently is not written here. */
+export interface SqlStatements extends SqlReader {
+  run(sql: string, ...values: SqlValue[]): Promise<void>;
+  /** Inserts rows, each with a value for every column, in their order. */
+  insert(insert: SqlInsert, rows: readonly (readonly SqlValue[])[]): Promise<void>;
 }
 
 /**
@@ -16,8 +31,22 @@ export interface SqlStatements {
  * @throws StoreUnavailableError from everything when the database is away, slow or locked
  */
 export interface SqlDatabase extends SqlStatements {
+  /** Sees what is committed, and waits for no writer. */
+  readonly reader: SqlReader;
   /** Runs `work` in one transaction; commits when it resolves, rolls back when it rejects. */
   transaction<Answer>(work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer>;
+  /**
+   * Runs `work` on what was committed at one instant, without holding up any writer.
+   *
+   * @param work is given the rows of a query in portions, with time for others in between
+   */
+  snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer>;
+}
+
+/** What was committed at one instant. */
+export interface SqlSnapshot extends SqlReader {
+  /** The rows that a statement finds, in portions. */
+  portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlRow[]>;
 }
 
 /** A database that is newer than this program, is damaged, or is not one of its own. */

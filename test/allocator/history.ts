@@ -1,14 +1,12 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import {
-  Allocator,
-  type AmendmentOutcome,
-  type BookingRequest,
-  type Offer,
-  type Outcome,
-} from '../../src/allocator/allocator.ts';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import type { AmendmentOutcome } from '../../src/allocator/amendment.ts';
+import type { BookingRequest } from '../../src/allocator/booking.ts';
 import type { Demand } from '../../src/allocator/calendar.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import type { Offer } from '../../src/allocator/offers.ts';
+import type { Outcome } from '../../src/allocator/outcome.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import type { MakeSubject, Subject } from '../proof/subject.ts';
 import type { OpenedStore } from '../store/opened-store.ts';
@@ -172,7 +170,12 @@ export class History {
       ...(step.rescales && { bandwidth: step.bandwidth }),
     };
     const ask = (change: Partial<Demand>, dryRun: boolean): Promise<AmendmentOutcome<string> | undefined> =>
-      allocator.amend(id, change, { expiry: this.#expiry, check: (...both) => this.#fault(...both), dryRun });
+      allocator.amend(id, change, {
+        by: 'user',
+        expiry: this.#expiry,
+        check: (...both) => this.#fault(...both),
+        dryRun,
+      });
 
     const before = await this.#rows();
     const outcome = await ask(amendment, step.dryRun);
@@ -205,7 +208,7 @@ export class History {
 
   async #cancel(allocator: Subject, step: Step): Promise<void> {
     const id = this.#pick(step);
-    const done = await allocator.cancel(id);
+    const done = await allocator.cancel(id, { by: 'user' });
     expect(done).toBe(this.#oracle.held.has(id));
     this.#oracle.drop(id);
     count(`cancel: ${done ? 'done' : 'gone'}`);

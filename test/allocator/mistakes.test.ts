@@ -2,10 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Allocator, type AmendmentOutcome, type Outcome } from '../../src/allocator/allocator.ts';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import type { AmendmentOutcome } from '../../src/allocator/amendment.ts';
 import { type Demand, TAG_PLACES, type Tags } from '../../src/allocator/calendar.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { LinkTransaction, ReservationRecord, ReservationStore } from '../../src/allocator/store.ts';
+import type { Outcome } from '../../src/allocator/outcome.ts';
+import type { Decided, ReservationRecord, ReservationStore } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { race, tally } from './race.ts';
@@ -192,7 +194,7 @@ describe('mistake: updates that skip the check, or count their own use against t
     const outcome = await allocator.amend(
       record.id,
       { end: 30 },
-      { expiry: EXPIRY, check: (current, amended) => [current.end, amended.end] },
+      { by: 'user', expiry: EXPIRY, check: (current, amended) => [current.end, amended.end] },
     );
     expect(outcome).toEqual({ ok: false, reason: 'fault', fault: [20, 30] });
     expect(await everyRow()).toEqual(before);
@@ -211,6 +213,7 @@ describe('mistake: concurrent updates of one reservation that overwrite each oth
     const outcomes = await Promise.all(
       changes.map((change, index) =>
         allocators[index % 2]?.amend(record.id, change, {
+          by: 'user',
           expiry: EXPIRY,
           check: (current, amended) => {
             seen.push({ current, amended });
@@ -258,10 +261,10 @@ describe('mistake: concurrent updates of one reservation that overwrite each oth
     const { id } = await booked(start(), { start: 10, end: 20, bandwidth: 1 });
     const outcomes = await Promise.all([
       amend(allocators[0], id, { end: 21 }),
-      allocators[1]?.cancel(id),
+      allocators[1]?.cancel(id, { by: 'user' }),
       amend(allocators[0], id, { end: 22 }),
       amend(allocators[1], id, { end: 23 }),
-      allocators[0]?.cancel(id),
+      allocators[0]?.cancel(id, { by: 'user' }),
     ]);
     expect(outcomes.filter((outcome) => outcome === true)).toHaveLength(1);
     expect(await opened.store.find(id)).toBeUndefined();
@@ -292,7 +295,7 @@ describe('mistake: state kept only in memory', () => {
     expect(await book(one, { ...more, bandwidth: 1 })).toMatchObject({ ok: false, refusals: [{ free: 0 }] });
     await amend(other, second.id, { bandwidth: 400 });
     expect(await book(one, more)).toMatchObject({ ok: false, refusals: [{ free: 100 }] });
-    expect(await other.cancel(first.id)).toBe(true);
+    expect(await other.cancel(first.id, { by: 'user' })).toBe(true);
     expect(await book(one, more)).toMatchObject({ ok: true, record: { tags: tags(1) } });
   });
 
@@ -321,7 +324,7 @@ describe('mistake: state kept only in memory', () => {
       await allocator.amend(
         record.id,
         { bandwidth: 1 },
-        { expiry: EXPIRY, check: () => undefined, dryRun: true },
+        { by: 'user', expiry: EXPIRY, check: () => undefined, dryRun: true },
       ),
     ).toMatchObject({ ok: true, record: { bandwidth: 1 } });
     expect(await book(allocator, { ...more, bandwidth: 1 })).toMatchObject({ ok: false });
@@ -370,7 +373,7 @@ describe('mistake: state kept only in memory', () => {
     await agrees();
     expect(await opened.store.find(first.id)).toMatchObject({ bandwidth: kept ? 200 : 300 });
 
-    await failed(() => allocator.cancel(first.id));
+    await failed(() => allocator.cancel(first.id, { by: 'user' }));
     await agrees();
     expect(await opened.store.find(first.id)).toEqual(kept ? undefined : first);
 
@@ -378,14 +381,16 @@ describe('mistake: state kept only in memory', () => {
     await agrees();
   });
 
-  test('requests that wait behind a failed one are decided on as if it had not been', async () => {
+  test('requests that come after a group that failed at its commit are decided on as if it had not been', async () => {
     const faults = { next: true };
     const allocator = start({ store: rollsBack(opened.store, faults) });
     const answers = await Promise.all(
       [900, 800, 700].map((bandwidth) => answerOf(book(allocator, { start: 10, end: 20, bandwidth }))),
     );
-    expect(tally(answers)).toEqual({ 'Error: on purpose': 1, won: 1, bandwidth: 1 });
-    expect(await opened.rows('SELECT bandwidth FROM reservation')).toEqual([{ bandwidth: 800 }]);
+    // They were decided on together: nothing was written for any of them.
+    expect(tally(answers)).toEqual({ 'Error: on purpose': 3 });
+    expect(await opened.rows('SELECT bandwidth FROM reservation')).toEqual([]);
+    expect(await book(allocator, { start: 10, end: 20, bandwidth: 1000 })).toMatchObject({ ok: true });
   });
 });
 
@@ -413,7 +418,7 @@ describe('mistake: deciding about a time that the calendar in memory does not re
     const early = start();
     const freed = await booked(early, { start: 10, end: 18, bandwidth: 1 });
     await booked(early, { start: 10, end: 18, bandwidth: 900 });
-    await early.cancel(freed.id);
+    await early.cancel(freed.id, { by: 'user' });
     const allocator = start();
     clock = 20;
     await book(allocator, { start: 40, end: 50, bandwidth: 1 }, true);
@@ -433,7 +438,7 @@ describe('mistake: deciding about a time that the calendar in memory does not re
       const outcome = allocator.amend(
         record.id,
         { end: 30 },
-        { expiry: EXPIRY, check: () => undefined, dryRun: true },
+        { by: 'user', expiry: EXPIRY, check: () => undefined, dryRun: true },
       );
       expect(await outcome).toEqual({ ok: true, record: { ...record, end: 30 } });
     }
@@ -447,6 +452,7 @@ describe('mistake: deciding about a time that the calendar in memory does not re
     const later = { start: 30, end: 40 };
     for (const allocator of [early, start()]) {
       const outcome = allocator.amend(record.id, later, {
+        by: 'user',
         expiry: EXPIRY,
         check: () => undefined,
         dryRun: true,
@@ -468,7 +474,7 @@ describe('a topology that was narrowed since', () => {
     });
     const refused = await book(allocator, { start: 10, end: 20, bandwidth: 1 });
     expect(refused).toMatchObject({ ok: false, refusals: [{ limit: 'bandwidth', capacity: 500, free: 0 }] });
-    expect(await allocator.cancel(id)).toBe(true);
+    expect(await allocator.cancel(id, { by: 'user' })).toBe(true);
     expect(await book(allocator, { start: 10, end: 20, bandwidth: 500 })).toMatchObject({ ok: true });
   });
 });
@@ -508,7 +514,7 @@ async function amend(
   id: string,
   change: Partial<Demand>,
 ): Promise<AmendmentOutcome<never> | undefined> {
-  return allocator?.amend<never>(id, change, { expiry: EXPIRY, check: () => undefined });
+  return allocator?.amend<never>(id, change, { by: 'user', expiry: EXPIRY, check: () => undefined });
 }
 
 /** An outcome without what differs from one decision to the next. */
@@ -558,14 +564,14 @@ interface Faults {
 function recordsReads(store: ReservationStore, reads: string[]): ReservationStore {
   return {
     ...store,
+    loadLink: (link, from, take) => {
+      reads.push('all');
+      return store.loadLink(link, from, take);
+    },
     changeLink: (link, work) =>
       store.changeLink(link, (transaction) =>
         work({
           ...transaction,
-          endingAfter: (from) => {
-            reads.push('all');
-            return transaction.endingAfter(from);
-          },
           changesSince: (version) => {
             reads.push('changes');
             return transaction.changesSince(version);
@@ -610,17 +616,11 @@ function checkThenInsert(store: ReservationStore): ReservationStore {
   return {
     ...store,
     changeLink: async (link, work) => {
-      const written: ((transaction: LinkTransaction) => Promise<void>)[] = [];
-      const answer = await store.changeLink(link, async (transaction) =>
-        work({
-          ...transaction,
-          put: async (record) => void written.push((later) => later.put(record)),
-          cancel: async (id, now) => void written.push((later) => later.cancel(id, now)),
-        }),
+      const written: [Decided, number][] = [];
+      const answer = await store.changeLink(link, (transaction) =>
+        work({ ...transaction, write: async (...given) => void written.push(given) }),
       );
-      await store.changeLink(link, async (transaction) => {
-        for (const write of written) await write(transaction);
-      });
+      for (const given of written) await store.changeLink(link, (later) => later.write(...given));
       return answer;
     },
   };

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Allocator, type BookingRequest } from '../../src/allocator/allocator.ts';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import type { BookingRequest } from '../../src/allocator/booking.ts';
 import type { Demand } from '../../src/allocator/calendar.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
@@ -80,6 +81,7 @@ describe('bookings that race on PostgreSQL', () => {
       const unlocked: LinkLocking = {
         lock: (sql, id) =>
           sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', id),
+        lockKeys: async () => undefined,
         letKeysGo: '',
       };
       // The row is there, so that nobody waits for who makes it.
@@ -109,7 +111,9 @@ test('two replicas that change different things of one reservation lose neither'
   const change = async (allocator: Allocator, changes: readonly Partial<Demand>[]): Promise<unknown[]> => {
     const outcomes: unknown[] = [];
     for (const each of changes) {
-      outcomes.push((await allocator.amend(id, each, { expiry: 1000, check: () => undefined }))?.ok);
+      outcomes.push(
+        (await allocator.amend(id, each, { by: 'user', expiry: 1000, check: () => undefined }))?.ok,
+      );
     }
     return outcomes;
   };

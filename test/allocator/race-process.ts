@@ -45,7 +45,7 @@ const requests = [
     return allocator.bookOnce({ ...request, key, fingerprint: JSON.stringify(demand) });
   }),
   ...(amend?.changes ?? []).map((change) =>
-    allocator.amend(amend?.id ?? '', change, { expiry: who.expiry, check: () => undefined }),
+    allocator.amend(amend?.id ?? '', change, { by: 'user', expiry: who.expiry, check: () => undefined }),
   ),
 ];
 const answers = requests.map(async (asked): Promise<RaceAnswer> => {

@@ -6,7 +6,7 @@ import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/calendar.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/repetition.ts';
-import type { LinkTransaction, RememberedBooking, ReservationStore } from '../../src/allocator/store.ts';
+import type { LinkTransaction, ReservationStore, WrittenChange } from '../../src/allocator/store.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { race } from './race.ts';
 import { smallLink } from './small-link.ts';
@@ -60,7 +60,11 @@ describe('a request under a key', () => {
   test('is answered with the reservation as it stands now', async () => {
     const allocator = start();
     await bookOnce(allocator, SOME);
-    await allocator.amend<never>('r0', { bandwidth: 7 }, { expiry: 1000, check: () => undefined });
+    await allocator.amend<never>(
+      'r0',
+      { bandwidth: 7 },
+      { by: 'user', expiry: 1000, check: () => undefined },
+    );
     const repetition = { ok: true, repeated: true, record: { id: 'r0', bandwidth: 7 } };
     expect(await bookOnce(allocator, SOME)).toMatchObject(repetition);
     expect(await allocator.repeated(keyed(SOME))).toMatchObject(repetition);
@@ -69,7 +73,7 @@ describe('a request under a key', () => {
   test('whose reservation was deleted is told so', async () => {
     const allocator = start();
     await bookOnce(allocator, SOME);
-    await allocator.cancel('r0');
+    await allocator.cancel('r0', { by: 'user' });
     const deleted = { ok: false, reason: 'deleted', reservation: 'r0' };
     expect(await bookOnce(allocator, SOME)).toEqual(deleted);
     expect(await allocator.repeated(keyed(SOME))).toEqual(deleted);
@@ -125,7 +129,7 @@ describe('a request under a key', () => {
 });
 
 describe('what fails on the way', () => {
-  const steps = ['recall', 'remember', 'put'] as const;
+  const steps = ['claim', 'write'] as const;
 
   test.each(steps)('at %s leaves neither a key nor a reservation, and may be asked again', async (step) => {
     const faults = { next: true };
@@ -202,14 +206,14 @@ describe('many at once under one key', () => {
     expect(await liveIds()).toHaveLength(1);
   });
 
-  test('where the lock of a link does not hold off another’s, the key decides', async () => {
-    // What a database that locks single rows may show: `recall` sees what is committed, and nothing is yet.
-    const blind = wrapped(opened.store, (transaction) => ({ ...transaction, recall: async () => undefined }));
-    const answers = await forTwoLinks(blind);
-    expect(answers.filter(({ ok }) => ok)).toHaveLength(10);
+  test('where nobody claims keys, the database refuses the second of them', async () => {
+    // What a database that locks single rows may show: the key is free for all, and nothing is committed yet.
+    const blind = wrapped(opened.store, (transaction) => ({ ...transaction, claim: async () => [] }));
+    const answers = await Promise.allSettled(
+      (['b', 'c'] as const).map((to) => bookOnce(start(blind), SOME, { to })),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     expect(await liveIds()).toHaveLength(1);
-    for (const link of [AB, AC])
-      expect(await sweep(opened, linkId(link.site1, link.site2), link)).toEqual([]);
   });
 
   test('a store that keeps keys outside the transaction that books makes several', async () => {
@@ -284,11 +288,7 @@ function wrapped(
 }
 
 /** A store that fails once, when a step was done. */
-function failsAt(
-  store: ReservationStore,
-  step: 'recall' | 'remember' | 'put',
-  faults: Faults,
-): ReservationStore {
+function failsAt(store: ReservationStore, step: 'claim' | 'write', faults: Faults): ReservationStore {
   const failing =
     <Arguments extends unknown[], Answer>(work: (...given: Arguments) => Promise<Answer>) =>
     async (...given: Arguments): Promise<Answer> => {
@@ -304,18 +304,21 @@ function remembersLater(store: ReservationStore): ReservationStore {
   return {
     ...store,
     changeLink: async (link, work) => {
-      const later: [RememberedBooking, number][] = [];
+      const later: [WrittenChange, number][] = [];
       const answer = await store.changeLink(link, (inner) =>
         work({
           ...inner,
-          remember: async (...given) => {
-            later.push(given);
-            return undefined;
+          write: async ({ changes, audit }, now) => {
+            later.push(...changes.map((change): [WrittenChange, number] => [change, now]));
+            await inner.write({ changes: changes.map(({ key: _, ...change }) => change), audit }, now);
           },
         }),
       );
       await store.changeLink(link, async (inner) => {
-        for (const given of later) await inner.remember(...given);
+        for (const [change, now] of later) {
+          const [taken] = change.key ? await inner.claim([change.key], now) : [];
+          if (!taken) await inner.write({ changes: [{ ...change, action: 'amend' }], audit: [] }, now);
+        }
       });
       return answer;
     },

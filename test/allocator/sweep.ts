@@ -35,12 +35,15 @@ const OVERBOOKED = `
     ) at_each
   ) over_time WHERE load > $2`;
 
-/** Each change gives its reservation the link's next version, so the newest reservation bears the link's own. */
+/**
+ * Each change gives its reservation the link's next version, so the newest reservation bears the link's own, unless it
+ * was a cancelled one that was forgotten since.
+ */
 const VERSIONS = `
-  SELECT link.version AS version, coalesce(max(reservation.version), 0) AS newest,
+  SELECT link.version AS version, link.forgotten AS forgotten, coalesce(max(reservation.version), 0) AS newest,
     count(reservation.version) - count(DISTINCT reservation.version) AS doubled
   FROM link LEFT JOIN reservation ON reservation.link = link.id
-  WHERE link.id = $1 GROUP BY link.id, link.version`;
+  WHERE link.id = $1 GROUP BY link.id, link.version, link.forgotten`;
 
 /**
  * Looks at a link's rows, not at the allocator, in SQL of its own: names every overlap of a tag, every instant above
@@ -77,8 +80,8 @@ export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): P
     ...missing.map((row) => `not held: ${inShort(row)}`),
     ...leaked.map((row) => `leak: held without a reservation: ${inShort(row)}`),
     ...tagsOutside.flat(),
-    ...versions.flatMap(({ version, newest, doubled }) => [
-      ...(Number(version) === Number(newest)
+    ...versions.flatMap(({ version, forgotten, newest, doubled }) => [
+      ...(Number(version) === Math.max(Number(newest), Number(forgotten))
         ? []
         : [`the link is at version ${version}, its rows at ${newest}`]),
       ...(Number(doubled) === 0 ? [] : [`${doubled} versions of the link stand at two reservations`]),

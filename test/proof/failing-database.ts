@@ -1,5 +1,5 @@
 import { CommitUnknownError, StoreUnavailableError } from '../../src/allocator/store.ts';
-import type { SqlDatabase, SqlStatements } from '../../src/store/sql.ts';
+import type { SqlDatabase, SqlReader, SqlStatements } from '../../src/store/sql.ts';
 
 /** A point between two steps: `after COMMIT` is where all is done and nobody is told. */
 export type Failpoint =
@@ -41,13 +41,18 @@ export function failingDatabase(database: SqlDatabase, plan: FailurePlan): SqlDa
     pass('after a statement');
     return answer;
   };
-  const failing = (sql: SqlStatements): SqlStatements => ({
-    run: (...given) => step(() => sql.run(...given)),
+  const failingReader = (sql: SqlReader): SqlReader => ({
     all: (...given) => step(() => sql.all(...given)),
     first: (...given) => step(() => sql.first(...given)),
   });
+  const failing = (sql: SqlStatements): SqlStatements => ({
+    ...failingReader(sql),
+    run: (...given) => step(() => sql.run(...given)),
+    insert: (...given) => step(() => sql.insert(...given)),
+  });
   return {
     ...failing(database),
+    reader: failingReader(database.reader),
     async transaction(work) {
       pass('before BEGIN');
       const answer = await database.transaction(async (sql) => {
@@ -58,5 +63,18 @@ export function failingDatabase(database: SqlDatabase, plan: FailurePlan): SqlDa
       pass('after COMMIT');
       return answer;
     },
+    snapshot: (work) =>
+      database.snapshot((sql) =>
+        work({
+          ...failingReader(sql),
+          async *portions(...given) {
+            for await (const portion of sql.portions(...given)) {
+              pass('before a statement');
+              yield portion;
+            }
+            pass('after a statement');
+          },
+        }),
+      ),
   };
 }

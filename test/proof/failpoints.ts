@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Allocator, type BookingRequest } from '../../src/allocator/allocator.ts';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import type { BookingRequest } from '../../src/allocator/booking.ts';
 import type { Demand, Holding } from '../../src/allocator/calendar.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import { CommitUnknownError } from '../../src/allocator/store.ts';
@@ -84,11 +85,11 @@ const REQUESTS: Readonly<Record<string, (scene: Scene) => Request>> = {
   }),
   cancel: ({ deleted }) => ({
     what: 'cancel',
-    ask: (subject) => subject.cancel(deleted),
+    ask: (subject) => subject.cancel(deleted, { by: 'user' }),
     isDone: (rows) => !live(rows).some((row) => row['id'] === deleted),
   }),
 };
-const AMENDING = { expiry: EXPIRY, check: () => undefined };
+const AMENDING = { by: 'user', expiry: EXPIRY, check: () => undefined };
 
 function keyed(scene: Scene) {
   return {
@@ -212,7 +213,7 @@ async function runOnce(
     const other = scene.newSubject();
     const extra = await other.book(requestOn(scene, { start: 40, end: 44, bandwidth: 700 }));
     await other.book(requestOn(scene, { start: 20, end: 26, bandwidth: 77 }));
-    if (extra.ok) await other.cancel(extra.record.id);
+    if (extra.ok) await other.cancel(extra.record.id, { by: 'user' });
   }
   plan.passed = 0;
   plan.at = at;

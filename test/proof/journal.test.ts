@@ -56,7 +56,7 @@ test('what was answered and is there is nothing to tell of', async () => {
 
 describe('the journal tells of', () => {
   test('a booking that is gone', async () => {
-    await allocator.cancel('r0');
+    await allocator.cancel('r0', { by: 'user' });
     expect(await found()).toEqual(['lost']);
   });
 
@@ -74,7 +74,11 @@ describe('the journal tells of', () => {
   });
 
   test('a change that nobody asked for', async () => {
-    await allocator.amend<never>('r0', { bandwidth: 7 }, { expiry: 1000, check: () => undefined });
+    await allocator.amend<never>(
+      'r0',
+      { bandwidth: 7 },
+      { by: 'user', expiry: 1000, check: () => undefined },
+    );
     expect(await found()).toEqual(['lost']);
   });
 
@@ -105,7 +109,7 @@ test('a change without an answer may be there or not; once looked at, it may not
   const change = { ...TERMS, bandwidth: 7 };
   booking.states.push(change);
   expect(await found()).toEqual([]);
-  await allocator.amend<never>('r0', change, { expiry: 1000, check: () => undefined });
+  await allocator.amend<never>('r0', change, { by: 'user', expiry: 1000, check: () => undefined });
   expect(await found()).toEqual(['lost']);
   booking.states.push(TERMS);
   expect(await found()).toEqual([]);

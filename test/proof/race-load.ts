@@ -1,6 +1,8 @@
 import { text } from 'node:stream/consumers';
-import { Allocator, type AmendmentOutcome, type Outcome } from '../../src/allocator/allocator.ts';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import type { AmendmentOutcome } from '../../src/allocator/amendment.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
+import type { Outcome } from '../../src/allocator/outcome.ts';
 import type { Repetition } from '../../src/allocator/repetition.ts';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { openEither } from '../store/opened-store.ts';
@@ -114,9 +116,9 @@ await Promise.all(
         await ask(undefined, () => (action % 2 === 0 ? allocator.book(request) : allocator.bookOnce(keyed)));
       } else if (action < 70) {
         await ask(live.id, () =>
-          allocator.amend<never>(live.id, terms, { expiry: 1000, check: () => undefined }),
+          allocator.amend<never>(live.id, terms, { by: 'user', expiry: 1000, check: () => undefined }),
         );
-      } else await ask(live.id, () => allocator.cancel(live.id));
+      } else await ask(live.id, () => allocator.cancel(live.id, { by: 'user' }));
     }
     result.holdings.push(...own.values());
   }),

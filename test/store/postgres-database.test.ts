@@ -125,7 +125,7 @@ describe('the exclusion constraint on tag_hold, past all of our code', () => {
 describe('PostgresDatabase.open', () => {
   test('what was committed is there after it was closed and opened again', async () => {
     await (await open()).run("INSERT INTO link (id, version) VALUES ('a~b', 5)");
-    expect(await (await open()).all('SELECT * FROM link')).toEqual([{ id: 'a~b', version: 5 }]);
+    expect(await (await open()).all('SELECT * FROM link')).toEqual([{ id: 'a~b', version: 5, forgotten: 0 }]);
     expect(await postgres.ask(url, 'SELECT version FROM slices_conn_schema')).toEqual([
       { version: POSTGRES_MIGRATIONS.length },
     ]);
@@ -135,7 +135,9 @@ describe('PostgresDatabase.open', () => {
     await (await open()).run("INSERT INTO link (id, version) VALUES ('a~b', 5)");
     const later = [...POSTGRES_MIGRATIONS, 'ALTER TABLE link ADD COLUMN note TEXT; SELECT 1'];
     for (const _ of ['first', 'second']) opened.push(await PostgresDatabase.open(url, later));
-    expect(await opened.at(-1)?.all('SELECT * FROM link')).toEqual([{ id: 'a~b', version: 5, note: null }]);
+    expect(await opened.at(-1)?.all('SELECT * FROM link')).toEqual([
+      { id: 'a~b', version: 5, forgotten: 0, note: null },
+    ]);
     await expect(open()).rejects.toThrow(DatabaseFormatError);
   });
 

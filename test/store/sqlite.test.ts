@@ -11,6 +11,7 @@ import { sqliteReservations } from '../../src/store/sqlite/reservations.ts';
 import { openSqlite } from './opened-store.ts';
 import { raceProcesses } from './starting-gate.ts';
 import { describeStore } from './store-suite.ts';
+import { bookUnder, put } from './written.ts';
 
 let folder: string;
 let file: string;
@@ -144,7 +145,7 @@ describe('SqliteDatabase.open', () => {
   test('what was committed is there after it was closed and opened again', async () => {
     const first = await SqliteDatabase.open(file, SERVER_FORMAT);
     await sqliteReservations(first).changeLink('a~b', (transaction) =>
-      transaction.put({
+      put(transaction, {
         id: 'r1',
         link: 'a~b',
         reversed: false,
@@ -208,8 +209,7 @@ describe('SqliteDatabase.open', () => {
     const booking = { ...key, fingerprint: 'f', reservation: 'r2', expires: 100 };
     await store.changeLink('a~b', async (transaction) => {
       expect(transaction.version).toBe(7);
-      await transaction.remember(booking, 0);
-      await transaction.put({ ...kept, id: 'r2', start: 20, end: 30 });
+      await bookUnder(transaction, { ...kept, id: 'r2', start: 20, end: 30 }, booking, 0);
     });
     expect(await store.recall(key, 0)).toEqual(booking);
     await database.close();

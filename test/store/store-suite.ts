@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { TAG_PLACES, type Tags } from '../../src/allocator/calendar.ts';
+import { type Holding, TAG_PLACES, type Tags } from '../../src/allocator/calendar.ts';
 import {
+  type AuditEntry,
   type BookingKey,
+  type HeldReservation,
   KEYS_LET_GO,
   type LinkTransaction,
   type RememberedBooking,
@@ -10,6 +12,7 @@ import {
   type ReservationStore,
 } from '../../src/allocator/store.ts';
 import type { OpenedStore } from './opened-store.ts';
+import { bookUnder, cancel, put } from './written.ts';
 
 const LINK = 'a~b';
 const DAWN = 1_800_000_000_000;
@@ -36,11 +39,19 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       work: (transaction: LinkTransaction) => Promise<Answer>,
       link = LINK,
     ): Promise<Answer> => store.changeLink(link, work);
-    const put = (...records: ReservationRecord[]): Promise<void> =>
-      change(async (transaction) => {
-        for (const each of records) await transaction.put(each);
-      });
-    const cancel = (id: string): Promise<void> => change((transaction) => transaction.cancel(id, DAWN));
+    const write = (...records: ReservationRecord[]): Promise<void> =>
+      change((transaction) => put(transaction, ...records));
+    const withdraw = (id: string): Promise<void> =>
+      change((transaction) => cancel(transaction, record(id), DAWN));
+    const readBack = (id: string, link = LINK): Promise<ReservationRecord | undefined> =>
+      change(async (transaction) => (await transaction.read([id]))[0], link);
+    const ending = (after: number, until = Number.MAX_SAFE_INTEGER): Promise<unknown[]> =>
+      change((transaction) => transaction.endingBetween(after, until));
+    const loaded = async (from: number): Promise<{ version: number; held: HeldReservation[] }> => {
+      const held: HeldReservation[] = [];
+      const version = await store.loadLink(LINK, from, (portion) => held.push(...portion));
+      return { version, held };
+    };
     const version = (link = LINK): Promise<number> =>
       change(async (transaction) => transaction.version, link);
 
@@ -56,52 +67,75 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           createdBy: 'user_1',
           createdAt: DAWN - 12_345,
         });
-        await put(full);
+        await write(full);
         expect(await store.find('r1')).toEqual(full);
-        expect(await change((transaction) => transaction.read('r1'))).toEqual(full);
+        expect(await readBack('r1')).toEqual(full);
       });
 
-      test('is read within the transaction that put it', async () => {
-        const read = await change(async (transaction) => {
-          await transaction.put(record('r1'));
-          return transaction.read('r1');
-        });
-        expect(read).toEqual(record('r1'));
+      test('that was booked and changed in one transaction stands as it was left, at its last version', async () => {
+        const last = record('r1', { bandwidth: 9, tags: tags(2) });
+        await change((transaction) =>
+          transaction.write(
+            {
+              changes: [
+                { action: 'book', record: record('r1') },
+                { action: 'book', record: record('r2', { tags: tags(3) }) },
+                { action: 'amend', record: last },
+                { action: 'cancel', record: record('r2', { tags: tags(3) }) },
+                // What the others gave up is free for whoever comes later.
+                { action: 'book', record: record('r3', { tags: tags(1) }) },
+                { action: 'book', record: record('r4', { tags: tags(3) }) },
+              ],
+              audit: [],
+            },
+            DAWN,
+          ),
+        );
+        expect(await version()).toBe(6);
+        expect(await store.find('r1')).toEqual(last);
+        expect(ids(await store.list(query()))).toEqual(['r1', 'r3', 'r4']);
+        expect(await opened.rows('SELECT id, version FROM reservation ORDER BY id')).toEqual([
+          { id: 'r1', version: 3 },
+          { id: 'r2', version: 4 },
+          { id: 'r3', version: 5 },
+          { id: 'r4', version: 6 },
+        ]);
+        expect(await opened.rows('SELECT count(*) AS n FROM tag_hold')).toEqual([{ n: 12 }]);
       });
 
       test('that is put again takes the place of what it was, tags and all', async () => {
-        await put(record('r1', { tags: tags(1) }));
+        await write(record('r1', { tags: tags(1) }));
         const moved = record('r1', { start: 200, end: 300, bandwidth: 7, tags: tags(2) });
-        await put(moved);
+        await write(moved);
         expect(await store.find('r1')).toEqual(moved);
-        await put(record('r2', { tags: tags(1) }));
-        await expect(put(record('r3', { start: 200, end: 300, tags: tags(2) }))).rejects.toThrow();
+        await write(record('r2', { tags: tags(1) }));
+        await expect(write(record('r3', { start: 200, end: 300, tags: tags(2) }))).rejects.toThrow();
       });
 
       test('that is put again may keep its own tags', async () => {
-        await put(record('r1', { start: 100, end: 200 }));
-        await put(record('r1', { start: 150, end: 250 }));
+        await write(record('r1', { start: 100, end: 200 }));
+        await write(record('r1', { start: 150, end: 250 }));
         expect(await store.find('r1')).toMatchObject({ start: 150, end: 250 });
       });
 
       test('is not read through another link', async () => {
-        await put(record('r1'));
-        expect(await change((transaction) => transaction.read('r1'), 'c~d')).toBeUndefined();
+        await write(record('r1'));
+        expect(await readBack('r1', 'c~d')).toBeUndefined();
       });
 
       test('that never was is not found', async () => {
         expect(await store.find('unknown')).toBeUndefined();
-        expect(await change((transaction) => transaction.read('unknown'))).toBeUndefined();
+        expect(await readBack('unknown')).toBeUndefined();
       });
 
       test('that was cancelled is found nowhere, and its tags are free', async () => {
-        await put(record('r1'));
-        await cancel('r1');
+        await write(record('r1'));
+        await withdraw('r1');
         expect(await store.find('r1')).toBeUndefined();
-        expect(await change((transaction) => transaction.read('r1'))).toBeUndefined();
-        expect(await change((transaction) => transaction.endingAfter(0))).toEqual([]);
+        expect(await readBack('r1')).toBeUndefined();
+        expect(await ending(0)).toEqual([]);
         expect(await store.list(query())).toEqual([]);
-        await put(record('r2'));
+        await write(record('r2'));
         expect(ids(await store.list(query()))).toEqual(['r2']);
       });
 
@@ -109,40 +143,40 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         { rule: 'no time', start: 100, end: 100 },
         { rule: 'less than no time', start: 101, end: 100 },
       ])('of $rule is refused', async (period) => {
-        await expect(put(record('r1', period))).rejects.toThrow();
+        await expect(write(record('r1', period))).rejects.toThrow();
         expect(await store.find('r1')).toBeUndefined();
       });
 
       test('of no bandwidth is refused', async () => {
-        await expect(put(record('r1', { bandwidth: 0 }))).rejects.toThrow();
+        await expect(write(record('r1', { bandwidth: 0 }))).rejects.toThrow();
       });
     });
 
     describe('the version of a link', () => {
       test('starts at 0 and counts every change', async () => {
         expect(await version()).toBe(0);
-        await put(record('r1'));
+        await write(record('r1'));
         expect(await version()).toBe(1);
-        await put(record('r1', { bandwidth: 2 }));
+        await write(record('r1', { bandwidth: 2 }));
         expect(await version()).toBe(2);
-        await cancel('r1');
+        await withdraw('r1');
         expect(await version()).toBe(3);
-        await put(record('r2'), record('r3', { tags: tags(2) }));
+        await write(record('r2'), record('r3', { tags: tags(2) }));
         expect(await version()).toBe(5);
       });
 
       test('is the one that was locked, throughout the transaction', async () => {
         const seen = await change(async (transaction) => {
-          await transaction.put(record('r1'));
+          await put(transaction, record('r1'));
           return transaction.version;
         });
         expect(seen).toBe(0);
       });
 
       test('is each link’s own', async () => {
-        await put(record('r1'));
+        await write(record('r1'));
         expect(await version('c~d')).toBe(0);
-        await change((transaction) => transaction.put(record('r2', { link: 'c~d' })), 'c~d');
+        await change((transaction) => put(transaction, record('r2', { link: 'c~d' })), 'c~d');
         expect(await version('c~d')).toBe(1);
         expect(await version()).toBe(1);
       });
@@ -153,15 +187,15 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         change((transaction) => transaction.changesSince(from), link);
 
       test('are those that came later, each reservation once, as it stands now', async () => {
-        await put(record('r1', { tags: tags(1) }));
-        await put(record('r2', { tags: tags(2) }));
-        await put(record('r3', { tags: tags(3) }));
+        await write(record('r1', { tags: tags(1) }));
+        await write(record('r2', { tags: tags(2) }));
+        await write(record('r3', { tags: tags(3) }));
         const changed = record('r1', { bandwidth: 9, tags: tags(4) });
-        await put(record('r1', { bandwidth: 8, tags: tags(5) }));
-        await put(changed);
-        await cancel('r2');
-        const r3 = { id: 'r3', cancelled: false, record: record('r3', { tags: tags(3) }) };
-        const r1 = { id: 'r1', cancelled: false, record: changed };
+        await write(record('r1', { bandwidth: 8, tags: tags(5) }));
+        await write(changed);
+        await withdraw('r2');
+        const r3 = { id: 'r3', cancelled: false, holding: holdingOf(record('r3', { tags: tags(3) })) };
+        const r1 = { id: 'r1', cancelled: false, holding: holdingOf(changed) };
         const r2 = { id: 'r2', cancelled: true };
         expect(await since(0)).toEqual([r3, r1, r2]);
         expect(await since(2)).toEqual([r3, r1, r2]);
@@ -172,13 +206,13 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       });
 
       test('hold what was booked and cancelled between', async () => {
-        await put(record('r1'));
-        await cancel('r1');
+        await write(record('r1'));
+        await withdraw('r1');
         expect(await since(0)).toEqual([{ id: 'r1', cancelled: true }]);
       });
 
       test('are one link’s alone', async () => {
-        await put(record('r1'));
+        await write(record('r1'));
         expect(await since(0, 'c~d')).toEqual([]);
       });
     });
@@ -202,20 +236,104 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         { from: 101, ending: ['running', 'starts now', 'scheduled'] },
         { from: 149, ending: ['scheduled'] },
         { from: 150, ending: [] },
-      ])('from $from on: $ending', async ({ from, ending }) => {
+      ])('from $from on: $ending', async ({ from, ending: due }) => {
         for (const [index, [id, [start, end]]] of Object.entries(periods).entries()) {
-          await put(record(id, { start, end, tags: tags(index + 1) }));
+          await write(record(id, { start, end, tags: tags(index + 1) }));
         }
-        const found = await change((transaction) => transaction.endingAfter(from));
-        expect(ids(found).toSorted()).toEqual(ending.toSorted());
+        const { version, held } = await loaded(from);
+        expect(version).toBe(6);
+        expect(held.map(({ id }) => id).toSorted()).toEqual(due.toSorted());
+        expect(held.map(({ end }) => end)).toEqual(held.map(({ end }) => end).toSorted((a, b) => a - b));
+        expect(await ending(from)).toHaveLength(due.length);
+      });
+
+      test('and by another', async () => {
+        await write(record('r1', { end: 110 }), record('r2', { end: 120, tags: tags(2) }));
+        expect(await ending(109, 119)).toHaveLength(1);
+        expect(await ending(110, 120)).toEqual([
+          { id: 'r2', ...holdingOf(record('r2', { end: 120, tags: tags(2) })) },
+        ]);
+        expect(await ending(120, 130)).toEqual([]);
       });
 
       test('is one link’s alone, without what was cancelled, and whole', async () => {
         const kept = record('r1', { tags: tags(1) });
-        await put(kept, record('r2', { tags: tags(2) }));
-        await cancel('r2');
-        await change((transaction) => transaction.put(record('r3', { link: 'c~d' })), 'c~d');
-        expect(await change((transaction) => transaction.endingAfter(0))).toEqual([kept]);
+        await write(kept, record('r2', { tags: tags(2) }));
+        await withdraw('r2');
+        await change((transaction) => put(transaction, record('r3', { link: 'c~d' })), 'c~d');
+        expect(await ending(0)).toEqual([{ id: 'r1', ...holdingOf(kept) }]);
+        expect(await loaded(0)).toEqual({ version: 3, held: [{ id: 'r1', ...holdingOf(kept) }] });
+      });
+
+      test('of a link that nobody has asked for yet is nothing, at version 0', async () => {
+        expect(await loaded(0)).toEqual({ version: 0, held: [] });
+      });
+    });
+
+    describe('the audit', () => {
+      const entry: AuditEntry = {
+        at: DAWN,
+        action: 'book',
+        by: 'user_1',
+        experiment: 'exp_1',
+        reservation: 'r1',
+        demand: { start: 100, end: 200, bandwidth: 1 },
+        tags: tags(1),
+        why: null,
+      };
+      const refused: AuditEntry = {
+        ...entry,
+        reservation: null,
+        tags: null,
+        why: 'bandwidth: 0 of 1 Mbps free',
+      };
+
+      test('says who, what, when, and why not, with the version that it made or was decided on', async () => {
+        await change((transaction) =>
+          transaction.write(
+            {
+              changes: [
+                { action: 'book', record: record('r1') },
+                { action: 'cancel', record: record('r1') },
+              ],
+              audit: [refused, entry, refused, { ...entry, action: 'cancel', why: 'abandoned' }],
+            },
+            DAWN,
+          ),
+        );
+        const common = { link: LINK, at_ms: DAWN, actor: 'user_1', experiment: 'exp_1' };
+        const asked = { start_ms: 100, end_ms: 200, bandwidth: 1 };
+        const held = { granted: 1, reservation: 'r1', tags: JSON.stringify(tags(1)) };
+        const denied = { granted: 0, reservation: null, tags: null, why: refused.why };
+        const rows = await opened.rows('SELECT * FROM audit ORDER BY seq');
+        expect(rows.map(({ seq: _, ...row }) => row)).toEqual([
+          { ...common, ...asked, version: 0, action: 'book', ...denied },
+          { ...common, ...asked, version: 1, action: 'book', ...held, why: null },
+          { ...common, ...asked, version: 1, action: 'book', ...denied },
+          { ...common, ...asked, version: 2, action: 'cancel', ...held, why: 'abandoned' },
+        ]);
+      });
+
+      test('and cancelled reservations are forgotten from before an instant, with their keys; the link knows', async () => {
+        const later = { ...entry, at: DAWN + 10 };
+        await change((transaction) => bookUnder(transaction, record('r1'), remembered('r1'), 0));
+        await change((transaction) => cancel(transaction, record('r1'), DAWN));
+        await change((transaction) => cancel(transaction, record('r2', { tags: tags(2) }), DAWN + 10));
+        await change((transaction) =>
+          transaction.write({ changes: [], audit: [entry, later, refused] }, DAWN),
+        );
+        await write(record('r3'));
+        expect(await store.forget(DAWN)).toEqual({ audit: 0, cancelled: 0 });
+        expect(await store.forget(DAWN + 1)).toEqual({ audit: 2, cancelled: 1 });
+        expect(await store.forget(DAWN + 1)).toEqual({ audit: 0, cancelled: 0 });
+        expect(await opened.rows('SELECT id FROM reservation ORDER BY id')).toEqual([
+          { id: 'r2' },
+          { id: 'r3' },
+        ]);
+        expect(await opened.rows('SELECT at_ms FROM audit')).toEqual([{ at_ms: DAWN + 10 }]);
+        expect(await opened.rows('SELECT key FROM idempotency_key')).toEqual([]);
+        const known = await change(async ({ version, forgotten }) => ({ version, forgotten }));
+        expect(known).toEqual({ version: 4, forgotten: 2 });
       });
     });
 
@@ -224,35 +342,43 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
 
       test('leaves nothing of a booking, and passes its error on', async () => {
         const failing = change(async (transaction) => {
-          await transaction.put(record('r1'));
+          await put(transaction, record('r1'));
           throw failure;
         });
         await expect(failing).rejects.toBe(failure);
         expect(await store.find('r1')).toBeUndefined();
         expect(await version()).toBe(0);
         expect(await change((transaction) => transaction.changesSince(0))).toEqual([]);
-        await put(record('r2'));
+        await write(record('r2'));
       });
 
       test('leaves an update and a cancellation undone', async () => {
         const before = record('r1', { tags: tags(1) });
-        await put(before);
+        await write(before);
         const failing = change(async (transaction) => {
-          await transaction.put(record('r1', { tags: tags(2), bandwidth: 9 }));
-          await transaction.cancel('r1', DAWN);
+          await transaction.write(
+            {
+              changes: [
+                { action: 'amend', record: record('r1', { tags: tags(2), bandwidth: 9 }) },
+                { action: 'cancel', record: before },
+              ],
+              audit: [],
+            },
+            DAWN,
+          );
           throw failure;
         });
         await expect(failing).rejects.toBe(failure);
         expect(await store.find('r1')).toEqual(before);
         expect(await version()).toBe(1);
-        await expect(put(record('r2', { tags: tags(1) }))).rejects.toThrow();
-        await put(record('r2', { tags: tags(2) }));
+        await expect(write(record('r2', { tags: tags(1) }))).rejects.toThrow();
+        await write(record('r2', { tags: tags(2) }));
       });
 
       test('lets the next one through', async () => {
         const failing = [1, 2, 3].map(() => change(async () => Promise.reject(failure)));
         await Promise.allSettled(failing);
-        await put(record('r1'));
+        await write(record('r1'));
         expect(await version()).toBe(1);
       });
     });
@@ -263,8 +389,8 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         Array.from({ length: 10 }, (_, index) =>
           change(async (transaction) => {
             order.push(`in ${index}`);
-            await transaction.put(record(`r${index}`, { tags: tags(index + 1) }));
-            await transaction.read('r0');
+            await put(transaction, record(`r${index}`, { tags: tags(index + 1) }));
+            await transaction.read(['r0']);
             order.push(`out ${index}`);
             return transaction.version;
           }),
@@ -282,7 +408,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         async (place) => {
           const other = (id: string, start: number, end: number): ReservationRecord =>
             record(id, { start, end, tags: { ...tags(2), [place]: 1 } });
-          await put(record('held', { start: 100, end: 200 }));
+          await write(record('held', { start: 100, end: 200 }));
           for (const [start, end] of [
             [50, 101],
             [199, 250],
@@ -290,37 +416,41 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
             [50, 250],
             [100, 200],
           ] as const) {
-            await expect(put(other('refused', start, end))).rejects.toThrow();
+            await expect(write(other('refused', start, end))).rejects.toThrow();
           }
           expect(await store.find('refused')).toBeUndefined();
-          await put(other('before', 50, 100), other('after', 200, 250));
+          await write(other('before', 50, 100), other('after', 200, 250));
           expect(await version()).toBe(3);
         },
       );
 
       test('on an update, too, and leaves the reservation as it was', async () => {
         const before = record('r2', { start: 200, end: 300 });
-        await put(record('r1', { start: 100, end: 200 }), before);
-        await expect(put(record('r2', { start: 199, end: 300 }))).rejects.toThrow();
+        await write(record('r1', { start: 100, end: 200 }), before);
+        await expect(write(record('r2', { start: 199, end: 300 }))).rejects.toThrow();
         expect(await store.find('r2')).toEqual(before);
-        await expect(put(record('r3', { start: 299, end: 301 }))).rejects.toThrow();
+        await expect(write(record('r3', { start: 299, end: 301 }))).rejects.toThrow();
       });
 
       test('at one place of one link only: other places and links have tags of their own', async () => {
-        await put(record('r1', { tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 } }));
-        await put(record('r2', { tags: { site1_s_tag: 2, site1_c_tag: 3, site2_s_tag: 4, site2_c_tag: 1 } }));
-        await change((transaction) => transaction.put(record('r3', { link: 'c~d' })), 'c~d');
+        await write(
+          record('r1', { tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 } }),
+        );
+        await write(
+          record('r2', { tags: { site1_s_tag: 2, site1_c_tag: 3, site2_s_tag: 4, site2_c_tag: 1 } }),
+        );
+        await change((transaction) => put(transaction, record('r3', { link: 'c~d' })), 'c~d');
       });
     });
 
     describe('a list', () => {
       test('is sorted by id and holds one experiment', async () => {
-        await put(
+        await write(
           record('r3', { tags: tags(3) }),
           record('r1', { tags: tags(1) }),
           record('other', { tags: tags(4), experiment: 'exp_2' }),
         );
-        await change((transaction) => transaction.put(record('r2', { link: 'c~d' })), 'c~d');
+        await change((transaction) => put(transaction, record('r2', { link: 'c~d' })), 'c~d');
         const listed = await store.list(query());
         expect(ids(listed)).toEqual(['r1', 'r2', 'r3']);
         expect(listed[1]).toEqual(record('r2', { link: 'c~d' }));
@@ -329,11 +459,12 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       });
 
       test('comes in pages that miss nothing and repeat nothing, though others cancel between', async () => {
-        for (let index = 0; index < 7; index += 1) await put(record(`r${index}`, { tags: tags(index + 1) }));
+        for (let index = 0; index < 7; index += 1)
+          await write(record(`r${index}`, { tags: tags(index + 1) }));
         const pages: string[][] = [];
         for (const after of [undefined, 'r2', 'r5', 'r6']) {
           pages.push(ids(await store.list(query({ limit: 3, ...(after !== undefined && { after }) }))));
-          await cancel('r2');
+          await withdraw('r2');
         }
         expect(pages).toEqual([['r0', 'r1', 'r2'], ['r3', 'r4', 'r5'], ['r6'], []]);
       });
@@ -345,7 +476,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         { now: 200, scheduled: [], active: ['r2'], ended: ['r1'] },
         { now: 300, scheduled: [], active: [], ended: ['r1', 'r2'] },
       ])('by state at $now: 100 to 200 and 200 to 300 are half-open', async ({ now, ...states }) => {
-        await put(record('r1', { start: 100, end: 200 }), record('r2', { start: 200, end: 300 }));
+        await write(record('r1', { start: 100, end: 200 }), record('r2', { start: 200, end: 300 }));
         for (const state of ['scheduled', 'active', 'ended'] as const) {
           expect(ids(await store.list(query({ state, now })))).toEqual(states[state]);
         }
@@ -353,7 +484,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       });
 
       test('counts its pages in the state that is asked for', async () => {
-        await put(
+        await write(
           record('r1', { start: 0, end: 10 }),
           record('r2', { start: 90, end: 110 }),
           record('r3', { start: 20, end: 30 }),
@@ -368,15 +499,18 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
 
     describe('a key', () => {
       /** Books under a key as an allocator does; what is told of a key that is taken comes back. */
-      const bookUnder = (
+      const book = (
         booking: RememberedBooking,
         { now = 0, link = LINK } = {},
       ): Promise<RememberedBooking | undefined> =>
         change(async (transaction) => {
-          const earlier = await transaction.remember(booking, now);
-          if (!earlier) await transaction.put(record(booking.reservation, { link, tags: tags(nextTag()) }));
+          const [earlier] = await transaction.claim([booking], now);
+          const booked = record(booking.reservation, { link, tags: tags(nextTag()) });
+          if (!earlier) await bookUnder(transaction, booked, booking, now);
           return earlier;
         }, link);
+      const claimed = (booking: BookingKey, now: number, link = LINK): Promise<unknown[]> =>
+        change((transaction) => transaction.claim([booking], now), link);
       const keptKeys = async (): Promise<unknown[]> =>
         (await opened.rows('SELECT key FROM idempotency_key ORDER BY expires_ms, key')).map(({ key }) => key);
       let lastTag: number;
@@ -390,27 +524,17 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
 
       test('is recalled as it was remembered, outside and inside, through any link, until it expires', async () => {
         const booking = remembered('r1', { expires: 100 });
-        expect(await bookUnder(booking)).toBeUndefined();
+        expect(await book(booking)).toBeUndefined();
         for (const now of [0, 99]) {
           expect(await store.recall(booking, now)).toEqual(booking);
           for (const link of [LINK, 'c~d']) {
-            expect(await change((transaction) => transaction.recall(booking, now), link)).toEqual(booking);
+            expect(await claimed(booking, now, link)).toEqual([booking]);
           }
         }
         for (const now of [100, 101]) {
           expect(await store.recall(booking, now)).toBeUndefined();
-          expect(await change((transaction) => transaction.recall(booking, now))).toBeUndefined();
+          expect(await claimed(booking, now)).toEqual([]);
         }
-      });
-
-      test('is recalled within the transaction that remembered it', async () => {
-        const booking = remembered('r1');
-        const recalled = await change(async (transaction) => {
-          await transaction.remember(booking, 0);
-          await transaction.put(record('r1'));
-          return transaction.recall(booking, 0);
-        });
-        expect(recalled).toEqual(booking);
       });
 
       test.each<[string, Partial<BookingKey>]>([
@@ -422,9 +546,9 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       ])('of another %s is another key', async (_, difference) => {
         const one = remembered('r1');
         const other = remembered('r2', difference);
-        await bookUnder(one);
+        await book(one);
         expect(await store.recall(other, 0)).toBeUndefined();
-        expect(await bookUnder(other)).toBeUndefined();
+        expect(await book(other)).toBeUndefined();
         expect(await store.recall(one, 0)).toEqual(one);
         expect(await store.recall(other, 0)).toEqual(other);
       });
@@ -437,7 +561,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         ],
       ])('may be a text %s', async (_, key) => {
         const booking = remembered('r1', { key });
-        await bookUnder(booking);
+        await book(booking);
         expect(await store.recall(booking, 0)).toEqual(booking);
       });
 
@@ -446,53 +570,57 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         ['on another link', 'c~d'],
       ])('that is taken stays what it is, and says so: asked for %s', async (_, link) => {
         const first = remembered('r1', { expires: 100 });
-        await bookUnder(first);
+        await book(first);
         const second = remembered('r2', { fingerprint: 'other', expires: 200 });
-        expect(await bookUnder(second, { now: 99, link })).toEqual(first);
+        expect(await book(second, { now: 99, link })).toEqual(first);
         expect(await store.recall(first, 0)).toEqual(first);
         expect(await store.find('r2')).toBeUndefined();
       });
 
       test('that expired is free, and is the newcomer’s from then on', async () => {
-        await bookUnder(remembered('r1', { expires: 100 }));
+        await book(remembered('r1', { expires: 100 }));
         const second = remembered('r2', { fingerprint: 'other', expires: 200 });
-        expect(await bookUnder(second, { now: 100 })).toBeUndefined();
+        expect(await book(second, { now: 100 })).toBeUndefined();
         expect(await store.recall(second, 100)).toEqual(second);
         expect(await keptKeys()).toEqual(['key']);
       });
 
       test('stays when its reservation is changed, and when it is cancelled', async () => {
         const booking = remembered('r1');
-        await bookUnder(booking);
-        await put(record('r1', { bandwidth: 9 }));
+        await book(booking);
+        await write(record('r1', { bandwidth: 9 }));
         expect(await store.recall(booking, 0)).toEqual(booking);
-        await cancel('r1');
+        await withdraw('r1');
         expect(await store.recall(booking, 0)).toEqual(booking);
       });
 
       test('is not kept when the transaction rejects, nor is the reservation', async () => {
         const booking = remembered('r1');
         const failing = change(async (transaction) => {
-          await transaction.remember(booking, 0);
-          await transaction.put(record('r1'));
+          await bookUnder(transaction, record('r1'), booking, 0);
           throw new Error('on purpose');
         });
         await expect(failing).rejects.toThrow('on purpose');
         expect(await store.recall(booking, 0)).toBeUndefined();
         expect(await store.find('r1')).toBeUndefined();
-        expect(await bookUnder(booking)).toBeUndefined();
+        expect(await book(booking)).toBeUndefined();
       });
 
-      test('is not kept without its reservation: the transaction can’t be committed', async () => {
-        const booking = remembered('r1');
-        await expect(change((transaction) => transaction.remember(booking, 0))).rejects.toThrow();
-        expect(await keptKeys()).toEqual([]);
-        expect(await bookUnder(booking)).toBeUndefined();
+      test('that is taken is not taken over, though nobody claimed it: nothing of that is kept', async () => {
+        const first = remembered('r1');
+        await book(first);
+        const second = remembered('r2', { fingerprint: 'other' });
+        const unclaimed = change((transaction) =>
+          bookUnder(transaction, record('r2', { tags: tags(2) }), second, 0),
+        );
+        await expect(unclaimed).rejects.toThrow();
+        expect(await store.recall(first, 0)).toEqual(first);
+        expect(ids(await store.list(query()))).toEqual(['r1']);
       });
 
       test('of many at once on links of their own, one is kept, and all are told which', async () => {
         const rivals = Array.from({ length: 10 }, (_, at) => remembered(`r${at}`, { fingerprint: `f${at}` }));
-        const told = await Promise.all(rivals.map((rival, at) => bookUnder(rival, { link: `a~${at}` })));
+        const told = await Promise.all(rivals.map((rival, at) => book(rival, { link: `a~${at}` })));
         const winners = rivals.filter((_, at) => told[at] === undefined);
         expect(winners).toHaveLength(1);
         for (const earlier of told) expect([undefined, winners[0]]).toContainEqual(earlier);
@@ -502,26 +630,34 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       test(`${KEYS_LET_GO} that expired are let go by each that is remembered, the oldest first`, async () => {
         const many = KEYS_LET_GO + 50;
         const name = (at: number): string => `k${String(at).padStart(4, '0')}`;
-        await change(async (transaction) => {
-          for (let at = 0; at < many; at += 1) {
-            await transaction.remember(remembered('r0', { key: name(at), expires: 1000 + at }), 0);
-          }
-          await transaction.put(record('r0', { tags: tags(nextTag()) }));
-        });
+        const old = record('r0', { tags: tags(nextTag()) });
+        await change((transaction) =>
+          transaction.write(
+            {
+              changes: Array.from({ length: many }, (_, at) => ({
+                action: 'amend',
+                record: old,
+                key: remembered('r0', { key: name(at), expires: 1000 + at }),
+              })),
+              audit: [],
+            },
+            0,
+          ),
+        );
         const expiring = (from: number): string[] =>
           Array.from({ length: many - from }, (_, index) => name(from + index));
         expect(await keptKeys()).toEqual(expiring(0));
 
         const later = { expires: 100_000 };
-        await bookUnder(remembered('r1', { key: 'l1', ...later }), { now: 999 });
+        await book(remembered('r1', { key: 'l1', ...later }), { now: 999 });
         expect(await keptKeys()).toEqual([...expiring(0), 'l1']);
-        await bookUnder(remembered('r2', { key: 'l2', ...later }), { now: 1000 });
+        await book(remembered('r2', { key: 'l2', ...later }), { now: 1000 });
         expect(await keptKeys()).toEqual([...expiring(1), 'l1', 'l2']);
         // All but the last have expired.
         const now = 1000 + many - 2;
-        await bookUnder(remembered('r3', { key: 'l3', ...later }), { now });
+        await book(remembered('r3', { key: 'l3', ...later }), { now });
         expect(await keptKeys()).toEqual([...expiring(1 + KEYS_LET_GO), 'l1', 'l2', 'l3']);
-        await bookUnder(remembered('r4', { key: 'l4', ...later }), { now });
+        await book(remembered('r4', { key: 'l4', ...later }), { now });
         expect(await keptKeys()).toEqual([name(many - 1), 'l1', 'l2', 'l3', 'l4']);
       });
     });
@@ -554,6 +690,10 @@ function remembered(reservation: string, shape: Partial<RememberedBooking> = {})
     expires: 1_000_000,
     ...shape,
   };
+}
+
+function holdingOf({ start, end, bandwidth, tags }: ReservationRecord): Holding {
+  return { start, end, bandwidth, tags };
 }
 
 function tags(tag: number): Tags {

@@ -1,6 +1,8 @@
 import { Hono } from 'hono';
-import type { Allocator, Amendment, Outcome } from '../../allocator/allocator.ts';
+import type { Allocator } from '../../allocator/allocator.ts';
+import type { Amendment } from '../../allocator/amendment.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
+import type { Outcome } from '../../allocator/outcome.ts';
 import type { Repetition } from '../../allocator/repetition.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/parameters.ts';
@@ -56,9 +58,10 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     return { body, user: caller.user, experiment: authorise(caller, action) };
   }
 
-  /** A request without a body, about the caller's experiment. */
-  async function authorised(request: Request, action: Action): Promise<CallerExperiment> {
-    return authorise(await authenticateCaller(request, trust, undefined), action);
+  /** A request without a body, about the caller's experiment: who sends it, with which right. */
+  async function authorised(request: Request, action: Action) {
+    const caller = await authenticateCaller(request, trust, undefined);
+    return { user: caller.user, experiment: authorise(caller, action) };
   }
 
   async function ownReservation(id: string, experiment: CallerExperiment): Promise<ReservationRecord> {
@@ -117,12 +120,12 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   });
 
   on('readReservation', async (request, id) => {
-    const experiment = await authorised(request, 'read');
+    const { experiment } = await authorised(request, 'read');
     return answerReservation(request, await ownReservation(id, experiment), options);
   });
 
   on('updateReservation', async (request, id) => {
-    const { body, experiment } = await readAuthorised(request, 'update');
+    const { body, user, experiment } = await readAuthorised(request, 'update');
     const { startNow, dryRun } = readExecutionOptions(request);
     const record = await ownReservation(id, experiment);
     const reading = readReservationUpdate(body, startNow);
@@ -132,6 +135,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const { expiry } = experiment;
     const change = amendment(reading.body, startNow ? received : undefined);
     const outcome = await allocator.amend<Problem[]>(id, change, {
+      by: user,
       expiry,
       dryRun,
       check: (current, amended) => {
@@ -149,14 +153,14 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   });
 
   on('deleteReservation', async (request, id) => {
-    const experiment = await authorised(request, 'delete');
+    const { user, experiment } = await authorised(request, 'delete');
     await ownReservation(id, experiment);
-    if (!(await allocator.cancel(id))) throw missing(id);
+    if (!(await allocator.cancel(id, { by: user }))) throw missing(id);
     return new Response(null, { status: 204 });
   });
 
   on('listReservations', async (request) => {
-    const experiment = await authorised(request, 'list');
+    const { experiment } = await authorised(request, 'list');
     const query = readListQuery(request);
     const found = await reservations.list({
       ...query,

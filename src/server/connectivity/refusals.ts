@@ -1,5 +1,6 @@
-import type { Offer, Outcome } from '../../allocator/allocator.ts';
 import type { Refusal } from '../../allocator/calendar.ts';
+import type { Offer } from '../../allocator/offers.ts';
+import type { RefusedOutcome } from '../../allocator/outcome.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import type { Alternative, Problem } from '../../contract/problems.ts';
@@ -9,7 +10,7 @@ import { ProblemError } from '../problem-error.ts';
  * The reply to a demand that the link can't meet: every limit that it broke, with the arithmetic, and what would be
  * accepted instead (SPEC.md, "Errors" 2 and 3).
  */
-export function refusedOutcome(outcome: Outcome & { ok: false }, demanded: number): ProblemError {
+export function refusedOutcome(outcome: RefusedOutcome, demanded: number): ProblemError {
   const [first, ...rest] = outcome.refusals.map((refusal) => problem(refusal, outcome.link, demanded));
   if (!first) throw new RangeError('a refusal without a reason');
   const advice = outcome.offers.map(sentence).join(' ');

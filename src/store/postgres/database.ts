@@ -1,6 +1,14 @@
 import { Pool, type PoolClient, types } from 'pg';
 import { StoreUnavailableError } from '../../allocator/store.ts';
-import type { SqlDatabase, SqlRow, SqlStatements, SqlValue } from '../sql.ts';
+import type {
+  SqlDatabase,
+  SqlInsert,
+  SqlReader,
+  SqlRow,
+  SqlSnapshot,
+  SqlStatements,
+  SqlValue,
+} from '../sql.ts';
 import { commitError, postgresError } from './errors.ts';
 import { migrate } from './migrate.ts';
 import { POSTGRES_MIGRATIONS } from './migrations.ts';
@@ -9,6 +17,8 @@ import { POSTGRES_MIGRATIONS } from './migrations.ts';
 const PATIENCE = 9000;
 /** The same for the migrations. */
 const MIGRATION_PATIENCE = 60_000;
+/** How many rows a portion has. */
+const PORTION = 2000;
 /** The server's and the pool's own limits, in milliseconds, within {@link PATIENCE}. */
 const LIMITS = {
   connectionTimeoutMillis: 4000,
@@ -39,6 +49,8 @@ export class PostgresDatabase implements SqlDatabase {
       fallback_application_name: 'slices-conn',
       max: CONNECTIONS,
       keepAlive: true,
+      // Statements that do not depend on each other's answers go out together.
+      pipeline: true,
       types: {
         getTypeParser: (oid, format) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
       },
@@ -70,6 +82,11 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
+  /** A statement by itself sees what is committed, and waits for nobody who only writes. */
+  get reader(): SqlReader {
+    return this;
+  }
+
   async run(sql: string, ...values: SqlValue[]): Promise<void> {
     await this.#connected(PATIENCE, (client) => statementsOf(client).run(sql, ...values));
   }
@@ -80,6 +97,22 @@ export class PostgresDatabase implements SqlDatabase {
 
   async first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined> {
     return this.#connected(PATIENCE, (client) => statementsOf(client).first(sql, ...values));
+  }
+
+  async insert(insert: SqlInsert, rows: readonly (readonly SqlValue[])[]): Promise<void> {
+    await this.#connected(PATIENCE, (client) => statementsOf(client).insert(insert, rows));
+  }
+
+  async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
+    return this.#connected(PATIENCE, async (client, goOn) => {
+      const sql = statementsOf(client);
+      await sql.run('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      try {
+        return await work({ ...sql, portions: (text, ...values) => portions(sql, text, values, goOn) });
+      } finally {
+        await sql.run('ROLLBACK');
+      }
+    });
   }
 
   /**
@@ -113,13 +146,20 @@ export class PostgresDatabase implements SqlDatabase {
     });
   }
 
-  /** Lends a connection, for as long as `patience` lasts; one that was lost is not used again. */
-  async #connected<Answer>(patience: number, work: (client: PoolClient) => Promise<Answer>): Promise<Answer> {
+  /**
+   * Lends a connection, for as long as `patience` lasts; one that was lost is not used again.
+   *
+   * @param work may start the time anew, where it has seen that the database answers
+   */
+  async #connected<Answer>(
+    patience: number,
+    work: (client: PoolClient, goOn: () => void) => Promise<Answer>,
+  ): Promise<Answer> {
     let late = false;
     let giveBack = (_broken: boolean): void => undefined;
-    // Letting go of the connection ends a statement that waits for a database that says nothing any more.
     const alarm = setTimeout(() => {
       late = true;
+      // Letting go of the connection ends a statement that waits for a database that says nothing any more.
       giveBack(true);
     }, patience);
     try {
@@ -130,7 +170,7 @@ export class PostgresDatabase implements SqlDatabase {
         lent = false;
       };
       if (late) throw new StoreUnavailableError("The database can't be reached in time.");
-      const answer = await work(client);
+      const answer = await work(client, () => void alarm.refresh());
       giveBack(false);
       return answer;
     } catch (error) {
@@ -151,9 +191,11 @@ export class PostgresDatabase implements SqlDatabase {
 }
 
 function statementsOf(client: PoolClient): SqlStatements {
-  const rows = async (sql: string, values: readonly SqlValue[]): Promise<SqlRow[]> => {
+  const rows = async (text: string, values: readonly unknown[]): Promise<SqlRow[]> => {
     try {
-      return (await client.query<SqlRow>(sql, values.map(storable))).rows;
+      // Several statements in one text, as migrations are, can't be prepared; they take no values.
+      const prepared = values.length > 0 ? { name: nameOf(text), values: values.map(storable) } : {};
+      return (await client.query<SqlRow>({ text, ...prepared })).rows;
     } catch (error) {
       throw postgresError(error);
     }
@@ -162,11 +204,57 @@ function statementsOf(client: PoolClient): SqlStatements {
     run: async (sql, ...values) => void (await rows(sql, values)),
     all: (sql, ...values) => rows(sql, values),
     first: async (sql, ...values) => (await rows(sql, values))[0],
+    insert: async (insert, values) => void (await rows(insertOf(insert), columnsOf(insert, values))),
   };
 }
 
+const NAMES = new Map<string, string>();
+
+/** A statement under a name is planned once for each connection. There are some dozens of them. */
+function nameOf(text: string): string {
+  const known = NAMES.get(text) ?? `s${NAMES.size}`;
+  NAMES.set(text, known);
+  return known;
+}
+
+const INSERTS = new WeakMap<SqlInsert, string>();
+
+/** One statement for any number of rows: each column is an array. */
+function insertOf(insert: SqlInsert): string {
+  const known = INSERTS.get(insert);
+  if (known !== undefined) return known;
+  const columns = Object.entries(insert.columns);
+  const names = columns.map(([name]) => name).join(', ');
+  const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ');
+  const { onConflict = '' } = insert;
+  const sql = `INSERT INTO ${insert.into} (${names}) SELECT * FROM unnest(${arrays}) ${onConflict}`;
+  INSERTS.set(insert, sql);
+  return sql;
+}
+
+function columnsOf({ columns }: SqlInsert, rows: readonly (readonly SqlValue[])[]): SqlValue[][] {
+  return Object.keys(columns).map((_, index) => rows.map((row) => row[index] ?? null));
+}
+
+async function* portions(
+  sql: SqlStatements,
+  text: string,
+  values: readonly SqlValue[],
+  goOn: () => void,
+): AsyncGenerator<SqlRow[]> {
+  await sql.run(`DECLARE portions NO SCROLL CURSOR FOR ${text}`, ...values);
+  for (let rows: SqlRow[] = []; ; ) {
+    rows = await sql.all(`FETCH ${PORTION} FROM portions`);
+    // A long read may take long; one that stands still may not.
+    goOn();
+    if (rows.length > 0) yield rows;
+    if (rows.length < PORTION) return;
+  }
+}
+
 /** PostgreSQL keeps no NUL in a text; the character that stands for what can't be shown takes its place. */
-function storable(value: SqlValue): SqlValue {
+function storable(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(storable);
   return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value;
 }
 

@@ -9,7 +9,9 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
 
   CREATE TABLE link (
     id TEXT PRIMARY KEY,
-    version BIGINT NOT NULL
+    version BIGINT NOT NULL,
+    -- Up to which version its cancelled reservations may be gone.
+    forgotten BIGINT NOT NULL DEFAULT 0
   );
 
   -- A reservation that was cancelled stays as a tombstone, for the replicas that still hold it in memory. Ids are
@@ -33,6 +35,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     CHECK (start_ms < end_ms)
   );
   CREATE INDEX reservation_changes ON reservation (link, version);
+  CREATE INDEX reservation_cancelled ON reservation (link, version) WHERE cancelled_ms IS NOT NULL;
   CREATE INDEX reservation_live ON reservation (link, end_ms, start_ms) WHERE cancelled_ms IS NULL;
   CREATE INDEX reservation_experiment ON reservation (experiment, id) WHERE cancelled_ms IS NULL;
 
@@ -130,5 +133,25 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     PRIMARY KEY (created_by, experiment, key)
   );
   CREATE INDEX idempotency_key_expiry ON idempotency_key (expires_ms);
+  CREATE INDEX idempotency_key_reservation ON idempotency_key (reservation);
+
+  -- Every decision: who, what, when, and why it was refused. See store/audit.ts.
+  CREATE TABLE audit (
+    seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    link TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    at_ms BIGINT NOT NULL,
+    action TEXT NOT NULL,
+    granted INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    experiment TEXT NOT NULL,
+    reservation TEXT,
+    start_ms BIGINT NOT NULL,
+    end_ms BIGINT NOT NULL,
+    bandwidth BIGINT NOT NULL,
+    tags TEXT,
+    why TEXT
+  );
+  CREATE INDEX audit_age ON audit (at_ms);
   `,
 ];

@@ -14,6 +14,11 @@ export const POSTGRES_LOCKING: LinkLocking = {
     await sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', link);
     await lockedRow(sql, link);
   },
+  async lockKeys(sql, keys) {
+    await Promise.all(
+      keys.map((key) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', key)),
+    );
+  },
   // Keys that another transaction is letting go of, or is taking, are its own. A WITH that locks runs once; as a
   // subquery it might run again and let go of more.
   letKeysGo: `

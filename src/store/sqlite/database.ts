@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { StoreUnavailableError } from '../../allocator/store.ts';
 import { DatabaseFormatError, type SqlRow, type SqlValue } from '../sql.ts';
 import { keepPrivate, loadSqlite, patiently, storeError } from './engine.ts';
 
@@ -18,25 +19,57 @@ export interface DatabaseFormat {
   journal: 'WAL' | 'DELETE';
 }
 
-/** The statements of one transaction. Parameters bind by name: `$1`, `$2`, … */
-export interface SqliteTransaction {
-  run(sql: string, ...values: SqlValue[]): void;
+/** Statements that find and change nothing. Parameters bind by name: `$1`, `$2`, … */
+export interface SqliteReads {
   all(sql: string, ...values: SqlValue[]): SqlRow[];
   first(sql: string, ...values: SqlValue[]): SqlRow | undefined;
 }
 
+/** The statements of one transaction. */
+export interface SqliteTransaction extends SqliteReads {
+  run(sql: string, ...values: SqlValue[]): void;
+}
+
+/** What was committed at one instant, as SQLite gives it. */
+export interface SqliteSnapshot extends SqliteReads {
+  /** The rows of a statement in portions, with a round of the event loop between them. */
+  portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlRow[]>;
+}
+
+/** Work that waits for the file, with those who wait for it. */
+interface Waiting {
+  work: (transaction: SqliteTransaction) => Promise<unknown>;
+  resolve: (answer: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+/** How many pieces of work share one commit at most. */
+const GROUP_SIZE = 64;
+/** How many rows a portion has. */
+const PORTION = 500;
+
 /**
  * One SQLite file (DESIGN.md, "Storage"): `synchronous=FULL`, every transaction `BEGIN IMMEDIATE`, since a
- * deferred one that upgrades fails in spite of the busy timeout. Transactions of this process run one after the
- * other, so that one that awaits can't mix with another on the same connection.
+ * deferred one that upgrades fails in spite of the busy timeout.
+ *
+ * Work of this process that waits for the file at the same time shares a transaction, and so the one wait for the disk:
+ * each piece between savepoints of its own, so that what one leaves undone is undone for it alone. Nobody is answered
+ * before the commit. Who only reads does so on another connection, and waits for no writer.
  */
 export class SqliteDatabase {
   readonly #database: DatabaseSync;
+  /** Reads what is committed; in memory there is one connection only, which must not be asked within a transaction. */
+  readonly #reader: DatabaseSync | undefined;
+  readonly #open: () => DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #reads = new Map<string, StatementSync>();
+  #waiting: Waiting[] = [];
+  #working: Promise<void> | undefined;
 
-  private constructor(database: DatabaseSync) {
+  private constructor(database: DatabaseSync, open: (() => DatabaseSync) | undefined) {
     this.#database = database;
+    this.#open = open ?? (() => database);
+    this.#reader = open?.();
   }
 
   /**
@@ -48,17 +81,23 @@ export class SqliteDatabase {
    */
   static async open(path: string, format: DatabaseFormat): Promise<SqliteDatabase> {
     const { DatabaseSync: Sqlite } = loadSqlite();
+    // Who waits for another process's lock does so in `patiently`, not inside SQLite.
+    const connect = (readOnly: boolean): DatabaseSync =>
+      new Sqlite(path, { timeout: 0, enableForeignKeyConstraints: true, readOnly });
     try {
       if (path !== ':memory:') keepPrivate(path);
-      // Who waits for another process's lock does so in `patiently`, not inside SQLite.
-      const database = new Sqlite(path, { timeout: 0, enableForeignKeyConstraints: true });
-      const opened = new SqliteDatabase(database);
+      const database = connect(false);
       try {
         await patiently(() => database.exec('PRAGMA synchronous = FULL'), BUSY_TIMEOUT);
         await patiently(() => checkOwner(database, format), BUSY_TIMEOUT);
         await patiently(() => database.exec(`PRAGMA journal_mode = ${format.journal}`), BUSY_TIMEOUT);
-        await opened.transaction(async (transaction) => migrate(database, format, transaction));
-        return opened;
+        await patiently(() => database.exec('BEGIN IMMEDIATE'), BUSY_TIMEOUT);
+        migrate(database, format);
+        database.exec('COMMIT');
+        return new SqliteDatabase(
+          database,
+          format.journal === 'WAL' && path !== ':memory:' ? () => connect(true) : undefined,
+        );
       } catch (error) {
         database.close();
         throw error;
@@ -68,40 +107,142 @@ export class SqliteDatabase {
     }
   }
 
-  /** Runs `work` in one write transaction; commits when it resolves, rolls back when it rejects. */
-  async transaction<Answer>(work: (transaction: SqliteTransaction) => Promise<Answer>): Promise<Answer> {
-    const turn = this.#queue.then(() => this.#run(work));
-    this.#queue = turn.catch(() => undefined);
-    return turn;
+  /**
+   * Runs `work` in a write transaction; commits when it resolves, undoes it when it rejects. It may share the
+   * transaction with other work, which it can't tell.
+   */
+  transaction<Answer>(work: (transaction: SqliteTransaction) => Promise<Answer>): Promise<Answer> {
+    return new Promise<Answer>((resolve, reject) => {
+      // An answer goes to its own work: the group need not know of what kind it is.
+      this.#waiting.push({ work, resolve: (answer) => resolve(answer as Answer), reject });
+      this.#working ??= this.#work();
+    });
+  }
+
+  /** What a statement finds of what is committed. */
+  async read(sql: string, ...values: SqlValue[]): Promise<SqlRow[]> {
+    if (!this.#reader) return this.transaction(async (transaction) => transaction.all(sql, ...values));
+    try {
+      return prepared(this.#reader, this.#reads, sql).all(named(values));
+    } catch (error) {
+      throw storeError(error);
+    }
+  }
+
+  /** Runs `work` on what was committed at one instant; a file's writers are not held up by it. */
+  async snapshot<Answer>(work: (snapshot: SqliteSnapshot) => Promise<Answer>): Promise<Answer> {
+    if (!this.#reader) return this.transaction((transaction) => work(wholeIn(transaction)));
+    let own: DatabaseSync | undefined;
+    try {
+      const connection = this.#open();
+      own = connection;
+      connection.exec('BEGIN');
+      return await work({
+        all: (sql, ...values) => connection.prepare(sql).all(named(values)),
+        first: (sql, ...values) => connection.prepare(sql).get(named(values)),
+        portions: (sql, ...values) => portions(connection.prepare(sql), values),
+      });
+    } catch (error) {
+      throw storeError(error);
+    } finally {
+      own?.close();
+    }
   }
 
   /** Waits for what is under way and closes the file. */
   async close(): Promise<void> {
-    await this.#queue;
-    if (this.#database.isOpen) this.#database.close();
+    await this.#working;
+    for (const each of [this.#reader, this.#database]) if (each?.isOpen) each.close();
   }
 
-  async #run<Answer>(work: (transaction: SqliteTransaction) => Promise<Answer>): Promise<Answer> {
+  async #work(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      // Whoever else has work at this moment brings it.
+      await roundOfTheLoop();
+      const group = this.#waiting.splice(0, GROUP_SIZE);
+      try {
+        const settle = await this.#commitTogether(group);
+        for (const each of settle) each();
+      } catch (cause) {
+        const error = storeError(cause);
+        // Those who came meanwhile would wait as long again; nothing of theirs was begun.
+        const waited = error instanceof StoreUnavailableError ? this.#waiting.splice(0) : [];
+        for (const { reject } of [...group, ...waited]) reject(error);
+      }
+    }
+    this.#working = undefined;
+  }
+
+  /** Runs work in one transaction. @returns how each is to be told, once that is committed */
+  async #commitTogether(group: readonly Waiting[]): Promise<(() => void)[]> {
+    const database = this.#database;
     try {
-      await patiently(() => this.#database.exec('BEGIN IMMEDIATE'), BUSY_TIMEOUT);
+      await patiently(() => database.exec('BEGIN IMMEDIATE'), BUSY_TIMEOUT);
+      const settle: (() => void)[] = [];
+      for (const each of group) settle.push(await this.#runOne(each));
+      database.exec('COMMIT');
+      return settle;
+    } catch (error) {
+      if (database.isTransaction) database.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  async #runOne({ work, resolve, reject }: Waiting): Promise<() => void> {
+    const database = this.#database;
+    database.exec('SAVEPOINT work');
+    try {
       const answer = await work({
         run: (sql, ...values) => void this.#prepare(sql).run(named(values)),
         all: (sql, ...values) => this.#prepare(sql).all(named(values)),
         first: (sql, ...values) => this.#prepare(sql).get(named(values)),
       });
-      this.#database.exec('COMMIT');
-      return answer;
+      database.exec('RELEASE work');
+      return () => resolve(answer);
     } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      throw storeError(error);
+      // A full disk undoes the whole transaction by itself; then nothing of it can be kept.
+      if (!database.isTransaction) throw error;
+      database.exec('ROLLBACK TO work; RELEASE work');
+      return () => reject(storeError(error));
     }
   }
 
   #prepare(sql: string): StatementSync {
-    const statement = this.#statements.get(sql) ?? this.#database.prepare(sql);
-    this.#statements.set(sql, statement);
-    return statement;
+    return prepared(this.#database, this.#statements, sql);
   }
+}
+
+function prepared(database: DatabaseSync, known: Map<string, StatementSync>, sql: string): StatementSync {
+  const statement = known.get(sql) ?? database.prepare(sql);
+  known.set(sql, statement);
+  return statement;
+}
+
+/** In memory nobody else's request can come between. */
+function wholeIn({ all, first }: SqliteTransaction): SqliteSnapshot {
+  return {
+    all,
+    first,
+    async *portions(sql, ...values) {
+      yield all(sql, ...values);
+    },
+  };
+}
+
+async function* portions(statement: StatementSync, values: readonly SqlValue[]): AsyncGenerator<SqlRow[]> {
+  let portion: SqlRow[] = [];
+  for (const row of statement.iterate(named(values))) {
+    portion.push(row);
+    if (portion.length < PORTION) continue;
+    yield portion;
+    portion = [];
+    await roundOfTheLoop();
+  }
+  if (portion.length > 0) yield portion;
+}
+
+function roundOfTheLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Another program's file is left as it is. */
@@ -118,12 +259,8 @@ function checkOwner(database: DatabaseSync, { applicationId }: DatabaseFormat): 
   throw new DatabaseFormatError('The file is a database of another program.');
 }
 
-async function migrate(
-  database: DatabaseSync,
-  { applicationId, migrations }: DatabaseFormat,
-  transaction: SqliteTransaction,
-): Promise<void> {
-  const version = Number(transaction.first('PRAGMA user_version')?.['user_version'] ?? 0);
+function migrate(database: DatabaseSync, { applicationId, migrations }: DatabaseFormat): void {
+  const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0);
   if (version > migrations.length) {
     throw new DatabaseFormatError(
       `The database has schema version ${version}; this program knows ${migrations.length}. Use a newer slices-conn.`,

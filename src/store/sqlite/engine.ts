@@ -5,8 +5,9 @@ import { StoreUnavailableError } from '../../allocator/store.ts';
 import { DatabaseFormatError } from '../sql.ts';
 
 /**
- * Waits for other connections to let go, with a little jitter, and without holding up this process: waiting inside
- * SQLite would stop everything else in it.
+ * Waits for other connections to let go, without holding up this process: waiting inside SQLite would stop everything
+ * else in it. It asks again every few milliseconds, with jitter and never less often, so that a process which writes all
+ * the time does not keep another out.
  *
  * @param patience how long to wait, in milliseconds
  */
@@ -17,7 +18,7 @@ export async function patiently(work: () => void, patience: number): Promise<voi
       return;
     } catch (error) {
       if (!isBusy(error) || waited >= patience) throw error;
-      const pause = 1 + (randomInt(10) * Math.min(waited, 100)) / 20;
+      const pause = 1 + randomInt(4);
       waited += pause;
       await sleep(pause);
     }

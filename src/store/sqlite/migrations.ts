@@ -146,6 +146,31 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX idempotency_key_expiry ON idempotency_key (expires_ms);
   `,
+  `
+  -- Up to which version the link's cancelled reservations may be gone.
+  ALTER TABLE link ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX reservation_cancelled ON reservation (link, version) WHERE cancelled_ms IS NOT NULL;
+  CREATE INDEX idempotency_key_reservation ON idempotency_key (reservation);
+
+  -- Every decision: who, what, when, and why it was refused. See store/audit.ts.
+  CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY,
+    link TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    granted INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    experiment TEXT NOT NULL,
+    reservation TEXT,
+    start_ms INTEGER NOT NULL,
+    end_ms INTEGER NOT NULL,
+    bandwidth INTEGER NOT NULL,
+    tags TEXT,
+    why TEXT
+  ) STRICT;
+  CREATE INDEX audit_age ON audit (at_ms);
+  `,
 ];
 
 /** The server's database: reservations, directory, keys, identity. Its `application_id` reads "slic". */

@@ -8,6 +8,9 @@ export const SQLITE_LOCKING: LinkLocking = {
   async lock(sql, link) {
     await sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', link);
   },
+  async lockKeys() {
+    // Nobody else writes.
+  },
   letKeysGo: `
     DELETE FROM idempotency_key WHERE (created_by, experiment, key) IN (
       SELECT created_by, experiment, key FROM idempotency_key WHERE expires_ms <= $1 ORDER BY expires_ms LIMIT $2)`,

@@ -1,23 +1,55 @@
-import type { SqlDatabase, SqlRow, SqlStatements, SqlValue } from '../sql.ts';
-import type { SqliteDatabase, SqliteTransaction } from './database.ts';
+import type { SqlDatabase, SqlInsert, SqlReader, SqlStatements } from '../sql.ts';
+import type { SqliteDatabase, SqliteReads, SqliteTransaction } from './database.ts';
 
 /** A SQLite file as the stores take either engine's database. */
 export function statementsOn(database: SqliteDatabase): SqlDatabase {
+  const reader: SqlReader = {
+    all: (sql, ...values) => database.read(sql, ...values),
+    first: async (sql, ...values) => (await database.read(sql, ...values))[0],
+  };
   return {
-    run: (sql: string, ...values: SqlValue[]): Promise<void> =>
-      database.transaction(async (transaction) => transaction.run(sql, ...values)),
-    all: (sql: string, ...values: SqlValue[]): Promise<SqlRow[]> =>
-      database.transaction(async (transaction) => transaction.all(sql, ...values)),
-    first: (sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined> =>
-      database.transaction(async (transaction) => transaction.first(sql, ...values)),
+    reader,
+    run: (sql, ...values) => database.transaction(async (transaction) => transaction.run(sql, ...values)),
+    all: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
+    first: (sql, ...values) => database.transaction(async (transaction) => transaction.first(sql, ...values)),
+    insert: (insert, rows) =>
+      database.transaction((transaction) => awaited(transaction).insert(insert, rows)),
     transaction: (work) => database.transaction((transaction) => work(awaited(transaction))),
+    snapshot: (work) =>
+      database.snapshot((snapshot) =>
+        work({ ...reads(snapshot), portions: (sql, ...values) => snapshot.portions(sql, ...values) }),
+      ),
+  };
+}
+
+function reads(sqlite: SqliteReads): SqlReader {
+  return {
+    all: async (sql, ...values) => sqlite.all(sql, ...values),
+    first: async (sql, ...values) => sqlite.first(sql, ...values),
   };
 }
 
 function awaited(transaction: SqliteTransaction): SqlStatements {
   return {
+    ...reads(transaction),
     run: async (sql, ...values) => transaction.run(sql, ...values),
-    all: async (sql, ...values) => transaction.all(sql, ...values),
-    first: async (sql, ...values) => transaction.first(sql, ...values),
+    // There is no way to a server that could be saved: a statement that is prepared already takes a row in microseconds.
+    insert: async (insert, rows) => {
+      const sql = insertOf(insert);
+      for (const row of rows) transaction.run(sql, ...row);
+    },
   };
+}
+
+const INSERTS = new WeakMap<SqlInsert, string>();
+
+function insertOf(insert: SqlInsert): string {
+  const known = INSERTS.get(insert);
+  if (known !== undefined) return known;
+  const columns = Object.keys(insert.columns);
+  const values = columns.map((_, index) => `$${index + 1}`).join(', ');
+  const { onConflict = '' } = insert;
+  const sql = `INSERT INTO ${insert.into} (${columns.join(', ')}) VALUES (${values}) ${onConflict}`;
+  INSERTS.set(insert, sql);
+  return sql;
 }

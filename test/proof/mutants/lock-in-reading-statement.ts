@@ -1,4 +1,4 @@
-import type { LinkTransaction, ReservationRecord, ReservationStore } from '../../../src/allocator/store.ts';
+import type { HeldReservation, LinkTransaction, ReservationStore } from '../../../src/allocator/store.ts';
 import { POSTGRES_LOCKING } from '../../../src/store/postgres/reservations.ts';
 import { reservationStore } from '../../../src/store/reservations.ts';
 import type { SqlDatabase, SqlRow, SqlStatements } from '../../../src/store/sql.ts';
@@ -21,24 +21,31 @@ export function locksWhereItReads(database: SqlDatabase): ReservationStore {
         );
         const version = Number(rows[0]?.['link_version']);
         const records = rows.flatMap((row) => (row['id'] === null ? [] : [recordIn(row)]));
-        const inner = reservationStore(within(sql), { ...POSTGRES_LOCKING, lock: async () => undefined });
+        const inner = reservationStore(within(database, sql), {
+          ...POSTGRES_LOCKING,
+          lock: async () => undefined,
+        });
         return inner.changeLink(link, (transaction) =>
-          work({ ...transaction, version, endingAfter: async () => records } satisfies LinkTransaction),
+          work({ ...transaction, version, endingBetween: async () => records } satisfies LinkTransaction),
         );
       }),
   };
 }
 
 /** A transaction that is under way, as a database. */
-function within(sql: SqlStatements): SqlDatabase {
-  return { run: sql.run, all: sql.all, first: sql.first, transaction: (work) => work(sql) };
+function within(database: SqlDatabase, sql: SqlStatements): SqlDatabase {
+  const { reader } = database;
+  return {
+    ...sql,
+    reader,
+    snapshot: (work) => database.snapshot(work),
+    transaction: (work) => work(sql),
+  };
 }
 
-function recordIn(row: SqlRow): ReservationRecord {
+function recordIn(row: SqlRow): HeldReservation {
   return {
     id: String(row['id']),
-    link: String(row['link']),
-    reversed: row['reversed'] === 1,
     start: Number(row['start_ms']),
     end: Number(row['end_ms']),
     bandwidth: Number(row['bandwidth']),
@@ -48,8 +55,5 @@ function recordIn(row: SqlRow): ReservationRecord {
       site2_s_tag: Number(row['site2_s_tag']),
       site2_c_tag: Number(row['site2_c_tag']),
     },
-    experiment: String(row['experiment']),
-    createdBy: String(row['created_by']),
-    createdAt: Number(row['created_ms']),
   };
 }

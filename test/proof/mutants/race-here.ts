@@ -1,5 +1,6 @@
-import type { AllocatorOptions, Outcome } from '../../../src/allocator/allocator.ts';
+import type { AllocatorOptions } from '../../../src/allocator/allocator.ts';
 import { createNetwork, linkId } from '../../../src/allocator/network.ts';
+import type { Outcome } from '../../../src/allocator/outcome.ts';
 import type { ReservationStore } from '../../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../../src/contract/links.ts';
 import { smallLink } from '../../allocator/small-link.ts';

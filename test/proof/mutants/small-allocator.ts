@@ -1,21 +1,23 @@
-import type {
-  AllocatorOptions,
-  Amendment,
-  AmendmentCheck,
-  AmendmentOutcome,
-  BookingRequest,
-  Offer,
-  Outcome,
-} from '../../../src/allocator/allocator.ts';
+import type { AllocatorOptions } from '../../../src/allocator/allocator.ts';
+import type { Amendment, AmendmentOutcome, AmendmentTerms } from '../../../src/allocator/amendment.ts';
+import type { BookingRequest } from '../../../src/allocator/booking.ts';
 import type { Decision, Demand, Holding } from '../../../src/allocator/calendar.ts';
+import type { CancellationTerms } from '../../../src/allocator/cancellation.ts';
 import { linkId } from '../../../src/allocator/network.ts';
+import type { Offer } from '../../../src/allocator/offers.ts';
+import type { Outcome } from '../../../src/allocator/outcome.ts';
 import {
   KEY_LIFETIME,
   type KeyedRequest,
   type Repetition,
   repetitionOf,
 } from '../../../src/allocator/repetition.ts';
-import type { LinkTransaction, ReservationRecord } from '../../../src/allocator/store.ts';
+import type {
+  LinkTransaction,
+  RememberedBooking,
+  ReservationRecord,
+  WrittenChange,
+} from '../../../src/allocator/store.ts';
 import type { Link } from '../../../src/contract/links.ts';
 import { Oracle } from '../../allocator/oracle.ts';
 import type { Subject } from '../subject.ts';
@@ -41,10 +43,10 @@ interface Memory {
 
 interface Verdict<Answer> {
   answer: Answer;
-  write?: (transaction: LinkTransaction) => Promise<void>;
+  change?: WrittenChange;
   take?: (oracle: Oracle) => void;
-  /** What is done in a transaction of its own after this one. */
-  later?: (transaction: LinkTransaction) => Promise<void>;
+  /** What is written in a transaction of its own after this one. */
+  later?: WrittenChange;
 }
 
 type Work<Answer> = (transaction: LinkTransaction, oracle: Oracle, now: number) => Promise<Verdict<Answer>>;
@@ -75,37 +77,36 @@ export class SmallAllocator implements Subject {
     const link = this.#link(linkId(request.site1, request.site2));
     const book = this.#booking(request, false);
     return this.#ask<Outcome | Repetition>(link, async (transaction, oracle, now) => {
-      const earlier = await transaction.recall(request, now);
-      if (earlier) return { answer: await repetitionOf(earlier, request, (id) => transaction.read(id)) };
-      const verdict = await book(transaction, oracle, now);
-      const { answer, write } = verdict;
-      if (!answer.ok || !write) return verdict;
-      const { createdBy, experiment, key, fingerprint } = request;
-      const named = { createdBy, experiment, key, fingerprint, reservation: answer.record.id };
-      const keep = async (into: LinkTransaction): Promise<void> => {
-        await into.remember({ ...named, expires: now + KEY_LIFETIME }, now);
-      };
-      if (this.#mistake === 'key kept in another transaction') verdict.later = keep;
-      else {
-        verdict.write = async (into) => {
-          await keep(into);
-          await write(into);
-        };
+      const [earlier] = await transaction.claim([request], now);
+      if (earlier) {
+        const [record] = await transaction.read([earlier.reservation]);
+        return { answer: repetitionOf(earlier, request, record) };
       }
-      return verdict;
+      const verdict = await book(transaction, oracle, now);
+      const { answer, change } = verdict;
+      if (!answer.ok || !change) return verdict;
+      const { createdBy, experiment, key: name, fingerprint } = request;
+      const key: RememberedBooking = {
+        ...{ createdBy, experiment, key: name, fingerprint },
+        reservation: answer.record.id,
+        expires: now + KEY_LIFETIME,
+      };
+      if (this.#mistake !== 'key kept in another transaction')
+        return { ...verdict, change: { ...change, key } };
+      return { ...verdict, later: { ...change, action: 'amend', key } };
     });
   }
 
   async amend<Fault>(
     id: string,
     amendment: Amendment,
-    { expiry, check, dryRun = false }: { expiry: number; check: AmendmentCheck<Fault>; dryRun?: boolean },
+    { expiry, check, dryRun = false }: AmendmentTerms<Fault>,
   ): Promise<AmendmentOutcome<Fault> | undefined> {
     const found = await this.#options.store.find(id);
     if (!found) return undefined;
     const link = this.#link(found.link);
     return this.#ask<AmendmentOutcome<Fault> | undefined>(link, async (transaction, oracle, now) => {
-      const current = await transaction.read(id);
+      const [current] = await transaction.read([id]);
       if (!current) return { answer: undefined };
       const { start, end, bandwidth } = { ...current, ...amendment };
       const demand: Demand = { start, end, bandwidth };
@@ -116,22 +117,19 @@ export class SmallAllocator implements Subject {
         this.#mistake === 'an update that skips the check'
           ? { accepted: true, tags: current.tags }
           : oracle.decide(demand, now, own);
-      if (decision.accepted) return put({ ...current, ...demand, tags: decision.tags }, dryRun);
+      if (decision.accepted) return put({ ...current, ...demand, tags: decision.tags }, 'amend', dryRun);
       const from = current.start > now ? start : undefined;
       return { answer: refusal(link, decision, offersFor(oracle, link, demand, { from, expiry, own: id })) };
     });
   }
 
-  async cancel(id: string): Promise<boolean> {
+  async cancel(id: string, _: CancellationTerms): Promise<boolean> {
     const found = await this.#options.store.find(id);
     if (!found) return false;
-    return this.#ask<boolean>(this.#link(found.link), async (transaction, _, now) => {
-      if (!(await transaction.read(id))) return { answer: false };
-      return {
-        answer: true,
-        write: (into) => into.cancel(id, now),
-        take: (oracle) => oracle.drop(id),
-      };
+    return this.#ask<boolean>(this.#link(found.link), async (transaction) => {
+      const [record] = await transaction.read([id]);
+      if (!record) return { answer: false };
+      return { answer: true, change: { action: 'cancel', record }, take: (oracle) => oracle.drop(id) };
     });
   }
 
@@ -147,7 +145,11 @@ export class SmallAllocator implements Subject {
       }
       const { tags } = decision;
       const terms = { start, end, bandwidth, tags, experiment, createdBy, createdAt: now };
-      return put({ id: this.#options.newId(), link: id, reversed: site1 !== link.site1, ...terms }, dryRun);
+      return put(
+        { id: this.#options.newId(), link: id, reversed: site1 !== link.site1, ...terms },
+        'book',
+        dryRun,
+      );
     };
   }
 
@@ -179,22 +181,24 @@ export class SmallAllocator implements Subject {
       if (mistake === 'memory changed before the commit') this.#take(id, memory, verdict);
       if (mistake === 'check and insert in two transactions') return { memory, verdict };
       try {
-        await verdict.write?.(transaction);
+        if (verdict.change) await transaction.write({ changes: [verdict.change], audit: [] }, now());
       } catch (error) {
         if (mistake !== 'the failing one of a group answered as success') throw error;
       }
       return { memory, verdict };
     });
-    const { write, later } = verdict;
-    if (mistake === 'check and insert in two transactions' && write) await store.changeLink(id, write);
+    const { change, later } = verdict;
+    const writeAlone = (each: WrittenChange): Promise<void> =>
+      store.changeLink(id, (transaction) => transaction.write({ changes: [each], audit: [] }, now()));
+    if (mistake === 'check and insert in two transactions' && change) await writeAlone(change);
     if (mistake !== 'memory changed before the commit') this.#take(id, memory, verdict);
-    if (later) await store.changeLink(id, later);
+    if (later) await writeAlone(later);
     return verdict.answer;
   }
 
-  #take<Answer>(id: string, memory: Memory, { write, take }: Verdict<Answer>): void {
+  #take<Answer>(id: string, memory: Memory, { change, take }: Verdict<Answer>): void {
     take?.(memory.oracle);
-    if (write) memory.version += 1;
+    if (change) memory.version += 1;
     this.#memories.set(id, memory);
   }
 
@@ -202,7 +206,8 @@ export class SmallAllocator implements Subject {
     const { version } = transaction;
     if (!known) {
       const oracle = oracleFor(link, this.#mistake);
-      for (const record of await transaction.endingAfter(-1)) oracle.hold(record.id, record);
+      for (const record of await transaction.endingBetween(-1, Number.MAX_SAFE_INTEGER))
+        oracle.hold(record.id, record);
       return { oracle, version };
     }
     if (this.#mistake === 'version not read again' || known.version === version) return known;
@@ -211,7 +216,7 @@ export class SmallAllocator implements Subject {
     if (this.#mistake === 'memory kept after an error') known.version = version;
     const changes = await transaction.changesSince(since);
     for (const change of changes) {
-      if (!change.cancelled) known.oracle.hold(change.id, change.record);
+      if (!change.cancelled) known.oracle.hold(change.id, change.holding);
       else if (this.#mistake !== 'changes without what was cancelled') known.oracle.drop(change.id);
     }
     known.version = version;
@@ -219,14 +224,10 @@ export class SmallAllocator implements Subject {
   }
 }
 
-function put(record: ReservationRecord, dryRun: boolean): Verdict<Outcome> {
+function put(record: ReservationRecord, action: 'book' | 'amend', dryRun: boolean): Verdict<Outcome> {
   const answer: Outcome = { ok: true, record };
   if (dryRun) return { answer };
-  return {
-    answer,
-    write: (into) => into.put(record),
-    take: (oracle) => oracle.hold(record.id, record),
-  };
+  return { answer, change: { action, record }, take: (oracle) => oracle.hold(record.id, record) };
 }
 
 function refusal(

@@ -1,0 +1,104 @@
+import { type Holding, TAG_PLACES, type TagPlace, type Tags } from './calendar.ts';
+import { SortedTimes } from './sorted-times.ts';
+
+/** Room for so many at first; it doubles. */
+const FIRST_CAPACITY = 256;
+
+/**
+ * What reservations hold of a link, by id and in the order of their starts and ends. A million of them take some
+ * 200 MB: numbers lie in typed arrays, each reservation in a slot, which is given to another once it is let go.
+ */
+export class Holdings {
+  readonly byStart = new SortedTimes();
+  readonly byEnd = new SortedTimes();
+  readonly #slots = new Map<string, number>();
+  readonly #ids: (string | undefined)[] = [];
+  readonly #free: number[] = [];
+  #starts = new Float64Array(FIRST_CAPACITY);
+  #ends = new Float64Array(FIRST_CAPACITY);
+  #bandwidths = new Float64Array(FIRST_CAPACITY);
+  #tags: Record<TagPlace, Uint16Array> = {
+    site1_s_tag: new Uint16Array(FIRST_CAPACITY),
+    site1_c_tag: new Uint16Array(FIRST_CAPACITY),
+    site2_s_tag: new Uint16Array(FIRST_CAPACITY),
+    site2_c_tag: new Uint16Array(FIRST_CAPACITY),
+  };
+
+  /** How many there are. */
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  /** What is held under an id. */
+  get(id: string): Holding | undefined {
+    const slot = this.#slots.get(id);
+    if (slot === undefined) return undefined;
+    return {
+      start: this.#starts[slot] ?? 0,
+      end: this.#ends[slot] ?? 0,
+      bandwidth: this.#bandwidths[slot] ?? 0,
+      tags: this.#tagsOf(slot),
+    };
+  }
+
+  /** Whose slot it is. */
+  idAt(slot: number): string | undefined {
+    return this.#ids[slot];
+  }
+
+  /** The tag that is held at a place. */
+  tagAt(slot: number, place: TagPlace): number {
+    return this.#tags[place][slot] ?? 0;
+  }
+
+  /** Adds what is held under an id that holds nothing yet. */
+  add(id: string, { start, end, bandwidth, tags }: Holding): void {
+    const slot = this.#free.pop() ?? this.#ids.length;
+    if (slot >= this.#starts.length) this.#grow();
+    this.#ids[slot] = id;
+    this.#slots.set(id, slot);
+    this.#starts[slot] = start;
+    this.#ends[slot] = end;
+    this.#bandwidths[slot] = bandwidth;
+    for (const place of TAG_PLACES) this.#tags[place][slot] = tags[place];
+    this.byStart.add(start, slot);
+    this.byEnd.add(end, slot);
+  }
+
+  /** Takes out what is held under an id; nothing for an unknown one. */
+  remove(id: string): void {
+    const slot = this.#slots.get(id);
+    if (slot === undefined) return;
+    this.byStart.remove(this.#starts[slot] ?? 0, slot);
+    this.byEnd.remove(this.#ends[slot] ?? 0, slot);
+    this.#slots.delete(id);
+    this.#ids[slot] = undefined;
+    this.#free.push(slot);
+  }
+
+  #tagsOf(slot: number): Tags {
+    return {
+      site1_s_tag: this.tagAt(slot, 'site1_s_tag'),
+      site1_c_tag: this.tagAt(slot, 'site1_c_tag'),
+      site2_s_tag: this.tagAt(slot, 'site2_s_tag'),
+      site2_c_tag: this.tagAt(slot, 'site2_c_tag'),
+    };
+  }
+
+  #grow(): void {
+    const capacity = 2 * this.#starts.length;
+    const grown = (values: Float64Array): Float64Array<ArrayBuffer> => {
+      const larger = new Float64Array(capacity);
+      larger.set(values);
+      return larger;
+    };
+    this.#starts = grown(this.#starts);
+    this.#ends = grown(this.#ends);
+    this.#bandwidths = grown(this.#bandwidths);
+    for (const place of TAG_PLACES) {
+      const larger = new Uint16Array(capacity);
+      larger.set(this.#tags[place]);
+      this.#tags[place] = larger;
+    }
+  }
+}

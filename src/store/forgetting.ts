@@ -1,0 +1,65 @@
+import type { LinkLocking } from './reservations.ts';
+import type { SqlDatabase } from './sql.ts';
+
+/** How many rows go in one transaction, so that nobody waits long for its lock. */
+const AT_ONCE = 1000;
+
+/**
+ * Forgets the audit and cancelled reservations from before an instant, a thousand rows at a time. A link remembers up to
+ * which version its cancellations may be gone, so that a calendar in memory that is older is read anew.
+ *
+ * @param before milliseconds
+ * @returns how many rows went
+ */
+export async function forget(
+  database: SqlDatabase,
+  locking: LinkLocking,
+  before: number,
+): Promise<{ audit: number; cancelled: number }> {
+  const gone = { audit: 0, cancelled: 0 };
+  for (let rows = AT_ONCE; rows === AT_ONCE; gone.audit += rows) rows = await forgetAudit(database, before);
+  for (const link of await database.reader.all('SELECT id FROM link ORDER BY id')) {
+    const id = String(link['id']);
+    for (let rows = AT_ONCE; rows === AT_ONCE; gone.cancelled += rows) {
+      rows = await forgetCancelled(database, locking, id, before);
+    }
+  }
+  return gone;
+}
+
+async function forgetAudit(database: SqlDatabase, before: number): Promise<number> {
+  return database.transaction(async (sql) => {
+    const gone = await sql.all(
+      `DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)
+       RETURNING seq`,
+      before,
+      AT_ONCE,
+    );
+    return gone.length;
+  });
+}
+
+async function forgetCancelled(
+  database: SqlDatabase,
+  locking: LinkLocking,
+  link: string,
+  before: number,
+): Promise<number> {
+  return database.transaction(async (sql) => {
+    await locking.lock(sql, link);
+    const gone = await sql.all(
+      `SELECT id, version FROM reservation WHERE link = $1 AND cancelled_ms < $2 ORDER BY version LIMIT $3`,
+      link,
+      before,
+      AT_ONCE,
+    );
+    const last = gone.at(-1);
+    if (!last) return 0;
+    for (const { id } of gone) {
+      await sql.run('DELETE FROM idempotency_key WHERE reservation = $1', String(id));
+      await sql.run('DELETE FROM reservation WHERE id = $1', String(id));
+    }
+    await sql.run('UPDATE link SET forgotten = $2 WHERE id = $1', link, Number(last['version']));
+    return gone.length;
+  });
+}

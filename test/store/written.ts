@@ -1,0 +1,21 @@
+import type { LinkTransaction, RememberedBooking, ReservationRecord } from '../../src/allocator/store.ts';
+
+/** Puts reservations as they are to stand, whatever was there under their ids. */
+export function put(transaction: LinkTransaction, ...records: readonly ReservationRecord[]): Promise<void> {
+  return transaction.write({ changes: records.map((record) => ({ action: 'amend', record })), audit: [] }, 0);
+}
+
+/** Cancels a reservation. */
+export function cancel(transaction: LinkTransaction, record: ReservationRecord, now: number): Promise<void> {
+  return transaction.write({ changes: [{ action: 'cancel', record }], audit: [] }, now);
+}
+
+/** Books a reservation under a key. */
+export function bookUnder(
+  transaction: LinkTransaction,
+  record: ReservationRecord,
+  key: RememberedBooking,
+  now: number,
+): Promise<void> {
+  return transaction.write({ changes: [{ action: 'book', record, key }], audit: [] }, now);
+}
