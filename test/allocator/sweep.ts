@@ -35,6 +35,8 @@ const OVERBOOKED = `
     ) at_each
   ) over_time WHERE load > $2`;
 
+const RANGES = `SELECT place, min(tag) AS lowest, max(tag) AS highest FROM (${NAMED}) named GROUP BY place`;
+
 /**
  * Each change gives its reservation the link's next version, so the newest reservation bears the link's own, unless it
  * was a cancelled one that was forgotten since.
@@ -55,21 +57,7 @@ export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): P
   const overbooked = await rows(OVERBOOKED, id, link.bandwidth);
   const missing = await rows(`SELECT * FROM (${NAMED}) named EXCEPT ${HELD}`, id);
   const leaked = await rows(`${HELD} EXCEPT SELECT * FROM (${NAMED}) named`, id);
-  const tagsOutside = await Promise.all(
-    PLACES.map(async (place) => {
-      const [from, to] = link[`${place}s`];
-      const live = 'FROM reservation WHERE link = $1 AND cancelled_ms IS NULL';
-      const found = await rows(
-        `SELECT id, ${place} AS tag ${live} AND NOT ${place} BETWEEN $2 AND $3`,
-        id,
-        from,
-        to,
-      );
-      return found.map(
-        ({ id: reservation, tag }) => `${reservation} holds ${place} ${tag}, outside the range`,
-      );
-    }),
-  );
+  const extremes = await rows(RANGES, id);
   const versions = await rows(VERSIONS, id);
   return [
     ...overlaps.map(
@@ -79,7 +67,14 @@ export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): P
     ...overbooked.map(({ load, instant }) => `${load} of ${link.bandwidth} Mbps at ${instant}`),
     ...missing.map((row) => `not held: ${inShort(row)}`),
     ...leaked.map((row) => `leak: held without a reservation: ${inShort(row)}`),
-    ...tagsOutside.flat(),
+    ...extremes.flatMap(({ place, lowest, highest }) => {
+      const range = PLACES.find((each) => each === place);
+      const [from, to] = range ? link[`${range}s`] : [];
+      const outside = [lowest, highest]
+        .map(Number)
+        .filter((tag) => !(tag >= Number(from) && tag <= Number(to)));
+      return outside.map((tag) => `${place} ${tag} is held, outside the range`);
+    }),
     ...versions.flatMap(({ version, forgotten, newest, doubled }) => [
       ...(Number(version) === Math.max(Number(newest), Number(forgotten))
         ? []

@@ -155,7 +155,7 @@ describe('the sweep tells of', () => {
       `UPDATE tag_hold SET tag = 99 WHERE reservation = 'r1' AND place = 'site1_c_tag'`,
       `UPDATE reservation SET site1_c_tag = 99 WHERE id = 'r1'`,
     );
-    expect(await swept()).toEqual(['r1 holds site1_c_tag 99, outside the range']);
+    expect(await swept()).toEqual(['site1_c_tag 99 is held, outside the range']);
   });
 
   test('a version that does not fit, and one that two changes had', async () => {
