@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,7 +54,8 @@ export async function reserveAgainstBareNode(rounds: number): Promise<{ own: num
       bare: cpuSeconds(['-e', '0'], env),
     }));
   } finally {
-    server.kill('SIGTERM');
+    const ended = once(server, 'exit');
+    if (server.exitCode === null && server.kill('SIGTERM')) await ended;
     rmSync(home, { recursive: true, force: true });
   }
 }

@@ -2,47 +2,63 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Benchmark, Result } from './benchmark.ts';
+import { alternate, median } from './measure.ts';
 import { reserveAgainstBareNode } from './reserve-cpu.ts';
 
-/** Start-up of the command line as a ratio to a bare Node, medians of alternating runs (DESIGN.md, "Runtime"). */
 const CASES = [
   { name: '--version', args: ['--version'], limit: 1.3 },
   { name: '--help', args: ['--help'], limit: 2 },
   { name: '__complete', args: ['__complete', '--', 're'], limit: 2.5 },
 ] as const;
-const ROUNDS = 41;
 
 const program = new URL('../../bin/slices-conn.js', import.meta.url).pathname;
-const home = mkdtempSync(join(tmpdir(), 'slices-conn-bench-'));
 
-function milliseconds(args: readonly string[]): number {
-  const began = process.hrtime.bigint();
-  const { status } = spawnSync(process.execPath, args, { env: { PATH: process.env['PATH'], HOME: home } });
-  if (status !== 0) throw new Error(`${args.join(' ')} exited with ${status}`);
-  return Number(process.hrtime.bigint() - began) / 1e6;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-const ratios: Record<string, { ratio: number; limit: number }> = {};
-try {
-  for (const { name, args, limit } of CASES) {
-    milliseconds([program, ...args]);
-    const pairs = Array.from({ length: ROUNDS }, () => ({
-      own: milliseconds([program, ...args]),
-      bare: milliseconds(['-e', '0']),
-    }));
-    const ratio = median(pairs.map(({ own }) => own)) / median(pairs.map(({ bare }) => bare));
-    ratios[`${name} / node -e 0`] = { ratio: Number(ratio.toFixed(2)), limit };
-    console.log(`${name.padEnd(12)} ${ratio.toFixed(2)} × a bare Node (limit ${limit})`);
-  }
-  const pairs = await reserveAgainstBareNode(ROUNDS);
-  const ratio = median(pairs.map(({ own }) => own)) / median(pairs.map(({ bare }) => bare));
-  ratios['reserve / node -e 0, processor time'] = { ratio: Number(ratio.toFixed(2)), limit: 7 };
-  console.log(`${'reserve'.padEnd(12)} ${ratio.toFixed(2)} × the processor time of a bare Node (limit 7)`);
-} finally {
-  rmSync(home, { recursive: true, force: true });
-}
-console.log(JSON.stringify(ratios));
+/** Start-up of the command line as a ratio to a bare Node (DESIGN.md, "Runtime"). */
+export const startUp: Benchmark = {
+  name: 'start-up',
+  method:
+    'alternating processes of the same Node, compile cache warm; wall clock, and for `reserve` processor time',
+  async run({ quick }) {
+    const rounds = quick ? 11 : 41;
+    const home = mkdtempSync(join(tmpdir(), 'slices-conn-bench-'));
+    const run = (args: readonly string[]) => (): number => {
+      const began = performance.now();
+      const { status } = spawnSync(process.execPath, args, {
+        env: { PATH: process.env['PATH'], HOME: home },
+      });
+      if (status !== 0) throw new Error(`${args.join(' ')} exited with ${status}`);
+      return performance.now() - began;
+    };
+    const results: Result[] = [];
+    try {
+      for (const { name, args, limit } of CASES) {
+        const times = await alternate(rounds, [
+          ['own', run([program, ...args])],
+          ['bare', run(['-e', '0'])],
+        ]);
+        results.push({
+          name: `start-up, ${name}`,
+          what: `slices-conn ${name} ÷ node -e 0`,
+          ratio: times.ratio('own', 'bare'),
+          limit,
+          bound: 'atMost',
+          measured: `${times.median('own').toFixed(1)} ms ÷ ${times.median('bare').toFixed(1)} ms`,
+        });
+      }
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+    const pairs = await reserveAgainstBareNode(rounds);
+    const [own, bare] = [median(pairs.map((pair) => pair.own)), median(pairs.map((pair) => pair.bare))];
+    results.push({
+      name: 'start-up, reserve',
+      what: 'slices-conn reserve ÷ node -e 0, processor time',
+      ratio: own / bare,
+      limit: 7,
+      bound: 'atMost',
+      measured: `${(own * 1000).toFixed(0)} ms ÷ ${(bare * 1000).toFixed(0)} ms`,
+    });
+    return results;
+  },
+};

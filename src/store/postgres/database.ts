@@ -1,5 +1,5 @@
 import { Pool, type PoolClient, types } from 'pg';
-import { StoreUnavailableError } from '../../allocator/store.ts';
+import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import type {
   SqlDatabase,
   SqlInsert,
@@ -24,6 +24,8 @@ const LIMITS = {
   connectionTimeoutMillis: 4000,
   lock_timeout: 5000,
   statement_timeout: 6000,
+  // Who hears nothing from the server closes the connection: it would wait for what was sent otherwise.
+  query_timeout: 8000,
   // A process that hangs in a transaction does not keep its link's lock.
   idle_in_transaction_session_timeout: 10_000,
 } as const;
@@ -104,11 +106,11 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
-    return this.#connected(PATIENCE, async (client, goOn) => {
+    return this.#connected(PATIENCE, async (client, lease) => {
       const sql = statementsOf(client);
       await sql.run('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {
-        return await work({ ...sql, portions: (text, ...values) => portions(sql, text, values, goOn) });
+        return await work({ ...sql, portions: (text, ...values) => portions(sql, text, values, lease) });
       } finally {
         await sql.run('ROLLBACK');
       }
@@ -131,7 +133,7 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   async #transact<Answer>(patience: number, work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer> {
-    return this.#connected(patience, async (client) => {
+    return this.#connected(patience, async (client, lease) => {
       const sql = statementsOf(client);
       await sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
       let answer: Answer;
@@ -141,43 +143,35 @@ export class PostgresDatabase implements SqlDatabase {
         await sql.run('ROLLBACK');
         throw error;
       }
+      lease.committing();
       await commit(client);
       return answer;
     });
   }
 
-  /**
-   * Lends a connection, for as long as `patience` lasts; one that was lost is not used again.
-   *
-   * @param work may start the time anew, where it has seen that the database answers
-   */
+  /** Lends a connection, for as long as `patience` lasts; one that was lost is not used again. */
   async #connected<Answer>(
     patience: number,
-    work: (client: PoolClient, goOn: () => void) => Promise<Answer>,
+    work: (client: PoolClient, lease: Lease) => Promise<Answer>,
   ): Promise<Answer> {
-    let late = false;
-    let giveBack = (_broken: boolean): void => undefined;
-    const alarm = setTimeout(() => {
-      late = true;
-      // Letting go of the connection ends a statement that waits for a database that says nothing any more.
-      giveBack(true);
-    }, patience);
+    const lease = new Lease(patience);
+    let client: PoolClient | undefined;
     try {
-      const client = await this.#connect();
-      let lent = true;
-      giveBack = (broken) => {
-        if (lent) client.release(broken);
-        lent = false;
-      };
-      if (late) throw new StoreUnavailableError("The database can't be reached in time.");
-      const answer = await work(client, () => void alarm.refresh());
-      giveBack(false);
+      const connecting = this.#connect();
+      // One that comes too late goes back to the pool as it is.
+      connecting.then(
+        (connected) => lease.isOver && connected.release(),
+        () => undefined,
+      );
+      client = await Promise.race([connecting, lease.over]);
+      const answer = await Promise.race([work(client, lease), lease.over]);
+      client.release();
       return answer;
     } catch (error) {
-      giveBack(error instanceof StoreUnavailableError);
+      client?.release(error instanceof StoreUnavailableError);
       throw error;
     } finally {
-      clearTimeout(alarm);
+      lease.end();
     }
   }
 
@@ -187,6 +181,45 @@ export class PostgresDatabase implements SqlDatabase {
     } catch (error) {
       throw postgresError(error);
     }
+  }
+}
+
+/** How long a connection is lent. */
+class Lease {
+  /** Rejects when the time is over. */
+  readonly over: Promise<never>;
+  isOver = false;
+  readonly #alarm: NodeJS.Timeout;
+  #committing = false;
+
+  constructor(patience: number) {
+    const { promise, reject } = Promise.withResolvers<never>();
+    this.over = promise;
+    promise.catch(() => undefined);
+    this.#alarm = setTimeout(() => {
+      this.isOver = true;
+      reject(this.#late());
+    }, patience);
+  }
+
+  /** Starts the time anew: the database has answered. */
+  goOn(): void {
+    this.#alarm.refresh();
+  }
+
+  /** From now on, nobody knows what became of it when the time is over. */
+  committing(): void {
+    this.#committing = true;
+  }
+
+  end(): void {
+    clearTimeout(this.#alarm);
+  }
+
+  #late(): StoreUnavailableError {
+    return this.#committing
+      ? new CommitUnknownError('The database did not say in time whether it made the change.')
+      : new StoreUnavailableError("The database can't be reached in time.");
   }
 }
 
@@ -240,13 +273,13 @@ async function* portions(
   sql: SqlStatements,
   text: string,
   values: readonly SqlValue[],
-  goOn: () => void,
+  lease: Lease,
 ): AsyncGenerator<SqlRow[]> {
   await sql.run(`DECLARE portions NO SCROLL CURSOR FOR ${text}`, ...values);
   for (let rows: SqlRow[] = []; ; ) {
     rows = await sql.all(`FETCH ${PORTION} FROM portions`);
     // A long read may take long; one that stands still may not.
-    goOn();
+    lease.goOn();
     if (rows.length > 0) yield rows;
     if (rows.length < PORTION) return;
   }

@@ -1,0 +1,15 @@
+import type { Benchmark } from './benchmark.ts';
+
+/** Every benchmark by its name, loaded when it runs: each is a process of its own, and pays for nothing of the others. */
+export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
+  'start-up': async () => (await import('./start-up.ts')).startUp,
+  'calendar-growth': async () => (await import('./calendar-growth.ts')).calendarGrowth,
+  tags: async () => (await import('./tags.ts')).tags,
+  'durable-bookings': async () => (await import('./durable-bookings.ts')).durableBookings,
+  'http-bookings': async () => (await import('./http-bookings.ts')).httpBookings,
+  postgres: async () => (await import('./postgres.ts')).postgres,
+  verify: async () => (await import('./verify.ts')).verify,
+  load: async () => (await import('./load.ts')).load,
+  optimum: async () => (await import('./optimum.ts')).optimumOf,
+  memory: async () => (await import('./memory.ts')).memory,
+};

@@ -1,0 +1,41 @@
+import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** `f_type` of file systems that keep nothing over a power cut: tmpfs and ramfs (statfs(2)). */
+const IN_MEMORY = new Set([0x01021994, 0x858458f6]);
+
+/**
+ * A new folder on a disk, removed when this process ends. It lies in the folder for temporary files, which `TMPDIR`
+ * names.
+ *
+ * @throws Error when that is kept in memory: nothing durable could be measured there
+ */
+export function folderOnDisk(): string {
+  if (IN_MEMORY.has(statfsSync(tmpdir()).type)) {
+    throw new Error(`${tmpdir()} is kept in memory, not on a disk. Set TMPDIR to a folder on one.`);
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-bench-'));
+  // A database that is told to end at the same time may still be writing.
+  const removal = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
+  process.once('exit', () => rmSync(folder, removal));
+  return folder;
+}
+
+/** The disk under the folder for temporary files: its device and file system; unknown where there is no /proc. */
+export function diskName(): string {
+  let mounts: string;
+  try {
+    mounts = readFileSync('/proc/self/mounts', 'utf8');
+  } catch {
+    return 'an unknown disk';
+  }
+  const fitting = mounts
+    .trim()
+    .split('\n')
+    .map((mount) => mount.split(' '))
+    .filter(([, place = '']) => `${tmpdir()}/`.startsWith(place === '/' ? place : `${place}/`))
+    .toSorted(([, one = ''], [, other = '']) => other.length - one.length);
+  const [device = '', , kind = ''] = fitting[0] ?? [];
+  return `${kind} on ${device}`;
+}

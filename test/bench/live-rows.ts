@@ -1,0 +1,96 @@
+import { DatabaseSync } from 'node:sqlite';
+import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
+import { linkId } from '../../src/allocator/network.ts';
+import type { Link } from '../../src/contract/links.ts';
+import { openStores } from '../../src/store/open.ts';
+
+const MINUTE = 60_000;
+/** From one start on a tag's turn to the next; it is held for 15 to 90 minutes of it. The tags' turns are staggered. */
+const SLOT = 120 * MINUTE;
+
+/** The built-in links that can carry a tag's worth of traffic on all their tags at once, the widest first. */
+export const WIDE_LINKS: readonly Link[] = builtInTopology()
+  .links.filter(({ bandwidth }) => bandwidth >= 10_000)
+  .toSorted((one, other) => other.bandwidth - one.bandwidth);
+
+/** Live reservations on one link. */
+export interface LiveReservations {
+  link: Link;
+  live: number;
+  /** When the first of them may start, in milliseconds. */
+  from: number;
+}
+
+/** How long so many live reservations on one link reach, in milliseconds: as each tag is held once in a turn. */
+export function horizonOf({ link, live }: LiveReservations): number {
+  const [first, last] = link.site1_s_tags;
+  return (Math.ceil(live / (last - first + 1)) + 1) * SLOT;
+}
+
+/**
+ * Makes a server's SQLite file with live reservations that break no rule: every tag is held by one at a time, of 1 to
+ * 9 Mbps each. The database's guards are taken away while it is filled, and put back.
+ *
+ * @throws Error when what was written breaks a foreign key
+ */
+export async function makeDatabase(path: string, links: readonly LiveReservations[]): Promise<void> {
+  await (await openStores(path)).close();
+  const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+  try {
+    const guards = database
+      .prepare(
+        "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'index') AND sql IS NOT NULL AND tbl_name IN ('reservation', 'tag_hold')",
+      )
+      .all();
+    database.exec('PRAGMA synchronous = OFF; BEGIN');
+    for (const { type, name } of guards) database.exec(`DROP ${type} ${name}`);
+    for (const reservations of links) fill(database, reservations);
+    for (const place of ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag']) {
+      database.exec(`
+        INSERT INTO tag_hold (link, place, tag, start_ms, end_ms, reservation)
+        SELECT link, '${place}', ${place}, start_ms, end_ms, id FROM reservation ORDER BY 1, 3, 4`);
+    }
+    for (const { sql } of guards) database.exec(String(sql));
+    database.exec('COMMIT');
+    if (database.prepare('PRAGMA foreign_key_check').all().length > 0) {
+      throw new Error('the rows do not belong together');
+    }
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  } finally {
+    database.close();
+  }
+}
+
+function fill(database: DatabaseSync, { link, live, from }: LiveReservations): void {
+  const id = linkId(link.site1, link.site2);
+  const [first, last] = link.site1_s_tags;
+  const tags = last - first + 1;
+  database.prepare('INSERT INTO link (id, version) VALUES (?, ?)').run(id, live);
+  database
+    .prepare(
+      `WITH RECURSIVE
+        number (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM number WHERE i + 1 < $live),
+        placed (i, lane, begins, noise) AS (
+          SELECT i, i % $tags, $from + i * ${SLOT} / $tags, i * 2654435761 % 1000003 FROM number)
+       INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
+         site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, created_by, created_ms)
+       SELECT printf('con_%s_%026d', $id, i), $id, i + 1, 0,
+         begins + noise % ${30 * MINUTE},
+         begins + noise % ${30 * MINUTE} + ${15 * MINUTE} + noise * 7 % ${75 * MINUTE},
+         1 + noise % 9,
+         $site1_s + lane, $site1_c + lane, $site2_s + lane, $site2_c + lane,
+         'exp_bench.example.org_' || noise % 100, 'user_bench.example.org_' || noise % 50, $from
+       FROM placed`,
+    )
+    .run({
+      $id: id,
+      // A number would be bound as a float, and divide as one.
+      $live: BigInt(live),
+      $from: BigInt(from),
+      $tags: BigInt(tags),
+      $site1_s: first,
+      $site1_c: link.site1_c_tags[0],
+      $site2_s: link.site2_s_tags[0],
+      $site2_c: link.site2_c_tags[0],
+    });
+}

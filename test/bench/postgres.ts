@@ -1,0 +1,84 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { Client } from 'pg';
+import { linkId } from '../../src/allocator/network.ts';
+import { openStores } from '../../src/store/open.ts';
+import type { Benchmark } from './benchmark.ts';
+import { folderOnDisk } from './disk.ts';
+import { alternate } from './measure.ts';
+import { startPostgres } from './postgres-server.ts';
+import { BARE_SCHEMA, IN_FLIGHT, LINKS, type Turn } from './postgres-writers.ts';
+
+const PROCESSES = 2;
+
+/** The next thing that a process says. @throws Error when it ends instead */
+function answer(child: ChildProcess): Promise<{ rate?: number }> {
+  return new Promise((resolve, reject) => {
+    const ended = (code: number | null): void => reject(new Error(`a process ended with ${code}`));
+    child.once('exit', ended);
+    child.once('message', (message) => {
+      child.off('exit', ended);
+      resolve(message as { rate?: number });
+    });
+  });
+}
+
+async function makeBareTables(url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(BARE_SCHEMA);
+  for (const { site1, site2 } of LINKS) {
+    await client.query('INSERT INTO link (id, version) VALUES ($1, 0)', [linkId(site1, site2)]);
+  }
+  await client.end();
+}
+
+/** What several processes book on one PostgreSQL, by what bare transactions of the same size do. */
+export const postgres: Benchmark = {
+  name: 'postgres',
+  method: `an own PostgreSQL with its default settings, fsync on; ${PROCESSES} processes, each with an Allocator and ${IN_FLIGHT} bookings in flight, in turns of seconds with the same processes on ${IN_FLIGHT} connections each: BEGIN, three inserts, an update of the link's row, COMMIT; both start empty`,
+  async run({ quick }) {
+    const server = await startPostgres(folderOnDisk());
+    const [ours, bare] = [await server.database('ours'), await server.database('bare')];
+    await (await openStores(ours)).close();
+    await makeBareTables(bare);
+    const script = new URL('postgres-process.ts', import.meta.url);
+    const children = Array.from({ length: PROCESSES }, (_, index) =>
+      fork(script, [ours, bare, String(index * 100)]),
+    );
+    await Promise.all(children.map(answer));
+    const seconds = quick ? 1 : 2;
+    const rate = (how: Turn['how'], links: Turn['links']) => async (): Promise<number> => {
+      const answers = children.map(answer);
+      for (const child of children) child.send({ how, links, seconds } satisfies Turn);
+      return (await Promise.all(answers)).reduce((sum, found) => sum + (found.rate ?? Number.NaN), 0);
+    };
+    const rounds = await alternate(quick ? 3 : 7, [
+      ['bare hot', rate('bare', 'hot')],
+      ['hot', rate('ours', 'hot')],
+      ['bare spread', rate('bare', 'spread')],
+      ['spread', rate('ours', 'spread')],
+    ]);
+    for (const child of children) child.disconnect();
+    await server.stop();
+    const measured = (links: Turn['links']): string =>
+      `${rounds.median(links).toFixed(0)}/s ÷ ${rounds.median(`bare ${links}`).toFixed(0)}/s`;
+    return [
+      {
+        name: 'postgres, one link',
+        what: 'bookings per second on one link ÷ bare transactions that update its row',
+        ratio: rounds.ratio('hot', 'bare hot'),
+        limit: 1.5,
+        bound: 'atLeast',
+        measured: measured('hot'),
+      },
+      {
+        name: 'postgres, spread',
+        what: `bookings per second spread over ${LINKS.length} links ÷ bare transactions that update their rows`,
+        ratio: rounds.ratio('spread', 'bare spread'),
+        limit: 0.5,
+        bound: 'atLeast',
+        measured: measured('spread'),
+      },
+    ];
+  },
+};

@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import { Allocator, type BookingRequest } from '../../src/allocator/allocator.ts';
+import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
+import type { ReservationStore } from '../../src/allocator/store.ts';
+import { newId } from '../../src/contract/ids.ts';
+import type { Link } from '../../src/contract/links.ts';
+import type { Random } from './seeded.ts';
+
+const MINUTE = 60_000;
+
+/** An allocator over the built-in links. */
+export function allocatorOn(store: ReservationStore): Allocator {
+  const id = (): string => newId('reservation', 'conn.example.org', Date.now(), randomBytes(10));
+  return new Allocator({ network: createNetwork(builtInTopology()), store, now: Date.now, newId: id });
+}
+
+/** When something is asked for, at random: in `[from, from + horizon)`, in milliseconds. */
+export interface Horizon {
+  from: number;
+  horizon: number;
+}
+
+/** A request for 1 to 9 Mbps over 15 to 90 minutes, which every wide link has room for. */
+export function requestFor(
+  { site1, site2 }: Link,
+  { from, horizon }: Horizon,
+  random: Random,
+): BookingRequest {
+  const start = from + Math.floor(random() * horizon);
+  return {
+    site1,
+    site2,
+    start,
+    end: start + 15 * MINUTE + Math.floor(random() * 75 * MINUTE),
+    bandwidth: 1 + Math.floor(random() * 9),
+    experiment: 'exp_bench.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
+    createdBy: 'user_bench.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
+    expiry: Number.MAX_SAFE_INTEGER,
+  };
+}
+
+/** Books; a benchmark counts what was had only. @returns the id @throws Error when it is refused */
+export async function booked(allocator: Allocator, request: BookingRequest): Promise<string> {
+  const outcome = await allocator.book(request);
+  if (!outcome.ok) throw new Error(`refused: ${JSON.stringify(outcome)}`);
+  return outcome.record.id;
+}
