@@ -11,6 +11,7 @@ import { logIn } from './door.ts';
 import { type LinePoint, openLine, type ProofLine } from './line.ts';
 import { LINKS, sweepAll, TOPOLOGY } from './links.ts';
 import { newPlace, type Place } from './place.ts';
+import { replayAll } from './replay.ts';
 import { newReport, type Report } from './report.ts';
 import { LAUNCHER, ServedProcess } from './served-process.ts';
 import type { ProofOptions } from './server-kills.ts';
@@ -198,7 +199,7 @@ async function judge(
   if (after.length !== booked.length + made) {
     findings.push({ kind: 'doubled', what: `${booked.length} and ${made} make ${after.length}` });
   }
-  findings.push(...(await sweepAll(place.rows)));
+  findings.push(...(await sweepAll(place.rows)), ...(await replayAll(place.rows)));
   report.notes.push(
     `${booked.length} of ${attempts.length} were booked; ${made} of ${own.length} with a key of their own were booked when run again`,
   );

@@ -7,6 +7,7 @@ import { Journal } from './journal.ts';
 import { sweepAll } from './links.ts';
 import { startLoad } from './load.ts';
 import { newPlace } from './place.ts';
+import { replayAll } from './replay.ts';
 import { type Finding, newReport, type Report } from './report.ts';
 import { type Fleet, quiet, startFleet } from './server-kills.ts';
 
@@ -77,6 +78,7 @@ export async function killDatabase(
     ) {
       report.findings.push({ kind: 'wrong', what: 'a server ended with its database' });
     }
+    report.findings.push(...(await replayAll(place.rows)));
   } finally {
     await fleet.close();
     place.close();

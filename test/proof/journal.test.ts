@@ -6,6 +6,7 @@ import type { SqlDatabase } from '../../src/store/sql.ts';
 import { sweep } from '../allocator/sweep.ts';
 import { type Booking, Journal } from './journal.ts';
 import { LINKS, TOPOLOGY } from './links.ts';
+import { replay } from './replay.ts';
 import { type OpenedStatements, sqliteStatements } from './statements.ts';
 
 const [HOT] = LINKS;
@@ -163,5 +164,41 @@ describe('the sweep tells of', () => {
     expect(await swept()).toEqual(['the link is at version 3, its rows at 2']);
     await database.run('UPDATE reservation SET version = 3');
     expect(await swept()).toEqual(['1 versions of the link stand at two reservations']);
+  });
+});
+
+describe('the replay tells of', () => {
+  const replayed = (): Promise<string[]> => replay(database.all, HOT, { oracle: 10 });
+
+  beforeEach(async () => {
+    await allocator.amend<never>('r0', { end: 15 }, { by: 'user', expiry: 1000, check: () => undefined });
+    await expect(book('refused')).rejects.toThrow('refused');
+    await allocator.cancel('r1', { by: 'user' });
+    expect(await replayed()).toEqual([]);
+  });
+
+  test('a change that the audit does not have', async () => {
+    await database.run(`DELETE FROM audit WHERE action = 'amend'`);
+    expect(await replayed()).toContain('book of null at version 3 is at 3 where 2 is due');
+  });
+
+  test('an order in which an answer was wrong', async () => {
+    await database.run(`UPDATE audit SET bandwidth = 601 WHERE action = 'amend'`);
+    expect(await replayed()).toContain('amend of r0 at version 3 was granted: 1001 of 1000 Mbps');
+  });
+
+  test('a tag that another held', async () => {
+    await database.run(`UPDATE audit SET tags = replace(tags, '101', '100') WHERE reservation = 'r1'`);
+    expect(await replayed()).toContain('book of r1 at version 2 was granted: another holds its site2_c_tag');
+  });
+
+  test('a refusal of what fits', async () => {
+    await database.run('UPDATE audit SET bandwidth = 200 WHERE granted = 0');
+    expect(await replayed()).toContain('book of null at version 3 was refused, and fits');
+  });
+
+  test('a row that no decision made', async () => {
+    await database.run(`UPDATE reservation SET bandwidth = 1 WHERE id = 'r0'`);
+    expect(await replayed()).toEqual(['r0 stands otherwise']);
   });
 });

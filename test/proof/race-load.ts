@@ -19,6 +19,8 @@ export interface RaceLoadOrder {
   milliseconds: number;
   /** Of the links, the first so many. */
   links: number;
+  /** The first instant that is booked: another for each round, so that what an earlier one left does not fill it. */
+  dawn: number;
 }
 
 /** What one of its reservations became. */
@@ -104,19 +106,19 @@ await Promise.all(
     };
 
     while (performance.now() < end) {
-      const start = 10 + chance.below(INSTANTS);
+      const start = order.dawn + chance.below(INSTANTS);
       const terms = { start, end: start + 1 + chance.below(6), bandwidth: 10 + chance.below(240) };
       const live = chance.of([...own.values()].filter(({ deleted }) => !deleted));
       const action = chance.below(100);
       if (!live || action < 40) {
         const { site1, site2 } = LINKS[chance.below(order.links)] ?? LINKS[0];
-        const request = { site1, site2, ...terms, experiment: 'exp', createdBy: 'user', expiry: 1000 };
+        const request = { site1, site2, ...terms, experiment: 'exp', createdBy: 'user', expiry: 1_000_000 };
         const key = `${order.name}-${connection}-${result.requests}`;
         const keyed = { ...request, key, fingerprint: key };
         await ask(undefined, () => (action % 2 === 0 ? allocator.book(request) : allocator.bookOnce(keyed)));
       } else if (action < 70) {
         await ask(live.id, () =>
-          allocator.amend<never>(live.id, terms, { by: 'user', expiry: 1000, check: () => undefined }),
+          allocator.amend<never>(live.id, terms, { by: 'user', expiry: 1_000_000, check: () => undefined }),
         );
       } else await ask(live.id, () => allocator.cancel(live.id, { by: 'user' }));
     }

@@ -4,13 +4,18 @@ import { raceProcesses } from '../store/starting-gate.ts';
 import { LINKS, sweepAll } from './links.ts';
 import { newPlace, type Place } from './place.ts';
 import type { RaceHolding, RaceLoadOrder, RaceLoadResult } from './race-load.ts';
+import { replayAll } from './replay.ts';
 import { type Finding, newReport, type Report } from './report.ts';
 import type { ProofOptions } from './server-kills.ts';
 
 const PROCESSES = 2;
 const CONNECTIONS = 8;
+/** So many decisions of each link the oracle makes again. */
+const REPLAYED = 400;
 /** A round on one link, then one on all of them, in seconds each. */
 const ROUND = 2.5;
+/** So far apart are two rounds' bookings. */
+const APART = 40;
 
 /**
  * Row 40: two processes with eight connections each book, change and cancel on one hot link, then on several. At the
@@ -32,6 +37,7 @@ export async function raceOnLinks({ seconds, seed, postgres }: ProofOptions): Pr
         links,
         seed: seed + report.rounds,
         name: `r${report.rounds}`,
+        dawn: report.rounds * APART,
       })) {
         report.requests += result.requests;
         report.acknowledged += result.acknowledged;
@@ -44,6 +50,7 @@ export async function raceOnLinks({ seconds, seed, postgres }: ProofOptions): Pr
       report.findings.push(...(await compare(place, expected, unsure, report.unanswered)));
       report.findings.push(...(await sweepAll(place.rows)));
     }
+    report.findings.push(...(await replayAll(place.rows, { oracle: REPLAYED })));
   } finally {
     place.close();
   }
@@ -53,7 +60,7 @@ export async function raceOnLinks({ seconds, seed, postgres }: ProofOptions): Pr
 
 async function raceOnce(
   { database }: Place,
-  { links, seed, name }: { links: number; seed: number; name: string },
+  { links, seed, name, dawn }: { links: number; seed: number; name: string; dawn: number },
 ): Promise<RaceLoadResult[]> {
   const program = fileURLToPath(new URL('race-load.ts', import.meta.url));
   const finishes = await raceProcesses(
@@ -65,6 +72,7 @@ async function raceOnce(
         connections: CONNECTIONS,
         milliseconds: ROUND * 1000,
         links,
+        dawn,
       };
       return [program, JSON.stringify(order)];
     }),

@@ -11,6 +11,7 @@ import { sweepAll, TOPOLOGY } from './links.ts';
 import { startLoad } from './load.ts';
 import { atAnyTime, atMessageOn, atWriteOf, type Moment } from './moment.ts';
 import { newPlace, type Place } from './place.ts';
+import { replayAll } from './replay.ts';
 import { newReport, type Report } from './report.ts';
 import { ServedProcess } from './served-process.ts';
 
@@ -125,6 +126,7 @@ export async function killServers({ seconds, seed, postgres }: ProofOptions): Pr
       if (place.engine === 'PostgreSQL') await quiet(place.rows);
       report.findings.push(...(await journal.check(place.rows)), ...(await sweepAll(place.rows)));
     }
+    report.findings.push(...(await replayAll(place.rows)));
   } finally {
     await fleet.close();
     place.close();
