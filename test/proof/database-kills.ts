@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, newDatabase, type RunningPostgres } from '../fixtures/postgres-server.ts';
+import type { Rows } from '../allocator/sweep.ts';
+import { newDatabase, type RunningPostgres } from '../fixtures/postgres-server.ts';
 import { CONNECTIVITY_PATH } from './addresses.ts';
 import { chanceFrom } from './chance.ts';
 import type { Answer } from './door.ts';
@@ -66,7 +67,7 @@ export async function killDatabase(
         server.kill();
         await sleep(chance.of([0, 0, 1000]) ?? 0);
         await server.start();
-      } else await killBackend(place.database, chance.below(1000));
+      } else await killBackend(place.rows, chance.below(1000));
       report.findings.push(...(await recovered(fleet)));
       await load.stop();
       await quiet(place.rows);
@@ -89,9 +90,8 @@ export async function killDatabase(
 }
 
 /** Kills one of the processes that serve the replicas. */
-async function killBackend(url: string, drawn: number): Promise<void> {
-  const backends = await ask(
-    url,
+async function killBackend(rows: Rows, drawn: number): Promise<void> {
+  const backends = await rows(
     "SELECT pid FROM pg_stat_activity WHERE application_name = 'slices-conn' ORDER BY xact_start NULLS LAST",
   );
   const pid = Number(backends[drawn % Math.max(1, backends.length)]?.['pid']);

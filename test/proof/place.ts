@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { Client, types } from 'pg';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, DatabaseError, types } from 'pg';
 import type { SqlRow } from '../../src/store/sql.ts';
 import type { Rows } from '../allocator/sweep.ts';
 
@@ -45,16 +46,17 @@ function sqliteRows(file: string): Rows {
   };
 }
 
+/** How long a database that was killed may take until it can be asked again, in milliseconds. */
+const PATIENCE = 15_000;
+
 function postgresRows(connectionString: string): Rows {
   const INT8 = types.builtins.INT8;
-  return async (sql, ...values) => {
-    const client = new Client({
-      connectionString,
-      application_name: 'proof',
-      types: {
-        getTypeParser: (oid, format) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
-      },
-    });
+  const getTypeParser: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+    oid === INT8 ? Number : types.getTypeParser(oid, format);
+  const ask: Rows = async (sql, ...values) => {
+    const client = new Client({ connectionString, application_name: 'proof', types: { getTypeParser } });
+    // A connection that breaks fails its query.
+    client.on('error', () => undefined);
     await client.connect();
     try {
       return (await client.query<SqlRow>(sql, [...values])).rows;
@@ -62,4 +64,19 @@ function postgresRows(connectionString: string): Rows {
       await client.end();
     }
   };
+  return async (...asked) => {
+    for (const limit = performance.now() + PATIENCE; ; ) {
+      try {
+        return await ask(...asked);
+      } catch (error) {
+        if (!isAway(error) || performance.now() > limit) throw error;
+        await sleep(50);
+      }
+    }
+  };
+}
+
+/** Whether the database says that it is about to end or not yet there, or says nothing. */
+function isAway(error: unknown): boolean {
+  return !(error instanceof DatabaseError) || (error.code ?? '').startsWith('57P');
 }
