@@ -4,7 +4,7 @@ import { newDatabase, type RunningPostgres } from '../fixtures/postgres-server.t
 import { CONNECTIVITY_PATH } from './addresses.ts';
 import { chanceFrom } from './chance.ts';
 import type { Answer } from './door.ts';
-import { Journal } from './journal.ts';
+import { Journal, unansweredNote } from './journal.ts';
 import { sweepAll } from './links.ts';
 import { startLoad } from './load.ts';
 import { newPlace } from './place.ts';
@@ -85,6 +85,7 @@ export async function killDatabase(
     place.close();
   }
   report.seconds = (performance.now() - began) / 1000;
+  report.notes.push(unansweredNote(journal));
   report.notes.push(`503 ${away} times; the slowest answer took ${slowest.toFixed(0)} ms`);
   return report;
 }

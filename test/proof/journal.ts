@@ -32,6 +32,8 @@ export interface Booking {
  */
 export class Journal {
   readonly bookings = new Map<string, Booking>();
+  /** Of the bookings that nobody had answered: how many a check found, and how many it did not. */
+  readonly unanswered = { found: 0, absent: 0 };
 
   /** Writes down a booking that is about to be asked for. */
   begin(key: string, link: number, terms: Terms): Booking {
@@ -63,17 +65,26 @@ export class Journal {
       if (!booking) found.push({ kind: 'doubled', what: `nobody asked for ${row['id']}` });
       else if (seen.has(String(row['id'])))
         found.push({ kind: 'doubled', what: `${row['id']} has two keys` });
-      else found.push(...settle(booking, row));
+      else {
+        if (booking.phase === 'asked') this.unanswered.found += 1;
+        found.push(...settle(booking, row));
+      }
       seen.add(String(row['id']));
       if (booking) seen.add(booking.key);
     }
     for (const booking of this.bookings.values()) {
       if (seen.has(booking.key)) continue;
       if (booking.phase === 'booked') found.push({ kind: 'lost', what: `${booking.id} is not there` });
+      if (booking.phase === 'asked') this.unanswered.absent += 1;
       booking.phase = 'none';
     }
     return found;
   }
+}
+
+/** For a report: that both come up shows that kills fell before and after commits. */
+export function unansweredNote({ unanswered: { found, absent } }: Journal): string {
+  return `of bookings without an answer ${found} stood on disk, ${absent} did not`;
 }
 
 function settle(booking: Booking, row: SqlRow): Finding[] {

@@ -5,7 +5,7 @@ import type { Rows } from '../allocator/sweep.ts';
 import { freePort } from '../fixtures/postgres-server.ts';
 import { chanceFrom } from './chance.ts';
 import { credentials, logIn } from './door.ts';
-import { Journal } from './journal.ts';
+import { Journal, unansweredNote } from './journal.ts';
 import { openLine, type ProofLine } from './line.ts';
 import { sweepAll, TOPOLOGY } from './links.ts';
 import { startLoad } from './load.ts';
@@ -132,6 +132,7 @@ export async function killServers({ seconds, seed, postgres }: ProofOptions): Pr
     place.close();
   }
   report.seconds = (performance.now() - began) / 1000;
+  report.notes.push(unansweredNote(journal));
   report.notes.push(...[...times].toSorted().map(([when, count]) => `killed ${count} times ${when}`));
   return report;
 }
