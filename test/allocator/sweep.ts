@@ -1,48 +1,89 @@
-import { TAG_PLACES } from '../../src/allocator/calendar.ts';
 import type { Link } from '../../src/contract/links.ts';
-import type { OpenedStore } from '../store/opened-store.ts';
+import type { SqlRow, SqlValue } from '../../src/store/sql.ts';
+
+/** Asks a database of either engine, past the store. Parameters are `$1`, `$2`, … */
+export type Rows = (sql: string, ...values: SqlValue[]) => Promise<SqlRow[]>;
+
+/** The places of a reservation's four tags, spelled out here: the proof shares no list with what it judges. */
+const PLACES = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'] as const;
+
+/** A row for each tag that a live reservation of link `$1` names. */
+const NAMED = PLACES.map(
+  (place) => `SELECT id, '${place}' AS place, ${place} AS tag, start_ms, end_ms
+    FROM reservation WHERE link = $1 AND cancelled_ms IS NULL`,
+).join(' UNION ALL ');
+
+const HELD = 'SELECT reservation AS id, place, tag, start_ms, end_ms FROM tag_hold WHERE link = $1';
+
+/** In order of start, each period of a tag against the latest end of those before it: one pass, whatever their number. */
+const OVERLAPS = `
+  SELECT id, place, tag, start_ms, taken_until FROM (
+    SELECT id, place, tag, start_ms, max(end_ms) OVER (
+      PARTITION BY place, tag ORDER BY start_ms, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS taken_until FROM (${NAMED}) named
+  ) in_order WHERE taken_until > start_ms`;
+
+/** The sum of what begins and ends up to each instant; what ends and begins at one instant is summed up first. */
+const OVERBOOKED = `
+  SELECT instant, load FROM (
+    SELECT instant, sum(change) OVER (ORDER BY instant) AS load FROM (
+      SELECT instant, sum(change) AS change FROM (
+        SELECT start_ms AS instant, bandwidth AS change FROM reservation WHERE link = $1 AND cancelled_ms IS NULL
+        UNION ALL
+        SELECT end_ms, -bandwidth FROM reservation WHERE link = $1 AND cancelled_ms IS NULL
+      ) changes GROUP BY instant
+    ) at_each
+  ) over_time WHERE load > $2`;
+
+const RANGES = `SELECT place, min(tag) AS lowest, max(tag) AS highest FROM (${NAMED}) named GROUP BY place`;
 
 /**
- * Looks at a link's rows, not at the allocator: names every overlap of a tag, every instant above the capacity, and
- * every row of `tag_hold` that is missing or too many. Empty when all is well.
+ * Each change gives its reservation the link's next version, so the newest reservation bears the link's own, unless it
+ * was a cancelled one that was forgotten since.
  */
-export async function sweep({ rows }: Pick<OpenedStore, 'rows'>, id: string, link: Link): Promise<string[]> {
-  const shared = TAG_PLACES.map((place) => `one.${place} = other.${place}`).join(' OR ');
-  const overlaps = await rows(
-    `SELECT one.id AS one, other.id AS other FROM reservation one
-     JOIN reservation other ON other.link = one.link AND other.id > one.id
-       AND other.start_ms < one.end_ms AND one.start_ms < other.end_ms AND (${shared})
-     WHERE one.link = $1 AND one.cancelled_ms IS NULL AND other.cancelled_ms IS NULL`,
-    id,
-  );
-  // The load can only be highest where some reservation starts.
-  const overbooked = await rows(
-    `SELECT sum(other.bandwidth) AS load, one.start_ms AS at FROM reservation one
-     JOIN reservation other ON other.link = one.link
-       AND other.start_ms <= one.start_ms AND one.start_ms < other.end_ms
-     WHERE one.link = $1 AND one.cancelled_ms IS NULL AND other.cancelled_ms IS NULL
-     GROUP BY one.id, one.start_ms HAVING sum(other.bandwidth) > $2`,
-    id,
-    link.bandwidth,
-  );
-  const live = await rows('SELECT * FROM reservation WHERE link = $1 AND cancelled_ms IS NULL', id);
-  const due = live.flatMap((row) =>
-    TAG_PLACES.map((place) => [row['id'], place, row[place], row['start_ms'], row['end_ms']].join(' ')),
-  );
-  const held = (await rows('SELECT * FROM tag_hold WHERE link = $1', id)).map((row) =>
-    [row['reservation'], row['place'], row['tag'], row['start_ms'], row['end_ms']].join(' '),
-  );
-  const outside = live.flatMap((row) =>
-    TAG_PLACES.filter((place) => {
-      const [from, to] = link[`${place}s`];
-      return Number(row[place]) < from || Number(row[place]) > to;
-    }).map((place) => `${row['id']} holds ${place} ${row[place]}, which is outside the range`),
-  );
+const VERSIONS = `
+  SELECT link.version AS version, link.forgotten AS forgotten, coalesce(max(reservation.version), 0) AS newest,
+    count(reservation.version) - count(DISTINCT reservation.version) AS doubled
+  FROM link LEFT JOIN reservation ON reservation.link = link.id
+  WHERE link.id = $1 GROUP BY link.id, link.version, link.forgotten`;
+
+/**
+ * Looks at a link's rows, not at the allocator, in SQL of its own: names every overlap of a tag, every instant above
+ * the capacity, every row of `tag_hold` that is missing or too many, every tag outside the link's ranges, and a version
+ * that does not fit. Empty when all is well.
+ */
+export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): Promise<string[]> {
+  const overlaps = await rows(OVERLAPS, id);
+  const overbooked = await rows(OVERBOOKED, id, link.bandwidth);
+  const missing = await rows(`SELECT * FROM (${NAMED}) named EXCEPT ${HELD}`, id);
+  const leaked = await rows(`${HELD} EXCEPT SELECT * FROM (${NAMED}) named`, id);
+  const extremes = await rows(RANGES, id);
+  const versions = await rows(VERSIONS, id);
   return [
-    ...overlaps.map(({ one, other }) => `${one} and ${other} overlap and share a tag`),
-    ...overbooked.map(({ load, at }) => `${load} of ${link.bandwidth} Mbps at ${at}`),
-    ...due.filter((row) => !held.includes(row)).map((row) => `not held: ${row}`),
-    ...held.filter((row) => !due.includes(row)).map((row) => `held without a reservation: ${row}`),
-    ...outside,
+    ...overlaps.map(
+      ({ id: reservation, place, tag, start_ms, taken_until }) =>
+        `${reservation} holds ${place} ${tag} from ${start_ms}; another does until ${taken_until}`,
+    ),
+    ...overbooked.map(({ load, instant }) => `${load} of ${link.bandwidth} Mbps at ${instant}`),
+    ...missing.map((row) => `not held: ${inShort(row)}`),
+    ...leaked.map((row) => `leak: held without a reservation: ${inShort(row)}`),
+    ...extremes.flatMap(({ place, lowest, highest }) => {
+      const range = PLACES.find((each) => each === place);
+      const [from, to] = range ? link[`${range}s`] : [];
+      const outside = [lowest, highest]
+        .map(Number)
+        .filter((tag) => !(tag >= Number(from) && tag <= Number(to)));
+      return outside.map((tag) => `${place} ${tag} is held, outside the range`);
+    }),
+    ...versions.flatMap(({ version, forgotten, newest, doubled }) => [
+      ...(Number(version) === Math.max(Number(newest), Number(forgotten))
+        ? []
+        : [`the link is at version ${version}, its rows at ${newest}`]),
+      ...(Number(doubled) === 0 ? [] : [`${doubled} versions of the link stand at two reservations`]),
+    ]),
   ];
+}
+
+function inShort({ id, place, tag, start_ms, end_ms }: SqlRow): string {
+  return `${id} ${place} ${tag} ${start_ms} to ${end_ms}`;
 }

@@ -2,7 +2,8 @@ import type { ReservationStore } from '../../allocator/store.ts';
 import { type LinkLocking, reservationStore } from '../reservations.ts';
 import type { SqlDatabase, SqlStatements } from '../sql.ts';
 
-const LOCKING: LinkLocking = {
+/** What of a link's lock is PostgreSQL's own. */
+export const POSTGRES_LOCKING: LinkLocking = {
   /**
    * Locks the row in a statement that reads nothing else. At READ COMMITTED a statement sees what was committed before
    * it began: one that waits for the lock and reads in one would read what was there before the wait.
@@ -35,5 +36,5 @@ async function lockedRow(sql: SqlStatements, link: string): Promise<boolean> {
 
 /** Reservations on PostgreSQL. */
 export function postgresReservations(database: SqlDatabase): ReservationStore {
-  return reservationStore(database, LOCKING);
+  return reservationStore(database, POSTGRES_LOCKING);
 }

@@ -4,7 +4,7 @@ import type { SqliteDatabase } from './database.ts';
 import { statementsOn } from './statements.ts';
 
 /** The transaction itself is the lock: it began with `BEGIN IMMEDIATE`, so nobody else writes. */
-const LOCKING: LinkLocking = {
+export const SQLITE_LOCKING: LinkLocking = {
   async lock(sql, link) {
     await sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', link);
   },
@@ -18,5 +18,5 @@ const LOCKING: LinkLocking = {
 
 /** Reservations on SQLite. */
 export function sqliteReservations(database: SqliteDatabase): ReservationStore {
-  return reservationStore(statementsOn(database), LOCKING);
+  return reservationStore(statementsOn(database), SQLITE_LOCKING);
 }

@@ -1,0 +1,296 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as v from 'valibot';
+import type { SqlRow } from '../../src/store/sql.ts';
+import { freePort } from '../fixtures/postgres-server.ts';
+import { type Chance, chanceFrom } from './chance.ts';
+import { logIn } from './door.ts';
+import { type LinePoint, openLine, type ProofLine } from './line.ts';
+import { LINKS, sweepAll, TOPOLOGY } from './links.ts';
+import { newPlace, type Place } from './place.ts';
+import { replayAll } from './replay.ts';
+import { newReport, type Report } from './report.ts';
+import { LAUNCHER, ServedProcess } from './served-process.ts';
+import type { ProofOptions } from './server-kills.ts';
+
+const HOUR = 3_600_000;
+/** A `reserve` that is let alone takes less, in milliseconds. */
+const LIFETIME = 700;
+const POINTS: readonly LinePoint[] = [
+  'before it is passed on',
+  'after it was passed on',
+  'when its answer came',
+];
+
+/** One `reserve` that was run, and what is known of it. */
+interface Attempt {
+  args: readonly string[];
+  /** The key that the command was given; without one it makes its own. */
+  key: string | undefined;
+  /** What it printed, where it got that far. */
+  id: string | undefined;
+}
+
+interface Ended {
+  exitCode: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/**
+ * Row 39, the client's side: `slices-conn reserve` is killed with SIGKILL over and over, at any time and while its
+ * request is on the way. After that the ledger joined with the service names every reservation that exists, and the
+ * same command under its own key books once.
+ */
+export async function killClients({ seconds, seed, postgres }: ProofOptions): Promise<Report> {
+  const place = newPlace(postgres);
+  const report = newReport('kill -9 of the client', place.engine, seed);
+  const began = performance.now();
+  const chance = chanceFrom(seed);
+  const port = await freePort();
+  const line = await openLine(`http://127.0.0.1:${port}`);
+  const base = line.url.replace(/\/$/, '');
+  const topology = join(place.folder, 'topology.json');
+  writeFileSync(topology, JSON.stringify(TOPOLOGY));
+  const where = place.engine === 'SQLite' ? ['--data', place.folder] : ['--database', place.database];
+  const args = ['--topology', topology, '--auto-approve', 'lead', '--access-token-ttl', '86400', ...where];
+  const server = new ServedProcess({ port, base, home: place.folder, args });
+  try {
+    await server.start();
+    const machine = new ProofMachine(place, base, await logIn(server.door));
+    const attempts: Attempt[] = [];
+    while (performance.now() - began < seconds * 600) {
+      report.rounds += 1;
+      const batch = [newAttempt(attempts.length), newAttempt(attempts.length + 1)];
+      attempts.push(...batch);
+      report.requests += batch.length;
+      if (report.rounds % 2 === 0)
+        await Promise.all(batch.map((each) => killedInTime(machine, each, chance, report)));
+      else for (const each of batch) await killedOnTheWay(machine, each, line, chance, report);
+    }
+    // What killed clients had asked for is finished by then.
+    await server.stop();
+    await server.start();
+    await judge(machine, attempts, place, report);
+  } finally {
+    await server.close();
+    line.close();
+    place.close();
+  }
+  report.seconds = (performance.now() - began) / 1000;
+  return report;
+}
+
+/** Each has an hour and a bandwidth of its own, so that none is refused and each is told from the others. */
+function newAttempt(number: number): Attempt {
+  const { site1, site2 } = LINKS[number % LINKS.length] ?? LINKS[0];
+  const start = HOUR * (Math.ceil(Date.now() / HOUR) + 2 + (number % 1000));
+  const key = number % 2 === 0 ? `own-${number}` : undefined;
+  const args = ['reserve', site1, site2, '--bandwidth', String(1 + (number % 900)), '--start', iso(start)];
+  args.push('--end', iso(start + HOUR), ...(key === undefined ? [] : ['--idempotency-key', key]));
+  return { args, key, id: undefined };
+}
+
+async function killedInTime(
+  machine: ProofMachine,
+  attempt: Attempt,
+  chance: Chance,
+  report: Report,
+): Promise<void> {
+  const run = machine.start(attempt.args);
+  const wait = new AbortController();
+  sleep(chance.below(LIFETIME), undefined, { signal: wait.signal }).then(run.kill, () => undefined);
+  note(attempt, await run.ended, report);
+  wait.abort();
+}
+
+async function killedOnTheWay(
+  machine: ProofMachine,
+  attempt: Attempt,
+  line: ProofLine,
+  chance: Chance,
+  report: Report,
+): Promise<void> {
+  const run = machine.start(attempt.args);
+  line.arm('POST /apis', 1, chance.of(POINTS) ?? 'after it was passed on', run.kill);
+  note(attempt, await run.ended, report);
+  line.disarm();
+}
+
+function note(attempt: Attempt, ended: Ended, report: Report): void {
+  if (ended.exitCode === null) {
+    report.kills += 1;
+    report.unanswered += 1;
+  } else if (ended.exitCode === 0) report.acknowledged += 1;
+  else
+    report.findings.push({
+      kind: 'wrong',
+      what: `${attempt.args.join(' ')}: ${ended.exitCode} ${ended.stderr}`,
+    });
+  // What a killed process had printed was read by somebody.
+  attempt.id = printedId(ended);
+}
+
+async function judge(
+  machine: ProofMachine,
+  attempts: readonly Attempt[],
+  place: Place,
+  report: Report,
+): Promise<void> {
+  const { findings } = report;
+  const booked = await reservations(place);
+  const keys = new Set(machine.ledger().map(({ key }) => key));
+  for (const { id, key } of booked) {
+    if (!keys.has(key))
+      findings.push({ kind: 'lost', what: `${id} was booked under ${key}, unknown to the ledger` });
+  }
+  for (const { id } of attempts) {
+    if (id !== undefined && !booked.some((row) => row['id'] === id)) {
+      findings.push({ kind: 'lost', what: `${id} was printed and is not there` });
+    }
+  }
+  const listed = await machine.list();
+  for (const { id } of booked) {
+    const item = listed.find((each) => each.id === id);
+    if (!item?.requested) findings.push({ kind: 'lost', what: `list --all does not know ${id} as its own` });
+  }
+  const settled = machine.ledger();
+  for (const { id, key } of booked) {
+    const row = settled.find((each) => each['key'] === key);
+    if (row?.['reservation_id'] !== id) {
+      findings.push({
+        kind: 'wrong',
+        what: `after list the ledger has ${row?.['reservation_id']} for ${id}`,
+      });
+    }
+  }
+  const own = attempts.filter(({ key }) => key !== undefined);
+  // Twice, so that what was booked by now is not booked once more.
+  const again = await machine.runEach([...own, ...own]);
+  report.requests += again.length;
+  const after = await reservations(place);
+  for (const [index, ended] of again.entries()) {
+    const attempt = own[index % own.length];
+    const rows = after.filter(({ key }) => key === attempt?.key);
+    const before = booked.find(({ key }) => key === attempt?.key)?.['id'];
+    const id = printedId(ended);
+    if (ended.exitCode === 0) report.acknowledged += 1;
+    else
+      findings.push({
+        kind: 'wrong',
+        what: `again, ${attempt?.args.join(' ')}: ${ended.exitCode} ${ended.stderr}`,
+      });
+    if (rows.length !== 1)
+      findings.push({ kind: 'doubled', what: `${attempt?.key} stands for ${rows.length}` });
+    if (ended.exitCode === 0 && rows[0]?.['id'] !== id) {
+      findings.push({
+        kind: 'doubled',
+        what: `${attempt?.key} printed ${id} and stands for ${rows[0]?.['id']}`,
+      });
+    }
+    if (before !== undefined && before !== rows[0]?.['id']) {
+      findings.push({ kind: 'doubled', what: `${attempt?.key} stood for ${before} before it was run again` });
+    }
+  }
+  const made = own.filter(({ key }) => !booked.some((row) => row['key'] === key)).length;
+  if (after.length !== booked.length + made) {
+    findings.push({ kind: 'doubled', what: `${booked.length} and ${made} make ${after.length}` });
+  }
+  findings.push(...(await sweepAll(place.rows)), ...(await replayAll(place.rows)));
+  report.notes.push(
+    `${booked.length} of ${attempts.length} were booked; ${made} of ${own.length} with a key of their own were booked when run again`,
+  );
+}
+
+function reservations({ rows }: Place): Promise<SqlRow[]> {
+  return rows(
+    'SELECT r.id AS id, k.key AS key FROM reservation r LEFT JOIN idempotency_key k ON k.reservation = r.id',
+  );
+}
+
+const Listed = v.object({
+  items: v.array(v.object({ id: v.nullable(v.string()), requested: v.nullable(v.unknown()) })),
+});
+
+/** A person's machine whose commands go to the server, with one ledger for all of them. */
+class ProofMachine {
+  readonly #home: string;
+  readonly #env: Readonly<Record<string, string>>;
+
+  constructor({ folder }: Place, base: string, userToken: string) {
+    this.#home = folder;
+    this.#env = {
+      PATH: '/usr/bin:/bin',
+      HOME: folder,
+      XDG_CONFIG_HOME: join(folder, 'config'),
+      XDG_STATE_HOME: join(folder, 'state'),
+      XDG_CACHE_HOME: join(folder, 'cache'),
+      SLICES_CONN_BASE_URL: base,
+      SLICES_CONN_PORTAL_URL: `${base}/portal`,
+      SLICES_CONN_AUTH_URL: `${base}/auth`,
+      SLICES_CONN_USER_TOKEN: userToken,
+    };
+  }
+
+  start(args: readonly string[]): { kill: () => void; ended: Promise<Ended> } {
+    const child = spawn(process.execPath, [LAUNCHER, '--json', ...args], {
+      cwd: this.#home,
+      env: this.#env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const output: Ended = { exitCode: null, stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        output[name] += text;
+      });
+    }
+    const ended = new Promise<Ended>((resolve, reject) => {
+      child.on('error', reject).on('close', (exitCode) => resolve({ ...output, exitCode }));
+    });
+    return { kill: () => void child.kill('SIGKILL'), ended };
+  }
+
+  /** Runs all, two at a time, in order. */
+  async runEach(attempts: readonly Attempt[]): Promise<Ended[]> {
+    const ended: Ended[] = [];
+    for (let index = 0; index < attempts.length; index += 2) {
+      const pair = attempts.slice(index, index + 2);
+      ended.push(...(await Promise.all(pair.map(({ args }) => this.start(args).ended))));
+    }
+    return ended;
+  }
+
+  async list(): Promise<v.InferOutput<typeof Listed>['items']> {
+    const { stdout, stderr } = await this.start(['list', '--all']).ended;
+    if (stdout === '') throw new Error(`no list: ${stderr}`);
+    return v.parse(Listed, JSON.parse(stdout)).items;
+  }
+
+  /** The ledger's rows, read beside it. */
+  ledger(): SqlRow[] {
+    const file = join(this.#home, 'state', 'slices-conn', 'ledger.sqlite');
+    // A killed command may have left its journal, which only a connection that may write takes back.
+    const database = new DatabaseSync(file, { timeout: 5000 });
+    try {
+      return database.prepare('SELECT key, outcome, reservation_id FROM attempt').all();
+    } finally {
+      database.close();
+    }
+  }
+}
+
+function printedId({ stdout }: Ended): string | undefined {
+  try {
+    const Printed = v.object({ reservation: v.object({ id: v.string() }) });
+    return v.parse(Printed, JSON.parse(stdout)).reservation.id;
+  } catch {
+    return undefined;
+  }
+}
+
+function iso(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

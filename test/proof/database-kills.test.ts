@@ -1,0 +1,17 @@
+import { afterAll, beforeAll, test } from 'vitest';
+import { buildIfMissing } from '../e2e/command.ts';
+import { type RunningPostgres, startPostgres } from '../fixtures/postgres-server.ts';
+import { killDatabase } from './database-kills.ts';
+import { expectNothingFound } from './nothing-found.ts';
+
+let postgres: RunningPostgres;
+beforeAll(async () => {
+  buildIfMissing();
+  postgres = await startPostgres();
+});
+afterAll(() => postgres.close());
+
+test('row 39: PostgreSQL is killed under load: what was acknowledged stays, 503 in time with Retry-After, recovered alone', async () => {
+  const report = await killDatabase(postgres, { seconds: 8, seed: 1 });
+  expectNothingFound(report, { kills: 3, acknowledged: 50 });
+}, 60_000);

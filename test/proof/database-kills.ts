@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Rows } from '../allocator/sweep.ts';
+import { newDatabase, type RunningPostgres } from '../fixtures/postgres-server.ts';
+import { CONNECTIVITY_PATH } from './addresses.ts';
+import { chanceFrom } from './chance.ts';
+import type { Answer } from './door.ts';
+import { Journal, unansweredNote } from './journal.ts';
+import { sweepAll } from './links.ts';
+import { startLoad } from './load.ts';
+import { newPlace } from './place.ts';
+import { replayAll } from './replay.ts';
+import { type Finding, newReport, type Report } from './report.ts';
+import { type Fleet, quiet, startFleet } from './server-kills.ts';
+
+const CLIENTS = 16;
+const HOUR = 3_600_000;
+/** A server that has lost its database says so within this, in milliseconds (HOSTILE.md 41). */
+const ANSWER_LIMIT = 10_000;
+/** Once the database is back, a server uses it again within this, in milliseconds. */
+const RECOVERY_LIMIT = 15_000;
+
+/**
+ * Row 39: PostgreSQL is killed under the load of two replicas, as a whole or one of its processes, which it answers by
+ * starting all of them anew. Nobody touches the replicas: they say 503 with Retry-After in time, and recover.
+ */
+export async function killDatabase(
+  server: RunningPostgres,
+  { seconds, seed }: { seconds: number; seed: number },
+): Promise<Report> {
+  const place = newPlace((await newDatabase(server.url)).url);
+  const report = newReport('kill -9 of the database', place.engine, seed);
+  const began = performance.now();
+  const chance = chanceFrom(seed);
+  const journal = new Journal();
+  const fleet = await startFleet(place, 2);
+  const pids = fleet.servers.map(({ pid }) => pid).join();
+  let away = 0;
+  let slowest = 0;
+  const inspect = ({ status, headers, took }: Answer, request: string): Finding | undefined => {
+    slowest = Math.max(slowest, took);
+    if (took > ANSWER_LIMIT) return { kind: 'wrong', what: `${request} took ${took.toFixed(0)} ms` };
+    if (status !== 503) return undefined;
+    away += 1;
+    if (Number(headers['retry-after']) > 0) return undefined;
+    return { kind: 'wrong', what: `${request} was answered with 503 without Retry-After` };
+  };
+  try {
+    while (performance.now() - began < seconds * 1000) {
+      report.rounds += 1;
+      const load = startLoad({
+        doors: fleet.servers.map(({ door }) => door),
+        headers: await fleet.headers(),
+        journal,
+        report,
+        chance,
+        dawn: HOUR * Math.ceil(Date.now() / HOUR + 1),
+        name: `round${report.rounds}`,
+        clients: CLIENTS,
+        inspect,
+        mayBreak: () => false,
+      });
+      const answered = report.acknowledged;
+      while (report.acknowledged < answered + CLIENTS) await sleep(5);
+      await sleep(chance.below(300));
+      report.kills += 1;
+      if (chance.is(60)) {
+        server.kill();
+        await sleep(chance.of([0, 0, 1000]) ?? 0);
+        await server.start();
+      } else await killBackend(place.rows, chance.below(1000));
+      report.findings.push(...(await recovered(fleet)));
+      await load.stop();
+      await quiet(place.rows);
+      report.findings.push(...(await journal.check(place.rows)), ...(await sweepAll(place.rows)));
+    }
+    if (
+      fleet.servers.some(({ isRunning }) => !isRunning) ||
+      fleet.servers.map(({ pid }) => pid).join() !== pids
+    ) {
+      report.findings.push({ kind: 'wrong', what: 'a server ended with its database' });
+    }
+    report.findings.push(...(await replayAll(place.rows)));
+  } finally {
+    await fleet.close();
+    place.close();
+  }
+  report.seconds = (performance.now() - began) / 1000;
+  report.notes.push(unansweredNote(journal));
+  report.notes.push(`503 ${away} times; the slowest answer took ${slowest.toFixed(0)} ms`);
+  return report;
+}
+
+/** Kills one of the processes that serve the replicas. */
+async function killBackend(rows: Rows, drawn: number): Promise<void> {
+  const backends = await rows(
+    "SELECT pid FROM pg_stat_activity WHERE application_name = 'slices-conn' ORDER BY xact_start NULLS LAST",
+  );
+  const pid = Number(backends[drawn % Math.max(1, backends.length)]?.['pid']);
+  if (pid > 0) process.kill(pid, 'SIGKILL');
+}
+
+/** Waits until every replica answers from the database again. */
+async function recovered({ servers, headers }: Fleet): Promise<Finding[]> {
+  const carried = await retried(headers);
+  const late = await Promise.all(
+    servers.map(async ({ door }): Promise<Finding[]> => {
+      const limit = performance.now() + RECOVERY_LIMIT;
+      while (performance.now() < limit) {
+        const answer = await door.send('GET', CONNECTIVITY_PATH, { headers: carried }).catch(() => undefined);
+        if (answer?.status === 200) return [];
+        await sleep(20);
+      }
+      return [{ kind: 'wrong', what: `${door.port} did not recover within ${RECOVERY_LIMIT} ms` }];
+    }),
+  );
+  return late.flat();
+}
+
+/** A token can't be had while the database is away. */
+async function retried<Answered>(ask: () => Promise<Answered>): Promise<Answered> {
+  for (const limit = performance.now() + RECOVERY_LIMIT; ; ) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (performance.now() > limit) throw error;
+      await sleep(50);
+    }
+  }
+}

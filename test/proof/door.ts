@@ -1,0 +1,96 @@
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import * as v from 'valibot';
+import { EXPERIMENT_TOKEN_HEADER, EXPERIMENTS_API_GROUP, JWT_TYPE } from '../../src/contract/routes.ts';
+import { CLIENT_ID } from '../../src/server/identity/client-id.ts';
+
+/** An answer over the socket. */
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** How long it took, in milliseconds. */
+  took: number;
+}
+
+/** A way to one server, over connections that are kept. */
+export class Door {
+  readonly port: number;
+  readonly base: string;
+  readonly #agent = new Agent({ keepAlive: true });
+
+  /** @param base the `{base_url}` by which it wants to be called, which may be another replica's address */
+  constructor(port: number, base: string) {
+    this.port = port;
+    this.base = base;
+  }
+
+  /** @throws Error when the connection breaks before the whole answer has come */
+  async send(
+    method: string,
+    path: string,
+    { headers = {}, body }: { headers?: Readonly<Record<string, string>>; body?: string } = {},
+  ): Promise<Answer> {
+    const began = performance.now();
+    return new Promise((resolve, reject) => {
+      const outgoing = httpRequest({
+        host: '127.0.0.1',
+        port: this.port,
+        method,
+        path,
+        agent: this.#agent,
+        headers: {
+          host: new URL(this.base).host,
+          ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+          ...headers,
+        },
+      });
+      outgoing.on('error', reject);
+      outgoing.on('response', (incoming) => {
+        let text = '';
+        incoming.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        incoming.on('error', reject);
+        incoming.on('end', () => {
+          const { statusCode: status = 0, headers: received } = incoming;
+          resolve({ status, headers: received, text, took: performance.now() - began });
+        });
+      });
+      outgoing.end(body);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+
+/** Logs in at a server that approves every code at once. @returns a user token */
+export async function logIn(door: Door): Promise<string> {
+  const form = (fields: Record<string, string>): string =>
+    new URLSearchParams({ client_id: CLIENT_ID, ...fields }).toString();
+  const begun = await door.send('POST', '/auth/device/auth', {
+    headers: FORM,
+    body: form({ scope: 'openid userinfo projects' }),
+  });
+  const { device_code } = v.parse(v.object({ device_code: v.string() }), JSON.parse(begun.text));
+  const body = form({ grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code });
+  const redeemed = await door.send('POST', '/auth/token', { headers: FORM, body });
+  return v.parse(v.object({ access_token: v.string() }), JSON.parse(redeemed.text)).access_token;
+}
+
+/** What a request about reservations of the experiment `demo` carries. */
+export async function credentials(door: Door, userToken: string): Promise<Record<string, string>> {
+  const authorization = `Bearer ${userToken}`;
+  const path = `/portal/apis/${EXPERIMENTS_API_GROUP}/v1alpha1/experiments/`;
+  const listed = await door.send('GET', path, { headers: { authorization } });
+  const Listed = v.object({ experiments: v.array(v.object({ id: v.string(), name: v.string() })) });
+  const demo = v.parse(Listed, JSON.parse(listed.text)).experiments.find(({ name }) => name === 'demo');
+  const token = await door.send('GET', `${path}${demo?.id}`, {
+    headers: { authorization, accept: JWT_TYPE },
+  });
+  if (token.status !== 200) throw new Error(`no experiment token: ${token.status} ${token.text}`);
+  return { authorization, [EXPERIMENT_TOKEN_HEADER]: token.text };
+}

@@ -1,0 +1,80 @@
+import { CommitUnknownError, StoreUnavailableError } from '../../src/allocator/store.ts';
+import type { SqlDatabase, SqlReader, SqlStatements } from '../../src/store/sql.ts';
+
+/** A point between two steps: `after COMMIT` is where all is done and nobody is told. */
+export type Failpoint =
+  | 'before BEGIN'
+  | 'before a statement'
+  | 'after a statement'
+  | 'before COMMIT'
+  | 'after COMMIT';
+
+/** Which point fails, and whether it did. */
+export interface FailurePlan {
+  /** Counts from 0; -1 for none. */
+  at: number;
+  /** What it fails with: a database that is away, or a defect. */
+  kind: 'unavailable' | 'defect';
+  /** How many points were passed. */
+  passed: number;
+  fired: Failpoint | undefined;
+}
+
+/** A plan that lets everything pass. */
+export function noFailure(): FailurePlan {
+  return { at: -1, kind: 'unavailable', passed: 0, fired: undefined };
+}
+
+/** A database of which the point that the plan names fails, once; everything else is done for real. */
+export function failingDatabase(database: SqlDatabase, plan: FailurePlan): SqlDatabase {
+  const pass = (point: Failpoint): void => {
+    plan.passed += 1;
+    if (plan.passed - 1 !== plan.at) return;
+    plan.fired = point;
+    if (point === 'after COMMIT') throw new CommitUnknownError('on purpose, after COMMIT');
+    if (plan.kind === 'unavailable') throw new StoreUnavailableError(`on purpose, ${point}`);
+    throw new Error(`on purpose, ${point}`);
+  };
+  const step = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+    pass('before a statement');
+    const answer = await work();
+    pass('after a statement');
+    return answer;
+  };
+  const failingReader = (sql: SqlReader): SqlReader => ({
+    all: (...given) => step(() => sql.all(...given)),
+    first: (...given) => step(() => sql.first(...given)),
+  });
+  const failing = (sql: SqlStatements): SqlStatements => ({
+    ...failingReader(sql),
+    run: (...given) => step(() => sql.run(...given)),
+    insert: (...given) => step(() => sql.insert(...given)),
+  });
+  return {
+    ...failing(database),
+    reader: failingReader(database.reader),
+    async transaction(work) {
+      pass('before BEGIN');
+      const answer = await database.transaction(async (sql) => {
+        const done = await work(failing(sql));
+        pass('before COMMIT');
+        return done;
+      });
+      pass('after COMMIT');
+      return answer;
+    },
+    snapshot: (work) =>
+      database.snapshot((sql) =>
+        work({
+          ...failingReader(sql),
+          async *portions(...given) {
+            for await (const portion of sql.portions(...given)) {
+              pass('before a statement');
+              yield portion;
+            }
+            pass('after a statement');
+          },
+        }),
+      ),
+  };
+}

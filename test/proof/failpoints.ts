@@ -1,0 +1,340 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import type { BookingRequest } from '../../src/allocator/booking.ts';
+import type { Demand, Holding } from '../../src/allocator/calendar.ts';
+import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { CommitUnknownError } from '../../src/allocator/store.ts';
+import type { Link, TagRange } from '../../src/contract/links.ts';
+import { reservationStore } from '../../src/store/reservations.ts';
+import type { SqlRow } from '../../src/store/sql.ts';
+import { Oracle } from '../allocator/oracle.ts';
+import { smallLink } from '../allocator/small-link.ts';
+import { type Rows, sweep } from '../allocator/sweep.ts';
+import { type FailurePlan, failingDatabase, noFailure } from './failing-database.ts';
+import { type Finding, newReport, type Report } from './report.ts';
+import type { OpenedStatements } from './statements.ts';
+import type { MakeSubject, Subject } from './subject.ts';
+
+const NOW = 5;
+const EXPIRY = 60;
+
+/** How much is tried. */
+export interface FailpointOptions {
+  /** Makes the allocator that is judged; default: the real one. */
+  make?: MakeSubject;
+  /** Every scenario, memory and kind of failure; else those that meet the most steps, and half of the questions after. */
+  thorough?: boolean;
+  /** Ends at the first finding. */
+  untilFound?: boolean;
+}
+
+/** What the allocator's memory is before the request that fails. */
+const MEMORIES = ['empty', 'its own', 'behind another’s changes'] as const;
+const KINDS: readonly FailurePlan['kind'][] = ['unavailable', 'defect'];
+
+/** One thing that is asked for while a point fails. */
+interface Request {
+  what: string;
+  /** @returns whether it was granted */
+  ask: (subject: Subject) => Promise<boolean>;
+  /** Whether what it asks for is on disk. */
+  isDone: (rows: readonly SqlRow[]) => boolean;
+}
+
+/** A link with reservations, each run's own. */
+interface Scene {
+  link: Link;
+  id: string;
+  /** The reservation that is changed, and the one that is deleted. */
+  changed: string;
+  deleted: string;
+  newSubject(plan?: FailurePlan): Subject;
+  /** Asks past the store. */
+  query: Rows;
+  reservations(): Promise<SqlRow[]>;
+}
+
+const PERIOD: Demand = { start: 12, end: 24, bandwidth: 150 };
+
+function requestOn({ link }: Scene, demand: Demand): BookingRequest {
+  const { site1, site2 } = link;
+  return { site1, site2, ...demand, experiment: 'exp', createdBy: 'user', expiry: EXPIRY };
+}
+
+const live = (rows: readonly SqlRow[]): SqlRow[] => rows.filter((row) => row['cancelled_ms'] === null);
+const isBooked = (rows: readonly SqlRow[], bandwidth: number): boolean =>
+  live(rows).filter((row) => row['bandwidth'] === bandwidth).length === 1;
+
+// Bandwidths tell one booking from another.
+const REQUESTS: Readonly<Record<string, (scene: Scene) => Request>> = {
+  book: (scene) => ({
+    what: 'book',
+    ask: async (subject) => (await subject.book(requestOn(scene, { ...PERIOD, bandwidth: 151 }))).ok,
+    isDone: (rows) => isBooked(rows, 151),
+  }),
+  bookOnce: (scene) => ({
+    what: 'bookOnce',
+    ask: async (subject) => (await subject.bookOnce(keyed(scene))).ok,
+    isDone: (rows) => isBooked(rows, 152),
+  }),
+  amend: ({ changed }) => ({
+    what: 'amend',
+    ask: async (subject) =>
+      (await subject.amend<never>(changed, { start: 11, end: 33, bandwidth: 253 }, AMENDING))?.ok === true,
+    isDone: (rows) => isBooked(rows, 253),
+  }),
+  cancel: ({ deleted }) => ({
+    what: 'cancel',
+    ask: (subject) => subject.cancel(deleted, { by: 'user' }),
+    isDone: (rows) => !live(rows).some((row) => row['id'] === deleted),
+  }),
+};
+const AMENDING = { by: 'user', expiry: EXPIRY, check: () => undefined };
+
+function keyed(scene: Scene) {
+  return {
+    ...requestOn(scene, { ...PERIOD, bandwidth: 152 }),
+    key: scene.id,
+    fingerprint: 'the same',
+  };
+}
+
+/** Each alone, and all at once, so that some wait while one fails. */
+const SCENARIOS: Readonly<Record<string, readonly string[]>> = {
+  book: ['book'],
+  bookOnce: ['bookOnce'],
+  amend: ['amend'],
+  cancel: ['cancel'],
+  'all at once': ['book', 'cancel', 'bookOnce', 'amend'],
+};
+
+const MOST_STEPS: readonly string[] = ['bookOnce', 'amend', 'all at once'];
+
+/**
+ * Row 38 and 39: each point between two steps fails, one after the other, until a run passes without any failing. After
+ * each, what was granted is on disk and what was not is not, memory agrees with the disk, and nothing leaks.
+ */
+export async function proveFailpoints(
+  opened: OpenedStatements,
+  { make = (options) => new Allocator(options), thorough = true, untilFound = false }: FailpointOptions = {},
+): Promise<Report> {
+  const report = newReport('a failure at each step', opened.engine, 0);
+  const began = performance.now();
+  const probes = thorough ? PROBES : PROBES.filter((_, index) => index % 2 === 0);
+  for (const [scenario, names] of Object.entries(SCENARIOS)) {
+    if (!thorough && !MOST_STEPS.includes(scenario)) continue;
+    let points = 0;
+    for (const memory of thorough ? MEMORIES : MEMORIES.slice(-1)) {
+      for (const kind of thorough ? KINDS : KINDS.slice(0, 1)) {
+        for (let at = 0; ; at += 1) {
+          const plan: FailurePlan = { ...noFailure(), at, kind };
+          report.rounds += 1;
+          const scene = await newScene(opened, make, report.rounds);
+          const found = await runOnce(scene, plan, { names, memory, probes, report }).catch(
+            (error): Finding[] => [
+              { kind: 'wrong', what: `what is asked without a failure fails: ${error}` },
+            ],
+          );
+          const where = `${scenario}, memory ${memory}, ${kind} at point ${at} (${plan.fired ?? 'none'})`;
+          report.findings.push(
+            ...found.map(({ kind, what }): Finding => ({ kind, what: `${where}: ${what}` })),
+          );
+          if (untilFound && report.findings.length > 0) return report;
+          if (plan.fired === undefined) break;
+          points += 1;
+        }
+      }
+    }
+    report.notes.push(`${scenario}: ${points} failures`);
+  }
+  report.seconds = (performance.now() - began) / 1000;
+  return report;
+}
+
+async function newScene(
+  { database, locking }: OpenedStatements,
+  make: MakeSubject,
+  number: number,
+): Promise<Scene> {
+  const six: TagRange = [1, 6];
+  const link = smallLink({
+    site1: `a${number}`,
+    site2: `b${number}`,
+    site1_s_tags: [1, 5],
+    site1_c_tags: six,
+    site2_s_tags: six,
+    site2_c_tags: [3, 8],
+  });
+  const id = linkId(link.site1, link.site2);
+  let ids = 0;
+  const scene: Scene = {
+    link,
+    id,
+    changed: `${id}-0`,
+    deleted: `${id}-1`,
+    newSubject: (plan = noFailure()) =>
+      make({
+        network: createNetwork({ sites: [link.site1, link.site2], links: [link] }),
+        store: reservationStore(failingDatabase(database, plan), locking),
+        now: () => NOW,
+        newId: () => `${id}-${ids++}`,
+      }),
+    query: (sql, ...values) => database.all(sql, ...values),
+    reservations: () => database.all('SELECT * FROM reservation WHERE link = $1 ORDER BY id', id),
+  };
+  const setter = scene.newSubject();
+  await setter.book(requestOn(scene, { start: 10, end: 20, bandwidth: 250 }));
+  await setter.book(requestOn(scene, { start: 15, end: 30, bandwidth: 300 }));
+  await setter.book(requestOn(scene, { start: 20, end: 40, bandwidth: 100 }));
+  return scene;
+}
+
+async function runOnce(
+  scene: Scene,
+  plan: FailurePlan,
+  {
+    names,
+    memory,
+    probes,
+    report,
+  }: {
+    names: readonly string[];
+    memory: (typeof MEMORIES)[number];
+    probes: readonly Demand[];
+    report: Report;
+  },
+): Promise<Finding[]> {
+  const found: Finding[] = [];
+  const subject = scene.newSubject(plan);
+  const { at } = plan;
+  plan.at = -1;
+  if (memory !== 'empty') await subject.book(requestOn(scene, PERIOD), true);
+  if (memory === 'behind another’s changes') {
+    const other = scene.newSubject();
+    const extra = await other.book(requestOn(scene, { start: 40, end: 44, bandwidth: 700 }));
+    await other.book(requestOn(scene, { start: 20, end: 26, bandwidth: 77 }));
+    if (extra.ok) await other.cancel(extra.record.id, { by: 'user' });
+  }
+  plan.passed = 0;
+  plan.at = at;
+  const before = await scene.reservations();
+  const requests = names.flatMap((name) => REQUESTS[name]?.(scene) ?? []);
+  const answers = await Promise.allSettled(requests.map(({ ask }) => ask(subject)));
+  // What is asked afterwards passes.
+  plan.at = -1;
+  const after = await scene.reservations();
+  report.requests += requests.length;
+  for (const [index, answer] of answers.entries()) {
+    const request = requests[index];
+    if (!request) continue;
+    const { what, isDone } = request;
+    const done = isDone(after);
+    if (answer.status === 'fulfilled') {
+      report[answer.value ? 'acknowledged' : 'refused'] += 1;
+      if (answer.value && !done) found.push({ kind: 'lost', what: `${what} was granted and is not there` });
+      if (!answer.value && done) found.push({ kind: 'doubled', what: `${what} was refused and is there` });
+      if (!answer.value && names.length === 1) found.push({ kind: 'wrong', what: `${what} was refused` });
+    } else {
+      report.unanswered += 1;
+      const unknown = answer.reason instanceof CommitUnknownError;
+      if (done && !unknown)
+        found.push({ kind: 'doubled', what: `${what} failed (${answer.reason}) and is there` });
+      if (plan.fired === undefined) found.push({ kind: 'wrong', what: `${what}: ${answer.reason}` });
+    }
+  }
+  const [only] = requests;
+  if (
+    requests.length === 1 &&
+    only &&
+    !only.isDone(after) &&
+    JSON.stringify(after) !== JSON.stringify(before)
+  ) {
+    found.push({ kind: 'wrong', what: `${only.what} is half done` });
+  }
+  if (plan.fired === 'after COMMIT' && requests.length === 1 && !only?.isDone(after)) {
+    found.push({ kind: 'lost', what: 'it was committed and is not there' });
+  }
+  found.push(...(await agreement(scene, after, [subject, scene.newSubject()], probes)));
+  if (names.includes('bookOnce')) found.push(...(await asksAgain(scene, after)));
+  for (const what of await sweep({ rows: scene.query }, scene.id, scene.link)) {
+    found.push({ kind: what.startsWith('leak:') ? 'leaked' : 'wrong', what });
+  }
+  return found;
+}
+
+/** Demands that are asked about afterwards: some can be had, some break one limit, some both. */
+const PROBES: readonly Demand[] = [
+  { start: 10, end: 22, bandwidth: 100 },
+  { start: 10, end: 22, bandwidth: 460 },
+  { start: 15, end: 20, bandwidth: 300 },
+  { start: 21, end: 33, bandwidth: 650 },
+  { start: 30, end: 45, bandwidth: 900 },
+  { start: 6, end: 50, bandwidth: 1 },
+];
+
+/** The oracle, told what is on disk, against what allocators answer: the one that met the failure, and a new one. */
+async function agreement(
+  { link, changed, ...scene }: Scene,
+  rows: readonly SqlRow[],
+  subjects: readonly Subject[],
+  probes: readonly Demand[],
+): Promise<Finding[]> {
+  const oracle = new Oracle(link);
+  for (const row of live(rows)) oracle.hold(String(row['id']), holdingIn(row));
+  const found: Finding[] = [];
+  for (const [index, subject] of subjects.entries()) {
+    const who = index === 0 ? 'the same allocator' : 'a new allocator';
+    for (const demand of probes) {
+      const outcome = await subject.book(requestOn({ link, changed, ...scene }, demand), true);
+      const answer = outcome.ok
+        ? { accepted: true, tags: outcome.record.tags }
+        : { accepted: false, refusals: outcome.refusals };
+      const due = oracle.decide(demand, NOW);
+      if (!isDeepStrictEqual(answer, due)) {
+        found.push({
+          kind: 'wrong',
+          what: `${who} says ${JSON.stringify(answer)}, the oracle ${JSON.stringify(due)}`,
+        });
+      }
+    }
+    const change: Demand = { start: 9, end: 35, bandwidth: 300 };
+    const outcome = await subject.amend<never>(changed, change, { ...AMENDING, dryRun: true });
+    const due = oracle.decide(change, NOW, changed);
+    if (outcome?.ok !== due.accepted) {
+      found.push({
+        kind: 'wrong',
+        what: `${who} says ${outcome?.ok} to a change, the oracle ${due.accepted}`,
+      });
+    }
+  }
+  return found;
+}
+
+function holdingIn(row: SqlRow): Holding {
+  return {
+    start: Number(row['start_ms']),
+    end: Number(row['end_ms']),
+    bandwidth: Number(row['bandwidth']),
+    tags: {
+      site1_s_tag: Number(row['site1_s_tag']),
+      site1_c_tag: Number(row['site1_c_tag']),
+      site2_s_tag: Number(row['site2_s_tag']),
+      site2_c_tag: Number(row['site2_c_tag']),
+    },
+  };
+}
+
+/** The same request under its key: what is there is answered again, and what is not is booked once. */
+async function asksAgain(scene: Scene, before: readonly SqlRow[]): Promise<Finding[]> {
+  const outcome = await scene.newSubject().bookOnce(keyed(scene));
+  const again = await scene.newSubject().bookOnce(keyed(scene));
+  const booked = live(await scene.reservations()).filter((row) => row['bandwidth'] === 152);
+  if (booked.length > 1) return [{ kind: 'doubled', what: `${booked.length} under one key` }];
+  const isRepeat = outcome.ok && 'repeated' in outcome;
+  if (isRepeat !== isBooked(before, 152)) {
+    return [{ kind: 'lost', what: 'the key does not stand for what is there' }];
+  }
+  const ids = [outcome, again].map((answer) => (answer.ok ? answer.record.id : undefined));
+  if (ids[0] !== ids[1]) return [{ kind: 'doubled', what: `one key stands for ${ids.join(' and ')}` }];
+  return [];
+}

@@ -1,0 +1,134 @@
+import type { SqlRow } from '../../src/store/sql.ts';
+import type { Rows } from '../allocator/sweep.ts';
+import type { Finding } from './report.ts';
+
+/** What a reservation is for: milliseconds and Mbps. */
+export interface Terms {
+  start: number;
+  end: number;
+  bandwidth: number;
+}
+
+/** Terms as they may stand on disk; with the four tags where an answer named them. */
+export interface Standing extends Terms {
+  tags?: readonly unknown[];
+}
+
+/** One booking that was asked for, and what is known of it. Only one client at a time asks about it. */
+export interface Booking {
+  readonly key: string;
+  readonly link: number;
+  /** `asked`: nobody knows; `none`: it was refused, or a check found that nothing was made. */
+  phase: 'asked' | 'booked' | 'none';
+  id: string | undefined;
+  /** What may stand on disk: as acknowledged last, then every change that was asked for since without an answer. */
+  states: Standing[];
+  deletion: 'none' | 'asked' | 'done';
+}
+
+/**
+ * What was asked for and what was answered, written down by those who asked; to be held against the database, which
+ * may know more than was answered, and never less (HOSTILE.md 39).
+ */
+export class Journal {
+  readonly bookings = new Map<string, Booking>();
+  /** Of the bookings that nobody had answered: how many a check found, and how many it did not. */
+  readonly unanswered = { found: 0, absent: 0 };
+
+  /** Writes down a booking that is about to be asked for. */
+  begin(key: string, link: number, terms: Terms): Booking {
+    const booking: Booking = {
+      key,
+      link,
+      phase: 'asked',
+      id: undefined,
+      states: [terms],
+      deletion: 'none',
+    };
+    this.bookings.set(key, booking);
+    return booking;
+  }
+
+  /**
+   * Holds the journal against the database while nothing is under way, and takes over what it finds: what was not known
+   * is known from then on, and may not change again without being asked for.
+   */
+  async check(rows: Rows): Promise<Finding[]> {
+    const found: Finding[] = [];
+    const seen = new Set<string>();
+    // Keys name what was asked for; a reservation without one, or with two, is nobody's or two people's.
+    const kept = await rows(
+      'SELECT k.key AS key, r.* FROM reservation r LEFT JOIN idempotency_key k ON k.reservation = r.id ORDER BY r.id',
+    );
+    for (const row of kept) {
+      const booking = this.bookings.get(String(row['key']));
+      if (!booking) found.push({ kind: 'doubled', what: `nobody asked for ${row['id']}` });
+      else if (seen.has(String(row['id'])))
+        found.push({ kind: 'doubled', what: `${row['id']} has two keys` });
+      else {
+        if (booking.phase === 'asked') this.unanswered.found += 1;
+        found.push(...settle(booking, row));
+      }
+      seen.add(String(row['id']));
+      if (booking) seen.add(booking.key);
+    }
+    for (const booking of this.bookings.values()) {
+      if (seen.has(booking.key)) continue;
+      if (booking.phase === 'booked') found.push({ kind: 'lost', what: `${booking.id} is not there` });
+      if (booking.phase === 'asked') this.unanswered.absent += 1;
+      booking.phase = 'none';
+    }
+    return found;
+  }
+}
+
+/** For a report: that both come up shows that kills fell before and after commits. */
+export function unansweredNote({ unanswered: { found, absent } }: Journal): string {
+  return `of bookings without an answer ${found} stood on disk, ${absent} did not`;
+}
+
+function settle(booking: Booking, row: SqlRow): Finding[] {
+  const { phase, id = row['id'], deletion, states } = booking;
+  const found: Finding[] = [];
+  const actual = standingOf(row);
+  if (phase === 'none') {
+    found.push({ kind: 'doubled', what: `${row['id']} was refused, or had not been made, and is there` });
+  }
+  if (id !== row['id']) {
+    found.push({ kind: 'doubled', what: `${row['id']} stands in the place of ${id}, which was answered` });
+  }
+  const isGone = row['cancelled_ms'] !== null;
+  if (isGone && deletion === 'none') {
+    found.push({ kind: 'lost', what: `${id} is deleted, which nobody asked for` });
+  }
+  if (!isGone && deletion === 'done') {
+    found.push({ kind: 'lost', what: `${id} is back, though its deletion was answered` });
+  }
+  if (!states.some((state) => isSame(state, actual))) {
+    found.push({
+      kind: 'lost',
+      what: `${id} stands as ${JSON.stringify(actual)}, not as any of ${JSON.stringify(states)}`,
+    });
+  }
+  booking.phase = 'booked';
+  booking.id = String(row['id']);
+  booking.states = [actual];
+  booking.deletion = isGone ? 'done' : 'none';
+  return found;
+}
+
+function standingOf(row: SqlRow): Standing & { tags: unknown[] } {
+  return {
+    start: Number(row['start_ms']),
+    end: Number(row['end_ms']),
+    bandwidth: Number(row['bandwidth']),
+    tags: [row['site1_s_tag'], row['site1_c_tag'], row['site2_s_tag'], row['site2_c_tag']],
+  };
+}
+
+/** Whether a reservation stands as it may. Tags count where they are known. */
+export function isSame(expected: Standing, actual: Standing): boolean {
+  const { start, end, bandwidth, tags } = expected;
+  if (start !== actual.start || end !== actual.end || bandwidth !== actual.bandwidth) return false;
+  return tags === undefined || actual.tags === undefined || tags.join() === actual.tags.join();
+}

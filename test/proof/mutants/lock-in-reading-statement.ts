@@ -1,0 +1,59 @@
+import type { HeldReservation, LinkTransaction, ReservationStore } from '../../../src/allocator/store.ts';
+import { POSTGRES_LOCKING } from '../../../src/store/postgres/reservations.ts';
+import { reservationStore } from '../../../src/store/reservations.ts';
+import type { SqlDatabase, SqlRow, SqlStatements } from '../../../src/store/sql.ts';
+
+/**
+ * A store that makes the mistake: it locks the link in the statement that reads its reservations. At READ COMMITTED the
+ * locked row is read again after the wait, the reservations are as they were before it.
+ */
+export function locksWhereItReads(database: SqlDatabase): ReservationStore {
+  const real = reservationStore(database, POSTGRES_LOCKING);
+  return {
+    ...real,
+    changeLink: (link, work) =>
+      database.transaction(async (sql) => {
+        const rows = await sql.all(
+          `SELECT reservation.*, link.version AS link_version FROM link
+           LEFT JOIN reservation ON reservation.link = link.id AND reservation.cancelled_ms IS NULL
+           WHERE link.id = $1 FOR UPDATE OF link`,
+          link,
+        );
+        const version = Number(rows[0]?.['link_version']);
+        const records = rows.flatMap((row) => (row['id'] === null ? [] : [recordIn(row)]));
+        const inner = reservationStore(within(database, sql), {
+          ...POSTGRES_LOCKING,
+          lock: async () => undefined,
+        });
+        return inner.changeLink(link, (transaction) =>
+          work({ ...transaction, version, endingBetween: async () => records } satisfies LinkTransaction),
+        );
+      }),
+  };
+}
+
+/** A transaction that is under way, as a database. */
+function within(database: SqlDatabase, sql: SqlStatements): SqlDatabase {
+  const { reader } = database;
+  return {
+    ...sql,
+    reader,
+    snapshot: (work) => database.snapshot(work),
+    transaction: (work) => work(sql),
+  };
+}
+
+function recordIn(row: SqlRow): HeldReservation {
+  return {
+    id: String(row['id']),
+    start: Number(row['start_ms']),
+    end: Number(row['end_ms']),
+    bandwidth: Number(row['bandwidth']),
+    tags: {
+      site1_s_tag: Number(row['site1_s_tag']),
+      site1_c_tag: Number(row['site1_c_tag']),
+      site2_s_tag: Number(row['site2_s_tag']),
+      site2_c_tag: Number(row['site2_c_tag']),
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { reservationStore } from '../../../src/store/reservations.ts';
+import { History, shapes, steps } from '../../allocator/history.ts';
+import { usePostgres } from '../../fixtures/postgres.ts';
+import { proveFailpoints } from '../failpoints.ts';
+import { type OpenedStatements, postgresStatements, sqliteStatements } from '../statements.ts';
+import { locksWhereItReads } from './lock-in-reading-statement.ts';
+import { raceHere } from './race-here.ts';
+import { type Mistake, SmallAllocator } from './small-allocator.ts';
+
+const postgres = usePostgres();
+const ENGINES = [
+  { engine: 'SQLite', histories: 150, open: sqliteStatements },
+  {
+    engine: 'PostgreSQL',
+    histories: 20,
+    open: async () => postgresStatements(await postgres.database()),
+  },
+];
+const LIMIT = 60_000;
+
+type Proof = (opened: OpenedStatements, histories: number, mistake?: Mistake) => Promise<unknown[]>;
+
+/** Two allocators on one database live through random histories, against the oracle. */
+const history: Proof = async ({ database, locking, close: _ }, numRuns, mistake) => {
+  const opened = {
+    store: reservationStore(database, locking),
+    rows: database.all.bind(database),
+    close: async () => undefined,
+  };
+  let number = 0;
+  const details = await fc.check(
+    fc.asyncProperty(
+      shapes,
+      fc.array(steps, { minLength: 10, maxLength: 25, size: 'max' }),
+      async (shape, taken) => {
+        number += 1;
+        const make = (options: ConstructorParameters<typeof SmallAllocator>[0]) =>
+          new SmallAllocator(options, mistake);
+        const life = new History(opened, shape, { allocators: 2, number, make });
+        for (const step of taken) await life.take(step);
+        await life.conclude();
+      },
+    ),
+    { numRuns, seed: 1, endOnFailure: true },
+  );
+  return details.failed ? [details.errorInstance] : [];
+};
+
+const failpoints: Proof = async (opened, _, mistake) => {
+  const report = await proveFailpoints(opened, {
+    make: (options) => new SmallAllocator(options, mistake),
+    thorough: false,
+    untilFound: true,
+  });
+  return report.findings;
+};
+
+const race: Proof = async ({ database, locking }, _, mistake) => {
+  const store = reservationStore(database, locking);
+  const make = (options: Omit<ConstructorParameters<typeof SmallAllocator>[0], 'store'>) =>
+    new SmallAllocator({ ...options, store }, mistake);
+  return raceHere([make, make, make, make], { store, rows: database.all.bind(database) });
+};
+
+describe.each(ENGINES)('on $engine', ({ histories, open }) => {
+  test.each([
+    ['random histories', history],
+    ['a race', race],
+  ])(
+    '%s: the protocol in small is right, so nothing is found',
+    async (_, prove) => {
+      const opened = await open();
+      expect(await prove(opened, histories).finally(opened.close)).toEqual([]);
+    },
+    LIMIT,
+  );
+
+  test.each<[Mistake, string, Proof]>([
+    ['check and insert in two transactions', 'a race', race],
+    ['equal deltas counted once', 'a race', race],
+    ['version not read again', 'random histories', history],
+    ['changes without what was cancelled', 'random histories', history],
+    ['an update that skips the check', 'random histories', history],
+    ['an update that counts its own use', 'random histories', history],
+    ['closed intervals', 'random histories', history],
+  ])(
+    'mistake: %s, caught by %s',
+    async (mistake, _, prove) => {
+      const opened = await open();
+      expect(await prove(opened, histories, mistake).finally(opened.close)).not.toEqual([]);
+    },
+    LIMIT,
+  );
+});
+
+// What fails is the same on either engine; SQLite is quicker.
+describe('a failure at each step', () => {
+  test(
+    'the protocol in small is right, so nothing is found',
+    async () => {
+      const opened = await sqliteStatements();
+      expect(await failpoints(opened, 0).finally(opened.close)).toEqual([]);
+    },
+    LIMIT,
+  );
+
+  test.each<Mistake>([
+    'memory changed before the commit',
+    'memory kept after an error',
+    'key kept in another transaction',
+    'the failing one of a group answered as success',
+  ])(
+    'mistake: %s, is caught',
+    async (mistake) => {
+      const opened = await sqliteStatements();
+      expect(await failpoints(opened, 0, mistake).finally(opened.close)).not.toEqual([]);
+    },
+    LIMIT,
+  );
+});
+
+test(
+  'mistake: the lock in the statement that reads, on PostgreSQL, caught by a race',
+  async () => {
+    const opened = await postgresStatements(await postgres.database());
+    const { database, locking } = opened;
+    const reading = { store: reservationStore(database, locking), rows: database.all.bind(database) };
+    // Each knows nothing when it is asked, so that it reads.
+    const racers = (store: typeof reading.store) =>
+      Array.from(
+        { length: 36 },
+        () => (options: Omit<ConstructorParameters<typeof SmallAllocator>[0], 'store'>) => {
+          return new SmallAllocator({ ...options, store });
+        },
+      );
+    expect(await raceHere(racers(locksWhereItReads(database)), reading)).not.toEqual([]);
+    await opened.close();
+    const right = await postgresStatements(await postgres.database());
+    const store = reservationStore(right.database, right.locking);
+    expect(await raceHere(racers(store), { store, rows: right.database.all.bind(right.database) })).toEqual(
+      [],
+    );
+    await right.close();
+  },
+  LIMIT,
+);

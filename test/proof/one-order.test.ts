@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { sweep } from '../allocator/sweep.ts';
+import { usePostgres } from '../fixtures/postgres.ts';
+import { openEither } from '../store/opened-store.ts';
+import { chanceFrom } from './chance.ts';
+import { LINKS, TOPOLOGY } from './links.ts';
+import { replay } from './replay.ts';
+
+const [HOT] = LINKS;
+const ALLOCATORS = 4;
+const CHANGES = 120;
+
+const postgres = usePostgres();
+const folder = mkdtempSync(join(tmpdir(), 'slices-conn-order-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const ENGINES = [
+  { engine: 'SQLite', database: async () => join(folder, 'one-order.db') },
+  { engine: 'PostgreSQL', database: () => postgres.database() },
+];
+
+describe.each(ENGINES)('row 38: concurrent updates on $engine', ({ database }) => {
+  test('of one reservation, by allocators on connections of their own, have one order, in which each answer was right', async () => {
+    const path = await database();
+    const opened = await Promise.all(Array.from({ length: ALLOCATORS }, () => openEither(path)));
+    const chance = chanceFrom(38);
+    let ids = 0;
+    const allocators = opened.map(
+      ({ store }) =>
+        new Allocator({
+          network: createNetwork(TOPOLOGY),
+          store,
+          now: () => 0,
+          newId: () => `r${ids++}`,
+        }),
+    );
+    const [first] = allocators;
+    const [one] = opened;
+    if (!first || !one) throw new RangeError('nobody to ask');
+    const { site1, site2 } = HOT;
+    const who = { experiment: 'exp', createdBy: 'user', expiry: 1000 };
+    for (const bandwidth of [100, 300, 300]) {
+      await first.book({ site1, site2, start: 10, end: 30, bandwidth, ...who });
+    }
+    const outcomes = await Promise.all(
+      Array.from({ length: CHANGES }, (_, index) => {
+        const start = 5 + chance.below(20);
+        const change = { start, end: start + 1 + chance.below(10), bandwidth: 1 + chance.below(900) };
+        const terms = { by: 'user', expiry: 1000, check: () => undefined };
+        return allocators[index % ALLOCATORS]?.amend<never>('r0', change, terms);
+      }),
+    );
+    const { rows } = one;
+    const amended = await rows(`SELECT granted FROM audit WHERE action = 'amend' ORDER BY seq`);
+    const granted = outcomes.filter((outcome) => outcome?.ok).length;
+    expect(amended).toHaveLength(CHANGES);
+    expect(amended.filter((row) => row['granted'] === 1)).toHaveLength(granted);
+    // Of both there are many, else nothing was tried.
+    expect(Math.min(granted, CHANGES - granted)).toBeGreaterThan(10);
+    expect(await replay(rows, HOT, { oracle: CHANGES })).toEqual([]);
+    expect(await sweep({ rows }, linkId(site1, site2), HOT)).toEqual([]);
+    await Promise.all(opened.map(({ close }) => close()));
+  });
+});

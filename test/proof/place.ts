@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, DatabaseError, types } from 'pg';
+import type { SqlRow } from '../../src/store/sql.ts';
+import type { Rows } from '../allocator/sweep.ts';
+
+/** The two engines, by name. */
+export type EngineName = 'SQLite' | 'PostgreSQL';
+
+/** Where a proof keeps its data, and a way to it past everything of ours. */
+export interface Place {
+  readonly engine: EngineName;
+  /** A folder that is removed at the end; SQLite's file is in it. */
+  readonly folder: string;
+  /** The SQLite file, or the address of a PostgreSQL database. */
+  readonly database: string;
+  /** Asks on a connection of its own, which only reads. */
+  readonly rows: Rows;
+  close(): void;
+}
+
+/** Makes an empty place. @param postgres the address of an empty PostgreSQL database; without it SQLite is meant */
+export function newPlace(postgres?: string): Place {
+  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-proof-'));
+  const close = (): void => rmSync(folder, { recursive: true, force: true });
+  if (postgres === undefined) {
+    // As `serve --data` names it.
+    const database = join(folder, 'slices-conn.sqlite');
+    return { engine: 'SQLite', folder, database, rows: sqliteRows(database), close };
+  }
+  return { engine: 'PostgreSQL', folder, database: postgres, rows: postgresRows(postgres), close };
+}
+
+function sqliteRows(file: string): Rows {
+  return async (sql, ...values) => {
+    const database = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
+    try {
+      const named = Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]));
+      return database.prepare(sql).all(named);
+    } finally {
+      database.close();
+    }
+  };
+}
+
+/** How long a database that was killed may take until it can be asked again, in milliseconds. */
+const PATIENCE = 15_000;
+
+function postgresRows(connectionString: string): Rows {
+  const INT8 = types.builtins.INT8;
+  const getTypeParser: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+    oid === INT8 ? Number : types.getTypeParser(oid, format);
+  const ask: Rows = async (sql, ...values) => {
+    const client = new Client({ connectionString, application_name: 'proof', types: { getTypeParser } });
+    // A connection that breaks fails its query.
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return (await client.query<SqlRow>(sql, [...values])).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  return async (...asked) => {
+    for (const limit = performance.now() + PATIENCE; ; ) {
+      try {
+        return await ask(...asked);
+      } catch (error) {
+        if (!isAway(error) || performance.now() > limit) throw error;
+        await sleep(50);
+      }
+    }
+  };
+}
+
+/** Whether the database says that it is about to end or not yet there, or says nothing. */
+function isAway(error: unknown): boolean {
+  return !(error instanceof DatabaseError) || (error.code ?? '').startsWith('57P');
+}

@@ -1,0 +1,84 @@
+import { parseArgs } from 'node:util';
+import { newDatabase, startPostgres } from '../fixtures/postgres-server.ts';
+import { killClients } from './client-kills.ts';
+import { killDatabase } from './database-kills.ts';
+import { proveFailpoints } from './failpoints.ts';
+import { raceOnLinks } from './race.ts';
+import { printed, type Report } from './report.ts';
+import { killServers } from './server-kills.ts';
+import { postgresStatements, sqliteStatements } from './statements.ts';
+
+// `npm run prove`: the long forms of the proofs, one after the other. See README.md.
+const { PROVE_SECONDS = '600', PROVE_SEED = String(Date.now() % 1_000_000), PROVE_ONLY = '' } = process.env;
+const { values } = parseArgs({
+  options: {
+    /** About how long all of them take together. */
+    seconds: { type: 'string', default: PROVE_SECONDS },
+    seed: { type: 'string', default: PROVE_SEED },
+    /** Only proofs whose name holds this, such as `server` or `PostgreSQL`. */
+    only: { type: 'string', default: PROVE_ONLY },
+  },
+});
+const [seconds, seed] = [Number(values.seconds), Number(values.seed)];
+if (!(seconds > 0) || !Number.isSafeInteger(seed)) throw new RangeError('--seconds and --seed take numbers');
+
+const postgres = await startPostgres();
+const database = async (): Promise<string> => (await newDatabase(postgres.url)).url;
+
+/** Each with its share of the time, in percent; what is enumerated takes what it takes. */
+const PROOFS: readonly { name: string; share: number; prove: (seconds: number) => Promise<Report> }[] = [
+  {
+    name: 'failpoints SQLite',
+    share: 3,
+    prove: async () => {
+      const opened = await sqliteStatements();
+      return proveFailpoints(opened).finally(() => opened.close());
+    },
+  },
+  {
+    name: 'failpoints PostgreSQL',
+    share: 12,
+    prove: async () => {
+      const opened = await postgresStatements(await database());
+      return proveFailpoints(opened).finally(() => opened.close());
+    },
+  },
+  { name: 'race SQLite', share: 10, prove: (share) => raceOnLinks({ seconds: share, seed }) },
+  {
+    name: 'race PostgreSQL',
+    share: 10,
+    prove: async (share) => raceOnLinks({ seconds: share, seed, postgres: await database() }),
+  },
+  { name: 'server SQLite', share: 15, prove: (share) => killServers({ seconds: share, seed }) },
+  {
+    name: 'server PostgreSQL',
+    share: 15,
+    prove: async (share) => killServers({ seconds: share, seed, postgres: await database() }),
+  },
+  {
+    name: 'database PostgreSQL',
+    share: 15,
+    prove: (share) => killDatabase(postgres, { seconds: share, seed }),
+  },
+  { name: 'client SQLite', share: 10, prove: (share) => killClients({ seconds: share, seed }) },
+  {
+    name: 'client PostgreSQL',
+    share: 10,
+    prove: async (share) => killClients({ seconds: share, seed, postgres: await database() }),
+  },
+];
+
+const chosen = PROOFS.filter(({ name }) => name.toLowerCase().includes(values.only.toLowerCase()));
+const whole = chosen.reduce((sum, { share }) => sum + share, 0);
+let found = chosen.length === 0 ? 1 : 0;
+try {
+  for (const { share, prove } of chosen) {
+    const report = await prove((seconds * share) / whole);
+    found += report.findings.length;
+    process.stdout.write(`${printed(report)}\n`);
+  }
+} finally {
+  await postgres.close();
+}
+process.stdout.write(found === 0 ? 'Nothing was found.\n' : `${found} findings.\n`);
+process.exitCode = found === 0 ? 0 : 1;

@@ -1,0 +1,116 @@
+import { fileURLToPath } from 'node:url';
+import { openEither } from '../store/opened-store.ts';
+import { raceProcesses } from '../store/starting-gate.ts';
+import { LINKS, sweepAll } from './links.ts';
+import { newPlace, type Place } from './place.ts';
+import type { RaceHolding, RaceLoadOrder, RaceLoadResult } from './race-load.ts';
+import { replayAll } from './replay.ts';
+import { type Finding, newReport, type Report } from './report.ts';
+import type { ProofOptions } from './server-kills.ts';
+
+const PROCESSES = 2;
+const CONNECTIONS = 8;
+/** So many decisions of each link the oracle makes again. */
+const REPLAYED = 400;
+/** A round on one link, then one on all of them, in seconds each. */
+const ROUND = 2.5;
+/** So far apart are two rounds' bookings. */
+const APART = 40;
+
+/**
+ * Row 40: two processes with eight connections each book, change and cancel on one hot link, then on several. At the
+ * end every answer is what the rows say, no link is above its capacity and no tag held twice at any instant.
+ */
+export async function raceOnLinks({ seconds, seed, postgres }: ProofOptions): Promise<Report> {
+  const place = newPlace(postgres);
+  const report = newReport(`race of ${PROCESSES} processes x ${CONNECTIONS} connections`, place.engine, seed);
+  const began = performance.now();
+  try {
+    // The schema is there before they start.
+    await (await openEither(place.database)).close();
+    const expected = new Map<string, RaceHolding>();
+    const unsure = new Set<string>();
+    while (performance.now() - began < seconds * 1000) {
+      report.rounds += 1;
+      const links = report.rounds % 2 === 1 ? 1 : LINKS.length;
+      for (const result of await raceOnce(place, {
+        links,
+        seed: seed + report.rounds,
+        name: `r${report.rounds}`,
+        dawn: report.rounds * APART,
+      })) {
+        report.requests += result.requests;
+        report.acknowledged += result.acknowledged;
+        report.refused += result.refused;
+        report.unanswered += result.unanswered;
+        report.findings.push(...result.errors.map((what): Finding => ({ kind: 'wrong', what })));
+        for (const holding of result.holdings) expected.set(holding.id, holding);
+        for (const id of result.unsure) unsure.add(id);
+      }
+      report.findings.push(...(await compare(place, expected, unsure, report.unanswered)));
+      report.findings.push(...(await sweepAll(place.rows)));
+    }
+    report.findings.push(...(await replayAll(place.rows, { oracle: REPLAYED })));
+  } finally {
+    place.close();
+  }
+  report.seconds = (performance.now() - began) / 1000;
+  return report;
+}
+
+async function raceOnce(
+  { database }: Place,
+  { links, seed, name, dawn }: { links: number; seed: number; name: string; dawn: number },
+): Promise<RaceLoadResult[]> {
+  const program = fileURLToPath(new URL('race-load.ts', import.meta.url));
+  const finishes = await raceProcesses(
+    ...Array.from({ length: PROCESSES }, (_, index) => {
+      const order: RaceLoadOrder = {
+        database,
+        name: `${name}-${index}`,
+        seed: seed * 1000 + index * 100,
+        connections: CONNECTIONS,
+        milliseconds: ROUND * 1000,
+        links,
+        dawn,
+      };
+      return [program, JSON.stringify(order)];
+    }),
+  );
+  return finishes.map(({ output, errors }): RaceLoadResult => {
+    if (errors !== '') throw new Error(errors);
+    return JSON.parse(output);
+  });
+}
+
+/** Every answer against the rows. @param unanswered how many bookings may be there without anybody's knowing */
+async function compare(
+  { rows }: Place,
+  expected: ReadonlyMap<string, RaceHolding>,
+  unsure: ReadonlySet<string>,
+  unanswered: number,
+): Promise<Finding[]> {
+  const found: Finding[] = [];
+  const kept = new Map((await rows('SELECT * FROM reservation')).map((row) => [String(row['id']), row]));
+  for (const holding of expected.values()) {
+    if (unsure.has(holding.id)) continue;
+    const { id, start, end, bandwidth, tags, deleted } = holding;
+    const row = kept.get(id);
+    const stands = [row?.['start_ms'], row?.['end_ms'], row?.['bandwidth']];
+    stands.push(row?.['site1_s_tag'], row?.['site1_c_tag'], row?.['site2_s_tag'], row?.['site2_c_tag']);
+    const isGone = row?.['cancelled_ms'] !== null;
+    if (!row) found.push({ kind: 'lost', what: `${id} is not there` });
+    else if (isGone !== deleted) found.push({ kind: 'lost', what: `${id} is ${isGone ? 'gone' : 'back'}` });
+    else if (stands.join() !== [start, end, bandwidth, ...tags].join()) {
+      found.push({
+        kind: 'lost',
+        what: `${id} stands as ${stands}, not as ${[start, end, bandwidth, ...tags]}`,
+      });
+    }
+  }
+  const unknown = [...kept.keys()].filter((id) => !expected.has(id) && !unsure.has(id));
+  if (unknown.length > unanswered) {
+    found.push({ kind: 'doubled', what: `${unknown.length} that nobody was told of, such as ${unknown[0]}` });
+  }
+  return found;
+}

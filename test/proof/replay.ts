@@ -1,0 +1,171 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Holding } from '../../src/allocator/calendar.ts';
+import { linkId } from '../../src/allocator/network.ts';
+import type { Link } from '../../src/contract/links.ts';
+import type { SqlRow } from '../../src/store/sql.ts';
+import { Oracle } from '../allocator/oracle.ts';
+import type { Rows } from '../allocator/sweep.ts';
+import { LINKS } from './links.ts';
+import type { Finding } from './report.ts';
+
+const PLACES = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'] as const;
+
+/** A decision as the audit tells it. */
+interface Decision {
+  version: number;
+  action: string;
+  granted: boolean;
+  id: string;
+  start: number;
+  end: number;
+  bandwidth: number;
+  tags: Holding['tags'] | undefined;
+  at: number;
+}
+
+/** How a replay is done. */
+export interface ReplayOptions {
+  /** How many decisions of each link the oracle makes again; only where times are a few dozen milliseconds apart. */
+  oracle?: number;
+}
+
+/**
+ * Replays every link's decisions from its audit, in order: what was granted fitted, what was refused did not, versions
+ * rise by one, and what is left is what the reservations say. So the order that the link's lock made is one in which
+ * every answer was right.
+ */
+export async function replayAll(rows: Rows, options: ReplayOptions = {}): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (const link of LINKS) {
+    const id = linkId(link.site1, link.site2);
+    const replayed = await replay(rows, link, options);
+    found.push(...replayed.map((what): Finding => ({ kind: 'wrong', what: `${id}, replayed: ${what}` })));
+  }
+  return found;
+}
+
+/** Replays one link. @returns what is wrong about it */
+export async function replay(
+  rows: Rows,
+  link: Link,
+  { oracle: most = 0 }: ReplayOptions = {},
+): Promise<string[]> {
+  const id = linkId(link.site1, link.site2);
+  const decisions = (await rows('SELECT * FROM audit WHERE link = $1 ORDER BY seq', id)).map(decisionIn);
+  const held = new Map<string, Holding>();
+  const oracle = new Oracle(link);
+  const found: string[] = [];
+  let version = 0;
+  for (const [index, decision] of decisions.entries()) {
+    const { action, granted, tags } = decision;
+    const told = `${action} of ${decision.id} at version ${decision.version}`;
+    const before = held.get(decision.id);
+    if (granted) version += 1;
+    if (decision.version !== version) {
+      found.push(`${told} is at ${decision.version} where ${version} is due`);
+      version = decision.version;
+    }
+    if (action === 'book' && granted && before) found.push(`${told}: it was booked before`);
+    if (action !== 'book' && !before) found.push(`${told}: it is not there`);
+    if (action === 'cancel') {
+      if (before && !isDeepStrictEqual(before, holdingOf(decision)))
+        found.push(`${told} gave back something else`);
+      held.delete(decision.id);
+      oracle.drop(decision.id);
+      continue;
+    }
+    const others = [...held].filter(([other]) => other !== decision.id).map(([, holding]) => holding);
+    if (granted && tags) {
+      found.push(...conflicts(link, decision, others).map((what) => `${told} was granted: ${what}`));
+    } else if (couldBeHad(link, decision, others)) found.push(`${told} was refused, and fits`);
+    if (index < most) {
+      const due = oracle.decide(decision, decision.at, action === 'amend' ? decision.id : undefined);
+      const same = due.accepted ? isDeepStrictEqual(due.tags, tags) : !granted;
+      if (!same) found.push(`${told}: ${JSON.stringify(tags)}, the oracle says ${JSON.stringify(due)}`);
+    }
+    if (!granted) continue;
+    held.set(decision.id, holdingOf(decision));
+    if (index < most) oracle.hold(decision.id, holdingOf(decision));
+  }
+  const [row] = await rows('SELECT version FROM link WHERE id = $1', id);
+  if (Number(row?.['version'] ?? 0) !== version)
+    found.push(`it ends at ${version}, the link is at ${row?.['version']}`);
+  const live = await rows('SELECT * FROM reservation WHERE link = $1 AND cancelled_ms IS NULL', id);
+  for (const each of live) {
+    const replayed = held.get(String(each['id']));
+    if (!replayed || !isDeepStrictEqual(replayed, standing(each)))
+      found.push(`${each['id']} stands otherwise`);
+    held.delete(String(each['id']));
+  }
+  for (const left of held.keys()) found.push(`${left} is held, and there is no such reservation`);
+  return found;
+}
+
+function decisionIn(row: SqlRow): Decision {
+  const tags = row['tags'];
+  return {
+    version: Number(row['version']),
+    action: String(row['action']),
+    granted: Number(row['granted']) === 1,
+    id: String(row['reservation']),
+    start: Number(row['start_ms']),
+    end: Number(row['end_ms']),
+    bandwidth: Number(row['bandwidth']),
+    tags: typeof tags === 'string' ? inOrder(JSON.parse(tags)) : undefined,
+    at: Number(row['at_ms']),
+  };
+}
+
+function inOrder(tags: Record<string, unknown>): Holding['tags'] {
+  const [site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag] = PLACES.map((place) => Number(tags[place]));
+  return {
+    site1_s_tag: Number(site1_s_tag),
+    site1_c_tag: Number(site1_c_tag),
+    site2_s_tag: Number(site2_s_tag),
+    site2_c_tag: Number(site2_c_tag),
+  };
+}
+
+function standing(row: SqlRow): Holding {
+  const [start, end, bandwidth] = [Number(row['start_ms']), Number(row['end_ms']), Number(row['bandwidth'])];
+  return { start, end, bandwidth, tags: inOrder(row) };
+}
+
+function holdingOf({ start, end, bandwidth, tags }: Decision): Holding {
+  return { start, end, bandwidth, tags: tags ?? inOrder({}) };
+}
+
+type Demand = Pick<Holding, 'start' | 'end' | 'bandwidth'>;
+
+function overlapping({ start, end }: Demand, others: readonly Holding[]): Holding[] {
+  return others.filter((other) => other.start < end && start < other.end);
+}
+
+/** The most that others have of the link at one instant of a period: at its start, or where one of them begins. */
+function peak(demand: Demand, others: readonly Holding[]): number {
+  const beside = overlapping(demand, others);
+  const instants = [demand.start, ...beside.map(({ start }) => Math.max(start, demand.start))];
+  const loads = instants.map((at) =>
+    beside.reduce((sum, { start, end, bandwidth }) => sum + (start <= at && at < end ? bandwidth : 0), 0),
+  );
+  return Math.max(...loads);
+}
+
+function conflicts(link: Link, decision: Decision, others: readonly Holding[]): string[] {
+  const beside = overlapping(decision, others);
+  const load = peak(decision, others) + decision.bandwidth;
+  const shared = PLACES.filter((place) => beside.some(({ tags }) => tags[place] === decision.tags?.[place]));
+  return [
+    ...(load > link.bandwidth ? [`${load} of ${link.bandwidth} Mbps`] : []),
+    ...shared.map((place) => `another holds its ${place}`),
+  ];
+}
+
+function couldBeHad(link: Link, decision: Decision, others: readonly Holding[]): boolean {
+  if (peak(decision, others) + decision.bandwidth > link.bandwidth) return false;
+  const beside = overlapping(decision, others);
+  return PLACES.every((place) => {
+    const [from, to] = link[`${place}s`];
+    return new Set(beside.map(({ tags }) => tags[place])).size < to - from + 1;
+  });
+}

@@ -1,0 +1,50 @@
+/**
+ * What is wrong. `lost`: an answer that was given is not on disk, or what was deleted is back; `doubled`: something is
+ * there twice, or nobody asked for it; `leaked`: a tag is held for nothing; `wrong`: anything else that must not be.
+ */
+export interface Finding {
+  kind: 'lost' | 'doubled' | 'leaked' | 'wrong';
+  what: string;
+}
+
+/** What a proof tried and what it found. */
+export interface Report {
+  proof: string;
+  engine: string;
+  /** What the random choices were drawn from. Times are not drawn, so the same seed is not the same run. */
+  seed: number;
+  seconds: number;
+  rounds: number;
+  kills: number;
+  /** Sent, whatever became of them. */
+  requests: number;
+  /** Answered with yes: booked, changed, deleted. */
+  acknowledged: number;
+  /** Answered with no, which is an answer too. */
+  refused: number;
+  /** Without an answer, or with one that says that nobody knows. */
+  unanswered: number;
+  findings: Finding[];
+  /** What else is worth to be told, such as how often it was killed where. */
+  notes: string[];
+}
+
+/** A report of nothing yet. */
+export function newReport(proof: string, engine: string, seed: number): Report {
+  const counts = { seconds: 0, rounds: 0, kills: 0, requests: 0, acknowledged: 0, refused: 0, unanswered: 0 };
+  return { proof, engine, seed, ...counts, findings: [], notes: [] };
+}
+
+/** A report for people; the first twenty findings are told, all are counted. */
+export function printed(report: Report): string {
+  const { proof, engine, seed, findings, notes } = report;
+  const of = (kind: Finding['kind']): number => findings.filter((each) => each.kind === kind).length;
+  return [
+    `${findings.length === 0 ? 'nothing found' : 'FOUND'}  ${proof} on ${engine}, ${report.seconds.toFixed(0)} s, seed ${seed}`,
+    `  tried: ${report.rounds} rounds, ${report.kills} kills, ${report.requests} requests: ${report.acknowledged} acknowledged, ${report.refused} refused, ${report.unanswered} unanswered`,
+    `  found: ${of('lost')} lost, ${of('doubled')} doubled, ${of('leaked')} leaked, ${of('wrong')} wrong`,
+    ...notes.map((note) => `  ${note}`),
+    ...findings.slice(0, 20).map(({ kind, what }) => `  ${kind}: ${what}`),
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Door } from './door.ts';
+
+/** The launcher of the command line, which runs what `npm run build` made. */
+export const LAUNCHER = fileURLToPath(new URL('../../bin/slices-conn.js', import.meta.url));
+
+/** How long a server may take until it answers, in milliseconds. */
+const START_LIMIT = 20_000;
+
+/** What a server is started with. */
+export interface ServedOptions {
+  port: number;
+  /** The address that the replicas share. */
+  base: string;
+  /** `--data`, `--database`, `--topology` and the like. */
+  args: readonly string[];
+  /** Its home folder. */
+  home: string;
+}
+
+/** `slices-conn serve` as a process, to be killed and started again under the same address. */
+export class ServedProcess {
+  readonly door: Door;
+  readonly #options: ServedOptions;
+  #child: ChildProcess | undefined;
+  #errors = '';
+
+  constructor(options: ServedOptions) {
+    this.#options = options;
+    this.door = new Door(options.port, options.base);
+  }
+
+  /** The process's id. @throws Error when it does not run */
+  get pid(): number {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error('the server does not run');
+    return pid;
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== undefined;
+  }
+
+  /** What it wrote to stderr since it was started last. */
+  get errors(): string {
+    return this.#errors;
+  }
+
+  /** Starts it and waits until it answers. @throws Error when it ends instead */
+  async start(): Promise<void> {
+    const { port, base, args, home } = this.#options;
+    const given = ['serve', '--port', String(port), '--base-url', base, ...args];
+    const child = spawn(process.execPath, [LAUNCHER, ...given], {
+      cwd: home,
+      env: { PATH: '/usr/bin:/bin', HOME: home },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#errors = '';
+    this.#child = child;
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      // The log of requests is long; what went wrong is at its end.
+      this.#errors = (this.#errors + text).slice(-20_000);
+    });
+    child.once('exit', () => {
+      if (this.#child === child) this.#child = undefined;
+    });
+    for (const limit = performance.now() + START_LIMIT; ; await sleep(20)) {
+      if (!this.isRunning) throw new Error(`the server ended: ${this.#errors}`);
+      const answer = await this.door.send('GET', '/.well-known/jwks.json').catch(() => undefined);
+      if (answer?.status === 200) return;
+      if (performance.now() > limit) throw new Error(`the server does not answer: ${this.#errors}`);
+    }
+  }
+
+  /** Waits until it is gone, whoever ended it. */
+  async gone(): Promise<void> {
+    const child = this.#child;
+    if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  }
+
+  /** Ends it with SIGKILL and waits until it is gone. */
+  async kill(): Promise<void> {
+    this.#child?.kill('SIGKILL');
+    await this.gone();
+  }
+
+  /** Ends it with SIGTERM, so that it finishes what is under way, and waits until it is gone. */
+  async stop(): Promise<void> {
+    this.#child?.kill('SIGTERM');
+    await this.gone();
+  }
+
+  async close(): Promise<void> {
+    await this.kill();
+    this.door.close();
+  }
+}

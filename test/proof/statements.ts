@@ -1,0 +1,34 @@
+import { PostgresDatabase } from '../../src/store/postgres/database.ts';
+import { POSTGRES_LOCKING } from '../../src/store/postgres/reservations.ts';
+import type { LinkLocking } from '../../src/store/reservations.ts';
+import type { SqlDatabase } from '../../src/store/sql.ts';
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
+import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
+import { SQLITE_LOCKING } from '../../src/store/sqlite/reservations.ts';
+import { statementsOn } from '../../src/store/sqlite/statements.ts';
+import type { EngineName } from './place.ts';
+
+/** A database as a store is made from it, so that a proof can step in between. */
+export interface OpenedStatements {
+  readonly engine: EngineName;
+  readonly database: SqlDatabase;
+  readonly locking: LinkLocking;
+  close(): Promise<void>;
+}
+
+/** SQLite in memory. */
+export async function sqliteStatements(): Promise<OpenedStatements> {
+  const database = await SqliteDatabase.open(':memory:', SERVER_FORMAT);
+  return {
+    engine: 'SQLite',
+    database: statementsOn(database),
+    locking: SQLITE_LOCKING,
+    close: () => database.close(),
+  };
+}
+
+/** @param url a database of PostgreSQL */
+export async function postgresStatements(url: string): Promise<OpenedStatements> {
+  const database = await PostgresDatabase.open(url);
+  return { engine: 'PostgreSQL', database, locking: POSTGRES_LOCKING, close: () => database.close() };
+}

@@ -1,0 +1,7 @@
+import type { Allocator, AllocatorOptions } from '../../src/allocator/allocator.ts';
+
+/** What a proof judges: the allocator, or a broken one that it must find out. */
+export type Subject = Pick<Allocator, 'book' | 'bookOnce' | 'amend' | 'cancel'>;
+
+/** Makes one. */
+export type MakeSubject = (options: AllocatorOptions) => Subject;
