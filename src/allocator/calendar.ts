@@ -130,6 +130,11 @@ export class LinkCalendar {
   /** Takes in a reservation, in place of what was held under its id. */
   hold(id: string, holding: Holding): void {
     this.drop(id);
+    this.holdNew(id, holding);
+  }
+
+  /** Takes in a reservation whose id is known to hold nothing yet: as {@link hold}, without looking for it. */
+  holdNew(id: string, holding: Holding): void {
     const { start, end, bandwidth, tags } = holding;
     for (const place of this.#placesOf(tags)) this.#layers[place].hold(tags[place], start, end);
     this.#load.add(start, end, bandwidth);

@@ -24,7 +24,7 @@ export async function loadProjection(
 ): Promise<Projection> {
   const calendar = new LinkCalendar(link);
   const version = await store.loadLink(id, from, (portion) => {
-    for (const holding of portion) calendar.hold(holding.id, holding);
+    for (const held of portion) calendar.holdNew(held.id, held);
   });
   return { calendar, version, from };
 }

@@ -354,6 +354,94 @@ describe('SqliteDatabase.transaction', () => {
     });
   });
 
+  describe('of several at once', () => {
+    let database: SqliteDatabase;
+
+    beforeEach(async () => {
+      database = await SqliteDatabase.open(file, SERVER_FORMAT);
+    });
+    afterEach(async () => {
+      await database.close();
+    });
+    const insert = (id: string): Promise<void> =>
+      database.transaction(async (sql) => sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', id));
+    const names = Array.from({ length: 20 }, (_, index) => `l${String(index).padStart(2, '0')}`);
+
+    test('they share a commit', async () => {
+      const before = await commitsIn(`${file}-wal`);
+      await Promise.all(names.map(insert));
+      expect((await commitsIn(`${file}-wal`)) - before).toBe(1);
+      for (const name of ['one', 'two']) await insert(name);
+      expect((await commitsIn(`${file}-wal`)) - before).toBe(3);
+    });
+
+    test('what one leaves undone is undone for it alone', async () => {
+      const answers = await Promise.allSettled([
+        insert('a'),
+        database.transaction(async (sql) => {
+          sql.run("INSERT INTO link (id, version) VALUES ('b', 0)");
+          throw new Error('on purpose');
+        }),
+        insert('a'),
+        insert('c'),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
+      expect(answers[1]).toMatchObject({ reason: { message: 'on purpose' } });
+      expect(await database.read('SELECT id FROM link ORDER BY id')).toEqual([{ id: 'a' }, { id: 'c' }]);
+    });
+
+    test('nobody is answered before it is on disk', async () => {
+      const other = new DatabaseSync(file, { readOnly: true });
+      const seen = names.map(async (name) => {
+        await insert(name);
+        return other.prepare('SELECT count(*) AS n FROM link').get()?.['n'];
+      });
+      expect(await Promise.all(seen)).toEqual(names.map(() => names.length));
+      other.close();
+    });
+
+    test('one that comes when the last was just answered is not forgotten', async () => {
+      for (const name of names) await insert(name).then(() => insert(`${name}+`));
+      expect(await database.read('SELECT count(*) AS n FROM link')).toEqual([{ n: 2 * names.length }]);
+    });
+  });
+
+  test('who reads waits for no writer, and sees what is committed', async () => {
+    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
+    await database.transaction(async (sql) => sql.run("INSERT INTO link (id, version) VALUES ('a', 0)"));
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE; INSERT INTO link (id, version) VALUES ('b', 0)");
+    expect(await database.read('SELECT id FROM link')).toEqual([{ id: 'a' }]);
+    await expect(database.read("DELETE FROM link WHERE id = 'a'")).rejects.toThrow();
+    other.exec('COMMIT');
+    expect(await database.read('SELECT id FROM link ORDER BY id')).toEqual([{ id: 'a' }, { id: 'b' }]);
+    other.close();
+    await database.close();
+  });
+
+  test('a snapshot is of one instant, though others write between its portions', async () => {
+    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
+    const many = 6000;
+    const insert = (from: number, to: number): Promise<void> =>
+      database.transaction(async (sql) => {
+        for (let at = from; at < to; at += 1) {
+          sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', String(at));
+        }
+      });
+    await insert(0, many);
+    const sizes: number[] = [];
+    await database.snapshot(async (snapshot) => {
+      for await (const portion of snapshot.portions('SELECT id FROM link')) {
+        sizes.push(portion.length);
+        await insert(many + sizes.length * 10, many + sizes.length * 10 + 10);
+      }
+    });
+    expect(sizes.length).toBeGreaterThan(2);
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(many);
+    expect(await database.read('SELECT count(*) AS n FROM link')).toEqual([{ n: many + 10 * sizes.length }]);
+    await database.close();
+  });
+
   test('closing waits for what is under way', async () => {
     const database = await SqliteDatabase.open(file, SERVER_FORMAT);
     const turns = [1, 2, 3].map((id) =>
@@ -386,4 +474,13 @@ describe('SqliteDatabase.transaction', () => {
 
 async function pragma(database: SqliteDatabase, name: string): Promise<unknown> {
   return (await database.transaction(async (sql) => sql.first(`PRAGMA ${name}`)))?.[name];
+}
+
+/** How many commits a log holds (https://sqlite.org/fileformat2.html, "The WAL File Format"): frames that say so. */
+async function commitsIn(log: string): Promise<number> {
+  const bytes = await readFile(log);
+  const frame = 24 + bytes.readUInt32BE(8);
+  let commits = 0;
+  for (let at = 32; at + frame <= bytes.length; at += frame) if (bytes.readUInt32BE(at + 4) > 0) commits += 1;
+  return commits;
 }

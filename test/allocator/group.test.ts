@@ -1,0 +1,294 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Allocator } from '../../src/allocator/allocator.ts';
+import type { Demand } from '../../src/allocator/calendar.ts';
+import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import type { Outcome } from '../../src/allocator/outcome.ts';
+import {
+  CommitUnknownError,
+  type LinkTransaction,
+  type ReservationStore,
+  StoreUnavailableError,
+} from '../../src/allocator/store.ts';
+import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
+import { smallLink } from './small-link.ts';
+import { sweep } from './sweep.ts';
+
+const LINK = smallLink({
+  site1_s_tags: [1, 40],
+  site1_c_tags: [1, 40],
+  site2_s_tags: [1, 40],
+  site2_c_tags: [1, 40],
+});
+const BESIDE = { ...LINK, site1: 'c', site2: 'd' };
+const ID = linkId('a', 'b');
+const HOUR = 3_600_000;
+const SOME: Demand = { start: 10, end: 20, bandwidth: 100 };
+
+let opened: OpenedStore;
+let clock: number;
+let ids: number;
+/** How many transactions there were. */
+let transactions: number;
+let counted: ReservationStore;
+
+beforeEach(async () => {
+  opened = await openSqlite();
+  clock = 0;
+  ids = 0;
+  transactions = 0;
+  counted = {
+    ...opened.store,
+    changeLink: (link, work) => {
+      transactions += 1;
+      return opened.store.changeLink(link, work);
+    },
+  };
+});
+afterEach(async () => {
+  expect(await sweep(opened, ID, LINK)).toEqual([]);
+  await opened.close();
+});
+
+function start(store = counted): Allocator {
+  return new Allocator({
+    network: createNetwork({ sites: ['a', 'b', 'c', 'd'], links: [LINK, BESIDE] }),
+    store,
+    now: () => clock,
+    newId: () => `r${String(ids++).padStart(3, '0')}`,
+  });
+}
+
+function book(allocator: Allocator, demand: Partial<Demand> = {}, dryRun = false): Promise<Outcome> {
+  const who = { experiment: 'exp', createdBy: 'user', expiry: 100 * HOUR };
+  return allocator.book({ site1: 'a', site2: 'b', ...SOME, ...demand, ...who }, dryRun);
+}
+
+async function booked(allocator: Allocator, demand: Partial<Demand> = {}): Promise<string> {
+  const outcome = await book(allocator, demand);
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.refusals));
+  return outcome.record.id;
+}
+
+const liveIds = async (): Promise<unknown[]> =>
+  (await opened.rows('SELECT id FROM reservation WHERE cancelled_ms IS NULL ORDER BY id')).map(
+    ({ id }) => id,
+  );
+
+function wrapped(
+  store: ReservationStore,
+  wrap: (transaction: LinkTransaction) => LinkTransaction,
+): ReservationStore {
+  return { ...store, changeLink: (link, work) => store.changeLink(link, (inner) => work(wrap(inner))) };
+}
+
+describe('requests that wait for one link', () => {
+  test('are decided on in one transaction, each as if those before it had been committed', async () => {
+    const allocator = start();
+    const asked = Array.from({ length: 16 }, (_, index) =>
+      book(allocator, { bandwidth: index < 8 ? 100 : 50 }),
+    );
+    const outcomes = await Promise.all(asked);
+    expect(transactions).toBe(1);
+    expect(outcomes.map(({ ok }) => ok)).toEqual(Array.from({ length: 16 }, (_, index) => index < 12));
+    expect(outcomes[12]).toMatchObject({ refusals: [{ limit: 'bandwidth', free: 0 }] });
+    expect(await liveIds()).toHaveLength(12);
+    expect(await opened.rows('SELECT version FROM link WHERE id = $1', ID)).toEqual([{ version: 12 }]);
+  });
+
+  test('each get their own answer: bookings, dry runs, refusals, changes, and cancellations', async () => {
+    const allocator = start();
+    const [kept, gone] = [await booked(allocator), await booked(allocator)];
+    transactions = 0;
+    const change = (amendment: Partial<Demand>) =>
+      allocator.amend(kept, amendment, {
+        by: 'user',
+        expiry: HOUR,
+        check: (current, { end }) => (end < current.end ? 'shorter' : undefined),
+      });
+    // A change is looked up before it waits; so are these bookings, that all come in this order.
+    const booking = (demand: Partial<Demand>, dryRun = false): Promise<Outcome> =>
+      opened.store.find('none').then(() => book(allocator, demand, dryRun));
+    const answers = await Promise.all([
+      booking({ bandwidth: 900 }),
+      change({ bandwidth: 200 }),
+      allocator.cancel(gone, { by: 'user' }),
+      allocator.cancel(gone, { by: 'user' }),
+      booking({ bandwidth: 800 }, true),
+      change({ end: 15 }),
+      booking({ bandwidth: 801 }),
+      booking({ bandwidth: 800 }),
+      change({ bandwidth: 201 }),
+    ]);
+    expect(transactions).toBe(1);
+    expect(answers).toMatchObject([
+      { ok: false, refusals: [{ free: 800 }] },
+      { ok: true, record: { bandwidth: 200 } },
+      true,
+      false,
+      { ok: true, record: { bandwidth: 800 } },
+      { ok: false, reason: 'fault', fault: 'shorter' },
+      { ok: false, refusals: [{ free: 800 }] },
+      { ok: true, record: { bandwidth: 800 } },
+      { ok: false, refusals: [{ free: 200 }] },
+    ]);
+    const audit = await opened.rows('SELECT version, action, granted, why FROM audit ORDER BY seq');
+    expect(audit.slice(2)).toEqual([
+      { version: 2, action: 'book', granted: 0, why: 'bandwidth: 800 of 1000 Mbps free' },
+      { version: 3, action: 'amend', granted: 1, why: null },
+      { version: 4, action: 'cancel', granted: 1, why: null },
+      { version: 4, action: 'book', granted: 0, why: 'bandwidth: 800 of 1000 Mbps free' },
+      { version: 5, action: 'book', granted: 1, why: null },
+      { version: 5, action: 'amend', granted: 0, why: 'bandwidth: 200 of 1000 Mbps free' },
+    ]);
+  });
+
+  test('are no worse off for one that cannot be decided: it fails alone', async () => {
+    const allocator = start();
+    const id = await booked(allocator);
+    const failing = (): never => {
+      throw new TypeError('a bug of one caller');
+    };
+    const [one, bug, other] = await Promise.allSettled([
+      book(allocator),
+      allocator.amend(id, { bandwidth: 1 }, { by: 'user', expiry: HOUR, check: failing }),
+      book(allocator),
+    ]);
+    expect([one.status, bug.status, other.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(bug).toMatchObject({ reason: { message: 'a bug of one caller' } });
+    expect(await liveIds()).toHaveLength(3);
+    expect(await book(allocator, { bandwidth: 701 })).toMatchObject({ ok: false, refusals: [{ free: 700 }] });
+  });
+
+  test('are no worse off for one that the database refuses: it fails alone', async () => {
+    const refusesThird = wrapped(counted, (transaction) => ({
+      ...transaction,
+      async write(decided, now) {
+        await transaction.write(decided, now);
+        if (decided.changes.some(({ record }) => record.bandwidth === 3)) throw new Error('a tag is held');
+      },
+    }));
+    const allocator = start(refusesThird);
+    const answers = await Promise.allSettled([1, 2, 3, 4].map((bandwidth) => book(allocator, { bandwidth })));
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+    expect(await opened.rows('SELECT bandwidth FROM reservation ORDER BY bandwidth')).toEqual(
+      [1, 2, 4].map((bandwidth) => ({ bandwidth })),
+    );
+    expect(await book(allocator, { bandwidth: 994 })).toMatchObject({ ok: false, refusals: [{ free: 993 }] });
+  });
+
+  test('more than a group at once all get their answer', async () => {
+    const allocator = start();
+    const outcomes = await Promise.all(
+      Array.from({ length: 150 }, (_, index) => book(allocator, { start: index, end: index + 1 })),
+    );
+    expect(outcomes.every(({ ok }) => ok)).toBe(true);
+    expect(transactions).toBe(3);
+  });
+});
+
+describe('a database that fails', () => {
+  test('while it is away, all that wait are told so at once, and nothing was changed', async () => {
+    let asked = 0;
+    let away = Promise.withResolvers<never>();
+    const allocator = start({
+      ...counted,
+      changeLink: (link, work) => {
+        asked += 1;
+        return asked === 1 ? away.promise : counted.changeLink(link, work);
+      },
+    });
+    const first = Array.from({ length: 3 }, () => book(allocator));
+    await expect.poll(() => asked).toBe(1);
+    const second = Array.from({ length: 3 }, () => book(allocator));
+    away.reject(new StoreUnavailableError('away'));
+    const answers = await Promise.allSettled([...first, ...second]);
+    expect(answers.map((answer) => answer.status === 'rejected' && answer.reason.name)).toEqual(
+      answers.map(() => 'StoreUnavailableError'),
+    );
+    expect(asked).toBe(1);
+    away = Promise.withResolvers();
+    expect(await book(allocator)).toMatchObject({ ok: true });
+    expect(await liveIds()).toHaveLength(1);
+  });
+
+  test('at the commit of a group, that group does not know; those behind it know that nothing was done', async () => {
+    const lost = Promise.withResolvers<void>();
+    let asked = 0;
+    const allocator = start({
+      ...counted,
+      changeLink: async (link, work) => {
+        asked += 1;
+        const answer = await counted.changeLink(link, work);
+        if (asked > 1) return answer;
+        await lost.promise;
+        throw new CommitUnknownError('lost');
+      },
+    });
+    const first = [book(allocator), book(allocator)];
+    await expect.poll(() => asked).toBe(1);
+    const behind = book(allocator);
+    lost.resolve();
+    const answers = await Promise.allSettled([...first, behind]);
+    expect(answers.map((answer) => answer.status === 'rejected' && answer.reason.name)).toEqual([
+      'CommitUnknownError',
+      'CommitUnknownError',
+      'StoreUnavailableError',
+    ]);
+    expect(await liveIds()).toHaveLength(2);
+    expect(await book(allocator, { bandwidth: 801 })).toMatchObject({ ok: false, refusals: [{ free: 800 }] });
+  });
+});
+
+describe('the calendar in memory', () => {
+  test('of one link is read while others answer', async () => {
+    const loading = Promise.withResolvers<void>();
+    const allocator = start({
+      ...counted,
+      async loadLink(link, from, take) {
+        if (link === ID) await loading.promise;
+        return counted.loadLink(link, from, take);
+      },
+    });
+    const waiting = book(allocator);
+    const who = { experiment: 'exp', createdBy: 'user', expiry: HOUR };
+    expect(await allocator.book({ site1: 'c', site2: 'd', ...SOME, ...who })).toMatchObject({ ok: true });
+    loading.resolve();
+    expect(await waiting).toMatchObject({ ok: true });
+  });
+
+  test('lets go of what ended an hour ago, and reads it again for a change that reaches back', async () => {
+    const read: [number, number][] = [];
+    const watched = wrapped(counted, (transaction) => ({
+      ...transaction,
+      endingBetween(after, until) {
+        read.push([after, until]);
+        return transaction.endingBetween(after, until);
+      },
+    }));
+    const allocator = start(watched);
+    const long = await booked(allocator, { start: 1, end: 10 * HOUR });
+    for (let index = 0; index < 30; index += 1)
+      await booked(allocator, { start: 1, end: HOUR, bandwidth: 10 });
+    clock = 3 * HOUR;
+    // What comes after it ends is decided on without what ended.
+    await booked(allocator, { start: 20 * HOUR, end: 21 * HOUR });
+    expect(read).toEqual([]);
+    // 600 Mbps were free while the thirty ran, which is when it began.
+    const terms = { by: 'user', expiry: 100 * HOUR, check: () => undefined, dryRun: true };
+    expect(await allocator.amend(long, { bandwidth: 700 }, terms)).toMatchObject({ ok: true });
+    expect(await allocator.amend(long, { bandwidth: 701 }, terms)).toMatchObject({
+      ok: false,
+      refusals: [{ limit: 'bandwidth', free: 700, start: 1, end: HOUR }],
+    });
+    expect(read[0]).toEqual([1, 2 * HOUR]);
+  });
+
+  test('that is older than what the link has forgotten is read anew', async () => {
+    const [one, other] = [start(), start()];
+    const id = await booked(one, { bandwidth: 1000 });
+    expect(await book(one, {}, true)).toMatchObject({ ok: false });
+    await other.cancel(id, { by: 'user' });
+    expect(await opened.store.forget(HOUR)).toMatchObject({ cancelled: 1 });
+    expect(await book(one, { bandwidth: 1000 })).toMatchObject({ ok: true });
+  });
+});
