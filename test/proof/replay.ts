@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Holding } from '../../src/allocator/calendar.ts';
+import type { Holding } from '../../src/allocator/demand.ts';
 import { linkId } from '../../src/allocator/network.ts';
 import type { Link } from '../../src/contract/links.ts';
 import type { SqlRow } from '../../src/store/sql.ts';
