@@ -7,7 +7,7 @@ import type { Answer } from './door.ts';
 import { Journal, unansweredNote } from './journal.ts';
 import type { ProofLine } from './line.ts';
 import { sweepAll } from './links.ts';
-import { startLoad } from './load.ts';
+import { acknowledged, startLoad } from './load.ts';
 import { newPlace } from './place.ts';
 import { replayAll } from './replay.ts';
 import { type Finding, newReport, type Report } from './report.ts';
@@ -62,8 +62,7 @@ export async function killDatabase(
         inspect,
         mayBreak: () => false,
       });
-      const answered = report.acknowledged;
-      while (report.acknowledged < answered + CLIENTS) await sleep(5);
+      await acknowledged(report, CLIENTS);
       await sleep(chance.below(300));
       report.kills += 1;
       if (chance.is(60)) {
