@@ -60,6 +60,8 @@ class OutdatedError extends Error {
 export class LinkQueue {
   readonly #options: LinkQueueOptions;
   #projection: Projection | undefined;
+  /** Whether somebody else had changed the link the last time. */
+  #shared = false;
   #waiting: Waiting[] = [];
   #working = false;
 
@@ -123,10 +125,11 @@ export class LinkQueue {
     if (!projection && link && questions.some((question) => question.from(blank) !== undefined)) {
       projection = await loadProjection(store, link, began, id);
     }
-    const verdicts = await store.changeLink(id, (transaction) =>
+    const work = (transaction: LinkTransaction): Promise<Verdict<unknown>[]> =>
       // What throws in here is rolled back, so that each may be tried again alone.
       orUndecided(async () => {
         if (projection && projection.version < transaction.forgotten) throw new OutdatedError();
+        this.#shared = projection !== undefined && projection.version !== transaction.version;
         const at = now();
         const known = await readAhead(transaction, questions, at);
         if (projection) {
@@ -139,8 +142,8 @@ export class LinkQueue {
         if (changes.length + audit.length > 0) await transaction.write({ changes, audit }, at);
         if (projection) projection = { ...projection, version: transaction.version + changes.length };
         return decided;
-      }),
-    );
+      });
+    const verdicts = await store.changeLink(id, work, this.#shared ? projection?.version : undefined);
     observe?.committed(questions.length, now() - began);
     // Only now: had anything thrown on the way, the next group would read everything anew.
     this.#projection = projection && withoutEnded(projection, now());

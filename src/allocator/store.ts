@@ -118,10 +118,15 @@ export interface ReservationStore {
    * Runs `work` in one transaction that holds the link's lock from before its first read. Commits when `work`
    * resolves, rolls back when it rejects.
    *
+   * @param since where others have made changes of late: a version whose later changes are read together with the lock
    * @throws StoreUnavailableError when the database can't be reached or stays locked
    * @throws CommitUnknownError when it was lost at the very end
    */
-  changeLink<Answer>(link: string, work: (transaction: LinkTransaction) => Promise<Answer>): Promise<Answer>;
+  changeLink<Answer>(
+    link: string,
+    work: (transaction: LinkTransaction) => Promise<Answer>,
+    since?: number,
+  ): Promise<Answer>;
   /**
    * Reads every reservation of a link that ends after `from`, as of one version, in portions and without any lock, so
    * that other links' requests are answered in between.

@@ -1,8 +1,8 @@
-import { type BookingKey, KEYS_LET_GO, type RememberedBooking } from '../allocator/store.ts';
-import type { SqlInsert, SqlReader, SqlStatements } from './sql.ts';
+import type { BookingKey, RememberedBooking } from '../allocator/store.ts';
+import type { SqlInsert, SqlReader, SqlStatements, SqlValue } from './sql.ts';
 
 /** A key that is there already makes this fail: whoever claimed it before knows that it is free. */
-const KEY: SqlInsert = {
+export const KEY: SqlInsert = {
   into: 'idempotency_key',
   columns: {
     created_by: 'text',
@@ -40,39 +40,23 @@ export async function recall(
   );
 }
 
-/**
- * Keeps keys that were claimed in the same transaction and found free, in place of what had expired.
- *
- * @param letGo lets go of keys that expired by `$1`, `$2` at most
- * @returns the statements, which may be on their way together
- */
-export function keep(
+/** The row of a key that was claimed in the same transaction, and found free. */
+export function keyRow(booking: RememberedBooking): SqlValue[] {
+  const { createdBy, experiment, key, fingerprint, reservation, expires } = booking;
+  return [createdBy, experiment, key, fingerprint, reservation, expires];
+}
+
+/** Makes room for a key where one has expired. */
+export function letExpiredGo(
   sql: SqlStatements,
-  bookings: readonly RememberedBooking[],
-  { now, letGo }: { now: number; letGo: string },
-): Promise<void>[] {
-  return [
-    ...bookings.map(({ createdBy, experiment, key }) =>
-      sql.run(
-        `DELETE FROM idempotency_key
-         WHERE created_by = $1 AND experiment = $2 AND key = $3 AND expires_ms <= $4`,
-        createdBy,
-        experiment,
-        key,
-        now,
-      ),
-    ),
-    sql.insert(
-      KEY,
-      bookings.map((each) => [
-        each.createdBy,
-        each.experiment,
-        each.key,
-        each.fingerprint,
-        each.reservation,
-        each.expires,
-      ]),
-    ),
-    sql.run(letGo, now, KEYS_LET_GO),
-  ];
+  { createdBy, experiment, key }: BookingKey,
+  now: number,
+): Promise<void> {
+  return sql.run(
+    `DELETE FROM idempotency_key WHERE created_by = $1 AND experiment = $2 AND key = $3 AND expires_ms <= $4`,
+    createdBy,
+    experiment,
+    key,
+    now,
+  );
 }

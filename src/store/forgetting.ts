@@ -1,4 +1,4 @@
-import type { LinkLocking } from './reservations.ts';
+import { type LinkLocking, lockLink } from './link-locking.ts';
 import type { SqlDatabase } from './sql.ts';
 
 /** How many rows go in one transaction, so that nobody waits long for its lock. */
@@ -46,7 +46,7 @@ async function forgetCancelled(
   before: number,
 ): Promise<number> {
   return database.transaction(async (sql) => {
-    await locking.lock(sql, link);
+    await lockLink(sql, locking, link);
     const gone = await sql.all(
       `SELECT id, version FROM reservation WHERE link = $1 AND cancelled_ms < $2 ORDER BY version LIMIT $3`,
       link,

@@ -1,17 +1,20 @@
 import { TAG_PLACES } from '../allocator/demand.ts';
-import type {
-  BookingKey,
-  Decided,
-  HeldReservation,
-  LinkTransaction,
-  ReservationQuery,
-  ReservationRecord,
-  ReservationStore,
+import {
+  type BookingKey,
+  type Decided,
+  type HeldReservation,
+  KEYS_LET_GO,
+  type LinkTransaction,
+  type ReservationChange,
+  type ReservationQuery,
+  type ReservationRecord,
+  type ReservationStore,
 } from '../allocator/store.ts';
 import { AUDIT, auditRows } from './audit.ts';
-import { keep, recall } from './booking-keys.ts';
+import { KEY, keyRow, letExpiredGo, recall } from './booking-keys.ts';
 import { forget } from './forgetting.ts';
-import type { SqlDatabase, SqlInsert, SqlReader, SqlRow, SqlStatements, SqlValue } from './sql.ts';
+import { type LinkLocking, lockLink } from './link-locking.ts';
+import type { SqlDatabase, SqlInsert, SqlReader, SqlRow, SqlStatements, SqlValue, SqlWrite } from './sql.ts';
 
 /** What a reservation holds of its link. */
 const HELD = 'id, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag';
@@ -56,26 +59,25 @@ const HOLD: SqlInsert = {
   },
 };
 
-/** What the engines do differently about reservations. */
-export interface LinkLocking {
-  /** Locks a link's row, which is made where there is none, until the transaction ends; it reads nothing else. */
-  lock(sql: SqlStatements, link: string): Promise<void>;
-  /** Locks keys until the transaction ends. They come sorted, so that no two transactions wait for each other. */
-  lockKeys(sql: SqlStatements, keys: readonly string[]): Promise<void>;
-  /** Deletes booking keys that expired by `$1`, the oldest first and `$2` at most. */
-  letKeysGo: string;
-}
+const MOVE_LINK = 'UPDATE link SET version = $2 WHERE id = $1';
 
 /** Reservations in a database. */
 export function reservationStore(database: SqlDatabase, locking: LinkLocking): ReservationStore {
   const { reader } = database;
   return {
-    changeLink: (link, work) =>
+    changeLink: (link, work, since) =>
       database.transaction(async (sql) => {
-        await locking.lock(sql, link);
-        const row = await sql.first('SELECT version, forgotten FROM link WHERE id = $1', link);
+        const [row, changes] = await Promise.all([
+          lockLink(sql, locking, link),
+          // It begins after the lock was had, and so sees what was committed by then.
+          since === undefined ? undefined : changesAfter(sql, link, since),
+        ]);
         const [version, forgotten] = [Number(row?.['version']), Number(row?.['forgotten'])];
-        return work(linkTransaction(sql, { link, version, forgotten, locking }));
+        const transaction = linkTransaction(sql, { link, version, forgotten, locking });
+        if (!changes) return work(transaction);
+        const changesSince = async (version: number): Promise<ReservationChange[]> =>
+          version === since ? changes : transaction.changesSince(version);
+        return work({ ...transaction, changesSince });
       }),
     loadLink: (link, from, take) =>
       database.snapshot(async (sql) => {
@@ -122,17 +124,7 @@ function linkTransaction(
       return rows.map(toHeld);
     },
 
-    async changesSince(since) {
-      const rows = await sql.all(
-        `SELECT ${HELD}, cancelled_ms FROM reservation WHERE link = $1 AND version > $2 ORDER BY version`,
-        link,
-        since,
-      );
-      return rows.map((row) => {
-        const { id, ...holding } = toHeld(row);
-        return row['cancelled_ms'] === null ? { id, cancelled: false, holding } : { id, cancelled: true };
-      });
-    },
+    changesSince: (since) => changesAfter(sql, link, since),
 
     async read(ids) {
       const found = await Promise.all(ids.map((id) => read(sql, id)));
@@ -145,20 +137,24 @@ function linkTransaction(
       return found.flatMap((booking) => booking ?? []);
     },
 
-    write: (decided, now) => write(sql, { link, version, forgotten, locking }, decided, now),
+    async write(decided, now) {
+      await Promise.all(write(sql, { link, version, forgotten, locking }, decided, now));
+    },
   };
 }
 
 /**
  * Of a reservation that changed twice the last state counts: rows and holds are what is true in the end, so that
  * nothing stands in the way of what takes its place.
+ *
+ * @returns the statements, which are on their way together
  */
-async function write(
+function write(
   sql: SqlStatements,
   { link, version, locking }: LockedLink,
   { changes, audit }: Decided,
   now: number,
-): Promise<void> {
+): Promise<void>[] {
   const left = new Map<string, { values: SqlValue[]; held: SqlValue[][] }>();
   const before = new Set<string>();
   for (const [index, { action, record }] of changes.entries()) {
@@ -172,32 +168,31 @@ async function write(
   }
   const keys = changes.flatMap(({ key }) => key ?? []);
   const rows = [...left.values()];
-  // One after the other on one connection: none has to wait for the one before it to be answered.
-  const written = [
-    ...[...before].map((id) => sql.run('DELETE FROM tag_hold WHERE reservation = $1', id)),
-    ...(rows.length > 0
-      ? [
-          sql.insert(
-            RESERVATION,
-            rows.map(({ values }) => values),
-          ),
-        ]
-      : []),
-    ...(rows.some(({ held }) => held.length > 0)
-      ? [
-          sql.insert(
-            HOLD,
-            rows.flatMap(({ held }) => held),
-          ),
-        ]
-      : []),
-    ...(audit.length > 0 ? [sql.insert(AUDIT, auditRows(link, version, audit))] : []),
-    ...(keys.length > 0 ? keep(sql, keys, { now, letGo: locking.letKeysGo }) : []),
-    ...(changes.length > 0
-      ? [sql.run('UPDATE link SET version = $2 WHERE id = $1', link, version + changes.length)]
-      : []),
+  const writes: SqlWrite[] = [
+    { insert: RESERVATION, rows: rows.map(({ values }) => values) },
+    { insert: HOLD, rows: rows.flatMap(({ held }) => held) },
+    { insert: KEY, rows: keys.map(keyRow) },
+    { insert: AUDIT, rows: auditRows(link, version, audit) },
+    ...(changes.length > 0 ? [{ change: MOVE_LINK, values: [link, version + changes.length] }] : []),
   ];
-  await Promise.all(written);
+  return [
+    ...[...before].map((id) => sql.run('DELETE FROM tag_hold WHERE reservation = $1', id)),
+    ...keys.map((key) => letExpiredGo(sql, key, now)),
+    sql.write(...writes),
+    ...(keys.length > 0 ? [sql.run(locking.letKeysGo, now, KEYS_LET_GO)] : []),
+  ];
+}
+
+async function changesAfter(sql: SqlReader, link: string, since: number): Promise<ReservationChange[]> {
+  const rows = await sql.all(
+    `SELECT ${HELD}, cancelled_ms FROM reservation WHERE link = $1 AND version > $2 ORDER BY version`,
+    link,
+    since,
+  );
+  return rows.map((row) => {
+    const { id, ...holding } = toHeld(row);
+    return row['cancelled_ms'] === null ? { id, cancelled: false, holding } : { id, cancelled: true };
+  });
 }
 
 function lockNameOf({ createdBy, experiment, key }: BookingKey): string {

@@ -9,7 +9,7 @@ export interface SqlReader {
   first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined>;
 }
 
-/** Rows for one table, written together, in as few round trips as the engine can. */
+/** How rows are inserted into one table. */
 export interface SqlInsert {
   into: string;
   /** The columns and their types, as PostgreSQL calls them. */
@@ -18,11 +18,16 @@ export interface SqlInsert {
   onConflict?: string;
 }
 
+/** Rows to insert, each with a value for every column, in their order; or a statement that changes rows. */
+export type SqlWrite =
+  | { insert: SqlInsert; rows: readonly (readonly SqlValue[])[] }
+  | { change: string; values: readonly SqlValue[] };
+
 /** Statements on either engine; what the engines spell differently is not written here. */
 export interface SqlStatements extends SqlReader {
   run(sql: string, ...values: SqlValue[]): Promise<void>;
-  /** Inserts rows, each with a value for every column, in their order. */
-  insert(insert: SqlInsert, rows: readonly (readonly SqlValue[])[]): Promise<void>;
+  /** Makes several changes at once, as one statement where the engine can: none sees what another has changed. */
+  write(...writes: readonly SqlWrite[]): Promise<void>;
 }
 
 /**
@@ -33,7 +38,10 @@ export interface SqlStatements extends SqlReader {
 export interface SqlDatabase extends SqlStatements {
   /** Sees what is committed, and waits for no writer. */
   readonly reader: SqlReader;
-  /** Runs `work` in one transaction; commits when it resolves, rolls back when it rejects. */
+  /**
+   * Runs `work` in one transaction; commits when it resolves, rolls back when it rejects. Its first statements may be
+   * under way before the transaction has begun for sure: they must change nothing.
+   */
   transaction<Answer>(work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer>;
   /**
    * Runs `work` on what was committed at one instant, without holding up any writer.

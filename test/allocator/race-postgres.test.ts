@@ -5,8 +5,9 @@ import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
+import { type LinkLocking, READ_LINK } from '../../src/store/link-locking.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
-import { type LinkLocking, reservationStore } from '../../src/store/reservations.ts';
+import { reservationStore } from '../../src/store/reservations.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { type OpenedStore, openPostgres } from '../store/opened-store.ts';
 import { race, tally } from './race.ts';
@@ -82,7 +83,7 @@ describe('bookings that race on PostgreSQL', () => {
     }
     const database = await PostgresDatabase.open(path);
     const unlocked: LinkLocking = {
-      lock: async () => undefined,
+      lock: (sql, id) => sql.first(READ_LINK, id),
       lockKeys: async () => undefined,
       letKeysGo: '',
     };

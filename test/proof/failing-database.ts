@@ -48,7 +48,7 @@ export function failingDatabase(database: SqlDatabase, plan: FailurePlan): SqlDa
   const failing = (sql: SqlStatements): SqlStatements => ({
     ...failingReader(sql),
     run: (...given) => step(() => sql.run(...given)),
-    insert: (...given) => step(() => sql.insert(...given)),
+    write: (...given) => step(() => sql.write(...given)),
   });
   return {
     ...failing(database),

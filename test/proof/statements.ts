@@ -1,6 +1,6 @@
+import type { LinkLocking } from '../../src/store/link-locking.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { POSTGRES_LOCKING } from '../../src/store/postgres/reservations.ts';
-import type { LinkLocking } from '../../src/store/reservations.ts';
 import type { SqlDatabase } from '../../src/store/sql.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';

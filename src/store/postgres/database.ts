@@ -2,12 +2,12 @@ import { Pool, type PoolClient, types } from 'pg';
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import type {
   SqlDatabase,
-  SqlInsert,
   SqlReader,
   SqlRow,
   SqlSnapshot,
   SqlStatements,
   SqlValue,
+  SqlWrite,
 } from '../sql.ts';
 import { commitError, postgresError } from './errors.ts';
 import { Lease } from './lease.ts';
@@ -101,8 +101,8 @@ export class PostgresDatabase implements SqlDatabase {
     return this.#connected(PATIENCE, (client) => statementsOf(client).first(sql, ...values));
   }
 
-  async insert(insert: SqlInsert, rows: readonly (readonly SqlValue[])[]): Promise<void> {
-    await this.#connected(PATIENCE, (client) => statementsOf(client).insert(insert, rows));
+  async write(...writes: readonly SqlWrite[]): Promise<void> {
+    await this.#connected(PATIENCE, (client) => statementsOf(client).write(...writes));
   }
 
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
@@ -135,10 +135,11 @@ export class PostgresDatabase implements SqlDatabase {
   async #transact<Answer>(patience: number, work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer> {
     return this.#connected(patience, async (client, lease) => {
       const sql = statementsOf(client);
-      await sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
+      // The first statement does not wait for its answer. Where it fails, the connection is gone, or takes no changes.
+      const begun = sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
       let answer: Answer;
       try {
-        answer = await work(sql);
+        [answer] = await Promise.all([work(sql), begun]);
       } catch (error) {
         await sql.run('ROLLBACK');
         throw error;

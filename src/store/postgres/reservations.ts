@@ -1,6 +1,7 @@
 import type { ReservationStore } from '../../allocator/store.ts';
-import { type LinkLocking, reservationStore } from '../reservations.ts';
-import type { SqlDatabase, SqlStatements } from '../sql.ts';
+import { type LinkLocking, READ_LINK } from '../link-locking.ts';
+import { reservationStore } from '../reservations.ts';
+import type { SqlDatabase } from '../sql.ts';
 
 /** What of a link's lock is PostgreSQL's own. */
 export const POSTGRES_LOCKING: LinkLocking = {
@@ -9,10 +10,12 @@ export const POSTGRES_LOCKING: LinkLocking = {
    * it began: one that waits for the lock and reads in one would read what was there before the wait.
    */
   async lock(sql, link) {
-    if (await lockedRow(sql, link)) return;
-    // Of two at once, the second waits here for the first.
-    await sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', link);
-    await lockedRow(sql, link);
+    // Both are on their way at once: the second begins, and so sees, after the first has the lock.
+    const [, row] = await Promise.all([
+      sql.first('SELECT id FROM link WHERE id = $1 FOR UPDATE', link),
+      sql.first(READ_LINK, link),
+    ]);
+    return row;
   },
   async lockKeys(sql, keys) {
     await Promise.all(
@@ -29,10 +32,6 @@ export const POSTGRES_LOCKING: LinkLocking = {
     WHERE idempotency_key.created_by = gone.created_by AND idempotency_key.experiment = gone.experiment
       AND idempotency_key.key = gone.key`,
 };
-
-async function lockedRow(sql: SqlStatements, link: string): Promise<boolean> {
-  return (await sql.first('SELECT id FROM link WHERE id = $1 FOR UPDATE', link)) !== undefined;
-}
 
 /** Reservations on PostgreSQL. */
 export function postgresReservations(database: SqlDatabase): ReservationStore {

@@ -1,13 +1,12 @@
 import type { ReservationStore } from '../../allocator/store.ts';
-import { type LinkLocking, reservationStore } from '../reservations.ts';
+import { type LinkLocking, READ_LINK } from '../link-locking.ts';
+import { reservationStore } from '../reservations.ts';
 import type { SqliteDatabase } from './database.ts';
 import { statementsOn } from './statements.ts';
 
 /** The transaction itself is the lock: it began with `BEGIN IMMEDIATE`, so nobody else writes. */
 export const SQLITE_LOCKING: LinkLocking = {
-  async lock(sql, link) {
-    await sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', link);
-  },
+  lock: (sql, link) => sql.first(READ_LINK, link),
   async lockKeys() {
     // Nobody else writes.
   },

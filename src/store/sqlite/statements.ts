@@ -12,8 +12,7 @@ export function statementsOn(database: SqliteDatabase): SqlDatabase {
     run: (sql, ...values) => database.transaction(async (transaction) => transaction.run(sql, ...values)),
     all: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
     first: (sql, ...values) => database.transaction(async (transaction) => transaction.first(sql, ...values)),
-    insert: (insert, rows) =>
-      database.transaction((transaction) => awaited(transaction).insert(insert, rows)),
+    write: (...writes) => database.transaction((transaction) => awaited(transaction).write(...writes)),
     transaction: (work) => database.transaction((transaction) => work(awaited(transaction))),
     snapshot: (work) =>
       database.snapshot((snapshot) =>
@@ -34,9 +33,11 @@ function awaited(transaction: SqliteTransaction): SqlStatements {
     ...reads(transaction),
     run: async (sql, ...values) => transaction.run(sql, ...values),
     // There is no way to a server that could be saved: a statement that is prepared already takes a row in microseconds.
-    insert: async (insert, rows) => {
-      const sql = insertOf(insert);
-      for (const row of rows) transaction.run(sql, ...row);
+    write: async (...writes) => {
+      for (const each of writes) {
+        if ('change' in each) transaction.run(each.change, ...each.values);
+        else for (const row of each.rows) transaction.run(insertOf(each.insert), ...row);
+      }
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { HeldReservation, LinkTransaction, ReservationStore } from '../../../src/allocator/store.ts';
+import { READ_LINK } from '../../../src/store/link-locking.ts';
 import { POSTGRES_LOCKING } from '../../../src/store/postgres/reservations.ts';
 import { reservationStore } from '../../../src/store/reservations.ts';
 import type { SqlDatabase, SqlRow, SqlStatements } from '../../../src/store/sql.ts';
@@ -23,7 +24,7 @@ export function locksWhereItReads(database: SqlDatabase): ReservationStore {
         const records = rows.flatMap((row) => (row['id'] === null ? [] : [recordIn(row)]));
         const inner = reservationStore(within(database, sql), {
           ...POSTGRES_LOCKING,
-          lock: async () => undefined,
+          lock: (statements, id) => statements.first(READ_LINK, id),
         });
         return inner.changeLink(link, (transaction) =>
           work({ ...transaction, version, endingBetween: async () => records } satisfies LinkTransaction),
