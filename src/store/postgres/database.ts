@@ -1,6 +1,7 @@
 import { Pool, type PoolClient, types } from 'pg';
-import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
+import { StoreUnavailableError } from '../../allocator/store.ts';
 import type {
+  ReadDatabase,
   SqlDatabase,
   SqlInsert,
   SqlReader,
@@ -10,7 +11,8 @@ import type {
   SqlValue,
 } from '../sql.ts';
 import { commitError, postgresError } from './errors.ts';
-import { migrate } from './migrate.ts';
+import { Lease } from './lease.ts';
+import { checkVersion, migrate } from './migrate.ts';
 import { POSTGRES_MIGRATIONS } from './migrations.ts';
 
 /** How long a transaction may take in all, in milliseconds: then its connection is given up. */
@@ -30,8 +32,14 @@ const LIMITS = {
   idle_in_transaction_session_timeout: 10_000,
 } as const;
 
+/** The same for who only reads: nobody waits for that, and a look through years of decisions may take long. */
+const READING_PATIENCE = 600_000;
+const READING_LIMITS = { ...LIMITS, statement_timeout: 590_000, query_timeout: 595_000 } as const;
+
 /** Connections of one process. Requests for one link wait for each other before they ask for one. */
 const CONNECTIONS = 10;
+
+type Limits = typeof LIMITS | typeof READING_LIMITS;
 
 /** int8, which the driver would hand on as text; ours are milliseconds, versions and counts. */
 const INT8 = types.builtins.INT8;
@@ -42,11 +50,13 @@ const INT8 = types.builtins.INT8;
  */
 export class PostgresDatabase implements SqlDatabase {
   readonly #pool: Pool;
+  readonly #patience: number;
   #closing: Promise<void> | undefined;
 
-  private constructor(url: string) {
+  private constructor(url: string, limits: Limits = LIMITS, patience = PATIENCE) {
+    this.#patience = patience;
     this.#pool = new Pool({
-      ...LIMITS,
+      ...limits,
       connectionString: url,
       fallback_application_name: 'slices-conn',
       max: CONNECTIONS,
@@ -84,6 +94,23 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
+  /**
+   * Connects to read snapshots only, with the patience that a long look back needs.
+   *
+   * @throws DatabaseFormatError when it is no server's, or of another version
+   * @throws StoreUnavailableError when it can't be reached, or does not let us in
+   */
+  static async openToRead(url: string): Promise<ReadDatabase> {
+    const database = new PostgresDatabase(url, READING_LIMITS, READING_PATIENCE);
+    try {
+      await database.snapshot((sql) => checkVersion(sql, POSTGRES_MIGRATIONS));
+      return database;
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
+  }
+
   /** A statement by itself sees what is committed, and waits for nobody who only writes. */
   get reader(): SqlReader {
     return this;
@@ -106,7 +133,7 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
-    return this.#connected(PATIENCE, async (client, lease) => {
+    return this.#connected(this.#patience, async (client, lease) => {
       const sql = statementsOf(client);
       await sql.run('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {
@@ -181,45 +208,6 @@ export class PostgresDatabase implements SqlDatabase {
     } catch (error) {
       throw postgresError(error);
     }
-  }
-}
-
-/** How long a connection is lent. */
-class Lease {
-  /** Rejects when the time is over. */
-  readonly over: Promise<never>;
-  isOver = false;
-  readonly #alarm: NodeJS.Timeout;
-  #committing = false;
-
-  constructor(patience: number) {
-    const { promise, reject } = Promise.withResolvers<never>();
-    this.over = promise;
-    promise.catch(() => undefined);
-    this.#alarm = setTimeout(() => {
-      this.isOver = true;
-      reject(this.#late());
-    }, patience);
-  }
-
-  /** Starts the time anew: the database has answered. */
-  goOn(): void {
-    this.#alarm.refresh();
-  }
-
-  /** From now on, nobody knows what became of it when the time is over. */
-  committing(): void {
-    this.#committing = true;
-  }
-
-  end(): void {
-    clearTimeout(this.#alarm);
-  }
-
-  #late(): StoreUnavailableError {
-    return this.#committing
-      ? new CommitUnknownError('The database did not say in time whether it made the change.')
-      : new StoreUnavailableError("The database can't be reached in time.");
   }
 }
 
