@@ -29,7 +29,7 @@ function card(print: Printer, item: AuditItem): string {
     ...(why === null ? [] : [['why', why] as const]),
     ['link', `${linkText(link)}, ${formatBandwidth(item.bandwidth)}`],
     ['period', periodText(item)],
-    ...(reservation === null ? [] : [['reservation', reservation] as const]),
+    ['reservation', reservation ?? '–'],
     ['by', by],
     ['experiment', experiment],
   ];

@@ -24,8 +24,8 @@ export function auditCommand(invoke: Invoke): Command {
     .addHelpText(
       'after',
       `
---experiment ID, a global flag, picks what was decided in one experiment. Times are told in UTC. A server
-forgets decisions that are older than its --keep, 400 days unless it was told otherwise.
+--experiment ID, a global flag, picks what was decided in one experiment. Times are told in UTC.
+A server forgets decisions that are older than its --keep, 400 days unless it was told otherwise.
 
 Examples:
   slices-conn serve audit
