@@ -32,9 +32,14 @@ const LIMITS = {
   idle_in_transaction_session_timeout: 10_000,
 } as const;
 
-/** The same for who only reads: nobody waits for that, and a look through years of decisions may take long. */
+/** The same for who only reads: a look through years of decisions may take long, and whoever pages through it longer. */
 const READING_PATIENCE = 600_000;
-const READING_LIMITS = { ...LIMITS, statement_timeout: 590_000, query_timeout: 595_000 } as const;
+const READING_LIMITS = {
+  ...LIMITS,
+  statement_timeout: 590_000,
+  query_timeout: 595_000,
+  idle_in_transaction_session_timeout: READING_PATIENCE,
+} as const;
 
 /** Connections of one process. Requests for one link wait for each other before they ask for one. */
 const CONNECTIONS = 10;
