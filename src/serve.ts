@@ -11,9 +11,10 @@ import { createReferenceServer, type ReferenceServer } from './reference-server.
 import { type CertificateFiles, readCertificate } from './serve/certificate.ts';
 import { createDoor, type Door } from './serve/door.ts';
 import { allowedDangers, checkExposure } from './serve/exposure.ts';
+import { addressOf, listeningFailure } from './serve/listening.ts';
+import { openMetrics } from './serve/metrics-socket.ts';
 import { removeReadyFile, writeReadyFile } from './serve/ready-file.ts';
 import { readTopology } from './serve/topology-file.ts';
-import { openMetrics } from './serve-metrics.ts';
 import { jsonLog, type Log } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
 import { DatabaseFormatError } from './store/sql.ts';
@@ -56,15 +57,16 @@ export async function serve(
   const topology = settings.topology === undefined ? undefined : readTopology(settings.topology);
   const door = createDoor(tls && readCertificate(tls, now()));
   const log = jsonLog(surroundings.write, now);
-  const bound = await listen(door, host, port);
+  const bound = await door.open(host, port).catch((cause: unknown) => {
+    throw listeningFailure(cause, { host, port }, 'slices-conn serve --port 0');
+  });
   const opened: { close(): Promise<void> }[] = [door];
   try {
     const watched = settings.metrics && (await openMetrics(settings.metrics));
     if (watched) opened.push(watched);
     // Not before the port is ours: with the same file, it would be a running server's.
     if (readyFile !== undefined) removeReadyFile(readyFile);
-    const scheme = tls ? 'https' : 'http';
-    const baseUrl = settings.baseUrl ?? `${scheme}://${host.includes(':') ? `[${host}]` : host}:${bound}`;
+    const baseUrl = settings.baseUrl ?? addressOf(tls ? 'https' : 'http', { host, port: bound });
     const keySets = settings.trust && keySetTransport(settings, surroundings);
     if (keySets) opened.push(keySets);
     const services = await open(settings, {
@@ -199,18 +201,4 @@ function databaseFailure(cause: Error): Failure {
     fix: 'psql "$DATABASE_URL" -c "SELECT version()"',
     cause,
   });
-}
-
-async function listen(door: Door, host: string, port: number): Promise<number> {
-  try {
-    return await door.open(host, port);
-  } catch (cause) {
-    const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
-    const message = taken ? `Port ${port} is taken.` : `${host}:${port} can't be listened on.`;
-    throw new Failure('network', message, {
-      why: taken ? 'Another program listens there.' : cause instanceof Error ? cause.message : String(cause),
-      fix: 'slices-conn serve --port 0',
-      cause,
-    });
-  }
 }

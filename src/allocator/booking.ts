@@ -1,5 +1,5 @@
 import type { Link } from '../contract/links.ts';
-import type { Demand } from './calendar.ts';
+import type { Demand } from './demand.ts';
 import { linkId } from './network.ts';
 import { offersFor } from './offers.ts';
 import { type Outcome, reasonOf } from './outcome.ts';

@@ -1,42 +1,9 @@
 import type { Link } from '../contract/links.ts';
+import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
 import { Holdings } from './holdings.ts';
 import { LoadProfile } from './load-profile.ts';
 import { chooseTags } from './tag-choice.ts';
 import { TagLayer } from './tag-layer.ts';
-
-/** A half-open period `[start, end)` in whole milliseconds since the Unix epoch. */
-export interface Period {
-  start: number;
-  end: number;
-}
-
-/** The four tags that a reservation holds, each at the link's own first or second end. */
-export interface Tags {
-  site1_s_tag: number;
-  site1_c_tag: number;
-  site2_s_tag: number;
-  site2_c_tag: number;
-}
-
-/** One of the four places where a reservation needs a tag. */
-export type TagPlace = keyof Tags;
-/** Every place where a reservation needs a tag. */
-export const TAG_PLACES = [
-  'site1_s_tag',
-  'site1_c_tag',
-  'site2_s_tag',
-  'site2_c_tag',
-] as const satisfies readonly TagPlace[];
-
-/** What a link is asked for: Mbps over a period. */
-export interface Demand extends Period {
-  bandwidth: number;
-}
-
-/** What a reservation holds of its link. */
-export interface Holding extends Demand {
-  tags: Tags;
-}
 
 /**
  * Why a demand was refused: which limit, how much is free, and over which part of the period.

@@ -1,5 +1,6 @@
-import { type Holding, TAG_PLACES, type TagPlace, type Tags } from './calendar.ts';
+import { type Holding, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
 import { SortedTimes } from './sorted-times.ts';
+import { doubledFloats, doubledShorts } from './typed-arrays.ts';
 
 /** Room for so many at first; it doubles. */
 const FIRST_CAPACITY = 256;
@@ -86,19 +87,9 @@ export class Holdings {
   }
 
   #grow(): void {
-    const capacity = 2 * this.#starts.length;
-    const grown = (values: Float64Array): Float64Array<ArrayBuffer> => {
-      const larger = new Float64Array(capacity);
-      larger.set(values);
-      return larger;
-    };
-    this.#starts = grown(this.#starts);
-    this.#ends = grown(this.#ends);
-    this.#bandwidths = grown(this.#bandwidths);
-    for (const place of TAG_PLACES) {
-      const larger = new Uint16Array(capacity);
-      larger.set(this.#tags[place]);
-      this.#tags[place] = larger;
-    }
+    this.#starts = doubledFloats(this.#starts);
+    this.#ends = doubledFloats(this.#ends);
+    this.#bandwidths = doubledFloats(this.#bandwidths);
+    for (const place of TAG_PLACES) this.#tags[place] = doubledShorts(this.#tags[place]);
   }
 }

@@ -1,3 +1,5 @@
+import { doubledFloats, doubledInts, lastAtOrBefore } from './typed-arrays.ts';
+
 /** A stretch of time over which a load is constant: `[start, end)` in milliseconds, load in Mbps. */
 export interface LoadSegment {
   start: number;
@@ -248,17 +250,17 @@ export class LoadProfile {
     if (free !== undefined) return free;
     const base = this.#used;
     this.#used += 2 * CAPACITY;
-    if (this.#used > this.#points.length) this.#points = doubled(this.#points);
+    if (this.#used > this.#points.length) this.#points = doubledFloats(this.#points);
     return base;
   }
 
   #insert(index: number, { base, length, raised }: { base: number; length: number; raised: number }): void {
     if (this.#count === this.#firsts.length) {
-      this.#firsts = doubled(this.#firsts);
-      this.#raised = doubled(this.#raised);
-      this.#peaks = doubled(this.#peaks);
-      this.#lengths = grown(this.#lengths);
-      this.#bases = grown(this.#bases);
+      this.#firsts = doubledFloats(this.#firsts);
+      this.#raised = doubledFloats(this.#raised);
+      this.#peaks = doubledFloats(this.#peaks);
+      this.#lengths = doubledInts(this.#lengths);
+      this.#bases = doubledInts(this.#bases);
     }
     for (const each of this.#columns()) each.copyWithin(index + 1, index, this.#count);
     this.#count += 1;
@@ -278,28 +280,4 @@ export class LoadProfile {
   #columns() {
     return [this.#firsts, this.#raised, this.#peaks, this.#lengths, this.#bases] as const;
   }
-}
-
-function doubled(values: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
-  const larger = new Float64Array(2 * values.length);
-  larger.set(values);
-  return larger;
-}
-
-function grown(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(2 * values.length);
-  larger.set(values);
-  return larger;
-}
-
-/** The last index from `first` to before `end` whose value is at most `limit`; `first` when none is. Values rise. */
-function lastAtOrBefore(values: Float64Array, first: number, end: number, limit: number): number {
-  let low = first;
-  let high = end - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1;
-    if ((values[middle] ?? 0) <= limit) low = middle;
-    else high = middle - 1;
-  }
-  return low;
 }

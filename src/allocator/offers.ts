@@ -1,4 +1,5 @@
-import type { Demand, LinkCalendar, Period } from './calendar.ts';
+import type { LinkCalendar } from './calendar.ts';
+import type { Demand, Period } from './demand.ts';
 
 /** A demand that would be accepted now in place of the refused one. */
 export type Offer = Demand;

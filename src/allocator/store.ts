@@ -1,4 +1,4 @@
-import type { Demand, Holding, Tags } from './calendar.ts';
+import type { Demand, Holding, Tags } from './demand.ts';
 
 /** A reservation as it is kept. Times in milliseconds, bandwidth in Mbps; tags by the link's ends, not the request's. */
 export interface ReservationRecord extends Holding {

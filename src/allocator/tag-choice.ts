@@ -1,4 +1,4 @@
-import { type Period, TAG_PLACES, type TagPlace, type Tags } from './calendar.ts';
+import { type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
 import type { Holdings } from './holdings.ts';
 import type { TagLayer } from './tag-layer.ts';
 

@@ -6,10 +6,11 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { PROBLEM_STATUS, type ProblemCode, problemBody } from '../contract/problems.ts';
 import type { Certificate } from './certificate.ts';
 import { LIMITS, type Limits } from './limits.ts';
+import { listen } from './listening.ts';
 
 /** The socket of a server, over http or https, with its limits. */
 export interface Door {
@@ -85,14 +86,7 @@ export function createDoor(certificate?: Certificate, limits: Limits = LIMITS): 
   });
 
   return {
-    open: (host, port) =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, () => {
-          server.off('error', reject);
-          resolve((server.address() as AddressInfo).port);
-        });
-      }),
+    open: (host, port) => listen(server, { host, port }),
     answerWith: (listener) => {
       answering = true;
       ready(listener);

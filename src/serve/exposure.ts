@@ -3,6 +3,7 @@ import type { ServeSettings } from '../cli/invocation.ts';
 import { Failure } from '../contract/failure.ts';
 import { isLoopback } from '../contract/loopback.ts';
 import { shellWord } from '../contract/shell-word.ts';
+import { isLoopbackHost } from './listening.ts';
 
 /** A danger of a server that others can reach. */
 interface Danger {
@@ -134,10 +135,6 @@ function deployable(settings: ServeSettings): string {
     ...(tls || !behindProxy ? [`--tls-cert ${files[0]} --tls-key ${files[1]}`] : []),
     ...kept,
   ].join(' ');
-}
-
-function isLoopbackHost(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 /** In any of its spellings: 0.0.0.0, 0, ::, 0::0. */

@@ -1,4 +1,4 @@
-import { TAG_PLACES } from '../allocator/calendar.ts';
+import { TAG_PLACES } from '../allocator/demand.ts';
 import type {
   BookingKey,
   Decided,

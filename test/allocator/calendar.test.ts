@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Demand, LinkCalendar, TAG_PLACES, type Tags } from '../../src/allocator/calendar.ts';
+import { LinkCalendar } from '../../src/allocator/calendar.ts';
+import { type Demand, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
 import type { TagRange } from '../../src/contract/links.ts';
 import { Oracle } from './oracle.ts';
 import { smallLink } from './small-link.ts';

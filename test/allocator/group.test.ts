@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { Demand } from '../../src/allocator/calendar.ts';
+import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { Outcome } from '../../src/allocator/outcome.ts';
 import {

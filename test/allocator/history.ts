@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
 import type { AmendmentOutcome } from '../../src/allocator/amendment.ts';
 import type { BookingRequest } from '../../src/allocator/booking.ts';
-import type { Demand } from '../../src/allocator/calendar.ts';
+import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { Offer } from '../../src/allocator/offers.ts';
 import type { Outcome } from '../../src/allocator/outcome.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
 import type { AmendmentOutcome } from '../../src/allocator/amendment.ts';
-import { type Demand, TAG_PLACES, type Tags } from '../../src/allocator/calendar.ts';
+import { type Demand, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { Outcome } from '../../src/allocator/outcome.ts';
 import type { Decided, ReservationRecord, ReservationStore } from '../../src/allocator/store.ts';

@@ -1,13 +1,12 @@
+import type { Decision, Refusal } from '../../src/allocator/calendar.ts';
 import {
-  type Decision,
   type Demand,
   type Holding,
   type Period,
-  type Refusal,
   TAG_PLACES,
   type TagPlace,
   type Tags,
-} from '../../src/allocator/calendar.ts';
+} from '../../src/allocator/demand.ts';
 import type { Link } from '../../src/contract/links.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
 import type { BookingRequest } from '../../src/allocator/booking.ts';
-import type { Demand } from '../../src/allocator/calendar.ts';
+import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { Demand } from '../../src/allocator/calendar.ts';
+import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { Link } from '../../src/contract/links.ts';
 import { openEither } from '../store/opened-store.ts';

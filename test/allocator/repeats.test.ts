@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { Demand } from '../../src/allocator/calendar.ts';
+import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/repetition.ts';
 import type { LinkTransaction, ReservationStore, WrittenChange } from '../../src/allocator/store.ts';

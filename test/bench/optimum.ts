@@ -1,4 +1,5 @@
-import { LinkCalendar, type Period } from '../../src/allocator/calendar.ts';
+import { LinkCalendar } from '../../src/allocator/calendar.ts';
+import type { Period } from '../../src/allocator/demand.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import type { Benchmark } from './benchmark.ts';
 import { median } from './measure.ts';

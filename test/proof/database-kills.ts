@@ -5,8 +5,9 @@ import { CONNECTIVITY_PATH } from './addresses.ts';
 import { chanceFrom } from './chance.ts';
 import type { Answer } from './door.ts';
 import { Journal, unansweredNote } from './journal.ts';
+import type { ProofLine } from './line.ts';
 import { sweepAll } from './links.ts';
-import { startLoad } from './load.ts';
+import { acknowledged, startLoad } from './load.ts';
 import { newPlace } from './place.ts';
 import { replayAll } from './replay.ts';
 import { type Finding, newReport, type Report } from './report.ts';
@@ -16,6 +17,8 @@ const CLIENTS = 16;
 const HOUR = 3_600_000;
 /** A server that has lost its database says so within this, in milliseconds (HOSTILE.md 41). */
 const ANSWER_LIMIT = 10_000;
+/** How long a commit may take to come before it is killed without, in milliseconds. */
+const IMPATIENCE = 5000;
 /** Once the database is back, a server uses it again within this, in milliseconds. */
 const RECOVERY_LIMIT = 15_000;
 
@@ -59,12 +62,12 @@ export async function killDatabase(
         inspect,
         mayBreak: () => false,
       });
-      const answered = report.acknowledged;
-      while (report.acknowledged < answered + CLIENTS) await sleep(5);
+      await acknowledged(report, CLIENTS);
       await sleep(chance.below(300));
       report.kills += 1;
       if (chance.is(60)) {
-        server.kill();
+        if (chance.is(50)) await killAtCommit(server, chance.of(fleet.lines), 1 + chance.below(10));
+        else server.kill();
         await sleep(chance.of([0, 0, 1000]) ?? 0);
         await server.start();
       } else await killBackend(place.rows, chance.below(1000));
@@ -88,6 +91,27 @@ export async function killDatabase(
   report.notes.push(unansweredNote(journal));
   report.notes.push(`503 ${away} times; the slowest answer took ${slowest.toFixed(0)} ms`);
   return report;
+}
+
+/** Kills it when it has committed and said so, and lets nobody hear of it. */
+async function killAtCommit(
+  server: RunningPostgres,
+  line: ProofLine | undefined,
+  after: number,
+): Promise<void> {
+  const late = new AbortController();
+  const killed = new Promise<void>((resolve) => {
+    line?.arm('COMMIT', after, 'when its answer came', () => {
+      server.kill();
+      resolve();
+    });
+  });
+  const waited = sleep(IMPATIENCE, 'late', { signal: late.signal }).catch(() => undefined);
+  if ((await Promise.race([killed, waited])) === 'late') {
+    line?.disarm();
+    server.kill();
+  }
+  late.abort();
 }
 
 /** Kills one of the processes that serve the replicas. */

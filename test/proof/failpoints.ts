@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Allocator } from '../../src/allocator/allocator.ts';
 import type { BookingRequest } from '../../src/allocator/booking.ts';
-import type { Demand, Holding } from '../../src/allocator/calendar.ts';
+import type { Demand, Holding } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import { CommitUnknownError } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';

@@ -58,6 +58,17 @@ export function startLoad(options: LoadOptions): Load {
   };
 }
 
+/** How long a load may take until it is answered with yes, in milliseconds. */
+const PATIENCE = 30_000;
+
+/** Waits until so many more requests were acknowledged. @throws Error when they are not in time */
+export async function acknowledged(report: Report, more: number): Promise<void> {
+  const enough = report.acknowledged + more;
+  for (const limit = performance.now() + PATIENCE; report.acknowledged < enough; await sleep(5)) {
+    if (performance.now() > limit) throw new Error(`nothing is acknowledged: ${JSON.stringify(report)}`);
+  }
+}
+
 const Booked = v.object({
   id: v.string(),
   start_date: v.string(),

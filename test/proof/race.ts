@@ -11,7 +11,7 @@ import type { ProofOptions } from './server-kills.ts';
 const PROCESSES = 2;
 const CONNECTIONS = 8;
 /** So many decisions of each link the oracle makes again. */
-const REPLAYED = 400;
+const REPLAYED = 200;
 /** A round on one link, then one on all of them, in seconds each. */
 const ROUND = 2.5;
 /** So far apart are two rounds' bookings. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Holding } from '../../src/allocator/calendar.ts';
+import type { Holding } from '../../src/allocator/demand.ts';
 import { linkId } from '../../src/allocator/network.ts';
 import type { Link } from '../../src/contract/links.ts';
 import type { SqlRow } from '../../src/store/sql.ts';
@@ -52,7 +52,7 @@ export async function replay(
 ): Promise<string[]> {
   const id = linkId(link.site1, link.site2);
   const decisions = (await rows('SELECT * FROM audit WHERE link = $1 ORDER BY seq', id)).map(decisionIn);
-  const held = new Map<string, Holding>();
+  const held = new Held(decisions.reduce((longest, { start, end }) => Math.max(longest, end - start), 1));
   const oracle = new Oracle(link);
   const found: string[] = [];
   let version = 0;
@@ -74,7 +74,7 @@ export async function replay(
       oracle.drop(decision.id);
       continue;
     }
-    const others = [...held].filter(([other]) => other !== decision.id).map(([, holding]) => holding);
+    const others = held.beside(decision);
     if (granted && tags) {
       found.push(...conflicts(link, decision, others).map((what) => `${told} was granted: ${what}`));
     } else if (couldBeHad(link, decision, others)) found.push(`${told} was refused, and fits`);
@@ -97,8 +97,56 @@ export async function replay(
       found.push(`${each['id']} stands otherwise`);
     held.delete(String(each['id']));
   }
-  for (const left of held.keys()) found.push(`${left} is held, and there is no such reservation`);
+  for (const left of held.ids()) found.push(`${left} is held, and there is no such reservation`);
   return found;
+}
+
+/** What is held, by id and by when it starts: a long history has more than can be looked through at each step. */
+class Held {
+  readonly #longest: number;
+  readonly #byId = new Map<string, Holding>();
+  readonly #byStart = new Map<number, Map<string, Holding>>();
+
+  /** @param longest no period is longer, in milliseconds */
+  constructor(longest: number) {
+    this.#longest = longest;
+  }
+
+  get(id: string): Holding | undefined {
+    return this.#byId.get(id);
+  }
+
+  ids(): Iterable<string> {
+    return this.#byId.keys();
+  }
+
+  set(id: string, holding: Holding): void {
+    this.delete(id);
+    this.#byId.set(id, holding);
+    const slot = this.#slot(holding.start);
+    const beside = this.#byStart.get(slot) ?? new Map<string, Holding>();
+    this.#byStart.set(slot, beside.set(id, holding));
+  }
+
+  delete(id: string): void {
+    const holding = this.#byId.get(id);
+    if (!holding) return;
+    this.#byId.delete(id);
+    this.#byStart.get(this.#slot(holding.start))?.delete(id);
+  }
+
+  /** What others hold that may overlap a demand. */
+  beside({ id, start, end }: Decision): Holding[] {
+    const others: Holding[] = [];
+    for (let slot = this.#slot(start) - 1; slot <= this.#slot(end); slot += 1) {
+      for (const [other, holding] of this.#byStart.get(slot) ?? []) if (other !== id) others.push(holding);
+    }
+    return others;
+  }
+
+  #slot(start: number): number {
+    return Math.floor(start / this.#longest);
+  }
 }
 
 function decisionIn(row: SqlRow): Decision {

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Rows } from '../allocator/sweep.ts';
 import { freePort } from '../fixtures/postgres-server.ts';
 import { chanceFrom } from './chance.ts';
-import { credentials, logIn } from './door.ts';
+import { credentials, type Door, logIn } from './door.ts';
 import { Journal, unansweredNote } from './journal.ts';
 import { openLine, type ProofLine } from './line.ts';
 import { sweepAll, TOPOLOGY } from './links.ts';
-import { startLoad } from './load.ts';
+import { acknowledged, startLoad } from './load.ts';
 import { atAnyTime, atMessageOn, atWriteOf, type Moment } from './moment.ts';
 import { newPlace, type Place } from './place.ts';
 import { replayAll } from './replay.ts';
@@ -39,30 +39,44 @@ export interface Fleet {
   close(): Promise<void>;
 }
 
-/** Starts one server on SQLite, or replicas on PostgreSQL, each with a line of its own to it. */
+/**
+ * Starts one server on SQLite, or replicas on PostgreSQL, each with a line of its own to it. Where that fails, nothing
+ * of them or of the place is left.
+ */
 export async function startFleet(place: Place, replicas: number): Promise<Fleet> {
   const topology = join(place.folder, 'topology.json');
   writeFileSync(topology, JSON.stringify(TOPOLOGY));
   const common = ['--topology', topology, '--auto-approve', 'lead', '--access-token-ttl', '86400'];
   const lines: ProofLine[] = [];
   const servers: ServedProcess[] = [];
-  let base: string | undefined;
-  for (let count = 0; count < replicas; count += 1) {
-    const port = await freePort();
-    base ??= `http://127.0.0.1:${port}`;
-    let where = ['--data', place.folder];
-    if (place.engine === 'PostgreSQL') {
-      const line = await openLine(place.database);
-      lines.push(line);
-      where = ['--database', line.url];
+  const close = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.close()));
+    for (const line of lines) line.close();
+  };
+  const startAll = async (): Promise<{ door: Door; userToken: string }> => {
+    let base: string | undefined;
+    for (let count = 0; count < replicas; count += 1) {
+      const port = await freePort();
+      base ??= `http://127.0.0.1:${port}`;
+      let where = ['--data', place.folder];
+      if (place.engine === 'PostgreSQL') {
+        const line = await openLine(place.database);
+        lines.push(line);
+        where = ['--database', line.url];
+      }
+      const server = new ServedProcess({ port, base, home: place.folder, args: [...common, ...where] });
+      servers.push(server);
+      await server.start();
     }
-    const server = new ServedProcess({ port, base, home: place.folder, args: [...common, ...where] });
-    servers.push(server);
-    await server.start();
-  }
-  const door = servers[0]?.door;
-  if (!door) throw new RangeError('a fleet has at least one server');
-  const userToken = await logIn(door);
+    const door = servers[0]?.door;
+    if (!door) throw new RangeError('a fleet has at least one server');
+    return { door, userToken: await logIn(door) };
+  };
+  const { door, userToken } = await startAll().catch(async (error: unknown) => {
+    await close();
+    place.close();
+    throw error;
+  });
   let renewed = Number.NEGATIVE_INFINITY;
   let headers: Record<string, string> = {};
   return {
@@ -75,10 +89,7 @@ export async function startFleet(place: Place, replicas: number): Promise<Fleet>
       }
       return headers;
     },
-    async close() {
-      await Promise.all(servers.map((server) => server.close()));
-      for (const line of lines) line.close();
-    },
+    close,
   };
 }
 
@@ -112,8 +123,7 @@ export async function killServers({ seconds, seed, postgres }: ProofOptions): Pr
         name: `round${report.rounds}`,
         clients: CLIENTS,
       });
-      const answered = report.acknowledged;
-      while (report.acknowledged < answered + CLIENTS) await sleep(5);
+      await acknowledged(report, CLIENTS);
       const first = chance.below(fleet.servers.length);
       const killed = fleet.servers.filter((_, index) => index === first || chance.is(30));
       const moment = moments[report.rounds % moments.length] ?? atAnyTime;

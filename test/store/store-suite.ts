@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Holding, TAG_PLACES, type Tags } from '../../src/allocator/calendar.ts';
+import { type Holding, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
 import {
   type AuditEntry,
   type BookingKey,

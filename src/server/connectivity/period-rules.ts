@@ -1,4 +1,4 @@
-import type { Period } from '../../allocator/calendar.ts';
+import type { Period } from '../../allocator/demand.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Problem } from '../../contract/problems.ts';
 

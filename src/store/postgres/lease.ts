@@ -4,6 +4,7 @@ import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store
 export class Lease {
   /** Rejects when the time is over. */
   readonly over: Promise<never>;
+  /** Whether it is. */
   isOver = false;
   readonly #alarm: NodeJS.Timeout;
   #committing = false;

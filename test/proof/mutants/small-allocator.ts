@@ -1,8 +1,9 @@
 import type { AllocatorOptions } from '../../../src/allocator/allocator.ts';
 import type { Amendment, AmendmentOutcome, AmendmentTerms } from '../../../src/allocator/amendment.ts';
 import type { BookingRequest } from '../../../src/allocator/booking.ts';
-import type { Decision, Demand, Holding } from '../../../src/allocator/calendar.ts';
+import type { Decision } from '../../../src/allocator/calendar.ts';
 import type { CancellationTerms } from '../../../src/allocator/cancellation.ts';
+import type { Demand, Holding } from '../../../src/allocator/demand.ts';
 import { linkId } from '../../../src/allocator/network.ts';
 import type { Offer } from '../../../src/allocator/offers.ts';
 import type { Outcome } from '../../../src/allocator/outcome.ts';

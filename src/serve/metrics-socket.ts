@@ -1,10 +1,9 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { httpAddress, isLoopback, listen } from './listening.ts';
-import { createMetricsListener } from './server/metrics/metrics-listener.ts';
-import { processFamilies } from './server/metrics/process-metrics.ts';
-import { createServerMetrics, type ServerMetrics } from './server/metrics/server-metrics.ts';
+import { createMetricsListener } from '../server/metrics/metrics-listener.ts';
+import { processFamilies } from '../server/metrics/process-metrics.ts';
+import { createServerMetrics, type ServerMetrics } from '../server/metrics/server-metrics.ts';
+import { addressOf, isLoopbackHost, type ListeningPlace, listen, listeningFailure } from './listening.ts';
 
 /** Metrics that can be read. */
 export interface Watched {
@@ -30,7 +29,7 @@ const LIMITS = {
  *
  * @throws Failure `network` when the port is taken
  */
-export async function openMetrics(place: { host: string; port: number }): Promise<Watched> {
+export async function openMetrics(place: ListeningPlace): Promise<Watched> {
   const loopDelay = monitorEventLoopDelay({ resolution: RESOLUTION });
   const metrics = createServerMetrics({
     more: () =>
@@ -43,14 +42,15 @@ export async function openMetrics(place: { host: string; port: number }): Promis
       }),
   });
   const { host } = place;
-  const hostAllowed = isLoopback(host) ? isLoopback : () => true;
+  const hostAllowed = isLoopbackHost(host) ? isLoopbackHost : () => true;
   const server = createServer(LIMITS, createMetricsListener({ text: metrics.text, hostAllowed }));
-  await listen(server, place, 'slices-conn serve --metrics 0');
+  const port = await listen(server, place).catch((cause: unknown) => {
+    throw listeningFailure(cause, place, 'slices-conn serve --metrics 0');
+  });
   loopDelay.enable();
-  const { port } = server.address() as AddressInfo;
   return {
     metrics,
-    url: `${httpAddress(host, port)}/metrics`,
+    url: `${addressOf('http', { host, port })}/metrics`,
     async close() {
       loopDelay.disable();
       server.close();
