@@ -57,6 +57,8 @@ export async function main(args: readonly string[], version: string): Promise<nu
     rotateKeys: async (settings) =>
       (await import('./rotate-keys.ts')).rotateKeys(settings, serveFolder(), Date.now),
     backUp,
+    readAudit: async (settings, take) =>
+      (await import('./read-audit.ts')).readServerAudit(settings, serveFolder(), take),
     stopSignal,
     openBrowser,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),

@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { StoreUnavailableError } from './allocator/store.ts';
 import type { KeyRow, RotateKeysSettings } from './cli/invocation.ts';
 import { Failure } from './contract/failure.ts';
 import { formatInstant } from './contract/instants.ts';
+import { databaseFailure } from './database-failure.ts';
 import { SERVICES } from './server/issuers.ts';
 import { rotateByHand } from './server/keys/rotate-by-hand.ts';
 import { openStores } from './store/open.ts';
-import { DatabaseFormatError } from './store/sql.ts';
 import type { Stores } from './store/stores.ts';
 
 /**
@@ -41,7 +40,7 @@ export async function rotateKeys(
     if (rows.length === 0) throw withoutKeys('The database holds no keys.');
     return rows;
   } catch (cause) {
-    throw failureOf(cause, database === undefined);
+    throw databaseFailure(cause, database === undefined);
   } finally {
     await stores.close();
   }
@@ -51,7 +50,7 @@ async function open(where: string, isFile: boolean): Promise<Stores> {
   try {
     return await openStores(where);
   } catch (cause) {
-    throw failureOf(cause, isFile);
+    throw databaseFailure(cause, isFile);
   }
 }
 
@@ -59,19 +58,5 @@ function withoutKeys(what: string): Failure {
   return new Failure('file_unusable', what, {
     why: 'A server makes the first keys when it starts.',
     fix: 'slices-conn serve',
-  });
-}
-
-/** The driver's words name the server and the user, never the password. */
-function failureOf(cause: unknown, isFile: boolean): unknown {
-  if (!(cause instanceof Error) || cause instanceof Failure) return cause;
-  if (!(cause instanceof StoreUnavailableError || cause instanceof DatabaseFormatError || 'code' in cause)) {
-    return cause;
-  }
-  const away = cause instanceof StoreUnavailableError && !isFile;
-  const reason = cause.cause instanceof Error ? cause.cause.message : cause.message;
-  return new Failure(away ? 'network' : 'file_unusable', "The database can't be used.", {
-    why: reason || cause.message,
-    cause,
   });
 }

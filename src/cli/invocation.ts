@@ -90,6 +90,53 @@ export interface KeyRow {
   published_until: string | null;
 }
 
+/** Which decisions of a server are asked for (CLI.md, "Commands", serve). */
+export interface AuditSettings {
+  /** Folder of the data. */
+  data?: string;
+  /** `postgres://…`, in place of a folder. */
+  database?: string;
+  reservation?: string;
+  experiment?: string;
+  /** A user's id. */
+  by?: string;
+  /** The sites of a link, either way round. */
+  link?: readonly [site1: string, site2: string];
+  /** Decided at this instant or later, in milliseconds. */
+  since?: number;
+  /** Decided before this instant, in milliseconds. */
+  until?: number;
+  /** Only what was refused. */
+  refused: boolean;
+  /** The newest so many. */
+  limit: number;
+}
+
+/** A decision of a server's allocator, as it is shown. Instants are RFC 3339 in UTC with milliseconds. */
+export interface AuditItem {
+  at: string;
+  /** The link's sites in alphabetical order, with a `~` between. */
+  link: string;
+  /** The link's version that it made or, refused, was decided on. */
+  version: number;
+  action: 'book' | 'amend' | 'cancel';
+  granted: boolean;
+  /** The id of the user who asked. */
+  by: string;
+  experiment: string;
+  /** Null for a booking that was refused. */
+  reservation: string | null;
+  /** What was asked for; of a cancellation, what was held. */
+  start_date: string;
+  end_date: string;
+  /** Mbps. */
+  bandwidth: number;
+  /** Granted or given back, `site1` being the link's first site; null when it was refused. */
+  tags: { site1_s_tag: number; site1_c_tag: number; site2_s_tag: number; site2_c_tag: number } | null;
+  /** Of a refusal, the limits that it broke; of a cancellation, the reason that was given. */
+  why: string | null;
+}
+
 /** A reference server that takes requests. */
 export interface RunningServer {
   addresses: { connectivity: string; portal: string; identity: string };
@@ -140,6 +187,17 @@ export interface Invocation {
    * @throws Failure `file_unusable`
    */
   backUp(folder: string | undefined, file: string): Promise<BackupMade>;
+  /**
+   * Reads a server's audit, oldest first; changes nothing.
+   *
+   * @param take is given each portion
+   * @returns whether older decisions match too, and were left out
+   * @throws Failure
+   */
+  readAudit(
+    settings: AuditSettings,
+    take: (portion: readonly AuditItem[]) => Promise<void>,
+  ): Promise<boolean>;
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM. */
   stopSignal(): Promise<void>;
   /** What times are read against. */

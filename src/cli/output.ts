@@ -23,6 +23,18 @@ export interface OutputOptions {
 /** A line of a card: a label and what stands beside it. */
 export type CardLine = readonly [label: string, value: string];
 
+/** A result of any length, which is printed as it comes. */
+export interface Portions<Item> {
+  take(portion: readonly Item[]): Promise<void>;
+  /**
+   * Ends it.
+   *
+   * @param rest what JSON says besides the items
+   * @param none what people read when there was no item
+   */
+  end(rest: object, none: string): void;
+}
+
 /** Prints results on stdout and notices on stderr (CLI.md, "Output"). */
 export class Output {
   readonly #options: OutputOptions;
@@ -50,6 +62,27 @@ export class Output {
   async result(value: object, render: (print: Printer) => string): Promise<void> {
     const { stdout, json } = this.#options;
     stdout.write(json ? `${jsonText(value)}\n` : await this.#rendered(render));
+  }
+
+  /** A result of any length: one object with `items` as JSON, or what `render` makes of each portion. */
+  portions<Item extends object>(
+    render: (print: Printer, portion: readonly Item[]) => string,
+  ): Portions<Item> {
+    const { stdout, json } = this.#options;
+    let begun = false;
+    const begin = (): string => (begun ? ',' : '{"items":[');
+    return {
+      take: async (portion) => {
+        const items = portion.map((item) => jsonText(item)).join(',');
+        stdout.write(json ? begin() + items : await this.#rendered((print) => render(print, portion)));
+        begun = true;
+      },
+      end: (rest, none) => {
+        const more = Object.entries(rest).map(([name, value]) => `,${jsonText(name)}:${jsonText(value)}`);
+        if (json) stdout.write(`${begun ? '' : begin()}]${more.join('')}}\n`);
+        else if (!begun) stdout.write(`${escapeText(none)}\n`);
+      },
+    };
   }
 
   /** A result that is one plain text, such as a token; the object with `--json`. */
@@ -126,8 +159,24 @@ export class Printer {
 
   /** Rows below a head; on a terminal what is too wide is cut, except in the first column. */
   table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-    const { table: Table } = this.#needed();
     const cells = rows.map((row) => row.map(escapeText));
+    const names = head.map((name) => this.paint.dim(name.toUpperCase()));
+    const full = this.#fullWidths(head, cells);
+    const widths = this.#widths(full);
+    if (widths.some((width, column) => width !== full[column])) return this.#cut(names, cells, widths);
+    // A layout of thousands of rows takes the package seconds; where nothing is cut there is little to lay out.
+    const filled = head.map(
+      (name, column) => `${names[column]}${' '.repeat((full[column] ?? 0) - name.length)}`,
+    );
+    const lines = [
+      filled,
+      ...cells.map((row) => row.map((cell, column) => this.#padded(cell, full[column] ?? 0))),
+    ];
+    return lines.map((line) => `${line.join('  ').trimEnd()}\n`).join('');
+  }
+
+  #cut(head: readonly string[], cells: readonly (readonly string[])[], widths: readonly number[]): string {
+    const { table: Table } = this.#needed();
     const none = Object.fromEntries(
       [
         'top',
@@ -147,21 +196,33 @@ export class Printer {
       ].map((name) => [name, '']),
     );
     const table = new Table({
-      head: head.map((name) => this.paint.dim(name.toUpperCase())),
+      head: [...head],
       chars: { ...none, middle: '  ' },
       style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-      colWidths: this.#widths(head, cells),
+      colWidths: [...widths],
     });
     table.push(...cells.map((row) => [...row]));
     const lines = table.toString().split('\n');
     return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
   }
 
-  /** Widths that fit the terminal: the widest columns after the first give way, down to eight characters. */
-  #widths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
-    const widths = head.map((name, column) =>
-      Math.max(name.length, ...rows.map((row) => this.#width(row[column] ?? ''))),
+  /** Whether a table would be shown whole: always, where there is no terminal. */
+  fits(head: readonly string[], rows: readonly (readonly string[])[]): boolean {
+    const { columns, isTerminal } = this.#stream;
+    const cells = rows.map((row) => row.map(escapeText));
+    const total = this.#fullWidths(head, cells).reduce((sum, width) => sum + width + 2, -2);
+    return !isTerminal || columns === undefined || total <= columns;
+  }
+
+  #fullWidths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
+    return head.map((name, column) =>
+      rows.reduce((widest, row) => Math.max(widest, this.#width(row[column] ?? '')), name.length),
     );
+  }
+
+  /** Widths that fit the terminal: the widest columns after the first give way, down to eight characters. */
+  #widths(full: readonly number[]): number[] {
+    const widths = [...full];
     const { columns, isTerminal } = this.#stream;
     if (!isTerminal || columns === undefined) return widths;
     const room = columns - 2 * (widths.length - 1);

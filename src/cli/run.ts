@@ -61,6 +61,7 @@ export interface World {
   /** Rotates the signing keys in a server's database. */
   rotateKeys: Invocation['rotateKeys'];
   backUp: Invocation['backUp'];
+  readAudit: Invocation['readAudit'];
   stopSignal: Invocation['stopSignal'];
   /** Asks a person a question that is answered by yes or no; undefined where nobody is there. */
   ask?: (question: string) => Promise<boolean>;
@@ -154,6 +155,7 @@ function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable
     serve: world.serve,
     rotateKeys: world.rotateKeys,
     backUp: world.backUp,
+    readAudit: world.readAudit,
     stopSignal: world.stopSignal,
     openBrowser: world.openBrowser,
     profiles: async () => {

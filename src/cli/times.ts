@@ -24,9 +24,14 @@ const LOCAL = /^(today|tomorrow|\d{4}-\d{2}-\d{2})(?:[T ](\d{1,2}:\d{2}(?::\d{2}
  * An instant as people type it, in milliseconds (CLI.md, "Values"): RFC 3339 with an offset, `now`, `+2h30m`; and,
  * only where a time zone is known, `2026-12-01T10:00`, `2026-12-01 10:00`, `tomorrow 09:00`.
  *
+ * @param fix what to type when it is none
  * @throws Failure `usage`, for a local time that the zone skips or has twice too
  */
-export async function parseTime(text: string, context: TimeContext): Promise<number> {
+export async function parseTime(
+  text: string,
+  context: TimeContext,
+  fix = `--start ${formatInstant(context.now + 3_600_000)}`,
+): Promise<number> {
   const trimmed = text.trim();
   if (/^now$/i.test(trimmed)) return context.now;
   if (trimmed.startsWith('+')) return later(context.now, parseDuration(trimmed.slice(1)));
@@ -39,7 +44,7 @@ export async function parseTime(text: string, context: TimeContext): Promise<num
   if (!local) {
     throw new Failure('usage', `${JSON.stringify(text)} is no time.`, {
       why: 'Write it as 2026-12-01T10:00:00Z, +2h or now; see slices-conn help times.',
-      fix: `--start ${formatInstant(context.now + 3_600_000)}`,
+      fix,
     });
   }
   if (context.zone === undefined) {
@@ -51,6 +56,18 @@ export async function parseTime(text: string, context: TimeContext): Promise<num
   const { localInstant } = await import('./local-time.ts');
   const [, day = '', time = '00:00'] = local;
   return localInstant({ day: day.toLowerCase(), time, zone: context.zone, now: context.now });
+}
+
+/**
+ * An instant that people look back to, in milliseconds: what {@link parseTime} reads, or a duration for that long ago.
+ *
+ * @param flag what it was typed after, for the advice
+ * @example parsePastTime('2d', context, '--since') // two days before now
+ * @throws Failure `usage`
+ */
+export async function parsePastTime(text: string, context: TimeContext, flag: string): Promise<number> {
+  if (/^(?:\d+[wdhms])+$/i.test(text.trim())) return Math.max(0, context.now - parseDuration(text));
+  return parseTime(text, context, `${flag} 2d`);
 }
 
 /**

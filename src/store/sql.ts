@@ -57,6 +57,11 @@ export interface SqlSnapshot extends SqlReader {
   portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlRow[]>;
 }
 
+/** A server's database that is only read, and never made or brought up to date. */
+export interface ReadDatabase extends Pick<SqlDatabase, 'snapshot'> {
+  close(): Promise<void>;
+}
+
 /** A database that is newer than this program, is damaged, or is not one of its own. */
 export class DatabaseFormatError extends Error {
   override readonly name = 'DatabaseFormatError';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatTime, parseTime } from '../../src/cli/times.ts';
+import { formatTime, parsePastTime, parseTime } from '../../src/cli/times.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
@@ -212,5 +212,26 @@ describe('told in the zone of whoever reads it', () => {
     [':/etc/localtime', TEN, '2026-12-01T10:00:00.000Z (in 2 h)'],
   ])('%s', (zone, instant, told) => {
     expect(formatTime(instant, TEN - 7_200_000, zone)).toBe(told);
+  });
+});
+
+describe('a time to look back to', () => {
+  const past = (text: string) => parsePastTime(text, { now: NOW, zone: undefined }, '--since');
+
+  test.each([
+    ['2d', NOW - 2 * 86_400_000],
+    ['1h30m', NOW - 5_400_000],
+    ['99999w', 0],
+    ['now', NOW],
+    ['+1h', NOW + 3_600_000],
+    ['2026-10-01T00:00Z', Date.UTC(2026, 9, 1)],
+  ])('%s', async (text, instant) => {
+    expect(await past(text)).toBe(instant);
+  });
+
+  test('what is none is told with its own flag, and the advice is accepted', async () => {
+    const { facts } = await failureOf(() => past('yesterday'));
+    expect(facts.fix).toBe('--since 2d');
+    expect(await past('2d')).toBeLessThan(NOW);
   });
 });

@@ -4,6 +4,7 @@ import { ROLES } from '../../contract/roles.ts';
 import type { ServeFlags } from '../actions/serve.ts';
 import { parseDuration } from '../durations.ts';
 import type { Invoke } from '../invocation.ts';
+import { auditCommand } from './audit.ts';
 import { backupCommand } from './backup.ts';
 import { rotateKeysCommand } from './rotate-keys.ts';
 
@@ -78,6 +79,7 @@ export function serveCommand(invoke: Invoke): Command {
       .enablePositionalOptions()
       .addCommand(rotateKeysCommand(invoke))
       .addCommand(backupCommand(invoke))
+      .addCommand(auditCommand(invoke))
       .addHelpText(
         'after',
         `

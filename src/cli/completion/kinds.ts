@@ -23,6 +23,7 @@ export const KIND_OF = {
   id: 'reservations',
   site1: 'sites',
   site2: 'sites',
+  site: 'sites',
   file: 'files',
   'file|url': 'files',
   dir: 'files',

@@ -1,6 +1,7 @@
 import { Pool, type PoolClient, types } from 'pg';
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import type {
+  ReadDatabase,
   SqlDatabase,
   SqlReader,
   SqlRow,
@@ -11,7 +12,7 @@ import type {
 } from '../sql.ts';
 import { commitError, postgresError } from './errors.ts';
 import { Lease } from './lease.ts';
-import { migrate } from './migrate.ts';
+import { checkVersion, migrate } from './migrate.ts';
 import { POSTGRES_MIGRATIONS } from './migrations.ts';
 import { portions, statementsOf } from './statements.ts';
 
@@ -30,8 +31,19 @@ const LIMITS = {
   idle_in_transaction_session_timeout: 10_000,
 } as const;
 
+/** The same for who only reads: a look through years of decisions may take long, and whoever pages through it longer. */
+const READING_PATIENCE = 600_000;
+const READING_LIMITS = {
+  ...LIMITS,
+  statement_timeout: 590_000,
+  query_timeout: 595_000,
+  idle_in_transaction_session_timeout: READING_PATIENCE,
+} as const;
+
 /** Connections of one process. Requests for one link wait for each other before they ask for one. */
 const CONNECTIONS = 10;
+
+type Limits = typeof LIMITS | typeof READING_LIMITS;
 
 /** int8, which the driver would hand on as text; ours are milliseconds, versions and counts. */
 const INT8 = types.builtins.INT8;
@@ -42,11 +54,13 @@ const INT8 = types.builtins.INT8;
  */
 export class PostgresDatabase implements SqlDatabase {
   readonly #pool: Pool;
+  readonly #patience: number;
   #closing: Promise<void> | undefined;
 
-  private constructor(url: string) {
+  private constructor(url: string, limits: Limits = LIMITS, patience = PATIENCE) {
+    this.#patience = patience;
     this.#pool = new Pool({
-      ...LIMITS,
+      ...limits,
       connectionString: url,
       fallback_application_name: 'slices-conn',
       max: CONNECTIONS,
@@ -84,6 +98,23 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
+  /**
+   * Connects to read snapshots only, with the patience that a long look back needs.
+   *
+   * @throws DatabaseFormatError when it is no server's, or of another version
+   * @throws StoreUnavailableError when it can't be reached, or does not let us in
+   */
+  static async openToRead(url: string): Promise<ReadDatabase> {
+    const database = new PostgresDatabase(url, READING_LIMITS, READING_PATIENCE);
+    try {
+      await database.snapshot((sql) => checkVersion(sql, POSTGRES_MIGRATIONS));
+      return database;
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
+  }
+
   /** A statement by itself sees what is committed, and waits for nobody who only writes. */
   get reader(): SqlReader {
     return this;
@@ -106,7 +137,7 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
-    return this.#connected(PATIENCE, async (client, lease) => {
+    return this.#connected(this.#patience, async (client, lease) => {
       const sql = statementsOf(client);
       await sql.run('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {

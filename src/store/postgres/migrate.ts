@@ -1,4 +1,4 @@
-import { DatabaseFormatError, type SqlStatements } from '../sql.ts';
+import { DatabaseFormatError, type SqlReader, type SqlRow, type SqlStatements } from '../sql.ts';
 
 /** "slic": one program at a time changes the schema of a database. */
 const SCHEMA_LOCK = 0x736c6963;
@@ -28,12 +28,32 @@ export async function migrate(
   await sql.run('UPDATE slices_conn_schema SET version = $1', migrations.length);
 }
 
-async function versionOf(sql: SqlStatements): Promise<number> {
-  const found = await sql.first(
+/**
+ * Checks that a database which is only read is a server's, of this program's version.
+ *
+ * @throws DatabaseFormatError when it is not
+ */
+export async function checkVersion(sql: SqlReader, migrations: readonly string[]): Promise<void> {
+  if (!(Number((await tablesIn(sql))?.['ours']) > 0)) {
+    throw new DatabaseFormatError('No server has kept its data there yet.');
+  }
+  const version = (await sql.first('SELECT version FROM slices_conn_schema'))?.['version'];
+  if (version === migrations.length) return;
+  throw new DatabaseFormatError(
+    `The database has schema version ${version}; this program knows ${migrations.length}. Use the slices-conn that serves it.`,
+  );
+}
+
+function tablesIn(sql: SqlReader): Promise<SqlRow | undefined> {
+  return sql.first(
     `SELECT count(*) AS tables, count(*) FILTER (WHERE relname = 'slices_conn_schema') AS ours
      FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
      WHERE nspname = current_schema() AND relkind IN ('r', 'p')`,
   );
+}
+
+async function versionOf(sql: SqlStatements): Promise<number> {
+  const found = await tablesIn(sql);
   if (Number(found?.['ours']) > 0) {
     return Number((await sql.first('SELECT version FROM slices_conn_schema'))?.['version']);
   }

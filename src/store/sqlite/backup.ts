@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { DatabaseFormatError } from '../sql.ts';
 import { keepPrivate, loadSqlite, storeError } from './engine.ts';
-import { SERVER_FORMAT } from './migrations.ts';
+import { checkFormat } from './format-check.ts';
 
 /** What a backup holds. */
 export interface Backup {
@@ -67,22 +67,6 @@ function check(draft: string): number {
       .get();
     return Number(row?.['count']);
   });
-}
-
-function checkFormat(database: DatabaseSync): void {
-  const { applicationId, migrations } = SERVER_FORMAT;
-  const { owner, version } =
-    database
-      .prepare(
-        `SELECT (SELECT application_id FROM pragma_application_id) AS owner,
-                (SELECT user_version FROM pragma_user_version) AS version`,
-      )
-      .get() ?? {};
-  if (owner !== applicationId) throw new DatabaseFormatError('The file is a database of another program.');
-  if (version === migrations.length) return;
-  throw new DatabaseFormatError(
-    `The database has schema version ${version}; this program knows ${migrations.length}. Use the slices-conn that serves it.`,
-  );
 }
 
 function withDatabase<Answer>(path: string, work: (database: DatabaseSync) => Answer): Answer {

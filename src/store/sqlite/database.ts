@@ -229,7 +229,11 @@ function wholeIn({ all, first }: SqliteTransaction): SqliteSnapshot {
   };
 }
 
-async function* portions(statement: StatementSync, values: readonly SqlValue[]): AsyncGenerator<SqlRow[]> {
+/** The rows that a statement finds, in portions, with a round of the event loop between them. */
+export async function* portions(
+  statement: StatementSync,
+  values: readonly SqlValue[],
+): AsyncGenerator<SqlRow[]> {
   let portion: SqlRow[] = [];
   for (const row of statement.iterate(named(values))) {
     portion.push(row);
@@ -270,6 +274,7 @@ function migrate(database: DatabaseSync, { applicationId, migrations }: Database
   database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
 }
 
-function named(values: readonly SqlValue[]): Record<string, SqlValue> {
+/** Values as they bind by name: `$1`, `$2`, … */
+export function named(values: readonly SqlValue[]): Record<string, SqlValue> {
   return Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]));
 }

@@ -1,0 +1,53 @@
+import { lstatSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import { DatabaseFormatError, type ReadDatabase } from '../sql.ts';
+import { named, portions } from './database.ts';
+import { loadSqlite, storeError } from './engine.ts';
+import { checkFormat } from './format-check.ts';
+
+/** How long to wait where a server that starts or ends has the file to itself, in milliseconds. */
+const BUSY_TIMEOUT = 5000;
+
+/**
+ * Opens a server's file on a connection that can only read: a server that runs on it is not held up.
+ *
+ * @throws DatabaseFormatError when it is damaged, another program's, or of another version
+ * @throws StoreUnavailableError when it can't be read
+ */
+export function openSqliteToRead(path: string): ReadDatabase {
+  const database = connect(path);
+  return {
+    async snapshot(work) {
+      try {
+        database.exec('BEGIN');
+        try {
+          return await work({
+            all: async (sql, ...values) => database.prepare(sql).all(named(values)),
+            first: async (sql, ...values) => database.prepare(sql).get(named(values)),
+            portions: (sql, ...values) => portions(database.prepare(sql), values),
+          });
+        } finally {
+          database.exec('ROLLBACK');
+        }
+      } catch (error) {
+        throw storeError(error);
+      }
+    },
+    close: async () => database.close(),
+  };
+}
+
+function connect(path: string): DatabaseSync {
+  const { DatabaseSync: Sqlite } = loadSqlite();
+  let database: DatabaseSync | undefined;
+  try {
+    // SQLite puts files beside it, which are not to appear wherever a link leads.
+    if (!lstatSync(path).isFile()) throw new DatabaseFormatError('It is no file, or a symbolic link to one.');
+    database = new Sqlite(path, { readOnly: true, timeout: BUSY_TIMEOUT });
+    checkFormat(database);
+    return database;
+  } catch (error) {
+    database?.close();
+    throw storeError(error);
+  }
+}

@@ -1,0 +1,195 @@
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { AuditEntry } from '../../src/allocator/store.ts';
+import { type AuditQuery, type AuditRecord, readAudit } from '../../src/store/audit-history.ts';
+import { openToRead } from '../../src/store/open.ts';
+import { DatabaseFormatError, type ReadDatabase } from '../../src/store/sql.ts';
+import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
+import { temporaryFolder } from '../fixtures/identity.ts';
+import { usePostgres } from '../fixtures/postgres.ts';
+import { type OpenedStore, openEither } from './opened-store.ts';
+
+const postgres = usePostgres();
+const newFile = async (): Promise<string> => join(temporaryFolder(), 'audit.db');
+
+const NOON = 1_800_000_000_000;
+const TAGS = { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 };
+
+/** A decision so many milliseconds after noon. */
+function granted(after: number, changes: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    at: NOON + after,
+    action: 'amend',
+    by: 'user_1',
+    experiment: 'exp_1',
+    reservation: `r${after}`,
+    demand: { start: NOON, end: NOON + 1000, bandwidth: 7 },
+    tags: TAGS,
+    why: null,
+    ...changes,
+  };
+}
+
+describe.each([
+  ['SQLite', newFile],
+  ['PostgreSQL', () => postgres.database()],
+])('the audit on %s', (_, newDatabase) => {
+  let place: string;
+  let server: OpenedStore;
+  let reader: ReadDatabase;
+
+  beforeEach(async () => {
+    place = await newDatabase();
+    server = await openEither(place);
+    reader = await openToRead(place);
+  });
+  afterEach(async () => {
+    await reader.close();
+    await server.close();
+  });
+
+  const decide = (link: string, ...audit: AuditEntry[]): Promise<void> =>
+    server.store.changeLink(link, (transaction) => transaction.write({ changes: [], audit }, NOON));
+  const found = async (query: Partial<AuditQuery> = {}) => {
+    const portions: AuditRecord[][] = [];
+    const more = await readAudit(reader, { limit: 100, ...query }, async (portion) => {
+      portions.push([...portion]);
+    });
+    return { records: portions.flat(), more, portions };
+  };
+  const times = async (query: Partial<AuditQuery>) => {
+    const { records, more } = await found(query);
+    return { at: records.map(({ at }) => at - NOON), more };
+  };
+
+  test('is read as it was written', async () => {
+    const refused = granted(1, { action: 'book', reservation: null, tags: null, why: 'bandwidth: 0 of 1' });
+    const released = granted(2, { action: 'cancel', why: 'its job died' });
+    await decide('a~b', granted(0), refused, released);
+    expect(await found()).toMatchObject({
+      records: [
+        { ...granted(0), link: 'a~b', version: 1, granted: true },
+        { ...refused, link: 'a~b', version: 1, granted: false },
+        { ...released, link: 'a~b', version: 2, granted: true },
+      ],
+      more: false,
+    });
+  });
+
+  test('is empty where nothing was decided', async () => {
+    expect(await found()).toEqual({ records: [], more: false, portions: [] });
+  });
+
+  test('is what matches every condition', async () => {
+    const refused = { tags: null, why: 'bandwidth: 0 of 1' };
+    await decide('a~b', granted(0), granted(10, { by: 'user_2' }), granted(20, { experiment: 'exp_2' }));
+    await decide('c~d', granted(30, refused), granted(40, { ...refused, by: 'user_2' }));
+    expect(await times({ by: 'user_2' })).toEqual({ at: [10, 40], more: false });
+    expect(await times({ experiment: 'exp_2' })).toEqual({ at: [20], more: false });
+    expect(await times({ reservation: 'r30' })).toEqual({ at: [30], more: false });
+    expect(await times({ link: 'a~b' })).toEqual({ at: [0, 10, 20], more: false });
+    expect(await times({ refused: true })).toEqual({ at: [30, 40], more: false });
+    expect(await times({ refused: false })).toMatchObject({ at: [0, 10, 20, 30, 40] });
+    expect(await times({ since: NOON + 10, until: NOON + 30 })).toEqual({ at: [10, 20], more: false });
+    expect(await times({ refused: true, by: 'user_2', link: 'c~d', since: NOON, until: NOON + 41 })).toEqual({
+      at: [40],
+      more: false,
+    });
+    expect(await times({ by: 'user_2', link: 'c~d', reservation: 'r30' })).toEqual({ at: [], more: false });
+    expect(await times({ by: "user_2' OR '1'='1" })).toEqual({ at: [], more: false });
+  });
+
+  test('is the newest of what matches, oldest first; it is told that there are more', async () => {
+    await decide('a~b', granted(0), granted(1), granted(2));
+    await decide('c~d', granted(3));
+    expect(await times({ limit: 1 })).toEqual({ at: [3], more: true });
+    expect(await times({ limit: 3 })).toEqual({ at: [1, 2, 3], more: true });
+    expect(await times({ limit: 4 })).toEqual({ at: [0, 1, 2, 3], more: false });
+    expect(await times({ limit: 2, link: 'a~b' })).toEqual({ at: [1, 2], more: true });
+    expect(await times({ limit: 3, link: 'a~b' })).toEqual({ at: [0, 1, 2], more: false });
+  });
+
+  test('comes in portions, of one instant, while the server goes on to decide', async () => {
+    const many = 6000;
+    await decide('a~b', ...Array.from({ length: many }, (_each, after) => granted(after)));
+    const sizes: number[] = [];
+    const more = await readAudit(reader, { limit: many }, async (portion) => {
+      sizes.push(portion.length);
+      await decide('a~b', granted(many + sizes.length));
+    });
+    expect(more).toBe(false);
+    expect(sizes.length).toBeGreaterThan(2);
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(many);
+    expect(await times({ limit: 2 })).toEqual({
+      at: [many + sizes.length - 1, many + sizes.length],
+      more: true,
+    });
+  });
+
+  test('may be left in the middle, and read again', async () => {
+    await decide('a~b', ...Array.from({ length: 3000 }, (_each, after) => granted(after)));
+    const closed = new Error('nobody reads on');
+    await expect(readAudit(reader, { limit: 3000 }, () => Promise.reject(closed))).rejects.toBe(closed);
+    expect((await found({ limit: 3000 })).records).toHaveLength(3000);
+  });
+
+  test('can not be written by who reads it', async () => {
+    await decide('a~b', granted(0));
+    const write = reader.snapshot((sql) => sql.all('DELETE FROM audit RETURNING seq'));
+    await expect(write).rejects.toThrow();
+    expect((await found()).records).toHaveLength(1);
+  });
+
+  test('with a row that no server wrote is told to be damaged', async () => {
+    await decide('a~b', granted(0));
+    await server.rows("UPDATE audit SET tags = '{'");
+    await expect(found()).rejects.toThrow(DatabaseFormatError);
+  });
+});
+
+describe('who reads a database changes nothing', () => {
+  test.each([MIGRATIONS.length - 1, MIGRATIONS.length + 1])('one of version %i is left', async (version) => {
+    const file = await newFile();
+    const old = new DatabaseSync(file);
+    for (const migration of MIGRATIONS.slice(0, version)) old.exec(migration);
+    old.exec(`PRAGMA application_id = 0x736c6963; PRAGMA user_version = ${version}`);
+    old.close();
+    const before = readFileSync(file);
+    await expect(openToRead(file)).rejects.toThrow(
+      `The database has schema version ${version}; this program knows ${MIGRATIONS.length}.`,
+    );
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  test('nor is one of PostgreSQL', async () => {
+    const place = await postgres.database();
+    await expect(openToRead(place)).rejects.toThrow('No server has kept its data there yet.');
+    expect(await postgres.ask(place, "SELECT relname FROM pg_class WHERE relname LIKE 'slices%'")).toEqual(
+      [],
+    );
+    await (await openEither(place)).close();
+    await postgres.ask(place, 'UPDATE slices_conn_schema SET version = 0');
+    await expect(openToRead(place)).rejects.toThrow('The database has schema version 0;');
+    expect(await postgres.ask(place, 'SELECT version FROM slices_conn_schema')).toEqual([{ version: 0 }]);
+  });
+
+  test('nothing is made where nothing is, or followed where a link leads', async () => {
+    const file = await newFile();
+    await expect(openToRead(file)).rejects.toThrow();
+    expect(existsSync(file)).toBe(false);
+    await (await openEither(file)).close();
+    const link = await newFile();
+    symlinkSync(file, link);
+    await expect(openToRead(link)).rejects.toThrow('a symbolic link');
+  });
+
+  test("another program's file, or none of SQLite's, is told as such", async () => {
+    const file = await newFile();
+    new DatabaseSync(file).exec('CREATE TABLE theirs (id TEXT)');
+    await expect(openToRead(file)).rejects.toThrow('another program');
+    writeFileSync(file, 'x'.repeat(4096));
+    await expect(openToRead(file)).rejects.toThrow(DatabaseFormatError);
+  });
+});
