@@ -1,8 +1,7 @@
 /**
  * The server's schema on PostgreSQL 13 or newer, oldest first: migration n brings a database of version n to n + 1.
  * Never changed once released; a change is a new entry. Tables and columns are those of SQLite, so that one SQL text
- * serves both; the guard of the tags and the order of texts are this engine's own. Between link, reservation and its holds,
- * which one statement writes, there are no foreign keys: looking each of them up would be a fifth of a booking's cost.
+ * serves both; the guard of the tags and the order of texts are this engine's own.
  */
 export const POSTGRES_MIGRATIONS: readonly string[] = [
   `
@@ -19,7 +18,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   -- sorted byte by byte, as SQLite does, whatever the database's language.
   CREATE TABLE reservation (
     id TEXT COLLATE "C" PRIMARY KEY,
-    link TEXT NOT NULL,
+    link TEXT NOT NULL REFERENCES link (id),
     version BIGINT NOT NULL,
     reversed INTEGER NOT NULL,
     start_ms BIGINT NOT NULL,
@@ -48,7 +47,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     tag INTEGER NOT NULL CHECK (tag BETWEEN 1 AND 4094),
     start_ms BIGINT NOT NULL,
     end_ms BIGINT NOT NULL,
-    reservation TEXT COLLATE "C" NOT NULL,
+    reservation TEXT COLLATE "C" NOT NULL REFERENCES reservation (id),
     PRIMARY KEY (reservation, place),
     CHECK (start_ms < end_ms),
     -- What tells most apart comes first: in this order a row costs half of what it would the other way round.
