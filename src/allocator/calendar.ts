@@ -103,7 +103,11 @@ export class LinkCalendar {
   /** Takes in a reservation whose id is known to hold nothing yet: as {@link hold}, without looking for it. */
   holdNew(id: string, holding: Holding): void {
     const { start, end, bandwidth, tags } = holding;
-    for (const place of this.#placesOf(tags)) this.#layers[place].hold(tags[place], start, end);
+    for (const place of TAG_PLACES) {
+      // A tag that the topology no longer has is held by nobody's leave and given to nobody.
+      const layer = this.#layers[place];
+      if (layer.has(tags[place])) layer.hold(tags[place], start, end);
+    }
     this.#load.add(start, end, bandwidth);
     this.#holdings.add(id, holding);
   }
@@ -112,8 +116,9 @@ export class LinkCalendar {
   drop(id: string): void {
     const held = this.#holdings.get(id);
     if (!held) return;
-    for (const place of this.#placesOf(held.tags)) {
-      this.#layers[place].release(held.tags[place], held.start, held.end);
+    for (const place of TAG_PLACES) {
+      const layer = this.#layers[place];
+      if (layer.has(held.tags[place])) layer.release(held.tags[place], held.start, held.end);
     }
     this.#load.add(held.start, held.end, -held.bandwidth);
     this.#holdings.remove(id);
@@ -161,11 +166,6 @@ export class LinkCalendar {
       if (next === start) return start;
       start = next;
     }
-  }
-
-  /** A tag that the topology no longer has is held by nobody's leave and given to nobody. */
-  #placesOf(tags: Tags): TagPlace[] {
-    return TAG_PLACES.filter((place) => this.#layers[place].has(tags[place]));
   }
 
   #bandwidthRefusal({ start, end }: Demand, free: number): Refusal {

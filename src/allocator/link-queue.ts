@@ -8,6 +8,7 @@ import {
   type RememberedBooking,
   type ReservationRecord,
   type ReservationStore,
+  RolledBackError,
   StoreUnavailableError,
   type WrittenChange,
 } from './store.ts';
@@ -92,11 +93,12 @@ export class LinkQueue {
       const verdicts = await this.#transact(group.map(({ question }) => question));
       for (const [index, { resolve }] of group.entries()) resolve(verdicts[index]?.answer);
     } catch (error) {
-      if (error instanceof UndecidedError && group.length > 1) {
+      const refused = error instanceof UndecidedError || error instanceof RolledBackError;
+      if (refused && group.length > 1) {
         for (const each of group) await this.#settle([each]);
         return;
       }
-      const cause = error instanceof UndecidedError ? error.cause : error;
+      const cause = refused ? (error.cause ?? error) : error;
       const away = cause instanceof StoreUnavailableError;
       for (const { reject } of group) reject(cause);
       if (!away) return;

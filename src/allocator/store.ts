@@ -96,7 +96,8 @@ export interface LinkTransaction {
    * Writes what was decided, in few statements, once in a transaction. Each change moves the link to its next version;
    * keys were claimed before. Lets go of keys that expired by `now`, {@link KEYS_LET_GO} at most, when it keeps any.
    *
-   * @throws Error when a tag is held already: the database's own guard, which a correct decision never meets
+   * It may resolve before that is done, and nothing may be asked for after it; what is refused fails the transaction. A
+   * tag that is held already is: that is the database's own guard, which a correct decision never meets.
    */
   write(decided: Decided, now: number): Promise<void>;
 }
@@ -120,6 +121,7 @@ export interface ReservationStore {
    *
    * @param since where others have made changes of late: a version whose later changes are read together with the lock
    * @throws StoreUnavailableError when the database can't be reached or stays locked
+   * @throws RolledBackError when it refuses what was written last
    * @throws CommitUnknownError when it was lost at the very end
    */
   changeLink<Answer>(
@@ -154,6 +156,11 @@ export interface ReservationStore {
 /** The database is away, locked, or full: nothing was changed, and it is worth trying again. */
 export class StoreUnavailableError extends Error {
   override readonly name: string = 'StoreUnavailableError';
+}
+
+/** The database refused what was to be written: nothing was changed, and that is certain. */
+export class RolledBackError extends Error {
+  override readonly name = 'RolledBackError';
 }
 
 /** The database was lost while it committed: what was asked for may have been done, or not. */

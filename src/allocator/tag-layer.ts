@@ -82,10 +82,13 @@ export class TagLayer {
   /** Holds a tag that is free for `[start, end)`. @throws RangeError when it is not: a defect of the caller */
   hold(tag: number, start: number, end: number): void {
     const periods = this.#periods[tag - this.#first];
-    if (!periods || !this.isFree(tag, start, end)) throw new RangeError(`tag ${tag} is not free`);
-    const index = firstAfter(periods.ends, start);
-    periods.starts.splice(index, 0, start);
-    periods.ends.splice(index, 0, end);
+    if (!periods) throw new RangeError(`tag ${tag} is not free`);
+    const { starts, ends } = periods;
+    // A link is read in the order of its ends: there it is the last.
+    const index = start >= (ends.at(-1) ?? Number.NEGATIVE_INFINITY) ? ends.length : firstAfter(ends, start);
+    if ((starts[index] ?? Number.POSITIVE_INFINITY) < end) throw new RangeError(`tag ${tag} is not free`);
+    starts.splice(index, 0, start);
+    ends.splice(index, 0, end);
   }
 
   /** Gives back a tag that was held for exactly `[start, end)`. @throws RangeError when it was not */

@@ -14,7 +14,7 @@ import { AUDIT, auditRows } from './audit.ts';
 import { KEY, keyRow, letExpiredGo, recall } from './booking-keys.ts';
 import { forget } from './forgetting.ts';
 import { type LinkLocking, lockLink } from './link-locking.ts';
-import type { SqlDatabase, SqlInsert, SqlReader, SqlRow, SqlStatements, SqlValue, SqlWrite } from './sql.ts';
+import type { SqlDatabase, SqlInsert, SqlReader, SqlRow, SqlTransaction, SqlValue, SqlWrite } from './sql.ts';
 
 /** What a reservation holds of its link. */
 const HELD = 'id, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag';
@@ -106,7 +106,7 @@ interface LockedLink {
 }
 
 function linkTransaction(
-  sql: SqlStatements,
+  sql: SqlTransaction,
   { link, version, forgotten, locking }: LockedLink,
 ): LinkTransaction {
   return {
@@ -138,7 +138,7 @@ function linkTransaction(
     },
 
     async write(decided, now) {
-      await Promise.all(write(sql, { link, version, forgotten, locking }, decided, now));
+      await write(sql, { link, version, forgotten, locking }, decided, now);
     },
   };
 }
@@ -146,15 +146,13 @@ function linkTransaction(
 /**
  * Of a reservation that changed twice the last state counts: rows and holds are what is true in the end, so that
  * nothing stands in the way of what takes its place.
- *
- * @returns the statements, which are on their way together
  */
-function write(
-  sql: SqlStatements,
+async function write(
+  sql: SqlTransaction,
   { link, version, locking }: LockedLink,
   { changes, audit }: Decided,
   now: number,
-): Promise<void>[] {
+): Promise<void> {
   const left = new Map<string, { values: SqlValue[]; held: SqlValue[][] }>();
   const before = new Set<string>();
   for (const [index, { action, record }] of changes.entries()) {
@@ -175,12 +173,13 @@ function write(
     { insert: AUDIT, rows: auditRows(link, version, audit) },
     ...(changes.length > 0 ? [{ change: MOVE_LINK, values: [link, version + changes.length] }] : []),
   ];
-  return [
+  if (before.size + keys.length === 0) return sql.finish(...writes);
+  await Promise.all([
     ...[...before].map((id) => sql.run('DELETE FROM tag_hold WHERE reservation = $1', id)),
     ...keys.map((key) => letExpiredGo(sql, key, now)),
     sql.write(...writes),
     ...(keys.length > 0 ? [sql.run(locking.letKeysGo, now, KEYS_LET_GO)] : []),
-  ];
+  ]);
 }
 
 async function changesAfter(sql: SqlReader, link: string, since: number): Promise<ReservationChange[]> {

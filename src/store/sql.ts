@@ -30,6 +30,15 @@ export interface SqlStatements extends SqlReader {
   write(...writes: readonly SqlWrite[]): Promise<void>;
 }
 
+/** The statements of one transaction. */
+export interface SqlTransaction extends SqlStatements {
+  /**
+   * As `write`, but the only change that the transaction makes, and its last statement: it may be on its way with the
+   * commit, and resolve before it is answered. What is refused fails the transaction.
+   */
+  finish(...writes: readonly SqlWrite[]): Promise<void>;
+}
+
 /**
  * A database of either engine (DESIGN.md, "Storage"). A statement that is asked for here is a transaction by itself.
  *
@@ -42,7 +51,7 @@ export interface SqlDatabase extends SqlStatements {
    * Runs `work` in one transaction; commits when it resolves, rolls back when it rejects. Its first statements may be
    * under way before the transaction has begun for sure: they must change nothing.
    */
-  transaction<Answer>(work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer>;
+  transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer>;
   /**
    * Runs `work` on what was committed at one instant, without holding up any writer.
    *

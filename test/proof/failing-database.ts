@@ -56,7 +56,8 @@ export function failingDatabase(database: SqlDatabase, plan: FailurePlan): SqlDa
     async transaction(work) {
       pass('before BEGIN');
       const answer = await database.transaction(async (sql) => {
-        const done = await work(failing(sql));
+        const finish: typeof sql.finish = (...given) => step(() => sql.finish(...given));
+        const done = await work({ ...failing(sql), finish });
         pass('before COMMIT');
         return done;
       });

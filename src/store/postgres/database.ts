@@ -1,12 +1,12 @@
 import { Pool, type PoolClient, types } from 'pg';
-import { StoreUnavailableError } from '../../allocator/store.ts';
+import { RolledBackError, StoreUnavailableError } from '../../allocator/store.ts';
 import type {
   ReadDatabase,
   SqlDatabase,
   SqlReader,
   SqlRow,
   SqlSnapshot,
-  SqlStatements,
+  SqlTransaction,
   SqlValue,
   SqlWrite,
 } from '../sql.ts';
@@ -153,7 +153,7 @@ export class PostgresDatabase implements SqlDatabase {
    *
    * @throws CommitUnknownError when the connection was lost while the commit was under way
    */
-  async transaction<Answer>(work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer> {
+  async transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
     return this.#transact(PATIENCE, work);
   }
 
@@ -163,20 +163,25 @@ export class PostgresDatabase implements SqlDatabase {
     await this.#closing;
   }
 
-  async #transact<Answer>(patience: number, work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer> {
+  async #transact<Answer>(patience: number, work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
     return this.#connected(patience, async (client, lease) => {
       const sql = statementsOf(client);
       // The first statement does not wait for its answer. Where it fails, the connection is gone, or takes no changes.
       const begun = sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
+      let finishing: Promise<void> | undefined;
+      const finish = async (...writes: readonly SqlWrite[]): Promise<void> => {
+        finishing = sql.write(...writes);
+        finishing.catch(() => undefined);
+      };
       let answer: Answer;
       try {
-        [answer] = await Promise.all([work(sql), begun]);
+        [answer] = await Promise.all([work({ ...sql, finish }), begun]);
       } catch (error) {
         await sql.run('ROLLBACK');
         throw error;
       }
       lease.committing();
-      await commit(client);
+      await commit(client, finishing);
       return answer;
     });
   }
@@ -216,13 +221,16 @@ export class PostgresDatabase implements SqlDatabase {
   }
 }
 
-async function commit(client: PoolClient): Promise<void> {
-  let command: string;
-  try {
-    ({ command } = await client.query('COMMIT'));
-  } catch (error) {
-    throw commitError(error);
+/**
+ * Commits, right behind the statement that finishes the transaction. Were that not even sent, there would be nothing to
+ * commit: it is all or nothing either way.
+ */
+async function commit(client: PoolClient, finishing: Promise<void> | undefined): Promise<void> {
+  const [ended, written] = await Promise.allSettled([client.query('COMMIT'), finishing]);
+  if (ended.status === 'rejected') throw commitError(ended.reason);
+  if (written.status === 'rejected') {
+    throw new RolledBackError('The transaction was rolled back.', { cause: written.reason });
   }
   // What failed within the transaction, and was not passed on, is found out here.
-  if (command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back');
+  if (ended.value.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back');
 }

@@ -13,7 +13,11 @@ export function statementsOn(database: SqliteDatabase): SqlDatabase {
     all: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
     first: (sql, ...values) => database.transaction(async (transaction) => transaction.first(sql, ...values)),
     write: (...writes) => database.transaction((transaction) => awaited(transaction).write(...writes)),
-    transaction: (work) => database.transaction((transaction) => work(awaited(transaction))),
+    transaction: (work) =>
+      database.transaction((transaction) => {
+        const statements = awaited(transaction);
+        return work({ ...statements, finish: statements.write });
+      }),
     snapshot: (work) =>
       database.snapshot((snapshot) =>
         work({ ...reads(snapshot), portions: (sql, ...values) => snapshot.portions(sql, ...values) }),

@@ -2,7 +2,7 @@ import type { HeldReservation, LinkTransaction, ReservationStore } from '../../.
 import { READ_LINK } from '../../../src/store/link-locking.ts';
 import { POSTGRES_LOCKING } from '../../../src/store/postgres/reservations.ts';
 import { reservationStore } from '../../../src/store/reservations.ts';
-import type { SqlDatabase, SqlRow, SqlStatements } from '../../../src/store/sql.ts';
+import type { SqlDatabase, SqlRow, SqlTransaction } from '../../../src/store/sql.ts';
 
 /**
  * A store that makes the mistake: it locks the link in the statement that reads its reservations. At READ COMMITTED the
@@ -34,7 +34,7 @@ export function locksWhereItReads(database: SqlDatabase): ReservationStore {
 }
 
 /** A transaction that is under way, as a database. */
-function within(database: SqlDatabase, sql: SqlStatements): SqlDatabase {
+function within(database: SqlDatabase, sql: SqlTransaction): SqlDatabase {
   const { reader } = database;
   return {
     ...sql,
