@@ -12,6 +12,8 @@ export interface LinkLocking {
   lock(sql: SqlStatements, link: string): Promise<SqlRow | undefined>;
   /** Locks keys until the transaction ends. They come sorted, so that no two transactions wait for each other. */
   lockKeys(sql: SqlStatements, keys: readonly string[]): Promise<void>;
+  /** Whether a table of its own says who holds a tag, for the engine's guard; else it guards the reservations' rows. */
+  tagsApart: boolean;
   /** Deletes booking keys that expired by `$1`, the oldest first and `$2` at most. */
   letKeysGo: string;
 }

@@ -158,10 +158,13 @@ async function write(
   for (const [index, { action, record }] of changes.entries()) {
     const cancelled = action === 'cancel' ? now : null;
     const { id, start, end, tags } = record;
-    if (action !== 'book') before.add(id);
+    if (action !== 'book' && locking.tagsApart) before.add(id);
     left.set(id, {
       values: toColumns(record, version + index + 1, cancelled),
-      held: cancelled === null ? TAG_PLACES.map((place) => [link, place, tags[place], start, end, id]) : [],
+      held:
+        cancelled === null && locking.tagsApart
+          ? TAG_PLACES.map((place) => [link, place, tags[place], start, end, id])
+          : [],
     });
   }
   const keys = changes.flatMap(({ key }) => key ?? []);

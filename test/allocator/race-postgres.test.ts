@@ -85,6 +85,7 @@ describe('bookings that race on PostgreSQL', () => {
     const unlocked: LinkLocking = {
       lock: (sql, id) => sql.first(READ_LINK, id),
       lockKeys: async () => undefined,
+      tagsApart: false,
       letKeysGo: '',
     };
     let decided = 0;

@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { TAG_PLACES } from '../../src/allocator/demand.ts';
 import { CommitUnknownError, StoreUnavailableError } from '../../src/allocator/store.ts';
 import { createKeyRing } from '../../src/server/keys/key-ring.ts';
 import { noLog } from '../../src/server/log.ts';
@@ -29,43 +30,37 @@ afterEach(async () => {
   for (const database of opened.splice(0)) await database.close();
 });
 
-describe('the exclusion constraint on tag_hold, past all of our code', () => {
+describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code', (place) => {
   let database: PostgresDatabase;
+  const held = `${place}_held_once`;
 
   beforeEach(async () => {
     database = await open();
     await database.run("INSERT INTO link (id, version) VALUES ('a~b', 0), ('c~d', 0)");
-    for (const id of ['r1', 'r2', 'r3']) {
-      await database.run(
-        `INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
-           site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, created_by, created_ms)
-         VALUES ($1, 'a~b', 1, 0, 0, 1, 1, 1, 1, 1, 1, 'exp', 'user', 0)`,
-        id,
-      );
-    }
-    await hold('r1', 100, 200);
-    await hold('r2', 300, 400);
-    await hold('r3', 100, 400, { tag: 2 });
+    await reserve('r1', 100, 200);
+    await reserve('r2', 300, 400);
+    await reserve('r3', 100, 400, { tag: 2 });
   });
 
-  const hold = (
-    id: string,
-    start: number,
-    end: number,
-    { tag = 1, place = 'site1_s_tag', link = 'a~b' } = {},
-  ): Promise<void> =>
-    database.run(
-      'INSERT INTO tag_hold (link, place, tag, start_ms, end_ms, reservation) VALUES ($1, $2, $3, $4, $5, $6)',
+  let others = 10;
+  /** A reservation that shares nothing with any other but, perhaps, the tag at this place. */
+  const reserve = (id: string, start: number, end: number, { tag = 1, link = 'a~b' } = {}): Promise<void> => {
+    others += 1;
+    const tags = TAG_PLACES.map((each) => (each === place ? tag : others));
+    return database.run(
+      `INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
+         ${TAG_PLACES.join(', ')}, experiment, created_by, created_ms)
+       VALUES ($1, $2, 1, 0, $3, $4, 1, $5, $6, $7, $8, 'exp', 'user', 0)`,
+      id,
       link,
-      place,
-      tag,
       start,
       end,
-      id,
+      ...tags,
     );
-  const update = (set: string): Promise<void> =>
-    database.run(`UPDATE tag_hold SET ${set} WHERE reservation = 'r3'`);
-  const holds = (): Promise<unknown> => database.all('SELECT * FROM tag_hold ORDER BY reservation, place');
+  };
+  const update = (set: string, id = 'r3'): Promise<void> =>
+    database.run(`UPDATE reservation SET ${set} WHERE id = $1`, id);
+  const rows = (): Promise<unknown> => database.all('SELECT * FROM reservation ORDER BY id');
 
   const CASES = [
     { rule: 'touches on both sides', start: 200, end: 300, taken: true },
@@ -79,43 +74,57 @@ describe('the exclusion constraint on tag_hold, past all of our code', () => {
   ];
 
   test.each(CASES)('update: $start to $end, which $rule; taken: $taken', async ({ start, end, taken }) => {
-    const before = await holds();
-    const change = update(`tag = 1, start_ms = ${start}, end_ms = ${end}`);
+    const before = await rows();
+    const change = update(`${place} = 1, start_ms = ${start}, end_ms = ${end}`);
     if (taken) await change;
     else {
-      await expect(change).rejects.toThrow('tag_held_once');
-      expect(await holds()).toEqual(before);
+      await expect(change).rejects.toThrow(held);
+      expect(await rows()).toEqual(before);
     }
   });
 
   test.each(CASES)('insert: $start to $end, which $rule; taken: $taken', async ({ start, end, taken }) => {
-    await database.run("DELETE FROM tag_hold WHERE reservation = 'r3'");
-    const insert = hold('r3', start, end);
+    const insert = reserve('r4', start, end);
     if (taken) await insert;
-    else await expect(insert).rejects.toThrow('tag_held_once');
+    else await expect(insert).rejects.toThrow(held);
   });
 
-  test('other places, tags and links are others', async () => {
-    await hold('r3', 100, 200, { place: 'site1_c_tag' });
-    await hold('r1', 100, 200, { place: 'site2_s_tag', link: 'c~d' });
-    await hold('r2', 100, 200, { place: 'site2_s_tag' });
+  test('other tags and links are others, and what is cancelled holds nothing until it is not', async () => {
+    await reserve('r4', 100, 200, { tag: 3 });
+    await reserve('r5', 100, 200, { link: 'c~d' });
+    await expect(reserve('r6', 100, 200)).rejects.toThrow(held);
+    await update('cancelled_ms = 1', 'r1');
+    await reserve('r6', 100, 200);
+    await expect(update('cancelled_ms = NULL', 'r1')).rejects.toThrow(held);
+  });
+
+  test('who holds it when can be looked at', async () => {
+    await update('cancelled_ms = 1', 'r2');
+    const holds = `SELECT link, tag, start_ms, end_ms, reservation FROM tag_hold WHERE place = $1 ORDER BY reservation`;
+    expect(await database.all(holds, place)).toEqual([
+      { link: 'a~b', tag: 1, start_ms: 100, end_ms: 200, reservation: 'r1' },
+      { link: 'a~b', tag: 2, start_ms: 100, end_ms: 400, reservation: 'r3' },
+    ]);
   });
 
   test.each([
     [150, 150],
     [150, 149],
   ])('no time is refused: %i to %i', async (start, end) => {
-    await expect(update(`start_ms = ${start}, end_ms = ${end}, tag = 9`)).rejects.toThrow();
+    await expect(update(`start_ms = ${start}, end_ms = ${end}, ${place} = 9`)).rejects.toThrow();
+  });
+
+  test.each([0, 4095])('a tag that is none is refused: %i', async (tag) => {
+    await expect(update(`${place} = ${tag}`)).rejects.toThrow();
   });
 
   test('two that hold one tag at once, each before the other has committed: one waits, and loses', async () => {
-    await update('tag = 3');
     const other = new Client({ connectionString: url });
     await other.connect();
     await other.query(
-      "BEGIN; UPDATE tag_hold SET tag = 7, start_ms = 0, end_ms = 10 WHERE reservation = 'r1'",
+      `BEGIN; UPDATE reservation SET ${place} = 7, start_ms = 0, end_ms = 10 WHERE id = 'r1'`,
     );
-    const waiting = expect(update('tag = 7, start_ms = 9, end_ms = 20')).rejects.toThrow('tag_held_once');
+    const waiting = expect(update(`${place} = 7, start_ms = 9, end_ms = 20`)).rejects.toThrow(held);
     await vi.waitUntil(async () => (await waitingFor(url)) > 0, 5000);
     await other.query('COMMIT');
     await other.end();

@@ -17,6 +17,7 @@ export const POSTGRES_LOCKING: LinkLocking = {
     ]);
     return row;
   },
+  tagsApart: false,
   async lockKeys(sql, keys) {
     await Promise.all(
       keys.map((key) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', key)),

@@ -7,6 +7,7 @@ import { statementsOn } from './statements.ts';
 /** The transaction itself is the lock: it began with `BEGIN IMMEDIATE`, so nobody else writes. */
 export const SQLITE_LOCKING: LinkLocking = {
   lock: (sql, link) => sql.first(READ_LINK, link),
+  tagsApart: true,
   async lockKeys() {
     // Nobody else writes.
   },
