@@ -8,7 +8,7 @@ export interface LoadSegment {
 }
 
 /** How many breakpoints a block holds at most; one that is full is split in two. */
-const CAPACITY = 256;
+const CAPACITY = 512;
 /** Room for so many blocks at first; it doubles. */
 const FIRST_BLOCKS = 4;
 
