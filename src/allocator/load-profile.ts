@@ -176,8 +176,15 @@ export class LoadProfile {
     else if (from < to) {
       const points = this.#points;
       const end = to + CAPACITY;
-      for (let at = from + CAPACITY; at < end; at += 1) points[at] = (points[at] ?? 0) + delta;
-      this.#measure(index);
+      let peak = Number.NEGATIVE_INFINITY;
+      for (let at = from + CAPACITY; at < end; at += 1) {
+        const load = (points[at] ?? 0) + delta;
+        points[at] = load;
+        if (load > peak) peak = load;
+      }
+      // What rises can only raise the peak; where something falls, the rest of the block must be looked at.
+      if (delta < 0) this.#measure(index);
+      else this.#peaks[index] = Math.max(this.#peaks[index] ?? 0, peak + (this.#raised[index] ?? 0));
     }
   }
 
@@ -229,7 +236,9 @@ export class LoadProfile {
     this.#lengths[index] = end - start - 1;
     if (end - start === 1) this.#remove(index);
     else {
-      if (at === start) this.#firsts[index] = this.#points[start] ?? 0;
+      // Within a block, the load that goes stays beside where it was.
+      if (at > start) return;
+      this.#firsts[index] = this.#points[start] ?? 0;
       this.#measure(index);
     }
   }

@@ -421,7 +421,7 @@ describe('SqliteDatabase.transaction', () => {
 
   test('a snapshot is of one instant, though others write between its portions', async () => {
     const database = await SqliteDatabase.open(file, SERVER_FORMAT);
-    const many = 6000;
+    const many = 12_000;
     const insert = (from: number, to: number): Promise<void> =>
       database.transaction(async (sql) => {
         for (let at = from; at < to; at += 1) {

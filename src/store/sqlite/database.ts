@@ -45,8 +45,8 @@ interface Waiting {
 
 /** How many pieces of work share one commit at most. */
 const GROUP_SIZE = 64;
-/** How many rows a portion has: about ten milliseconds' worth. */
-const PORTION = 2500;
+/** How many rows a portion has: some thirty milliseconds' worth. */
+const PORTION = 5000;
 
 /**
  * One SQLite file (DESIGN.md, "Storage"): `synchronous=FULL`, every transaction `BEGIN IMMEDIATE`, since a
