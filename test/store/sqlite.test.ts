@@ -406,6 +406,29 @@ describe('SqliteDatabase.transaction', () => {
     });
   });
 
+  test('without a log, a commit waits for those who read', async () => {
+    const format = { ...SERVER_FORMAT, journal: 'DELETE' } as const;
+    await (await SqliteDatabase.open(file, format)).close();
+    const reader = new DatabaseSync(file);
+    const reading = reader.prepare('SELECT type FROM sqlite_schema').iterate();
+    reading.next();
+    // Opening it again writes nothing, and so waits for nobody.
+    const database = await SqliteDatabase.open(file, format);
+    let done = false;
+    const writing = database
+      .transaction(async (sql) => sql.run("INSERT INTO link (id, version) VALUES ('a', 0)"))
+      .finally(() => {
+        done = true;
+      });
+    for (let round = 0; round < 20; round += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(done).toBe(false);
+    reading.return?.();
+    reader.close();
+    await writing;
+    expect(await database.read('SELECT id FROM link')).toEqual([{ id: 'a' }]);
+    await database.close();
+  });
+
   test('who reads waits for no writer, and sees what is committed', async () => {
     const database = await SqliteDatabase.open(file, SERVER_FORMAT);
     await database.transaction(async (sql) => sql.run("INSERT INTO link (id, version) VALUES ('a', 0)"));

@@ -91,9 +91,16 @@ export class SqliteDatabase {
         await patiently(() => database.exec('PRAGMA synchronous = FULL'), BUSY_TIMEOUT);
         await patiently(() => checkOwner(database, format), BUSY_TIMEOUT);
         await patiently(() => database.exec(`PRAGMA journal_mode = ${format.journal}`), BUSY_TIMEOUT);
-        await patiently(() => database.exec('BEGIN IMMEDIATE'), BUSY_TIMEOUT);
-        migrate(database, format);
-        database.exec('COMMIT');
+        let version = 0;
+        await patiently(() => {
+          version = versionOf(database);
+        }, BUSY_TIMEOUT);
+        // A file that is up to date is not locked: whoever uses it at this moment would have to be waited for.
+        if (version !== format.migrations.length) {
+          await patiently(() => database.exec('BEGIN IMMEDIATE'), BUSY_TIMEOUT);
+          migrate(database, format);
+          await commit(database);
+        }
         return new SqliteDatabase(
           database,
           format.journal === 'WAL' && path !== ':memory:' ? () => connect(true) : undefined,
@@ -180,7 +187,7 @@ export class SqliteDatabase {
       await patiently(() => database.exec('BEGIN IMMEDIATE'), BUSY_TIMEOUT);
       const settle: (() => void)[] = [];
       for (const each of group) settle.push(await this.#runOne(each));
-      database.exec('COMMIT');
+      await commit(database);
       return settle;
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
@@ -210,6 +217,11 @@ export class SqliteDatabase {
   #prepare(sql: string): StatementSync {
     return prepared(this.#database, this.#statements, sql);
   }
+}
+
+/** Without a log, whoever reads at this moment is waited for; the transaction stays as it is meanwhile. */
+function commit(database: DatabaseSync): Promise<void> {
+  return patiently(() => database.exec('COMMIT'), BUSY_TIMEOUT);
 }
 
 function prepared(database: DatabaseSync, known: Map<string, StatementSync>, sql: string): StatementSync {
@@ -263,8 +275,12 @@ function checkOwner(database: DatabaseSync, { applicationId }: DatabaseFormat): 
   throw new DatabaseFormatError('The file is a database of another program.');
 }
 
+function versionOf(database: DatabaseSync): number {
+  return Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0);
+}
+
 function migrate(database: DatabaseSync, { applicationId, migrations }: DatabaseFormat): void {
-  const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0);
+  const version = versionOf(database);
   if (version > migrations.length) {
     throw new DatabaseFormatError(
       `The database has schema version ${version}; this program knows ${migrations.length}. Use a newer slices-conn.`,
