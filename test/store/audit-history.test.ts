@@ -112,7 +112,7 @@ describe.each([
   });
 
   test('comes in portions, of one instant, while the server goes on to decide', async () => {
-    const many = 6000;
+    const many = 12_000;
     await decide('a~b', ...Array.from({ length: many }, (_each, after) => granted(after)));
     const sizes: number[] = [];
     const more = await readAudit(reader, { limit: many }, async (portion) => {
@@ -129,10 +129,10 @@ describe.each([
   });
 
   test('may be left in the middle, and read again', async () => {
-    await decide('a~b', ...Array.from({ length: 3000 }, (_each, after) => granted(after)));
+    await decide('a~b', ...Array.from({ length: 6000 }, (_each, after) => granted(after)));
     const closed = new Error('nobody reads on');
-    await expect(readAudit(reader, { limit: 3000 }, () => Promise.reject(closed))).rejects.toBe(closed);
-    expect((await found({ limit: 3000 })).records).toHaveLength(3000);
+    await expect(readAudit(reader, { limit: 6000 }, () => Promise.reject(closed))).rejects.toBe(closed);
+    expect((await found({ limit: 6000 })).records).toHaveLength(6000);
   });
 
   test('can not be written by who reads it', async () => {

@@ -228,7 +228,7 @@ const ENGINES = [
   ['PostgreSQL', async () => ({ database: await postgres.database() })],
 ] as const;
 
-describe.each(ENGINES)('the grace of a refresh token on %s', (_, options) => {
+describe.each(ENGINES)('row 31: the grace of a refresh token on %s', (_, options) => {
   test('gives the same successor until its last millisecond, with a new access token', async () => {
     const server = await startIdentity(await options());
     const login = await logIn(server, 'member');
@@ -281,7 +281,7 @@ describe.each(ENGINES)('the grace of a refresh token on %s', (_, options) => {
   });
 });
 
-describe.each(ENGINES)('what is stored on %s', (_, options) => {
+describe.each(ENGINES)('row 33: what is stored on %s', (_, options) => {
   /** Every text and blob in a database, with where it stands. */
   async function textsIn(database: string): Promise<{ at: string; text: string }[]> {
     const named = isPostgres(database)
