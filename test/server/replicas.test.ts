@@ -1,10 +1,10 @@
-import * as v from 'valibot';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { IDEMPOTENCY_KEY_HEADER } from '../../src/contract/parameters.ts';
-import { EXPERIMENT_TOKEN_HEADER, KEY_SET_PATH } from '../../src/contract/routes.ts';
+import { KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
+import { idIn, send, signedBy } from '../fixtures/asked-server.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
-import { addressOf, booking, CONNECTIVITY, EXPERIMENTS, NOW, SIGNED } from '../fixtures/service.ts';
+import { addressOf, booking, CONNECTIVITY, EXPERIMENTS, NOW } from '../fixtures/service.ts';
 
 const postgres = usePostgres();
 let url: string;
@@ -23,44 +23,6 @@ afterAll(async () => {
 function open(): Promise<ReferenceServer> {
   return createReferenceServer({ database: url, now: () => NOW });
 }
-
-interface Sent {
-  headers?: Readonly<Record<string, string>>;
-  body?: unknown;
-}
-
-async function send(
-  server: ReferenceServer,
-  method: string,
-  path: string,
-  { headers = {}, body }: Sent = {},
-): Promise<{ status: number; text: string }> {
-  const response = await server.fetch(
-    new Request(`${server.addresses.connectivity}${path}`, {
-      method,
-      headers: { 'content-type': 'application/json', ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    }),
-  );
-  return { status: response.status, text: await response.text() };
-}
-
-/** The headers of the user `lead`, with tokens that one server signed. */
-async function signedBy(server: ReferenceServer): Promise<Record<string, string>> {
-  const authorization = `Bearer ${await server.signIn('lead')}`;
-  const listed = await send(server, 'GET', EXPERIMENTS, { headers: { authorization } });
-  const [experiment] = v.parse(
-    v.object({ experiments: v.array(v.object({ id: v.string() })) }),
-    JSON.parse(listed.text),
-  ).experiments;
-  const token = await send(server, 'GET', addressOf('experimentToken', experiment?.id), {
-    headers: { authorization, ...SIGNED },
-  });
-  expect(token.status).toBe(200);
-  return { authorization, [EXPERIMENT_TOKEN_HEADER]: token.text };
-}
-
-const idIn = (text: string): string => v.parse(v.object({ id: v.string() }), JSON.parse(text)).id;
 
 describe('two servers on one PostgreSQL database', () => {
   test('that started at once have the same keys, users, projects and experiments', async () => {

@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import * as v from 'valibot';
 import { expect, test } from 'vitest';
 import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
 import { linkId } from '../../src/allocator/network.ts';
-import { EXPERIMENT_TOKEN_HEADER, KEY_SET_PATH } from '../../src/contract/routes.ts';
-import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
+import { KEY_SET_PATH } from '../../src/contract/routes.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
 import { sweep } from '../allocator/sweep.ts';
+import { idIn, send, signedBy } from '../fixtures/asked-server.ts';
 import { temporaryFolder } from '../fixtures/identity.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
-import { addressOf, booking, CONNECTIVITY, EXPERIMENTS, NOW, SIGNED } from '../fixtures/service.ts';
+import { addressOf, booking, CONNECTIVITY, NOW } from '../fixtures/service.ts';
 import { openPostgres } from '../store/opened-store.ts';
 
 const postgres = usePostgres();
@@ -24,39 +24,6 @@ async function hasPgDump(url: string): Promise<boolean> {
     return false;
   }
 }
-
-interface Sent {
-  headers?: Readonly<Record<string, string>>;
-  body?: unknown;
-}
-
-async function send(
-  server: ReferenceServer,
-  method: string,
-  path: string,
-  { headers = {}, body }: Sent = {},
-) {
-  const response = await server.fetch(
-    new Request(`${server.addresses.connectivity}${path}`, {
-      method,
-      headers: { 'content-type': 'application/json', ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    }),
-  );
-  return { status: response.status, text: await response.text() };
-}
-
-async function signedBy(server: ReferenceServer): Promise<Record<string, string>> {
-  const authorization = `Bearer ${await server.signIn('lead')}`;
-  const listed = await send(server, 'GET', EXPERIMENTS, { headers: { authorization } });
-  const Found = v.object({ experiments: v.array(v.object({ id: v.string() })) });
-  const [experiment] = v.parse(Found, JSON.parse(listed.text)).experiments;
-  const path = addressOf('experimentToken', experiment?.id);
-  const { text } = await send(server, 'GET', path, { headers: { authorization, ...SIGNED } });
-  return { authorization, [EXPERIMENT_TOKEN_HEADER]: text };
-}
-
-const idIn = (text: string): string => v.parse(v.object({ id: v.string() }), JSON.parse(text)).id;
 
 const nameIn = (url: string): string => new URL(url).pathname.slice(1);
 
