@@ -7,7 +7,7 @@ import { databaseFailure } from './database-failure.ts';
 import { SERVICES } from './server/issuers.ts';
 import { rotateByHand } from './server/keys/rotate-by-hand.ts';
 import { openStores } from './store/open.ts';
-import type { Stores } from './store/stores.ts';
+import { SERVER_FILE, type Stores } from './store/stores.ts';
 
 /**
  * Rotates the signing keys in a server's database, whether or not servers run on it (CLI.md, "Commands", serve).
@@ -21,7 +21,7 @@ export async function rotateKeys(
   defaultFolder: string,
   now: () => number,
 ): Promise<KeyRow[]> {
-  const where = database ?? join(data ?? defaultFolder, 'slices-conn.sqlite');
+  const where = database ?? join(data ?? defaultFolder, SERVER_FILE);
   // Nothing is made here: a database that is not there was meant to be another.
   if (database === undefined && !existsSync(where)) throw withoutKeys(`There is no database at ${where}.`);
   const stores = await open(where, database === undefined);

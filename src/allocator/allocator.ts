@@ -5,12 +5,13 @@ import {
   type AmendmentTerms,
   amendmentQuestion,
 } from './amendment.ts';
-import { type BookingRequest, bookingQuestion, keyedBookingQuestion } from './booking.ts';
+import { type BookingRequest, type BookingTerms, bookingQuestion, keyedBookingQuestion } from './booking.ts';
 import { type CancellationTerms, cancellationQuestion } from './cancellation.ts';
 import { LinkQueue } from './link-queue.ts';
 import { linkId, type Network } from './network.ts';
 import type { AllocatorObserver } from './observer.ts';
 import type { Outcome } from './outcome.ts';
+import type { Question } from './question.ts';
 import { type KeyedRequest, type Repetition, repetitionOf } from './repetition.ts';
 import type { ReservationStore } from './store.ts';
 
@@ -53,9 +54,7 @@ export class Allocator {
    * @throws CommitUnknownError when it was lost at the very end
    */
   async book(request: BookingRequest, dryRun = false): Promise<Outcome> {
-    const link = this.#link(linkId(request.site1, request.site2));
-    const { newId } = this.#options;
-    return this.#queue(linkId(link.site1, link.site2)).ask(bookingQuestion(request, { link, newId, dryRun }));
+    return this.#book(request, dryRun, bookingQuestion);
   }
 
   /**
@@ -65,10 +64,7 @@ export class Allocator {
    * @throws as {@link book} does
    */
   async bookOnce(request: BookingRequest & KeyedRequest): Promise<Outcome | Repetition> {
-    const link = this.#link(linkId(request.site1, request.site2));
-    const { newId } = this.#options;
-    const question = keyedBookingQuestion(request, { link, newId, dryRun: false });
-    return this.#queue(linkId(link.site1, link.site2)).ask(question);
+    return this.#book(request, false, keyedBookingQuestion);
   }
 
   /**
@@ -104,6 +100,16 @@ export class Allocator {
   async cancel(id: string, terms: CancellationTerms): Promise<boolean> {
     const found = await this.#options.store.find(id);
     return found ? this.#queue(found.link).ask(cancellationQuestion(id, terms)) : false;
+  }
+
+  #book<Request extends BookingRequest, Answer>(
+    request: Request,
+    dryRun: boolean,
+    question: (request: Request, terms: BookingTerms) => Question<Answer>,
+  ): Promise<Answer> {
+    const id = linkId(request.site1, request.site2);
+    const { newId } = this.#options;
+    return this.#queue(id).ask(question(request, { link: this.#link(id), newId, dryRun }));
   }
 
   #link(id: string): Link {

@@ -5,6 +5,7 @@ import type { LinkView, Question, Verdict } from './question.ts';
 import {
   type BookingKey,
   type LinkTransaction,
+  nameOfKey,
   type RememberedBooking,
   type ReservationRecord,
   type ReservationStore,
@@ -14,7 +15,7 @@ import {
 } from './store.ts';
 
 /** How many questions are decided together at most: so long nobody waits for others. */
-export const GROUP_SIZE = 64;
+const GROUP_SIZE = 64;
 
 /** What a link's queue works with. */
 export interface LinkQueueOptions {
@@ -165,7 +166,7 @@ async function readAhead(
   questions: readonly Question<unknown>[],
   now: number,
 ): Promise<Known> {
-  const keys = new Map(questions.flatMap(({ key }) => (key ? [[nameOf(key), key]] : [])));
+  const keys = new Map(questions.flatMap(({ key }) => (key ? [[nameOfKey(key), key]] : [])));
   const kept = keys.size > 0 ? await transaction.claim([...keys.values()], now) : [];
   const ids = new Set([
     ...questions.flatMap(({ about }) => about ?? []),
@@ -175,7 +176,7 @@ async function readAhead(
   const records = new Map(found.map((record) => [record.id, record]));
   return {
     records,
-    keys: new Map(kept.map((booking) => [nameOf(booking), booking])),
+    keys: new Map(kept.map((booking) => [nameOfKey(booking), booking])),
     reservation: (id) => records.get(id),
   };
 }
@@ -220,7 +221,7 @@ class GroupView implements LinkView {
   }
 
   remembered(key: BookingKey): RememberedBooking | undefined {
-    return this.#known.keys.get(nameOf(key));
+    return this.#known.keys.get(nameOfKey(key));
   }
 
   take({ action, record, key }: WrittenChange): void {
@@ -231,10 +232,6 @@ class GroupView implements LinkView {
       this.#known.records.set(record.id, record);
       this.#projection?.calendar.hold(record.id, record);
     }
-    if (key) this.#known.keys.set(nameOf(key), key);
+    if (key) this.#known.keys.set(nameOfKey(key), key);
   }
-}
-
-function nameOf({ createdBy, experiment, key }: BookingKey): string {
-  return JSON.stringify([createdBy, experiment, key]);
 }

@@ -11,7 +11,7 @@ export interface Projection {
 }
 
 /** How long an ended reservation stays in memory, for changes of those that overlapped it: an hour, in milliseconds. */
-export const KEPT_AFTER_END = 3_600_000;
+const KEPT_AFTER_END = 3_600_000;
 /** How many ended reservations are let go of at once. */
 const LET_GO_AT_ONCE = 64;
 
@@ -48,7 +48,7 @@ export async function carry(
     // All are let go before any is taken in: one may have taken over what another gave up.
     for (const { id } of changes) calendar.drop(id);
     for (const change of changes) {
-      if (!change.cancelled && change.holding.end > known.from) calendar.hold(change.id, change.holding);
+      if (!change.cancelled && change.holding.end > known.from) calendar.holdNew(change.id, change.holding);
     }
   }
   if (reach >= known.from) return { ...known, version };

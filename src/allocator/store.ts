@@ -29,6 +29,11 @@ export interface BookingKey {
   key: string;
 }
 
+/** A text that is equal for equal keys only. */
+export function nameOfKey({ createdBy, experiment, key }: BookingKey): string {
+  return JSON.stringify([createdBy, experiment, key]);
+}
+
 /** A booking that was granted under a key. */
 export interface RememberedBooking extends BookingKey {
   /** Equal for equal requests. */

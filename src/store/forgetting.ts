@@ -28,15 +28,13 @@ export async function forget(
 }
 
 async function forgetAudit(database: SqlDatabase, before: number): Promise<number> {
-  return database.transaction(async (sql) => {
-    const gone = await sql.all(
-      `DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)
-       RETURNING seq`,
-      before,
-      AT_ONCE,
-    );
-    return gone.length;
-  });
+  const gone = await database.all(
+    `DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)
+     RETURNING seq`,
+    before,
+    AT_ONCE,
+  );
+  return gone.length;
 }
 
 async function forgetCancelled(

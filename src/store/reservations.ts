@@ -1,10 +1,10 @@
 import { TAG_PLACES } from '../allocator/demand.ts';
 import {
-  type BookingKey,
   type Decided,
   type HeldReservation,
   KEYS_LET_GO,
   type LinkTransaction,
+  nameOfKey,
   type ReservationChange,
   type ReservationQuery,
   type ReservationRecord,
@@ -105,10 +105,8 @@ interface LockedLink {
   locking: LinkLocking;
 }
 
-function linkTransaction(
-  sql: SqlTransaction,
-  { link, version, forgotten, locking }: LockedLink,
-): LinkTransaction {
+function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransaction {
+  const { link, version, forgotten, locking } = locked;
   return {
     version,
     forgotten,
@@ -132,14 +130,12 @@ function linkTransaction(
     },
 
     async claim(keys, now) {
-      await locking.lockKeys(sql, keys.map(lockNameOf).toSorted());
+      await locking.lockKeys(sql, keys.map(nameOfKey).toSorted());
       const found = await Promise.all(keys.map((key) => recall(sql, key, now)));
       return found.flatMap((booking) => booking ?? []);
     },
 
-    async write(decided, now) {
-      await write(sql, { link, version, forgotten, locking }, decided, now);
-    },
+    write: (decided, now) => write(sql, locked, decided, now),
   };
 }
 
@@ -195,10 +191,6 @@ async function changesAfter(sql: SqlReader, link: string, since: number): Promis
     const { id, ...holding } = toHeld(row);
     return row['cancelled_ms'] === null ? { id, cancelled: false, holding } : { id, cancelled: true };
   });
-}
-
-function lockNameOf({ createdBy, experiment, key }: BookingKey): string {
-  return JSON.stringify([createdBy, experiment, key]);
 }
 
 async function read(sql: SqlReader, id: string): Promise<ReservationRecord | undefined> {

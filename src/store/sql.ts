@@ -48,8 +48,8 @@ export interface SqlDatabase extends SqlStatements {
   /** Sees what is committed, and waits for no writer. */
   readonly reader: SqlReader;
   /**
-   * Runs `work` in one transaction; commits when it resolves, rolls back when it rejects. Its first statements may be
-   * under way before the transaction has begun for sure: they must change nothing.
+   * Runs `work` in one transaction; commits when it resolves, rolls back when it rejects. What it asks for at once may
+   * go out together with the transaction's beginning, which a database refuses only when it takes no changes at all.
    */
   transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer>;
   /**

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import { addressBlock } from './address-block.ts';
 import type { IdentityRecords } from './records.ts';
+import { secondsLeft } from './throttle.ts';
 
 /** How many requests to an endpoint are taken within a window. */
 export interface EndpointLimit {
@@ -72,7 +73,7 @@ export function createEndpointGuard(
 ): EndpointGuard {
   const admitted = new WeakMap<IncomingMessage, Admitted>();
 
-  const waitFrom = (began: number): number => Math.max(1, Math.ceil((began + LIMIT_WINDOW - now()) / 1000));
+  const waitFrom = (began: number): number => secondsLeft(began, LIMIT_WINDOW, now());
 
   /** Counts one more unless that is one too many. @returns seconds to wait then */
   async function count(key: string, limit: number): Promise<number | undefined> {

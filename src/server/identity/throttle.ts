@@ -20,6 +20,11 @@ export const DEFAULT_LIMITS: ThrottleLimits = { session: 5, address: 20, global:
 /** Whether a guess may be made; then what takes it back when it was right. */
 export type Attempt = { ok: true; takeBack: () => Promise<void> } | { ok: false; retryAfter: number };
 
+/** How long a window that began then still lasts, in whole seconds, at least one; the rest in milliseconds. */
+export function secondsLeft(began: number, window: number, now: number): number {
+  return Math.max(1, Math.ceil((began + window - now) / 1000));
+}
+
 /** Counts guesses of user codes. */
 export type Throttle = (session: string, address: string) => Promise<Attempt>;
 
@@ -50,7 +55,7 @@ export function createThrottle(
       counted.push(key);
       if (attempts <= limit) continue;
       await takeBack();
-      return { ok: false, retryAfter: Math.max(1, Math.ceil((began + limits.window - now()) / 1000)) };
+      return { ok: false, retryAfter: secondsLeft(began, limits.window, now()) };
     }
     return { ok: true, takeBack };
   };

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setImmediate as roundOfTheLoop } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import { DatabaseFormatError, type SqlRow, type SqlValue } from '../sql.ts';
 import { keepPrivate, loadSqlite, patiently, storeError } from './engine.ts';
@@ -60,7 +61,8 @@ export class SqliteDatabase {
   readonly #database: DatabaseSync;
   /** Reads what is committed; in memory there is one connection only, which must not be asked within a transaction. */
   readonly #reader: DatabaseSync | undefined;
-  readonly #open: () => DatabaseSync;
+  /** Opens another connection that reads. */
+  readonly #open: (() => DatabaseSync) | undefined;
   readonly #statements = new Map<string, StatementSync>();
   readonly #reads = new Map<string, StatementSync>();
   #waiting: Waiting[] = [];
@@ -68,7 +70,7 @@ export class SqliteDatabase {
 
   private constructor(database: DatabaseSync, open: (() => DatabaseSync) | undefined) {
     this.#database = database;
-    this.#open = open ?? (() => database);
+    this.#open = open;
     this.#reader = open?.();
   }
 
@@ -138,21 +140,15 @@ export class SqliteDatabase {
 
   /** Runs `work` on what was committed at one instant; a file's writers are not held up by it. */
   async snapshot<Answer>(work: (snapshot: SqliteSnapshot) => Promise<Answer>): Promise<Answer> {
-    if (!this.#reader) return this.transaction((transaction) => work(wholeIn(transaction)));
-    let own: DatabaseSync | undefined;
+    if (!this.#open) return this.transaction((transaction) => work(wholeIn(transaction)));
+    let connection: DatabaseSync | undefined;
     try {
-      const connection = this.#open();
-      own = connection;
-      connection.exec('BEGIN');
-      return await work({
-        all: (sql, ...values) => connection.prepare(sql).all(named(values)),
-        first: (sql, ...values) => connection.prepare(sql).get(named(values)),
-        portions: (sql, ...values) => portions(connection.prepare(sql), values),
-      });
+      connection = this.#open();
+      return await snapshotOn(connection, work);
     } catch (error) {
       throw storeError(error);
     } finally {
-      own?.close();
+      connection?.close();
     }
   }
 
@@ -241,11 +237,24 @@ function wholeIn({ all, first }: SqliteTransaction): SqliteSnapshot {
   };
 }
 
-/** The rows that a statement finds, in portions, with a round of the event loop between them. */
-export async function* portions(
-  statement: StatementSync,
-  values: readonly SqlValue[],
-): AsyncGenerator<SqlRow[]> {
+/** Runs `work` on what was committed at one instant, on a connection that nobody else uses meanwhile. */
+export async function snapshotOn<Answer>(
+  connection: DatabaseSync,
+  work: (snapshot: SqliteSnapshot) => Promise<Answer>,
+): Promise<Answer> {
+  connection.exec('BEGIN');
+  try {
+    return await work({
+      all: (sql, ...values) => connection.prepare(sql).all(named(values)),
+      first: (sql, ...values) => connection.prepare(sql).get(named(values)),
+      portions: (sql, ...values) => portions(connection.prepare(sql), values),
+    });
+  } finally {
+    connection.exec('ROLLBACK');
+  }
+}
+
+async function* portions(statement: StatementSync, values: readonly SqlValue[]): AsyncGenerator<SqlRow[]> {
   let portion: SqlRow[] = [];
   for (const row of statement.iterate(named(values))) {
     portion.push(row);
@@ -255,10 +264,6 @@ export async function* portions(
     await roundOfTheLoop();
   }
   if (portion.length > 0) yield portion;
-}
-
-function roundOfTheLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Another program's file is left as it is. */
@@ -290,7 +295,6 @@ function migrate(database: DatabaseSync, { applicationId, migrations }: Database
   database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
 }
 
-/** Values as they bind by name: `$1`, `$2`, … */
-export function named(values: readonly SqlValue[]): Record<string, SqlValue> {
+function named(values: readonly SqlValue[]): Record<string, SqlValue> {
   return Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]));
 }

@@ -1,9 +1,10 @@
 import { lstatSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { DatabaseFormatError, type ReadDatabase } from '../sql.ts';
-import { named, portions } from './database.ts';
+import { snapshotOn } from './database.ts';
 import { loadSqlite, storeError } from './engine.ts';
 import { checkFormat } from './format-check.ts';
+import { awaitedSnapshot } from './statements.ts';
 
 /** How long to wait where a server that starts or ends has the file to itself, in milliseconds. */
 const BUSY_TIMEOUT = 5000;
@@ -19,16 +20,7 @@ export function openSqliteToRead(path: string): ReadDatabase {
   return {
     async snapshot(work) {
       try {
-        database.exec('BEGIN');
-        try {
-          return await work({
-            all: async (sql, ...values) => database.prepare(sql).all(named(values)),
-            first: async (sql, ...values) => database.prepare(sql).get(named(values)),
-            portions: (sql, ...values) => portions(database.prepare(sql), values),
-          });
-        } finally {
-          database.exec('ROLLBACK');
-        }
+        return await snapshotOn(database, (snapshot) => work(awaitedSnapshot(snapshot)));
       } catch (error) {
         throw storeError(error);
       }

@@ -1,5 +1,5 @@
-import type { SqlDatabase, SqlInsert, SqlReader, SqlStatements } from '../sql.ts';
-import type { SqliteDatabase, SqliteReads, SqliteTransaction } from './database.ts';
+import type { SqlDatabase, SqlInsert, SqlReader, SqlSnapshot, SqlStatements } from '../sql.ts';
+import type { SqliteDatabase, SqliteReads, SqliteSnapshot, SqliteTransaction } from './database.ts';
 
 /** A SQLite file as the stores take either engine's database. */
 export function statementsOn(database: SqliteDatabase): SqlDatabase {
@@ -18,11 +18,13 @@ export function statementsOn(database: SqliteDatabase): SqlDatabase {
         const statements = awaited(transaction);
         return work({ ...statements, finish: statements.write });
       }),
-    snapshot: (work) =>
-      database.snapshot((snapshot) =>
-        work({ ...reads(snapshot), portions: (sql, ...values) => snapshot.portions(sql, ...values) }),
-      ),
+    snapshot: (work) => database.snapshot((snapshot) => work(awaitedSnapshot(snapshot))),
   };
+}
+
+/** A snapshot as the stores take either engine's. */
+export function awaitedSnapshot(snapshot: SqliteSnapshot): SqlSnapshot {
+  return { ...reads(snapshot), portions: (sql, ...values) => snapshot.portions(sql, ...values) };
 }
 
 function reads(sqlite: SqliteReads): SqlReader {
