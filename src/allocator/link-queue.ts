@@ -53,8 +53,8 @@ class OutdatedError extends Error {
  *
  * Whoever waits is decided on together, in one transaction, each as if those before it had been committed: lock the
  * link, carry the calendar to its version, decide, write, commit, and only then answer. Each has its own answer. Where
- * one of a group fails by itself, nothing of the group is written, and each is decided on alone. When the database
- * fails, all that wait are told so, for none of them could do better.
+ * one of a group fails by itself, nothing of the group is written, and each goes back to the head of the queue, to be
+ * decided on alone. When the database fails, all that wait are told so, for none of them could do better.
  *
  * While a transaction is under way the calendar belongs to it; whatever fails, the calendar is thrown away and read
  * again.
@@ -65,6 +65,8 @@ export class LinkQueue {
   /** Whether somebody else had changed the link the last time. */
   #shared = false;
   #waiting: Waiting[] = [];
+  /** How many of those that wait, from the first on, are decided on alone. */
+  #alone = 0;
   #working = false;
 
   constructor(options: LinkQueueOptions) {
@@ -84,7 +86,9 @@ export class LinkQueue {
     this.#working = true;
     while (this.#waiting.length > 0) {
       await this.#options.gather();
-      await this.#settle(this.#waiting.splice(0, GROUP_SIZE));
+      const size = this.#alone > 0 ? 1 : GROUP_SIZE;
+      this.#alone = Math.max(0, this.#alone - 1);
+      await this.#settle(this.#waiting.splice(0, size));
     }
     this.#working = false;
   }
@@ -96,14 +100,16 @@ export class LinkQueue {
     } catch (error) {
       const refused = error instanceof UndecidedError || error instanceof RolledBackError;
       if (refused && group.length > 1) {
-        for (const each of group) await this.#settle([each]);
+        this.#waiting.unshift(...group);
+        this.#alone = group.length;
         return;
       }
       const cause = refused ? (error.cause ?? error) : error;
       const away = cause instanceof StoreUnavailableError;
       for (const { reject } of group) reject(cause);
       if (!away) return;
-      // Those who came meanwhile would wait as long again; nothing of theirs was begun.
+      // The others would each wait as long again (HOSTILE.md 64); nothing of theirs was written.
+      this.#alone = 0;
       const waited = new StoreUnavailableError(cause.message, { cause: cause.cause });
       for (const { reject } of this.#waiting.splice(0)) reject(waited);
     }

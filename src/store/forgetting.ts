@@ -57,7 +57,13 @@ async function forgetCancelled(
       await sql.run('DELETE FROM idempotency_key WHERE reservation = $1', String(id));
       await sql.run('DELETE FROM reservation WHERE id = $1', String(id));
     }
-    await sql.run('UPDATE link SET forgotten = $2 WHERE id = $1', link, Number(last['version']));
+    // Of two replicas, the one whose clock is ahead cancels at a later time: what goes now may be of an earlier version
+    // than what went before (HOSTILE.md 63).
+    await sql.run(
+      'UPDATE link SET forgotten = $2 WHERE id = $1 AND forgotten < $2',
+      link,
+      Number(last['version']),
+    );
     return gone.length;
   });
 }

@@ -239,6 +239,78 @@ describe('a database that fails', () => {
   });
 });
 
+describe('row 64: one of a group that cannot be decided, and then a database that goes away', () => {
+  const failing = (): never => {
+    throw new TypeError('a bug of one caller');
+  };
+
+  /** Answers the group, and lets the `lost`th of those that are tried alone be lost. */
+  async function askGroup(lost: number, error: StoreUnavailableError) {
+    const id = await booked(start());
+    let asked = 0;
+    const allocator = start({
+      ...counted,
+      changeLink: async (link, work) => {
+        asked += 1;
+        if (asked <= lost) return counted.changeLink(link, work);
+        throw error;
+      },
+    });
+    const bug = allocator.amend(id, { bandwidth: 1 }, { by: 'user', expiry: HOUR, check: failing });
+    const others = Array.from({ length: 5 }, () => opened.store.find('none').then(() => book(allocator)));
+    const answers = await Promise.allSettled([bug, ...others]);
+    return { answers: answers.map((answer) => ('reason' in answer ? answer.reason.name : 'done')), asked };
+  }
+
+  test('is waited for once: those not tried are told that nothing was done', async () => {
+    const { answers, asked } = await askGroup(2, new StoreUnavailableError('away'));
+    expect(answers).toEqual(['TypeError', ...Array.from({ length: 5 }, () => 'StoreUnavailableError')]);
+    // The group, the one with the bug, and the one that found the database away.
+    expect(asked).toBe(3);
+    expect(await liveIds()).toHaveLength(1);
+  });
+
+  test('at the commit of one leaves that one unknown, and no other', async () => {
+    const { answers, asked } = await askGroup(3, new CommitUnknownError('lost'));
+    expect(answers).toEqual([
+      'TypeError',
+      'done',
+      'CommitUnknownError',
+      ...Array.from({ length: 3 }, () => 'StoreUnavailableError'),
+    ]);
+    expect(asked).toBe(4);
+  });
+
+  test('leaves nothing behind: the next ones are decided together again', async () => {
+    let away = false;
+    const allocator = start({
+      ...counted,
+      changeLink: async (link, work) => {
+        if (away) throw new StoreUnavailableError('away');
+        return counted.changeLink(link, work);
+      },
+    });
+    const id = await booked(allocator);
+    const gone = (): never => {
+      away = true;
+      return failing();
+    };
+    const bug = allocator.amend(id, { bandwidth: 1 }, { by: 'user', expiry: HOUR, check: gone });
+    const others = [1, 2].map(() => opened.store.find('none').then(() => book(allocator)));
+    expect((await Promise.allSettled([bug, ...others])).map(({ status }) => status)).toEqual([
+      'rejected',
+      'rejected',
+      'rejected',
+    ]);
+    away = false;
+    transactions = 0;
+    expect(await Promise.all([1, 2, 3].map(() => book(allocator)))).toMatchObject(
+      [1, 2, 3].map(() => ({ ok: true })),
+    );
+    expect(transactions).toBe(1);
+  });
+});
+
 describe('the calendar in memory', () => {
   test('of one link is read while others answer', async () => {
     const loading = Promise.withResolvers<void>();

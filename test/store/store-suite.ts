@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Allocator } from '../../src/allocator/allocator.ts';
 import { type Holding, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
 import {
   type AuditEntry,
   type BookingKey,
@@ -11,6 +13,7 @@ import {
   type ReservationRecord,
   type ReservationStore,
 } from '../../src/allocator/store.ts';
+import { smallLink } from '../allocator/small-link.ts';
 import type { OpenedStore } from './opened-store.ts';
 import { bookUnder, cancel, put } from './written.ts';
 
@@ -440,6 +443,47 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           record('r2', { tags: { site1_s_tag: 2, site1_c_tag: 3, site2_s_tag: 4, site2_c_tag: 1 } }),
         );
         await change((transaction) => put(transaction, record('r3', { link: 'c~d' })), 'c~d');
+      });
+    });
+
+    describe('row 63: what is forgotten', () => {
+      test('only moves forward, though replicas with other clocks removed the later ones earlier', async () => {
+        const cancelAt = (id: string, at: number): Promise<void> =>
+          change((transaction) => cancel(transaction, record(id), at));
+        const forgotten = (): Promise<number> => change(async (transaction) => transaction.forgotten);
+        await write(record('r1', { tags: tags(1) }), record('r2', { tags: tags(2) }));
+        await cancelAt('r1', DAWN + 600_000);
+        await cancelAt('r2', DAWN);
+        expect(await store.forget(DAWN + 1)).toMatchObject({ cancelled: 1 });
+        expect(await forgotten()).toBe(4);
+        expect(await store.forget(DAWN + 600_001)).toMatchObject({ cancelled: 1 });
+        expect(await forgotten()).toBe(4);
+      });
+
+      test('by a replica is kept by no other one, whatever their clocks', async () => {
+        const link = smallLink();
+        const replica = (clock: number): Allocator =>
+          new Allocator({
+            network: createNetwork({ sites: ['a', 'b'], links: [link] }),
+            store,
+            now: () => clock,
+            newId: () => `r${++ids}`,
+          });
+        let ids = 0;
+        const who = { experiment: 'exp_1', createdBy: 'user_1', expiry: DAWN * 2 };
+        const book = (allocator: Allocator, bandwidth: number) =>
+          allocator.book({ site1: 'a', site2: 'b', start: DAWN * 1.5, end: DAWN * 1.6, bandwidth, ...who });
+        const [early, late, other] = [replica(DAWN), replica(DAWN + 600_000), replica(DAWN)];
+        const half = link.bandwidth / 2;
+        await book(late, half);
+        await book(late, half);
+        await late.cancel('r1', { by: 'user_1' });
+        // It knows the link now: r2 has the other half.
+        expect(await book(other, link.bandwidth)).toMatchObject({ ok: false });
+        await early.cancel('r2', { by: 'user_1' });
+        await store.forget(DAWN + 1);
+        await store.forget(DAWN + 600_001);
+        expect(await book(other, link.bandwidth)).toMatchObject({ ok: true });
       });
     });
 
