@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates } from 'node:tls';
-import { EnvHttpProxyAgent } from 'undici';
+import { Agent, EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/capped-bytes.ts';
 import { Failure } from '../contract/failure.ts';
-import { isProtected, UNPROTECTED } from '../contract/loopback.ts';
+import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
+import { lookupLoopback } from '../tokens/loopback-lookup.ts';
 import { type Fetch, MAX_REPLY } from './exchange.ts';
 import { type Attempt, pauseBeforeNext } from './retry.ts';
 
@@ -15,8 +16,10 @@ export interface TransportOptions {
   timeout: number;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
-  /** Lets plain http leave this machine (HOSTILE.md 5). Certificates are checked all the same. Default false. */
+  /** Lets plain http leave this machine (HOSTILE.md 5), and lets `unchecked` stand. Default false. */
   insecure?: boolean;
+  /** Whether the environment tells Node not to check certificates (HOSTILE.md 61). Default false. */
+  unchecked?: boolean;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** A number from 0 to 1, anew each time. */
@@ -43,26 +46,28 @@ const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 /**
  * The one way to the network: no redirects, no token to another origin than the profile's, no reply over 1 MiB, a
  * limit on waiting, GET repeated where that may help, and the proxies that the environment names (`HTTP_PROXY`,
- * `HTTPS_PROXY`, `NO_PROXY`).
+ * `HTTPS_PROXY`, `NO_PROXY`). Nothing that is sent to this machine's own addresses goes to a proxy or to DNS (HOSTILE.md
+ * 46). With `NODE_TLS_REJECT_UNAUTHORIZED=0` no token is sent over https unless the profile says `insecure`, and
+ * certificates are checked all the same for what is sent without one (HOSTILE.md 61).
  */
 export function createTransport(options: TransportOptions): Transport {
-  const { origins, timeout, certificates, insecure = false, now, random } = options;
-  // Given any, Node trusts those alone: the usual ones have to be among them.
-  const ca = certificates === undefined ? {} : { ca: [...getCACertificates('default'), certificates] };
-  const connect = { timeout: timeout * 0.9, ...ca };
-  const dispatcher = new EnvHttpProxyAgent({
-    // The limit on a whole reply is set for each request; connecting ends a little earlier, so as to be told apart.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect,
-    // Through a proxy, `connect` concerns neither end.
-    requestTls: connect,
-    proxyTls: connect,
-  });
+  const { timeout, certificates, insecure = false, now, random } = options;
+  const connect = {
+    timeout: timeout * 0.9,
+    // Given any, Node trusts those alone: the usual ones have to be among them.
+    ...(certificates === undefined ? {} : { ca: [...getCACertificates('default'), certificates] }),
+    ...(insecure ? {} : { rejectUnauthorized: true }),
+  };
+  // The limit on a whole reply is set for each request; connecting ends a little earlier, so as to be told apart.
+  const unlimited = { headersTimeout: 0, bodyTimeout: 0 };
+  const near = new Agent({ ...unlimited, connect: { ...connect, lookup: lookupLoopback } });
+  // Through a proxy, `connect` concerns neither end.
+  const far = new EnvHttpProxyAgent({ ...unlimited, connect, requestTls: connect, proxyTls: connect });
 
   async function attempt(request: Request, body: Buffer | null, signal: AbortSignal): Promise<Response> {
-    const { origin, pathname, search } = new URL(request.url);
-    const reply = await dispatcher.request({
+    const url = new URL(request.url);
+    const { origin, pathname, search } = url;
+    const reply = await (isLoopback(url) ? near : far).request({
       origin,
       path: pathname + search,
       method: request.method as 'GET',
@@ -80,7 +85,7 @@ export function createTransport(options: TransportOptions): Transport {
 
   return {
     async fetch(request) {
-      checkAddress(request, origins, insecure);
+      checkAddress(request, options);
       const body = request.body ? Buffer.from(await request.arrayBuffer()) : null;
       const deadline = now() + timeout;
       const limit = AbortSignal.timeout(timeout);
@@ -104,7 +109,9 @@ export function createTransport(options: TransportOptions): Transport {
       }
     },
     // Nobody waits any more for an answer that is still due.
-    close: () => dispatcher.destroy(),
+    close: async () => {
+      await Promise.all([near.destroy(), far.destroy()]);
+    },
   };
 }
 
@@ -114,15 +121,25 @@ function found(reply: Response | undefined, problem: unknown): Attempt {
     : { problem: codeOf(problem) };
 }
 
-function checkAddress(request: Request, origins: ReadonlySet<string>, insecure: boolean): void {
+function checkAddress(
+  request: Request,
+  { origins, insecure = false, unchecked = false }: TransportOptions,
+): void {
   const url = new URL(request.url);
   if (!isProtected(url, insecure)) {
     throw new Failure('usage', `${url.origin} is not an https address.`, { why: UNPROTECTED });
   }
   const isPublic = request.method === 'GET' && !request.headers.has('authorization');
-  if (isPublic || origins.has(url.origin)) return;
-  throw new Failure('usage', `Nothing is sent to ${url.origin}.`, {
-    why: "It is none of the profile's addresses, so it must not see a token.",
+  if (isPublic) return;
+  if (!origins.has(url.origin)) {
+    throw new Failure('usage', `Nothing is sent to ${url.origin}.`, {
+      why: "It is none of the profile's addresses, so it must not see a token.",
+    });
+  }
+  if (url.protocol !== 'https:' || insecure || !unchecked) return;
+  throw new Failure('usage', `No token is sent to ${url.origin} while certificates are not checked.`, {
+    why: 'NODE_TLS_REJECT_UNAUTHORIZED=0 lets anyone on the way read and change what is sent. --ca-file trusts a certificate of your own; only a profile with insecure=true goes without.',
+    fix: 'unset NODE_TLS_REJECT_UNAUTHORIZED',
   });
 }
 
@@ -145,7 +162,11 @@ function networkFailure(cause: unknown, { method, signal, url }: Request, late: 
   const code = codeOf(cause);
   const timedOut = late || TIMEOUTS.has(code);
   const maybeDone = !NOT_SENT.has(code) && method !== 'GET';
-  const reason = late ? 'The time for it was over' : cause instanceof Error ? cause.message : String(cause);
+  const reason = late
+    ? 'The time for it was over'
+    : cause instanceof Error
+      ? cause.message || code
+      : String(cause);
   return new Failure(
     timedOut ? 'timeout' : 'network',
     timedOut ? `${origin} did not answer in time.` : `${origin} can't be reached.`,

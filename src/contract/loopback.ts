@@ -1,10 +1,26 @@
-/** Whether an address leads to this machine alone. */
-export function isLoopback({ hostname }: URL): boolean {
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    /^(?:127(?:\.\d+){3}|\[::1\])$/.test(hostname)
-  );
+/**
+ * The loopback address that a host name or address of this machine stands for (HOSTILE.md 46): an address of 127/8 or
+ * `::1` itself, also as IPv6 carries it (`::ffff:127.0.0.1`); `127.0.0.1` for `localhost` and every name below it, which
+ * are never looked up (RFC 6761 §6.3). This is the one place that tells what is loopback.
+ *
+ * @param host in any spelling that a URL takes; an IPv6 address with or without brackets
+ * @returns an address without brackets; undefined for every other host
+ */
+export function loopbackAddress(host: string): string | undefined {
+  if (!/^[\w.:[\]-]+$/.test(host)) return undefined;
+  const address = `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}`;
+  return URL.canParse(address) ? addressIn(new URL(address)) : undefined;
+}
+
+/** Whether an address leads to this machine alone; see {@link loopbackAddress}. */
+export function isLoopback(url: URL): boolean {
+  return addressIn(url) !== undefined;
+}
+
+function addressIn({ hostname }: URL): string | undefined {
+  if (/^(?:.+\.)?localhost\.?$/i.test(hostname)) return '127.0.0.1';
+  const isAddress = /^(?:127(?:\.\d+){3}|\[::1\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\])$/.test(hostname);
+  return isAddress ? hostname.replace(/[[\]]/g, '') : undefined;
 }
 
 /**

@@ -1,9 +1,8 @@
 import { isIP } from 'node:net';
 import type { ServeSettings } from '../cli/invocation.ts';
 import { Failure } from '../contract/failure.ts';
-import { isLoopback } from '../contract/loopback.ts';
+import { isLoopback, loopbackAddress } from '../contract/loopback.ts';
 import { shellWord } from '../contract/shell-word.ts';
-import { isLoopbackHost } from './listening.ts';
 
 /** A danger of a server that others can reach. */
 interface Danger {
@@ -57,7 +56,7 @@ export function checkExposure(settings: ServeSettings): void {
   if (host === '') throw new Failure('usage', 'The host to listen on is empty.', { fix: LOOPBACK });
   checkBaseUrl(settings);
   if (!isExposed(settings)) return;
-  const subject = isLoopbackHost(host) && baseUrl !== undefined ? new URL(baseUrl).host : host;
+  const subject = loopbackAddress(host) !== undefined && baseUrl !== undefined ? new URL(baseUrl).host : host;
   const message = `${subject} is not an address of this machine alone.`;
   if (autoApprove !== undefined) {
     throw new Failure('usage', message, {
@@ -85,7 +84,9 @@ export function allowedDangers(settings: ServeSettings): string[] {
 
 function isExposed({ host, baseUrl, behindProxy }: ServeSettings): boolean {
   return (
-    !isLoopbackHost(host) || (baseUrl !== undefined && !isLoopback(new URL(baseUrl))) || behindProxy === true
+    loopbackAddress(host) === undefined ||
+    (baseUrl !== undefined && !isLoopback(new URL(baseUrl))) ||
+    behindProxy === true
   );
 }
 

@@ -1,16 +1,12 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Failure } from '../contract/failure.ts';
+import { loopbackAddress } from '../contract/loopback.ts';
 
 /** Where to listen; port 0 is any that is free. */
 export interface ListeningPlace {
   host: string;
   port: number;
-}
-
-/** Whether a host to listen on is this machine's own and nobody else's. */
-export function isLoopbackHost(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 /** The address of a place; its host may be an IPv6 address. */
@@ -22,7 +18,8 @@ export function addressOf(scheme: 'http' | 'https', { host, port }: ListeningPla
 export function listen(server: Server, { host, port }: ListeningPlace): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    // A name below localhost is this machine's own, whatever DNS says (RFC 6761 §6.3).
+    server.listen(port, loopbackAddress(host) ?? host, () => {
       server.off('error', reject);
       resolve((server.address() as AddressInfo).port);
     });

@@ -1,9 +1,10 @@
 import { createServer } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { loopbackAddress } from '../contract/loopback.ts';
 import { createMetricsListener } from '../server/metrics/metrics-listener.ts';
 import { processFamilies } from '../server/metrics/process-metrics.ts';
 import { createServerMetrics, type ServerMetrics } from '../server/metrics/server-metrics.ts';
-import { addressOf, isLoopbackHost, type ListeningPlace, listen, listeningFailure } from './listening.ts';
+import { addressOf, type ListeningPlace, listen, listeningFailure } from './listening.ts';
 
 /** Metrics that can be read. */
 export interface Watched {
@@ -42,7 +43,8 @@ export async function openMetrics(place: ListeningPlace): Promise<Watched> {
       }),
   });
   const { host } = place;
-  const hostAllowed = isLoopbackHost(host) ? isLoopbackHost : () => true;
+  const isOwn = (name: string): boolean => loopbackAddress(name) !== undefined;
+  const hostAllowed = isOwn(host) ? isOwn : () => true;
   const server = createServer(LIMITS, createMetricsListener({ text: metrics.text, hostAllowed }));
   const port = await listen(server, place).catch((cause: unknown) => {
     throw listeningFailure(cause, place, 'slices-conn serve --metrics 0');

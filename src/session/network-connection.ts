@@ -40,6 +40,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     origins: new Set([profile.baseUrl, profile.portalUrl, profile.authUrl].map((url) => new URL(url).origin)),
     timeout,
     insecure: profile.insecure,
+    unchecked: env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0',
     now,
     random,
     ...(certificates === undefined ? {} : { certificates }),

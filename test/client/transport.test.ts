@@ -1,20 +1,27 @@
 import { createServer as createPlainServer, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createTransport, type TransportOptions } from '../../src/client/transport.ts';
-import { isLoopback, isProtected } from '../../src/contract/loopback.ts';
-import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
+import { isLoopback, isProtected, loopbackAddress } from '../../src/contract/loopback.ts';
+import {
+  DISTANT_CERTIFICATE,
+  DISTANT_KEY,
+  OTHER_CERTIFICATE,
+  SERVER_CERTIFICATE,
+  SERVER_KEY,
+} from '../fixtures/certificates.ts';
 import { failureOf } from '../fixtures/failures.ts';
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup();
+  vi.unstubAllEnvs();
 });
 
 /** The port that a server listens on. */
-async function listening(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+async function listening(server: Server, host = '127.0.0.1'): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   cleanups.push(() => server.close().closeAllConnections());
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port');
@@ -22,7 +29,11 @@ async function listening(server: Server): Promise<number> {
 }
 
 /** Sends a request to an address. @returns the reply's text */
-async function asked(url: string, options: Partial<TransportOptions> = {}): Promise<string> {
+async function asked(
+  url: string,
+  options: Partial<TransportOptions> = {},
+  init: RequestInit = {},
+): Promise<string> {
   const transport = createTransport({
     origins: new Set([new URL(url).origin]),
     timeout: 5000,
@@ -31,7 +42,7 @@ async function asked(url: string, options: Partial<TransportOptions> = {}): Prom
     ...options,
   });
   cleanups.push(() => void transport.close());
-  return (await transport.fetch(new Request(url))).text();
+  return (await transport.fetch(new Request(url, init))).text();
 }
 
 describe('whether an address leads to this machine alone', () => {
@@ -44,6 +55,9 @@ describe('whether an address leads to this machine alone', () => {
     'http://localhost',
     'http://LOCALHOST:80',
     'http://offline.localhost',
+    'http://localhost.',
+    'http://[::ffff:127.0.0.1]',
+    'http://[::ffff:7fab:1]',
   ])('%s does', (address) => {
     expect(isLoopback(new URL(address))).toBe(true);
   });
@@ -58,8 +72,131 @@ describe('whether an address leads to this machine alone', () => {
     'http://10.0.0.1',
     'http://example.invalid',
     'http://127.0.0.1@example.invalid',
+    'http://[::ffff:128.0.0.1]',
+    'http://[::7f00:1]',
   ])('%s does not', (address) => {
     expect(isLoopback(new URL(address))).toBe(false);
+  });
+});
+
+describe('the address that a host to listen on stands for', () => {
+  test.each([
+    ['localhost', '127.0.0.1'],
+    ['Name.LocalHost', '127.0.0.1'],
+    ['127.1', '127.0.0.1'],
+    ['127.9.9.9', '127.9.9.9'],
+    ['::1', '::1'],
+    ['[::1]', '::1'],
+    ['0.0.0.0', undefined],
+    ['::', undefined],
+    ['example.invalid', undefined],
+    ['x@localhost', undefined],
+    ['', undefined],
+  ])('%j: %s', (host, address) => {
+    expect(loopbackAddress(host)).toBe(address);
+  });
+});
+
+describe('row 46: what is sent to this machine', () => {
+  /** Sends what the environment's proxy is asked for to an array, and answers itself. */
+  async function proxied(): Promise<string[]> {
+    const seen: string[] = [];
+    const proxy = createPlainServer(({ url = '' }, reply) => {
+      seen.push(url);
+      reply.end('from the proxy');
+    });
+    proxy.on('connect', ({ url = '' }, socket) => {
+      seen.push(url);
+      socket.destroy();
+    });
+    const address = `http://127.0.0.1:${await listening(proxy)}`;
+    for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy']) {
+      vi.stubEnv(name, name.toLowerCase() === 'no_proxy' ? 'example.invalid' : address);
+    }
+    return seen;
+  }
+
+  test.each([
+    '127.0.0.1',
+    '127.0.0.7',
+    'localhost',
+    'LOCALHOST.',
+    'name-that-no-server-knows.localhost',
+    'a.b.localhost',
+    '[::1]',
+    '[::ffff:127.0.0.1]',
+  ])('%s: goes there, not to the proxy and not to DNS', async (host) => {
+    const seen = await proxied();
+    const port = await listening(
+      createPlainServer((request, reply) => void reply.end(request.headers.host)),
+      '::',
+    );
+    const url = new URL(`http://${host}:${port}/`);
+    expect(await asked(url.href)).toBe(url.host);
+    await expect(asked(`https://${host}:${port}/`)).rejects.toMatchObject({ code: 'network' });
+    expect(seen).toEqual([]);
+  });
+
+  test('a server that listens on one of the two loopback addresses is found by name', async () => {
+    for (const host of ['127.0.0.1', '::1']) {
+      const port = await listening(
+        createPlainServer((_, reply) => void reply.end('there')),
+        host,
+      );
+      expect(await asked(`http://name.localhost:${port}/`)).toBe('there');
+    }
+  });
+
+  test('what is sent elsewhere goes to the proxy as before', async () => {
+    const seen = await proxied();
+    vi.stubEnv('NO_PROXY', '');
+    vi.stubEnv('no_proxy', '');
+    await expect(asked('https://service.example.invalid/')).rejects.toMatchObject({ code: 'network' });
+    expect(seen).toEqual(['service.example.invalid:443']);
+  });
+});
+
+describe('row 61: certificates are not checked, says the environment', () => {
+  const lax = { unchecked: true };
+  async function tlsServer() {
+    const seen: (string | undefined)[] = [];
+    const server = createTlsServer({ cert: SERVER_CERTIFICATE, key: SERVER_KEY }, (request, reply) => {
+      seen.push(request.method);
+      reply.end('there');
+    });
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+    return { seen, url: `https://127.0.0.1:${await listening(server)}/` };
+  }
+  const token = { headers: { authorization: 'Bearer a' } };
+
+  test.each([
+    ['GET with a token', { ...token }],
+    ['POST with a body', { method: 'POST', body: 'refresh_token=a' }],
+    ['DELETE', { ...token, method: 'DELETE' }],
+  ])('%s: refused before anything is sent', async (_, init) => {
+    const { seen, url } = await tlsServer();
+    for (const certificates of [{}, { certificates: SERVER_CERTIFICATE }]) {
+      const failure = await failureOf(() => asked(url, { ...lax, ...certificates }, init));
+      expect(failure).toMatchObject({ code: 'usage', facts: { fix: 'unset NODE_TLS_REJECT_UNAUTHORIZED' } });
+    }
+    expect(seen).toEqual([]);
+  });
+
+  test('insecure, which a profile may say, lets it through', async () => {
+    const { url } = await tlsServer();
+    expect(await asked(url, { ...lax, insecure: true }, token)).toBe('there');
+  });
+
+  test('what carries no token is checked all the same: a key set, a discovery', async () => {
+    const { seen, url } = await tlsServer();
+    expect((await failureOf(() => asked(url, lax))).code).toBe('network');
+    expect(seen).toEqual([]);
+    expect(await asked(url, { ...lax, certificates: SERVER_CERTIFICATE })).toBe('there');
+  });
+
+  test('over http on this machine it changes nothing', async () => {
+    const port = await listening(createPlainServer((_, reply) => void reply.end('there')));
+    expect(await asked(`http://127.0.0.1:${port}/`, lax, token)).toBe('there');
   });
 });
 
@@ -103,10 +240,8 @@ describe('row 5: what may be sent where', () => {
 });
 
 describe('certificates', () => {
-  const serve = () =>
-    listening(
-      createTlsServer({ cert: SERVER_CERTIFICATE, key: SERVER_KEY }, (_, reply) => void reply.end('there')),
-    );
+  const serve = (cert = SERVER_CERTIFICATE, key = SERVER_KEY) =>
+    listening(createTlsServer({ cert, key }, (_, reply) => void reply.end('there')));
 
   test('of a server that nobody vouches for are refused, and insecure changes nothing about it', async () => {
     const url = `https://127.0.0.1:${await serve()}/`;
@@ -125,7 +260,7 @@ describe('certificates', () => {
   });
 
   test('are accepted through a proxy as well', async () => {
-    const port = await serve();
+    const port = await serve(DISTANT_CERTIFICATE, DISTANT_KEY);
     const tunnels: string[] = [];
     const proxy = createPlainServer();
     proxy.on('connect', ({ url = '' }, socket) => {
@@ -137,11 +272,10 @@ describe('certificates', () => {
       for (const end of [socket, there]) end.on('error', () => there.destroy());
       cleanups.push(() => there.destroy());
     });
-    process.env['HTTPS_PROXY'] = `http://127.0.0.1:${await listening(proxy)}`;
-    cleanups.push(() => delete process.env['HTTPS_PROXY']);
-    const url = `https://127.0.0.1:${port}/`;
-    expect(await asked(url, { certificates: SERVER_CERTIFICATE })).toBe('there');
-    expect(tunnels).toEqual([`127.0.0.1:${port}`]);
+    vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${await listening(proxy)}`);
+    const url = 'https://service.example.invalid/';
+    expect(await asked(url, { certificates: DISTANT_CERTIFICATE })).toBe('there');
+    expect(tunnels).toEqual(['service.example.invalid:443']);
     expect((await failureOf(() => asked(url))).code).toBe('network');
   });
 });
