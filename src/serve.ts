@@ -80,7 +80,7 @@ export async function serve(
     opened.push(services);
     door.answerWith(services.listener);
     const url = watched?.url;
-    if (readyFile !== undefined) writeReadyFile(readyFile, services.addresses, url);
+    if (readyFile !== undefined) writeReadyFile(readyFile, services.addresses, { ...settings, url });
     const forgetting = setInterval(() => void forget(services, settings.keep, { now, log }), FORGET_EVERY);
     forgetting.unref();
     return {
@@ -149,7 +149,7 @@ interface Opening extends ServeSurroundings {
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
   const { baseUrl, topology, defaultFolder, log, keySets, metrics } = opening;
   const { data, autoApprove, accessTokenTtl, trust, audience, portalUrl, authUrl, behindProxy } = settings;
-  const { rotateKeysEvery, administrators } = settings;
+  const { rotateKeysEvery, administrators, projectsApiGroup, experimentsApiGroup } = settings;
   const folder = data ?? defaultFolder;
   const shared = settings.database ?? (settings.memory ? ':memory:' : undefined);
   try {
@@ -159,6 +159,8 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
       database: shared ?? join(folder, SERVER_FILE),
       log,
       administrators,
+      projectsApiGroup,
+      experimentsApiGroup,
       ...(metrics === undefined ? {} : { metrics }),
       ...(topology === undefined ? {} : { topology }),
       ...(autoApprove === undefined ? {} : { autoApprove }),

@@ -48,6 +48,9 @@ export interface ServeSettings {
   /** Where their users find portal and identity provider, to be told. */
   portalUrl?: string;
   authUrl?: string;
+  /** `{projects_api_group}` and `{experiments_api_group}` of the portal. */
+  projectsApiGroup: string;
+  experimentsApiGroup: string;
   /** Certificates to trust besides the usual ones when the issuers' keys are fetched, in PEM. */
   certificates?: string;
   /** Files in PEM: serves https with them. */

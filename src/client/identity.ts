@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as oauth from 'openid-client';
 import { Failure } from '../contract/failure.ts';
+import { sameIssuer } from '../contract/issuer-address.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { Secret, withoutSecrets } from '../contract/secret.ts';
 import type { Fetch } from './exchange.ts';
@@ -124,7 +125,7 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
         execute: [oauth.allowInsecureRequests],
         // How long to wait is the transport's to say too; the library's own limit is put out of the way.
         timeout: LIBRARY_TIMEOUT,
-        [oauth.customFetch]: (url, init) => sendForm(fetch, url, init),
+        [oauth.customFetch]: async (url, init) => withKnownIssuer(await sendForm(fetch, url, init), authUrl),
       });
     // OpenID Connect Discovery first; a provider of OAuth alone publishes by RFC 8414.
     const either = () =>
@@ -198,6 +199,16 @@ async function withLenientMembers(reply: Response): Promise<Response> {
   const { interval } = given;
   const number = typeof interval === 'string' && /^\d{1,6}$/.test(interval) ? Number(interval) : interval;
   return Response.json({ ...given, interval: number === 0 ? 1 : number }, { status: 200 });
+}
+
+/** The library compares issuers to the letter; one slash at the end is no difference (HOSTILE.md 4). */
+async function withKnownIssuer(reply: Response, authUrl: string): Promise<Response> {
+  if (reply.status !== 200) return reply;
+  const reading = readJson(await reply.clone().text());
+  if (!reading.ok || !isObject(reading.value)) return reply;
+  const { issuer } = reading.value;
+  if (typeof issuer !== 'string' || !sameIssuer(issuer, authUrl)) return reply;
+  return Response.json({ ...reading.value, issuer: authUrl }, { status: 200 });
 }
 
 interface Polling {

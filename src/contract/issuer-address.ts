@@ -16,3 +16,23 @@ export function issuerProblem(text: string): string | undefined {
   }
   return undefined;
 }
+
+/** An issuer's address without the one slash that may end it: equal for issuers that are {@link sameIssuer}. */
+export function issuerName(issuer: string): string {
+  return issuer.endsWith('/') ? issuer.slice(0, -1) : issuer;
+}
+
+/**
+ * Whether two texts name one issuer. They are compared as they stand (RFC 8414 §3.3), but for one slash at the end of
+ * one of them: people and services write addresses with and without it (HOSTILE.md 4, 62).
+ *
+ * @example sameIssuer('https://login.example.org', 'https://login.example.org/') // true
+ */
+export function sameIssuer(one: string, other: string): boolean {
+  return one === other || `${one}/` === other || one === `${other}/`;
+}
+
+/** What is kept for an issuer under its address, in either spelling of {@link sameIssuer}; its own spelling first. */
+export function forIssuer<Value>(issuers: ReadonlyMap<string, Value>, issuer: string): Value | undefined {
+  return issuers.get(issuer) ?? issuers.get(issuer.endsWith('/') ? issuer.slice(0, -1) : `${issuer}/`);
+}

@@ -25,7 +25,22 @@ export const WHO_MAY = {
 /** Something that a role allows; see {@link WHO_MAY}. */
 export type Action = keyof typeof WHO_MAY;
 
-/** Whether `role` allows `action`. The spec writes roles in capitals in places, so case does not count. */
+/** Whether `role`, as a token or a record has it, allows `action`; see {@link readRole}. */
 export function may(role: string, action: Action): boolean {
-  return (WHO_MAY[action] as readonly string[]).includes(role.toLowerCase());
+  return (WHO_MAY[action] as readonly (string | undefined)[]).includes(readRole(role));
+}
+
+/**
+ * The role that a token or a record means; undefined for a role that is not known here. The spec writes roles in
+ * capitals in places and calls the lead "Leader" (SPEC.md, "Authentication" 2 and 3).
+ *
+ * | text | role |
+ * |---|---|
+ * | `lead`, `LEAD` | lead |
+ * | `leader`, `Leader` | lead |
+ * | `owner` | undefined |
+ */
+export function readRole(text: string): Role | undefined {
+  const plain = text.toLowerCase();
+  return plain === 'leader' ? 'lead' : ROLES.find((role) => role === plain);
 }

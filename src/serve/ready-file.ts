@@ -1,6 +1,5 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import type { RunningServer } from '../cli/invocation.ts';
-import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
+import type { RunningServer, ServeSettings } from '../cli/invocation.ts';
 import { CLIENT_ID } from '../server/identity/client-id.ts';
 import { fileFailure } from './file-failure.ts';
 
@@ -17,23 +16,23 @@ export function removeReadyFile(path: string): void {
  * Writes where the services are (CLI.md, `serve`): beside its place first, then in it at once, so that a script that
  * waits for it never reads half of it.
  *
- * @param metrics where metrics are read, if they are
+ * @param facts the portal's API groups, and where metrics are read, if they are
  * @throws Failure `file_unusable`
  */
 export function writeReadyFile(
   path: string,
   addresses: RunningServer['addresses'],
-  metrics: string | undefined,
+  facts: Pick<ServeSettings, 'projectsApiGroup' | 'experimentsApiGroup'> & { url: string | undefined },
 ): void {
   const content = {
     base_url: addresses.connectivity,
     portal_url: addresses.portal,
     auth_url: addresses.identity,
-    projects_api_group: PROJECTS_API_GROUP,
-    experiments_api_group: EXPERIMENTS_API_GROUP,
+    projects_api_group: facts.projectsApiGroup,
+    experiments_api_group: facts.experimentsApiGroup,
     client_id: CLIENT_ID,
     pid: process.pid,
-    ...(metrics === undefined ? {} : { metrics_url: metrics }),
+    ...(facts.url === undefined ? {} : { metrics_url: facts.url }),
   };
   const draft = `${path}.${process.pid}.tmp`;
   try {

@@ -9,6 +9,7 @@ import {
   UserClaims,
 } from '../contract/claims.ts';
 import { ID_PREFIXES, type IdKind, idKind } from '../contract/ids.ts';
+import { forIssuer } from '../contract/issuer-address.ts';
 import { type Algorithm, ISSUER_ALGORITHMS, SERVICE_ALGORITHMS } from './algorithms.ts';
 import { type CompactToken, readCompact } from './compact.ts';
 import type { KeySet } from './key-set.ts';
@@ -24,7 +25,7 @@ export type TokenKind = 'user' | 'project' | 'experiment' | 'connectivity' | 'se
 
 /** Whom to believe for one kind of token. */
 export interface Trust {
-  /** Each accepted `iss`, exactly as it stands in the token, with the keys it signs with. */
+  /** Each accepted `iss` with the keys it signs with; one slash at its end more or less is the same issuer. */
   issuers: ReadonlyMap<string, KeySet>;
   /** When set, `aud` must name it. */
   audience?: string;
@@ -123,7 +124,9 @@ async function remembered<Schema extends ClaimsSchema>(
   if (known?.schema !== schema) return undefined;
   const { claims, kid, algorithm, key } = known;
   const isCurrent = claims.exp > now() / 1000;
-  const found = isCurrent ? await issuers.get(claims.iss)?.find(kid, algorithm).catch(gone) : undefined;
+  const found = isCurrent
+    ? await forIssuer(issuers, claims.iss)?.find(kid, algorithm).catch(gone)
+    : undefined;
   if (found === key) return known as Signed<Schema>;
   // Why it is refused now, if it is, the check from its start says.
   verified?.forget(token);
@@ -155,7 +158,7 @@ async function readSigned<Schema extends ClaimsSchema>(
     throw new TokenError('algorithm', `The token is not signed with ${algorithms.join(', ')}.`);
   }
   checkType(header['typ']);
-  const keys = typeof claims['iss'] === 'string' ? trust.issuers.get(claims['iss']) : undefined;
+  const keys = typeof claims['iss'] === 'string' ? forIssuer(trust.issuers, claims['iss']) : undefined;
   if (!keys) throw new TokenError('issuer', "The token's issuer is not one that is trusted for it.");
   const kid = header['kid'];
   if (typeof kid !== 'string') throw new TokenError('key_unknown', 'The token names no key (kid).');

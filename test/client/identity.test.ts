@@ -69,8 +69,15 @@ function provider(answers: {
   device?: object | Answer;
   token?: readonly Answer[];
   revoke?: Answer;
+  authUrl?: string;
 }): Provider {
-  const { metadata = {}, device = {}, token = [success], revoke = () => new Response() } = answers;
+  const {
+    authUrl = AUTH,
+    metadata = {},
+    device = {},
+    token = [success],
+    revoke = () => new Response(),
+  } = answers;
   const sent: SentRequest[] = [];
   let polls = 0;
   const answer = (url: string): Response | Error => {
@@ -91,7 +98,7 @@ function provider(answers: {
     return reply;
   };
   return {
-    client: createIdentityClient({ fetch, authUrl: AUTH, clientId: 'slices-conn', now: () => clock }),
+    client: createIdentityClient({ fetch, authUrl, clientId: 'slices-conn', now: () => clock }),
     sent,
     forms: (endpoint) =>
       sent
@@ -364,6 +371,20 @@ describe('row 4: the discovery document', () => {
     const odd = provider({ metadata });
     expect(await failureOf(odd.client.startLogin('openid'))).toMatchObject({ code: 'reply_invalid' });
     expect(odd.sent.filter(({ method }) => method === 'POST')).toEqual([]);
+  });
+
+  test.each<[string, string, string]>([
+    ['only the discovery document ends its issuer in a slash', AUTH, `${AUTH}/`],
+    ['only the profile ends it in a slash', `${AUTH}/`, AUTH],
+    ['both do', `${AUTH}/`, `${AUTH}/`],
+  ])('row 62: a login where %s', async (_name, authUrl, issuer) => {
+    const { client } = provider({ metadata: { issuer }, authUrl });
+    expect(await (await client.startLogin('openid')).wait(never)).toMatchObject({ accessToken: ACCESS });
+  });
+
+  test('two slashes are another issuer', async () => {
+    const { client } = provider({ metadata: { issuer: `${AUTH}//` } });
+    expect(await failureOf(client.startLogin('openid'))).toMatchObject({ code: 'reply_invalid' });
   });
 
   test('one that could not be had is asked for again', async () => {

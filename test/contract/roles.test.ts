@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Action, may, ROLES, type Role, WHO_MAY } from '../../src/contract/roles.ts';
+import { type Action, may, ROLES, type Role, readRole, WHO_MAY } from '../../src/contract/roles.ts';
 
 /** SPEC.md, "Authentication" 2 and 3; DESIGN.md, "Who may". */
 const TABLE: Record<Action, Record<Role, boolean>> = {
@@ -26,10 +26,16 @@ test.each(ROLES.flatMap((role) => ACTIONS.map((action) => ({ role, action, due: 
   },
 );
 
+test.each(['leader', 'Leader', 'LEADER'])('%s is a lead', (role) => {
+  expect(readRole(role)).toBe('lead');
+  for (const action of ACTIONS) expect(may(role, action)).toBe(TABLE[action].lead);
+});
+
 test.each([
   '',
   'owner',
-  'leader',
+  'leaders',
+  'leader ',
   'lead ',
   ' lead',
   'lead,admin',

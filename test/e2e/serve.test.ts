@@ -224,6 +224,22 @@ describe('serve', () => {
     expect(end.stderr).not.toMatch(/Warning|\bat .*:\d+:\d+/);
   });
 
+  test('has the API groups that it is told, and says so', async () => {
+    const groups = ['--projects-api-group', 'projects.example', '--experiments-api-group', 'lab'];
+    const server = await served('--auto-approve', 'lead', ...groups);
+    expect(server.ready).toMatchObject({
+      projects_api_group: 'projects.example',
+      experiments_api_group: 'lab',
+    });
+    const { access_token } = await logIn(server);
+    for (const path of ['projects.example/v1alpha1/projects/', 'lab/v1alpha1/experiments/']) {
+      const headers = { authorization: `Bearer ${access_token}` };
+      expect((await send(server, 'GET', `/portal/apis/${path}`, { headers })).status, path).toBe(200);
+    }
+    const refused = await serve('--projects-api-group', 'a/b').end();
+    expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('--projects-api-group')]);
+  });
+
   test.each(['SIGINT', 'SIGTERM'] as const)('ends with 0 at %s', async (signal) => {
     const server = await served();
     expect(answer(await poll(server, await startLogin(server)))).toBe('400 authorization_pending');

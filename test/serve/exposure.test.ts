@@ -10,6 +10,8 @@ const PLAIN: ServeSettings = {
   administrators: [],
   drain: 0,
   keep: 86_400_000,
+  projectsApiGroup: 'projects',
+  experimentsApiGroup: 'experiments',
 };
 const TLS = { tls: { cert: 'cert.pem', key: 'key.pem' } };
 const TRUST = { trust: ['https://login.example.org'] };

@@ -166,7 +166,7 @@ describe('what a verifier is told', () => {
   test('row 28: nothing verifies without a trusted issuer', async () => {
     for (const kind of KINDS) {
       const credential = `Bearer ${makeToken(key, claimsOf(kind))}`;
-      for (const issuers of [{}, { [ISSUER]: { keys: [] } }, { [`${ISSUER}/`]: keySetOf(key) }]) {
+      for (const issuers of [{}, { [ISSUER]: { keys: [] } }, { [`${ISSUER}//`]: keySetOf(key) }]) {
         expect(await refusal(credential, { issuers })).toMatchObject({ status: 403, code: 'token_invalid' });
       }
     }

@@ -230,12 +230,40 @@ describe('keys that a token brings along', () => {
   });
 });
 
+describe('row 62: one slash at the end of an issuer', () => {
+  const withSlash = { ...trust, issuers: new Map([[`${ISSUER}/`, localKeySet(keySetOf(key))]]) };
+
+  test.each(KINDS)('%s: in the token alone, in the setting alone, in both', async (kind) => {
+    const [bare, slashed] = ['', '/'].map((end) => makeToken(key, claimsOf(kind, { iss: ISSUER + end })));
+    for (const [token, believed] of [
+      [slashed, trust],
+      [bare, withSlash],
+      [slashed, withSlash],
+    ] as const)
+      expect(await faultOf(VERIFY[kind](token ?? '', believed))).toBe('accepted');
+  });
+
+  test('two issuers that differ by it keep their own keys', async () => {
+    const both = {
+      ...trust,
+      issuers: new Map([
+        [ISSUER, localKeySet(keySetOf(key))],
+        [`${ISSUER}/`, localKeySet(keySetOf(stranger))],
+      ]),
+    };
+    const token = makeToken(stranger, claimsOf('user', { iss: `${ISSUER}/` }));
+    expect(await faultOf(verifyUserToken(token, both))).toBe('accepted');
+    expect(await faultOf(verifyUserToken(makeToken(stranger, claimsOf('user')), both))).toBe('signature');
+  });
+});
+
 describe('issuer, audience, kind', () => {
   test.each<[string, unknown]>([
     ['another', 'https://evil.example'],
     ['missing', undefined],
     ['null', null],
-    ['with a slash', `${ISSUER}/`],
+    ['with two slashes', `${ISSUER}//`],
+    ['with a path', `${ISSUER}/x`],
     ['in capitals', ISSUER.toUpperCase()],
     ['longer', `${ISSUER}.evil.example`],
     ['in an array', [ISSUER]],

@@ -2,6 +2,7 @@ import { readAdministrator } from '../../contract/administrators.ts';
 import { Failure } from '../../contract/failure.ts';
 import { issuerProblem } from '../../contract/issuer-address.ts';
 import type { Role } from '../../contract/roles.ts';
+import { valueFault } from '../../session/profile-values.ts';
 import { readCertificates } from '../ca-file.ts';
 import type { Invocation, ServeSettings } from '../invocation.ts';
 
@@ -22,6 +23,8 @@ export interface ServeFlags {
   audience?: string;
   portalUrl?: string;
   authUrl?: string;
+  projectsApiGroup: string;
+  experimentsApiGroup: string;
   tlsCert?: string;
   tlsKey?: string;
   behindProxy?: boolean;
@@ -85,6 +88,7 @@ export function readServeFlags(given: ServeFlags): ServeSettings {
   for (const name of ['audience', 'portalUrl', 'authUrl'] as const) {
     if (flags[name] !== undefined && flags.trust === undefined) throw needsTrust(name);
   }
+  for (const group of ['projectsApiGroup', 'experimentsApiGroup'] as const) checkGroup(group, flags[group]);
   return {
     ...flags,
     administrators: administrators.map((name) => administratorName(name, flags.trust)),
@@ -110,6 +114,14 @@ function needsTrust(name: keyof typeof FLAG_NAMES): Failure {
   return new Failure('usage', `${FLAG_NAMES[name]} means nothing without --trust.`, {
     why: 'Without it this server is its own portal and identity provider.',
   });
+}
+
+/** The same names that a client's profile takes, since both put them into one address. */
+function checkGroup(key: 'projectsApiGroup' | 'experimentsApiGroup', text: string): void {
+  const problem = valueFault(key, text);
+  if (problem === undefined) return;
+  const flag = key === 'projectsApiGroup' ? '--projects-api-group' : '--experiments-api-group';
+  throw new Failure('usage', `${flag} is not a name of an API group.`, { why: problem });
 }
 
 function certificateFiles(cert: string | undefined, key: string | undefined): Pick<ServeSettings, 'tls'> {

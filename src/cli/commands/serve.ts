@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { Failure } from '../../contract/failure.ts';
 import { ROLES } from '../../contract/roles.ts';
+import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
 import type { ServeFlags } from '../actions/serve.ts';
 import { parseDuration } from '../durations.ts';
 import type { Invoke } from '../invocation.ts';
@@ -49,6 +50,12 @@ export function serveCommand(invoke: Invoke): Command {
       .option('--audience <audience>', 'what their user tokens must name as aud (default: not checked)')
       .option('--auth-url <url>', 'where their users log in (default: the first issuer)')
       .option('--portal-url <url>', 'where their portal is (default: the last issuer)')
+      .option('--projects-api-group <name>', "name of the portal's API of projects", PROJECTS_API_GROUP)
+      .option(
+        '--experiments-api-group <name>',
+        "name of the portal's API of experiments",
+        EXPERIMENTS_API_GROUP,
+      )
       .option('--tls-cert <file>', 'serve https with this certificate and those above it, in PEM')
       .option('--tls-key <file>', 'its private key, in PEM')
       .option('--behind-proxy', 'a proxy ends TLS; its X-Forwarded-For says where requests come from')

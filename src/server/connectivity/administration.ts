@@ -1,4 +1,5 @@
 import { readAdministrator } from '../../contract/administrators.ts';
+import { issuerName } from '../../contract/issuer-address.ts';
 import { MAX_REASON } from '../../contract/parameters.ts';
 import type { Caller } from '../credentials.ts';
 import { withoutTokens } from '../log.ts';
@@ -31,7 +32,7 @@ export function administratorsNamed(named: readonly string[], issuer: string | u
 
 /** An id holds no space. */
 function keyOf(user: string, issuer: string): string {
-  return `${user} ${issuer}`;
+  return `${user} ${issuerName(issuer)}`;
 }
 
 /**
