@@ -3,7 +3,12 @@ import { Failure } from '../contract/failure.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../contract/parameters.ts';
-import { type Reservation, ReservationReply, type ReservationRequestBody } from '../contract/reservation.ts';
+import {
+  type Reservation,
+  ReservationReply,
+  type ReservationRequestBody,
+  type ReservationState,
+} from '../contract/reservation.ts';
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import type { Secret } from '../contract/secret.ts';
 import type { Trust } from '../tokens/verify.ts';
@@ -71,8 +76,12 @@ export interface ConnectivityClient {
   /** Changes a reservation, given as it stands, since the whole body is sent. */
   update(current: Reservation, change: ReservationChange, options?: ProofOptions): Promise<ProvenReservation>;
   delete(id: string): Promise<void>;
-  /** The experiment's reservations, all pages; undefined where the service has no list. */
-  list(): Promise<Reservation[] | undefined>;
+  /**
+   * The experiment's reservations, all pages; undefined where the service has no list.
+   *
+   * @param state only those, where the service can tell them apart: one that can't lists all
+   */
+  list(state?: ReservationState): Promise<Reservation[] | undefined>;
   /** The links between sites; undefined where the service does not tell. */
   links(): Promise<Link[] | undefined>;
 }
@@ -239,9 +248,10 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       });
     },
 
-    async list() {
+    async list(state) {
       const found: Reservation[] = [];
-      let query = '?limit=1000';
+      const page = `?limit=1000${state === undefined ? '' : `&state=${state}`}`;
+      let query = page;
       for (let page = 0; page < MAX_PAGES; page += 1) {
         const held = await credentials();
         const reply = await orUndefined(
@@ -251,7 +261,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         const { items, nextCursor } = readAs(LIST_REPLY, reply, 'list of reservations');
         found.push(...items);
         if (nextCursor === null) break;
-        query = `?limit=1000&cursor=${encodeURIComponent(nextCursor)}`;
+        query = `${page}&cursor=${encodeURIComponent(nextCursor)}`;
       }
       return found;
     },

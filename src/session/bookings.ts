@@ -10,8 +10,8 @@ import type { ProvenReservation } from '../client/proof.ts';
 import { Failure } from '../contract/failure.ts';
 import type { Reservation } from '../contract/reservation.ts';
 import type { ExperimentAccess } from './experiment-access.ts';
+import { type JoinedList, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
-import { joinLedger, type ListedReservation, type Settlement } from './ledger-join.ts';
 import { asReservation, changed, isSameRequest, meets, type Requested, requestedOf } from './requested.ts';
 
 /** What bookings are made with. */
@@ -133,16 +133,12 @@ export class Bookings {
     await this.#record((kept) => kept.deleted(id));
   }
 
-  /** The experiment's reservations: the service's list, where it has one, joined with the ledger. */
-  async list(): Promise<{ items: ListedReservation[]; hasList: boolean }> {
+  /** The experiment's reservations; see {@link listJoined}. @param filter `current`: without what is past */
+  async list({ current = false } = {}): Promise<JoinedList> {
     const { connectivity, now } = this.#options;
     const experiment = await this.#experiment();
-    // Before the list: what is booked in between must not seem to be missing from it.
-    const entries = (await this.#record((ledger) => ledger.entries(experiment))) ?? [];
-    const service = await connectivity.list();
-    const { items, settlements } = joinLedger(service, entries, now());
-    for (const settlement of settlements) await this.#settle(settlement);
-    return { items, hasList: service !== undefined };
+    const record: LedgerWork = (work) => this.#record(work);
+    return listJoined({ connectivity, experiment, record, now }, current);
   }
 
   async #experiment(): Promise<string> {
@@ -247,15 +243,6 @@ export class Bookings {
       why: 'Its answer got lost, and this service can not be asked for it.',
       maybeDone: true,
       fix: 'slices-conn list',
-    });
-  }
-
-  async #settle({ entry, reservation }: Settlement): Promise<void> {
-    await this.#record(async (ledger) => {
-      if (reservation && entry.id === undefined) await ledger.booked(entry, { reservation, token: null });
-      else if (reservation) await ledger.observed({ reservation, token: null });
-      else if (entry.id !== undefined) await ledger.deleted(entry.id);
-      else await ledger.refused(entry);
     });
   }
 

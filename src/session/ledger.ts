@@ -129,21 +129,27 @@ export class Ledger {
 
   /** The service answered an attempt with a reservation. */
   async booked({ experiment, key }: AttemptName, { reservation, token }: Answered): Promise<void> {
-    // The same reservation may stand under another key: the service gave it before.
-    await this.#run(
-      'DELETE FROM attempt WHERE service = $1 AND reservation_id = $2 AND key <> $3',
-      reservation.id,
-      key,
-    );
-    await this.#run(
-      `UPDATE attempt SET outcome = 'booked', was = NULL, reservation_id = $4, reservation = $5, token = $6
-       WHERE service = $1 AND experiment = $2 AND key = $3`,
-      experiment,
-      key,
-      reservation.id,
-      JSON.stringify(reservation),
-      token,
-    );
+    const { id } = reservation;
+    const answer = JSON.stringify(reservation);
+    await this.#database.transaction(async ({ run }) => {
+      // The same reservation may stand under another key: the service gave it before.
+      run(
+        'DELETE FROM attempt WHERE service = $1 AND reservation_id = $2 AND key <> $3',
+        this.#service,
+        id,
+        key,
+      );
+      run(
+        `UPDATE attempt SET outcome = 'booked', was = NULL, reservation_id = $4, reservation = $5, token = $6
+         WHERE service = $1 AND experiment = $2 AND key = $3`,
+        this.#service,
+        experiment,
+        key,
+        id,
+        answer,
+        token,
+      );
+    });
   }
 
   /** Something was made, but what the service said of it can't be believed: its outcome stays unknown. */
@@ -171,11 +177,11 @@ export class Ledger {
     const own = 'service = $1 AND reservation_id = $2 AND outcome = ';
     // One that this machine neither asked for nor had an answer about is none of its own.
     const stranger = 'reservation IS NULL AND requested IS NULL';
-    await this.#run(`DELETE FROM attempt WHERE ${own} 'unknown' AND ${stranger}`, id);
-    await this.#run(
-      `UPDATE attempt SET outcome = coalesce(was, 'unknown'), was = NULL, pending = NULL WHERE ${own} 'unknown'`,
-      id,
-    );
+    const asBefore = `outcome = coalesce(was, 'unknown'), was = NULL, pending = NULL`;
+    await this.#database.transaction(async ({ run }) => {
+      run(`DELETE FROM attempt WHERE ${own} 'unknown' AND ${stranger}`, this.#service, id);
+      run(`UPDATE attempt SET ${asBefore} WHERE ${own} 'unknown'`, this.#service, id);
+    });
   }
 
   /** The service said, in a way that can be believed, how a reservation stands: nothing about it is unknown any more. */
@@ -204,14 +210,27 @@ export class Ledger {
     return entry;
   }
 
-  /** Everything of an experiment, oldest first. */
-  async entries(experiment: string): Promise<LedgerEntry[]> {
-    return this.#read('experiment = $2', experiment);
+  /**
+   * Everything of an experiment, oldest first.
+   *
+   * @param now milliseconds: leaves out what is past by then, because it has ended, was deleted or refused. However much
+   *   that is, it is not read then (HOSTILE.md 66).
+   */
+  async entries(experiment: string, now?: number): Promise<LedgerEntry[]> {
+    if (now === undefined) return this.#read('experiment = $2', experiment);
+    // The plus keeps SQLite from reading the whole experiment by the table's own key.
+    return this.#read('past_ms > $2 AND +experiment = $3', now, experiment);
   }
 
-  /** Everything of this service, oldest first. */
-  async all(): Promise<LedgerEntry[]> {
-    return this.#read('1');
+  /** Everything of this service, oldest first. @param now as for {@link entries} */
+  async all(now?: number): Promise<LedgerEntry[]> {
+    return now === undefined ? this.#read('1') : this.#read('past_ms > $2', now);
+  }
+
+  /** What this machine knows of a reservation, be it past. */
+  async about(id: string): Promise<LedgerEntry | undefined> {
+    const [entry] = await this.#read('reservation_id = $2', id);
+    return entry;
   }
 
   async #run(sql: string, ...values: SqlValue[]): Promise<void> {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, test } from 'vitest';
-import { Ledger } from '../../src/session/ledger.ts';
+import { Ledger, type LedgerDatabase } from '../../src/session/ledger.ts';
 import type { Requested } from '../../src/session/requested.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../src/store/sqlite/ledger-format.ts';
@@ -164,6 +164,86 @@ describe.each([
     expect(await ledger.find({ experiment: 'elsewhere', key: 'a' })).toMatchObject({ requested: CHANGE });
     expect(await ledger.find({ experiment: 'elsewhere', key: 'b' })).toBeUndefined();
     expect(await ledger.all()).toHaveLength(4);
+  });
+});
+
+describe('killed between two commits', () => {
+  /** A ledger whose process is killed after so many commits. */
+  function killedAfter(database: LedgerDatabase, commits: number): Ledger {
+    let left = commits;
+    return new Ledger(
+      {
+        transaction: async (work) => {
+          if (left === 0) throw new Error('killed');
+          left -= 1;
+          return database.transaction(work);
+        },
+        close: async () => undefined,
+      },
+      SERVICE,
+    );
+  }
+
+  test.each([0, 1, 2])(
+    'the id is in the ledger, after %i commits of an answer that came before',
+    async (commits) => {
+      const database = await SqliteDatabase.open(':memory:', LEDGER_FORMAT);
+      left.push(() => database.close());
+      const ledger = new Ledger(database, SERVICE);
+      for (const step of [begin, booked]) await step(ledger);
+      await ledger.begin(OTHER, REQUESTED, NOW + 1);
+      const answer = { reservation: RESERVATION, token: 'again' };
+      await killedAfter(database, commits)
+        .booked(OTHER, answer)
+        .catch(() => undefined);
+      expect((await ledger.all()).filter(({ id }) => id === ID)).toHaveLength(1);
+    },
+  );
+});
+
+describe('what is past', () => {
+  const END = Date.parse(RESERVATION.end_date);
+
+  test.each<[string, Step[], number, boolean]>([
+    ['unknown', [begin], END * 2, true],
+    ['booked, before its end', [begin, booked], END - 1, true],
+    ['booked, after its end', [begin, booked], END + 1000, false],
+    ['changing, after its end', [begin, booked, update], END + 1000, true],
+    ['deleted', [begin, booked, deleted], NOW, false],
+    ['refused', [begin, refused], NOW, false],
+  ])('%s', async (_name, steps, now, isCurrent) => {
+    const ledger = await open(':memory:');
+    for (const step of steps) await step(ledger);
+    const whole = await ledger.all();
+    expect(whole).toHaveLength(1);
+    expect(await ledger.all(now)).toEqual(isCurrent ? whole : []);
+    expect(await ledger.entries(IDS.experiment, now)).toEqual(isCurrent ? whole : []);
+    expect(await ledger.entries('elsewhere', now)).toEqual([]);
+  });
+
+  test('about: one reservation, be it past', async () => {
+    const ledger = await open(':memory:');
+    for (const step of [begin, booked, deleted]) await step(ledger);
+    expect(await ledger.about(ID)).toEqual({ ...BOOKED, outcome: 'deleted' });
+    expect(await ledger.about('con_conn.example.org_other')).toBeUndefined();
+  });
+});
+
+describe('a file of version 0.1.0', () => {
+  test('row 66: keeps what it held, what has ended being past', async () => {
+    const file = newFile();
+    const before = { ...LEDGER_FORMAT, migrations: LEDGER_FORMAT.migrations.slice(0, 1) };
+    const old = await SqliteDatabase.open(file, before);
+    const ledger = new Ledger(old, SERVICE);
+    for (const step of [begin, booked]) await step(ledger);
+    await ledger.begin(OTHER, REQUESTED, NOW);
+    await old.close();
+    const now = Date.parse(RESERVATION.end_date) + 1000;
+    const migrated = await open(file);
+    expect(await migrated.all()).toEqual([BOOKED, { ...SENT, ...OTHER }]);
+    expect(await migrated.all(now)).toEqual([{ ...SENT, ...OTHER }]);
+    // The version before, started again, leaves it alone.
+    await expect(SqliteDatabase.open(file, before)).rejects.toThrow('Use a newer slices-conn');
   });
 });
 

@@ -33,9 +33,9 @@ export function liveSource(invocation: Invocation): CompletionSource {
 
 /** What the ledger knows of reservations that have neither ended nor been deleted: no service is asked. */
 async function reservations(session: Session, now: number): Promise<Candidate[]> {
-  const entries = await (await session.ledger()).all();
-  return entries.flatMap(({ id, outcome, reservation }) => {
-    if (id === undefined || outcome === 'refused' || outcome === 'deleted') return [];
+  const entries = await (await session.ledger()).all(now);
+  return entries.flatMap(({ id, reservation }) => {
+    if (id === undefined) return [];
     if (!reservation) return [{ value: id, description: 'unknown' }];
     const { site1, site2, bandwidth } = reservation;
     const state = reservationState(reservation, now);

@@ -31,6 +31,21 @@ export const LEDGER_FORMAT: DatabaseFormat = {
     ) STRICT, WITHOUT ROWID;
     CREATE UNIQUE INDEX attempt_reservation ON attempt (service, reservation_id) WHERE reservation_id IS NOT NULL;
     `,
+    `
+    -- From when on a row is past, in milliseconds: its reservation has ended; at once where it was deleted, or never
+    -- made. What is past is read only when it is asked for (HOSTILE.md 66).
+    ALTER TABLE attempt ADD COLUMN past_ms INTEGER AS (
+      CASE outcome
+        WHEN 'booked' THEN coalesce(
+          -- To the next whole second. Our own text always begins with a year; 'now' would be no fixed value.
+          1000 + 1000 * unixepoch(iif(json_valid(reservation) AND reservation ->> '$.end_date' GLOB '[0-9]*',
+            reservation ->> '$.end_date', NULL)),
+          9000000000000000)
+        WHEN 'unknown' THEN 9000000000000000
+        ELSE 0
+      END);
+    CREATE INDEX attempt_past ON attempt (service, past_ms);
+    `,
   ],
   journal: 'DELETE',
 };

@@ -17,7 +17,7 @@ export async function list(
 ): Promise<void> {
   const { output } = invocation;
   const { bookings } = await invocation.session();
-  const { items: found, hasList } = await bookings.list();
+  const { items: found, hasList } = await bookings.list({ current: all !== true });
   const isOver = ({ state }: ListedReservation) => state === 'ended' || state === 'deleted';
   const shown = found.filter((item) => all === true || !isOver(item));
   if (!hasList) {
@@ -26,9 +26,9 @@ export async function list(
   const items = shown.map(({ entry: _entry, ...item }) => item);
   await output.result({ items }, (print) => {
     if (shown.length > 0) return table(print, shown);
-    return found.length > 0
-      ? 'Every reservation has ended or was deleted; --all shows them.\n'
-      : 'No reservations yet.\n';
+    return all
+      ? 'No reservations yet.\n'
+      : 'No reservation is scheduled or active; --all shows those that ended or were deleted.\n';
   });
   for (const item of shown) if (item.state === 'unknown') output.notice(whatToDo(item));
 }

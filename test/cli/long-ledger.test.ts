@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import type { LedgerDatabase } from '../../src/session/ledger.ts';
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
+import { LEDGER_FORMAT } from '../../src/store/sqlite/ledger-format.ts';
+import { type CommandWorld, offlineWorld } from '../fixtures/command-world.ts';
+import { NOW, RESERVATION } from '../fixtures/tokens.ts';
+
+/** A token's length does not matter; a ledger's rows are as large as with one. */
+const TOKEN = 'x'.repeat(1000);
+
+/** A person's machine with an old ledger, and one reservation that was just made. */
+async function worldWith(past: number): Promise<CommandWorld> {
+  const database = await SqliteDatabase.open(':memory:', LEDGER_FORMAT);
+  const openLedger = async (): Promise<LedgerDatabase> => ({
+    transaction: (work) => database.transaction(work),
+    close: async () => undefined,
+  });
+  const world = await offlineWorld({ openLedger });
+  const booking = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
+  await world.run('--offline', ...booking);
+  const ended = JSON.stringify({
+    ...RESERVATION,
+    start_date: new Date(NOW - 7_200_000).toISOString(),
+    end_date: new Date(NOW - 3_600_000).toISOString(),
+  });
+  await database.transaction(async ({ run }) =>
+    run(
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
+       INSERT INTO attempt
+         (service, experiment, key, asked, asked_ms, began_ms, requested, outcome, reservation_id, reservation, token)
+       SELECT service, experiment, 'past ' || i, asked, i, i, requested,
+         CASE i % 3 WHEN 0 THEN 'deleted' ELSE 'booked' END, 'con_past_' || i, $2, $3
+       FROM attempt, n`,
+      past,
+      ended,
+      TOKEN,
+    ),
+  );
+  return world;
+}
+
+const COMMANDS = {
+  list: ['--offline', 'list'],
+  completion: ['__complete', '--', '--offline', 'show', ''],
+};
+
+test('row 66: 100,000 past reservations cost list and completion at most twice what 100 do', async () => {
+  const [few, many] = [await worldWith(100), await worldWith(100_000)];
+  for (const args of Object.values(COMMANDS)) {
+    const best = new Map<CommandWorld, number>();
+    const said = new Set<string>();
+    for (let round = 0; round < 5; round += 1) {
+      for (const world of [few, many]) {
+        const began = performance.now();
+        const { stdout } = await world.run(...args);
+        best.set(world, Math.min(best.get(world) ?? Infinity, performance.now() - began));
+        said.add(stdout.replaceAll(/con_\S+/g, 'ID'));
+      }
+    }
+    expect([...said]).toEqual([expect.stringContaining('ID')]);
+    expect(best.get(many)).toBeLessThan(2 * (best.get(few) ?? 0));
+  }
+});
+
+test('row 66: past reservations are archived, not lost', async () => {
+  const world = await worldWith(30);
+  const { stdout } = await world.run('--offline', '--json', 'list', '--all');
+  expect(JSON.parse(stdout).items).toHaveLength(31);
+});
