@@ -29,7 +29,7 @@ export type {
   UserClaims,
 } from './contract/claims.ts';
 export type { Experiment, Project } from './contract/directory.ts';
-export { Failure, type FailureCode, type FailureFacts } from './contract/failure.ts';
+export { Failure, type FailureCode, type FailureDetail, type FailureFacts } from './contract/failure.ts';
 export type { Link, Topology } from './contract/links.ts';
 export type { Alternative, ProblemBody, ProblemCode, ProblemDetail } from './contract/problems.ts';
 export type { Reservation } from './contract/reservation.ts';

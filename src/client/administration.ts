@@ -3,7 +3,7 @@ import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.
 import type { Secret } from '../contract/secret.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader } from './bearer.ts';
-import { exchange, type Fetch, type Reply } from './exchange.ts';
+import { exchange, type Fetch, type Reply, tokenIn } from './exchange.ts';
 import { expiredInstead } from './expired-token.ts';
 import { type ProvenReservation, proveReservation } from './proof.ts';
 
@@ -51,7 +51,7 @@ export function createAdministrationClient(options: AdministrationClientOptions)
   return {
     async show(id) {
       const reply = await request('readReservation', JWT_TYPE, id);
-      return proveReservation(reply.text.trim(), trust, { id });
+      return proveReservation(tokenIn(reply) ?? reply.text.trim(), trust, { id });
     },
     async release(id, reason) {
       const query = `?${new URLSearchParams({ reason })}`;

@@ -14,10 +14,10 @@ import type { Secret } from '../contract/secret.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader, headerToken } from './bearer.ts';
 import { claimedSubject } from './claimed.ts';
-import { exchange, type Fetch, type Reply, readAs } from './exchange.ts';
+import { exchange, type Fetch, type Reply, readAs, tokenIn } from './exchange.ts';
 import { expiredInstead } from './expired-token.ts';
 import { checkExpectation, type Expectation, type ProvenReservation, proveReservation } from './proof.ts';
-import { claimedId, isToken, readReservation } from './reservation-answer.ts';
+import { claimedId, readReservation } from './reservation-answer.ts';
 
 /** Where the two tokens go (DESIGN.md, "Experiment token's header", column Client). */
 export type TokenPlacement = 'user' | 'experiment';
@@ -167,14 +167,16 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     expected: Expectation,
     { allowUnsigned = false }: ProofOptions,
   ): Promise<ProvenReservation> {
-    if (isToken(reply)) return proveReservation(reply.text.trim(), trust, expected);
+    const token = tokenIn(reply);
+    if (token !== undefined) return proveReservation(token, trust, expected);
     const id = expected.id ?? readReservation(reply, claimedId(reply)).id;
     const again = await credentials()
       .then((held) => request('readReservation', { ...held, accept: JWT_TYPE, id }))
       .catch((error: unknown) => {
         throw error instanceof Failure ? error.with({ reservation: id }) : error;
       });
-    if (isToken(again)) return proveReservation(again.text.trim(), trust, { ...expected, id });
+    const second = tokenIn(again);
+    if (second !== undefined) return proveReservation(second, trust, { ...expected, id });
     const reservation = readReservation(again, id);
     checkExpectation(reservation, { ...expected, id });
     if (allowUnsigned) return { reservation, verified: false, token: null, claims: null };

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/capped-bytes.ts';
 import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
+import { JWT_TYPE } from '../contract/routes.ts';
 import { type Secret, withoutSecrets } from '../contract/secret.ts';
 import { replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
@@ -106,6 +107,20 @@ export function readAs<Schema extends v.GenericSchema>(
     why: `${v.getDotPath(issue) ?? 'It'}: ${issue.message}`,
     httpStatus: reply.status,
   });
+}
+
+/** The form of a compact JWS: three parts of base64url. */
+export const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/**
+ * The token that a successful reply is, not verified: what calls itself a JWT, or has the form of one under any other
+ * media type. A JSON string is read, since some frameworks write every reply as JSON. One line end is allowed.
+ */
+export function tokenIn({ type, text }: Reply): string | undefined {
+  const quoted = text.startsWith('"') ? readJson(text) : undefined;
+  const found = quoted?.ok ? String(quoted.value) : text.replace(/\r?\n$/, '');
+  if (type === JWT_TYPE) return found.trim();
+  return COMPACT.test(found) ? found : undefined;
 }
 
 function decode(bytes: Uint8Array): string {

@@ -10,7 +10,7 @@ import { Failure } from '../contract/failure.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
 import { bearerHeader } from './bearer.ts';
-import { exchange, type Fetch, readAs } from './exchange.ts';
+import { COMPACT, exchange, type Fetch, readAs, tokenIn } from './exchange.ts';
 
 /** What the portal's client needs. */
 export interface PortalClientOptions {
@@ -62,8 +62,8 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
 
   async function token(name: 'projectToken' | 'experimentToken', id: string): Promise<Secret> {
     const reply = await request(name, JWT_TYPE, { id });
-    const found = reply.text.replace(/\n$/, '');
-    if (reply.type !== 'text/html' && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(found)) return new Secret(found);
+    const found = tokenIn(reply);
+    if (found !== undefined && COMPACT.test(found) && reply.type !== 'text/html') return new Secret(found);
     throw new Failure('reply_invalid', 'The portal answered without a token.', { httpStatus: reply.status });
   }
 

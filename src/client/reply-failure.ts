@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { Failure, type FailureCode, type FailureFacts } from '../contract/failure.ts';
+import { Failure, type FailureCode, type FailureDetail, type FailureFacts } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import {
   Alternative,
@@ -7,12 +7,11 @@ import {
   type DetailLocation,
   PROBLEM_STATUS,
   type ProblemCode,
-  type ProblemDetail,
 } from '../contract/problems.ts';
 import type { Reply } from './exchange.ts';
 
 const LOOSE_DETAIL = v.looseObject({
-  loc: v.optional(v.array(v.unknown()), []),
+  loc: v.optional(v.pipe(v.unknown(), v.transform(namesIn)), []),
   msg: v.optional(v.string(), ''),
   type: v.optional(v.string(), ''),
 });
@@ -41,10 +40,10 @@ export function replyFailure(reply: Reply): Failure {
   const { status } = reply;
   const body = readBody(reply);
   const details = readDetails(body['detail']);
-  const location = details.flatMap(({ loc }) => loc)[0];
+  const location = details.flatMap(({ loc }) => loc.filter(isLocation))[0];
   const named = namedCode(body['code'], location ? 422 : status === 401 ? 403 : status);
   const code = codeFor(status, location, named);
-  const [message = SAYS[code], ...others] = details.map(({ msg }) => msg).filter((msg) => msg !== '');
+  const [message = SAYS[code], ...others] = details.map(sentence).filter((msg) => msg !== '');
   const facts: FailureFacts = {
     httpStatus: status,
     retryable: status === 429 || status >= 500,
@@ -92,15 +91,33 @@ function readBody(reply: Reply): Record<string, unknown> {
   return reading.ok && isObject(reading.value) ? reading.value : {};
 }
 
-function readDetails(detail: unknown): ProblemDetail[] {
+function readDetails(detail: unknown): FailureDetail[] {
   if (typeof detail === 'string') return [{ loc: [], msg: detail, type: '' }];
   if (!Array.isArray(detail)) return [];
   return detail.flatMap((item) => {
     const result = v.safeParse(LOOSE_DETAIL, item);
     if (!result.success) return [];
     const { loc, msg, type } = result.output;
-    return [{ loc: DETAIL_LOCATIONS.filter((known) => loc.includes(known)), msg, type }];
+    return [{ loc, msg, type }];
   });
+}
+
+/** A `loc` as it came; of what is neither a text nor a number nothing is left. */
+function namesIn(loc: unknown): (string | number)[] {
+  return (Array.isArray(loc) ? loc : [loc]).filter(isName);
+}
+
+function isName(part: unknown): part is string | number {
+  return typeof part === 'string' || typeof part === 'number';
+}
+
+function isLocation(part: string | number): part is DetailLocation {
+  return DETAIL_LOCATIONS.some((known) => known === part);
+}
+
+/** What an error says to people. Where it is about is in the messages of the spec, but not in those of others. */
+function sentence({ loc, msg }: FailureDetail): string {
+  return msg === '' || loc.length === 0 || loc.some(isLocation) ? msg : `${loc.join('.')}: ${msg}`;
 }
 
 function readAlternatives(value: unknown): Alternative[] {

@@ -3,13 +3,7 @@ import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/ids.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
-import { JWT_TYPE } from '../contract/routes.ts';
 import { type Reply, readAs } from './exchange.ts';
-
-/** A service may call its token by another media type; three parts between dots are no JSON. */
-export function isToken({ type, text }: Reply): boolean {
-  return type === JWT_TYPE || /^[\w-]+\.[\w-]+\.[\w-]+\n?$/.test(text);
-}
 
 /**
  * The reservation in a reply that no token proves.

@@ -1,4 +1,4 @@
-import type { Alternative, ProblemCode, ProblemDetail } from './problems.ts';
+import type { Alternative, ProblemCode } from './problems.ts';
 
 /** The codes of failures that a service does not name itself: found by the client, the session or the command line. */
 export const CLIENT_FAILURES = [
@@ -24,6 +24,14 @@ export const CLIENT_FAILURES = [
 /** Every code that an error object of the command line can carry (CLI.md, "Output"). */
 export type FailureCode = ProblemCode | (typeof CLIENT_FAILURES)[number];
 
+/** One object of a service's `detail` list as it came (SPEC.md, "Validation error body"; HOSTILE.md 67). */
+export interface FailureDetail {
+  /** Of Site, Date, Bandwidth where the service keeps to the spec; whatever another one says, such as `body`, `site1`. */
+  loc: readonly (string | number)[];
+  msg: string;
+  type: string;
+}
+
 /** What is known about a failure, for people and for programs. */
 export interface FailureFacts {
   /** Why it happened, in a sentence. */
@@ -35,7 +43,7 @@ export interface FailureFacts {
   maybeDone?: boolean;
   /** Whether trying the same again can succeed. */
   retryable?: boolean;
-  details?: readonly ProblemDetail[];
+  details?: readonly FailureDetail[];
   /** The id of a reservation that exists, or may exist, in spite of the failure. */
   reservation?: string;
   /** Requests that would be accepted instead, where the service says so. */

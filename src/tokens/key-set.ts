@@ -9,10 +9,12 @@ export interface KeySet {
   /**
    * The key with this `kid` that fits the algorithm (SPEC.md, "Authentication" 4).
    *
+   * @param kid undefined for a token that names no key: then the only key of the set, if that has no `kid` either
+   *   (HOSTILE.md 21)
    * @throws TokenError `key_unknown` when the issuer has none, `algorithm` when its key is of another type,
    *   `keys_unreachable` when the set can't be had
    */
-  find(kid: string, algorithm: Algorithm): Promise<CryptoKey>;
+  find(kid: string | undefined, algorithm: Algorithm): Promise<CryptoKey>;
 }
 
 /**
@@ -33,6 +35,9 @@ export function localKeySet(document: KeySetDocument): KeySet {
   return {
     async find(kid, algorithm) {
       const named = document.keys.filter((key) => key.kid === kid);
+      if (kid === undefined && (named.length === 0 || document.keys.length > 1)) {
+        throw new TokenError('key_unknown', 'The token names no key (kid).');
+      }
       if (named.length === 0) throw keyUnknown();
       const fitting = named.filter((key) => keyFits(key, algorithm));
       const [jwk] = fitting;
@@ -42,7 +47,7 @@ export function localKeySet(document: KeySetDocument): KeySet {
       if (fitting.length > 1) {
         throw new TokenError('key_unknown', 'The key set has several keys under the same kid.');
       }
-      const name = `${algorithm} ${kid}`;
+      const name = `${algorithm} ${kid ?? ''}`;
       const known = imported.get(name) ?? importPublicKey(jwk, algorithm);
       imported.set(name, known);
       return known;

@@ -8,7 +8,7 @@ export interface VerifiedToken {
   /** What its claims were held against; each kind of token has its own. */
   schema: unknown;
   claims: ServiceClaims;
-  kid: string;
+  kid: string | undefined;
   algorithm: Algorithm;
   /** What its signature was checked with. */
   key: CryptoKey;

@@ -138,7 +138,7 @@ const gone = (): undefined => undefined;
 /** A token whose signature is sound and whose claims have their form. */
 interface Signed<Schema extends ClaimsSchema> {
   claims: v.InferOutput<Schema>;
-  kid: string;
+  kid: string | undefined;
   algorithm: Algorithm;
   key: CryptoKey;
 }
@@ -161,7 +161,9 @@ async function readSigned<Schema extends ClaimsSchema>(
   const keys = typeof claims['iss'] === 'string' ? forIssuer(trust.issuers, claims['iss']) : undefined;
   if (!keys) throw new TokenError('issuer', "The token's issuer is not one that is trusted for it.");
   const kid = header['kid'];
-  if (typeof kid !== 'string') throw new TokenError('key_unknown', 'The token names no key (kid).');
+  if (kid !== undefined && typeof kid !== 'string') {
+    throw new TokenError('key_unknown', "The token's key id (kid) is not a text.");
+  }
   const key = await keys.find(kid, algorithm);
   checkSignature(compact, key, algorithm);
 

@@ -464,6 +464,12 @@ describe('row 28: verify that checked nothing does not succeed', () => {
     ['a key set that is garbage', { '-': token, k: 'garbage' }, ['--jwks', 'k'], 2],
     ['a key set that is a key', { '-': token, k: JSON.stringify(key.jwk) }, ['--jwks', 'k'], 2],
     ['a key set that is not there', { '-': token }, ['--jwks', 'k'], 2],
+    [
+      'a carriage return alone',
+      { '-': `${token}\r`, k: JSON.stringify({ keys: [key.jwk] }) },
+      ['--jwks', 'k'],
+      9,
+    ],
     ['two line ends', { '-': `${token}\n\n`, k: JSON.stringify({ keys: [key.jwk] }) }, ['--jwks', 'k'], 9],
     ['a space', { '-': `${token} `, k: JSON.stringify({ keys: [key.jwk] }) }, ['--jwks', 'k'], 9],
     [
@@ -486,6 +492,12 @@ describe('row 28: verify that checked nothing does not succeed', () => {
       'all that it takes, with a line end',
       { '-': `${token}\n`, k: JSON.stringify({ keys: [key.jwk] }) },
       ['--jwks', 'k', '--issuer', 'https://portal.example.org'],
+      0,
+    ],
+    [
+      'all that it takes, with a line end of Windows',
+      { '-': `${token}\r\n`, k: JSON.stringify({ keys: [key.jwk] }) },
+      ['--jwks', 'k'],
       0,
     ],
   ])('%s', async (_, files, flags, exitCode) => {

@@ -177,6 +177,8 @@ describe.each(PROVING)('what %s answers', (_method, call) => {
     ['of any 2xx', (token) => jwt(token, 203)],
     ['with a line end', (token) => jwt(`${token}\n`)],
     ['of another media type', (token) => text(token, 'text/plain')],
+    ['as a JSON string', (token) => json(token)],
+    ['as a JSON string that calls itself a token', (token) => jwt(JSON.stringify(token))],
     [
       'of the media type in capitals, with a parameter',
       (token) => text(token, 'Application/JWT; charset=utf-8'),

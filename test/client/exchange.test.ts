@@ -163,9 +163,22 @@ describe('what a refusal says', () => {
     expect(facts.details).toEqual(both.detail);
   });
 
-  test('its details keep the locations that the spec knows, and no others', async () => {
-    const { facts } = await failure(json(detail('body', 'Bandwidth', 'Site'), 422));
-    expect(facts.details).toEqual([{ loc: ['Site', 'Bandwidth'], msg: 'No.', type: 'NotValid' }]);
+  test('row 67: a loc that we do not know is kept as it came, and said to people', async () => {
+    const { code, message, facts } = await failure(json(detail('body', 'bandwidth'), 422));
+    expect({ code, message }).toEqual({ code: 'request_rejected', message: 'body.bandwidth: No.' });
+    expect(facts.details).toEqual([{ loc: ['body', 'bandwidth'], msg: 'No.', type: 'NotValid' }]);
+  });
+
+  test.each<[string, unknown, unknown[], string]>([
+    ['the spec’s beside another', ['body', 'Bandwidth', 'Site'], ['body', 'Bandwidth', 'Site'], 'No.'],
+    ['with an index', ['body', 'tokens', 0], ['body', 'tokens', 0], 'body.tokens.0: No.'],
+    ['a text', 'Site', ['Site'], 'No.'],
+    ['with what is no name', [null, { a: 1 }, 'x'], ['x'], 'x: No.'],
+    ['null', null, [], 'No.'],
+  ])('row 67: a loc: %s', async (_, loc, kept, said) => {
+    const { message, facts } = await failure(json({ detail: [{ loc, msg: 'No.', type: 'x' }] }, 422));
+    expect(facts.details).toEqual([{ loc: kept, msg: 'No.', type: 'x' }]);
+    expect(message).toBe(said);
   });
 
   test.each<[string, unknown, number]>([

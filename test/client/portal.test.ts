@@ -102,6 +102,9 @@ describe('a token', () => {
     ['as application/jwt', jwt(TOKEN)],
     ['with a line end', jwt(`${TOKEN}\n`)],
     ['as text', text(TOKEN, 'text/plain')],
+    ['with a line end of Windows', jwt(`${TOKEN}\r\n`)],
+    ['as a JSON string', json(TOKEN)],
+    ['as a JSON string that calls itself a token', jwt(JSON.stringify(TOKEN))],
   ])('is taken %s', async (_, reply) => {
     expect(
       await portal(reply)

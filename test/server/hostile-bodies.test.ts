@@ -362,6 +362,70 @@ describe('row 36: a member of the body', () => {
   });
 });
 
+/** One object for each error (SPEC.md, "Validation error body"): what can be read is judged though the rest can't. */
+describe('every error of a body is told at once', () => {
+  const beyond = { start_date: at(-HOUR), end_date: at(100 * DAY) };
+  const told = (reply: Reply): string[] =>
+    problemIn(reply).detail.map(({ loc, msg }) => `${loc} ${msg.split(' ')[0]}`);
+
+  test.each<[string, Readonly<Record<string, unknown>>, string, string[]]>([
+    ['bandwidth and dates', { bandwidth: 'x', ...beyond }, '', ['Bandwidth', 'Date', 'Date']],
+    ['bandwidth and one date', { bandwidth: '0', end_date: at(100 * DAY) }, '', ['Bandwidth', 'Date']],
+    [
+      'a start that is none, an end too late',
+      { start_date: 5, end_date: at(100 * DAY) },
+      '',
+      ['Date', 'Date'],
+    ],
+    [
+      'an end that is none, a start that has passed',
+      { end_date: 'x', start_date: at(-HOUR) },
+      '',
+      ['Date', 'Date'],
+    ],
+    ['no tokens, an empty period', { tokens: 5, end_date: at(HOUR) }, '', ['', 'Date']],
+    [
+      'start_now, bandwidth and end',
+      { bandwidth: 1, start_date: null, end_date: at(100 * DAY) },
+      'start_now=true',
+      ['Bandwidth', 'Date'],
+    ],
+    [
+      'more than the link has, and dates',
+      { bandwidth: '999999999', ...beyond },
+      '',
+      ['Date', 'Date', 'Bandwidth'],
+    ],
+  ])('POST and PUT: %s', async (_, changes, query, locations) => {
+    for (const send of [
+      () => lead.book(booking(changes), query),
+      () => lead.update(booked.id, booking(changes), query),
+    ]) {
+      const reply = await send();
+      expect(reply.status).toBe(422);
+      expect(problemIn(reply).detail.map(({ loc }) => loc.join())).toEqual(locations);
+      expect(new Set(told(reply)).size).toBe(locations.length);
+    }
+  });
+
+  test('POST: an unknown site, bandwidth and dates', async () => {
+    const reply = await lead.book(booking({ site1: 'atlantis', bandwidth: 'x', ...beyond }));
+    expect(problemIn(reply).detail.map(({ loc }) => loc.join())).toEqual([
+      'Site',
+      'Bandwidth',
+      'Date',
+      'Date',
+    ]);
+  });
+
+  test('PUT: another site and an end too late; what is absent keeps its value, and is no error', async () => {
+    const reply = await lead.update(booked.id, { site1: 'fr-lille', end_date: at(100 * DAY) });
+    expect(problemIn(reply).detail.map(({ loc }) => loc.join())).toEqual(['Site', 'Date']);
+    const short = await lead.update(booked.id, { bandwidth: 'x', tokens: [] });
+    expect(problemIn(short).detail.map(({ loc }) => loc.join())).toEqual(['Bandwidth']);
+  });
+});
+
 describe('row 36: 100,000 arrays in each other are as wrong as one', () => {
   test.each(Object.entries(MEMBERS))('%s: %s', async (member, expected) => {
     expect(await leavesNothing(() => lead.book(withRaw(member, deepArray)))).toBe(expected);

@@ -164,12 +164,23 @@ describe('key ids', () => {
     expect(await user({ header: { kid } })).toBe('key_unknown');
   });
 
-  test('row 21: a key without a kid is found by no token', async () => {
+  test('row 21: a key without a kid is found by a token without one, where it is alone', async () => {
     const own = makeKey('ES256', { kid: undefined });
-    for (const kid of [undefined, '', 'undefined', 'key1']) {
+    for (const kid of ['', 'undefined', 'key1']) {
       const token = makeToken(own, claimsOf('user'), { header: { kid } });
       expect(await faultOf(verifyUserToken(token, trustIn(own)))).toBe('key_unknown');
     }
+    const nameless = makeToken(own, claimsOf('user'), { header: { kid: undefined } });
+    expect(await faultOf(verifyUserToken(nameless, trustIn(own)))).toBe('accepted');
+    const other = makeKey('ES256', { kid: undefined }, 'stranger');
+    for (const several of [
+      [own, other],
+      [own, makeKey('ES256', { kid: 'key2' }, 'stranger')],
+      [own, own],
+    ]) {
+      expect(await faultOf(verifyUserToken(nameless, trustIn(several)))).toBe('key_unknown');
+    }
+    expect(await faultOf(verifyUserToken(nameless, trustIn(other)))).toBe('signature');
   });
 
   test('row 21: two keys under one kid are not guessed between', async () => {

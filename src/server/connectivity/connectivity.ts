@@ -31,7 +31,7 @@ import { readExecutionOptions, readListQuery } from './query.ts';
 import { refusedOutcome } from './refusals.ts';
 import { presentedTokens, readReservationRequest, readReservationUpdate } from './reservation-body.ts';
 import { answerChange, answerReservation, reservationReply } from './reservation-reply.ts';
-import { siteProblems } from './site-rules.ts';
+import { capacityProblems, siteProblems } from './site-rules.ts';
 
 /** What the connectivity service needs. */
 export interface ConnectivityOptions {
@@ -123,8 +123,20 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const { startNow, dryRun } = readExecutionOptions(request);
     const key = dryRun ? undefined : readIdempotencyKey(request);
     const reading = readReservationRequest(body, startNow);
-    const sites = siteProblems(body['site1'], body['site2'], network);
-    if (!reading.ok) throw several([...sites, ...reading.problems]);
+    const { expiry } = experiment;
+    const said = reading.ok ? reading.body : reading.rest;
+    const problemsAt = (received: number): Problem[] => {
+      const period = { start: startNow ? received : said.start_date, end: said.end_date };
+      const found = [
+        ...siteProblems(body['site1'], body['site2'], network),
+        ...(reading.ok ? [] : reading.problems),
+        ...newPeriodProblems(period, { now: received, expiry }),
+      ];
+      // Alone it is for the allocator to refuse, which offers something instead.
+      const link = network.between(said.site1 ?? '', said.site2 ?? '');
+      return found.length > 0 ? [...found, ...capacityProblems(link, said.bandwidth)] : [];
+    };
+    if (!reading.ok) throw several(problemsAt(now()));
     const { site1, site2, bandwidth, start_date, end_date: end } = reading.body;
     const who = { createdBy: user, experiment: experiment.id };
     const keyed = key === undefined ? undefined : { ...who, key, fingerprint: fingerprintOf(reading.body) };
@@ -135,11 +147,8 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     }
     const received = now();
     const start = start_date ?? received;
-    refuseIfAny([
-      ...sites,
-      ...newPeriodProblems({ start, end }, { now: received, expiry: experiment.expiry }),
-    ]);
-    const booking = { site1, site2, bandwidth, start, end, expiry: experiment.expiry, ...who };
+    refuseIfAny(problemsAt(received));
+    const booking = { site1, site2, bandwidth, start, end, expiry, ...who };
     if (dryRun) {
       const outcome = await allocator.book(booking, dryRun);
       if (outcome.ok) return Response.json(reservationReply(outcome.record, network));
@@ -164,10 +173,24 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const { startNow, dryRun } = readExecutionOptions(request);
     const record = await ownReservation(id, experiment);
     const reading = readReservationUpdate(body, startNow);
-    if (!reading.ok) throw several(reading.problems);
-    refuseIfAny([...movedSites(reading.body, record), ...goneLink(record, network)]);
     const received = now();
     const { expiry } = experiment;
+    const said = reading.ok ? reading.body : reading.rest;
+    const tooMuch = capacityProblems(network.byId(record.link), said.bandwidth);
+    const wrong = [
+      ...movedSites(said, record),
+      ...goneLink(record, network),
+      ...(reading.ok ? [] : reading.problems),
+    ];
+    if (!reading.ok || wrong.length > 0) {
+      const start = startNow ? received : body['start_date'] === undefined ? record.start : said.start_date;
+      const end = body['end_date'] === undefined ? record.end : said.end_date;
+      throw several([
+        ...wrong,
+        ...amendedPeriodProblems(record, { start, end }, { now: received, expiry }),
+        ...tooMuch,
+      ]);
+    }
     const change = amendment(reading.body, startNow ? received : undefined);
     const amend = () =>
       allocator.amend<Problem[]>(id, change, {
@@ -176,7 +199,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
         dryRun,
         check: (current, amended) => {
           const problems = amendedPeriodProblems(current, amended, { now: received, expiry });
-          return problems.length > 0 ? problems : undefined;
+          return problems.length > 0 ? [...problems, ...tooMuch] : undefined;
         },
       });
     const outcome = await (dryRun ? amend() : observed(tell('change'), amend));

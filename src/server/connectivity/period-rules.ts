@@ -2,6 +2,12 @@ import type { Period } from '../../allocator/demand.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Problem } from '../../contract/problems.ts';
 
+/** A period as far as a request's body could be read; what is absent breaks no rule. */
+export interface KnownPeriod {
+  start?: number | null | undefined;
+  end?: number | undefined;
+}
+
 /** What a period is held against; all in milliseconds. */
 export interface PeriodBounds {
   /** The time of the request. */
@@ -16,13 +22,14 @@ export interface PeriodBounds {
  *
  * @returns one problem for each rule that is broken
  */
-export function newPeriodProblems(period: Period, bounds: PeriodBounds): Problem[] {
+export function newPeriodProblems(period: KnownPeriod, bounds: PeriodBounds): Problem[] {
   const { start, end } = period;
   const { now } = bounds;
-  if (start < end && end <= now)
+  if (end !== undefined && end <= now && (isAbsent(start) || start < end))
     return [past('end_date', end, 'A reservation can be for the time to come only.')];
   const problems = [...emptyProblems(period), ...expiryProblems(period, bounds)];
-  if (start < now) problems.push(past('start_date', start, 'Give start_now=true to start at once.'));
+  if (!isAbsent(start) && start < now)
+    problems.push(past('start_date', start, 'Give start_now=true to start at once.'));
   return problems;
 }
 
@@ -30,38 +37,47 @@ export function newPeriodProblems(period: Period, bounds: PeriodBounds): Problem
  * The same for an update: a start that stays as it was may lie in the past, a reservation that has ended can't be
  * changed, and it can't be made to have ended.
  */
-export function amendedPeriodProblems(current: Period, amended: Period, bounds: PeriodBounds): Problem[] {
+export function amendedPeriodProblems(
+  current: Period,
+  amended: KnownPeriod,
+  bounds: PeriodBounds,
+): Problem[] {
   const { now } = bounds;
+  const { start, end } = amended;
   if (current.end <= now) {
     const msg = `The reservation ended at ${formatInstant(current.end)}; book a new one.`;
     return [{ code: 'reservation_ended', loc: 'Date', msg }];
   }
   const problems = [...emptyProblems(amended), ...expiryProblems(amended, bounds)];
-  if (amended.start !== current.start && amended.start < now) {
-    problems.push(past('start_date', amended.start, 'A start can stay in the past, but not be moved there.'));
+  if (!isAbsent(start) && start !== current.start && start < now) {
+    problems.push(past('start_date', start, 'A start can stay in the past, but not be moved there.'));
   }
-  if (amended.end <= now) {
-    problems.push(past('end_date', amended.end, 'Delete the reservation to end it at once.'));
+  if (end !== undefined && end <= now) {
+    problems.push(past('end_date', end, 'Delete the reservation to end it at once.'));
   }
   return problems;
 }
 
-function emptyProblems({ start, end }: Period): Problem[] {
-  if (start < end) return [];
+function emptyProblems({ start, end }: KnownPeriod): Problem[] {
+  if (isAbsent(start) || end === undefined || start < end) return [];
   const msg = `end_date ${formatInstant(end)} is not after start_date ${formatInstant(start)}.`;
   return [{ code: 'period_empty', loc: 'Date', msg }];
 }
 
-function expiryProblems({ end }: Period, { now, expiry }: PeriodBounds): Problem[] {
+function expiryProblems({ end }: KnownPeriod, { now, expiry }: PeriodBounds): Problem[] {
   if (expiry <= now) {
     const msg = `The experiment expired at ${formatInstant(expiry)}; use another one.`;
     return [{ code: 'experiment_expired', loc: 'Date', msg }];
   }
-  if (end <= expiry) return [];
+  if (end === undefined || end <= expiry) return [];
   const msg = `end_date ${formatInstant(end)} is after the experiment's expiry, ${formatInstant(expiry)}; the reservation can last until then.`;
   return [{ code: 'experiment_ends_first', loc: 'Date', msg }];
 }
 
 function past(member: string, instant: number, advice: string): Problem {
   return { code: 'date_past', loc: 'Date', msg: `${member} ${formatInstant(instant)} has passed. ${advice}` };
+}
+
+function isAbsent(instant: number | null | undefined): instant is null | undefined {
+  return instant === null || instant === undefined;
 }

@@ -12,8 +12,13 @@ const MEMBERS: Readonly<Record<keyof ReservationRequest, MemberProblem>> = {
   tokens: { code: 'tokens_invalid' },
 };
 
-/** A body that was read, or every member that is wrong with it. */
-export type BodyReading<Body> = { ok: true; body: Body } | { ok: false; problems: Problem[] };
+/**
+ * A body that was read; or every member that is wrong with it, and what the others say, so that the rules can judge
+ * that too (SPEC.md, "Validation error body": one object per error).
+ */
+export type BodyReading<Body> =
+  | { ok: true; body: Body }
+  | { ok: false; problems: Problem[]; rest: ReservationUpdate };
 
 /** Reads the body of a create request (SPEC.md, "POST"). */
 export function readReservationRequest(
@@ -37,7 +42,8 @@ function read<Body extends { start_date?: number | null | undefined }>(
   startNow: boolean,
 ): BodyReading<Body> {
   const result = v.safeParse(schema, value);
-  const problems = result.success ? [] : schemaProblems(result.issues, MEMBERS);
+  const issues = result.success ? [] : result.issues;
+  const problems = schemaProblems(issues, MEMBERS);
   const start = value['start_date'];
   if (startNow && start !== null && start !== undefined) {
     problems.push(startProblem('start_date must be null when start_now=true.'));
@@ -46,7 +52,10 @@ function read<Body extends { start_date?: number | null | undefined }>(
     problems.push(startProblem('start_date is null, but start_now=true was not given.'));
   }
   if (result.success && problems.length === 0) return { ok: true, body: result.output };
-  return { ok: false, problems };
+  const wrong = new Set(issues.map(({ path }) => path?.[0]?.key));
+  const sound = Object.entries(value).filter(([member]) => !wrong.has(member));
+  const rest = v.safeParse(ReservationUpdate, Object.fromEntries(sound));
+  return { ok: false, problems, rest: rest.success ? rest.output : {} };
 }
 
 function startProblem(msg: string): Problem {

@@ -1,4 +1,5 @@
 import type { Network } from '../../allocator/network.ts';
+import type { Link } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
 
 /**
@@ -29,6 +30,14 @@ export function siteProblems(site1: unknown, site2: unknown, network: Network): 
       msg: `${site1} and ${site2} are not interconnected. ${connections(site1, network)} ${connections(site2, network)}`,
     },
   ];
+}
+
+/** A bandwidth that the link does not have at any time (SPEC.md, "Errors" 2); what is absent breaks no rule. */
+export function capacityProblems(link: Link | undefined, bandwidth: number | undefined): Problem[] {
+  if (!link || bandwidth === undefined || bandwidth <= link.bandwidth) return [];
+  const { site1, site2 } = link;
+  const msg = `bandwidth is ${bandwidth} Mbps; ${site1} and ${site2} have ${link.bandwidth} Mbps between them.`;
+  return [{ code: 'bandwidth_unavailable', loc: 'Bandwidth', msg }];
 }
 
 function connections(site: string, network: Network): string {
