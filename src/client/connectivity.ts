@@ -14,7 +14,7 @@ import type { Secret } from '../contract/secret.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader, headerToken } from './bearer.ts';
 import { claimedSubject } from './claimed.ts';
-import { exchange, type Fetch, type Reply, readAs, tokenIn } from './exchange.ts';
+import { exchange, type Fetch, REPLY_TIMEOUT, type Reply, readAs, tokenIn } from './exchange.ts';
 import { expiredInstead } from './expired-token.ts';
 import { checkExpectation, type Expectation, type ProvenReservation, proveReservation } from './proof.ts';
 import { claimedId, readReservation } from './reservation-answer.ts';
@@ -25,6 +25,11 @@ export type TokenPlacement = 'user' | 'experiment';
 /** What the connectivity service's client needs. */
 export interface ConnectivityClientOptions {
   fetch: Fetch;
+  /**
+   * How long a reply may take to its end, in milliseconds; `Infinity` where `fetch` has a limit of its own. Default
+   * 60,000. A request that the limit ends may have taken effect all the same (`maybeDone`).
+   */
+  timeout?: number;
   /** `{base_url}`, without a trailing slash. */
   baseUrl: string;
   userToken: () => Promise<Secret>;
@@ -125,7 +130,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       ...(body ? { body: JSON.stringify(body) } : {}),
     });
     try {
-      return await exchange(options.fetch, sent, settings.secrets);
+      return await exchange(options.fetch, sent, settings.secrets, options.timeout ?? REPLY_TIMEOUT);
     } catch (error) {
       throw expiredInstead(error, Object.values(headers), (trust.now ?? Date.now)());
     }

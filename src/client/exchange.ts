@@ -4,6 +4,7 @@ import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
 import { type Secret, withoutSecrets } from '../contract/secret.ts';
+import { TimeLimitError, withinTime } from '../contract/time-limit.ts';
 import { replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
 /** Sends a request: a socket, or a server in the same process. Must not follow redirects. */
@@ -11,6 +12,9 @@ export type Fetch = (request: Request) => Promise<Response>;
 
 /** The most that is read of a reply, in bytes: 1 MiB (HOSTILE.md 10). */
 export const MAX_REPLY = 1_048_576;
+
+/** How long the exported clients wait for a reply unless told otherwise, in milliseconds (HOSTILE.md 53). */
+export const REPLY_TIMEOUT = 60_000;
 
 /** A reply, read to its end. */
 export interface Reply {
@@ -25,24 +29,35 @@ export interface Reply {
  * Sends a request and reads the whole reply.
  *
  * @param secrets what was sent and must not be repeated: a service may do so in its error, or anywhere
+ * @param timeout how long the reply may take to its end, in milliseconds. Default: what `send` has as its limit
  * @throws Failure for every reply that is not 2xx; `reply_invalid` for a redirect or a reply over {@link MAX_REPLY};
- *   `network` when there was no reply, which for other methods than GET may have taken effect all the same
+ *   `network` when there was no reply and `timeout` when it did not end in time, which for other methods than GET may
+ *   have taken effect all the same
  */
 export async function exchange(
   send: Fetch,
   request: Request,
   secrets: readonly Secret[] = [],
+  timeout = Number.POSITIVE_INFINITY,
 ): Promise<Reply> {
   const { method, url } = request;
   const { origin } = new URL(url);
   let response: Response;
   let body: CappedBytes;
   try {
-    response = await send(request);
-    body = await readUpTo(bodyOf(response), MAX_REPLY);
+    [response, body] = await withinTime(timeout, async (signal) => {
+      const reply = await send(
+        timeout === Number.POSITIVE_INFINITY ? request : new Request(request, { signal }),
+      );
+      return [reply, await readUpTo(bodyOf(reply), MAX_REPLY)];
+    });
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
-    throw new Failure('network', `No reply from ${origin}.`, {
+    const late = cause instanceof TimeLimitError;
+    const message = late
+      ? `${origin} did not answer within ${timeout / 1000} s.`
+      : `No reply from ${origin}.`;
+    throw new Failure(late ? 'timeout' : 'network', message, {
       retryable: method === 'GET',
       ...(method === 'GET' ? {} : MAYBE_DONE),
       cause,

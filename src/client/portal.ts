@@ -10,11 +10,16 @@ import { Failure } from '../contract/failure.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
 import { bearerHeader } from './bearer.ts';
-import { COMPACT, exchange, type Fetch, readAs, tokenIn } from './exchange.ts';
+import { COMPACT, exchange, type Fetch, REPLY_TIMEOUT, readAs, tokenIn } from './exchange.ts';
 
 /** What the portal's client needs. */
 export interface PortalClientOptions {
   fetch: Fetch;
+  /**
+   * How long a reply may take to its end, in milliseconds; `Infinity` where `fetch` has a limit of its own. Default
+   * 60,000. A request that the limit ends may have taken effect all the same (`maybeDone`).
+   */
+  timeout?: number;
   /** `{portal_url}`, without a trailing slash. */
   portalUrl: string;
   projectsApiGroup: string;
@@ -57,6 +62,7 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
         ...(body ? { body: JSON.stringify(body) } : {}),
       }),
       [user],
+      options.timeout ?? REPLY_TIMEOUT,
     );
   }
 

@@ -4,7 +4,7 @@ import { Agent, EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/capped-bytes.ts';
 import { Failure } from '../contract/failure.ts';
 import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
-import { lookupLoopback } from '../tokens/loopback-lookup.ts';
+import { lookupLoopback } from '../tokens/loopback.ts';
 import { type Fetch, MAX_REPLY } from './exchange.ts';
 import { type Attempt, pauseBeforeNext } from './retry.ts';
 

@@ -19,7 +19,7 @@ export interface ForeignIssuers {
   portalUrl?: string;
   /** `{auth_url}`, to tell clients. Default: the first issuer. */
   authUrl?: string;
-  /** Fetches the key sets; must not follow redirects. Default: the platform's, without redirects, for 5 s at most. */
+  /** Fetches the key sets, within 5 s each; must not follow redirects. Default: as `RemoteKeySetOptions` has it. */
   fetch?: (request: Request) => Promise<Response>;
 }
 
@@ -43,7 +43,7 @@ export function foreignTrust(
   options: ForeignIssuers,
   { now, log, keySetFailed }: ForeignTrustContext,
 ): ServiceTrust {
-  const { issuers, audience, fetch = briefFetch } = options;
+  const { issuers, audience, fetch } = options;
   if (issuers.length === 0) throw new RangeError('trust needs an issuer');
   const keySets = issuers.map((issuer) => {
     const problem = issuerProblem(issuer);
@@ -52,7 +52,14 @@ export function foreignTrust(
     const onStale = (_url: string, age: number): void => log('error', 'keys_stale', { issuer, ms: age });
     return [
       issuer,
-      remoteKeySet({ url, fetch, now, onStale, ...(keySetFailed ? { onFailure: keySetFailed } : {}) }),
+      remoteKeySet({
+        url,
+        timeout: KEY_SET_TIMEOUT,
+        now,
+        onStale,
+        ...(fetch ? { fetch } : {}),
+        ...(keySetFailed ? { onFailure: keySetFailed } : {}),
+      }),
     ] as const;
   });
   const verified = new VerifiedTokens();
@@ -67,8 +74,3 @@ export function foreignTrust(
 
 /** How long an issuer may take for its key set, in milliseconds: requests wait for it. */
 const KEY_SET_TIMEOUT = 5000;
-
-/** The size of what comes is bounded where it is read. */
-function briefFetch(request: Request): Promise<Response> {
-  return fetch(request, { redirect: 'error', signal: AbortSignal.timeout(KEY_SET_TIMEOUT) });
-}

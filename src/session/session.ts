@@ -39,6 +39,9 @@ export interface SessionOptions {
   notice: (text: string) => void;
 }
 
+/** The connection has a limit of its own on every wait, which `--timeout` sets. */
+const LIMITED_ALREADY = { timeout: Number.POSITIVE_INFINITY } as const;
+
 /** A profile's services, and the project and experiment that a command acts in. */
 export class Session {
   readonly profile: Profile;
@@ -69,10 +72,11 @@ export class Session {
     this.fetch = fetch;
     this.userToken = connection.userToken;
     this.login = connection.login;
-    this.portal = createPortalClient({ ...profile, fetch, userToken });
+    this.portal = createPortalClient({ ...profile, ...LIMITED_ALREADY, fetch, userToken });
     this.trust = trustIn(profile, (issuer) => this.#keysOf(issuer), now);
     this.connectivity = createConnectivityClient({
       ...profile,
+      ...LIMITED_ALREADY,
       fetch,
       userToken,
       experimentToken: async () => (await this.access()).token,
@@ -189,6 +193,7 @@ export class Session {
     const store = connection.keySets?.(url);
     return remoteKeySet({
       url,
+      ...LIMITED_ALREADY,
       fetch: this.fetch,
       now,
       onStale: (address, age) => notice(staleKeys(address, age)),

@@ -1,18 +1,25 @@
 import { bodyOf, readUpTo } from '../contract/capped-bytes.ts';
 import type { KeySetDocument } from '../contract/claims.ts';
 import { readJson } from '../contract/json.ts';
+import { TimeLimitError, withinTime } from '../contract/time-limit.ts';
 import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
+import { fetchDirectly } from './loopback.ts';
 import { TokenError } from './token-error.ts';
 
 /** Where a remote key set comes from and how long what was fetched is believed. Times in milliseconds. */
 export interface RemoteKeySetOptions {
   /** The address of the key set, `{issuer}/.well-known/jwks.json` (SPEC.md, "Endpoints"). */
   url: string;
-  /** Default: the platform's. Must not follow redirects: they are an error here. */
+  /**
+   * Default: the platform's, but straight to this machine's own addresses, past every proxy and DNS (HOSTILE.md 46).
+   * Must not follow redirects: they are an error here.
+   */
   fetch?: (request: Request) => Promise<Response>;
+  /** How long a fetch may take, to the end of its reply; `Infinity` where `fetch` has a limit of its own. Default 10 seconds. */
+  timeout?: number;
   /** Default: the machine's clock. Milliseconds since the Unix epoch. */
   now?: () => number;
-  /** Age up to which no fetch is made. Default 10 minutes. */
+  /** Age up to which no fetch is made; past it, one caller waits for a fetch while others use the copy. Default 10 minutes. */
   freshFor?: number;
   /** Age up to which a copy stands in for a set that can't be reached. Default 24 hours. */
   staleFor?: number;
@@ -51,12 +58,14 @@ const MINUTE = 60_000;
  * A fresh copy is used as it is. An unknown `kid` causes one fetch, and then none for the cooldown, so that tokens
  * with made-up kids can't make this service hammer the issuer. When the set can't be had, a copy up to a day old
  * stands in; with no copy, every caller within the cooldown gets the same error without a fetch (HOSTILE.md 25 to
- * 27).
+ * 27). An issuer that does not answer is waited for until the time limit by the caller who needs the fetch, and by none
+ * whose key is in a copy that can stand in (HOSTILE.md 53).
  */
 export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   const {
     url,
-    fetch: send = fetch,
+    fetch: send = fetchDirectly,
+    timeout = MINUTE / 6,
     now = Date.now,
     freshFor = 10 * MINUTE,
     staleFor = 24 * 60 * MINUTE,
@@ -73,15 +82,16 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   async function load(): Promise<void> {
     lastTry = now();
     try {
-      const document = await fetchKeySet(url, send);
+      const document = await withinTime(timeout, (signal) => fetchKeySet(url, send, signal));
       copy = { keys: localKeySet(document), at: now() };
       failure = undefined;
       store?.write({ document, at: copy.at });
     } catch (cause) {
+      const reason = cause instanceof TimeLimitError ? `: ${cause.message}` : '.';
       failure =
         cause instanceof TokenError
           ? cause
-          : new TokenError('keys_unreachable', `The key set at ${url} can't be reached.`, { cause });
+          : new TokenError('keys_unreachable', `The key set at ${url} can't be reached${reason}`, { cause });
       onFailure?.(url);
       const age = copy ? now() - copy.at : staleFor;
       if (age >= freshFor && age < staleFor) onStale?.(url, age);
@@ -101,7 +111,9 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
 
   return {
     async find(kid, algorithm) {
-      if (!copy || now() - copy.at >= freshFor) await refresh();
+      const age = copy ? now() - copy.at : staleFor;
+      const othersWait = underWay !== undefined && age < staleFor;
+      if (age >= freshFor && !othersWait) await refresh();
       if (!copy || now() - copy.at >= staleFor) {
         throw failure ?? new TokenError('keys_unreachable', `The key set at ${url} can't be reached.`);
       }
@@ -127,9 +139,10 @@ function keptCopy(store: KeySetStore | undefined, now: number): Copy | undefined
 async function fetchKeySet(
   url: string,
   send: (request: Request) => Promise<Response>,
+  signal: AbortSignal,
 ): Promise<KeySetDocument> {
   const response = await send(
-    new Request(url, { headers: { accept: 'application/json' }, redirect: 'manual' }),
+    new Request(url, { headers: { accept: 'application/json' }, redirect: 'manual', signal }),
   );
   if (response.status !== 200) {
     await response.body?.cancel();

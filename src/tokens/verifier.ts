@@ -10,7 +10,7 @@ import { PROBLEM_STATUS, problemBody } from '../contract/problems.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { readCompact } from './compact.ts';
 import { type KeySet, localKeySet } from './key-set.ts';
-import { remoteKeySet } from './remote-key-set.ts';
+import { type RemoteKeySetOptions, remoteKeySet } from './remote-key-set.ts';
 import { TokenError } from './token-error.ts';
 import {
   claimedKind,
@@ -59,8 +59,10 @@ export interface VerifierOptions {
   kinds?: readonly TokenKind[];
   /** When set, `aud` must name it. */
   audience?: string;
-  /** Default: the platform's. */
-  fetch?: (request: Request) => Promise<Response>;
+  /** Fetches key sets; must not follow redirects. Default: see {@link RemoteKeySetOptions}. */
+  fetch?: RemoteKeySetOptions['fetch'];
+  /** How long the fetch of a key set may take, in milliseconds. Default 10,000. */
+  timeout?: number;
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
 }
@@ -89,7 +91,7 @@ export interface Verifier {
  * if (!found.ok) return found.response;
  */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { issuers, kinds, audience, fetch: send, now } = options;
+  const { issuers, kinds, audience, fetch: send, timeout, now } = options;
   const keySets = Object.entries(issuers).map(([issuer, source]): [string, KeySet] => [
     issuer,
     typeof source === 'object'
@@ -97,6 +99,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       : remoteKeySet({
           url: source === true ? issuer.replace(/\/$/, '') + KEY_SET_PATH : source,
           ...(send ? { fetch: send } : {}),
+          ...(timeout === undefined ? {} : { timeout }),
           ...(now ? { now } : {}),
         }),
   ]);

@@ -1,7 +1,10 @@
 import * as v from 'valibot';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { createConnectivityClient } from '../../src/client/connectivity.ts';
 import { exchange, MAX_REPLY, readAs } from '../../src/client/exchange.ts';
+import { createPortalClient } from '../../src/client/portal.ts';
 import type { FailureCode } from '../../src/contract/failure.ts';
+import { Secret } from '../../src/contract/secret.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { type Answer, cut, endless, html, json, scriptedFetch, text } from './scripted-fetch.ts';
 
@@ -301,5 +304,55 @@ describe('a successful reply is what it should be, or exit 9', () => {
     expect(found.code).toBe('reply_invalid');
     expect(found.message).toContain('thing');
     expect(found.facts.httpStatus).toBe(response.status);
+  });
+});
+
+describe('row 53: a service that does not answer', () => {
+  const never = () => new Promise<Response>(() => undefined);
+  const halfReply = async () =>
+    new Response(new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from('{')) }));
+
+  test.each<[string, () => Promise<Response>]>([
+    ['nothing', never],
+    ['half a reply', halfReply],
+  ])('%s: an error in time, though the fetch heeds no signal', async (_, fetch) => {
+    const read = await failureOf(() => exchange(fetch, get(), [], 20));
+    expect(read).toMatchObject({
+      code: 'timeout',
+      message: 'https://conn.example.org did not answer within 0.02 s.',
+      facts: { retryable: true },
+    });
+    expect(read.facts.maybeDone ?? false).toBe(false);
+    const written = await failureOf(() => exchange(fetch, post(), [], 20));
+    expect(written).toMatchObject({ code: 'timeout', facts: { maybeDone: true, retryable: false } });
+  });
+
+  test('the exported clients wait for a minute, unless told otherwise', async () => {
+    vi.useFakeTimers();
+    try {
+      const userToken = async () => new Secret('a');
+      const portal = createPortalClient({
+        fetch: never,
+        portalUrl: 'https://portal.example.org',
+        projectsApiGroup: 'projects',
+        experimentsApiGroup: 'experiments',
+        userToken,
+      });
+      const connectivity = createConnectivityClient({
+        fetch: never,
+        baseUrl: 'https://conn.example.org',
+        userToken,
+        experimentToken: userToken,
+        trust: { issuers: new Map() },
+      });
+      const asked = [portal.projects(), connectivity.delete('con_a'), connectivity.links()];
+      const failures = asked.map((waiting) => failureOf(() => waiting));
+      await vi.advanceTimersByTimeAsync(59_999);
+      expect(vi.getTimerCount()).toBe(asked.length);
+      await vi.advanceTimersByTimeAsync(1);
+      expect((await Promise.all(failures)).map(({ code }) => code)).toEqual(asked.map(() => 'timeout'));
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { type RemoteKeySetOptions, remoteKeySet } from '../../src/tokens/remote-key-set.ts';
+import { createVerifier } from '../../src/tokens/verifier.ts';
 import { verifyUserToken } from '../../src/tokens/verify.ts';
 import {
   claimsOf,
@@ -128,6 +129,75 @@ describe('fetching', () => {
     gate.resolve(Response.json(keySetOf(old)));
     expect(await Promise.all([first, second])).toEqual(['accepted', 'accepted']);
     expect(state.requests).toHaveLength(1);
+  });
+});
+
+describe('row 53: an issuer that does not answer', () => {
+  const never = () => new Promise<Response>(() => undefined);
+
+  test.each<[string, () => Promise<Response>]>([
+    ['nothing', never],
+    [
+      'half a reply',
+      async () => new Response(new ReadableStream({ start: (c) => c.enqueue(Buffer.from('{')) })),
+    ],
+  ])('%s: the verification fails in time, though the fetch heeds no signal', async (_, answer) => {
+    const { options, state } = issuerOf(old);
+    state.answer = answer;
+    const error = await errorOf(remoteKeySet({ ...options, timeout: 30 }).find('old', 'ES256'));
+    expect(error).toMatchObject({ code: 'keys_unreachable' });
+    expect(error.message).toContain('within 0.03 s');
+    expect(state.failures).toEqual([URL_OF_SET]);
+    expect(state.requests[0]?.signal.aborted).toBe(true);
+  });
+
+  test('ten seconds is the limit that nobody has to set, of the exported verifier too', async () => {
+    vi.useFakeTimers();
+    try {
+      const { options, state } = issuerOf(old);
+      state.answer = never;
+      const token = makeToken(old, claimsOf('user', { iat: SECONDS, exp: SECONDS + 900 }));
+      const verifier = createVerifier({ issuers: { [ISSUER]: true }, fetch: never, now: () => NOW });
+      const waiting = [remoteKeySet(options).find('old', 'ES256'), verifier.verify(token)].map(faultOf);
+      await vi.advanceTimersByTimeAsync(9999);
+      expect(vi.getTimerCount()).toBe(2);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(await Promise.all(waiting)).toEqual(['keys_unreachable', 'keys_unreachable']);
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('others whose key is in the copy do not wait behind it', async () => {
+    const { state, verify } = issuerOf(old);
+    expect(await verify(old)).toBe('accepted');
+    state.now += FRESH;
+    const asked = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<Response>();
+    state.answer = () => {
+      asked.resolve();
+      return gate.promise;
+    };
+    let first = 'waiting';
+    const waiting = verify(old).then((fault) => {
+      first = fault;
+    });
+    await asked.promise;
+    for (let other = 0; other < 5; other += 1) expect(await verify(old)).toBe('accepted');
+    expect(first).toBe('waiting');
+    gate.resolve(Response.json(keySetOf(old)));
+    await waiting;
+    expect(first).toBe('accepted');
+    expect(state.requests).toHaveLength(2);
+  });
+
+  test('nor do those of another issuer', async () => {
+    const { options, state } = issuerOf(old);
+    const stuck = remoteKeySet({ ...options, fetch: never }).find('old', 'ES256');
+    expect(await faultOf(remoteKeySet(options).find('old', 'ES256'))).toBe('accepted');
+    expect(state.requests).toHaveLength(1);
+    stuck.catch(() => undefined);
   });
 });
 
@@ -263,6 +333,26 @@ describe('made-up kids and faults', () => {
     expect(await faultOf(remoteKeySet({ url: `http://127.0.0.1:${port}/keys` }).find('old', 'ES256'))).toBe(
       'keys_unreachable',
     );
+  });
+
+  test("row 46: the platform's fetch goes to this machine straight, not to a proxy and not to DNS", async () => {
+    const asked: (string | undefined)[] = [];
+    const server = createServer(({ headers, url }, response) => {
+      asked.push(`${headers.host}${url}`);
+      response.end(JSON.stringify(keySetOf(old)));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    try {
+      const host = `no-server-knows-me.localhost:${port}`;
+      const keys = remoteKeySet({ url: `http://${host}/keys` });
+      expect(await faultOf(keys.find('old', 'ES256'))).toBe('accepted');
+      expect(asked).toEqual([`${host}/keys`]);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 
   test('row 10: a reply without end is cut off', async () => {

@@ -71,7 +71,8 @@ async function keysFrom(
   { fetch }: Session,
   now: () => number,
 ): Promise<KeySet> {
-  if (isAddress(source)) return remoteKeySet({ url: source, fetch, now });
+  // The session's fetch has a limit of its own, which --timeout sets.
+  if (isAddress(source)) return remoteKeySet({ url: source, fetch, timeout: Number.POSITIVE_INFINITY, now });
   const reading = readJson(await files.read(source));
   if (!reading.ok) throw new Failure('file_unusable', `The file ${source} is not JSON.`);
   try {

@@ -1,0 +1,36 @@
+/** A wait that was over before its answer was there. */
+export class TimeLimitError extends Error {
+  override readonly name = 'TimeLimitError';
+}
+
+/** The longest that a timer of the platform takes, in milliseconds: 24 days. */
+const LONGEST = 2 ** 31 - 1;
+
+/**
+ * Waits for work no longer than a limit, whether or not the work heeds its signal (HOSTILE.md 53).
+ *
+ * @param limit milliseconds; `Infinity` where the work has a limit of its own
+ * @param work what is waited for; its signal is aborted when the limit is over
+ * @throws TimeLimitError when the limit is over; what the work throws
+ */
+export async function withinTime<Answer>(
+  limit: number,
+  work: (signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  const controller = new AbortController();
+  if (limit === Number.POSITIVE_INFINITY) return work(controller.signal);
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => {
+      const error = new TimeLimitError(`There was no answer within ${limit / 1000} s.`);
+      reject(error);
+      controller.abort(error);
+    },
+    Math.min(limit, LONGEST),
+  );
+  try {
+    return await Promise.race([work(controller.signal), over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

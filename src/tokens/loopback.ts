@@ -1,0 +1,50 @@
+import type { LookupFunction } from 'node:net';
+import { isLoopback } from '../contract/loopback.ts';
+
+/**
+ * Resolves any name to this machine's loopback addresses, in place of DNS: for connections to `localhost` and the names
+ * below it (RFC 6761 §6.3; HOSTILE.md 46).
+ */
+export const lookupLoopback: LookupFunction = (_name, { all, family }, callback) => {
+  const addresses = [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ];
+  if (all) return callback(null, addresses);
+  const [first] = addresses.filter((each) => each.family === (family === 6 || family === 'IPv6' ? 6 : 4));
+  callback(null, first?.address ?? '', first?.family);
+};
+
+/**
+ * Sends a request without a body. To this machine's own addresses it goes straight, past the proxies that Node may be
+ * told to use (`NODE_USE_ENV_PROXY`) and past DNS (HOSTILE.md 46); elsewhere it is the platform's `fetch`. Redirects are
+ * as the request says, and never followed on this machine.
+ */
+export async function fetchDirectly(request: Request): Promise<Response> {
+  const url = new URL(request.url);
+  if (!isLoopback(url)) return fetch(request);
+  const { Agent, request: send } = await (url.protocol === 'https:'
+    ? import('node:https')
+    : import('node:http'));
+  const { method, signal, headers } = request;
+  return new Promise((resolve, reject) => {
+    send(url, {
+      method,
+      signal,
+      headers: Object.fromEntries(headers),
+      lookup: lookupLoopback,
+      // An agent of its own: the shared one may be for a proxy.
+      agent: new Agent(),
+    })
+      .once('error', reject)
+      .once('response', (reply) => {
+        const status = reply.statusCode ?? 0;
+        const fields = Object.entries(reply.headersDistinct).flatMap(([name, values = []]) =>
+          values.map((value): [string, string] => [name, value]),
+        );
+        const body = [204, 205, 304].includes(status) ? null : reply;
+        resolve(new Response(body, { status, headers: fields }));
+      })
+      .end();
+  });
+}
