@@ -12,14 +12,18 @@ const IN_MEMORY = new Set([0x01021994, 0x858458f6]);
  * @throws Error when that is kept in memory: nothing durable could be measured there
  */
 export function folderOnDisk(): string {
-  if (IN_MEMORY.has(statfsSync(tmpdir()).type)) {
-    throw new Error(`${tmpdir()} is kept in memory, not on a disk. Set TMPDIR to a folder on one.`);
-  }
+  checkDisk();
   const folder = mkdtempSync(join(tmpdir(), 'slices-conn-bench-'));
   // A database that is told to end at the same time may still be writing.
   const removal = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
   process.once('exit', () => rmSync(folder, removal));
   return folder;
+}
+
+/** @throws Error when the folder for temporary files is kept in memory: nothing durable could be measured there */
+export function checkDisk(): void {
+  if (!IN_MEMORY.has(statfsSync(tmpdir()).type)) return;
+  throw new Error(`${tmpdir()} is kept in memory, not on a disk. Set TMPDIR to a folder on one.`);
 }
 
 /** The disk under the folder for temporary files: its device and file system; unknown where there is no /proc. */

@@ -2,10 +2,10 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { Client } from 'pg';
 import { linkId } from '../../src/allocator/network.ts';
 import { openStores } from '../../src/store/open.ts';
+import { ask, newDatabase, startPostgres } from '../fixtures/postgres-server.ts';
 import type { Benchmark } from './benchmark.ts';
-import { folderOnDisk } from './disk.ts';
+import { checkDisk } from './disk.ts';
 import { alternate } from './measure.ts';
-import { startPostgres } from './postgres-server.ts';
 import { BARE_SCHEMA, IN_FLIGHT, LINKS, type Turn } from './postgres-writers.ts';
 
 const PROCESSES = 2;
@@ -32,13 +32,25 @@ async function makeBareTables(url: string): Promise<void> {
   await client.end();
 }
 
+/** @throws Error when what is written would not be on the disk before it is acknowledged */
+async function checkDurable(url: string): Promise<void> {
+  for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes']) {
+    const [row] = await ask(url, `SHOW ${setting}`);
+    if (row?.[setting] !== 'on') {
+      throw new Error(`PostgreSQL has ${setting} = ${row?.[setting]}, so nothing durable is measured.`);
+    }
+  }
+}
+
 /** What several processes book on one PostgreSQL, by what bare transactions of the same size do. */
 export const postgres: Benchmark = {
   name: 'postgres',
   method: `an own PostgreSQL with its default settings, fsync on; ${PROCESSES} processes, each with an Allocator and ${IN_FLIGHT} bookings in flight, in turns of seconds with the same processes on ${IN_FLIGHT} connections each: BEGIN, three inserts, an update of the link's row, COMMIT; both start empty`,
   async run({ quick }) {
-    const server = await startPostgres(folderOnDisk());
-    const [ours, bare] = [await server.database('ours'), await server.database('bare')];
+    checkDisk();
+    const server = await startPostgres({ durable: true });
+    await checkDurable(server.url);
+    const [{ url: ours }, { url: bare }] = [await newDatabase(server.url), await newDatabase(server.url)];
     await (await openStores(ours)).close();
     await makeBareTables(bare);
     const script = new URL('postgres-process.ts', import.meta.url);
@@ -59,7 +71,7 @@ export const postgres: Benchmark = {
       ['spread', rate('ours', 'spread')],
     ]);
     for (const child of children) child.disconnect();
-    await server.stop();
+    await server.close();
     const measured = (links: Turn['links']): string =>
       `${rounds.median(links).toFixed(0)}/s ÷ ${rounds.median(`bare ${links}`).toFixed(0)}/s`;
     return [
