@@ -14,6 +14,11 @@ import type { UnderLock } from './state-file.ts';
 /** A profile with everything in place. */
 export interface Profile extends ProfileValues {
   name: string;
+  /**
+   * The variables that name another connectivity service or portal than the profile itself does. Its token commands are
+   * left out then: what they give is for the profile's own services (HOSTILE.md 49).
+   */
+  redirectedBy?: readonly string[];
 }
 
 /** What to change about a profile, all or nothing. */
@@ -38,6 +43,13 @@ interface Outcome<Result> {
   preferences: Preferences;
   result: Result;
 }
+
+/** Where user and experiment tokens are sent. */
+const TOKEN_DESTINATIONS = ['baseUrl', 'portalUrl'] as const satisfies readonly ProfileKey[];
+const TOKEN_COMMANDS = [
+  'userTokenCommand',
+  'experimentTokenCommand',
+] as const satisfies readonly ProfileKey[];
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 /** Names that mean something to JavaScript, and would be lost on the way to the file. */
@@ -90,7 +102,8 @@ export class Profiles {
    */
   async resolve(wanted: string | undefined): Promise<Profile> {
     const view = this.inspect(this.activeName(wanted));
-    const { name, entries } = view;
+    const { name } = view;
+    const { entries, ...redirection } = this.#forItsServices(view);
     const missing = ADDRESSES.filter((key) => entries[key].value === undefined);
     if (missing.length > 0) {
       const what = missing.length === ADDRESSES.length ? 'addresses' : missing.join(' and no ');
@@ -102,7 +115,25 @@ export class Profiles {
     checkProtected(view);
     const given = KEY_NAMES.filter((key) => entries[key].value !== undefined);
     const values = Object.fromEntries(given.map((key) => [key, entries[key].value]));
-    return { name, ...v.parse(ProfileValues, values) };
+    return { name, ...v.parse(ProfileValues, values), ...redirection };
+  }
+
+  /** A profile's entries, without its token commands where the environment names other services (HOSTILE.md 49). */
+  #forItsServices({
+    name,
+    entries,
+  }: ProfileView): Pick<ProfileView, 'entries'> & Pick<Profile, 'redirectedBy'> {
+    const own = viewOf(name, ownSettings(name, this.#read()), {}).entries;
+    const redirectedBy = TOKEN_DESTINATIONS.flatMap((key) => {
+      const { value, variable } = entries[key];
+      return variable === undefined || value === own[key].value ? [] : [variable];
+    });
+    const given = TOKEN_COMMANDS.filter((key) => entries[key].value !== undefined);
+    if (redirectedBy.length === 0 || given.length === 0) return { entries };
+    const withoutCommands = Object.fromEntries(
+      given.map((key) => [key, { ...entries[key], value: undefined }]),
+    );
+    return { entries: { ...entries, ...withoutCommands }, redirectedBy };
   }
 
   /**

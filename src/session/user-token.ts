@@ -100,6 +100,10 @@ function keptAcrossRefresh(
 }
 
 /** The failure of a command that needs a login. */
-export function notLoggedIn({ baseUrl }: Profile): Failure {
-  return new Failure('not_logged_in', `You are not logged in to ${baseUrl}.`, { fix: 'slices-conn login' });
+export function notLoggedIn({ name, baseUrl, redirectedBy = [] }: Profile): Failure {
+  const why = `The token commands of profile ${name} are for its own services, but ${redirectedBy.join(' and ')} names another.`;
+  return new Failure('not_logged_in', `You are not logged in to ${baseUrl}.`, {
+    ...(redirectedBy.length === 0 ? {} : { why }),
+    fix: redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`,
+  });
 }

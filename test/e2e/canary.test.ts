@@ -223,7 +223,14 @@ const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
   },
   commands: async (at) => {
     // Named, so that the portal need not be asked which there are.
-    const client = newClient({ ...services(at), SLICES_CONN_EXPERIMENT: 'demo' });
+    const client = newClient({ SLICES_CONN_EXPERIMENT: 'demo' });
+    const { SLICES_CONN_BASE_URL, SLICES_CONN_PORTAL_URL, SLICES_CONN_AUTH_URL } = services(at);
+    const addresses = [
+      `baseUrl=${SLICES_CONN_BASE_URL}`,
+      `portalUrl=${SLICES_CONN_PORTAL_URL}`,
+      `authUrl=${SLICES_CONN_AUTH_URL}`,
+    ];
+    await succeeds(client.command('profile', 'set', 'local', ...addresses));
     for (const kind of ['user', 'experiment'] as const) {
       const path = join(client.home, kind);
       writeFileSync(path, kind === 'user' ? CANARIES.commandUser : CANARIES.commandExperiment);

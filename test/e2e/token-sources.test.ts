@@ -5,7 +5,7 @@ import * as v from 'valibot';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { claimedClaims } from '../../src/client/claimed.ts';
 import { buildIfMissing, reportOf, reservationIn } from './command.ts';
-import { newClient, type Served, serveInProcess } from './served.ts';
+import { newClient, record, type Served, serveInProcess } from './served.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '100M', '--start-now', '--for', '1h'];
 
@@ -77,8 +77,12 @@ describe.each(['environment', 'file', 'command'] as const)('without a login, tok
       file: { SLICES_CONN_USER_TOKEN_FILE: userFile, SLICES_CONN_EXPERIMENT_TOKEN_FILE: experimentFile },
       command: { SLICES_CONN_EXPERIMENT: 'demo' },
     }[source];
-    const client = newClient({ ...served.env, ...given });
+    const client = newClient({ ...(source === 'command' ? {} : served.env), ...given });
+    const { base_url, portal_url, auth_url } = served.addresses;
     const commands = [
+      `baseUrl=${base_url}`,
+      `portalUrl=${portal_url}`,
+      `authUrl=${auth_url}`,
       `userTokenCommand=${JSON.stringify(['cat', userFile])}`,
       `experimentTokenCommand=${JSON.stringify(['sh', '-c', 'test "$1" = demo && cat "$2"', 'sh', '{experiment}', experimentFile])}`,
     ];
@@ -186,6 +190,33 @@ describe('what is given is not good', () => {
     expect(reportOf(ended)).toMatchObject({ code: 'usage', exitCode: 2 });
     expect(ended.stderr).not.toContain(tokens.user);
   });
+});
+
+test('row 49: a profile’s commands give nothing to services that the environment names', async () => {
+  const other = await record(() => ({ status: 403, json: { detail: [] } }));
+  const client = newClient({
+    SLICES_CONN_BASE_URL: other.url,
+    SLICES_CONN_PORTAL_URL: `${other.url}/portal`,
+    SLICES_CONN_EXPERIMENT: 'demo',
+  });
+  const ran = join(folder, 'a-command-ran');
+  const command = JSON.stringify([
+    'sh',
+    '-c',
+    'touch "$1"; cat "$2"',
+    'sh',
+    ran,
+    file('row-49', tokens.user),
+  ]);
+  const set = ['userTokenCommand', 'experimentTokenCommand'].map((key) => `${key}=${command}`);
+  expect(await client.command('profile', 'set', 'local', ...set)).toMatchObject({ exitCode: 0 });
+  for (const args of [LINK, ['list'], ['project', 'list'], ['experiment', 'token', 'demo']]) {
+    const report = reportOf(await client.command(...args, '--json'));
+    expect(report).toMatchObject({ code: 'not_logged_in', exitCode: 4 });
+    expect(report.why).toContain('SLICES_CONN_BASE_URL');
+  }
+  expect(existsSync(ran)).toBe(false);
+  expect(other.requests.filter(({ headers }) => headers.authorization !== undefined)).toEqual([]);
 });
 
 describe('with a login', () => {

@@ -133,6 +133,48 @@ describe('what a profile says', () => {
     expect(await resolve('lab')).toEqual({ name: 'lab', ...lab });
   });
 
+  describe('row 49: token commands are for the profile’s own services', () => {
+    const commands = { userTokenCommand: ['token'], experimentTokenCommand: ['jwt', '{experiment}'] };
+    const elsewhere = 'https://elsewhere.example';
+
+    test.each<[string, Environment, readonly string[]]>([
+      ['another connectivity service', { SLICES_CONN_BASE_URL: elsewhere }, ['SLICES_CONN_BASE_URL']],
+      ['another portal', { SLICES_CONN_PORTAL_URL: elsewhere }, ['SLICES_CONN_PORTAL_URL']],
+      ['another path', { SLICES_CONN_BASE_URL: `${LAB.baseUrl}/x` }, ['SLICES_CONN_BASE_URL']],
+      [
+        'both',
+        { SLICES_CONN_BASE_URL: elsewhere, SLICES_CONN_PORTAL_URL: elsewhere },
+        ['SLICES_CONN_BASE_URL', 'SLICES_CONN_PORTAL_URL'],
+      ],
+    ])('the environment names %s: they are left out', async (_, env, redirectedBy) => {
+      configure({ profiles: { lab: { ...LAB, ...commands } } });
+      const profile = await resolve('lab', env);
+      expect([profile.userTokenCommand, profile.experimentTokenCommand]).toEqual([undefined, undefined]);
+      expect(profile.redirectedBy).toEqual(redirectedBy);
+    });
+
+    test.each<[string, Environment]>([
+      ['nothing', {}],
+      ['the same', { SLICES_CONN_BASE_URL: `${LAB.baseUrl}/`, SLICES_CONN_PORTAL_URL: LAB.portalUrl }],
+      ['another identity provider, which gets none', { SLICES_CONN_AUTH_URL: elsewhere }],
+    ])('the environment names %s: they stay', async (_, env) => {
+      configure({ profiles: { lab: { ...LAB, ...commands } } });
+      const profile = await resolve('lab', env);
+      expect(profile).toMatchObject(commands);
+      expect(profile.redirectedBy).toBeUndefined();
+    });
+
+    test('addresses that only the environment names are not the profile’s', async () => {
+      configure({ profiles: { slices: commands } });
+      const env = {
+        SLICES_CONN_BASE_URL: elsewhere,
+        SLICES_CONN_PORTAL_URL: elsewhere,
+        SLICES_CONN_AUTH_URL: elsewhere,
+      };
+      expect((await resolve('slices', env)).userTokenCommand).toBeUndefined();
+    });
+  });
+
   test('a built-in profile is changed by the user’s settings, one by one', async () => {
     configure({ profiles: { local: { baseUrl: 'http://127.0.0.1:1' } } });
     expect(await resolve('local')).toMatchObject({
