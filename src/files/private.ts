@@ -1,0 +1,153 @@
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
+import type { Stats } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { Failure } from '../contract/failure.ts';
+import { shellWord } from '../contract/shell-word.ts';
+
+/** Writable by the group, and by everyone. Windows has neither, nor numbers of users: nothing is judged there. */
+const GROUP_WRITES = 0o020;
+const ALL_WRITE = 0o002;
+const STICKY = 0o1000;
+
+/**
+ * Makes a folder that only its owner can enter, or makes an existing one so (HOSTILE.md 16, 51).
+ *
+ * @returns the path
+ * @throws Failure `state_unusable` when a symbolic link or something else stands there, when it belongs to someone
+ *   else, when others could replace a folder above it, or when it can't be made
+ */
+export function privateFolder(path: string): string {
+  return checkedFolder(path, (found) => {
+    if ((found.mode & 0o077) !== 0) chmodSync(path, 0o700);
+  });
+}
+
+/**
+ * Makes a folder for data that a person named, mode 0700, or checks an existing one. It may have other uses, so its
+ * mode is not changed: it is refused when others can write to it (HOSTILE.md 51).
+ *
+ * @returns the path
+ * @throws Failure `state_unusable` as `privateFolder`
+ */
+export function dataFolder(path: string): string {
+  return checkedFolder(path, (found) => {
+    if ((found.mode & (GROUP_WRITES | ALL_WRITE)) === 0) return;
+    throw unusableFolder(path, 'Others can write to it, so they could have put files there.', {
+      fix: `chmod go-w ${shellWord(path)}`,
+    });
+  });
+}
+
+function checkedFolder(path: string, judge: (found: Stats) => void): string {
+  try {
+    makeFolders(path);
+    // With a slash at its end, a symbolic link would be followed.
+    const found = lstatSync(resolve(path));
+    if (!found.isDirectory()) throw unusableFolder(path, 'It is not a folder, or a symbolic link to one.');
+    if (process.getuid === undefined) return path;
+    if (found.uid !== process.getuid()) throw unusableFolder(path, 'It belongs to another user.');
+    checkAbove(path);
+    judge(found);
+    return path;
+  } catch (cause) {
+    if (cause instanceof Failure) throw cause;
+    throw unusableFolder(path, cause instanceof Error ? cause.message : String(cause));
+  }
+}
+
+/**
+ * Others who can write to a folder above can put another folder in the place of ours. As in OpenSSH, the mode of every
+ * one of them counts. Two are allowed: a sticky one such as `/tmp`, where only owners rename, and one whose group has
+ * the user's own number, as where each user has a group alone. Its owner is not judged: containers show root's folders
+ * under any number.
+ */
+function checkAbove(path: string): void {
+  for (let folder = dirname(realpathSync(path)); ; folder = dirname(folder)) {
+    const { mode, gid } = statSync(folder);
+    const others = gid === 0 || gid === process.getuid?.() ? ALL_WRITE : ALL_WRITE | GROUP_WRITES;
+    if ((mode & others) !== 0 && (mode & STICKY) === 0) {
+      throw unusableFolder(path, `Others can write to ${folder}, so they could replace what is in it.`, {
+        fix: `chmod go-w ${shellWord(folder)}`,
+      });
+    }
+    if (dirname(folder) === folder) return;
+  }
+}
+
+/** Not mkdir's own recursion: it never ends below a folder such as /proc, where nothing can be made. */
+function makeFolders(path: string): void {
+  if (existsSync(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) makeFolders(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have been quicker.
+    if (!existsSync(path)) throw error;
+  }
+}
+
+/**
+ * Why a file or folder must not be believed, though its folder is this user's (HOSTILE.md 16, 51); undefined where
+ * nothing speaks against it.
+ *
+ * @param found what `lstat` says of it
+ */
+export function foreignFault(found: Stats): string | undefined {
+  if (process.getuid === undefined) return undefined;
+  if (found.uid !== process.getuid()) return 'It belongs to another user.';
+  const writable = (found.mode & (GROUP_WRITES | ALL_WRITE)) !== 0;
+  return writable ? 'Others can write to it, so they could have changed it.' : undefined;
+}
+
+/**
+ * Looks at a file before it is opened: only this user's own file, which nobody else could have changed, is believed.
+ * One that others can only read is closed to them: mode 0600.
+ *
+ * @returns whether there is one
+ * @throws Failure `state_unusable` when a symbolic link, another user's file or one that others can write to stands
+ *   there (HOSTILE.md 16, 51)
+ */
+export function closeFile(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (!found) return false;
+  if (!found.isFile()) throw unusableFile(path, 'It is not a file, or a symbolic link to one.');
+  const fault = foreignFault(found);
+  if (fault !== undefined) throw unusableFile(path, fault);
+  if (process.getuid !== undefined && (found.mode & 0o777) !== 0o600) chmodSync(path, 0o600);
+  return true;
+}
+
+/**
+ * A private folder for what can be made anew, such as compiled code. What is in one that others could write to is
+ * removed first, and so is everything if one file or folder in it is not this user's alone (HOSTILE.md 51).
+ *
+ * @returns the path
+ * @throws Failure as `privateFolder`; Error of the file system when another's files can't be removed
+ */
+export function cacheFolder(path: string): string {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory() && (foreignFault(found) !== undefined || holdsForeign(path))) {
+    rmSync(path, { recursive: true });
+  }
+  return privateFolder(path);
+}
+
+function holdsForeign(folder: string): boolean {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).some((name) => {
+    const found = lstatSync(join(folder, name));
+    return !(found.isFile() || found.isDirectory()) || foreignFault(found) !== undefined;
+  });
+}
+
+function unusableFolder(path: string, why: string, facts: { fix?: string } = {}): Failure {
+  return new Failure('state_unusable', `The folder ${path} can't be used.`, { why, ...facts });
+}
+
+/** The failure of a file of ours that can't be read or written. It is never deleted (HOSTILE.md 17). */
+export function unusableFile(path: string, why: string): Failure {
+  return new Failure('state_unusable', `The file ${path} can't be used.`, {
+    why,
+    fix: `Mend it, or move it away: mv ${path} ${path}.bad`,
+  });
+}

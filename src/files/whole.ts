@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * Writes a file whole or not at all: into a new file beside it first, then in its place at once. A reader never sees
+ * half of it, whoever is killed or finds the disk full leaves the old content (HOSTILE.md 15), and it is on the disk
+ * when this returns. A symbolic link is never followed: one in the file's place is replaced (HOSTILE.md 51).
+ *
+ * @param mode the file's, whatever the umask
+ * @throws Error of the file system; what was there is intact then
+ */
+export function writeWhole(path: string, content: string | Uint8Array, mode: number): void {
+  // A name that can't be guessed, and a file that is not there: nobody else has put anything in its place.
+  const draft = `${path}.${randomBytes(8).toString('hex')}.tmp`;
+  const file = openSync(draft, 'wx', mode);
+  try {
+    try {
+      fchmodSync(file, mode);
+      writeFileSync(file, content);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+  onDisk(dirname(path));
+}
+
+/** Waits until a file's content, or a folder's list of names, is on the disk. */
+export function onDisk(path: string): void {
+  // Windows opens no folder.
+  const handle = process.platform === 'win32' ? undefined : openSync(path, 'r');
+  if (handle === undefined) return;
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
