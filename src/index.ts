@@ -9,6 +9,7 @@ export type {
   NewReservation,
   ProofOptions,
   ReservationChange,
+  ReserveOptions,
   TokenPlacement,
 } from './client/connectivity.ts';
 export {
@@ -28,12 +29,13 @@ export type {
   ServiceClaims,
   UserClaims,
 } from './contract/claims.ts';
-export type { Experiment, Project } from './contract/directory.ts';
+export type { Experiment, ExperimentRequestBody, Project } from './contract/directory.ts';
 export { Failure, type FailureCode, type FailureDetail, type FailureFacts } from './contract/failure.ts';
 export type { Link, Topology } from './contract/links.ts';
 export type { Alternative, ProblemBody, ProblemCode, ProblemDetail } from './contract/problems.ts';
 export type { Reservation } from './contract/reservation.ts';
 export type { Role } from './contract/roles.ts';
+export { Secret, type TokenInput, type TokenText } from './contract/secret.ts';
 export { SITES } from './contract/sites.ts';
 export {
   createReferenceServer,
@@ -47,9 +49,15 @@ export {
   type ServerMetrics,
   type ServerMetricsOptions,
 } from './server/metrics/server-metrics.ts';
+export type { Algorithm } from './tokens/algorithms.ts';
 export { createIssuer, type Issuer, type IssuerOptions } from './tokens/issuer.ts';
 export { type KeySet, localKeySet } from './tokens/key-set.ts';
-export { type RemoteKeySetOptions, remoteKeySet } from './tokens/remote-key-set.ts';
+export {
+  type KeySetCopy,
+  type KeySetStore,
+  type RemoteKeySetOptions,
+  remoteKeySet,
+} from './tokens/remote-key-set.ts';
 export {
   generateSigningKey,
   importSigningKey,

@@ -1,6 +1,6 @@
 import { Failure } from '../contract/failure.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
-import type { Secret } from '../contract/secret.ts';
+import { readTokenInput, type TokenInput } from '../contract/secret.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader } from './bearer.ts';
 import { exchange, type Fetch, type Reply, tokenIn } from './exchange.ts';
@@ -12,7 +12,7 @@ export interface AdministrationClientOptions {
   fetch: Fetch;
   /** `{base_url}`, without a trailing slash. */
   baseUrl: string;
-  userToken: () => Promise<Secret>;
+  userToken: TokenInput;
   /** Whose signature on a reservation is believed. */
   trust: Trust;
 }
@@ -33,7 +33,7 @@ export function createAdministrationClient(options: AdministrationClientOptions)
   const { baseUrl, userToken, trust } = options;
 
   async function request(name: RouteName, accept: string, id: string, query = ''): Promise<Reply> {
-    const user = await userToken();
+    const user = await readTokenInput(userToken);
     const headers = { authorization: bearerHeader(user), accept };
     const { method } = ROUTES[name];
     const sent = new Request(baseUrl + routePath(name, { id }) + query, {

@@ -1,21 +1,16 @@
-import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../contract/parameters.ts';
-import {
-  type Reservation,
-  ReservationReply,
-  type ReservationRequestBody,
-  type ReservationState,
-} from '../contract/reservation.ts';
+import type { Reservation, ReservationRequestBody, ReservationState } from '../contract/reservation.ts';
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
-import type { Secret } from '../contract/secret.ts';
+import { readTokenInput, type Secret, type TokenInput } from '../contract/secret.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader, headerToken } from './bearer.ts';
 import { claimedSubject } from './claimed.ts';
 import { exchange, type Fetch, REPLY_TIMEOUT, type Reply, readAs, tokenIn } from './exchange.ts';
 import { expiredInstead } from './expired-token.ts';
+import { readPages } from './list-pages.ts';
 import { checkExpectation, type Expectation, type ProvenReservation, proveReservation } from './proof.ts';
 import { claimedId, readReservation } from './reservation-answer.ts';
 
@@ -32,8 +27,10 @@ export interface ConnectivityClientOptions {
   timeout?: number;
   /** `{base_url}`, without a trailing slash. */
   baseUrl: string;
-  userToken: () => Promise<Secret>;
-  experimentToken: () => Promise<Secret>;
+  /** The user token (SPEC.md, "User token"). */
+  userToken: TokenInput;
+  /** A token of the experiment that reservations belong to, such as the portal's client gives. */
+  experimentToken: TokenInput;
   /** Whose signature on a reservation is believed. */
   trust: Trust;
   /** `user` (the default): user token in Authorization; `experiment`: experiment token there, user token in `tokens`. */
@@ -97,13 +94,12 @@ interface Credentials {
   secrets: readonly Secret[];
 }
 
-/** The most pages that a list is read for. */
-const MAX_PAGES = 1000;
-
 /** A client of the connectivity service over any `fetch`. */
 export function createConnectivityClient(options: ConnectivityClientOptions): ConnectivityClient {
-  const { baseUrl, userToken, experimentToken, trust, tokenPlacement = 'user' } = options;
+  const { baseUrl, trust, tokenPlacement = 'user' } = options;
   const { experimentTokenHeader = EXPERIMENT_TOKEN_HEADER } = options;
+  const userToken = () => readTokenInput(options.userToken);
+  const experimentToken = () => readTokenInput(options.experimentToken);
 
   async function credentials(): Promise<Credentials> {
     const [user, experiment] = [await userToken(), await experimentToken()];
@@ -256,21 +252,10 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     },
 
     async list(state) {
-      const found: Reservation[] = [];
-      const page = `?limit=1000${state === undefined ? '' : `&state=${state}`}`;
-      let query = page;
-      for (let page = 0; page < MAX_PAGES; page += 1) {
+      return readPages(`?limit=1000${state === undefined ? '' : `&state=${state}`}`, async (query) => {
         const held = await credentials();
-        const reply = await orUndefined(
-          request('listReservations', { ...held, accept: 'application/json', query }),
-        );
-        if (!reply) return undefined;
-        const { items, nextCursor } = readAs(LIST_REPLY, reply, 'list of reservations');
-        found.push(...items);
-        if (nextCursor === null) break;
-        query = `${page}&cursor=${encodeURIComponent(nextCursor)}`;
-      }
-      return found;
+        return orUndefined(request('listReservations', { ...held, accept: 'application/json', query }));
+      });
     },
 
     async links() {
@@ -281,11 +266,6 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     },
   };
 }
-
-const LIST_REPLY = v.object({
-  items: v.array(ReservationReply),
-  nextCursor: v.optional(v.nullable(v.string()), null),
-});
 
 /** An endpoint that the spec does not know may be missing: then the answer is that there is none. */
 async function orUndefined(reply: Promise<Reply>): Promise<Reply | undefined> {

@@ -7,8 +7,15 @@ import {
   ProjectReply,
 } from '../contract/directory.ts';
 import { Failure } from '../contract/failure.ts';
-import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
-import { Secret } from '../contract/secret.ts';
+import {
+  EXPERIMENTS_API_GROUP,
+  JWT_TYPE,
+  PROJECTS_API_GROUP,
+  ROUTES,
+  type RouteName,
+  routePath,
+} from '../contract/routes.ts';
+import { readTokenInput, type TokenInput } from '../contract/secret.ts';
 import { bearerHeader } from './bearer.ts';
 import { COMPACT, exchange, type Fetch, REPLY_TIMEOUT, readAs, tokenIn } from './exchange.ts';
 
@@ -22,26 +29,29 @@ export interface PortalClientOptions {
   timeout?: number;
   /** `{portal_url}`, without a trailing slash. */
   portalUrl: string;
-  projectsApiGroup: string;
-  experimentsApiGroup: string;
-  /** The user token to send; asked for each request, so that it can be refreshed. */
-  userToken: () => Promise<Secret>;
+  /** `{projects_api_group}`. Default `projects`. */
+  projectsApiGroup?: string;
+  /** `{experiments_api_group}`. Default `experiments`. */
+  experimentsApiGroup?: string;
+  /** The user token to send. */
+  userToken: TokenInput;
 }
 
 /** The portal, seen from a client (SPEC.md, "Portal endpoints"). Every method throws Failure. */
 export interface PortalClient {
   projects(): Promise<Project[]>;
   /** The project token, unverified. */
-  projectToken(id: string): Promise<Secret>;
+  projectToken(id: string): Promise<string>;
   experiments(): Promise<Experiment[]>;
   createExperiment(request: ExperimentRequestBody): Promise<Experiment>;
   /** The experiment token, unverified. */
-  experimentToken(id: string): Promise<Secret>;
+  experimentToken(id: string): Promise<string>;
 }
 
 /** A client of the portal over any `fetch`. */
 export function createPortalClient(options: PortalClientOptions): PortalClient {
-  const { portalUrl, projectsApiGroup, experimentsApiGroup, userToken } = options;
+  const { portalUrl, userToken } = options;
+  const { projectsApiGroup = PROJECTS_API_GROUP, experimentsApiGroup = EXPERIMENTS_API_GROUP } = options;
   const groups = { projects_api_group: projectsApiGroup, experiments_api_group: experimentsApiGroup };
 
   async function request(
@@ -50,7 +60,7 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
     values: Record<string, string> = {},
     body?: object,
   ) {
-    const user = await userToken();
+    const user = await readTokenInput(userToken);
     const headers: Record<string, string> = { authorization: bearerHeader(user), accept };
     if (body) headers['content-type'] = 'application/json';
     return exchange(
@@ -66,10 +76,10 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
     );
   }
 
-  async function token(name: 'projectToken' | 'experimentToken', id: string): Promise<Secret> {
+  async function token(name: 'projectToken' | 'experimentToken', id: string): Promise<string> {
     const reply = await request(name, JWT_TYPE, { id });
     const found = tokenIn(reply);
-    if (found !== undefined && COMPACT.test(found) && reply.type !== 'text/html') return new Secret(found);
+    if (found !== undefined && COMPACT.test(found) && reply.type !== 'text/html') return found;
     throw new Failure('reply_invalid', 'The portal answered without a token.', { httpStatus: reply.status });
   }
 

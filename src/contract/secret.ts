@@ -1,3 +1,5 @@
+import { Failure } from './failure.ts';
+
 /**
  * A token or code that nobody may read by accident: printed, logged, put into JSON or into a message, it shows as
  * `[secret]` (CLI.md, "Output"; HOSTILE.md 11). What must be sent or kept says so by {@link Secret.reveal}.
@@ -26,6 +28,26 @@ export class Secret {
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return '[secret]';
   }
+}
+
+/** A token's text, as it is or kept from being printed. */
+export type TokenText = string | Secret;
+
+/**
+ * A token as the clients take it: its text, or a function that gives it. The function is asked for each request, so
+ * that a token can be replaced before it expires. White space around the text is dropped.
+ */
+export type TokenInput = TokenText | (() => TokenText | Promise<TokenText>);
+
+/** The token that is meant. @throws Failure `usage` for anything else than a {@link TokenInput} */
+export async function readTokenInput(input: TokenInput): Promise<Secret> {
+  const given: unknown = typeof input === 'function' ? await input() : input;
+  if (given instanceof Secret) return given;
+  if (typeof given === 'string') return new Secret(given.trim());
+  throw new Failure(
+    'usage',
+    `A token must be a text, or a function that gives one; this is ${typeof given}.`,
+  );
 }
 
 /** The shortest text that is taken for a secret when it is looked for in another, in characters. */

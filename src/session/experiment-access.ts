@@ -1,7 +1,7 @@
 import { claimedName, claimedSubject } from '../client/claimed.ts';
 import type { PortalClient } from '../client/portal.ts';
 import { idKind } from '../contract/ids.ts';
-import type { Secret } from '../contract/secret.ts';
+import { Secret } from '../contract/secret.ts';
 import { chooseOne } from './choice.ts';
 import type { PortalTokens } from './portal-tokens.ts';
 import type { Placeholders } from './token-command.ts';
@@ -90,7 +90,7 @@ async function byPortal(
   const { id, name } = await chosen(named, options);
   const again = kept?.read(id);
   if (again) return { id, name, token: again, ...from };
-  const token = await portal.experimentToken(id);
+  const token = new Secret(await portal.experimentToken(id));
   await kept?.keep(id, token);
   return { id, name, token, ...from };
 }

@@ -5,7 +5,7 @@ import { readFeatures } from '../client/features.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
-import type { Secret } from '../contract/secret.ts';
+import { Secret } from '../contract/secret.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import { remoteKeySet } from '../tokens/remote-key-set.ts';
 import type { VerifiedToken } from '../tokens/verifier.ts';
@@ -156,7 +156,7 @@ export class Session {
     const { portalTokens } = this.#options.connection;
     const kept = portalTokens?.read(id);
     if (kept) return kept;
-    const token = await this.portal.projectToken(id);
+    const token = new Secret(await this.portal.projectToken(id));
     await portalTokens?.keep(id, token);
     return token;
   }

@@ -7,7 +7,7 @@ import {
 import { createPortalClient, type PortalClient } from '../../src/client/portal.ts';
 import type { Role } from '../../src/contract/roles.ts';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
-import { Secret } from '../../src/contract/secret.ts';
+import { Secret, type TokenInput } from '../../src/contract/secret.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import { remoteKeySet } from '../../src/tokens/remote-key-set.ts';
 import { failureOf } from '../fixtures/failures.ts';
@@ -162,6 +162,50 @@ describe('refusals of the reference server', () => {
   });
 });
 
+describe('a token is given', () => {
+  test.each<[string, (token: string) => TokenInput]>([
+    ['as a text', (token) => token],
+    ['as a text from a file, which ends in a line end', (token) => `${token}\n`],
+    ['by a function', (token) => () => token],
+    ['by a function that takes its time', (token) => async () => token],
+    ['as a secret', (token) => new Secret(token)],
+    ['by a function, as a secret', (token) => async () => new Secret(token)],
+  ])('%s: lists, reads and books', async (_, given) => {
+    const { fetch, addresses } = server;
+    const userToken = given(await server.signIn('lead'));
+    const portal = createPortalClient({ fetch, portalUrl: addresses.portal, userToken });
+    const [demo] = await portal.experiments();
+    const client = createConnectivityClient({
+      fetch,
+      baseUrl: addresses.connectivity,
+      userToken,
+      experimentToken: given(await portal.experimentToken(demo?.id ?? '')),
+      trust: {
+        issuers: new Map([
+          [
+            addresses.connectivity,
+            remoteKeySet({ url: addresses.connectivity + KEY_SET_PATH, fetch, now: () => NOW }),
+          ],
+        ]),
+        now: () => NOW,
+      },
+    });
+    const { reservation, verified } = await client.reserve(request);
+    expect(verified).toBe(true);
+    await client.delete(reservation.id);
+  });
+
+  test.each([undefined, null, 5, {}, () => undefined])('not as %s', async (wrong) => {
+    const portal = createPortalClient({
+      fetch: server.fetch,
+      portalUrl: server.addresses.portal,
+      // What plain JavaScript lets through.
+      userToken: wrong as never,
+    });
+    expect(await failureOf(() => portal.projects())).toMatchObject({ code: 'usage' });
+  });
+});
+
 describe('the reference portal', () => {
   test('lists what the user is in, with its tokens', async () => {
     const portal = portalOf('lead');
@@ -169,8 +213,8 @@ describe('the reference portal', () => {
     const [experiment] = await portal.experiments();
     expect(project).toMatchObject({ name: 'demo', role: 'lead' });
     expect(experiment).toMatchObject({ name: 'demo', role: 'lead', project_id: project?.id });
-    expect((await portal.projectToken(project?.id ?? '')).reveal().split('.')).toHaveLength(3);
-    expect((await portal.experimentToken(experiment?.id ?? '')).reveal().split('.')).toHaveLength(3);
+    expect((await portal.projectToken(project?.id ?? '')).split('.')).toHaveLength(3);
+    expect((await portal.experimentToken(experiment?.id ?? '')).split('.')).toHaveLength(3);
   });
 
   test('creates an experiment, once', async () => {

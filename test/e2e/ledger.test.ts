@@ -123,7 +123,7 @@ async function newService(): Promise<Service> {
         userToken: async () => new Secret(user),
       });
       const demo = (await portal.experiments()).find(({ name }) => name === 'demo');
-      const token = (await portal.experimentToken(demo?.id ?? '')).reveal();
+      const token = await portal.experimentToken(demo?.id ?? '');
       const headers = { authorization: `Bearer ${user}`, [EXPERIMENT_TOKEN_HEADER]: token };
       const reply = await server.fetch(new Request(baseUrl + CONNECTIVITY, { headers }));
       return v.parse(v.object({ items: v.array(Reservation) }), await reply.json()).items;

@@ -68,17 +68,113 @@ describe('the packed tarball, installed with --ignore-scripts', () => {
     expect(status).toBe(0);
   });
 
-  it('has types that a strict program compiles against, and rejects what is wrong', () => {
+  describe('a program of somebody’s own, with tokens as texts', () => {
+    /** Plain JavaScript that a strict compiler takes as it is. */
+    const PROGRAM = `
+import {
+  createConnectivityClient,
+  createIssuer,
+  createPortalClient,
+  createReferenceServer,
+  createVerifier,
+  Failure,
+  generateSigningKey,
+  importSigningKey,
+  remoteKeySet,
+} from 'slices-conn';
+
+const server = await createReferenceServer();
+const { fetch, addresses } = server;
+const userToken = await server.signIn('lead');
+const portal = createPortalClient({ fetch, portalUrl: addresses.portal, userToken });
+const [project] = await portal.projects();
+const [experiment] = await portal.experiments();
+if (!project || !experiment) throw new Error('no demo');
+const experimentToken = await portal.experimentToken(experiment.id);
+const keys = remoteKeySet({ url: addresses.connectivity + '/.well-known/jwks.json', fetch });
+const client = createConnectivityClient({
+  fetch,
+  baseUrl: addresses.connectivity,
+  userToken,
+  experimentToken: () => portal.experimentToken(experiment.id),
+  trust: { issuers: new Map([[addresses.connectivity, keys]]) },
+});
+const start = Date.now() + 3_600_000;
+const link = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000, start, end: start + 3_600_000 };
+const { reservation, token } = await client.reserve(link);
+const shown = await client.show(reservation.id);
+const updated = await client.update(reservation, { bandwidth: 2000 });
+
+const key = await importSigningKey(await generateSigningKey());
+const issuer = createIssuer({ issuer: 'https://own.example.org', key });
+const verifier = createVerifier({
+  issuers: {
+    [addresses.connectivity]: true,
+    [addresses.portal]: true,
+    'https://own.example.org': issuer.keySet,
+  },
+  fetch,
+});
+const kinds = [];
+for (const one of [token ?? '', experimentToken, await portal.projectToken(project.id), await issuer.issue({ sub: 'robot' })]) {
+  kinds.push((await verifier.verify(one)).kind);
+}
+await client.delete(reservation.id);
+const gone = await client.show(reservation.id).catch((error) => (error instanceof Failure ? error.code : 'lost'));
+await server.close();
+console.log(JSON.stringify([typeof experimentToken, shown.verified, updated.reservation.bandwidth, kinds, gone]));
+`;
+    const SAID = JSON.stringify([
+      'string',
+      true,
+      2000,
+      ['connectivity', 'experiment', 'project', 'service'],
+      'not_found',
+    ]);
+
+    it.each([
+      ['the oldest Node that is allowed, 22.19', oldest],
+      ['the Node of the checkout, 24', process.execPath],
+    ])('books, shows, updates, deletes, verifies and issues under %s', (_, node) => {
+      const file = join(folder, 'own.js');
+      writeFileSync(file, PROGRAM);
+      const { status, stdout, stderr } = spawnSync(node, [file], { cwd: folder, encoding: 'utf8' });
+      // node:sqlite is an experiment of Node 22, and says so once.
+      expect(stderr.replace(/^\(node:\d+\) ExperimentalWarning: SQLite .*\n\(Use .*\n/, '')).toBe('');
+      expect(stdout.trim()).toBe(SAID);
+      expect(status).toBe(0);
+    });
+
+    it('is a strict program as it stands, and so is one that names the types', () => {
+      const typed = `
+import type { PortalClientOptions, TokenInput } from 'slices-conn';
+const given: readonly TokenInput[] = ['a.b.c', () => 'a.b.c', async () => 'a.b.c', new Secret('a.b.c')];
+export const options: readonly PortalClientOptions[] = given.map((userToken) => ({
+  fetch: globalThis.fetch,
+  portalUrl: 'https://portal.example.org',
+  userToken,
+}));
+export const text: Promise<string> = createPortalClient({ fetch, portalUrl: '', userToken: '' }).projectToken('');
+`;
+      expect(
+        compile(PROGRAM + typed.replace('import type', "import { Secret } from 'slices-conn';\nimport type"))
+          .stdout,
+      ).toBe('');
+    });
+  });
+
+  function compile(source: string) {
     const program = join(folder, 'program.ts');
-    const compile = (source: string) => {
-      writeFileSync(program, source);
-      const types = join(root, 'node_modules', '@types');
-      const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node'];
-      return spawnSync(join(root, 'node_modules', '.bin', 'tsc'), [...flags, '--typeRoots', types, program], {
-        cwd: folder,
-        encoding: 'utf8',
-      });
-    };
+    writeFileSync(program, source);
+    const types = join(root, 'node_modules', '@types');
+    const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node'];
+    return spawnSync(join(root, 'node_modules', '.bin', 'tsc'), [...flags, '--typeRoots', types, program], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+  }
+
+  it('has types that a strict program compiles against, and rejects what is wrong', () => {
     const head =
       "import { createVerifier } from 'slices-conn';\nconst verifier = createVerifier({ issuers: {} });\n";
     expect(compile(`${head}const kind: string = (await verifier.verify('')).kind;`).stdout).toBe('');

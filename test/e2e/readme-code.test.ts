@@ -33,7 +33,7 @@ test('the first command of the README books a link on a machine that has never s
 
 describe('the programs of the README', () => {
   test('compile against the types of the package', () => {
-    expect(programs).toHaveLength(3);
+    expect(programs).toHaveLength(4);
     const files = programs.map((program, index) => {
       const file = join(folder, `program-${index}.ts`);
       writeFileSync(file, program);

@@ -27,7 +27,7 @@ function portalWith(names: Readonly<Record<string, string>>) {
     },
     async experimentToken(id) {
       asked.push(`token ${id}`);
-      return new Secret(tokenOf(id, names[id] ?? ''));
+      return tokenOf(id, names[id] ?? '');
     },
   };
   return { portal, asked };
