@@ -2,6 +2,12 @@ import type { Person } from '../server/identity/user-token.ts';
 import type { Directory, ExperimentRecord, ProjectRecord } from '../server/portal/directory.ts';
 import type { SqlDatabase, SqlRow } from './sql.ts';
 
+// Columns are named, never `*`: a newer server may add one while an older one runs, and PostgreSQL refuses a prepared
+// statement whose result has changed.
+const PROJECT = 'project.id, project.name, project.description, project.created_ms, project.expires_ms';
+const EXPERIMENT = `experiment.id, experiment.project, experiment.name, experiment.description,
+  experiment.created_ms, experiment.expires_ms`;
+
 /** Users, projects and experiments. */
 export function directoryStore(database: SqlDatabase): Directory {
   return {
@@ -72,20 +78,21 @@ export function directoryStore(database: SqlDatabase): Directory {
 
     async projectsOf(person) {
       const rows = await database.reader.all(
-        `SELECT project.*, role FROM project JOIN membership ON scope = project.id WHERE person = $1 ORDER BY project.id`,
+        `SELECT ${PROJECT}, role FROM project JOIN membership ON scope = project.id
+         WHERE person = $1 ORDER BY project.id`,
         person,
       );
       return rows.map((row) => ({ ...toProject(row), role: String(row['role']) }));
     },
 
     async project(id) {
-      const row = await database.reader.first('SELECT * FROM project WHERE id = $1', id);
+      const row = await database.reader.first(`SELECT ${PROJECT} FROM project WHERE id = $1`, id);
       return row && toProject(row);
     },
 
     async experimentsOf(person) {
       const rows = await database.reader.all(
-        `SELECT experiment.*, role FROM experiment JOIN membership ON scope = experiment.id
+        `SELECT ${EXPERIMENT}, role FROM experiment JOIN membership ON scope = experiment.id
          WHERE person = $1 ORDER BY experiment.id`,
         person,
       );
@@ -93,7 +100,7 @@ export function directoryStore(database: SqlDatabase): Directory {
     },
 
     async experiment(id) {
-      const row = await database.reader.first('SELECT * FROM experiment WHERE id = $1', id);
+      const row = await database.reader.first(`SELECT ${EXPERIMENT} FROM experiment WHERE id = $1`, id);
       return row && toExperiment(row);
     },
 

@@ -1,6 +1,8 @@
 import type { IdentityRecord, IdentityRecords } from '../server/identity/records.ts';
 import type { SqlDatabase, SqlRow } from './sql.ts';
 
+const COLUMNS = 'model, key, payload, grant_key, user_code, decided, consumed_ms, grace_ms, expires_ms';
+
 /** What a second save of a record does: a device code is decided once, a successor made once. */
 const ON_CONFLICT: Readonly<Record<string, string>> = {
   DeviceCode: `DO UPDATE SET payload = $3, grant_key = $4, decided = $6
@@ -29,7 +31,7 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
 
     async find(model, key) {
       const row = await database.reader.first(
-        'SELECT * FROM identity_record WHERE model = $1 AND key = $2',
+        `SELECT ${COLUMNS} FROM identity_record WHERE model = $1 AND key = $2`,
         model,
         key,
       );
@@ -37,7 +39,10 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
     },
 
     async findByUserCode(userCode) {
-      const row = await database.reader.first('SELECT * FROM identity_record WHERE user_code = $1', userCode);
+      const row = await database.reader.first(
+        `SELECT ${COLUMNS} FROM identity_record WHERE user_code = $1`,
+        userCode,
+      );
       return row && toRecord(row);
     },
 

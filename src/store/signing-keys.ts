@@ -6,7 +6,7 @@ export function signingKeyStore(database: SqlDatabase): KeyStore {
   return {
     async keys(service) {
       const rows = await database.reader.all(
-        'SELECT * FROM signing_key WHERE issuer = $1 ORDER BY key_number',
+        'SELECT key_number, signs_ms, expiry_ms, jwk FROM signing_key WHERE issuer = $1 ORDER BY key_number',
         service,
       );
       return rows.map(toKey);

@@ -1,4 +1,6 @@
-import { Client, type PoolClient } from 'pg';
+import { Writable } from 'node:stream';
+import type { PoolClient } from 'pg';
+import { isObject } from '../../contract/json.ts';
 import type { SqlInsert, SqlRow, SqlStatements, SqlValue, SqlWrite } from '../sql.ts';
 import { postgresError } from './errors.ts';
 import type { Lease } from './lease.ts';
@@ -35,11 +37,12 @@ export function statementsOf(client: PoolClient): SqlStatements {
 /**
  * Holds back what goes out until all that is asked for at this moment is asked for: statements that do not wait for each
  * other make one packet, of some microseconds each, where every packet of its own costs both sides a tenth of a
- * millisecond.
+ * millisecond. The driver does not promise to show its stream: without one, statements go out one by one.
  */
 function gathering(client: PoolClient): () => void {
-  if (!(client instanceof Client)) return () => undefined;
-  const { stream } = client.connection;
+  const connection: unknown = 'connection' in client ? client.connection : undefined;
+  const stream: unknown = isObject(connection) ? connection['stream'] : undefined;
+  if (!(stream instanceof Writable)) return () => undefined;
   let held = false;
   return () => {
     if (held) return;

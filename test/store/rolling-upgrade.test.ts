@@ -1,0 +1,226 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Client, type PoolClient } from 'pg';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { ReservationRecord } from '../../src/allocator/store.ts';
+import { openStores } from '../../src/store/open.ts';
+import { statementsOf } from '../../src/store/postgres/statements.ts';
+import type { Stores } from '../../src/store/stores.ts';
+import { usePostgres } from '../fixtures/postgres.ts';
+
+const postgres = usePostgres();
+const folder = mkdtempSync(join(tmpdir(), 'slices-conn-upgrade-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Adds a column to every table, as the migration of a newer server may, past the servers that run. */
+const ENGINES = [
+  {
+    name: 'SQLite',
+    database: async () => join(folder, 'server.sqlite'),
+    async upgrade(path: string): Promise<number> {
+      const database = new DatabaseSync(path);
+      const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+      for (const { name } of tables) database.exec(`ALTER TABLE ${name} ADD COLUMN added_later TEXT`);
+      database.close();
+      return tables.length;
+    },
+  },
+  {
+    name: 'PostgreSQL',
+    database: () => postgres.database(),
+    async upgrade(url: string): Promise<number> {
+      const tables = await postgres.ask(
+        url,
+        "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'",
+      );
+      for (const { name } of tables)
+        await postgres.ask(url, `ALTER TABLE ${name} ADD COLUMN added_later TEXT`);
+      return tables.length;
+    },
+  },
+];
+
+test.each(ENGINES)(
+  'on $name a server goes on though another one adds a column to every table',
+  async (engine) => {
+    const database = await engine.database();
+    const stores = await openStores(database);
+    try {
+      await useAll(stores, 'before');
+      expect(await engine.upgrade(database)).toBeGreaterThan(10);
+      await useAll(stores, 'after');
+    } finally {
+      await stores.close();
+    }
+  },
+);
+
+/** Uses every function of the stores, once or more. */
+async function useAll(stores: Stores, run: string): Promise<void> {
+  const { reservations, directory, identityRecords: identity, keys } = stores;
+  const used: Record<string, Record<string, () => Promise<unknown>>> = {
+    reservations: {
+      changeLink: () => useLink(reservations, run),
+      loadLink: () => reservations.loadLink('a~b', 0, () => undefined),
+      find: () => reservations.find(run),
+      recall: () => reservations.recall({ createdBy: 'user', experiment: 'exp', key: run }, 0),
+      list: () => reservations.list({ experiment: 'exp', state: 'active', now: 150, limit: 10 }),
+      forget: () => reservations.forget(1),
+    },
+    directory: {
+      settle: () => directory.settle(settlement(run)),
+      people: () => directory.people(),
+      personNamed: () => directory.personNamed('lead'),
+      person: () => directory.person('person'),
+      projectsOf: () => directory.projectsOf('person'),
+      project: () => directory.project('project'),
+      experimentsOf: () => directory.experimentsOf('person'),
+      experiment: () => directory.experiment('experiment'),
+      role: () => directory.role('person', 'project'),
+      addExperiment: () =>
+        directory.addExperiment(
+          { id: run, project: 'project', name: run, description: '', createdAt: 0, expiresAt: 1 },
+          'person',
+        ),
+    },
+    identityRecords: {
+      save: () =>
+        identity.save({
+          model: 'DeviceCode',
+          key: run,
+          payload: {},
+          grant: 'g',
+          userCode: run,
+          decided: false,
+          expiresAt: 9,
+        }),
+      find: () => identity.find('DeviceCode', run),
+      findByUserCode: () => identity.findByUserCode(run),
+      pace: () => identity.pace(run, 1, 1),
+      redeem: () => identity.redeem('DeviceCode', run, 1),
+      rotate: () => identity.rotate(run, 1, 1),
+      remove: () => identity.remove('DeviceCode', run),
+      removeGrant: () => identity.removeGrant('DeviceCode', 'g'),
+      purge: () => identity.purge(1, 1),
+      secret: () => identity.secret('name', new Uint8Array(1)),
+      count: () => identity.count('key', 1, 1),
+      attempts: () => identity.attempts('key', 1, 1),
+      uncount: () => identity.uncount('key'),
+    },
+    keys: {
+      add: () => keys.add('portal', signingKey(1)),
+      note: () => keys.note('portal', 1, 5),
+      keys: () => keys.keys('portal'),
+      replace: () => keys.replace('portal', signingKey(2)),
+      forget: () => keys.forget('portal', signingKey(2)),
+    },
+  };
+  const all = Object.entries(stores).filter(([, store]) => typeof store === 'object');
+  expect(Object.keys(used).toSorted()).toEqual(all.map(([name]) => name).toSorted());
+  for (const [name, store] of all) {
+    expect(Object.keys(used[name] ?? {}).toSorted()).toEqual(Object.keys(store).toSorted());
+    for (const use of Object.values(used[name] ?? {})) await use();
+  }
+  await stores.ping();
+}
+
+async function useLink(reservations: Stores['reservations'], id: string): Promise<void> {
+  const record: ReservationRecord = {
+    id,
+    link: 'a~b',
+    reversed: false,
+    start: 100,
+    end: 200,
+    bandwidth: 1,
+    tags: { site1_s_tag: 1, site1_c_tag: 1, site2_s_tag: 1, site2_c_tag: 1 },
+    experiment: 'exp',
+    createdBy: 'user',
+    createdAt: 0,
+  };
+  const key = { createdBy: 'user', experiment: 'exp', key: id };
+  const entry = { at: 0, by: 'user', experiment: 'exp', reservation: id, demand: record, why: null };
+  const kept = { ...key, fingerprint: 'f', reservation: id, expires: 5 };
+  await reservations.changeLink(
+    'a~b',
+    async (transaction) => {
+      await transaction.claim([key], 0);
+      const { tags } = record;
+      await transaction.write(
+        { changes: [{ action: 'book', record, key: kept }], audit: [{ ...entry, action: 'book', tags }] },
+        0,
+      );
+    },
+    0,
+  );
+  await reservations.changeLink('a~b', async (transaction) => {
+    await transaction.endingBetween(0, 300);
+    await transaction.changesSince(0);
+    await transaction.read([id]);
+    await transaction.write(
+      { changes: [{ action: 'cancel', record }], audit: [{ ...entry, action: 'cancel', tags: record.tags }] },
+      0,
+    );
+  });
+}
+
+function settlement(run: string) {
+  const experiment = {
+    id: 'experiment',
+    project: 'project',
+    name: 'demo',
+    description: '',
+    createdAt: 0,
+    expiresAt: run.length,
+  };
+  return {
+    people: [{ id: 'person', name: 'lead' }],
+    projects: [
+      {
+        id: 'project',
+        name: 'demo',
+        description: '',
+        createdAt: 0,
+        expiresAt: run.length,
+        experiment,
+        open: true,
+      },
+    ],
+  };
+}
+
+function signingKey(number: number) {
+  const jwk = {
+    kty: 'EC',
+    crv: 'P-256',
+    x: 'x',
+    y: 'y',
+    d: 'd',
+    kid: `key${number}`,
+    alg: 'ES256',
+    use: 'sig',
+  } as const;
+  return { number, signsFrom: 0, lastExpiry: 9, jwk };
+}
+
+describe('a driver that does not show its stream', () => {
+  test('has its statements sent one by one', async () => {
+    const client = new Client({ connectionString: await postgres.database() });
+    await client.connect();
+    try {
+      const hidden = new Proxy(client, {
+        has: (target, name) => name !== 'connection' && Reflect.has(target, name),
+        get: (target, name) => {
+          const value: unknown = name === 'connection' ? undefined : Reflect.get(target, name);
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      });
+      const sql = statementsOf(hidden as PoolClient);
+      const rows = await Promise.all([1, 2].map((number) => sql.first('SELECT $1::int AS n', number)));
+      expect(rows).toEqual([{ n: 1 }, { n: 2 }]);
+    } finally {
+      await client.end();
+    }
+  });
+});
