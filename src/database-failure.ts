@@ -4,19 +4,25 @@ import { DatabaseFormatError } from './store/sql.ts';
 
 /**
  * What a database that can't be used means to who typed the command: `network` where a server is away, `file_unusable`
- * otherwise; any other error is given back. The driver's words name the server and the user, never the password.
+ * otherwise. Any other error is given back as it is: it is a bug, and not the database's. The driver's words name the
+ * server and the user, never the password.
  *
- * @param isFile whether it is SQLite's
+ * @param file where it is, if it is SQLite's
  */
-export function databaseFailure(cause: unknown, isFile: boolean): unknown {
+export function databaseFailure(cause: unknown, file: string | undefined): unknown {
   if (!(cause instanceof Error) || cause instanceof Failure) return cause;
-  if (!(cause instanceof StoreUnavailableError || cause instanceof DatabaseFormatError || 'code' in cause)) {
-    return cause;
-  }
-  const away = cause instanceof StoreUnavailableError && !isFile;
-  const reason = cause.cause instanceof Error ? cause.cause.message : cause.message;
-  return new Failure(away ? 'network' : 'file_unusable', "The database can't be used.", {
+  const unavailable = cause instanceof StoreUnavailableError;
+  if (!unavailable && !(cause instanceof DatabaseFormatError) && !isOfSystem(cause)) return cause;
+  const reason = unavailable && cause.cause instanceof Error ? cause.cause.message : cause.message;
+  const what = file === undefined ? 'The database' : `The database ${file}`;
+  return new Failure(unavailable && !file ? 'network' : 'file_unusable', `${what} can't be used.`, {
     why: reason || cause.message,
+    ...(file ? {} : { fix: 'psql "$DATABASE_URL" -c "SELECT version()"' }),
     cause,
   });
+}
+
+/** Whether an error was told by the system, by SQLite or by PostgreSQL. */
+function isOfSystem(cause: Error): boolean {
+  return ['syscall', 'errcode', 'severity'].some((name) => name in cause);
 }

@@ -40,7 +40,7 @@ export async function readServerAudit(
       await database.close();
     }
   } catch (cause) {
-    throw databaseFailure(cause, isFile);
+    throw databaseFailure(cause, isFile ? where : undefined);
   }
 }
 

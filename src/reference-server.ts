@@ -6,7 +6,7 @@ import { builtInTopology } from './allocator/built-in-topology.ts';
 import { createNetwork } from './allocator/network.ts';
 import { type IdKind, newId } from './contract/ids.ts';
 import type { Topology } from './contract/links.ts';
-import { ROLES, type Role } from './contract/roles.ts';
+import type { Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
 import { forwardedAddress } from './server/client-address.ts';
 import { administratorsNamed } from './server/connectivity/administration.ts';
@@ -17,7 +17,7 @@ import { type ForeignIssuers, foreignTrust } from './server/foreign-trust.ts';
 import { createHealth } from './server/health.ts';
 import { createIdentity } from './server/identity/identity.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
-import { ACCESS_TOKEN_TTL, type Person, userClaims } from './server/identity/user-token.ts';
+import { latestExpiry, type Person, strongestFirst, userClaims } from './server/identity/user-token.ts';
 import { type Addresses, addressesBelow, createIssuers, trustIn } from './server/issuers.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog } from './server/log.ts';
@@ -28,6 +28,7 @@ import { randomPool } from './server/random-pool.ts';
 import { routeMounter } from './server/routing.ts';
 import { createServices } from './server/services.ts';
 import { openStores } from './store/open.ts';
+import type { Stores } from './store/stores.ts';
 import type { PrivateJwk } from './tokens/signing-key.ts';
 
 /** What a reference server is made of. */
@@ -36,7 +37,8 @@ export interface ReferenceServerOptions {
   baseUrl?: string;
   /**
    * A SQLite file, whose folder must be there; `:memory:` (the default); or `postgres://user@host/database`, which any
-   * number of servers with one `baseUrl` share. It needs PostgreSQL 13 or newer, with the extension btree_gist.
+   * number of servers with one `baseUrl` share. It needs PostgreSQL 13 or newer, with the extension btree_gist; on
+   * another machine it is spoken to over TLS, unless `?sslmode=disable` says otherwise.
    */
   database?: string;
   /** Parsed JSON of a topology file. Default: the built-in one, on the twelve sites. */
@@ -116,9 +118,27 @@ export interface ReferenceServer {
  * @throws RangeError for a trusted issuer that is no https address, or together with `autoApprove`
  * @throws TopologyError when the topology breaks a rule
  * @throws RangeError when an administrator is named in neither form
- * @throws DatabaseFormatError, StoreUnavailableError when the database can't be used
+ * @throws DatabaseFormatError, StoreUnavailableError when the database can't be used, Failure for an address that is not understood
  */
 export async function createReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+  let opened: Stores | undefined;
+  try {
+    return await assemble(options, async (database) => {
+      opened = await openStores(database);
+      return opened;
+    });
+  } catch (error) {
+    // A server that does not start leaves nothing open (HOSTILE.md 65).
+    await opened?.close();
+    throw error;
+  }
+}
+
+/** @param open opens the stores, once every option was found to be right */
+async function assemble(
+  options: ReferenceServerOptions,
+  open: (database: string) => Promise<Stores>,
+): Promise<ReferenceServer> {
   const {
     baseUrl = 'http://offline.localhost',
     now = Date.now,
@@ -143,7 +163,12 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
     experiments: options.experimentsApiGroup ?? EXPERIMENTS_API_GROUP,
   };
 
-  const stores = await openStores(options.database ?? ':memory:');
+  const isAdministrator = administratorsNamed(
+    options.administrators ?? [],
+    options.trust ? soleIssuer(options.trust) : own.identity,
+  );
+
+  const stores = await open(options.database ?? ':memory:');
   const { reservations, directory, keys } = stores;
   const issuers = await createIssuers(own, {
     store: keys,
@@ -174,10 +199,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       issuer: issuers.connectivity,
       trust,
       mount,
-      isAdministrator: administratorsNamed(
-        options.administrators ?? [],
-        options.trust ? soleIssuer(options.trust) : own.identity,
-      ),
+      isAdministrator,
       log,
       now,
       observe: metrics?.booking,
@@ -211,7 +233,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
       audience: addresses.connectivity,
       key,
       records: stores.identityRecords,
-      people: async () => (await directory.people()).toSorted((one, other) => rank(one) - rank(other)),
+      people: async () => strongestFirst(await directory.people()),
       person: (id) => directory.person(id),
       now,
       log,
@@ -269,19 +291,6 @@ function foreignAddresses(own: Addresses, { issuers, portalUrl, authUrl }: Forei
   const [portal, identity] = [portalUrl ?? issuers.at(-1) ?? '', authUrl ?? issuers.at(0) ?? ''];
   const plain = (address: string): string => address.replace(/\/+$/, '');
   return { connectivity: own.connectivity, portal: plain(portal), identity: plain(identity) };
-}
-
-/** The longest that a request may take from its start until its token is signed, in seconds. */
-const REQUEST_TIME = 60;
-
-/** When a token expires at the latest that is asked for now, in seconds. */
-function latestExpiry(now: number, ttl = ACCESS_TOKEN_TTL): number {
-  return Math.ceil(now / 1000) + REQUEST_TIME + ttl;
-}
-
-/** Strongest role first; the built-in users are named after their roles. */
-function rank({ name }: Person): number {
-  return ([...ROLES] as string[]).indexOf(name);
 }
 
 /** The build puts the interactive page's files beside the bundle. */

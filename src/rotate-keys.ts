@@ -24,7 +24,8 @@ export async function rotateKeys(
   const where = database ?? join(data ?? defaultFolder, SERVER_FILE);
   // Nothing is made here: a database that is not there was meant to be another.
   if (database === undefined && !existsSync(where)) throw withoutKeys(`There is no database at ${where}.`);
-  const stores = await open(where, database === undefined);
+  const file = database === undefined ? where : undefined;
+  const stores = await open(where, file);
   try {
     const rows: KeyRow[] = [];
     for (const service of SERVICES) {
@@ -40,17 +41,17 @@ export async function rotateKeys(
     if (rows.length === 0) throw withoutKeys('The database holds no keys.');
     return rows;
   } catch (cause) {
-    throw databaseFailure(cause, database === undefined);
+    throw databaseFailure(cause, file);
   } finally {
     await stores.close();
   }
 }
 
-async function open(where: string, isFile: boolean): Promise<Stores> {
+async function open(where: string, file: string | undefined): Promise<Stores> {
   try {
     return await openStores(where);
   } catch (cause) {
-    throw databaseFailure(cause, isFile);
+    throw databaseFailure(cause, file);
   }
 }
 

@@ -2,11 +2,11 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TopologyError } from './allocator/network.ts';
-import { StoreUnavailableError } from './allocator/store.ts';
 import type { RunningServer, ServeSettings } from './cli/invocation.ts';
 import { createTransport, type Transport } from './client/transport.ts';
 import { Failure } from './contract/failure.ts';
 import type { Topology } from './contract/links.ts';
+import { databaseFailure } from './database-failure.ts';
 import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
 import { type CertificateFiles, readCertificate } from './serve/certificate.ts';
 import { createDoor, type Door } from './serve/door.ts';
@@ -17,7 +17,6 @@ import { removeReadyFile, writeReadyFile } from './serve/ready-file.ts';
 import { readTopology } from './serve/topology-file.ts';
 import { jsonLog, type Log } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
-import { DatabaseFormatError } from './store/sql.ts';
 import { SERVER_FILE } from './store/stores.ts';
 
 /** What a server is started in. */
@@ -97,7 +96,8 @@ export async function serve(
       },
     };
   } catch (error) {
-    await Promise.all(opened.map((each) => each.close()));
+    // What can't be closed does not hide why the server did not start.
+    await Promise.allSettled(opened.map((each) => each.close()));
     throw error;
   }
 }
@@ -180,27 +180,7 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
       ...(rotateKeysEvery === undefined ? {} : { rotateKeysEvery }),
     });
   } catch (cause) {
-    if (cause instanceof TopologyError || cause instanceof DatabaseFormatError) {
-      throw new Failure('file_unusable', cause.message, { cause });
-    }
-    if (settings.database !== undefined && cause instanceof Error) throw databaseFailure(cause);
-    if (cause instanceof StoreUnavailableError || (cause instanceof Error && 'code' in cause)) {
-      throw new Failure('file_unusable', `The data folder ${folder} can't be used.`, {
-        why: cause.message,
-        cause,
-      });
-    }
-    throw cause;
+    if (cause instanceof TopologyError) throw new Failure('file_unusable', cause.message, { cause });
+    throw databaseFailure(cause, shared === undefined ? join(folder, SERVER_FILE) : undefined);
   }
-}
-
-/** The driver's words name the server and the user, never the password. */
-function databaseFailure(cause: Error): Failure {
-  const away = cause instanceof StoreUnavailableError;
-  const { cause: reason } = cause;
-  return new Failure(away ? 'network' : 'file_unusable', "The database can't be used.", {
-    why: away && reason instanceof Error ? reason.message || cause.message : cause.message,
-    fix: 'psql "$DATABASE_URL" -c "SELECT version()"',
-    cause,
-  });
 }

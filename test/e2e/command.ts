@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { afterAll } from 'vitest';
 import { Reservation } from '../../src/contract/reservation.ts';
+import { withoutPassword } from '../fixtures/postgres-server.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const launcher = join(root, 'bin', 'slices-conn.js');
@@ -55,7 +56,8 @@ export function newMachine(): Machine {
   const [config, state] = [join(home, 'config', 'slices-conn'), join(home, 'state', 'slices-conn')];
 
   const run: Machine['run'] = (args, { stdin = '', env = {}, closed, withoutUmask = false } = {}) => {
-    const command = [process.execPath, launcher, ...args];
+    const given = withoutPassword(args);
+    const command = [process.execPath, launcher, ...given.args];
     const [program = '', ...rest] = withoutUmask
       ? ['/bin/sh', '-c', 'umask 0; exec "$@"', 'sh', ...command]
       : command;
@@ -67,6 +69,7 @@ export function newMachine(): Machine {
         XDG_STATE_HOME: join(home, 'state'),
         XDG_CACHE_HOME: join(home, 'cache'),
         PATH: '/usr/bin:/bin',
+        ...given.env,
         ...env,
       },
     });

@@ -72,7 +72,6 @@ describe('serve --database', () => {
   });
 
   test.each([
-    ['no address', ['--database', 'mysql://someone:hunter2@host/none']],
     ['a folder beside it', ['--database', 'postgres://someone:hunter2@host/none', '--data', 'here']],
     ['memory beside it', ['--database', 'postgres://someone:hunter2@host/none', '--memory']],
   ])('%s is exit 2', async (_, args) => {

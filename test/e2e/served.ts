@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import * as v from 'valibot';
 import { afterAll, vi } from 'vitest';
+import { withoutPassword } from '../fixtures/postgres-server.ts';
 import { type Ended, type Machine, newMachine } from './command.ts';
 
 /** The launcher of the command line. */
@@ -34,9 +35,10 @@ export function start(
   args: readonly string[],
   { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },
 ): Started {
-  const child = spawn(process.execPath, [LAUNCHER, ...args], {
+  const given = withoutPassword(args);
+  const child = spawn(process.execPath, [LAUNCHER, ...given.args], {
     cwd,
-    env: { PATH: '/usr/bin:/bin', ...env },
+    env: { PATH: '/usr/bin:/bin', ...given.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { withoutPassword } from '../fixtures/postgres-server.ts';
 import { Door } from './door.ts';
 
 /** The launcher of the command line, which runs what `npm run build` made. */
@@ -52,10 +53,10 @@ export class ServedProcess {
   /** Starts it and waits until it answers. @throws Error when it ends instead */
   async start(): Promise<void> {
     const { port, base, args, home } = this.#options;
-    const given = ['serve', '--port', String(port), '--base-url', base, ...args];
-    const child = spawn(process.execPath, [LAUNCHER, ...given], {
+    const given = withoutPassword(['serve', '--port', String(port), '--base-url', base, ...args]);
+    const child = spawn(process.execPath, [LAUNCHER, ...given.args], {
       cwd: home,
-      env: { PATH: '/usr/bin:/bin', HOME: home },
+      env: { PATH: '/usr/bin:/bin', HOME: home, ...given.env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#errors = '';

@@ -142,12 +142,25 @@ function baseAddress(text: string): string {
   });
 }
 
-/** A PostgreSQL address as it was typed. What is wrong is not repeated: it may hold a password. @throws Failure `usage` */
+/**
+ * A PostgreSQL address as it was typed, for every command that takes one. What is wrong is not repeated: it may hold a
+ * password, and a password in an argument is seen by everyone on the machine (HOSTILE.md 52).
+ *
+ * @throws Failure `usage`
+ */
 export function databaseAddress(text: string): string {
-  if (/^postgres(?:ql)?:\/\//i.test(text) && URL.canParse(text)) return text;
-  throw new Failure('usage', 'What --database was given is no address of a PostgreSQL database.', {
-    why: 'It must look like postgres://user@host:5432/name; the password may stand in PGPASSWORD.',
-    fix: 'slices-conn serve --database postgres://user@localhost/slices',
+  const fix = 'PGPASSWORD=… slices-conn serve --database postgres://user@db.example.org/slices';
+  if (!/^postgres(?:ql)?:\/\//i.test(text) || !URL.canParse(text)) {
+    throw new Failure('usage', 'What --database was given is no address of a PostgreSQL database.', {
+      why: 'It must look like postgres://user@host:5432/name.',
+      fix,
+    });
+  }
+  const { password, searchParams } = new URL(text);
+  if (password === '' && !searchParams.has('password')) return text;
+  throw new Failure('usage', 'The address after --database holds a password.', {
+    why: 'Everyone on this machine can see it there. Give it in PGPASSWORD, in a file that PGPASSFILE names (default: ~/.pgpass), or in a service file (PGSERVICE).',
+    fix,
   });
 }
 

@@ -1,4 +1,5 @@
 import type { JWTPayload } from 'jose';
+import { ROLES } from '../../contract/roles.ts';
 
 /** Scope of a user token when nothing else was asked (SPEC.md, "User token"). */
 export const DEFAULT_SCOPE = 'openid userinfo projects';
@@ -32,4 +33,23 @@ export function userClaims(
     scope: DEFAULT_SCOPE,
     preferred_username: person.name,
   };
+}
+
+/** The longest that a request may take from its start until its token is signed, in seconds. */
+const REQUEST_TIME = 60;
+
+/**
+ * When a user token expires at the latest that is asked for now, in seconds.
+ *
+ * @param now milliseconds since the Unix epoch
+ * @param ttl its lifetime in seconds
+ */
+export function latestExpiry(now: number, ttl = ACCESS_TOKEN_TTL): number {
+  return Math.ceil(now / 1000) + REQUEST_TIME + ttl;
+}
+
+/** People by the role that the built-in users are named after, the strongest first. */
+export function strongestFirst(people: readonly Person[]): Person[] {
+  const rank = ({ name }: Person): number => ([...ROLES] as string[]).indexOf(name);
+  return people.toSorted((one, other) => rank(one) - rank(other));
 }

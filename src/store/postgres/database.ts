@@ -10,6 +10,7 @@ import type {
   SqlValue,
   SqlWrite,
 } from '../sql.ts';
+import { readConnection } from './connection.ts';
 import { commitError, postgresError } from './errors.ts';
 import { Lease } from './lease.ts';
 import { checkVersion, migrate } from './migrate.ts';
@@ -61,7 +62,7 @@ export class PostgresDatabase implements SqlDatabase {
     this.#patience = patience;
     this.#pool = new Pool({
       ...limits,
-      connectionString: url,
+      ...readConnection(url),
       fallback_application_name: 'slices-conn',
       max: CONNECTIONS,
       keepAlive: true,
@@ -79,8 +80,8 @@ export class PostgresDatabase implements SqlDatabase {
   /**
    * Connects, and applies the migrations that the database lacks.
    *
-   * @param url `postgres://user@host/database`; what it leaves open is taken from the variables that libpq has, such as
-   * `PGPASSWORD`
+   * @param url `postgres://user@host/database`, see {@link readConnection}
+   * @throws Failure as {@link readConnection} does
    * @throws DatabaseFormatError when a newer version of this program made it, or it is another program's
    * @throws StoreUnavailableError when it can't be reached, or does not let us in
    */

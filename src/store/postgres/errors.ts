@@ -13,12 +13,20 @@ const UNAVAILABLE: ReadonlySet<string> = new Set(['3D000', '25P03', '25P04', '55
 /** Classes of a server that may have committed, and failed to say so. */
 const MAYBE_COMMITTED: ReadonlySet<string> = new Set(['08', '57', '58', 'XX']);
 
+/** What the driver says of a server that is to be spoken to over TLS and does not know how. */
+const WITHOUT_TLS = 'The server does not support SSL connections';
+
 /** What an error of the driver means to those who store things: unavailable, or itself. */
 export function postgresError(cause: unknown): unknown {
   if (cause instanceof DatabaseError) {
     const { code = '' } = cause;
     if (!UNAVAILABLE.has(code) && !UNAVAILABLE_CLASSES.has(code.slice(0, 2))) return cause;
     return new StoreUnavailableError("The database can't be used at the moment.", { cause });
+  }
+  if (cause instanceof Error && cause.message === WITHOUT_TLS) {
+    return new StoreUnavailableError(
+      'The database does not offer TLS. Where nobody else can listen, ?sslmode=disable in its address does without.',
+    );
   }
   // What the server did not say, the connection did.
   return new StoreUnavailableError("The database can't be reached.", { cause });

@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { ConnectionOptions } from 'node:tls';
+import { Failure } from '../../contract/failure.ts';
+import { loopbackAddress } from '../../contract/loopback.ts';
+
+/** How a PostgreSQL server is reached, as the driver takes it. */
+export interface PostgresConnection {
+  /** The address, with what a service file adds; it says nothing about TLS. */
+  connectionString: string;
+  ssl: ConnectionOptions | false;
+}
+
+/** The variables of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Parameters about TLS, with the variable that stands in for each. */
+const TLS_VARIABLES = {
+  sslmode: 'PGSSLMODE',
+  sslrootcert: 'PGSSLROOTCERT',
+  sslcert: 'PGSSLCERT',
+  sslkey: 'PGSSLKEY',
+} as const;
+
+/**
+ * Reads the address of a PostgreSQL database as libpq does
+ * (https://www.postgresql.org/docs/current/libpq-connect.html): what it leaves open is taken from the service that
+ * `?service=` or `PGSERVICE` names, then from the variables that libpq has. The driver itself reads `PGHOST`,
+ * `PGPASSWORD`, `PGPASSFILE` and the like.
+ *
+ * Without an `sslmode` a server on this machine is spoken to without TLS, every other one over TLS with a certificate
+ * that is verified for its name (HOSTILE.md 52). Only three words weaken that: `disable`, `no-verify` (TLS with whoever
+ * answers), and `verify-ca` (any name, where `sslrootcert` says who signs). `require` and `verify-full` verify on this
+ * machine too; `prefer` and `allow` are as good as none.
+ *
+ * @throws Failure `usage` for an unknown `sslmode`, or a service that is not there or not understood
+ * @throws Failure `file_unusable` for a certificate or key that can't be read
+ */
+export function readConnection(address: string, env: Environment = process.env): PostgresConnection {
+  const url = new URL(address);
+  const { searchParams } = url;
+  const name = searchParams.get('service') ?? env['PGSERVICE'];
+  searchParams.delete('service');
+  for (const [key, value] of name ? readService(name, env) : []) fillIn(url, key, value);
+  const said = (key: keyof typeof TLS_VARIABLES): string | undefined =>
+    searchParams.get(key) || env[TLS_VARIABLES[key]] || undefined;
+  const ssl = tlsOptions(searchParams.get('host') || url.hostname || env['PGHOST'] || 'localhost', said);
+  for (const key of ['ssl', 'sslnegotiation', ...Object.keys(TLS_VARIABLES)]) searchParams.delete(key);
+  return { connectionString: url.href, ssl };
+}
+
+/** Sets what the address leaves open. */
+function fillIn(url: URL, key: string, value: string): void {
+  const { searchParams } = url;
+  if (key === 'dbname') {
+    if (url.pathname.length <= 1) url.pathname = `/${encodeURIComponent(value)}`;
+    return;
+  }
+  const own: Partial<Record<string, string>> = {
+    host: url.hostname,
+    port: url.port,
+    user: url.username,
+    password: url.password,
+  };
+  if (!own[key] && !searchParams.has(key)) searchParams.set(key, value);
+}
+
+function tlsOptions(
+  host: string,
+  said: (key: keyof typeof TLS_VARIABLES) => string | undefined,
+): PostgresConnection['ssl'] {
+  const root = said('sslrootcert');
+  const mode = said('sslmode');
+  switch (mode) {
+    case 'disable':
+      return false;
+    case undefined:
+    case 'allow':
+    case 'prefer':
+      if (isThisMachine(host)) return false;
+      break;
+    case 'require':
+    case 'verify-full':
+    case 'no-verify':
+      break;
+    case 'verify-ca':
+      if (root !== undefined && root !== 'system') break;
+      throw new Failure('usage', 'sslmode=verify-ca says nothing without sslrootcert.', {
+        why: 'A public authority signs for everybody, so the name must be verified too.',
+        fix: 'slices-conn serve --database "postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem"',
+      });
+    default:
+      throw new Failure('usage', `${JSON.stringify(mode)} is no sslmode.`, {
+        why: 'It must be disable, no-verify, verify-ca, verify-full or require.',
+      });
+  }
+  const [cert, key] = [said('sslcert'), said('sslkey')];
+  return {
+    rejectUnauthorized: mode !== 'no-verify',
+    ...(mode === 'verify-ca' ? { checkServerIdentity: () => undefined } : {}),
+    ...(root === undefined || root === 'system' ? {} : { ca: readPem(root) }),
+    ...(cert === undefined ? {} : { cert: readPem(cert) }),
+    ...(key === undefined ? {} : { key: readPem(key) }),
+  };
+}
+
+/** A name below `localhost` may be anyone's for the resolver that the driver asks: only what can't lead elsewhere counts. */
+function isThisMachine(host: string): boolean {
+  if (host.startsWith('/') || /^%2f/i.test(host)) return true;
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  return /^localhost$/i.test(host) || (isIP(address) > 0 && loopbackAddress(address) !== undefined);
+}
+
+function readPem(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Failure('file_unusable', `${path} can't be read.`, { why, cause });
+  }
+}
+
+/** The parameters of a service (https://www.postgresql.org/docs/current/libpq-pgservice.html). */
+function readService(name: string, env: Environment): [key: string, value: string][] {
+  const { PGSERVICEFILE: given, PGSYSCONFDIR: shared } = env;
+  const places = [
+    given || join(env['HOME'] || homedir(), '.pg_service.conf'),
+    ...(shared ? [join(shared, 'pg_service.conf')] : []),
+  ];
+  for (const path of places) {
+    const found = sectionOf(path, name);
+    if (found) return found;
+  }
+  throw new Failure('usage', `There is no service ${JSON.stringify(name)} in ${places.join(' or ')}.`, {
+    why: 'It is named by PGSERVICE or by ?service= in the address of the database.',
+  });
+}
+
+function sectionOf(path: string, name: string): [key: string, value: string][] | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+  let inside = false;
+  let found: [key: string, value: string][] | undefined;
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    const trimmed = line.trim();
+    const header = /^\[(.*)\]$/.exec(trimmed);
+    if (header) inside = header[1] === name && found === undefined;
+    if (header && inside) found = [];
+    if (header || !inside || trimmed === '' || trimmed.startsWith('#')) continue;
+    const [, key, value] = /^([a-z_]+)=(.*)$/.exec(trimmed) ?? [];
+    // What the line holds may be a password: it is not repeated.
+    if (key === undefined || value === undefined) {
+      throw new Failure('usage', `Line ${index + 1} of ${path} is not understood.`, {
+        why: 'A service is a section [NAME] with lines such as host=db.example.org.',
+      });
+    }
+    found?.push([key, value]);
+  }
+  return found;
+}

@@ -1,0 +1,225 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readConnection } from '../../src/store/postgres/connection.ts';
+import { PostgresDatabase } from '../../src/store/postgres/database.ts';
+import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { usePostgres } from '../fixtures/postgres.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'slices-conn-connection-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const inFolder = (name: string, text: string): string => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+const ca = inFolder('ca.pem', SERVER_CERTIFICATE);
+const otherCa = inFolder('other.pem', OTHER_CERTIFICATE);
+
+/** How a server is spoken to, in a word. */
+function spoken(address: string, env: Record<string, string> = {}): string {
+  const { ssl } = readConnection(address, env);
+  if (ssl === false) return 'plain';
+  if (ssl.rejectUnauthorized !== true) return 'anyone';
+  return ssl.checkServerIdentity ? 'signed' : 'verified';
+}
+
+describe('row 52: TLS with a verified certificate', () => {
+  test.each<[address: string, env: Record<string, string>, how: string]>([
+    ['postgres://me@db.example.org/x', {}, 'verified'],
+    ['postgres://me@192.0.2.7/x', {}, 'verified'],
+    ['postgres://me@0.0.0.0/x', {}, 'verified'],
+    ['postgres://me@[2001:db8::1]/x', {}, 'verified'],
+    ['postgres://me@localhost.example.org/x', {}, 'verified'],
+    ['postgres://me@db.localhost/x', {}, 'verified'],
+    ['postgres:///x?host=db.example.org', {}, 'verified'],
+    ['postgres://me@127.0.0.1/x?host=db.example.org', {}, 'verified'],
+    ['postgres:///x', { PGHOST: 'db.example.org' }, 'verified'],
+    ['postgres://localhost/x', {}, 'plain'],
+    ['postgres://127.0.0.1:5433/x', { PGHOST: 'db.example.org' }, 'plain'],
+    ['postgres://[::1]/x', {}, 'plain'],
+    ['postgres:///x', {}, 'plain'],
+    ['postgres:///x?host=/run/postgresql', {}, 'plain'],
+    ['postgres://%2Frun%2Fpostgresql/x', {}, 'plain'],
+    ['postgres:///x', { PGHOST: '/run/postgresql' }, 'plain'],
+    ['postgres://db.example.org/x?sslmode=disable', {}, 'plain'],
+    ['postgres://db.example.org/x', { PGSSLMODE: 'disable' }, 'plain'],
+    ['postgres://db.example.org/x?sslmode=verify-full', { PGSSLMODE: 'disable' }, 'verified'],
+    ['postgres://db.example.org/x?sslmode=no-verify', {}, 'anyone'],
+    ['postgres://db.example.org/x?sslmode=require', {}, 'verified'],
+    ['postgres://db.example.org/x?sslmode=prefer', {}, 'verified'],
+    ['postgres://db.example.org/x', { PGSSLMODE: 'allow' }, 'verified'],
+    ['postgres://db.example.org/x?ssl=0', {}, 'verified'],
+    ['postgres://localhost/x?sslmode=prefer', {}, 'plain'],
+    ['postgres://localhost/x?sslmode=require', {}, 'verified'],
+    [`postgres://db.example.org/x?sslmode=verify-ca&sslrootcert=${ca}`, {}, 'signed'],
+    [`postgres://db.example.org/x?sslrootcert=${ca}`, {}, 'verified'],
+  ])('%s with %j: %s', (address, env, how) => {
+    expect(spoken(address, env)).toBe(how);
+    expect(readConnection(address, env).connectionString).not.toMatch(/ssl/);
+  });
+
+  test('of whom sslrootcert or PGSSLROOTCERT names, else of whom Node trusts', () => {
+    const trusted = (address: string, env = {}): unknown => {
+      const { ssl } = readConnection(address, env);
+      return ssl !== false && ssl.ca;
+    };
+    const address = 'postgres://db.example.org/x';
+    expect(trusted(address)).toBeUndefined();
+    expect(trusted(address, { PGSSLROOTCERT: 'system' })).toBeUndefined();
+    expect(trusted(address, { PGSSLROOTCERT: ca })).toBe(SERVER_CERTIFICATE);
+    expect(trusted(`${address}?sslrootcert=${otherCa}`, { PGSSLROOTCERT: ca })).toBe(OTHER_CERTIFICATE);
+  });
+
+  test.each([
+    ['an unknown word', 'postgres://h/x?sslmode=off', 'usage'],
+    ['any name of a public authority', 'postgres://h/x?sslmode=verify-ca', 'usage'],
+    [
+      'certificates that are not there',
+      `postgres://h/x?sslrootcert=${join('/', 'nowhere', 'ca.pem')}`,
+      'file_unusable',
+    ],
+  ])('%s is refused', async (_, address, code) => {
+    expect(await failureOf(() => readConnection(address, {}))).toMatchObject({ code });
+  });
+});
+
+describe('a service file', () => {
+  const PGSERVICEFILE = inFolder(
+    'pg_service.conf',
+    '# ours\n[other]\nhost=elsewhere\n\n[slices]\nhost=db.example.org\nport=5433\nuser=slices\npassword=hunter 2=@\ndbname=net\nsslmode=disable\n[broken]\nhunter2\n',
+  );
+
+  test.each([
+    ['by PGSERVICE', 'postgres://', { PGSERVICE: 'slices', PGUSER: 'not me', PGSSLMODE: 'require' }],
+    ['by the address', 'postgres:///?service=slices', { PGSERVICE: 'other' }],
+  ])('that is named %s says what the address leaves open', (_, address, env) => {
+    const { connectionString, ssl } = readConnection(address, { PGSERVICEFILE, ...env });
+    const { pathname, searchParams } = new URL(connectionString);
+    expect({ pathname, ssl, ...Object.fromEntries(searchParams) }).toEqual({
+      pathname: '/net',
+      ssl: false,
+      host: 'db.example.org',
+      port: '5433',
+      user: 'slices',
+      password: 'hunter 2=@',
+    });
+  });
+
+  test('does not change what the address says', () => {
+    const { connectionString } = readConnection('postgres://me@127.0.0.1:6000/mine?sslmode=require', {
+      PGSERVICEFILE,
+      PGSERVICE: 'slices',
+    });
+    expect(new URL(connectionString)).toMatchObject({
+      username: 'me',
+      host: '127.0.0.1:6000',
+      pathname: '/mine',
+      search: '?password=hunter+2%3D%40',
+    });
+  });
+
+  test('is looked for at home, and for all', () => {
+    inFolder('.pg_service.conf', '[home]\nhost=home.example.org\n');
+    for (const [name, host] of [
+      ['home', 'home.example.org'],
+      ['slices', 'db.example.org'],
+    ]) {
+      const env = { HOME: folder, PGSYSCONFDIR: folder, PGSERVICE: name };
+      expect(new URL(readConnection('postgres://', env).connectionString).searchParams.get('host')).toBe(
+        host,
+      );
+    }
+  });
+
+  test.each(['none', 'broken'])('is refused without what it holds: service %s', async (PGSERVICE) => {
+    const failure = await failureOf(() => readConnection('postgres://', { PGSERVICEFILE, PGSERVICE }));
+    expect(failure).toMatchObject({ code: 'usage' });
+    expect(JSON.stringify([failure.message, failure.facts])).not.toContain('hunter2');
+  });
+});
+
+describe('row 52: over a line', () => {
+  const postgres = usePostgres();
+  let database: string;
+  beforeAll(async () => {
+    database = await postgres.database();
+  });
+
+  /** A server before the database, which offers TLS with {@link SERVER_CERTIFICATE} or says that it has none. */
+  async function before(offersTls: boolean): Promise<{ url: URL; heard: () => string }> {
+    const target = new URL(database);
+    let heard = '';
+    const sockets = new Set<Socket>();
+    const server = createServer((near) => {
+      sockets.add(near.on('error', () => near.destroy()));
+      near.once('data', (request: Buffer) => {
+        const asked = request.length === 8 && request.readInt32BE(4) === 80_877_103;
+        if (!asked) heard += request.toString('latin1');
+        near.write(asked && offersTls ? 'S' : 'N');
+        if (!asked || !offersTls) {
+          near.on('data', (more) => {
+            heard += more.toString('latin1');
+          });
+          return;
+        }
+        const far = connect(Number(target.port), target.hostname);
+        sockets.add(far.on('error', () => near.destroy()));
+        const secure = new TLSSocket(near, { isServer: true, cert: SERVER_CERTIFICATE, key: SERVER_KEY });
+        secure.on('error', () => far.destroy());
+        secure.pipe(far).pipe(secure);
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    afterAll(() => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    });
+    const bound = server.address();
+    if (bound === null || typeof bound === 'string') throw new Error('no port');
+    const url = new URL(database);
+    url.port = String(bound.port);
+    return { url, heard: () => heard };
+  }
+
+  const withParameters = (url: URL, parameters: Record<string, string>): string => {
+    const address = new URL(url);
+    for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
+    return address.href;
+  };
+
+  test('a server is used whose certificate verifies', async () => {
+    const { url } = await before(true);
+    const opened = await PostgresDatabase.open(
+      withParameters(url, { sslmode: 'verify-full', sslrootcert: ca }),
+    );
+    expect(await opened.first('SELECT 1 AS n')).toEqual({ n: 1 });
+    await opened.close();
+  });
+
+  test.each([
+    ['who is signed by nobody that is trusted', { sslmode: 'verify-full' }, /self.signed/],
+    ['who is signed by somebody else', { sslmode: 'require', sslrootcert: otherCa }, /self.signed/],
+    ['who has another name', { sslrootcert: ca, host: '0.0.0.0' }, /0\.0\.0\.0/],
+  ])('a server is not used %s', async (_, parameters, why) => {
+    const { url } = await before(true);
+    const opening = PostgresDatabase.open(withParameters(url, parameters));
+    await expect(opening).rejects.toMatchObject({
+      name: 'StoreUnavailableError',
+      cause: { message: expect.stringMatching(why) },
+    });
+  });
+
+  test('a server without TLS is told nothing, and what to do is said', async () => {
+    const { url, heard } = await before(false);
+    const opening = PostgresDatabase.open(withParameters(url, { host: '0.0.0.0' }));
+    await expect(opening).rejects.toThrow(/does not offer TLS.*sslmode=disable/);
+    expect(heard()).toBe('');
+  });
+});
