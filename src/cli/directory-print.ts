@@ -1,7 +1,7 @@
 import type { CardLine, Printer } from './output.ts';
 import { escapeText } from './terminal-text.ts';
 
-/** A project or an experiment, as far as it is printed. */
+/** A project or an experiment, as far as it is printed; an empty text is a fact that the portal does not tell. */
 interface Entry {
   id: string;
   name: string;
@@ -9,6 +9,18 @@ interface Entry {
   role: string;
   expires_at: string;
   project_id?: string;
+}
+
+/** What people read in place of what the portal does not tell. */
+const UNKNOWN = '–';
+
+/** The same for programs: what the portal does not tell is null, but for a description, which may well be empty. */
+export function directoryItem(entry: Entry): Readonly<Record<string, unknown>> {
+  const known = Object.entries(entry).map(([name, value]) => [
+    name,
+    value === '' && name !== 'description' ? null : value,
+  ]);
+  return Object.fromEntries(known);
 }
 
 /** Projects or experiments for people; the chosen one, by id or name, is marked. */
@@ -22,9 +34,9 @@ export function directoryTable(
   return print.table(
     ['name', 'role', 'expires', 'id'],
     items.map(({ id, name, role, expires_at }) => [
-      `${name}${chosen === id || chosen === name ? ' *' : ''}`,
-      role,
-      expires_at,
+      `${name || UNKNOWN}${chosen === id || (chosen === name && name !== '') ? ' *' : ''}`,
+      role || UNKNOWN,
+      expires_at || UNKNOWN,
       id,
     ]),
   );
@@ -35,10 +47,10 @@ export function directoryCard(print: Printer, title: string, entry: Entry): stri
   const { id, name, description, role, expires_at, project_id } = entry;
   const lines: CardLine[] = [
     ['id', id],
-    ['role', role],
-    ['expires', expires_at],
+    ['role', role || UNKNOWN],
+    ['expires', expires_at || UNKNOWN],
   ];
   if (project_id) lines.push(['project', project_id]);
   if (description) lines.push(['about', description]);
-  return print.card(`${title} ${print.paint.bold(escapeText(name))}`, lines);
+  return print.card(`${title} ${print.paint.bold(escapeText(name || UNKNOWN))}`, lines);
 }

@@ -8,7 +8,7 @@ import { readTokenInput, type Secret, type TokenInput } from '../contract/secret
 import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader, headerToken } from './bearer.ts';
 import { claimedSubject } from './claimed.ts';
-import { exchange, type Fetch, REPLY_TIMEOUT, type Reply, readAs, tokenIn } from './exchange.ts';
+import { exchange, type Fetch, isMissing, REPLY_TIMEOUT, type Reply, readAs, tokenIn } from './exchange.ts';
 import { expiredInstead } from './expired-token.ts';
 import { readPages } from './list-pages.ts';
 import { checkExpectation, type Expectation, type ProvenReservation, proveReservation } from './proof.ts';
@@ -267,13 +267,12 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
   };
 }
 
-/** An endpoint that the spec does not know may be missing: then the answer is that there is none. */
+/** Undefined where the service has no such endpoint. */
 async function orUndefined(reply: Promise<Reply>): Promise<Reply | undefined> {
   try {
     return await reply;
   } catch (error) {
-    const missing = [404, 405, 501];
-    if (error instanceof Failure && missing.includes(error.facts.httpStatus ?? 0)) return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }

@@ -97,6 +97,11 @@ function unsuccessful(reply: Reply, method: string): Failure {
   return unsure ? failure.with(MAYBE_DONE) : failure;
 }
 
+/** Whether a service has no such endpoint, or no such thing: what the spec does not know may be missing. */
+export function isMissing(error: unknown): error is Failure {
+  return error instanceof Failure && [404, 405, 501].includes(error.facts.httpStatus ?? 0);
+}
+
 /**
  * What a successful reply holds, by a schema.
  *

@@ -17,7 +17,16 @@ import {
 } from '../contract/routes.ts';
 import { readTokenInput, type TokenInput } from '../contract/secret.ts';
 import { bearerHeader } from './bearer.ts';
-import { COMPACT, exchange, type Fetch, REPLY_TIMEOUT, readAs, tokenIn } from './exchange.ts';
+import {
+  COMPACT,
+  exchange,
+  type Fetch,
+  isMissing,
+  REPLY_TIMEOUT,
+  type Reply,
+  readAs,
+  tokenIn,
+} from './exchange.ts';
 
 /** What the portal's client needs. */
 export interface PortalClientOptions {
@@ -37,7 +46,10 @@ export interface PortalClientOptions {
   userToken: TokenInput;
 }
 
-/** The portal, seen from a client (SPEC.md, "Portal endpoints"). Every method throws Failure. */
+/**
+ * The portal, seen from a client (SPEC.md, "Portal endpoints"). Every method throws Failure; those about experiments
+ * throw `not_supported` where the portal has none, which the spec allows.
+ */
 export interface PortalClient {
   projects(): Promise<Project[]>;
   /** The project token, unverified. */
@@ -83,6 +95,30 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
     throw new Failure('reply_invalid', 'The portal answered without a token.', { httpStatus: reply.status });
   }
 
+  /** Tells a portal without experiments from one that does not know this experiment: both answer 404. */
+  async function unlessMissing<Answer>(asked: Promise<Answer>): Promise<Answer> {
+    try {
+      return await asked;
+    } catch (error) {
+      const reason = isMissing(error) ? await listExperiments().catch((found: unknown) => found) : undefined;
+      throw reason instanceof Failure && reason.code === 'not_supported' ? reason : error;
+    }
+  }
+
+  /** @throws Failure `not_supported` where the portal has no experiments */
+  async function listExperiments(): Promise<Reply> {
+    try {
+      return await request('listExperiments', 'application/json');
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      throw new Failure('not_supported', `The portal ${portalUrl} has no experiments.`, {
+        why: `It answers ${error.facts.httpStatus} to ${routePath('listExperiments', groups)}, so no experiment token can be had from it.`,
+        ...(error.facts.httpStatus === undefined ? {} : { httpStatus: error.facts.httpStatus }),
+        cause: error,
+      });
+    }
+  }
+
   return {
     async projects() {
       const reply = await request('listProjects', 'application/json');
@@ -90,14 +126,14 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
     },
     projectToken: (id) => token('projectToken', id),
     async experiments() {
-      const reply = await request('listExperiments', 'application/json');
+      const reply = await listExperiments();
       const schema = v.object({ experiments: v.array(ExperimentReply) });
       return readAs(schema, reply, 'list of experiments').experiments;
     },
     async createExperiment(body) {
-      const reply = await request('createExperiment', 'application/json', {}, body);
+      const reply = await unlessMissing(request('createExperiment', 'application/json', {}, body));
       return readAs(ExperimentReply, reply, 'experiment');
     },
-    experimentToken: (id) => token('experimentToken', id),
+    experimentToken: (id) => unlessMissing(token('experimentToken', id)),
   };
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { ExperimentId, ProjectId } from './ids.ts';
-import { Instant, requestInstant } from './instant-schemas.ts';
+import { Instant, ReplyInstant, requestInstant } from './instant-schemas.ts';
 
 /** The longest name of an experiment, in characters. */
 export const MAX_NAME = 64;
@@ -37,24 +37,24 @@ export const ProjectList = v.object({ projects: v.array(Project) });
 /** The reply of `GET …/experiments/` (DESIGN.md, "Getting an experiment token"). */
 export const ExperimentList = v.object({ experiments: v.array(Experiment) });
 
-const text = v.optional(v.string(), '');
+const text = v.fallback(v.string(), '');
+const time = v.fallback(ReplyInstant, '');
 
 /**
- * A project as the client reads it from any portal: an id and a name are needed, the rest is read where it is
- * there.
+ * A project as the client reads it from any portal: only its id is needed. What is missing, null, or not what it
+ * should be is an empty text, and hides nothing else (HOSTILE.md 67).
  */
 export const ProjectReply = v.object({
-  id: v.string(),
-  name: v.string(),
+  id: v.pipe(v.string(), v.nonEmpty()),
+  name: text,
   description: text,
   role: text,
-  created_at: text,
-  expires_at: text,
+  created_at: time,
+  expires_at: time,
 });
 /** An experiment as the client reads it from any portal: only its id is sure (SPEC.md, "not shown"). */
 export const ExperimentReply = v.object({
   ...ProjectReply.entries,
-  name: text,
   project_id: text,
 });
 

@@ -12,6 +12,7 @@ export const CLIENT_FAILURES = [
   'forbidden',
   'too_many_requests',
   'request_rejected',
+  'not_supported',
   'network',
   'timeout',
   'reply_invalid',

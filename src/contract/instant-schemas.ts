@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { parseInstant, received } from './instants.ts';
+import { formatInstant, parseInstant, received } from './instants.ts';
 
 /** A timestamp in a reply of the reference server: RFC 3339, UTC, milliseconds. */
 export const Instant = v.pipe(
@@ -11,6 +11,17 @@ export const Instant = v.pipe(
 );
 /** See {@link Instant}. */
 export type Instant = v.InferOutput<typeof Instant>;
+
+/** A timestamp in any service's reply (DESIGN.md, "Timestamps", column Client). Comes out as an {@link Instant}. */
+export const ReplyInstant = v.pipe(
+  v.string(),
+  v.rawTransform<string, string>(({ dataset, addIssue, NEVER }) => {
+    const instant = parseInstant(dataset.value, 'utc-if-absent');
+    if (instant !== undefined) return formatInstant(instant);
+    addIssue({ message: 'not an RFC 3339 timestamp' });
+    return NEVER;
+  }),
+);
 
 /**
  * A timestamp in a request: RFC 3339 with a zone (SPEC.md, "POST"). Comes out in milliseconds since the Unix epoch.

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { ExperimentId, ReservationId, UserId } from './ids.ts';
-import { Instant, requestInstant } from './instant-schemas.ts';
-import { formatInstant, parseInstant, received } from './instants.ts';
+import { Instant, ReplyInstant, requestInstant } from './instant-schemas.ts';
+import { received } from './instants.ts';
 import { SiteName } from './sites.ts';
 
 /** The largest bandwidth that a request can name, in Mbps: fifteen digits, which a number holds exactly. */
@@ -40,16 +40,6 @@ export const Reservation = v.object({
 /** See {@link Reservation}. */
 export type Reservation = v.InferOutput<typeof Reservation>;
 
-const replyInstant = v.pipe(
-  v.string(),
-  v.rawTransform<string, string>(({ dataset, addIssue, NEVER }) => {
-    const instant = parseInstant(dataset.value, 'utc-if-absent');
-    if (instant !== undefined) return formatInstant(instant);
-    addIssue({ message: 'not an RFC 3339 timestamp' });
-    return NEVER;
-  }),
-);
-
 /**
  * A reservation as the client reads it from any service (DESIGN.md, "What the spec leaves open", column Client):
  * bandwidth as a number or as digits, timestamps in any RFC 3339 form or without a zone (then UTC), members that
@@ -62,9 +52,9 @@ export const ReservationReply = v.object({
     v.integer(),
     v.minValue(1),
   ),
-  start_date: replyInstant,
-  end_date: replyInstant,
-  created_at: replyInstant,
+  start_date: ReplyInstant,
+  end_date: ReplyInstant,
+  created_at: ReplyInstant,
 });
 
 /** The longest list of tokens in a request; more is refused before any is verified. */

@@ -1,3 +1,4 @@
+import { Failure } from './failure.ts';
 import { HEALTH_ROUTES } from './health.ts';
 import {
   DRY_RUN,
@@ -276,13 +277,13 @@ export type RouteName = keyof typeof ROUTES;
 /**
  * A route's path with its `{name}` parts filled in, each percent-encoded.
  *
- * @throws RangeError when a part has no value, or one that names another address: a defect of the caller
+ * @throws Failure `usage` when a part has no value, or one that would name another address (HOSTILE.md 55)
  */
 export function routePath(name: RouteName, values: Readonly<Record<string, string>> = {}): string {
   return ROUTES[name].path.replaceAll(/\{(\w+)\}/g, (_, part: string) => {
     const value = values[part];
     // A dot segment or nothing would make another address of it (RFC 3986 §5.2.4).
-    if (!value || value === '.' || value === '..') throw new RangeError(`route ${name} needs ${part}`);
-    return encodeURIComponent(value);
+    if (value && value !== '.' && value !== '..' && value.isWellFormed()) return encodeURIComponent(value);
+    throw new Failure('usage', `${JSON.stringify(value ?? '')} can't be the ${part} in an address.`);
   });
 }

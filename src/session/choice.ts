@@ -5,6 +5,7 @@ import { shellWord } from '../contract/shell-word.ts';
 /** What can be chosen by id or name: a project, an experiment. */
 export interface Choosable {
   id: string;
+  /** An empty string when it is not known. */
   name: string;
   /** RFC 3339; an empty string when it is not known. */
   expires_at: string;
@@ -30,13 +31,13 @@ export function chooseOne<Item extends Choosable>(
   if (wanted === undefined) {
     const [only, another] = active;
     if (only && !another) {
-      notice(`Using ${noun} ${only.name} (${only.id}), your only active one.`);
+      notice(`Using ${noun} ${shown(only)}, your only active one.`);
       return only;
     }
     if (!only) throw new Failure('usage', `You have no active ${noun}.`, adviceForNone(noun));
     throw new Failure('usage', `You have several active ${noun}s; which one?`, {
       why: listed(active),
-      fix: `slices-conn ${noun} use ${shellWord(only.name)}`,
+      fix: `slices-conn ${noun} use ${shellWord(only.name || only.id)}`,
     });
   }
   const byId = items.find(({ id }) => id === wanted);
@@ -63,5 +64,9 @@ function adviceForNone(noun: 'project' | 'experiment'): { why: string; fix?: str
 }
 
 function listed(items: readonly Choosable[]): string {
-  return `${items.map(({ id, name }) => `${name} (${id})`).join(', ')}.`;
+  return `${items.map(shown).join(', ')}.`;
+}
+
+function shown({ id, name }: Choosable): string {
+  return name === '' ? id : `${name} (${id})`;
 }

@@ -1,7 +1,9 @@
 import { claimedName, claimedSubject } from '../client/claimed.ts';
 import type { PortalClient } from '../client/portal.ts';
+import { Failure } from '../contract/failure.ts';
 import { idKind } from '../contract/ids.ts';
 import { Secret } from '../contract/secret.ts';
+import { shellWord } from '../contract/shell-word.ts';
 import { chooseOne } from './choice.ts';
 import type { PortalTokens } from './portal-tokens.ts';
 import type { Placeholders } from './token-command.ts';
@@ -66,7 +68,7 @@ async function byCommand(
   const { tokenFrom, project } = options;
   if (!tokenFrom) return undefined;
   // Without a name only the portal knows which experiments there are.
-  const experiment = named ?? (await chosen(undefined, options)).id;
+  const experiment = named ?? (await chosen(undefined, options).catch(nameIt)).id;
   const source = tokenFrom({ experiment, project });
   const token = await source.get();
   return {
@@ -75,6 +77,34 @@ async function byCommand(
     token,
     origin: source.origin,
     where: source.where,
+  };
+}
+
+/** Where a command gives the token, a portal without experiments is only a reason to name one. */
+function nameIt(error: unknown): never {
+  if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
+  throw new Failure('usage', 'No experiment was chosen; name one with --experiment.', { why: error.message });
+}
+
+/**
+ * A portal whose failures say how an experiment token can be had where it has no experiments (CLI.md, "Environment").
+ *
+ * @param profile the name of the profile that a command can be set in
+ */
+export function withTokenAdvice(portal: PortalClient, profile: string): PortalClient {
+  const command = `experimentTokenCommand=${JSON.stringify(['slices', 'experiment', 'jwt', '{experiment}'])}`;
+  const advise = (error: unknown): never => {
+    if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
+    throw error.with({
+      why: `${error.facts.why} Give one in SLICES_CONN_EXPERIMENT_TOKEN or SLICES_CONN_EXPERIMENT_TOKEN_FILE, or let a program give it, by the profile's experimentTokenCommand.`,
+      fix: ['slices-conn', 'profile', 'set', profile, command].map(shellWord).join(' '),
+    });
+  };
+  return {
+    ...portal,
+    experiments: () => portal.experiments().catch(advise),
+    createExperiment: (request) => portal.createExperiment(request).catch(advise),
+    experimentToken: (id) => portal.experimentToken(id).catch(advise),
   };
 }
 

@@ -13,7 +13,7 @@ import type { TokenKind, Trust } from '../tokens/verify.ts';
 import { Bookings } from './bookings.ts';
 import { chooseOne } from './choice.ts';
 import type { Connection, Login } from './connection.ts';
-import { accessExperiment, type ExperimentAccess } from './experiment-access.ts';
+import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './experiment-access.ts';
 import { Ledger, type LedgerDatabase } from './ledger.ts';
 import type { Profile } from './profiles.ts';
 import type { TokenSource } from './token-source.ts';
@@ -72,7 +72,8 @@ export class Session {
     this.fetch = fetch;
     this.userToken = connection.userToken;
     this.login = connection.login;
-    this.portal = createPortalClient({ ...profile, ...LIMITED_ALREADY, fetch, userToken });
+    const portal = createPortalClient({ ...profile, ...LIMITED_ALREADY, fetch, userToken });
+    this.portal = withTokenAdvice(portal, profile.name);
     this.trust = trustIn(profile, (issuer) => this.#keysOf(issuer), now);
     this.connectivity = createConnectivityClient({
       ...profile,

@@ -21,7 +21,7 @@ const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
     'host_unknown',
   ],
   2: ['usage', 'file_unusable', 'state_unusable', 'experiment_invalid'],
-  3: ['not_found'],
+  3: ['not_found', 'not_supported'],
   4: ['not_logged_in', 'code_expired', 'token_missing', 'token_invalid', 'token_expired'],
   5: ['login_denied', 'forbidden', 'role_not_allowed', 'wrong_experiment', 'wrong_project'],
   6: [

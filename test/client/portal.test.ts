@@ -79,14 +79,51 @@ describe('requests', () => {
 });
 
 describe('what a portal may leave out', () => {
-  test('a project needs an id and a name, an experiment its id', async () => {
-    const blank = { description: '', role: '', created_at: '', expires_at: '' };
-    expect(await portal(json({ projects: [{ id: 'p', name: 'n' }] })).client.projects()).toEqual([
-      { id: 'p', name: 'n', ...blank },
-    ]);
-    expect(await portal(json({ experiments: [{ id: 'e' }] })).client.experiments()).toEqual([
-      { id: 'e', name: '', project_id: '', ...blank },
-    ]);
+  const FACTS = ['name', 'description', 'role', 'created_at', 'expires_at', 'project_id'];
+  const full = {
+    id: 'e',
+    name: 'n',
+    description: 'd',
+    role: 'lead',
+    created_at: '2026-12-01T10:00:00.000Z',
+    expires_at: '2026-12-02T10:00:00.000Z',
+    project_id: 'p',
+  };
+  const lists = async (record: object) => {
+    const [project, second] = await portal(json({ projects: [record, full] })).client.projects();
+    const [experiment, another] = await portal(json({ experiments: [record, full] })).client.experiments();
+    const { project_id: _, ...other } = full;
+    expect([second, another]).toEqual([other, full]);
+    return { project, experiment };
+  };
+
+  test.each(FACTS)(
+    'row 67: %s that is missing, null or no text hides that one fact, not the list',
+    async (fact) => {
+      for (const wrong of [undefined, null, 1_796_119_200, 1e306, true, {}, ['x']]) {
+        const { project, experiment } = await lists({ ...full, [fact]: wrong });
+        expect(experiment).toEqual({ ...full, [fact]: '' });
+        const { project_id: _, ...rest } = { ...full, [fact]: '' };
+        expect(project).toEqual(rest);
+      }
+    },
+  );
+
+  test.each([
+    ['2026-12-02T10:00:00Z', '2026-12-02T10:00:00.000Z'],
+    ['2026-12-02T12:00:00.5+02:00', '2026-12-02T10:00:00.500Z'],
+    ['2026-12-02T10:00:00', '2026-12-02T10:00:00.000Z'],
+    ['tomorrow', ''],
+    ['2026-02-30T10:00:00Z', ''],
+  ])('row 67: an expiry %j reads as %j', async (expires_at, read) => {
+    expect((await lists({ ...full, expires_at })).experiment).toMatchObject({ expires_at: read });
+  });
+
+  test('an id is needed', async () => {
+    for (const id of [undefined, null, '', 5]) {
+      const failure = await failureOf(() => portal(json({ projects: [{ ...full, id }] })).client.projects());
+      expect(failure.code).toBe('reply_invalid');
+    }
   });
 
   test('members that the spec does not name are ignored', async () => {
@@ -94,6 +131,45 @@ describe('what a portal may leave out', () => {
       json({ projects: [{ id: 'p', name: 'n', x: 1 }], y: 2 }),
     ).client.projects();
     expect(project).not.toHaveProperty('x');
+  });
+});
+
+describe('a portal without experiments', () => {
+  test.each([404, 405, 501])('answers %i to every question about them: not_supported', async (status) => {
+    const none = () => json({ detail: 'Not Found' }, status);
+    for (const call of [
+      (client: PortalClient) => client.experiments(),
+      (client: PortalClient) => client.createExperiment(experiment),
+      (client: PortalClient) => client.experimentToken(IDS.experiment),
+    ]) {
+      const { client } = portal(none, none);
+      const { code, message, facts } = await failureOf(() => call(client));
+      expect({ code, message }).toEqual({
+        code: 'not_supported',
+        message: `The portal ${PORTAL} has no experiments.`,
+      });
+      expect(facts).toMatchObject({
+        httpStatus: status,
+        why: expect.stringContaining('no experiment token'),
+      });
+    }
+  });
+
+  test('is told apart from one that does not know this experiment', async () => {
+    const unknown = () => json({ detail: 'No such experiment.' }, 404);
+    const { client, sent } = portal(unknown, json({ experiments: [] }));
+    const failure = await failureOf(() => client.experimentToken(IDS.experiment));
+    expect(failure).toMatchObject({ code: 'not_found', message: 'No such experiment.' });
+    expect(sent).toHaveLength(2);
+  });
+
+  test('is not what another failure means', async () => {
+    const { client } = portal(
+      () => json({}, 404),
+      () => json({}, 503),
+    );
+    expect((await failureOf(() => client.experimentToken(IDS.experiment))).code).toBe('not_found');
+    expect((await failureOf(() => portal(json({}, 403)).client.experiments())).code).toBe('forbidden');
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PortalClient } from '../../src/client/portal.ts';
+import { Failure } from '../../src/contract/failure.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { accessExperiment, type ExperimentAccessOptions } from '../../src/session/experiment-access.ts';
 import type { PortalTokens } from '../../src/session/portal-tokens.ts';
@@ -115,6 +116,16 @@ describe('the profile’s command', () => {
   test('gets the only active one by its id where nothing is named', async () => {
     const found = await access({ tokenFrom }, { [ONE]: 'one' });
     expect(found).toMatchObject({ id: `exp_portal.example.org_${ONE}`, asked: [LISTED] });
+  });
+
+  test('needs a name where the portal has no experiments', async () => {
+    const { portal } = portalWith({});
+    const without = { ...portal, experiments: () => Promise.reject(new Failure('not_supported', 'None.')) };
+    expect(await access({ tokenFrom, portal: without, wanted: 'mine' })).toMatchObject({ origin: 'command' });
+    await expect(access({ tokenFrom, portal: without })).rejects.toMatchObject({
+      code: 'usage',
+      message: expect.stringContaining('--experiment'),
+    });
   });
 
   test('stands back behind a given token', async () => {

@@ -1,6 +1,6 @@
 import { claimedClaims } from '../../client/claimed.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import { directoryCard, directoryTable } from '../directory-print.ts';
+import { directoryCard, directoryItem, directoryTable } from '../directory-print.ts';
 import type { Invocation } from '../invocation.ts';
 import { parseTime } from '../times.ts';
 import { verifiedToken } from '../verified-token.ts';
@@ -15,7 +15,9 @@ export interface CreateFlags {
 export async function listExperiments({ session, output }: Invocation): Promise<void> {
   const { portal, profile } = await session();
   const items = await portal.experiments();
-  await output.result({ items }, (print) => directoryTable(print, 'experiment', items, profile.experiment));
+  await output.result({ items: items.map(directoryItem) }, (print) =>
+    directoryTable(print, 'experiment', items, profile.experiment),
+  );
 }
 
 /** Shows an experiment. */
@@ -24,7 +26,9 @@ export async function showExperiment(
   [wanted]: readonly string[],
 ): Promise<void> {
   const experiment = await (await session()).experiment(wanted);
-  await output.result({ experiment }, (print) => directoryCard(print, 'Experiment', experiment));
+  await output.result({ experiment: directoryItem(experiment) }, (print) =>
+    directoryCard(print, 'Experiment', experiment),
+  );
 }
 
 /** Creates an experiment in the chosen project. */
@@ -42,7 +46,9 @@ export async function createExperiment(
     project_id: project.id,
     expires_at: formatInstant(expiry),
   });
-  await output.result({ experiment }, (print) => directoryCard(print, 'Created experiment', experiment));
+  await output.result({ experiment: directoryItem(experiment) }, (print) =>
+    directoryCard(print, 'Created experiment', experiment),
+  );
 }
 
 /** Keeps the choice of an experiment in the profile. */
@@ -54,7 +60,7 @@ export async function useExperiment(
   const experiment = await opened.experiment(wanted);
   const { name } = opened.profile;
   await (await profiles()).choose(name, { experiment: experiment.id });
-  await output.result({ experiment }, (print) =>
+  await output.result({ experiment: directoryItem(experiment) }, (print) =>
     directoryCard(print, `Profile ${name} now uses experiment`, experiment),
   );
 }

@@ -1,4 +1,4 @@
-import { directoryCard, directoryTable } from '../directory-print.ts';
+import { directoryCard, directoryItem, directoryTable } from '../directory-print.ts';
 import type { Invocation } from '../invocation.ts';
 import { verifiedToken } from '../verified-token.ts';
 
@@ -6,7 +6,9 @@ import { verifiedToken } from '../verified-token.ts';
 export async function listProjects({ session, output }: Invocation): Promise<void> {
   const { portal, profile } = await session();
   const items = await portal.projects();
-  await output.result({ items }, (print) => directoryTable(print, 'project', items, profile.project));
+  await output.result({ items: items.map(directoryItem) }, (print) =>
+    directoryTable(print, 'project', items, profile.project),
+  );
 }
 
 /** Shows a project. */
@@ -15,7 +17,9 @@ export async function showProject(
   [wanted]: readonly string[],
 ): Promise<void> {
   const project = await (await session()).project(wanted);
-  await output.result({ project }, (print) => directoryCard(print, 'Project', project));
+  await output.result({ project: directoryItem(project) }, (print) =>
+    directoryCard(print, 'Project', project),
+  );
 }
 
 /** Keeps the choice of a project in the profile. */
@@ -27,7 +31,7 @@ export async function useProject(
   const project = await opened.project(wanted);
   const { name } = opened.profile;
   await (await profiles()).choose(name, { project: project.id });
-  await output.result({ project }, (print) =>
+  await output.result({ project: directoryItem(project) }, (print) =>
     directoryCard(print, `Profile ${name} now uses project`, project),
   );
 }
