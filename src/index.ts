@@ -31,6 +31,7 @@ export type {
 } from './contract/claims.ts';
 export type { Experiment, ExperimentRequestBody, Project } from './contract/directory.ts';
 export { Failure, type FailureCode, type FailureDetail, type FailureFacts } from './contract/failure.ts';
+export type { TrustedIssuer, TrustedKind } from './contract/issuer-address.ts';
 export type { Link, Topology } from './contract/links.ts';
 export type { Alternative, ProblemBody, ProblemCode, ProblemDetail } from './contract/problems.ts';
 export type { Reservation } from './contract/reservation.ts';

@@ -13,12 +13,18 @@ import { administratorsNamed } from './server/connectivity/administration.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
 import { createDocs, type DocsFile } from './server/docs/docs.ts';
 import { elsewhere } from './server/elsewhere.ts';
-import { type ForeignIssuers, foreignTrust } from './server/foreign-trust.ts';
+import {
+  type ForeignIssuers,
+  foreignAddresses,
+  foreignTrust,
+  ownershipAmong,
+  soleIssuer,
+} from './server/foreign-trust.ts';
 import { createHealth } from './server/health.ts';
 import { createIdentity } from './server/identity/identity.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { latestExpiry, type Person, strongestFirst, userClaims } from './server/identity/user-token.ts';
-import { type Addresses, addressesBelow, createIssuers, trustIn } from './server/issuers.ts';
+import { addressesBelow, createIssuers, trustIn } from './server/issuers.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
@@ -115,7 +121,8 @@ export interface ReferenceServer {
  * const url = `${server.addresses.portal}/apis/projects/v1alpha1/projects/`;
  * await server.fetch(new Request(url, { headers: { authorization: `Bearer ${token}` } }));
  *
- * @throws RangeError for a trusted issuer that is no https address, or together with `autoApprove`
+ * @throws RangeError for a trusted issuer that is no https address, for none of users or experiments, or together with
+ *   `autoApprove`
  * @throws TopologyError when the topology breaks a rule
  * @throws RangeError when an administrator is named in neither form
  * @throws DatabaseFormatError, StoreUnavailableError when the database can't be used, Failure for an address that is not understood
@@ -154,7 +161,7 @@ async function assemble(
   if (foreign && options.autoApprove !== undefined) {
     throw new RangeError('autoApprove lets a built-in user in, and trust has none');
   }
-  const addresses = options.trust ? foreignAddresses(own, options.trust) : own;
+  const addresses = options.trust ? { ...own, ...foreignAddresses(options.trust) } : own;
   const network = createNetwork(options.topology ?? builtInTopology());
   const { hostname } = new URL(baseUrl);
   const makeId = (kind: IdKind): string => newId(kind, hostname, now(), random(10));
@@ -178,7 +185,10 @@ async function assemble(
   });
   if (!foreign) await directory.settle(builtInDirectory(now(), makeId));
 
-  const trust = foreign ?? trustIn(issuers, addresses.connectivity, now);
+  const trust =
+    foreign && options.trust
+      ? { ...foreign, ownership: ownershipAmong(options.trust, stores.owners) }
+      : trustIn(issuers, addresses.connectivity, now);
   metrics?.serve({ prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''), groups });
   const mount = routeMounter(groups);
   const allocator = new Allocator({
@@ -279,18 +289,6 @@ async function assemble(
     forget: (before) => reservations.forget(before),
     close: () => stores.close(),
   };
-}
-
-/** Whose users they are who are named without an issuer. */
-function soleIssuer({ issuers: [issuer, another] }: ForeignIssuers): string | undefined {
-  return another === undefined ? issuer : undefined;
-}
-
-/** Where users get their tokens when other issuers are trusted. */
-function foreignAddresses(own: Addresses, { issuers, portalUrl, authUrl }: ForeignIssuers): Addresses {
-  const [portal, identity] = [portalUrl ?? issuers.at(-1) ?? '', authUrl ?? issuers.at(0) ?? ''];
-  const plain = (address: string): string => address.replace(/\/+$/, '');
-  return { connectivity: own.connectivity, portal: plain(portal), identity: plain(identity) };
 }
 
 /** The build puts the interactive page's files beside the bundle. */

@@ -1,3 +1,4 @@
+import type { TrustedIssuer } from '../contract/issuer-address.ts';
 import type { Role } from '../contract/roles.ts';
 import type { Profiles } from '../session/profiles.ts';
 import type { Session } from '../session/session.ts';
@@ -41,10 +42,12 @@ export interface ServeSettings {
   autoApprove?: Role;
   /** Seconds. */
   accessTokenTtl?: number;
-  /** Issuers whose tokens are taken, in place of users of its own; checked, at least one. */
-  trust?: readonly string[];
+  /** Issuers whose tokens are taken, in place of users of its own; checked, of users and experiments at least one. */
+  trust?: readonly TrustedIssuer[];
   /** What the `aud` of their tokens must name. */
   audience?: string;
+  /** Tokens for any audience are taken, though others can reach the server (HOSTILE.md 50). */
+  anyAudience?: boolean;
   /** Where their users find portal and identity provider, to be told. */
   portalUrl?: string;
   authUrl?: string;

@@ -50,6 +50,7 @@ export function replyFailure(reply: Reply): Failure {
     details,
     ...(others.length > 0 ? { why: others.join(' ') } : {}),
     alternatives: readAlternatives(body['alternatives']),
+    ...(code === 'scope_missing' ? { fix: 'slices-conn login' } : {}),
   };
   return new Failure(code, message ?? `The service answered with status ${status}.`, facts);
 }

@@ -1,5 +1,26 @@
 import { isProtected, UNPROTECTED } from './loopback.ts';
 
+/** The kinds of tokens that a service may trust another issuer for. */
+export const TRUSTED_KINDS = ['user', 'project', 'experiment'] as const;
+/** One of {@link TRUSTED_KINDS}. */
+export type TrustedKind = (typeof TRUSTED_KINDS)[number];
+
+/** An issuer, and for which kinds of tokens it is trusted; every kind where none is named. */
+export interface TrustedIssuer {
+  issuer: string;
+  kinds?: readonly TrustedKind[];
+}
+
+/** Those of the issuers that are trusted for a kind of token. */
+export function issuersFor(kind: TrustedKind, issuers: readonly TrustedIssuer[]): string[] {
+  return issuers.filter(({ kinds = TRUSTED_KINDS }) => kinds.includes(kind)).map(({ issuer }) => issuer);
+}
+
+/** The kind of token that a booking needs and none of the issuers is trusted for; undefined when there is none. */
+export function missingKind(issuers: readonly TrustedIssuer[]): TrustedKind | undefined {
+  return (['user', 'experiment'] as const).find((kind) => issuersFor(kind, issuers).length === 0);
+}
+
 /**
  * What is wrong with the address of an issuer whose keys are fetched: it must be `https:`, or `http:` on this machine,
  * without a user, a query or a fragment (HOSTILE.md 5; RFC 8414 §2).

@@ -80,9 +80,12 @@ const PROJECTS = `/apis/{projects_api_group}/${API_VERSION}/projects/`;
 const EXPERIMENTS = `/apis/{experiments_api_group}/${API_VERSION}/experiments/`;
 
 const UNAUTHENTICATED = ['token_missing', 'token_invalid', 'token_expired'] as const;
-const CREDENTIALS = [...UNAUTHENTICATED, 'role_not_allowed', 'experiment_tokens_differ'] as const;
+const IN_PORTAL = [...UNAUTHENTICATED, 'scope_missing'] as const;
+const FORBIDDEN = ['role_not_allowed', 'wrong_experiment', 'wrong_project'] as const;
+const CREDENTIALS = [...IN_PORTAL, ...FORBIDDEN, 'experiment_tokens_differ'] as const;
 const BODY = ['body_unreadable', 'body_too_large', 'media_type_unsupported', 'tokens_invalid'] as const;
-const DATES = ['date_invalid', 'date_past', 'period_empty', 'experiment_ends_first'] as const;
+const EXPIRIES = ['experiment_ends_first', 'project_ends_first', 'project_expired'] as const;
+const DATES = ['date_invalid', 'date_past', 'period_empty', ...EXPIRIES] as const;
 const RESERVATION_REFUSALS = [
   ...CREDENTIALS,
   ...BODY,
@@ -147,7 +150,7 @@ export const ROUTES = {
     credentials: 'experiment',
     action: 'read',
     success: { status: 200, schema: 'Reservation', signed: true },
-    problems: [...CREDENTIALS, 'wrong_experiment', 'not_found'],
+    problems: [...CREDENTIALS, 'not_found'],
   },
   updateReservation: {
     service: 'connectivity',
@@ -177,7 +180,7 @@ export const ROUTES = {
     action: 'delete',
     query: { reason: RELEASE_REASON },
     success: { status: 204 },
-    problems: [...CREDENTIALS, 'wrong_experiment', 'not_found'],
+    problems: [...CREDENTIALS, 'not_found'],
   },
   listLinks: {
     service: 'connectivity',
@@ -215,7 +218,7 @@ export const ROUTES = {
     summary: 'Get a project token (Accept: application/jwt)',
     credentials: 'user',
     success: { status: 200, schema: 'Project', signed: true },
-    problems: [...UNAUTHENTICATED, 'wrong_project', 'not_found'],
+    problems: [...IN_PORTAL, 'wrong_project', 'not_found'],
   },
   listExperiments: {
     service: 'portal',
@@ -237,7 +240,7 @@ export const ROUTES = {
     request: 'ExperimentRequest',
     success: { status: 201, schema: 'Experiment' },
     problems: [
-      ...UNAUTHENTICATED,
+      ...IN_PORTAL,
       'role_not_allowed',
       'wrong_project',
       'body_unreadable',
@@ -258,7 +261,7 @@ export const ROUTES = {
     summary: 'Get an experiment token (Accept: application/jwt)',
     credentials: 'user',
     success: { status: 200, schema: 'Experiment', signed: true },
-    problems: [...UNAUTHENTICATED, 'wrong_experiment', 'not_found'],
+    problems: [...IN_PORTAL, 'wrong_experiment', 'not_found'],
     extension: true,
   },
   portalKeySet: {

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { ServeSettings } from '../cli/invocation.ts';
 import { Failure } from '../contract/failure.ts';
+import type { TrustedIssuer } from '../contract/issuer-address.ts';
 import { isLoopback, loopbackAddress } from '../contract/loopback.ts';
 import { shellWord } from '../contract/shell-word.ts';
 
@@ -20,6 +21,14 @@ const DANGERS: readonly Danger[] = [
     allowed: {
       by: ({ insecureBuiltInUsers }) => insecureBuiltInUsers,
       notice: 'Anyone who reaches this server can log in as any of the built-in users, without a password.',
+    },
+  },
+  {
+    threatens: ({ trust = [], audience }) => trust.length > 0 && audience === undefined,
+    why: 'Tokens that were issued for other services would be taken here too: --audience AUDIENCE, what the user tokens name as aud (--any-audience allows it).',
+    allowed: {
+      by: ({ anyAudience }) => anyAudience,
+      notice: 'Tokens are taken whatever service they were issued for.',
     },
   },
   {
@@ -112,13 +121,27 @@ function isEncrypted({ tls, behindProxy }: ServeSettings): boolean {
 }
 
 function isPermissive(settings: ServeSettings): boolean {
-  return Boolean(settings.insecureBuiltInUsers || settings.insecureHttp || settings.insecureThrowAwayKey);
+  const { insecureBuiltInUsers, insecureHttp, insecureThrowAwayKey, anyAudience } = settings;
+  return Boolean(insecureBuiltInUsers || insecureHttp || insecureThrowAwayKey || anyAudience);
 }
 
 /** The settings as a command, with examples where something is missing to serve others. */
 function deployable(settings: ServeSettings): string {
-  const { host, port, baseUrl, trust = [], tls, behindProxy, data, database } = settings;
-  const issuers = trust.length > 0 ? trust : ['https://login.example.org'];
+  const {
+    host,
+    port,
+    baseUrl,
+    trust = [],
+    audience,
+    anyAudience,
+    tls,
+    behindProxy,
+    data,
+    database,
+  } = settings;
+  const issuers: readonly TrustedIssuer[] =
+    trust.length > 0 ? trust : [{ issuer: 'https://login.example.org' }];
+  const named = baseUrl ?? 'https://slices.example.org';
   // Without either, the data is kept in its usual place.
   const kept =
     database !== undefined
@@ -130,8 +153,11 @@ function deployable(settings: ServeSettings): string {
   return [
     'slices-conn serve',
     `--host ${shellWord(host)} --port ${port}`,
-    `--base-url ${shellWord(baseUrl ?? 'https://slices.example.org')}`,
-    ...issuers.map((issuer) => `--trust ${shellWord(issuer)}`),
+    `--base-url ${shellWord(named)}`,
+    ...issuers.map(
+      ({ issuer, kinds }) => `--trust ${shellWord(kinds ? `${issuer}=${kinds.join(',')}` : issuer)}`,
+    ),
+    anyAudience ? '--any-audience' : `--audience ${shellWord(audience ?? named)}`,
     ...(behindProxy ? ['--behind-proxy'] : []),
     ...(tls || !behindProxy ? [`--tls-cert ${files[0]} --tls-key ${files[1]}`] : []),
     ...kept,

@@ -1,5 +1,6 @@
-import type { ExperimentClaims, UserClaims } from '../contract/claims.ts';
+import type { ExperimentClaims, ProjectClaims, UserClaims } from '../contract/claims.ts';
 import { parseInstant } from '../contract/instants.ts';
+import { issuerName } from '../contract/issuer-address.ts';
 import { type Action, may, WHO_MAY } from '../contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../contract/routes.ts';
 import { readCompact } from '../tokens/compact.ts';
@@ -13,13 +14,22 @@ import {
   verifyProjectToken,
   verifyUserToken,
 } from '../tokens/verify.ts';
+import type { OwnedKind, Ownership } from './ownership.ts';
 import { refusal } from './problem-error.ts';
 
-/** Whom the services believe: the identity provider for user tokens, the portal for the other two. */
+/** Whom the services believe, for each kind of token that a request may carry. */
 export interface ServiceTrust {
-  identity: Trust;
-  portal: Trust;
+  user: Trust;
+  project: Trust;
+  experiment: Trust;
+  /** Whether a user token must name its scope: our own all do, others may not know scopes (HOSTILE.md 50). */
+  scopeRequired: boolean;
+  /** Who may act for a project or an experiment; where only this server mints ids, it need not be asked. */
+  ownership?: Ownership;
 }
+
+/** The scope of a user token that opens projects, experiments and reservations (SPEC.md, "User token"). */
+const PROJECTS_SCOPE = 'projects';
 
 /** The experiment that a request acts in, as its token says. */
 export interface CallerExperiment {
@@ -30,6 +40,8 @@ export interface CallerExperiment {
   role: string;
   /** When it expires: `exp_exp`, in milliseconds. */
   expiry: number;
+  /** The project whose token came with the request, and when it expires; of several, the first to expire. */
+  project?: { name: string; expiry: number };
 }
 
 /** Who sends a request. */
@@ -48,12 +60,23 @@ export function bearer(request: Request): string {
   return credential.token;
 }
 
-/** The user whose token a request carries in `Authorization`. @throws ProblemError 403 */
-export async function authenticateUser(request: Request, trust: ServiceTrust): Promise<UserClaims> {
+/**
+ * The user whose token a request carries in `Authorization`.
+ *
+ * @param needs `projects` where it must have the scope of that name
+ * @throws ProblemError 403
+ */
+export async function authenticateUser(
+  request: Request,
+  trust: ServiceTrust,
+  needs?: typeof PROJECTS_SCOPE,
+): Promise<UserClaims> {
   const token = bearer(request);
   const kind = await kindOf(token, trust);
   if (kind !== 'user') throw refusal('token_invalid', `This is a ${kind} token; a user token is due here.`);
-  return verified('user', () => verifyUserToken(token, trust.identity));
+  const claims = await verified('user', () => verifyUserToken(token, trust.user));
+  if (needs !== undefined) requireScope(claims, trust);
+  return claims;
 }
 
 /**
@@ -78,19 +101,27 @@ export async function authenticateCaller(
   const issuers = new Set<string>();
   const actors = new Set<string>();
   const experiments = new Map<string, CallerExperiment>();
+  const projects: { name: string; expiry: number }[] = [];
+  const owned: { kind: OwnedKind; id: string; issuer: string }[] = [];
   for (const token of presented) {
     const kind = await kindOf(token, trust);
     if (kind === 'user') {
-      const { sub, iss } = await verified(kind, () => verifyUserToken(token, trust.identity));
-      users.add(sub);
-      issuers.add(iss);
+      const claims = await verified(kind, () => verifyUserToken(token, trust.user));
+      requireScope(claims, trust);
+      users.add(claims.sub);
+      issuers.add(issuerName(claims.iss));
     } else if (kind === 'experiment') {
-      const claims = await verified(kind, () => verifyExperimentToken(token, trust.portal));
-      actors.add(claims.act.sub);
-      experiments.set(`${claims.sub} ${claims.act.sub} ${claims.act.role}`, experimentOf(claims));
-    } else if (kind === 'project') {
-      const { act } = await verified(kind, () => verifyProjectToken(token, trust.portal));
+      const claims = await verified(kind, () => verifyExperimentToken(token, trust.experiment));
+      const { sub: id, act, iss: issuer } = claims;
       actors.add(act.sub);
+      experiments.set(`${id} ${act.sub} ${act.role} ${issuerName(issuer)}`, experimentOf(claims));
+      owned.push({ kind, id, issuer });
+    } else if (kind === 'project') {
+      const claims = await verified(kind, () => verifyProjectToken(token, trust.project));
+      const { sub: id, act, iss: issuer } = claims;
+      actors.add(act.sub);
+      projects.push(projectOf(claims));
+      owned.push({ kind, id, issuer });
     } else {
       throw refusal(
         'token_invalid',
@@ -110,18 +141,38 @@ export async function authenticateCaller(
   if (others.length > 0) {
     throw refusal('token_invalid', 'The tokens in the request belong to different users.');
   }
+  for (const { kind, id, issuer } of owned) await trust.ownership?.(kind, id, issuer);
   const [userIssuer, ...otherIssuers] = issuers;
+  const [project] = projects.toSorted((one, other) => one.expiry - other.expiry);
   return {
     user,
     ...(userIssuer !== undefined && otherIssuers.length === 0 ? { userIssuer } : {}),
-    ...(experiment ? { experiment } : {}),
+    ...(experiment ? { experiment: { ...experiment, ...(project ? { project } : {}) } } : {}),
   };
 }
 
+/** @throws ProblemError 403 for a login that was not granted projects, experiments and reservations */
+function requireScope({ scope }: UserClaims, { scopeRequired }: ServiceTrust): void {
+  if (scope === undefined && !scopeRequired) return;
+  if (scope?.split(' ').includes(PROJECTS_SCOPE)) return;
+  throw refusal(
+    'scope_missing',
+    `Your login does not have the scope ${PROJECTS_SCOPE}. Log in again with it.`,
+  );
+}
+
 function experimentOf({ sub, name, exp_exp, act }: ExperimentClaims): CallerExperiment {
-  const expiry = parseInstant(exp_exp, 'utc-if-absent');
-  if (expiry === undefined) throw refusal('token_invalid', "The experiment token's exp_exp is no time.");
-  return { id: sub, name: name ?? sub, role: act.role, expiry };
+  return { id: sub, name: name ?? sub, role: act.role, expiry: instantOf(exp_exp, 'experiment', 'exp_exp') };
+}
+
+function projectOf({ sub, name, proj_exp }: ProjectClaims): { name: string; expiry: number } {
+  return { name: name ?? sub, expiry: instantOf(proj_exp, 'project', 'proj_exp') };
+}
+
+function instantOf(text: string, kind: OwnedKind, claim: string): number {
+  const instant = parseInstant(text, 'utc-if-absent');
+  if (instant === undefined) throw refusal('token_invalid', `The ${kind} token's ${claim} is not a time.`);
+  return instant;
 }
 
 /** The caller's experiment, when its role allows the action. @throws ProblemError 403 */
@@ -146,8 +197,8 @@ export function requireRole(role: string, action: Action, scope: string): void {
   );
 }
 
-async function kindOf(token: string, { identity, portal }: ServiceTrust): Promise<TokenKind> {
-  const known = identity.verified?.find(token) ?? portal.verified?.find(token);
+async function kindOf(token: string, { user }: ServiceTrust): Promise<TokenKind> {
+  const known = user.verified?.find(token);
   return verified(undefined, async () => claimedKind(known ? known.claims : readCompact(token).claims));
 }
 

@@ -1,23 +1,35 @@
-import { issuerProblem } from '../contract/issuer-address.ts';
+import {
+  forIssuer,
+  issuerName,
+  issuerProblem,
+  issuersFor,
+  missingKind,
+  TRUSTED_KINDS,
+  type TrustedIssuer,
+  type TrustedKind,
+} from '../contract/issuer-address.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
+import type { KeySet } from '../tokens/key-set.ts';
 import { remoteKeySet } from '../tokens/remote-key-set.ts';
 import { VerifiedTokens } from '../tokens/verified-tokens.ts';
 import type { Trust } from '../tokens/verify.ts';
 import type { ServiceTrust } from './credentials.ts';
+import { CLIENT_ID } from './identity/client-id.ts';
 import type { Log } from './log.ts';
+import { createOwnership, type OwnerStore, type Ownership } from './ownership.ts';
 
 /** Whom a server believes that has no users of its own (DESIGN.md, "The reference server"). */
 export interface ForeignIssuers {
   /**
-   * Each accepted `iss`, exactly as it stands in the tokens: `https:`, or `http:` on loopback. Its keys are fetched from
-   * `/.well-known/jwks.json` below it. Each may issue user, project and experiment tokens.
+   * Each accepted `iss`: `https:`, or `http:` on loopback; a slash at its end makes no difference. Its keys are fetched
+   * from `/.well-known/jwks.json` below it. A plain address may issue user, project and experiment tokens.
    */
-  issuers: readonly string[];
+  issuers: readonly (string | TrustedIssuer)[];
   /** What the `aud` of a user token must name, and of another token that has one. Default: not checked. */
   audience?: string;
-  /** `{portal_url}`, to tell clients. Default: the last issuer. */
+  /** `{portal_url}`, to tell clients. Default: the last issuer of project or experiment tokens. */
   portalUrl?: string;
-  /** `{auth_url}`, to tell clients. Default: the first issuer. */
+  /** `{auth_url}`, to tell clients. Default: the first issuer of user tokens. */
   authUrl?: string;
   /** Fetches the key sets, within 5 s each; must not follow redirects. Default: as `RemoteKeySetOptions` has it. */
   fetch?: (request: Request) => Promise<Response>;
@@ -33,43 +45,88 @@ export interface ForeignTrustContext {
   keySetFailed?: (url: string) => void;
 }
 
+/** The issuers with what they are trusted for. */
+export function trustedIssuers({ issuers }: Pick<ForeignIssuers, 'issuers'>): TrustedIssuer[] {
+  return issuers.map((each) => (typeof each === 'string' ? { issuer: each } : each));
+}
+
 /**
- * Trust in issuers elsewhere, by their published keys: fetched when needed, at most once per cooldown, and believed for
- * a day while the issuer is away (HOSTILE.md 25 to 27).
+ * Trust in issuers elsewhere, each for its kinds of tokens, by their published keys: fetched when needed, at most once
+ * per cooldown, and believed for a day while the issuer is away (HOSTILE.md 25 to 27, 50).
  *
- * @throws RangeError for an issuer that is no https address, and for none at all
+ * @throws RangeError for an issuer that is no https address, and where none is trusted for users or for experiments:
+ *   nothing could be booked
  */
 export function foreignTrust(
   options: ForeignIssuers,
   { now, log, keySetFailed }: ForeignTrustContext,
 ): ServiceTrust {
-  const { issuers, audience, fetch } = options;
-  if (issuers.length === 0) throw new RangeError('trust needs an issuer');
-  const keySets = issuers.map((issuer) => {
+  const { audience, fetch } = options;
+  const issuers = trustedIssuers(options);
+  const missing = missingKind(issuers);
+  if (missing !== undefined) throw new RangeError(`trust needs an issuer of ${missing} tokens`);
+  const keySets = new Map<string, KeySet>();
+  for (const { issuer } of issuers) {
     const problem = issuerProblem(issuer);
     if (problem !== undefined) throw new RangeError(`${issuer} is no issuer. ${problem}`);
-    const url = issuer.replace(/\/$/, '') + KEY_SET_PATH;
     const onStale = (_url: string, age: number): void => log('error', 'keys_stale', { issuer, ms: age });
-    return [
-      issuer,
-      remoteKeySet({
-        url,
-        timeout: KEY_SET_TIMEOUT,
-        now,
-        onStale,
-        ...(fetch ? { fetch } : {}),
-        ...(keySetFailed ? { onFailure: keySetFailed } : {}),
-      }),
-    ] as const;
-  });
+    const keys = remoteKeySet({
+      url: issuerName(issuer) + KEY_SET_PATH,
+      timeout: KEY_SET_TIMEOUT,
+      now,
+      onStale,
+      ...(fetch ? { fetch } : {}),
+      ...(keySetFailed ? { onFailure: keySetFailed } : {}),
+    });
+    // Named twice, for one kind after the other, it is asked for its keys once.
+    if (forIssuer(keySets, issuer) === undefined) keySets.set(issuer, keys);
+  }
   const verified = new VerifiedTokens();
-  const trust: Trust = {
-    issuers: new Map(keySets),
+  const trustFor = (kind: TrustedKind): Trust => ({
+    issuers: new Map(
+      issuersFor(kind, issuers).flatMap((issuer) => {
+        const keys = forIssuer(keySets, issuer);
+        return keys ? [[issuer, keys]] : [];
+      }),
+    ),
     now,
     verified,
+    clients: [CLIENT_ID],
     ...(audience === undefined ? {} : { audience }),
+  });
+  return {
+    user: trustFor('user'),
+    project: trustFor('project'),
+    experiment: trustFor('experiment'),
+    scopeRequired: false,
   };
-  return { identity: trust, portal: trust };
+}
+
+/** Whose users they are who are named without an issuer; undefined where there are several issuers of user tokens. */
+export function soleIssuer(options: ForeignIssuers): string | undefined {
+  const [issuer, another] = new Set(issuersFor('user', trustedIssuers(options)).map(issuerName));
+  return another === undefined ? issuer : undefined;
+}
+
+/** Where users find their portal and log in when other issuers are trusted, without a slash at the end. */
+export function foreignAddresses(options: ForeignIssuers): { portal: string; identity: string } {
+  const issuers = trustedIssuers(options);
+  const portals = issuers.filter(({ kinds = TRUSTED_KINDS }) => kinds.some((kind) => kind !== 'user'));
+  const [identity = ''] = issuersFor('user', issuers);
+  const plain = (address: string): string => address.replace(/\/+$/, '');
+  return {
+    portal: plain(options.portalUrl ?? portals.at(-1)?.issuer ?? ''),
+    identity: plain(options.authUrl ?? identity),
+  };
+}
+
+/** Which of the trusted issuers a project or an experiment belongs to. */
+export function ownershipAmong(options: ForeignIssuers, owners: OwnerStore): Ownership {
+  const issuers = trustedIssuers(options);
+  return createOwnership(owners, {
+    project: issuersFor('project', issuers),
+    experiment: issuersFor('experiment', issuers),
+  });
 }
 
 /** How long an issuer may take for its key set, in milliseconds: requests wait for it. */

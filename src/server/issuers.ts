@@ -38,10 +38,13 @@ export function trustIn(
   audience: string,
   now: () => number,
 ): ServiceTrust {
-  const of = ({ issuer, keys }: ServiceIssuer) => new Map([[issuer, keys]]);
   const verified = new VerifiedTokens();
+  const by = ({ issuer, keys }: ServiceIssuer) => ({ issuers: new Map([[issuer, keys]]), now, verified });
+  const portal = by(issuers.portal);
   return {
-    identity: { issuers: of(issuers.identity), audience, now, verified },
-    portal: { issuers: of(issuers.portal), now, verified },
+    user: { ...by(issuers.identity), audience },
+    project: portal,
+    experiment: portal,
+    scopeRequired: true,
   };
 }

@@ -1,6 +1,7 @@
 import type { ReservationStore } from '../allocator/store.ts';
 import type { IdentityRecords } from '../server/identity/records.ts';
 import type { KeyStore } from '../server/keys/key-ring.ts';
+import type { OwnerStore } from '../server/ownership.ts';
 import type { Directory } from '../server/portal/directory.ts';
 
 /** All that a server keeps, in one database. */
@@ -9,6 +10,7 @@ export interface Stores {
   readonly directory: Directory;
   readonly identityRecords: IdentityRecords;
   readonly keys: KeyStore;
+  readonly owners: OwnerStore;
   /** Asks the database one cheap question. @throws StoreUnavailableError when it is away, slow or locked */
   ping(): Promise<void>;
   /** Waits for what is under way and closes the database. */

@@ -12,6 +12,7 @@ import { ID_PREFIXES, type IdKind, idKind } from '../contract/ids.ts';
 import { forIssuer } from '../contract/issuer-address.ts';
 import { type Algorithm, ISSUER_ALGORITHMS, SERVICE_ALGORITHMS } from './algorithms.ts';
 import { type CompactToken, readCompact } from './compact.ts';
+import { isIdToken } from './id-token.ts';
 import type { KeySet } from './key-set.ts';
 import { isSignedBy } from './signature.ts';
 import { TokenError } from './token-error.ts';
@@ -29,6 +30,8 @@ export interface Trust {
   issuers: ReadonlyMap<string, KeySet>;
   /** When set, `aud` must name it. */
   audience?: string;
+  /** The ids of clients: a user token for one of them, without a scope, is an ID token; see `isIdToken`. */
+  clients?: readonly string[];
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
   /** Where tokens that verified are remembered. Default: nowhere. */
@@ -170,6 +173,12 @@ async function readSigned<Schema extends ClaimsSchema>(
   const subject = claims['sub'];
   if (kind !== undefined && (typeof subject !== 'string' || idKind(subject) !== kind)) {
     throw new TokenError('kind', `The token's subject is not a ${kind} (${ID_PREFIXES[kind]}_…).`);
+  }
+  if (kind === 'user' && isIdToken(header, claims, trust.clients)) {
+    throw new TokenError(
+      'kind',
+      'The token is an ID token: it says who logged in, and is not an access token.',
+    );
   }
   const result = v.safeParse(schema, claims);
   if (!result.success) {

@@ -23,7 +23,7 @@ const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
   2: ['usage', 'file_unusable', 'state_unusable', 'experiment_invalid'],
   3: ['not_found', 'not_supported'],
   4: ['not_logged_in', 'code_expired', 'token_missing', 'token_invalid', 'token_expired'],
-  5: ['login_denied', 'forbidden', 'role_not_allowed', 'wrong_experiment', 'wrong_project'],
+  5: ['login_denied', 'forbidden', 'role_not_allowed', 'scope_missing', 'wrong_experiment', 'wrong_project'],
   6: [
     'site_invalid',
     'site_unknown',
@@ -37,6 +37,7 @@ const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
     'experiment_ends_first',
     'experiment_expired',
     'project_ends_first',
+    'project_expired',
     'bandwidth_invalid',
     'bandwidth_unavailable',
     'vlans_unavailable',

@@ -16,6 +16,7 @@ const STATUSES: Record<number, ProblemCode[]> = {
   400: ['body_unreadable', 'experiment_tokens_differ', 'request_invalid'],
   403: [
     'role_not_allowed',
+    'scope_missing',
     'token_expired',
     'token_invalid',
     'token_missing',

@@ -116,7 +116,7 @@ describe('row 42: fit to be reached by others', () => {
     const base = `https://localhost:${port}`;
     const { process, ready } = await served(
       ...['--host', '0.0.0.0', '--port', String(port), '--base-url', base, ...TLS],
-      ...['--trust', issuer.url, '--data', join(folder, 'data')],
+      ...['--trust', issuer.url, '--audience', 'https://conn.example.org', '--data', join(folder, 'data')],
     );
     expect(ready).toEqual({
       base_url: base,
@@ -183,7 +183,15 @@ describe('row 42: fit to be reached by others', () => {
 
   test('where to log in and where the portal is can be said', async () => {
     const { ready } = await served(
-      ...['--port', '0', '--memory', '--trust', 'https://a.example.org', '--trust', 'https://b.example.org'],
+      ...[
+        '--port',
+        '0',
+        '--memory',
+        '--trust',
+        'https://a.example.org=user',
+        '--trust',
+        'https://b.example.org=project,experiment',
+      ],
       ...['--auth-url', 'https://c.example.org/auth/', '--portal-url', 'https://d.example.org'],
     );
     expect(ready).toMatchObject({
@@ -208,6 +216,11 @@ describe('row 42: fit to be reached by others', () => {
     ['a key that is thrown away', ['--host', '0.0.0.0', '--memory', ...TLS], /--memory/],
     ['plain http', ['--host', '0.0.0.0', '--trust', 'https://a.example.org'], /--tls-cert FILE/],
     [
+      'row 50: any audience',
+      ['--host', '0.0.0.0', '--trust', 'https://a.example.org', ...TLS],
+      /--any-audience/,
+    ],
+    [
       'a proxy and nothing else',
       ['--behind-proxy', '--base-url', 'https://a.example.org'],
       /--trust ISSUER_URL/,
@@ -228,6 +241,11 @@ describe('serve refuses', () => {
     ['a lifetime of tokens that it does not issue', [...trust, '--access-token-ttl', '60']],
     ['built-in users beside others', [...trust, '--insecure-built-in-users']],
     ['an audience of nobody', ['--audience', 'a']],
+    ['any audience of nobody', ['--any-audience']],
+    ['one audience and any', [...trust, '--audience', 'a', '--any-audience']],
+    ['a kind of token that there is not', ['--trust', 'https://a.example.org=user,service']],
+    ['no kind of token', ['--trust', 'https://a.example.org=']],
+    ['users without experiments', ['--trust', 'https://a.example.org=user']],
     ['a portal elsewhere without trust', ['--portal-url', 'https://a.example.org']],
     ['a portal that is no address', [...trust, '--portal-url', 'x']],
     ['a certificate without a key', ['--tls-cert', cert]],

@@ -14,7 +14,8 @@ const PLAIN: ServeSettings = {
   experimentsApiGroup: 'experiments',
 };
 const TLS = { tls: { cert: 'cert.pem', key: 'key.pem' } };
-const TRUST = { trust: ['https://login.example.org'] };
+const ISSUER = { trust: [{ issuer: 'https://login.example.org' }] };
+const TRUST = { ...ISSUER, audience: 'https://slices.example.org' };
 const BASE = { baseUrl: 'https://slices.example.org' };
 
 /** Why settings are refused; undefined when they will do. */
@@ -32,7 +33,8 @@ const USERS = /built-in users/;
 const KEY = /--memory/;
 const HTTP = /plain http/;
 const NAME = /--base-url URL/;
-const ALL = [USERS, KEY, HTTP, NAME];
+const AUDIENCE = /--audience AUDIENCE/;
+const ALL = [USERS, KEY, HTTP, NAME, AUDIENCE];
 
 describe('row 42: on this machine alone anything goes', () => {
   test.each<Partial<ServeSettings>>([
@@ -45,6 +47,7 @@ describe('row 42: on this machine alone anything goes', () => {
     { host: 'conn.localhost' },
     { baseUrl: 'http://conn.localhost:4281/net' },
     TRUST,
+    ISSUER,
     { ...TLS, memory: true },
   ])('%j', (changes) => {
     expect(refusal(changes)).toBeUndefined();
@@ -56,7 +59,9 @@ describe('row 42: on this machine alone anything goes', () => {
 
 describe('row 42: what others can reach needs users, a key that is kept, encryption and a name', () => {
   test.each<[string, Partial<ServeSettings>, RegExp[]]>([
-    ['nothing of it', { host: '0.0.0.0', memory: true }, ALL],
+    ['nothing of it', { host: '0.0.0.0', memory: true }, [USERS, KEY, HTTP, NAME]],
+    ['row 50: no audience', { host: '0.0.0.0', ...ISSUER, ...TLS, ...BASE }, [AUDIENCE]],
+    ['row 50: no audience, behind a proxy', { ...ISSUER, behindProxy: true, ...BASE }, [AUDIENCE]],
     ['all of it', { host: '0.0.0.0', ...TRUST, ...TLS, ...BASE }, []],
     ['a proxy in place of TLS', { host: '0.0.0.0', ...TRUST, behindProxy: true, ...BASE }, []],
     ['a proxy on this machine', { ...TRUST, behindProxy: true, ...BASE }, []],
@@ -95,6 +100,23 @@ describe('row 42: what others can reach needs users, a key that is kept, encrypt
     for (const other of [USERS, KEY, HTTP]) expect(other.test(why)).toBe(other !== danger);
   });
 
+  test('row 50: --any-audience allows tokens for any audience, and says so', () => {
+    const settings = { host: '192.0.2.1', ...ISSUER, ...TLS, ...BASE };
+    expect(refusal(settings)?.facts.why).toContain('--any-audience');
+    expect(refusal({ ...settings, anyAudience: true })).toBeUndefined();
+    expect(allowedDangers({ ...PLAIN, ...settings, anyAudience: true })).toEqual([
+      'Tokens are taken whatever service they were issued for.',
+    ]);
+    expect(refusal({ ...settings, anyAudience: true, memory: true })?.facts.fix).toContain('--any-audience');
+  });
+
+  test('what is suggested names the kinds again', () => {
+    const trust = [{ issuer: 'https://login.example.org', kinds: ['user', 'experiment'] as const }];
+    expect(refusal({ host: '192.0.2.1', trust, ...TLS })?.facts.fix).toContain(
+      ' --trust https://login.example.org=user,experiment --audience ',
+    );
+  });
+
   test('told in as many words, it starts, and says what that means', () => {
     const changes = {
       host: '192.0.2.1',
@@ -126,26 +148,26 @@ describe('what to type next', () => {
     const failure = refusal({ host: '0.0.0.0', port: 443 });
     expect(failure?.facts.fix).toBe('slices-conn serve --host 127.0.0.1');
     expect(failure?.facts.why).toContain(
-      'For others: slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --trust https://login.example.org --tls-cert cert.pem --tls-key key.pem',
+      'For others: slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --trust https://login.example.org --audience https://slices.example.org --tls-cert cert.pem --tls-key key.pem',
     );
   });
 
   test.each<[Partial<ServeSettings>, string]>([
     [
       { host: '192.0.2.1', ...TRUST },
-      'slices-conn serve --host 192.0.2.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --tls-cert cert.pem --tls-key key.pem',
+      'slices-conn serve --host 192.0.2.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --audience https://slices.example.org --tls-cert cert.pem --tls-key key.pem',
     ],
     [
       { host: '::', behindProxy: true, baseUrl: 'https://a.example.org', data: 'my data' },
-      "slices-conn serve --host :: --port 4280 --base-url https://a.example.org --trust https://login.example.org --behind-proxy --data 'my data'",
+      "slices-conn serve --host :: --port 4280 --base-url https://a.example.org --trust https://login.example.org --audience https://a.example.org --behind-proxy --data 'my data'",
     ],
     [
       { host: '::', ...TRUST, memory: true, ...TLS, database: 'postgres://me:hunter2@db/x' },
-      'slices-conn serve --host :: --port 4280 --base-url https://slices.example.org --trust https://login.example.org --tls-cert cert.pem --tls-key key.pem --database "$DATABASE_URL"',
+      'slices-conn serve --host :: --port 4280 --base-url https://slices.example.org --trust https://login.example.org --audience https://slices.example.org --tls-cert cert.pem --tls-key key.pem --database "$DATABASE_URL"',
     ],
     [
       { behindProxy: true, ...TRUST },
-      'slices-conn serve --host 127.0.0.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --behind-proxy',
+      'slices-conn serve --host 127.0.0.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --audience https://slices.example.org --behind-proxy',
     ],
   ])('%j', (changes, fix) => {
     expect(refusal(changes)?.facts.fix).toBe(fix);

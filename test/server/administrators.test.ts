@@ -199,8 +199,8 @@ describe('two issuers are trusted, and one name is used by both', async () => {
     log: noLog,
   });
   const trust = trustIn(one, addresses.connectivity, now);
-  trust.identity = {
-    ...trust.identity,
+  trust.user = {
+    ...trust.user,
     issuers: new Map([one.identity, other.identity].map(({ issuer, keys }) => [issuer, keys])),
   };
   const network = createNetwork(builtInTopology());

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ProblemBody } from '../../src/contract/problems.ts';
-import { EXPERIMENT_TOKEN_HEADER, ROUTES, type Route } from '../../src/contract/routes.ts';
+import { ROUTES, type Route } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import type { ForeignIssuers } from '../../src/server/foreign-trust.ts';
 import {
@@ -20,50 +20,22 @@ import {
   problemIn,
   reservationIn,
   SECOND,
-  type TestService,
 } from '../fixtures/service.ts';
-import { claimsOf, IDS, keySetOf, makeKey, makeToken, SECONDS, type TestKey } from '../fixtures/tokens.ts';
+import { claimsOf, IDS, keySetOf, makeKey, makeToken, SECONDS } from '../fixtures/tokens.ts';
+import {
+  book,
+  experiment,
+  headersWith,
+  KEY_SETS,
+  LOGIN,
+  loginKey,
+  openTrusting,
+  PORTAL,
+  portalKey,
+  user,
+} from '../fixtures/trusting.ts';
 
-const PORTAL = 'https://portal.example.org';
-const LOGIN = 'https://login.example.org/realms/slices/';
-const KEY_SETS = {
-  [PORTAL]: 'https://portal.example.org/.well-known/jwks.json',
-  [LOGIN]: 'https://login.example.org/realms/slices/.well-known/jwks.json',
-};
-const portalKey = makeKey('ES256', { kid: 'portal' }, 'portal');
-const loginKey = makeKey('ES256', { kid: 'login' }, 'login');
 const stranger = makeKey('ES256', { kid: 'portal' }, 'stranger');
-
-/** A service that trusts both, whose key sets a test may take away, and which counts the fetches. */
-async function openTrusting(changes: Partial<ForeignIssuers> = {}) {
-  const world = { away: false, fetched: [] as string[] };
-  const published: Record<string, TestKey> = { [KEY_SETS[PORTAL]]: portalKey, [KEY_SETS[LOGIN]]: loginKey };
-  const service = await openService({
-    trust: {
-      issuers: [LOGIN, PORTAL],
-      fetch: async ({ url }) => {
-        world.fetched.push(url);
-        const key = published[url];
-        if (world.away || !key) throw new TypeError('fetch failed');
-        return Response.json(keySetOf(key));
-      },
-      ...changes,
-    },
-  });
-  return { service, world };
-}
-
-const user = (changes: object = {}, key = loginKey): string =>
-  makeToken(key, claimsOf('user', { iss: LOGIN, ...changes }));
-const experiment = (changes: object = {}, key = portalKey): string =>
-  makeToken(key, claimsOf('experiment', { iss: PORTAL, ...changes }));
-
-const headersWith = (userToken: string, experimentToken = experiment()) => ({
-  authorization: `Bearer ${userToken}`,
-  [EXPERIMENT_TOKEN_HEADER]: experimentToken,
-});
-const book = (service: TestService, userToken: string, experimentToken?: string) =>
-  service.send('POST', CONNECTIVITY, { headers: headersWith(userToken, experimentToken), body: booking() });
 
 describe('a server that trusts issuers elsewhere', async () => {
   const { service, world } = await openTrusting();
@@ -87,9 +59,10 @@ describe('a server that trusts issuers elsewhere', async () => {
 
   test('takes every kind of token from each of them', async () => {
     const userOfPortal = user({ iss: PORTAL }, portalKey);
-    const experimentOfLogin = experiment({ iss: LOGIN }, loginKey);
+    // Ids that belong to nobody yet (row 50).
+    const experimentOfLogin = experiment({ iss: LOGIN, sub: 'exp_login_1' }, loginKey);
     expect(outcome(await book(service, userOfPortal, experimentOfLogin))).toBe('201');
-    const project = makeToken(loginKey, claimsOf('project', { iss: LOGIN }));
+    const project = makeToken(loginKey, claimsOf('project', { iss: LOGIN, sub: 'proj_login_1' }));
     const body = booking({ tokens: [project] });
     const reply = await service.send('POST', CONNECTIVITY, { headers: headersWith(user()), body });
     expect(outcome(reply)).toBe('201');

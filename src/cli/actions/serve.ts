@@ -1,7 +1,15 @@
 import { readAdministrator } from '../../contract/administrators.ts';
 import { Failure } from '../../contract/failure.ts';
-import { issuerProblem } from '../../contract/issuer-address.ts';
+import {
+  issuerName,
+  issuerProblem,
+  issuersFor,
+  missingKind,
+  TRUSTED_KINDS,
+  type TrustedIssuer,
+} from '../../contract/issuer-address.ts';
 import type { Role } from '../../contract/roles.ts';
+import { shellWord } from '../../contract/shell-word.ts';
 import { valueFault } from '../../session/profile-values.ts';
 import { readCertificates } from '../ca-file.ts';
 import type { Invocation, ServeSettings } from '../invocation.ts';
@@ -19,8 +27,10 @@ export interface ServeFlags {
   autoApprove?: Role;
   /** Seconds. */
   accessTokenTtl?: number;
+  /** URL, or URL=KIND,KIND. */
   trust?: string[];
   audience?: string;
+  anyAudience?: boolean;
   portalUrl?: string;
   authUrl?: string;
   projectsApiGroup: string;
@@ -83,15 +93,16 @@ export async function serve(
  * @throws Failure `usage` for an address that is none, and for flags that mean nothing without another
  */
 export function readServeFlags(given: ServeFlags): ServeSettings {
-  const { tlsCert, tlsKey, administrator: administrators = [], metrics, ...flags } = given;
-  for (const issuer of flags.trust ?? []) checkIssuer(issuer);
-  for (const name of ['audience', 'portalUrl', 'authUrl'] as const) {
-    if (flags[name] !== undefined && flags.trust === undefined) throw needsTrust(name);
+  const { tlsCert, tlsKey, administrator: administrators = [], metrics, trust: named, ...flags } = given;
+  const trust = named && readTrust(named);
+  for (const name of ['audience', 'anyAudience', 'portalUrl', 'authUrl'] as const) {
+    if (flags[name] !== undefined && trust === undefined) throw needsTrust(name);
   }
   for (const group of ['projectsApiGroup', 'experimentsApiGroup'] as const) checkGroup(group, flags[group]);
   return {
     ...flags,
-    administrators: administrators.map((name) => administratorName(name, flags.trust)),
+    ...(trust === undefined ? {} : { trust }),
+    administrators: administrators.map((name) => administratorName(name, trust)),
     ...(metrics === undefined ? {} : { metrics: metricsAddress(metrics) }),
     memory: flags.memory === true,
     ...(flags.baseUrl === undefined ? {} : { baseUrl: baseAddress(flags.baseUrl) }),
@@ -102,13 +113,44 @@ export function readServeFlags(given: ServeFlags): ServeSettings {
   };
 }
 
-function checkIssuer(issuer: string): void {
-  const problem = issuerProblem(issuer);
-  if (problem === undefined) return;
-  throw new Failure('usage', `${JSON.stringify(issuer)} is no issuer that can be trusted.`, { why: problem });
+/** The values of `--trust`: issuers, each with the kinds behind the last `=`, if there are any. @throws Failure `usage` */
+function readTrust(values: readonly string[]): TrustedIssuer[] {
+  const issuers = values.map(readIssuer);
+  const missing = missingKind(issuers);
+  if (missing === undefined) return issuers;
+  throw new Failure('usage', `No issuer is trusted for ${missing} tokens.`, {
+    why: `A booking needs a user token and an experiment token, so that each needs an issuer.`,
+    fix: [
+      'slices-conn serve',
+      ...values.map((value) => `--trust ${shellWord(value)}`),
+      `--trust https://…=${missing}`,
+    ].join(' '),
+  });
 }
 
-const FLAG_NAMES = { audience: '--audience', portalUrl: '--portal-url', authUrl: '--auth-url' } as const;
+function readIssuer(value: string): TrustedIssuer {
+  const [, issuer = value, names] = /^(.*)=([a-z,]*)$/.exec(value) ?? [];
+  const problem = issuerProblem(issuer);
+  if (problem !== undefined) {
+    throw new Failure('usage', `${JSON.stringify(issuer)} is no issuer that can be trusted.`, {
+      why: problem,
+    });
+  }
+  if (names === undefined) return { issuer };
+  const kinds = names.split(',').map((name) => TRUSTED_KINDS.find((kind) => kind === name));
+  if (kinds.every((kind) => kind !== undefined)) return { issuer, kinds };
+  throw new Failure('usage', `--trust ${value} names a kind of token that there is not.`, {
+    why: `The kinds are: ${TRUSTED_KINDS.join(', ')}.`,
+    fix: `slices-conn serve --trust ${shellWord(`${issuer}=${TRUSTED_KINDS.join(',')}`)}`,
+  });
+}
+
+const FLAG_NAMES = {
+  audience: '--audience',
+  anyAudience: '--any-audience',
+  portalUrl: '--portal-url',
+  authUrl: '--auth-url',
+} as const;
 
 function needsTrust(name: keyof typeof FLAG_NAMES): Failure {
   return new Failure('usage', `${FLAG_NAMES[name]} means nothing without --trust.`, {
@@ -164,13 +206,14 @@ export function databaseAddress(text: string): string {
   });
 }
 
-/** @param trusted the issuers whose users there are; undefined for users of our own */
-function administratorName(text: string, trusted: readonly string[] = ['our own']): string {
+/** @param trust the trusted issuers; undefined for users of our own */
+function administratorName(text: string, trust: readonly TrustedIssuer[] | undefined): string {
   const read = readAdministrator(text);
-  if (read && read.issuer === undefined && trusted.length > 1) {
+  const issuers = trust && issuersFor('user', trust);
+  if (read && read.issuer === undefined && new Set(issuers?.map(issuerName)).size > 1) {
     throw new Failure('usage', `${text} may be a user of several issuers.`, {
-      why: 'With more than one --trust, an administrator is named with the issuer.',
-      fix: `slices-conn serve --administrator ${text}@${trusted[0]}`,
+      why: 'With more than one issuer of user tokens, an administrator is named with the issuer.',
+      fix: `slices-conn serve --administrator ${text}@${issuers?.[0]}`,
     });
   }
   if (read) return text;

@@ -41,15 +41,21 @@ export function serveCommand(invoke: Invoke): Command {
       )
       .addOption(
         new Option(
-          '--trust <url>',
-          'take the tokens of the issuer there, in place of built-in users; repeatable',
+          '--trust <url[=kinds]>',
+          'take the tokens of the issuer there, in place of built-in users: of every kind, or only user, project, experiment, separated by commas; repeatable',
         )
           .argParser((issuer, before: string[] = []) => [...before, issuer])
           .conflicts(['autoApprove', 'accessTokenTtl', 'insecureBuiltInUsers']),
       )
-      .option('--audience <audience>', 'what their user tokens must name as aud (default: not checked)')
-      .option('--auth-url <url>', 'where their users log in (default: the first issuer)')
-      .option('--portal-url <url>', 'where their portal is (default: the last issuer)')
+      .option(
+        '--audience <audience>',
+        'what their user tokens must name as aud (default: not checked, on loopback only)',
+      )
+      .addOption(
+        new Option('--any-audience', 'let others reach it without an audience').conflicts('audience'),
+      )
+      .option('--auth-url <url>', 'where their users log in (default: the first issuer of user tokens)')
+      .option('--portal-url <url>', 'where their portal is (default: the last issuer of other tokens)')
       .option('--projects-api-group <name>', "name of the portal's API of projects", PROJECTS_API_GROUP)
       .option(
         '--experiments-api-group <name>',
@@ -94,8 +100,8 @@ Examples:
   slices-conn serve
   slices-conn serve --port 0 --memory --auto-approve lead --ready-file ready.json
   slices-conn serve --metrics 9464 --drain 5 --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q
-  slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --tls-cert cert.pem --tls-key key.pem --trust https://login.example.org --trust https://portal.example.org
-  PGPASSWORD=… slices-conn serve --behind-proxy --base-url https://slices.example.org --trust https://portal.example.org --database postgres://slices@db.example.org/slices`,
+  slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --tls-cert cert.pem --tls-key key.pem --trust https://login.example.org=user --trust https://portal.example.org=project,experiment --audience https://slices.example.org
+  PGPASSWORD=… slices-conn serve --behind-proxy --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org --database postgres://slices@db.example.org/slices`,
       )
       .action(invoke<ServeFlags>(async () => (await import('../actions/serve.ts')).serve))
   );

@@ -26,7 +26,7 @@ import type { RouteMounter } from '../routing.ts';
 import { type IsAdministrator, readReason } from './administration.ts';
 import { type BookingObserver, type BookingResult, observed } from './booking-observer.ts';
 import { fingerprintOf, readIdempotencyKey, reusedKey } from './idempotency.ts';
-import { amendedPeriodProblems, newPeriodProblems } from './period-rules.ts';
+import { amendedPeriodProblems, lastEnd, newPeriodProblems } from './period-rules.ts';
 import { readExecutionOptions, readListQuery } from './query.ts';
 import { refusedOutcome } from './refusals.ts';
 import { presentedTokens, readReservationRequest, readReservationUpdate } from './reservation-body.ts';
@@ -123,14 +123,14 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const { startNow, dryRun } = readExecutionOptions(request);
     const key = dryRun ? undefined : readIdempotencyKey(request);
     const reading = readReservationRequest(body, startNow);
-    const { expiry } = experiment;
+    const { expiry, project } = experiment;
     const said = reading.ok ? reading.body : reading.rest;
     const problemsAt = (received: number): Problem[] => {
       const period = { start: startNow ? received : said.start_date, end: said.end_date };
       const found = [
         ...siteProblems(body['site1'], body['site2'], network),
         ...(reading.ok ? [] : reading.problems),
-        ...newPeriodProblems(period, { now: received, expiry }),
+        ...newPeriodProblems(period, { now: received, expiry, project }),
       ];
       // Alone it is for the allocator to refuse, which offers something instead.
       const link = network.between(said.site1 ?? '', said.site2 ?? '');
@@ -148,7 +148,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const received = now();
     const start = start_date ?? received;
     refuseIfAny(problemsAt(received));
-    const booking = { site1, site2, bandwidth, start, end, expiry, ...who };
+    const booking = { site1, site2, bandwidth, start, end, expiry: lastEnd(experiment), ...who };
     if (dryRun) {
       const outcome = await allocator.book(booking, dryRun);
       if (outcome.ok) return Response.json(reservationReply(outcome.record, network));
@@ -174,7 +174,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const record = await ownReservation(id, experiment);
     const reading = readReservationUpdate(body, startNow);
     const received = now();
-    const { expiry } = experiment;
+    const { expiry, project } = experiment;
     const said = reading.ok ? reading.body : reading.rest;
     const tooMuch = capacityProblems(network.byId(record.link), said.bandwidth);
     const wrong = [
@@ -187,7 +187,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       const end = body['end_date'] === undefined ? record.end : said.end_date;
       throw several([
         ...wrong,
-        ...amendedPeriodProblems(record, { start, end }, { now: received, expiry }),
+        ...amendedPeriodProblems(record, { start, end }, { now: received, expiry, project }),
         ...tooMuch,
       ]);
     }
@@ -195,10 +195,10 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const amend = () =>
       allocator.amend<Problem[]>(id, change, {
         by: user,
-        expiry,
+        expiry: lastEnd(experiment),
         dryRun,
         check: (current, amended) => {
-          const problems = amendedPeriodProblems(current, amended, { now: received, expiry });
+          const problems = amendedPeriodProblems(current, amended, { now: received, expiry, project });
           return problems.length > 0 ? [...problems, ...tooMuch] : undefined;
         },
       });

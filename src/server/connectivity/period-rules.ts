@@ -14,11 +14,19 @@ export interface PeriodBounds {
   now: number;
   /** When the experiment expires. */
   expiry: number;
+  /** The project whose token came along, and when it expires. */
+  project?: { name: string; expiry: number } | undefined;
+}
+
+/** Until when a reservation may last: no longer than its experiment, nor than a project whose token came along. */
+export function lastEnd({ expiry, project }: Omit<PeriodBounds, 'now'>): number {
+  return Math.min(expiry, project?.expiry ?? expiry);
 }
 
 /**
  * The rules of SPEC.md, "Limits" 1 and "Errors" 2 (Date), for a new reservation: the experiment is active, the
- * period is not empty, does not begin in the past and does not go past the experiment's expiry.
+ * period is not empty, does not begin in the past and does not go past the experiment's expiry, nor past that of a
+ * project whose token came along ("What the service does" 6).
  *
  * @returns one problem for each rule that is broken
  */
@@ -64,12 +72,20 @@ function emptyProblems({ start, end }: KnownPeriod): Problem[] {
   return [{ code: 'period_empty', loc: 'Date', msg }];
 }
 
-function expiryProblems({ end }: KnownPeriod, { now, expiry }: PeriodBounds): Problem[] {
+function expiryProblems({ end }: KnownPeriod, { now, expiry, project }: PeriodBounds): Problem[] {
   if (expiry <= now) {
     const msg = `The experiment expired at ${formatInstant(expiry)}; use another one.`;
     return [{ code: 'experiment_expired', loc: 'Date', msg }];
   }
-  if (end === undefined || end <= expiry) return [];
+  if (project && project.expiry <= now) {
+    const msg = `The project ${project.name} expired at ${formatInstant(project.expiry)}.`;
+    return [{ code: 'project_expired', loc: 'Date', msg }];
+  }
+  if (end === undefined || end <= lastEnd({ expiry, project })) return [];
+  if (project && project.expiry < expiry) {
+    const msg = `end_date ${formatInstant(end)} is after the expiry of project ${project.name}, ${formatInstant(project.expiry)}; the reservation can last until then.`;
+    return [{ code: 'project_ends_first', loc: 'Date', msg }];
+  }
   const msg = `end_date ${formatInstant(end)} is after the experiment's expiry, ${formatInstant(expiry)}; the reservation can last until then.`;
   return [{ code: 'experiment_ends_first', loc: 'Date', msg }];
 }

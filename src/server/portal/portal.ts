@@ -33,12 +33,12 @@ export function createPortal(options: PortalOptions): Hono {
     options.mount(app, name, handle);
 
   on('listProjects', async (request) => {
-    const { sub } = await authenticateUser(request, trust);
+    const { sub } = await authenticateUser(request, trust, 'projects');
     return Response.json({ projects: (await directory.projectsOf(sub)).map(projectReply) });
   });
 
   on('projectToken', async (request, id) => {
-    const user = await authenticateUser(request, trust);
+    const user = await authenticateUser(request, trust, 'projects');
     const project = await directory.project(id);
     if (!project) throw refusal('not_found', `There is no project ${id}.`);
     const role = await requireMembership(directory, user, id, 'wrong_project');
@@ -53,12 +53,12 @@ export function createPortal(options: PortalOptions): Hono {
   });
 
   on('listExperiments', async (request) => {
-    const { sub } = await authenticateUser(request, trust);
+    const { sub } = await authenticateUser(request, trust, 'projects');
     return Response.json({ experiments: (await directory.experimentsOf(sub)).map(experimentReply) });
   });
 
   on('experimentToken', async (request, id) => {
-    const user = await authenticateUser(request, trust);
+    const user = await authenticateUser(request, trust, 'projects');
     const experiment = await directory.experiment(id);
     if (!experiment) throw refusal('not_found', `There is no experiment ${id}.`);
     const role = await requireMembership(directory, user, id, 'wrong_experiment');
@@ -76,7 +76,7 @@ export function createPortal(options: PortalOptions): Hono {
   });
 
   on('createExperiment', async (request) => {
-    const user = await authenticateUser(request, trust);
+    const user = await authenticateUser(request, trust, 'projects');
     const asked = readExperimentRequest(await readObject(request));
     const project = await directory.project(asked.project_id);
     if (!project) throw refusal('wrong_project', `You are not in a project ${asked.project_id}.`);

@@ -169,4 +169,11 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX audit_age ON audit (at_ms);
   `,
+  `
+  -- Which trusted issuer an id of a project or an experiment belongs to.
+  CREATE TABLE owner (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    issuer TEXT NOT NULL
+  );
+  `,
 ];

@@ -1,5 +1,6 @@
 import { directoryStore } from '../directory.ts';
 import { identityRecordStore } from '../identity-records.ts';
+import { ownerStore } from '../owners.ts';
 import { signingKeyStore } from '../signing-keys.ts';
 import { ping } from '../sql.ts';
 import type { Stores } from '../stores.ts';
@@ -14,6 +15,7 @@ export async function openPostgresStores(url: string): Promise<Stores> {
     directory: directoryStore(database),
     identityRecords: identityRecordStore(database),
     keys: signingKeyStore(database),
+    owners: ownerStore(database),
     ping: () => ping(database),
     close: () => database.close(),
   };

@@ -187,6 +187,13 @@ export const MIGRATIONS: readonly string[] = [
   DROP TABLE signing_key;
   ALTER TABLE following_key RENAME TO signing_key;
   `,
+  `
+  -- Which trusted issuer an id of a project or an experiment belongs to.
+  CREATE TABLE owner (
+    id TEXT PRIMARY KEY,
+    issuer TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** The server's database: reservations, directory, keys, identity. Its `application_id` reads "slic". */

@@ -1,5 +1,6 @@
 import { directoryStore } from '../directory.ts';
 import { identityRecordStore } from '../identity-records.ts';
+import { ownerStore } from '../owners.ts';
 import { signingKeyStore } from '../signing-keys.ts';
 import { ping } from '../sql.ts';
 import type { Stores } from '../stores.ts';
@@ -17,6 +18,7 @@ export async function openSqliteStores(path: string): Promise<Stores> {
     directory: directoryStore(sql),
     identityRecords: identityRecordStore(sql),
     keys: signingKeyStore(sql),
+    owners: ownerStore(sql),
     ping: () => ping(sql),
     close: () => database.close(),
   };

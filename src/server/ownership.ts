@@ -1,0 +1,73 @@
+import { issuerName } from '../contract/issuer-address.ts';
+import { refusal } from './problem-error.ts';
+
+/** What an issuer mints ids of, for which it alone can act. */
+export type OwnedKind = 'project' | 'experiment';
+
+/** Where it is kept which issuer an id belongs to, in the database that replicas share. */
+export interface OwnerStore {
+  /**
+   * Notes an id as an issuer's, unless it is another's already: one atomic step, so that replicas agree.
+   *
+   * @returns the issuer that it belongs to from then on
+   */
+  claim(id: string, issuer: string): Promise<string>;
+}
+
+/**
+ * Checks that an issuer may act for an id, by a token that it signed.
+ *
+ * @throws ProblemError 403 `wrong_project` or `wrong_experiment` when the id is another issuer's
+ */
+export type Ownership = (kind: OwnedKind, id: string, issuer: string) => Promise<void>;
+
+/** How many ids are remembered with their owners, which never change: some megabytes. */
+const REMEMBERED = 10_000;
+
+/**
+ * The rule by which an id of a project or an experiment belongs to one of several trusted issuers (DESIGN.md, "Trust is
+ * scoped"; HOSTILE.md 50):
+ *
+ * | the host in the id, `exp_<host>_<opaque_id>`     | it belongs to                                     |
+ * |--------------------------------------------------|---------------------------------------------------|
+ * | is the host of one or more trusted issuers       | one of these: the first that used it              |
+ * | is the host of none of them                      | the first trusted issuer that used it             |
+ *
+ * "Used" means a request that carried the issuer's token for it. That is written to the database once, and so it holds on
+ * every replica and after a restart. An issuer that is trusted no longer keeps its ids: nobody inherits them.
+ *
+ * @param issuersOf the trusted issuers of a kind
+ */
+export function createOwnership(
+  owners: OwnerStore,
+  issuersOf: Readonly<Record<OwnedKind, readonly string[]>>,
+): Ownership {
+  const known = new Map<string, string>();
+
+  async function ownerOf(kind: OwnedKind, id: string, issuer: string): Promise<string | undefined> {
+    const remembered = known.get(id);
+    if (remembered !== undefined) return remembered;
+    const hosts = issuersOf[kind].filter((other) => isHostOf(other, id)).map(issuerName);
+    if (hosts.length > 0 && !hosts.includes(issuer)) return undefined;
+    const owner = await owners.claim(id, issuer);
+    if (known.size >= REMEMBERED) known.clear();
+    known.set(id, owner);
+    return owner;
+  }
+
+  return async (kind, id, issuer) => {
+    const name = issuerName(issuer);
+    if ((await ownerOf(kind, id, name)) === name) return;
+    throw refusal(
+      kind === 'project' ? 'wrong_project' : 'wrong_experiment',
+      `The ${kind} ${id} belongs to another issuer than ${name}, which can't act for it.`,
+    );
+  };
+}
+
+/** Ids carry a host name, and a port in places. */
+function isHostOf(issuer: string, id: string): boolean {
+  const { host, hostname } = new URL(issuer);
+  const named = id.split('_')[1]?.toLowerCase();
+  return named === host || named === hostname;
+}
