@@ -100,7 +100,7 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
       ...where,
       port,
       metrics: { host: '127.0.0.1', port: metrics },
-      trust: ['https://login.example.org'],
+      trust: [{ issuer: 'https://login.example.org' }],
       // The draft can't be written: it is the last thing that can fail.
       readyFile: join(tmpdir(), 'slices-conn-no-such-folder', 'ready.json'),
     };
