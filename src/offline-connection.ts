@@ -35,7 +35,7 @@ export function connectOffline(profile: Profile, options: OfflineConnectionOptio
     userToken: {
       origin: 'offline',
       where: profile.baseUrl,
-      get: () => (token ??= opened().then(async (running) => new Secret(await running.signIn('lead')))),
+      get: () => (token ??= opened().then(signIn)),
     },
     close: async () => (await server)?.close(),
   };
@@ -47,13 +47,7 @@ async function open(profile: Profile, stateFolder: string): Promise<ReferenceSer
   try {
     return await createReferenceServer({ baseUrl: profile.baseUrl, database });
   } catch (cause) {
-    if (isPassing(cause)) {
-      throw new Failure('unavailable', 'Another process has locked the built-in server’s database.', {
-        why: 'Nothing was changed.',
-        retryable: true,
-        cause,
-      });
-    }
+    if (isPassing(cause)) throw unavailable(cause);
     if (cause instanceof DatabaseFormatError || cause instanceof StoreUnavailableError) {
       throw new Failure('state_unusable', `The file ${database} can't be used.`, {
         why: cause.message,
@@ -65,7 +59,25 @@ async function open(profile: Profile, stateFolder: string): Promise<ReferenceSer
   }
 }
 
-/** Locked by another process, as opposed to a file that can't be opened at all. */
-function isPassing(error: unknown): boolean {
+/** A token is asked for before anything else: where it can't be had, nothing was done. */
+async function signIn(server: ReferenceServer): Promise<Secret> {
+  try {
+    return new Secret(await server.signIn('lead'));
+  } catch (cause) {
+    throw isPassing(cause) ? unavailable(cause) : cause;
+  }
+}
+
+function unavailable({ cause }: StoreUnavailableError): Failure {
+  const why = cause instanceof Error ? `${cause.message}. Nothing was changed.` : 'Nothing was changed.';
+  return new Failure('unavailable', "The built-in server's database can't be used at the moment.", {
+    why,
+    retryable: true,
+    cause,
+  });
+}
+
+/** Locked by another process, or on a full disk, as opposed to a file that can't be opened at all. */
+function isPassing(error: unknown): error is StoreUnavailableError {
   return error instanceof StoreUnavailableError && error.cause instanceof Error && 'errcode' in error.cause;
 }

@@ -13,7 +13,7 @@ import type { AllocatorObserver } from './observer.ts';
 import type { Outcome } from './outcome.ts';
 import type { Question } from './question.ts';
 import { type KeyedRequest, type Repetition, repetitionOf } from './repetition.ts';
-import type { ReservationStore } from './store.ts';
+import { CommitUnknownError, type ReservationStore, StoreUnavailableError } from './store.ts';
 
 /** What an allocator needs. */
 export interface AllocatorOptions {
@@ -93,7 +93,8 @@ export class Allocator {
     const found = await this.#options.store.find(id);
     if (!found) return undefined;
     const link = this.#link(found.link);
-    return this.#queue(found.link).ask(amendmentQuestion({ link, found, amendment }, terms));
+    const asked = this.#queue(found.link).ask(amendmentQuestion({ link, found, amendment }, terms));
+    return terms.dryRun ? rehearsed(asked) : asked;
   }
 
   /** Deletes a reservation; its tags and bandwidth are free again at once. @returns whether there was one */
@@ -109,7 +110,8 @@ export class Allocator {
   ): Promise<Answer> {
     const id = linkId(request.site1, request.site2);
     const { newId } = this.#options;
-    return this.#queue(id).ask(question(request, { link: this.#link(id), newId, dryRun }));
+    const asked = this.#queue(id).ask(question(request, { link: this.#link(id), newId, dryRun }));
+    return dryRun ? rehearsed(asked) : asked;
   }
 
   #link(id: string): Link {
@@ -132,6 +134,16 @@ export class Allocator {
     });
     this.#queues.set(id, queue);
     return queue;
+  }
+}
+
+/** A dry run leaves nothing behind, whatever becomes of its commit. @throws StoreUnavailableError */
+async function rehearsed<Answer>(asked: Promise<Answer>): Promise<Answer> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!(error instanceof CommitUnknownError)) throw error;
+    throw new StoreUnavailableError("The database can't be reached.", { cause: error.cause });
   }
 }
 

@@ -47,6 +47,7 @@ export function reportFailure(
       exitCode,
       httpStatus: facts.httpStatus ?? null,
       retryable: facts.retryable ?? false,
+      maybeDone: facts.maybeDone ?? false,
       details: facts.details ?? [],
       reservation: facts.reservation ?? null,
       alternatives: facts.alternatives ?? [],

@@ -37,7 +37,8 @@ const OUTPUT = `Output
 
   A failure with --json leaves stdout empty; the last line of stderr is
     {"error":{"code":"bandwidth_unavailable","message":"…","why":"…","fix":"slices-conn …","exitCode":6,
-     "httpStatus":422,"retryable":false,"details":[…],"reservation":null,"alternatives":[…]}}
+     "httpStatus":422,"retryable":false,"maybeDone":false,"details":[…],"reservation":null,
+     "alternatives":[…]}}
 `;
 
 const TIMES = `Times

@@ -58,7 +58,8 @@ export function createAdministrationClient(options: AdministrationClientOptions)
       const reply = await request('deleteReservation', 'application/json', id, query);
       if (reply.type !== 'text/html') return;
       throw new Failure('reply_invalid', 'The service answered with a page.', {
-        why: 'Nothing says that the reservation was deleted.',
+        why: 'Nothing says that the reservation was deleted, or not.',
+        maybeDone: true,
         reservation: id,
       });
     },

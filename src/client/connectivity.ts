@@ -246,7 +246,8 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       const reply = await request('deleteReservation', { ...held, accept: 'application/json', id });
       if (reply.type !== 'text/html') return;
       throw new Failure('reply_invalid', 'The service answered with a page.', {
-        why: 'Nothing says that the reservation was deleted.',
+        why: 'Nothing says that the reservation was deleted, or not.',
+        maybeDone: true,
         reservation: id,
       });
     },

@@ -58,8 +58,7 @@ export async function exchange(
       ? `${origin} did not answer within ${timeout / 1000} s.`
       : `No reply from ${origin}.`;
     throw new Failure(late ? 'timeout' : 'network', message, {
-      retryable: method === 'GET',
-      ...(method === 'GET' ? {} : MAYBE_DONE),
+      ...(method === 'GET' ? { retryable: true } : MAYBE_DONE),
       cause,
     });
   }
@@ -87,7 +86,12 @@ export async function exchange(
   });
 }
 
-const MAYBE_DONE = { why: 'The request was sent and may have taken effect.', maybeDone: true } as const;
+/** What is not known must be looked for before it is tried again (HOSTILE.md 43). */
+const MAYBE_DONE = {
+  why: 'The request was sent and may have taken effect.',
+  maybeDone: true,
+  retryable: false,
+} as const;
 
 /** A 5xx says nothing about what was done before it, unless the service says so itself; nor does a 408. */
 function unsuccessful(reply: Reply, method: string): Failure {

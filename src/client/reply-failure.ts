@@ -29,6 +29,7 @@ const SAYS: Partial<Record<FailureCode, string>> = {
   not_found: 'The service knows no such thing.',
   too_many_requests: 'The service asks for fewer requests.',
   unavailable: 'The service is not available at the moment.',
+  outcome_unknown: 'The service does not know whether it did what was asked.',
 };
 
 /**
@@ -46,7 +47,7 @@ export function replyFailure(reply: Reply): Failure {
   const [message = SAYS[code], ...others] = details.map(sentence).filter((msg) => msg !== '');
   const facts: FailureFacts = {
     httpStatus: status,
-    retryable: status === 429 || status >= 500,
+    retryable: code !== 'outcome_unknown' && (status === 429 || status >= 500),
     details,
     ...(others.length > 0 ? { why: others.join(' ') } : {}),
     alternatives: readAlternatives(body['alternatives']),
@@ -65,7 +66,7 @@ function codeFor(
   location: DetailLocation | undefined,
   named: FailureCode | undefined,
 ): FailureCode {
-  if (status >= 500) return named === 'internal' ? named : 'unavailable';
+  if (status >= 500) return named ?? 'unavailable';
   if (location) return named ?? CODE_OF_LOCATION[location];
   switch (status) {
     case 401:

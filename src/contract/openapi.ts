@@ -202,6 +202,7 @@ function responses(route: Route): Record<string, unknown> {
       : {}),
   };
   const everywhere: ProblemCode[] = ['request_invalid', 'host_unknown', 'internal', 'unavailable'];
+  if (route.method !== 'GET') everywhere.push('outcome_unknown');
   const byStatus = Map.groupBy(new Set([...route.problems, ...everywhere]), (code) => PROBLEM_STATUS[code]);
   for (const [problemStatus, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
     found[problemStatus] = {

@@ -47,7 +47,10 @@ export const PROBLEM_STATUS = {
   media_type_unsupported: 415,
   host_unknown: 421,
   internal: 500,
+  /** Nothing was done, and it is worth trying again. */
   unavailable: 503,
+  /** What was asked for may have been done, or not: nobody knows until somebody looks (HOSTILE.md 43). */
+  outcome_unknown: 503,
 } as const satisfies Record<string, number>;
 /** One of the reference server's problem codes; see {@link PROBLEM_STATUS}. */
 export type ProblemCode = keyof typeof PROBLEM_STATUS;

@@ -1,7 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 
-import { StoreUnavailableError } from '../allocator/store.ts';
 import { PROBLEM_STATUS } from '../contract/problems.ts';
 import { type ClientAddress, peerAddress } from './client-address.ts';
 import { isHealthPath } from './health.ts';
@@ -10,7 +9,7 @@ import { PAGE_HEADERS } from './identity/pages.ts';
 import { isProviderPath, oauthError } from './identity/provider-door.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
-import { ProblemError, problemReply, refusal } from './problem-error.ts';
+import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } from './problem-error.ts';
 
 /** What answers on a socket. */
 export interface ListenerOptions {
@@ -56,7 +55,7 @@ export function createListener(options: ListenerOptions): RequestListener {
       {
         overrideGlobalObjects: false,
         hostname: base.host,
-        errorHandler: (error) => problemReply(problemOf(error, options), GUARDS),
+        errorHandler: (error) => problemReply(problemOf(error, request.method ?? '', options), GUARDS),
       },
     );
     await show(request, response);
@@ -91,31 +90,14 @@ export function createListener(options: ListenerOptions): RequestListener {
   return (request, response) => {
     const ended = metrics?.requestBegan(request.method ?? '', request.url ?? '');
     if (ended) response.once('close', () => ended(response.headersSent ? response.statusCode : undefined));
-    route(request, response).catch((error: unknown) => refuse(request, response, problemOf(error, options)));
+    route(request, response).catch((error: unknown) =>
+      refuse(request, response, problemOf(error, request.method ?? '', options)),
+    );
   };
 }
 
 /** What keeps a page from being framed or taken for something else, on its errors too. */
 const { 'content-type': _html, ...GUARDS } = PAGE_HEADERS;
-
-/** What went wrong, for the outside: a refusal is itself, a database that is away 503, anything else 500 and in the log. */
-function problemOf(error: unknown, { log, metrics }: Pick<ListenerOptions, 'log' | 'metrics'>): ProblemError {
-  if (error instanceof ProblemError) return error;
-  if (error instanceof StoreUnavailableError) metrics?.storeFailed(error);
-  if (error instanceof StoreUnavailableError || isUnavailable(error)) {
-    return refusal(
-      'unavailable',
-      'The database can’t be used at the moment. Nothing was changed; try again.',
-    );
-  }
-  log('error', 'bug', { why: error instanceof Error ? (error.stack ?? error.message) : String(error) });
-  return refusal('internal', 'Something went wrong in the service.');
-}
-
-/** The same as the identity provider's library tells it. */
-function isUnavailable(error: unknown): boolean {
-  return error instanceof Error && 'error' in error && error.error === 'temporarily_unavailable';
-}
 
 /** Refuses in a form that both our clients and OAuth's read. What is still being sent is not waited for. */
 function refuse(request: IncomingMessage, response: ServerResponse, error: ProblemError): void {
@@ -126,10 +108,9 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: Probl
   const [{ code, msg }] = error.problems;
   const body = { ...oauthError(error), code, detail: [{ loc: [], msg, type: 'NotValid' }] };
   if (!request.complete) response.setHeader('connection', 'close');
-  if (code === 'unavailable') response.setHeader('retry-after', '5');
   response.writeHead(PROBLEM_STATUS[code], {
     'content-type': 'application/json',
-    'cache-control': 'no-store',
+    ...problemHeaders(code),
   });
   response.end(JSON.stringify(body));
 }

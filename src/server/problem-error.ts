@@ -1,4 +1,13 @@
-import { type Alternative, PROBLEM_STATUS, type Problem, problemBody } from '../contract/problems.ts';
+import { CommitUnknownError, StoreUnavailableError } from '../allocator/store.ts';
+import {
+  type Alternative,
+  PROBLEM_STATUS,
+  type Problem,
+  type ProblemCode,
+  problemBody,
+} from '../contract/problems.ts';
+import type { Log } from './log.ts';
+import type { ServerMetrics } from './metrics/server-metrics.ts';
 
 /** A request that is refused: thrown by a handler, turned into the reply in one place. */
 export class ProblemError extends Error {
@@ -18,18 +27,75 @@ export function refusal(code: Problem['code'], msg: string): ProblemError {
   return new ProblemError([{ code, msg }]);
 }
 
-/** How long a client should wait before it tries again when the service can't answer, in seconds. */
+/** Who is told of a request that failed. */
+export interface FailureObservers {
+  log: Log;
+  metrics?: Pick<ServerMetrics, 'storeFailed'> | undefined;
+}
+
+/** Methods that ask for no change (RFC 9110 §9.2.1). */
+const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/**
+ * What a failure means on the wire: the one place that decides it, for a function of a Request and for a socket.
+ *
+ * | thrown | method | reply |
+ * |---|---|---|
+ * | ProblemError | any | its own |
+ * | CommitUnknownError | POST, PUT, DELETE | 503 `outcome_unknown`, without Retry-After (HOSTILE.md 43) |
+ * | CommitUnknownError | GET, HEAD | 503 `unavailable`: no change was asked for |
+ * | StoreUnavailableError | any | 503 `unavailable`, with Retry-After: nothing was changed |
+ * | anything else | any | 500 `internal`, and all of it in the log; after a change it says nothing about the change |
+ *
+ * @param method of the request that failed
+ */
+export function problemOf(error: unknown, method: string, { log, metrics }: FailureObservers): ProblemError {
+  if (error instanceof ProblemError) return error;
+  const failure = storeFailure(error);
+  if (failure) {
+    metrics?.storeFailed(failure);
+    const unknown = failure instanceof CommitUnknownError && !SAFE.has(method);
+    log('error', unknown ? 'outcome_unknown' : 'store_unavailable', {
+      why: String(failure.cause ?? failure),
+    });
+    return unknown
+      ? refusal(
+          'outcome_unknown',
+          `${failure.message} It may have been made or not; look before you try again.`,
+        )
+      : refusal('unavailable', `${failure.message} Nothing was changed; try again.`);
+  }
+  log('error', 'bug', { why: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  return refusal('internal', 'Something went wrong in the service; its log says what.');
+}
+
+/** The database's failure, which the identity provider's library is told in a form of its own. */
+function storeFailure(error: unknown): StoreUnavailableError | undefined {
+  if (error instanceof StoreUnavailableError) return error;
+  if (!(error instanceof Error && 'error' in error && error.error === 'temporarily_unavailable'))
+    return undefined;
+  const { cause } = error;
+  return cause instanceof StoreUnavailableError
+    ? cause
+    : new StoreUnavailableError("The database can't be used at the moment.", { cause: error });
+}
+
+/** How long a client should wait before it tries again when nothing was done, in seconds. */
 const RETRY_AFTER = 5;
+
+/** The headers that go with a problem's code, besides those of its body. */
+export function problemHeaders(code: ProblemCode): Record<string, string> {
+  return {
+    'cache-control': 'no-store',
+    ...(code === 'unavailable' ? { 'retry-after': String(RETRY_AFTER) } : {}),
+  };
+}
 
 /** The reply to a refused request: the status of its first problem, and the body of DESIGN.md, "Status codes". */
 export function problemReply(error: ProblemError, headers: Record<string, string> = {}): Response {
   const { code } = error.problems[0];
   return Response.json(problemBody(error.problems, error.alternatives), {
     status: PROBLEM_STATUS[code],
-    headers: {
-      ...headers,
-      'cache-control': 'no-store',
-      ...(code === 'unavailable' ? { 'retry-after': String(RETRY_AFTER) } : {}),
-    },
+    headers: { ...headers, ...problemHeaders(code) },
   });
 }

@@ -1,12 +1,11 @@
 import { Hono } from 'hono';
-import { CommitUnknownError, StoreUnavailableError } from '../allocator/store.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { DOCS_FILES } from './docs/docs.ts';
 import { isHealthPath } from './health.ts';
 import { type Log, withoutTokens } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
-import { ProblemError, problemReply, refusal } from './problem-error.ts';
+import { problemOf, problemReply, refusal } from './problem-error.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
 
 /** What makes up the server's function of a Request. */
@@ -29,11 +28,10 @@ export interface ServicesOptions {
 
 /**
  * Portal, connectivity service and documentation as one function of a Request (DESIGN.md, "The reference server").
- * Whatever a handler throws becomes a reply here: a refusal its own, a database that is away 503, anything else 500
- * without a word about it, and a line in the log with all of it.
+ * Whatever a handler throws becomes a reply here; see {@link problemOf}.
  */
 export function createServices(options: ServicesOptions): (request: Request) => Promise<Response> {
-  const { baseUrl, groups, connectivity, portal, identity, docs, health, log, metrics, now } = options;
+  const { baseUrl, groups, connectivity, portal, identity, docs, health, log, now } = options;
   const base = new URL(baseUrl);
   const prefix = base.pathname.replace(/\/$/, '');
   const app = new Hono({ strict: false });
@@ -57,20 +55,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     const allow = [...new Set(methods)].join(', ');
     return problemReply(refusal('method_not_allowed', `This address knows ${allow}.`), { allow });
   });
-  app.onError((error) => {
-    if (error instanceof ProblemError) return problemReply(error);
-    if (error instanceof StoreUnavailableError) {
-      metrics?.storeFailed(error);
-      log('error', 'store_unavailable', { why: String(error.cause ?? error) });
-      const outcome =
-        error instanceof CommitUnknownError
-          ? 'It may have been made or not; look before you try again.'
-          : 'Nothing was changed; try again.';
-      return problemReply(refusal('unavailable', `${error.message} ${outcome}`));
-    }
-    log('error', 'bug', { why: error.stack ?? error.message });
-    return problemReply(refusal('internal', 'Something went wrong in the service; its log says what.'));
-  });
+  app.onError((error, { req }) => problemReply(problemOf(error, req.method, options)));
 
   return async (request) => {
     const began = now();

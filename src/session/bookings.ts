@@ -7,7 +7,7 @@ import type {
 } from '../client/connectivity.ts';
 import type { ServiceFeatures } from '../client/features.ts';
 import type { ProvenReservation } from '../client/proof.ts';
-import { Failure } from '../contract/failure.ts';
+import { Failure, type FailureFacts } from '../contract/failure.ts';
 import type { Reservation } from '../contract/reservation.ts';
 import type { ExperimentAccess } from './experiment-access.ts';
 import { type JoinedList, type LedgerWork, listJoined } from './joined-list.ts';
@@ -95,14 +95,16 @@ export class Bookings {
       await this.#record((kept) => kept.observed(proven));
       return proven;
     } catch (error) {
-      if (!(error instanceof Failure) || error.facts.reservation !== undefined) throw error;
+      if (!(error instanceof Failure)) throw error;
+      // It was answered, in a way that can't be believed.
+      if (error.facts.reservation !== undefined) throw inDoubt(error);
       if (!error.facts.maybeDone) {
         await this.#record((kept) => kept.changeRefused(id));
         throw error;
       }
       const found = await connectivity.show(id, options).catch(() => undefined);
       if (!found || !meets(found.reservation, changed(current, change))) {
-        throw error.with({ reservation: id, fix: `slices-conn show ${id}` });
+        throw inDoubt(error, { reservation: id, fix: `slices-conn show ${id}` });
       }
       await this.#record((kept) => kept.observed(found));
       return found;
@@ -128,7 +130,8 @@ export class Bookings {
       const refused = error instanceof Failure && !error.facts.maybeDone;
       if (refused) await this.#record((kept) => kept.changeRefused(id));
       if (isMissing(error)) await this.#record((kept) => kept.deleted(id));
-      throw error;
+      if (!(error instanceof Failure) || refused) throw error;
+      throw inDoubt(error, { reservation: id, fix: `slices-conn show ${id}` });
     }
     await this.#record((kept) => kept.deleted(id));
   }
@@ -161,11 +164,12 @@ export class Bookings {
       const { reservation: id, maybeDone = false } = error.facts;
       if (id !== undefined) {
         await this.#record((ledger) => ledger.named(name, id));
-        throw error.with({ fix: error.facts.fix ?? `slices-conn show ${id}` });
+        throw inDoubt(error, { fix: error.facts.fix ?? `slices-conn show ${id}` });
       }
       if (maybeDone) return this.#recover(name, reservation, options, error);
       // Of an earlier request under this key, only a decision says that it was not met.
-      if (!wasUnknown || isDecision(error)) await this.#record((ledger) => ledger.refused(name));
+      if (wasUnknown && !isDecision(error)) throw inDoubt(error, earlier(name, error));
+      await this.#record((ledger) => ledger.refused(name));
       throw error;
     }
   }
@@ -198,7 +202,7 @@ export class Bookings {
       const { reservation: id } = last.facts;
       if (id !== undefined) {
         await this.#record((ledger) => ledger.named(name, id));
-        throw last;
+        throw inDoubt(last);
       }
       // The service knows the key, and has nothing under it: so it decides as about any other request.
       if (isDecision(last)) {
@@ -209,7 +213,7 @@ export class Bookings {
       const found = await this.#found(name).catch(() => undefined);
       if (found) return this.show(found.id, options);
     }
-    throw lost.with({ maybeDone: true, retryable: false, fix: 'slices-conn list' });
+    throw inDoubt(lost, { fix: 'slices-conn list' });
   }
 
   /** The reservation that an attempt made, as the service's list shows it. */
@@ -265,6 +269,17 @@ function isMissing(error: unknown): boolean {
 /** The service looked at the request, and refused the link itself: what comes before that says nothing about a key. */
 function isDecision({ facts }: Failure): boolean {
   return facts.details?.some(({ loc }) => loc.length > 0) === true;
+}
+
+/** The failure of a change that may have taken effect: to be looked for before it is asked for again (HOSTILE.md 43). */
+function inDoubt(failure: Failure, facts: FailureFacts = {}): Failure {
+  return failure.with({ ...facts, maybeDone: true, retryable: false });
+}
+
+/** What is said where a request under a key was not met, and an earlier one under it may have been. */
+function earlier({ key }: AttemptName, { facts: { why, fix = 'slices-conn list' } }: Failure): FailureFacts {
+  const said = `An earlier request under the key ${key} may have taken effect.`;
+  return { why: why === undefined ? said : `${why} ${said}`, fix };
 }
 
 function isPassing({ facts }: Failure): boolean {

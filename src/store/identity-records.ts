@@ -134,7 +134,7 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
     },
 
     async attempts(key, now, window) {
-      const row = await database.first(
+      const row = await database.reader.first(
         'SELECT began_ms, attempts FROM attempt WHERE key = $1 AND began_ms > $2',
         key,
         now - window,

@@ -40,9 +40,12 @@ export interface SqlTransaction extends SqlStatements {
 }
 
 /**
- * A database of either engine (DESIGN.md, "Storage"). A statement that is asked for here is a transaction by itself.
+ * A database of either engine (DESIGN.md, "Storage"). A statement that is asked for here is a transaction by itself; what
+ * only reads is asked of its `reader`.
  *
- * @throws StoreUnavailableError from everything when the database is away, slow or locked
+ * @throws StoreUnavailableError from everything when the database is away, slow or locked: nothing was changed
+ * @throws CommitUnknownError from everything but the reader and snapshots when it was lost after a change, or a commit,
+ * had been sent
  */
 export interface SqlDatabase extends SqlStatements {
   /** Sees what is committed, and waits for no writer. */

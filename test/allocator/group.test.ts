@@ -239,6 +239,25 @@ describe('a database that fails', () => {
   });
 });
 
+test.each(['book', 'amend'])(
+  'row 43: a dry run (%s) whose commit is lost has changed nothing',
+  async (what) => {
+    const id = await booked(start());
+    const allocator = start({
+      ...counted,
+      changeLink: async (link, work) => {
+        await counted.changeLink(link, work);
+        throw new CommitUnknownError('lost');
+      },
+    });
+    const terms = { by: 'user', expiry: HOUR, dryRun: true, check: () => undefined };
+    const asked = what === 'book' ? book(allocator, {}, true) : allocator.amend(id, { bandwidth: 1 }, terms);
+    const error = await asked.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(StoreUnavailableError);
+    expect(error).not.toBeInstanceOf(CommitUnknownError);
+  },
+);
+
 describe('row 64: one of a group that cannot be decided, and then a database that goes away', () => {
   const failing = (): never => {
     throw new TypeError('a bug of one caller');

@@ -42,7 +42,7 @@ const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
     'bandwidth_unavailable',
     'vlans_unavailable',
   ],
-  7: ['network', 'timeout', 'too_many_requests', 'internal', 'unavailable'],
+  7: ['network', 'timeout', 'too_many_requests', 'internal', 'unavailable', 'outcome_unknown'],
   8: ['login_pending'],
   9: ['reply_invalid', 'unverified', 'unsigned'],
   10: ['partly_done'],

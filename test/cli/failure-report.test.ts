@@ -41,6 +41,7 @@ describe('with --json', () => {
         exitCode: 6,
         httpStatus: 422,
         retryable: false,
+        maybeDone: false,
         details: [{ loc: ['Bandwidth'], msg: 'Not enough free bandwidth.', type: 'NotValid' }],
         reservation: null,
         alternatives: refused.facts.alternatives,
@@ -58,11 +59,22 @@ describe('with --json', () => {
         exitCode: 3,
         httpStatus: null,
         retryable: false,
+        maybeDone: false,
         details: [],
         reservation: null,
         alternatives: [],
       },
     });
+  });
+
+  test('row 43: what may have been done is told apart from what was not', () => {
+    const facts = { maybeDone: true, why: 'The request was sent and may have taken effect.' };
+    const { exitCode, text } = told(new Failure('outcome_unknown', 'Nobody knows.', facts), { json: true });
+    expect(exitCode).toBe(7);
+    expect(JSON.parse(text)).toMatchObject({ error: { exitCode: 7, maybeDone: true, retryable: false } });
+    expect(told(new Failure('outcome_unknown', 'Nobody knows.', facts)).text).toContain(
+      'may have taken effect',
+    );
   });
 
   test('a reservation that exists in spite of the failure is named', () => {
@@ -106,6 +118,16 @@ describe('without --json', () => {
 
   test('only what is known', () => {
     expect(told(new Failure('not_found', 'Gone.')).text).toBe('error: Gone.\n');
+  });
+
+  test('row 43: what may have been done is told apart from what was not', () => {
+    const facts = { maybeDone: true, why: 'The request was sent and may have taken effect.' };
+    const { exitCode, text } = told(new Failure('outcome_unknown', 'Nobody knows.', facts), { json: true });
+    expect(exitCode).toBe(7);
+    expect(JSON.parse(text)).toMatchObject({ error: { exitCode: 7, maybeDone: true, retryable: false } });
+    expect(told(new Failure('outcome_unknown', 'Nobody knows.', facts)).text).toContain(
+      'may have taken effect',
+    );
   });
 
   test('a reservation that exists in spite of the failure is named', () => {

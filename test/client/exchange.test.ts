@@ -83,12 +83,13 @@ describe('what a status means (CLI.md, "Exit codes")', () => {
     ['without a body', 502, undefined, 'unavailable'],
     ['without a body', 503, undefined, 'unavailable'],
     ['with a code', 503, coded('unavailable'), 'unavailable'],
+    ['that nobody knows', 503, coded('outcome_unknown'), 'outcome_unknown'],
     ['without a body', 504, undefined, 'unavailable'],
   ])('%s: %i', async (_, status, body, code) => {
     const found = await failure(body === undefined ? new Response(null, { status }) : json(body, status));
     expect(found.code).toBe(code);
     expect(found.facts.httpStatus).toBe(status);
-    expect(found.facts.retryable).toBe(status === 429 || status >= 500);
+    expect(found.facts.retryable).toBe(code !== 'outcome_unknown' && (status === 429 || status >= 500));
     expect(found.message).toMatch(/\S/);
   });
 

@@ -128,6 +128,7 @@ const Report = v.object({
     exitCode: v.number(),
     httpStatus: v.nullable(v.number()),
     retryable: v.boolean(),
+    maybeDone: v.boolean(),
     details: v.array(v.object({ loc: v.array(v.string()), msg: v.string(), type: v.string() })),
     reservation: v.nullable(v.string()),
     alternatives: v.array(v.unknown()),

@@ -1,19 +1,18 @@
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import * as v from 'valibot';
 import type { SqlRow } from '../../src/store/sql.ts';
 import { freePort } from '../fixtures/postgres-server.ts';
 import { type Chance, chanceFrom } from './chance.ts';
 import { logIn } from './door.ts';
 import { type LinePoint, openLine, type ProofLine } from './line.ts';
 import { LINKS, sweepAll, TOPOLOGY } from './links.ts';
+import { ProofMachine } from './machine.ts';
+import { type Ended, printedId } from './outcomes.ts';
 import { newPlace, type Place } from './place.ts';
 import { replayAll } from './replay.ts';
 import { newReport, type Report } from './report.ts';
-import { LAUNCHER, ServedProcess } from './served-process.ts';
+import { ServedProcess } from './served-process.ts';
 import type { ProofOptions } from './server-kills.ts';
 
 const HOUR = 3_600_000;
@@ -32,12 +31,6 @@ interface Attempt {
   key: string | undefined;
   /** What it printed, where it got that far. */
   id: string | undefined;
-}
-
-interface Ended {
-  exitCode: number | null;
-  stdout: string;
-  stderr: string;
 }
 
 /**
@@ -142,7 +135,7 @@ async function judge(
 ): Promise<void> {
   const { findings } = report;
   const booked = await reservations(place);
-  const keys = new Set(machine.ledger().map(({ key }) => key));
+  const keys = new Set((await machine.ledger()).map(({ key }) => key));
   for (const { id, key } of booked) {
     if (!keys.has(key))
       findings.push({ kind: 'lost', what: `${id} was booked under ${key}, unknown to the ledger` });
@@ -157,7 +150,7 @@ async function judge(
     const item = listed.find((each) => each.id === id);
     if (!item?.requested) findings.push({ kind: 'lost', what: `list --all does not know ${id} as its own` });
   }
-  const settled = machine.ledger();
+  const settled = await machine.ledger();
   for (const { id, key } of booked) {
     const row = settled.find((each) => each['key'] === key);
     if (row?.['reservation_id'] !== id) {
@@ -209,86 +202,6 @@ function reservations({ rows }: Place): Promise<SqlRow[]> {
   return rows(
     'SELECT r.id AS id, k.key AS key FROM reservation r LEFT JOIN idempotency_key k ON k.reservation = r.id',
   );
-}
-
-const Listed = v.object({
-  items: v.array(v.object({ id: v.nullable(v.string()), requested: v.nullable(v.unknown()) })),
-});
-
-/** A person's machine whose commands go to the server, with one ledger for all of them. */
-class ProofMachine {
-  readonly #home: string;
-  readonly #env: Readonly<Record<string, string>>;
-
-  constructor({ folder }: Place, base: string, userToken: string) {
-    this.#home = folder;
-    this.#env = {
-      PATH: '/usr/bin:/bin',
-      HOME: folder,
-      XDG_CONFIG_HOME: join(folder, 'config'),
-      XDG_STATE_HOME: join(folder, 'state'),
-      XDG_CACHE_HOME: join(folder, 'cache'),
-      SLICES_CONN_BASE_URL: base,
-      SLICES_CONN_PORTAL_URL: `${base}/portal`,
-      SLICES_CONN_AUTH_URL: `${base}/auth`,
-      SLICES_CONN_USER_TOKEN: userToken,
-    };
-  }
-
-  start(args: readonly string[]): { kill: () => void; ended: Promise<Ended> } {
-    const child = spawn(process.execPath, [LAUNCHER, '--json', ...args], {
-      cwd: this.#home,
-      env: this.#env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const output: Ended = { exitCode: null, stdout: '', stderr: '' };
-    for (const name of ['stdout', 'stderr'] as const) {
-      child[name].setEncoding('utf8').on('data', (text: string) => {
-        output[name] += text;
-      });
-    }
-    const ended = new Promise<Ended>((resolve, reject) => {
-      child.on('error', reject).on('close', (exitCode) => resolve({ ...output, exitCode }));
-    });
-    return { kill: () => void child.kill('SIGKILL'), ended };
-  }
-
-  /** Runs all, two at a time, in order. */
-  async runEach(attempts: readonly Attempt[]): Promise<Ended[]> {
-    const ended: Ended[] = [];
-    for (let index = 0; index < attempts.length; index += 2) {
-      const pair = attempts.slice(index, index + 2);
-      ended.push(...(await Promise.all(pair.map(({ args }) => this.start(args).ended))));
-    }
-    return ended;
-  }
-
-  async list(): Promise<v.InferOutput<typeof Listed>['items']> {
-    const { stdout, stderr } = await this.start(['list', '--all']).ended;
-    if (stdout === '') throw new Error(`no list: ${stderr}`);
-    return v.parse(Listed, JSON.parse(stdout)).items;
-  }
-
-  /** The ledger's rows, read beside it. */
-  ledger(): SqlRow[] {
-    const file = join(this.#home, 'state', 'slices-conn', 'ledger.sqlite');
-    // A killed command may have left its journal, which only a connection that may write takes back.
-    const database = new DatabaseSync(file, { timeout: 5000 });
-    try {
-      return database.prepare('SELECT key, outcome, reservation_id FROM attempt').all();
-    } finally {
-      database.close();
-    }
-  }
-}
-
-function printedId({ stdout }: Ended): string | undefined {
-  try {
-    const Printed = v.object({ reservation: v.object({ id: v.string() }) });
-    return v.parse(Printed, JSON.parse(stdout)).reservation.id;
-  } catch {
-    return undefined;
-  }
 }
 
 function iso(milliseconds: number): string {

@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, DatabaseError, types } from 'pg';
 import type { SqlRow } from '../../src/store/sql.ts';
+import { isPostgres } from '../../src/store/stores.ts';
 import type { Rows } from '../allocator/sweep.ts';
 
 /** The two engines, by name. */
@@ -29,9 +30,14 @@ export function newPlace(postgres?: string): Place {
   if (postgres === undefined) {
     // As `serve --data` names it.
     const database = join(folder, 'slices-conn.sqlite');
-    return { engine: 'SQLite', folder, database, rows: sqliteRows(database), close };
+    return { engine: 'SQLite', folder, database, rows: rowsOf(database), close };
   }
-  return { engine: 'PostgreSQL', folder, database: postgres, rows: postgresRows(postgres), close };
+  return { engine: 'PostgreSQL', folder, database: postgres, rows: rowsOf(postgres), close };
+}
+
+/** A way to a database past everything of ours. @param database a SQLite file, or the address of a PostgreSQL database */
+export function rowsOf(database: string): Rows {
+  return isPostgres(database) ? postgresRows(database) : sqliteRows(database);
 }
 
 function sqliteRows(file: string): Rows {

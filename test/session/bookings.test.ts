@@ -58,6 +58,9 @@ const page = (status: number) => (): Response =>
   new Response('<p>Please wait.</p>', { status, headers: { 'content-type': 'text/html' } });
 const refusing = (status: number, code: string) => (): Response =>
   Response.json({ code, detail: [] }, { status });
+/** A database that was lost at its commit, as our own service says it. */
+const nobodyKnows = refusing(503, 'outcome_unknown');
+const nothingDone = refusing(503, 'unavailable');
 
 /** What a service can do beyond the spec. */
 interface Abilities {
@@ -185,6 +188,12 @@ describe('a booking whose answer got lost', () => {
     ['was answered by a proxy, 502, though it was done', [replaced(page(502))]],
     ['was answered with 500 without a code, though it was done', [replaced(page(500))]],
     ['was delivered, then the service asked for fewer requests', [replyLost, answering(refusing(429, 'x'))]],
+    ['row 43: was done, and the service does not know it', [replaced(nobodyKnows)]],
+    ['row 43: was not done, and the service does not know it', [answering(nobodyKnows)]],
+    [
+      'row 43: was done without the service knowing, then it did nothing',
+      [replaced(nobodyKnows), answering(nothingDone)],
+    ],
   ];
 
   test.each(LOSSES)('%s: with keys it is booked once, proven', async (_, fates) => {
@@ -249,6 +258,8 @@ describe('a booking whose answer got lost', () => {
     ['its reply lost', replyLost],
     ['a proxy answered 502', replaced(page(502))],
     ['a proxy answered 503', replaced(page(503))],
+    ['row 43: the service does not know it', replaced(nobodyKnows)],
+    ['row 43: the service fails after it', replaced(refusing(500, 'internal'))],
     ['a proxy answered 408', replaced(page(408))],
     ['a page answered 200', replaced(page(200))],
     ['an empty 200', replaced(() => new Response(''))],
@@ -262,7 +273,7 @@ describe('a booking whose answer got lost', () => {
     const here = await scene({ list: false, key: false });
     here.fates['POST'] = [fate];
     const { facts } = await failureOf(() => here.bookings.reserve(LATER));
-    expect(facts.maybeDone).toBe(true);
+    expect(facts).toMatchObject({ maybeDone: true, retryable: false });
     expect(here.sent('POST')).toBe(1);
     await onlyId(here);
     expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
@@ -325,7 +336,7 @@ describe('a booking that is refused', () => {
 
   test.each<[string, Fate]>([
     ['nobody is there', unreachable],
-    ['the service says that it did nothing', answering(refusing(503, 'unavailable'))],
+    ['the service says that it did nothing', answering(nothingDone)],
     ['the service asks for fewer requests', answering(refusing(429, 'x'))],
   ])('%s: under its key it can be asked for again', async (_, fate) => {
     const here = await scene();
@@ -449,14 +460,18 @@ describe('a key of the person’s own', () => {
     ['nobody is there', unreachable],
     ['the token has expired', answering(refusing(401, 'token_expired'))],
     ['the service asks for fewer requests', answering(refusing(429, 'x'))],
-  ])('run again after its answers were lost, and %s: still unknown', async (_, fate) => {
+    ['the service says that it did nothing', answering(nothingDone)],
+  ])('row 43: run again after its answers were lost, and %s: still unknown', async (_, fate) => {
     const here = await scene();
     here.fates['POST'] = [replyLost, vanished, vanished, fate];
     await failureOf(() => here.bookings.reserve(LATER, KEY));
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-    await failureOf(() => here.again().reserve(LATER, KEY));
+    const { facts } = await failureOf(() => here.again().reserve(LATER, KEY));
+    expect(facts).toMatchObject({ maybeDone: true, retryable: false });
+    expect(facts.why).toContain('An earlier request under the key my-key may have taken effect.');
     await onlyId(here);
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
+    expect((await here.again().reserve(LATER, KEY)).reservation.id).toBe(await onlyId(here));
   });
 
   test('after an update: the same command gives the reservation as it stands', async () => {
@@ -472,6 +487,7 @@ describe('an update whose answer got lost', () => {
   test.each<[string, Fate]>([
     ['its reply lost', replyLost],
     ['a proxy answered 502', replaced(page(502))],
+    ['row 43: the service does not know it', replaced(nobodyKnows)],
   ])('was done, %s: the reservation says so', async (_, fate) => {
     const here = await scene();
     const reservation = await bookedAt(here);
@@ -483,12 +499,15 @@ describe('an update whose answer got lost', () => {
     expect((await here.ledger.all())[0]?.reservation).toMatchObject({ bandwidth: 5 });
   });
 
-  test('was not done: nobody says that it was, and the list settles it', async () => {
+  test.each<[string, Fate]>([
+    ['its request lost', vanished],
+    ['row 43: the service does not know it', answering(nobodyKnows)],
+  ])('was not done, %s: nobody says that it was, and the list settles it', async (_, fate) => {
     const here = await scene();
     const reservation = await bookedAt(here);
-    here.fates['PUT'] = [vanished];
+    here.fates['PUT'] = [fate];
     const { facts } = await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
-    expect(facts).toMatchObject({ maybeDone: true, reservation: reservation.id });
+    expect(facts).toMatchObject({ maybeDone: true, retryable: false, reservation: reservation.id });
     expect(facts.fix).toBe(`slices-conn show ${reservation.id}`);
     expect(await here.outcomes()).toEqual(['made-1 update unknown id']);
     expect((await here.again().list()).items).toMatchObject([
@@ -520,6 +539,16 @@ describe('an update whose answer got lost', () => {
     expect(await here.outcomes()).toEqual(['made-1 update booked id']);
   });
 
+  test('row 43: was not done, and the service says so: it stands as it did', async () => {
+    const here = await scene();
+    const reservation = await bookedAt(here);
+    here.fates['PUT'] = [answering(nothingDone)];
+    const { facts } = await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
+    expect(facts).toMatchObject({ retryable: true });
+    expect(facts.maybeDone).toBeUndefined();
+    expect(await here.outcomes()).toEqual(['made-1 update booked id']);
+  });
+
   test('a refusal leaves it as it was', async () => {
     const here = await scene();
     const reservation = await bookedAt(here);
@@ -536,6 +565,8 @@ describe('a deletion whose answer got lost', () => {
     ['was not delivered', [vanished]],
     ['was done', [replyLost]],
     ['was done, and a proxy answered 502', [replaced(page(502))]],
+    ['row 43: was done, and the service does not know it', [replaced(nobodyKnows)]],
+    ['row 43: was not done, and the service does not know it', [answering(nobodyKnows)]],
   ])('%s: it is gone', async (_, fates) => {
     const here = await scene();
     const { id } = await bookedAt(here);
@@ -547,11 +578,19 @@ describe('a deletion whose answer got lost', () => {
     expect((await here.bookings.list()).items).toMatchObject([{ id, state: 'deleted', source: 'ledger' }]);
   });
 
-  test('and again: unknown until somebody looks', async () => {
+  test.each<[string, Fate[]]>([
+    ['and again', [replyLost, vanished]],
+    [
+      'row 43: the service does not know it, and then does nothing',
+      [replaced(nobodyKnows), answering(nothingDone)],
+    ],
+    ['a page came in its place', [replaced(page(200))]],
+  ])('%s: unknown until somebody looks', async (_, fates) => {
     const here = await scene();
     const { id } = await bookedAt(here);
-    here.fates['DELETE'] = [replyLost, vanished];
-    expect((await failureOf(() => here.bookings.delete(id))).facts.maybeDone).toBe(true);
+    here.fates['DELETE'] = fates;
+    const { facts } = await failureOf(() => here.bookings.delete(id));
+    expect(facts).toMatchObject({ maybeDone: true, retryable: false, reservation: id });
     expect(await here.outcomes()).toEqual(['made-1 delete unknown id']);
     expect((await here.again().list()).items).toMatchObject([{ id, state: 'deleted', source: 'ledger' }]);
     expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
@@ -606,7 +645,7 @@ describe('an answer that can’t be believed', () => {
       here.fates['POST'] = [forged];
       const failure: Failure = await failureOf(() => here.bookings.reserve(LATER));
       const id = await onlyId(here);
-      expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: id } });
+      expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: id, maybeDone: true } });
       expect(failure.facts.fix).toContain(id);
       expect(here.sent('POST')).toBe(1);
       expect(await here.outcomes()).toEqual(['made-1 reserve unknown id']);

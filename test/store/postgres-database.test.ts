@@ -289,10 +289,33 @@ describe('a database that fails', () => {
   });
 
   test.each([true, false])('at the commit is not known to have done it; it did: %s', async (arrives) => {
-    line.loseCommit(arrives);
+    line.lose(arrives);
     await expect(write('a')).rejects.toThrow(CommitUnknownError);
     await write('b');
     expect(await kept()).toEqual(arrives ? ['a', 'b'] : ['b']);
+  });
+
+  test.each([true, false])(
+    'row 43: at a statement of its own is not known to have done it; it did: %s',
+    async (arrives) => {
+      const add = (id: string): Promise<void> =>
+        database.run('INSERT INTO link (id, version) VALUES ($1, 0)', id);
+      await add('a');
+      line.lose(arrives, 'b-which-is-lost');
+      await expect(add('b-which-is-lost')).rejects.toThrow(CommitUnknownError);
+      await add('c');
+      expect(await kept()).toEqual(arrives ? ['a', 'b-which-is-lost', 'c'] : ['a', 'c']);
+    },
+  );
+
+  test('row 43: before a statement was sent, or at one that only reads, is known to have changed nothing', async () => {
+    await write('a');
+    line.lose(true, 'read-this');
+    const reading = database.reader.first('SELECT id FROM link WHERE id = $1', 'read-this');
+    expect(await failureIn(reading)).toEqual('StoreUnavailableError');
+    line.cut();
+    const writing = database.run('INSERT INTO link (id, version) VALUES ($1, 0)', 'b');
+    expect(await failureIn(writing)).toEqual('StoreUnavailableError');
   });
 
   test('a link that somebody keeps locked is unavailable within 10 s, and the others are not', async () => {
@@ -326,6 +349,11 @@ test('of replicas that start at once, all sign with one key', async () => {
   expect(new Set(kept.map((keys) => JSON.stringify(keys))).size).toBe(1);
   expect(await postgres.ask(url, 'SELECT * FROM signing_key')).toHaveLength(1);
 });
+
+async function failureIn(asked: Promise<unknown>): Promise<unknown> {
+  const error = await asked.catch((thrown: unknown) => thrown);
+  return error instanceof Error && error.name;
+}
 
 async function waitingFor(address: string): Promise<number> {
   const [row] = await postgres.ask(

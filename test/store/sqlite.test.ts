@@ -6,10 +6,11 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { DatabaseFormatError } from '../../src/store/sql.ts';
-import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
+import { SqliteDatabase, type SqliteTransaction } from '../../src/store/sqlite/database.ts';
 import { MIGRATIONS, SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import { sqliteReservations } from '../../src/store/sqlite/reservations.ts';
 import { statementsOn } from '../../src/store/sqlite/statements.ts';
+import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { openSqlite } from './opened-store.ts';
 import { raceProcesses } from './starting-gate.ts';
 import { describeStore } from './store-suite.ts';
@@ -320,6 +321,57 @@ describe('SqliteDatabase.transaction', () => {
     await database.close();
   });
 
+  describe('row 43: a disk that fails', () => {
+    let database: SqliteDatabase;
+    const add =
+      (id: string) =>
+      async ({ run }: SqliteTransaction): Promise<void> =>
+        run('INSERT INTO link (id, version) VALUES ($1, 0)', id);
+
+    beforeEach(async () => {
+      database = await SqliteDatabase.open(file, SERVER_FORMAT);
+    });
+    afterEach(async () => {
+      await database.close();
+    });
+
+    // There is no other way to an I/O error that needs no rights: this process's files may not grow.
+    test.skipIf(!CAN_LIMIT_FILES)(
+      'at the commit leaves it unknown, and nobody else who waits; what was lost is not there',
+      async () => {
+        const { size } = await stat(`${file}-wal`);
+        await underFileLimit(size, async () => {
+          let behind: Promise<unknown> = Promise.resolve();
+          const first = database.transaction(async (transaction) => {
+            await add('a')(transaction);
+            // It waits, and nothing of its own was begun.
+            behind = database.transaction(add('b')).catch(nameOf);
+          });
+          expect(await first.catch(nameOf)).toBe('CommitUnknownError');
+          expect(await behind).toBe('StoreUnavailableError');
+        });
+        await database.transaction(add('c'));
+        expect(await database.read('SELECT id FROM link')).toEqual([{ id: 'c' }]);
+      },
+    );
+
+    test('because it is full at a statement: whoever asked for that learns what it was', async () => {
+      let seen: unknown;
+      const work = database.transaction(async ({ first, run }) => {
+        const pages = Number(first('PRAGMA page_count')?.['page_count']);
+        first(`PRAGMA max_page_count = ${pages}`);
+        try {
+          run('INSERT INTO link (id, version) VALUES ($1, 0)', 'x'.repeat(100_000));
+        } catch (error) {
+          seen = nameOf(error);
+          throw new Error('not done', { cause: error });
+        }
+      });
+      await expect(work).rejects.toThrow('not done');
+      expect(seen).toBe('StoreUnavailableError');
+    });
+  });
+
   describe('while another process holds the lock', () => {
     let database: SqliteDatabase;
     let other: DatabaseSync;
@@ -506,4 +558,8 @@ async function commitsIn(log: string): Promise<number> {
   let commits = 0;
   for (let at = 32; at + frame <= bytes.length; at += frame) if (bytes.readUInt32BE(at + 4) > 0) commits += 1;
   return commits;
+}
+
+function nameOf(error: unknown): unknown {
+  return error instanceof Error && error.name;
 }

@@ -30,7 +30,7 @@ import { amendedPeriodProblems, lastEnd, newPeriodProblems } from './period-rule
 import { readExecutionOptions, readListQuery } from './query.ts';
 import { refusedOutcome } from './refusals.ts';
 import { presentedTokens, readReservationRequest, readReservationUpdate } from './reservation-body.ts';
-import { answerChange, answerReservation, reservationReply } from './reservation-reply.ts';
+import { answerChange, answerReservation, prepareAnswer, reservationReply } from './reservation-reply.ts';
 import { capacityProblems, siteProblems } from './site-rules.ts';
 
 /** What the connectivity service needs. */
@@ -154,9 +154,10 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       if (outcome.ok) return Response.json(reservationReply(outcome.record, network));
       return answerBooking(request, outcome, bandwidth);
     }
-    const outcome = await observed(tell('book'), () =>
-      keyed ? allocator.bookOnce({ ...booking, ...keyed }) : allocator.book(booking),
-    );
+    const outcome = await observed(tell('book'), async () => {
+      await prepareAnswer(request, end, options);
+      return keyed ? allocator.bookOnce({ ...booking, ...keyed }) : allocator.book(booking);
+    });
     return answerBooking(request, outcome, bandwidth);
   });
 
@@ -202,7 +203,12 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
           return problems.length > 0 ? [...problems, ...tooMuch] : undefined;
         },
       });
-    const outcome = await (dryRun ? amend() : observed(tell('change'), amend));
+    const outcome = await (dryRun
+      ? amend()
+      : observed(tell('change'), async () => {
+          await prepareAnswer(request, change.end ?? record.end, options);
+          return amend();
+        }));
     if (!outcome) throw missing(id);
     if (outcome.ok) {
       if (dryRun) return Response.json(reservationReply(outcome.record, network));

@@ -54,13 +54,32 @@ export async function answerReservation(
       headers: { 'cache-control': 'no-store', ...init.headers },
     });
   }
-  const exp = Math.max(Math.ceil(record.end / 1000), Math.floor(now() / 1000) + DEFAULT_TTL);
-  return issuer.reply({ sub: record.id, connectivity, exp }, init);
+  return issuer.reply({ sub: record.id, connectivity, exp: expiryOf(record.end, now()) }, init);
+}
+
+/** When a reservation's token expires, in seconds. @param end of the reservation, in milliseconds, as `now` */
+function expiryOf(end: number, now: number): number {
+  return Math.max(Math.ceil(end / 1000), Math.floor(now / 1000) + DEFAULT_TTL);
 }
 
 /**
- * Answers with a reservation that this request has booked or changed. A database that is lost now, when what the key
- * signs is noted, leaves that done: nobody is told that nothing was changed.
+ * Notes what the signature of an answer needs before anything is booked or changed: a database that fails at it, or has
+ * no room left, then has done nothing, and the answer after the commit needs no write.
+ *
+ * @param end that the reservation will have, in milliseconds
+ * @throws StoreUnavailableError
+ */
+export async function prepareAnswer(
+  request: Request,
+  end: number,
+  { issuer, now }: Pick<ReplyOptions, 'issuer' | 'now'>,
+): Promise<void> {
+  if (acceptsJwt(request)) await issuer.signingKey(expiryOf(end, now()));
+}
+
+/**
+ * Answers with a reservation that this request has booked or changed. A database that is lost now, when another key
+ * than {@link prepareAnswer} expected has to sign, leaves that done: nobody is told that nothing was changed.
  *
  * @throws CommitUnknownError
  */

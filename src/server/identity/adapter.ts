@@ -110,6 +110,7 @@ function guarded<Args extends unknown[], Answer>(
       const unavailable = new errors.OIDCProviderError(503, 'temporarily_unavailable');
       unavailable.error_description = error.message;
       unavailable.expose = true;
+      unavailable.cause = error;
       throw unavailable;
     }
   };

@@ -1,5 +1,6 @@
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
+import { PROBLEM_STATUS } from '../../contract/problems.ts';
 import { type ProblemError, refusal } from '../problem-error.ts';
 import { answerTooMany, type EndpointGuard } from './endpoint-limits.ts';
 import { readForm } from './form.ts';
@@ -123,7 +124,7 @@ async function formOf(request: IncomingMessage): Promise<string> {
 export function oauthError(error: ProblemError): { error: string; error_description: string } {
   const [{ code, msg }] = error.problems;
   return {
-    error: code === 'unavailable' ? 'temporarily_unavailable' : 'invalid_request',
+    error: PROBLEM_STATUS[code] === 503 ? 'temporarily_unavailable' : 'invalid_request',
     error_description: msg,
   };
 }

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../../allocator/store.ts';
+import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import { generateSigningKey, type PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Service } from '../issuers.ts';
 import type { Log } from '../log.ts';
@@ -97,8 +97,8 @@ export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRing
   async function read(): Promise<void> {
     triedAt = now();
     try {
-      const keys = await kept();
-      for (const gone of planKeys(keys, now()).gone) await store.forget(service, gone);
+      const keys = await forNobodyElse(kept);
+      for (const gone of planKeys(keys, now()).gone) await forNobodyElse(() => store.forget(service, gone));
       copy = { keys, readAt: triedAt };
     } catch (error) {
       if (!copy || !(error instanceof StoreUnavailableError)) throw error;
@@ -129,7 +129,8 @@ export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRing
       // Many tokens at once need it noted once.
       const name = `${key.number} ${noted}`;
       const writing =
-        notes.get(name) ?? store.note(service, key.number, noted).finally(() => notes.delete(name));
+        notes.get(name) ??
+        forNobodyElse(() => store.note(service, key.number, noted)).finally(() => notes.delete(name));
       notes.set(name, writing);
       if (await writing) {
         key.lastExpiry = Math.max(key.lastExpiry, noted);
@@ -141,6 +142,21 @@ export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRing
       return false;
     },
   };
+}
+
+/**
+ * A write of the ring's own that was lost on its way leaves nothing unknown that a caller asked for: it is made again
+ * when it is needed next.
+ *
+ * @throws StoreUnavailableError
+ */
+async function forNobodyElse<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof CommitUnknownError)) throw error;
+    throw new StoreUnavailableError(error.message, { cause: error.cause });
+  }
 }
 
 /** A new key pair of that number, as it is kept. */

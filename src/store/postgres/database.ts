@@ -6,6 +6,7 @@ import type {
   SqlReader,
   SqlRow,
   SqlSnapshot,
+  SqlStatements,
   SqlTransaction,
   SqlValue,
   SqlWrite,
@@ -54,6 +55,12 @@ const INT8 = types.builtins.INT8;
  * One that is away or slow is StoreUnavailableError within 10 s, and is used again as soon as it is back.
  */
 export class PostgresDatabase implements SqlDatabase {
+  /** A statement by itself sees what is committed, and waits for nobody who only writes. */
+  readonly reader: SqlReader = {
+    all: (sql, ...values) => this.#connected(PATIENCE, (client) => statementsOf(client).all(sql, ...values)),
+    first: (sql, ...values) =>
+      this.#connected(PATIENCE, (client) => statementsOf(client).first(sql, ...values)),
+  };
   readonly #pool: Pool;
   readonly #patience: number;
   #closing: Promise<void> | undefined;
@@ -116,25 +123,20 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
-  /** A statement by itself sees what is committed, and waits for nobody who only writes. */
-  get reader(): SqlReader {
-    return this;
-  }
-
   async run(sql: string, ...values: SqlValue[]): Promise<void> {
-    await this.#connected(PATIENCE, (client) => statementsOf(client).run(sql, ...values));
+    await this.#alone((statements) => statements.run(sql, ...values));
   }
 
   async all(sql: string, ...values: SqlValue[]): Promise<SqlRow[]> {
-    return this.#connected(PATIENCE, (client) => statementsOf(client).all(sql, ...values));
+    return this.#alone((statements) => statements.all(sql, ...values));
   }
 
   async first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined> {
-    return this.#connected(PATIENCE, (client) => statementsOf(client).first(sql, ...values));
+    return this.#alone((statements) => statements.first(sql, ...values));
   }
 
   async write(...writes: readonly SqlWrite[]): Promise<void> {
-    await this.#connected(PATIENCE, (client) => statementsOf(client).write(...writes));
+    await this.#alone((statements) => statements.write(...writes));
   }
 
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
@@ -184,6 +186,22 @@ export class PostgresDatabase implements SqlDatabase {
       lease.committing();
       await commit(client, finishing);
       return answer;
+    });
+  }
+
+  /**
+   * Runs a statement that may change something, and is its own commit.
+   *
+   * @throws CommitUnknownError when it was lost after it had been sent
+   */
+  async #alone<Answer>(work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer> {
+    return this.#connected(PATIENCE, async (client, lease) => {
+      lease.committing();
+      try {
+        return await work(statementsOf(client));
+      } catch (error) {
+        throw error instanceof StoreUnavailableError ? commitError(error.cause) : error;
+      }
     });
   }
 

@@ -11,7 +11,9 @@ const UNAVAILABLE_CLASSES: ReadonlySet<string> = new Set(['08', '28', '40', '53'
 const UNAVAILABLE: ReadonlySet<string> = new Set(['3D000', '25P03', '25P04', '55P03', '25006']);
 
 /** Classes of a server that may have committed, and failed to say so. */
-const MAYBE_COMMITTED: ReadonlySet<string> = new Set(['08', '57', '58', 'XX']);
+const MAYBE_COMMITTED_CLASSES: ReadonlySet<string> = new Set(['08', '57', '58', 'XX']);
+/** Of another class: statement completion unknown. */
+const COMPLETION_UNKNOWN = '40003';
 
 /** What the driver says of a server that is to be spoken to over TLS and does not know how. */
 const WITHOUT_TLS = 'The server does not support SSL connections';
@@ -32,9 +34,12 @@ export function postgresError(cause: unknown): unknown {
   return new StoreUnavailableError("The database can't be reached.", { cause });
 }
 
-/** What an error of `COMMIT` means: nothing was changed, or nobody knows. */
+/** What an error of `COMMIT`, or of a statement that is a transaction by itself, means: nothing was changed, or nobody knows. */
 export function commitError(cause: unknown): unknown {
-  const said = cause instanceof DatabaseError && !MAYBE_COMMITTED.has((cause.code ?? '').slice(0, 2));
-  if (said) return postgresError(cause);
+  if (cause instanceof DatabaseError) {
+    const { code = '' } = cause;
+    const said = code !== COMPLETION_UNKNOWN && !MAYBE_COMMITTED_CLASSES.has(code.slice(0, 2));
+    if (said) return postgresError(cause);
+  }
   return new CommitUnknownError('The database was lost while it made the change.', { cause });
 }

@@ -1,8 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as roundOfTheLoop } from 'node:timers/promises';
-import { StoreUnavailableError } from '../../allocator/store.ts';
+import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import { DatabaseFormatError, type SqlRow, type SqlValue } from '../sql.ts';
-import { keepPrivate, loadSqlite, patiently, storeError } from './engine.ts';
+import { commitError, keepPrivate, loadSqlite, patiently, storeError } from './engine.ts';
+import { named, type SqliteReads, type SqliteSnapshot, snapshotOn } from './snapshot.ts';
 
 /** How long a writer waits for another process's transaction, in milliseconds. */
 const BUSY_TIMEOUT = 5000;
@@ -20,21 +21,9 @@ export interface DatabaseFormat {
   journal: 'WAL' | 'DELETE';
 }
 
-/** Statements that find and change nothing. Parameters bind by name: `$1`, `$2`, … */
-export interface SqliteReads {
-  all(sql: string, ...values: SqlValue[]): SqlRow[];
-  first(sql: string, ...values: SqlValue[]): SqlRow | undefined;
-}
-
 /** The statements of one transaction. */
 export interface SqliteTransaction extends SqliteReads {
   run(sql: string, ...values: SqlValue[]): void;
-}
-
-/** What was committed at one instant, as SQLite gives it. */
-export interface SqliteSnapshot extends SqliteReads {
-  /** The rows of a statement in portions, with a round of the event loop between them. */
-  portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlRow[]>;
 }
 
 /** Work that waits for the file, with those who wait for it. */
@@ -46,8 +35,6 @@ interface Waiting {
 
 /** How many pieces of work share one commit at most. */
 const GROUP_SIZE = 64;
-/** How many rows a portion has: some thirty milliseconds' worth. */
-const PORTION = 5000;
 
 /**
  * One SQLite file (DESIGN.md, "Storage"): `synchronous=FULL`, every transaction `BEGIN IMMEDIATE`, since a
@@ -119,6 +106,8 @@ export class SqliteDatabase {
   /**
    * Runs `work` in a write transaction; commits when it resolves, undoes it when it rejects. It may share the
    * transaction with other work, which it can't tell.
+   *
+   * @throws CommitUnknownError when the disk failed while the commit was under way
    */
   transaction<Answer>(work: (transaction: SqliteTransaction) => Promise<Answer>): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
@@ -168,9 +157,14 @@ export class SqliteDatabase {
         for (const each of settle) each();
       } catch (cause) {
         const error = storeError(cause);
+        for (const { reject } of group) reject(error);
+        if (!(error instanceof StoreUnavailableError)) continue;
         // Those who came meanwhile would wait as long again; nothing of theirs was begun.
-        const waited = error instanceof StoreUnavailableError ? this.#waiting.splice(0) : [];
-        for (const { reject } of [...group, ...waited]) reject(error);
+        const waited =
+          error instanceof CommitUnknownError
+            ? new StoreUnavailableError("The database can't be used at the moment.", { cause: error.cause })
+            : error;
+        for (const { reject } of this.#waiting.splice(0)) reject(waited);
       }
     }
     this.#working = undefined;
@@ -183,7 +177,9 @@ export class SqliteDatabase {
       await patiently(() => database.exec('BEGIN IMMEDIATE'), BUSY_TIMEOUT);
       const settle: (() => void)[] = [];
       for (const each of group) settle.push(await this.#runOne(each));
-      await commit(database);
+      await commit(database).catch((error: unknown) => {
+        throw commitError(error, database.isTransaction);
+      });
       return settle;
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
@@ -196,9 +192,9 @@ export class SqliteDatabase {
     database.exec('SAVEPOINT work');
     try {
       const answer = await work({
-        run: (sql, ...values) => void this.#prepare(sql).run(named(values)),
-        all: (sql, ...values) => this.#prepare(sql).all(named(values)),
-        first: (sql, ...values) => this.#prepare(sql).get(named(values)),
+        run: (sql, ...values) => void this.#execute(sql, (statement) => statement.run(named(values))),
+        all: (sql, ...values) => this.#execute(sql, (statement) => statement.all(named(values))),
+        first: (sql, ...values) => this.#execute(sql, (statement) => statement.get(named(values))),
       });
       database.exec('RELEASE work');
       return () => resolve(answer);
@@ -206,12 +202,17 @@ export class SqliteDatabase {
       // A full disk undoes the whole transaction by itself; then nothing of it can be kept.
       if (!database.isTransaction) throw error;
       database.exec('ROLLBACK TO work; RELEASE work');
-      return () => reject(storeError(error));
+      return () => reject(error);
     }
   }
 
-  #prepare(sql: string): StatementSync {
-    return prepared(this.#database, this.#statements, sql);
+  /** Whoever asks for a statement learns from its failure whether the database is to blame. */
+  #execute<Answer>(sql: string, execute: (statement: StatementSync) => Answer): Answer {
+    try {
+      return execute(prepared(this.#database, this.#statements, sql));
+    } catch (error) {
+      throw storeError(error);
+    }
   }
 }
 
@@ -235,35 +236,6 @@ function wholeIn({ all, first }: SqliteTransaction): SqliteSnapshot {
       yield all(sql, ...values);
     },
   };
-}
-
-/** Runs `work` on what was committed at one instant, on a connection that nobody else uses meanwhile. */
-export async function snapshotOn<Answer>(
-  connection: DatabaseSync,
-  work: (snapshot: SqliteSnapshot) => Promise<Answer>,
-): Promise<Answer> {
-  connection.exec('BEGIN');
-  try {
-    return await work({
-      all: (sql, ...values) => connection.prepare(sql).all(named(values)),
-      first: (sql, ...values) => connection.prepare(sql).get(named(values)),
-      portions: (sql, ...values) => portions(connection.prepare(sql), values),
-    });
-  } finally {
-    connection.exec('ROLLBACK');
-  }
-}
-
-async function* portions(statement: StatementSync, values: readonly SqlValue[]): AsyncGenerator<SqlRow[]> {
-  let portion: SqlRow[] = [];
-  for (const row of statement.iterate(named(values))) {
-    portion.push(row);
-    if (portion.length < PORTION) continue;
-    yield portion;
-    portion = [];
-    await roundOfTheLoop();
-  }
-  if (portion.length > 0) yield portion;
 }
 
 /** Another program's file is left as it is. */
@@ -293,8 +265,4 @@ function migrate(database: DatabaseSync, { applicationId, migrations }: Database
   }
   for (const migration of migrations.slice(version)) database.exec(migration);
   database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
-}
-
-function named(values: readonly SqlValue[]): Record<string, SqlValue> {
-  return Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]));
 }

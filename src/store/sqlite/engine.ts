@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { chmodSync, closeSync, existsSync, lstatSync, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreUnavailableError } from '../../allocator/store.ts';
+import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import { DatabaseFormatError } from '../sql.ts';
 
 /**
@@ -70,6 +70,7 @@ export function loadSqlite(): typeof import('node:sqlite') {
 }
 
 const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 /** Busy, locked, out of memory, read-only, I/O error, full, can't open (https://sqlite.org/rescode.html). */
 const UNAVAILABLE = new Set([5, 6, 7, 8, 10, 13, 14]);
@@ -95,4 +96,19 @@ export function storeError(error: unknown): unknown {
     return new StoreUnavailableError("The database can't be used at the moment.", { cause: error });
   }
   return error;
+}
+
+/**
+ * What an error of `COMMIT` means: nothing was changed, or nobody knows.
+ *
+ * A transaction that is still open was not committed. On a full disk the last page of the transaction, which makes it
+ * valid, was not written whole. After any other error, such as one of the disk's own (SQLITE_IOERR), all of it may stand
+ * in the file, to be found when that is opened next.
+ *
+ * @param open whether the transaction is open all the same
+ */
+export function commitError(cause: unknown, open: boolean): unknown {
+  const code = resultCode(cause);
+  if (open || code === undefined || code === SQLITE_FULL) return storeError(cause);
+  return new CommitUnknownError('The database failed while it made the change.', { cause });
 }

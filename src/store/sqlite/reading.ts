@@ -1,9 +1,9 @@
 import { lstatSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { DatabaseFormatError, type ReadDatabase } from '../sql.ts';
-import { snapshotOn } from './database.ts';
 import { loadSqlite, storeError } from './engine.ts';
 import { checkFormat } from './format-check.ts';
+import { snapshotOn } from './snapshot.ts';
 import { awaitedSnapshot } from './statements.ts';
 
 /** How long to wait where a server that starts or ends has the file to itself, in milliseconds. */

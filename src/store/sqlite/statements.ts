@@ -1,5 +1,6 @@
 import type { SqlDatabase, SqlInsert, SqlReader, SqlSnapshot, SqlStatements } from '../sql.ts';
-import type { SqliteDatabase, SqliteReads, SqliteSnapshot, SqliteTransaction } from './database.ts';
+import type { SqliteDatabase, SqliteTransaction } from './database.ts';
+import type { SqliteReads, SqliteSnapshot } from './snapshot.ts';
 
 /** A SQLite file as the stores take either engine's database. */
 export function statementsOn(database: SqliteDatabase): SqlDatabase {

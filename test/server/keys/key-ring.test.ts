@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { StoreUnavailableError } from '../../../src/allocator/store.ts';
+import { CommitUnknownError, StoreUnavailableError } from '../../../src/allocator/store.ts';
 import {
   createKeyRing,
   type KeyRing,
@@ -220,6 +220,18 @@ describe.each([
       { kid: 'key2', state: 'signing' },
       { kid: 'key3', state: 'next' },
     ]);
+  });
+
+  test('row 43: a note that was lost on its way says nothing about what a caller asked for', async () => {
+    const note: KeyStore['note'] = async () => {
+      throw new CommitUnknownError('lost');
+    };
+    const one = ring(0, { store: { ...storeOf(0), note } });
+    const [key] = await one.keys();
+    if (!key) throw new Error('there is no key');
+    const error = await one.note(key, clock + DAY).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(StoreUnavailableError);
+    expect(error).not.toBeInstanceOf(CommitUnknownError);
   });
 
   test('that were read last stand in while the database is away; without any, that is said', async () => {

@@ -1,4 +1,4 @@
-import { Failure } from '../../../contract/failure.ts';
+import { Failure, type FailureFacts } from '../../../contract/failure.ts';
 import { shellWord } from '../../../contract/shell-word.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
@@ -56,8 +56,10 @@ export function summary(
   const why = [...failures].map(([id, { message }]) => `${id}: ${message}`).join(' ');
   const alike = rest.every(({ code }) => EXIT_CODE_OF[code] === EXIT_CODE_OF[first.code]);
   const deleted = ids.filter(deletes);
+  const maybeDone = [...failures.values()].some(({ facts }) => facts.maybeDone);
+  const facts: FailureFacts = { why, ...(maybeDone ? { maybeDone, retryable: false } : {}) };
   const message = `${ids.length - deleted.length} of ${ids.length} reservations were not deleted${deleted.length > 0 ? `; deleted: ${deleted.join(', ')}` : ''}.`;
   return alike && deleted.length === 0
-    ? new Failure(first.code, message, { ...first.facts, why })
-    : new Failure('partly_done', message, { why });
+    ? new Failure(first.code, message, { ...first.facts, ...facts })
+    : new Failure('partly_done', message, facts);
 }

@@ -79,6 +79,7 @@ async function saveProof(
     throw error.with({
       why: `The link is booked all the same. ${error.facts.why ?? ''}`.trimEnd(),
       reservation: reservation.id,
+      maybeDone: true,
       fix: `slices-conn show ${reservation.id} --token > link.jwt`,
     });
   }

@@ -1,0 +1,65 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { limitFiles } from '../fixtures/file-limit.ts';
+
+/** A folder whose disk has as much room as it is told. */
+export interface DiskRoom {
+  readonly folder: string;
+  /** Leaves room for so many pages of 4096 bytes. */
+  leave(pages: number): void;
+  /** Has room again. */
+  clear(): void;
+  close(): void;
+}
+
+/** The size of the disk that is made, in bytes: a few hundred bookings fit. */
+const SIZE = 16 * 1024 * 1024;
+const PAGE = 4096;
+
+/**
+ * A disk of a few MiB in memory, which is filled up: what is written beyond is ENOSPC, as on any full disk.
+ *
+ * @returns undefined where this user may not mount one
+ */
+export function smallDisk(): DiskRoom | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-disk-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${SIZE},mode=0700`, 'slices-conn-proof', folder], {
+      stdio: 'ignore',
+    });
+  } catch {
+    rmSync(folder, { recursive: true });
+    return undefined;
+  }
+  const filler = join(folder, 'filler');
+  return {
+    folder,
+    leave(pages) {
+      writeFileSync(filler, '');
+      const { bavail, bsize } = statfsSync(folder);
+      writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - pages * PAGE)));
+    },
+    clear: () => rmSync(filler, { force: true }),
+    close() {
+      execFileSync('umount', [folder]);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/**
+ * A file that may not grow beyond its room: what is written beyond fails as on a disk with a fault of its own.
+ *
+ * @param file that is about to grow
+ * @param pid whose
+ */
+export function fileLimit(folder: string, file: string, pid: () => number): DiskRoom {
+  return {
+    folder,
+    leave: (pages) => limitFiles(pid(), statSync(file).size + pages * PAGE),
+    clear: () => limitFiles(pid(), 'unlimited'),
+    close: () => undefined,
+  };
+}
