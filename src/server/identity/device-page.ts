@@ -3,6 +3,7 @@ import type { DeviceCode, Provider } from 'oidc-provider';
 import { refusal } from '../problem-error.ts';
 import { type Approval, grantedScopes, SCOPE_MEANING } from './approval.ts';
 import { readForm, singleParameters } from './form.ts';
+import { isFromElsewhere } from './from-elsewhere.ts';
 import { closingPage, codePage, confirmationPage, type FormContext, PAGE_HEADERS } from './pages.ts';
 import type { Throttle } from './throttle.ts';
 import type { Person } from './user-token.ts';
@@ -35,6 +36,9 @@ type Found =
   | { state: 'pending'; code: DeviceCode }
   | { state: 'unknown' | 'expired' | 'used' }
   | { state: 'throttled'; retryAfter: number };
+
+/** The most of a code that comes with an address is shown again, in characters. */
+const MAX_ENTERED = 20;
 
 const SAYS = {
   unknown: 'There is no such code. Compare it with the one in your terminal.',
@@ -130,23 +134,27 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     if (sent) {
       const from = request.headers.get('origin') ?? origin;
       if (from !== origin || !browser.known || !same(parameters.get('csrf') ?? '', form.csrf)) {
-        return html(browser, 403, codePage(form, 'The page was too old. Enter the code again.'));
+        return html(browser, 403, codePage(form, { problem: 'The page was too old. Enter the code again.' }));
       }
     }
     const entered = parameters.get('user_code') ?? '';
     if (entered.trim() === '') return html(browser, 200, codePage(form));
+    if (!sent && isFromElsewhere((name) => request.headers.get(name), origin)) {
+      // Looked up, it would be a guess: any page could use up the guesses of its visitor's address (HOSTILE.md 58).
+      return html(browser, 200, codePage(form, { code: entered.slice(0, MAX_ENTERED) }));
+    }
     const found = await find(entered, browser, address);
     if (found.state === 'throttled') {
       const retryAfter = { 'retry-after': String(found.retryAfter) };
       const minutes = Math.ceil(found.retryAfter / 60);
       const text = `Too many wrong codes. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`;
-      return html(browser, 429, codePage(form, text), retryAfter);
+      return html(browser, 429, codePage(form, { problem: text }), retryAfter);
     }
-    if (found.state !== 'pending') return html(browser, 400, codePage(form, SAYS[found.state]));
+    if (found.state !== 'pending') return html(browser, 400, codePage(form, { problem: SAYS[found.state] }));
     const action = sent ? parameters.get('action') : null;
     if (action === null) return html(browser, 200, await confirmation(form, found.code, browser));
     const decided = await decide(action, found.code, parameters, browser);
-    return decided || html(browser, 400, codePage(form, SAYS.used));
+    return decided || html(browser, 400, codePage(form, { problem: SAYS.used }));
   };
 }
 

@@ -7,14 +7,15 @@ export const MAX_FORM = 16_384;
 /**
  * Reads a form (RFC 6749 Appendix B).
  *
- * @throws ProblemError 415 for another media type, 413 for a body over {@link MAX_FORM}, 400 for a parameter given twice
+ * @param most the largest that is read, in bytes
+ * @throws ProblemError 415 for another media type, 413 for a larger body, 400 for a parameter given twice
  */
-export async function readForm(request: Request): Promise<URLSearchParams> {
+export async function readForm(request: Request, most: number = MAX_FORM): Promise<URLSearchParams> {
   const [type = ''] = (request.headers.get('content-type') ?? '').split(';');
   if (type.trim().toLowerCase() !== 'application/x-www-form-urlencoded') {
     throw refusal('media_type_unsupported', 'The body must be application/x-www-form-urlencoded.');
   }
-  const bytes = await readBytes(request, MAX_FORM);
+  const bytes = await readBytes(request, most);
   return singleParameters(new URLSearchParams(new TextDecoder().decode(bytes)));
 }
 

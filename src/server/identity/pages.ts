@@ -53,14 +53,17 @@ export interface FormContext {
   csrf: string;
 }
 
-/** The form that asks for the code, with what was wrong with the last one. */
-export function codePage(form: FormContext, problem?: string): string {
+/** The form that asks for the code, with what was wrong with the last one, or filled in with one. */
+export function codePage(
+  form: FormContext,
+  { problem, code = '' }: { problem?: string; code?: string } = {},
+): string {
   const error = problem === undefined ? '' : `<p class="error" role="alert">${escapeHtml(problem)}</p>`;
   return page(
     'Log in to slices-conn',
     `<p>Enter the code that your terminal shows.</p>${error}${formOf(
       form,
-      `<label class="field"><span>Code</span><input type="text" name="user_code" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="20" required autofocus></label>
+      `<label class="field"><span>Code</span><input type="text" name="user_code" value="${escapeHtml(code)}" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="20" required autofocus></label>
 <div class="actions"><button>Continue</button></div>`,
     )}`,
   );

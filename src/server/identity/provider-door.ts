@@ -4,6 +4,7 @@ import { PROBLEM_STATUS } from '../../contract/problems.ts';
 import { type ProblemError, refusal } from '../problem-error.ts';
 import { answerTooMany, type EndpointGuard } from './endpoint-limits.ts';
 import { readForm } from './form.ts';
+import { isFromElsewhere } from './from-elsewhere.ts';
 
 /** The provider's endpoints that exist for the outside. Its own router takes other spellings too; this does not. */
 const ENDPOINTS: Readonly<Record<string, readonly string[]>> = {
@@ -25,6 +26,9 @@ const PARAMETERS = [
   'token',
   'token_type_hint',
 ];
+
+/** Forms that are kept, and so are smaller, in bytes: a device authorization request has a client and scopes. */
+const SMALL_FORMS: Readonly<Record<string, number>> = { '/device/auth': 2048 };
 
 /** Whether a path below the issuer is the provider's to answer. */
 export function isProviderPath(path: string): boolean {
@@ -53,7 +57,7 @@ export function createProviderDoor(
   guard: Pick<EndpointGuard, 'admit'>,
 ): ProviderDoor {
   const handle = provider.callback();
-  const { host } = new URL(issuer);
+  const { host, origin } = new URL(issuer);
   return async (request, response, path, address) => {
     const { method = 'GET', headers } = request;
     const allowed = ENDPOINTS[path] ?? [];
@@ -61,10 +65,15 @@ export function createProviderDoor(
       response.setHeader('allow', allowed.join(', '));
       throw refusal('method_not_allowed', `This address knows ${allowed.join(', ')}.`);
     }
+    // Not even counted: else any page could use up what its visitor's address may ask for (HOSTILE.md 58).
+    const header = (name: string): string | undefined => request.headersDistinct[name]?.join();
+    if (method === 'POST' && isFromElsewhere(header, origin)) {
+      throw refusal('request_invalid', 'A page of another site has sent this, which nothing here is for.');
+    }
     const inner = new IncomingMessage(request.socket);
     const tooMany = method === 'POST' ? await guard.admit(inner, path, address) : undefined;
     if (tooMany) return answerTooMany(request, response, tooMany);
-    const body = method === 'POST' ? await formOf(request) : undefined;
+    const body = method === 'POST' ? await formOf(request, SMALL_FORMS[path]) : undefined;
     inner.method = method;
     inner.url = path;
     inner.httpVersion = request.httpVersion;
@@ -92,8 +101,8 @@ export function createProviderDoor(
   };
 }
 
-/** The form's known parameters, as a form again. */
-async function formOf(request: IncomingMessage): Promise<string> {
+/** The form's known parameters, as a form again. @param most its size, in bytes */
+async function formOf(request: IncomingMessage, most: number | undefined): Promise<string> {
   const stream = new ReadableStream<Uint8Array>({
     async start(controller) {
       try {
@@ -111,6 +120,7 @@ async function formOf(request: IncomingMessage): Promise<string> {
       body: stream,
       duplex: 'half',
     }),
+    most,
   );
   const passed = new URLSearchParams();
   for (const name of PARAMETERS) {

@@ -215,6 +215,95 @@ describe.each(ENGINES)('two servers on one %s database', (_, newDatabase) => {
   });
 });
 
+describe('row 58: a page that a user has open', async () => {
+  const server = await startIdentity();
+  const own = new URL(server.base).origin;
+  const attempts = () => ask(server.file, 'SELECT key, attempts FROM attempt WHERE attempts > 0');
+
+  test.each<[string, Record<string, string>]>([
+    ['a form of another site', { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
+    ['a form in a sandbox', { origin: 'null' }],
+    ['a fetch without CORS', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }],
+    ['another port of this host', { origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' }],
+    ['a browser that tells the origin alone', { origin: 'https://evil.example' }],
+    ['two origins', { origin: `${own}, https://evil.example` }],
+  ])('sends nothing to an endpoint, and uses up nothing: %s', async (_, headers) => {
+    for (const endpoint of Object.keys(ENDPOINT_LIMITS)) {
+      const body = { client_id: 'slices-conn', token: 'x', grant_type: 'refresh_token', refresh_token: 'x' };
+      const reply = await send(server, 'POST', `/auth${endpoint}`, { headers, body });
+      expect([endpoint, answer(reply)]).toEqual([endpoint, '400 invalid_request']);
+    }
+    expect(await attempts()).toEqual([]);
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ['no header of a browser', {}],
+    ['its own origin', { origin: own, 'sec-fetch-site': 'same-origin' }],
+    ['what Node sends', { 'sec-fetch-mode': 'cors' }],
+  ])('%s is let in', async (_, headers) => {
+    const reply = await send(server, 'POST', '/auth/device/auth', {
+      headers,
+      body: { client_id: 'slices-conn' },
+    });
+    expect(answer(reply)).toBe('200');
+  });
+
+  test.each(['cross-site', 'same-site'])(
+    '%s: does not guess codes on its visitor’s account',
+    async (site) => {
+      const before = await attempts();
+      const headers = { 'sec-fetch-site': site };
+      for (let guess = 0; guess < DEFAULT_LIMITS.address + 5; guess += 1) {
+        const reply = await send(server, 'GET', '/auth/device?user_code=BBBB-BBBB', { headers });
+        expect([reply.status, reply.text.includes('role="alert"')]).toEqual([200, false]);
+      }
+      expect(await attempts()).toEqual(before);
+    },
+  );
+
+  test('may hold a link with the code: one more click, and it is confirmed as ever', async () => {
+    const login = await startLogin(server);
+    const browser = new Browser(server);
+    const { user_code } = login;
+    browser.reply = await send(server, 'GET', login.verification_uri_complete, {
+      headers: { 'sec-fetch-site': 'cross-site' },
+    });
+    expect(browser.reply.text).toContain(`name="user_code" value="${user_code}"`);
+    expect(browser.people.ids.size).toBe(0);
+    await browser.open('/auth/device');
+    await browser.submit({ user_code });
+    await browser.submit({ user: browser.people.ids.get('lead') ?? '', action: 'approve' });
+    expect(answer(await poll(server, login))).toBe('200');
+  });
+
+  test('what comes with a link is shown as text', async () => {
+    const text = encodeURIComponent('"><script>alert(1)');
+    const reply = await send(server, 'GET', `/auth/device?user_code=${text}`, {
+      headers: { 'sec-fetch-site': 'cross-site' },
+    });
+    expect(reply.text).not.toContain('<script>');
+  });
+});
+
+describe.each(ENGINES)('row 58: device codes on %s', (_, newDatabase) => {
+  test('are small, and gone an hour after they expired', async () => {
+    const server = await startIdentity({ database: await newDatabase() });
+    const codes = async () =>
+      (await ask(server.file, "SELECT key FROM identity_record WHERE model = 'DeviceCode'")).length;
+    const body = { client_id: 'slices-conn', scope: 'openid '.repeat(300) };
+    expect((await send(server, 'POST', '/auth/device/auth', { body })).status).toBe(413);
+    expect(await codes()).toBe(0);
+    for (let login = 0; login < 3; login += 1) await startLogin(server);
+    server.advance(65 * 60_000);
+    await startLogin(server);
+    expect(await codes()).toBe(4);
+    server.advance(10 * 60_000);
+    await startLogin(server);
+    // The provider's own clock stands still here: the fourth expired with the first three.
+    expect(await codes()).toBe(1);
+  });
+});
+
 describe.each(ENGINES)('two guards on one %s database', (_, newDatabase) => {
   const LIMITS: Readonly<Record<string, EndpointLimit>> = {
     '/codes': { address: 5, global: 12, counts: 'every', error: 'temporarily_unavailable' },
