@@ -17,6 +17,7 @@ import type { RunningServer, ServeSettings, UserFiles } from './cli/invocation.t
 import type { TextStream } from './cli/output.ts';
 import type { NetworkSettings, World } from './cli/run.ts';
 import { Failure } from './contract/failure.ts';
+import { moveAway } from './contract/shell-word.ts';
 import type { Connection } from './session/connection.ts';
 import { foldersFor, privateFolder } from './session/folders.ts';
 import type { LedgerDatabase } from './session/ledger.ts';
@@ -60,6 +61,9 @@ export async function main(args: readonly string[], version: string): Promise<nu
     readAudit: async (settings, take) =>
       (await import('./read-audit.ts')).readServerAudit(settings, serveFolder(), take),
     stopSignal,
+    onStop: (tell) => {
+      tellStop = tell;
+    },
     openBrowser,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   });
@@ -88,6 +92,8 @@ function textStream(stream: NodeJS.WriteStream): TextStream {
 async function ask(question: string): Promise<boolean> {
   const { createInterface } = await import('node:readline/promises');
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  // While it reads, the terminal sends no signal for Ctrl-C.
+  prompt.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   try {
     return /^y(?:es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());
   } finally {
@@ -190,15 +196,18 @@ const backUp: World['backUp'] = async (folder = serveFolder(), file) => {
 };
 
 /** Told to stop, a command that does not wait for it ends at once, with the code that shells expect. */
-const INTERRUPTED = { SIGINT: 130, SIGTERM: 143 } as const;
+const STOPPED = { SIGINT: 'interrupted', SIGTERM: 'terminated' } as const;
+let tellStop: Parameters<World['onStop']>[0] = (stopped) => (stopped === 'interrupted' ? 130 : 143);
 
 function stopAtSignals(): void {
-  for (const [signal, code] of Object.entries(INTERRUPTED)) process.once(signal, () => process.exit(code));
+  for (const [signal, stopped] of Object.entries(STOPPED)) {
+    process.once(signal, () => process.exit(tellStop(stopped)));
+  }
 }
 
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of Object.keys(INTERRUPTED)) {
+    for (const signal of Object.keys(STOPPED)) {
       process.removeAllListeners(signal);
       process.once(signal, () => resolve());
     }
@@ -277,7 +286,7 @@ async function openLedger(): Promise<LedgerDatabase> {
     if (cause instanceof Failure) throw cause;
     throw new Failure('state_unusable', `The ledger ${path} can't be used.`, {
       why: cause instanceof Error ? cause.message : String(cause),
-      fix: `Mend it, or move it away: mv ${path} ${path}.bad`,
+      fix: `Mend it, or move it away: ${moveAway(path)}`,
       cause,
     });
   };

@@ -4,6 +4,7 @@ import type { Fetch } from './client/exchange.ts';
 import { traced } from './client/trace.ts';
 import { Failure } from './contract/failure.ts';
 import { Secret } from './contract/secret.ts';
+import { moveAway } from './contract/shell-word.ts';
 import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
 import type { Connection } from './session/connection.ts';
 import { privateFolder } from './session/folders.ts';
@@ -51,7 +52,7 @@ async function open(profile: Profile, stateFolder: string): Promise<ReferenceSer
     if (cause instanceof DatabaseFormatError || cause instanceof StoreUnavailableError) {
       throw new Failure('state_unusable', `The file ${database} can't be used.`, {
         why: cause.message,
-        fix: `Move it away, to start anew: mv ${database} ${database}.bad`,
+        fix: `Move it away, to start anew: ${moveAway(database)}`,
         cause,
       });
     }

@@ -1,14 +1,52 @@
 import type { NewReservation } from '../client/connectivity.ts';
-import { Failure } from '../contract/failure.ts';
-import { parseInstant } from '../contract/instants.ts';
+import { Failure, type FailureCode } from '../contract/failure.ts';
+import { formatInstant, parseInstant } from '../contract/instants.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { shellWord } from '../contract/shell-word.ts';
-import type { GlobalFlags } from './global-options.ts';
+import type { ServiceFlags } from './global-options.ts';
 import { nearestSite } from './site-names.ts';
 import type { TimeContext } from './times.ts';
 
 /** Flags of `reserve` that the advised command needs just as the refused one did. */
-type KeptFlags = Pick<GlobalFlags, 'experiment'> & { save?: string };
+interface KeptFlags {
+  dryRun?: boolean;
+  save?: string;
+  idempotencyKey?: string;
+  allowUnsigned?: boolean;
+}
+
+/** What to type after a failure that brings no advice of its own. */
+export const NEXT_STEP: Partial<Record<FailureCode, string>> = {
+  date_invalid: 'slices-conn help times',
+  date_past: 'slices-conn help times',
+  period_empty: 'slices-conn help times',
+  reservation_ended: 'slices-conn list',
+  experiment_ends_first: 'slices-conn experiment show',
+  experiment_expired: 'slices-conn experiment list',
+  project_ends_first: 'slices-conn project show',
+  name_taken: 'slices-conn experiment list',
+};
+
+/** Commands that speak to services, and those among them for which an experiment and a project are chosen. */
+const SPEAKS = /^slices-conn (?!-|(?:help|profile|serve|token|completion)\b)/;
+const ACTS_IN =
+  /^slices-conn (?:reserve|list|show|update|delete|(?:experiment|project) (?:show|create|token))\b/;
+
+/**
+ * Advice, where it is a command of this program: with the flags that said which services, project and experiment were
+ * meant, without which it would mean others.
+ *
+ * @example withServices({ profile: 'lab' }, 'slices-conn list') // 'slices-conn --profile lab list'
+ */
+export function withServices(services: ServiceFlags, advice: string): string {
+  if (!SPEAKS.test(advice)) return advice;
+  const { offline, profile, caFile, project, experiment } = services;
+  const where = ACTS_IN.test(advice) ? { project, experiment } : {};
+  const values = Object.entries({ profile, 'ca-file': caFile, ...where });
+  const words = values.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
+  const flags = [...(offline ? ['--offline'] : []), ...words].map((word) => `${shellWord(word)} `).join('');
+  return `slices-conn ${flags}${advice.slice('slices-conn '.length)}`;
+}
 
 /**
  * Makes a refusal say what to type instead: the first alternative that the service offers, as a command.
@@ -24,7 +62,13 @@ export function advisor(
     if (!(error instanceof Failure)) throw error;
     // A service's text goes into a command only where it can be nothing but a time.
     const alternative = error.facts.alternatives?.find(isPeriod);
-    if (alternative) throw error.with({ fix: reserveCommandLine(request, alternative, flags, times().now) });
+    const { now } = times();
+    if (alternative) throw error.with({ fix: reserveCommandLine(request, alternative, flags, now) });
+    if (error.code === 'date_past' && request.start !== 'now' && request.end > now) {
+      const { bandwidth, start, end } = request;
+      const started = { bandwidth, start_date: formatInstant(start), end_date: formatInstant(end) };
+      throw error.with({ fix: reserveCommandLine(request, started, flags, now) });
+    }
     const unknown = error.code === 'site_unknown' ? [request.site1, request.site2] : [];
     const [near] = unknown.map(nearestSite).filter((site) => site !== undefined);
     throw near === undefined ? error : error.with({ why: `Did you mean ${near}?` });
@@ -40,7 +84,11 @@ function isPeriod({ start_date, end_date }: Alternative): boolean {
  *
  * @param id the reservation
  */
-export function updateAdvisor(id: string, start: number): (error: unknown) => never {
+export function updateAdvisor(
+  id: string,
+  start: number,
+  { allowUnsigned }: Pick<KeptFlags, 'allowUnsigned'>,
+): (error: unknown) => never {
   return (error) => {
     const alternative = error instanceof Failure ? error.facts.alternatives?.find(isPeriod) : undefined;
     if (!(error instanceof Failure) || !alternative) throw error;
@@ -55,6 +103,7 @@ export function updateAdvisor(id: string, start: number): (error: unknown) => ne
       ...moved,
       '--end',
       end_date,
+      ...(allowUnsigned ? ['--allow-unsigned'] : []),
     ];
     throw error.with({ fix: words.map(shellWord).join(' ') });
   };
@@ -64,13 +113,12 @@ export function updateAdvisor(id: string, start: number): (error: unknown) => ne
 export function reserveCommandLine(
   { site1, site2 }: NewReservation,
   { bandwidth, start_date, end_date }: Alternative,
-  { experiment, save }: KeptFlags,
+  { dryRun, save, idempotencyKey, allowUnsigned }: KeptFlags,
   now: number,
 ): string {
   const start = parseInstant(start_date) ?? 0;
   return [
     'slices-conn',
-    ...(experiment === undefined ? [] : ['--experiment', experiment]),
     'reserve',
     site1,
     site2,
@@ -79,7 +127,10 @@ export function reserveCommandLine(
     ...(start <= now ? ['--start-now'] : ['--start', start_date]),
     '--end',
     end_date,
+    ...(dryRun ? ['--dry-run'] : []),
     ...(save === undefined ? [] : ['--save', save]),
+    ...(idempotencyKey === undefined ? [] : ['--idempotency-key', idempotencyKey]),
+    ...(allowUnsigned ? ['--allow-unsigned'] : []),
   ]
     .map(shellWord)
     .join(' ');

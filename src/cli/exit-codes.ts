@@ -52,7 +52,7 @@ export const EXIT_CODE_OF = {
   wrong_project: 5,
   not_found: 3,
   method_not_allowed: 1,
-  name_taken: 1,
+  name_taken: 2,
   idempotency_key_reused: 1,
   body_too_large: 1,
   media_type_unsupported: 1,
@@ -77,5 +77,8 @@ export const EXIT_CODE_OF = {
   unverified: 9,
   unsigned: 9,
   partly_done: 10,
+  planned: 2,
+  interrupted: 130,
+  terminated: 143,
   bug: 1,
 } as const satisfies Record<FailureCode, ExitCode>;

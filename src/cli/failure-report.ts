@@ -1,5 +1,7 @@
-import { Failure, type FailureCode } from '../contract/failure.ts';
+import { Failure, type FailureCode, type FailureFacts } from '../contract/failure.ts';
+import { NEXT_STEP, withServices } from './advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
+import type { ServiceFlags } from './global-options.ts';
 import type { TextStream } from './output.ts';
 import { escapeLines, escapeText, jsonText } from './terminal-text.ts';
 
@@ -9,8 +11,10 @@ export interface ReportOptions {
   json: boolean;
   /** Show where in the program it happened. */
   debug: boolean;
-  /** Flags that said which services were meant: what is advised to be typed needs them too. */
-  serviceFlags: readonly string[];
+  /** Which services, project and experiment were meant: what is advised to be typed means them too. */
+  services: ServiceFlags;
+  /** Services were to be spoken to, and nothing was changed there for certain. */
+  nothingChanged?: boolean;
 }
 
 /**
@@ -19,15 +23,13 @@ export interface ReportOptions {
  */
 export function reportFailure(
   error: unknown,
-  { stderr, json, debug, serviceFlags }: ReportOptions,
+  { stderr, json, debug, services, nothingChanged = false }: ReportOptions,
 ): ExitCode {
   const failure = asFailure(error);
-  const { code, message, facts } = failure;
-  // Commands about profiles name theirs themselves.
-  const fix = facts.fix?.replace(
-    /^slices-conn (?!--help|profile )/,
-    ['slices-conn', ...serviceFlags, ''].join(' '),
-  );
+  const { code, message } = failure;
+  const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
+  const advised = facts.fix ?? NEXT_STEP[code];
+  const fix = advised === undefined ? undefined : withServices(services, advised);
   const exitCode: ExitCode = EXIT_CODE_OF[code satisfies FailureCode];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(error.stack ?? '')}\n`);
   if (!json) {
@@ -55,6 +57,12 @@ export function reportFailure(
   };
   stderr.write(`${jsonText(report)}\n`);
   return exitCode;
+}
+
+/** Worth trying again, and safe to: exit code 7 says so (CLI.md, "Exit codes"). */
+function withNothingChanged({ code, facts }: Failure): FailureFacts {
+  if (EXIT_CODE_OF[code] !== 7 || facts.maybeDone || facts.reservation !== undefined) return facts;
+  return { ...facts, why: `${facts.why ?? ''} Nothing was changed.`.trimStart() };
 }
 
 function asFailure(error: unknown): Failure {

@@ -22,6 +22,9 @@ export interface GlobalFlags {
   tz?: string;
 }
 
+/** The global flags that decide what a service would answer, and which one is asked. */
+export type ServiceFlags = Pick<GlobalFlags, 'profile' | 'experiment' | 'project' | 'offline' | 'caFile'>;
+
 /** What help calls them. */
 export const GLOBAL_FLAGS = 'Global flags:';
 
@@ -44,7 +47,7 @@ export function addGlobalOptions(program: Command): Command {
     .option('--timeout <seconds>', 'how long to wait for a reply', seconds)
     .option('--ca-file <file>', 'certificates to trust, in PEM')
     .addOption(new Option('--color <when>', 'when to colour').choices(COLOR_CHOICES))
-    .option('--tz <zone>', 'zone of times without an offset, such as Europe/Brussels');
+    .option('--tz <zone>', 'zone of times without an offset, such as Europe/Brussels', timeZone);
 }
 
 /** The profile that the flags name. @throws Failure `usage` when they name two */
@@ -52,6 +55,15 @@ export function wantedProfile({ offline, profile }: GlobalFlags): string | undef
   if (!offline) return profile;
   if (profile === undefined || profile === OFFLINE) return OFFLINE;
   throw new Failure('usage', '--offline and --profile can not be given together.');
+}
+
+function timeZone(text: string): string {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: text });
+    return text;
+  } catch {
+    throw new InvalidArgumentError('It must be a time zone, such as Europe/Brussels.');
+  }
 }
 
 function seconds(text: string): number {

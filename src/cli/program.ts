@@ -14,9 +14,11 @@ import { serveCommand } from './commands/serve.ts';
 import { sitesCommand } from './commands/sites.ts';
 import { tokenCommand } from './commands/token.ts';
 import { verifyCommand } from './commands/verify.ts';
+import { readCommandLine } from './completion/command-line.ts';
 import { addGlobalOptions, type GlobalFlags } from './global-options.ts';
 import { HELP_TOPICS, helpTopic } from './help-topics.ts';
 import type { Action, Invocation, Invoke } from './invocation.ts';
+import { plannedIn } from './planned.ts';
 
 /** What the help of every command ends with. */
 export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn --help';
@@ -118,8 +120,16 @@ export async function runProgram(program: Command, args: readonly string[]): Pro
     if (!(error instanceof CommanderError)) throw error;
     // A command group by itself shows what it has, as gh and kubectl do.
     if (error.exitCode === 0 || error.code === 'commander.help') return;
-    throw usage(error);
+    const planned = plannedIn(readCommandLine(program, args));
+    throw planned === undefined ? usage(error) : notBuiltYet(planned);
   }
+}
+
+function notBuiltYet(name: string): Failure {
+  return new Failure('planned', `slices-conn ${name} is planned, and not built yet.`, {
+    why: 'This version does not have it.',
+    fix: 'slices-conn --help',
+  });
 }
 
 /** Commander's message in this program's form: what, and did-you-mean as why. */

@@ -4,6 +4,7 @@ import type { LedgerDatabase } from '../session/ledger.ts';
 import type { Profile } from '../session/profiles.ts';
 import type { UnderLock } from '../session/state-file.ts';
 import { type ColorChoice, wantsColor } from './color.ts';
+import { readCommandLine } from './completion/command-line.ts';
 import type { ShellHome } from './completion/install.ts';
 import { COMPLETE } from './completion/shells.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -12,6 +13,8 @@ import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation, UserFiles } from './invocation.ts';
 import { Output, type TextStream } from './output.ts';
 import { createProgram, runProgram } from './program.ts';
+import { SentChanges, type Stopped } from './sent-changes.ts';
+import { escapeText } from './terminal-text.ts';
 
 /** How long to wait for a reply unless `--timeout` says otherwise, in seconds. */
 const DEFAULT_TIMEOUT = 30;
@@ -63,6 +66,11 @@ export interface World {
   backUp: Invocation['backUp'];
   readAudit: Invocation['readAudit'];
   stopSignal: Invocation['stopSignal'];
+  /**
+   * Takes what is to be told, at once, when the process is told to stop by SIGINT or SIGTERM and does not wait for that
+   * by `stopSignal`; it then ends with the exit code that comes back.
+   */
+  onStop: (tell: (stopped: Stopped) => ExitCode) => void;
   /** Asks a person a question that is answered by yes or no; undefined where nobody is there. */
   ask?: (question: string) => Promise<boolean>;
 }
@@ -79,26 +87,26 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     return 0;
   }
   const opened: Closable[] = [];
-  const { offline, profile } = lookAhead(args);
+  const sent = new SentChanges();
   const program = createProgram({
     version: world.version,
     write: (text) => world.stdout.write(text),
-    open: (flags) => openInvocation(flags, world, (one) => opened.push(one)),
+    open: (flags) => openInvocation(flags, world, sent, (one) => opened.push(one)),
   });
+  const report = (error: unknown): ExitCode => {
+    // Flags that could not be parsed still say how the failure is wanted, and which services were meant.
+    const { services, given } = readCommandLine(program, args);
+    const has = (flag: string): boolean => given.some(({ long }) => long === flag);
+    const [json, debug] = [has('--json'), has('--debug')];
+    const nothingChanged = sent.isNothing;
+    return reportFailure(error, { stderr: world.stderr, json, debug, services, nothingChanged });
+  };
+  world.onStop((stopped) => report(sent.failure(stopped)));
   try {
     await runProgram(program, args);
     return 0;
   } catch (error) {
-    // Flags that could not be parsed still say how the failure is wanted.
-    return reportFailure(error, {
-      stderr: world.stderr,
-      json: args.includes('--json'),
-      debug: args.includes('--debug'),
-      serviceFlags: [
-        ...(offline ? ['--offline'] : []),
-        ...(profile === undefined ? [] : ['--profile', profile]),
-      ],
-    });
+    return report(error);
   } finally {
     // What was to be told has been told; a connection that does not close changes nothing about it.
     await Promise.allSettled(opened.map(async (one) => one.close()));
@@ -109,7 +117,8 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
 async function answerShell(words: readonly string[], world: World): Promise<void> {
   const opened: Closable[] = [];
   const silent: World = { ...world, stderr: { ...world.stderr, write: () => undefined } };
-  const open = (flags: GlobalFlags) => openInvocation(flags, silent, (one) => opened.push(one));
+  const open = (flags: GlobalFlags) =>
+    openInvocation(flags, silent, new SentChanges(), (one) => opened.push(one));
   try {
     const [{ wantedAt }, { completionText }, { liveSource }] = await Promise.all([
       import('./completion/candidates.ts'),
@@ -126,14 +135,12 @@ async function answerShell(words: readonly string[], world: World): Promise<void
   }
 }
 
-/** Which services the arguments name, where they may be too broken to be parsed. */
-function lookAhead(args: readonly string[]): Pick<GlobalFlags, 'offline' | 'profile'> {
-  const at = args.indexOf('--profile');
-  const profile = at === -1 ? undefined : args[at + 1];
-  return { offline: args.includes('--offline'), ...(profile === undefined ? {} : { profile }) };
-}
-
-function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable) => void): Invocation {
+function openInvocation(
+  flags: GlobalFlags,
+  world: World,
+  sent: SentChanges,
+  onOpen: (one: Closable) => void,
+): Invocation {
   const { env, stdout, stderr } = world;
   const color: ColorChoice = flags.color ?? 'auto';
   const output = new Output({
@@ -167,7 +174,7 @@ function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable
       zone: flags.tz ?? (env['TZ'] || undefined),
       localZone: world.localZone(),
     }),
-    confirm: async (question) => (flags.input === false ? undefined : ask?.(question)),
+    confirm: async (question) => (flags.input === false ? undefined : ask?.(escapeText(question))),
     async session(named) {
       const [{ Session }, { Profiles }] = await Promise.all([
         import('../session/session.ts'),
@@ -183,7 +190,7 @@ function openInvocation(flags: GlobalFlags, world: World, onOpen: (one: Closable
       });
       const session = new Session({
         profile,
-        connection,
+        connection: { ...connection, fetch: sent.watched(connection.fetch) },
         openLedger: world.openLedger,
         newKey: world.newKey,
         sleep: world.sleep,

@@ -5,6 +5,7 @@ import { IDEMPOTENCY_KEY_HEADER } from '../contract/parameters.ts';
 import type { Reservation, ReservationRequestBody, ReservationState } from '../contract/reservation.ts';
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import { readTokenInput, type Secret, type TokenInput } from '../contract/secret.ts';
+import { shellWord } from '../contract/shell-word.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader, headerToken } from './bearer.ts';
 import { claimedSubject } from './claimed.ts';
@@ -183,7 +184,8 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     if (allowUnsigned) return { reservation, verified: false, token: null, claims: null };
     throw new Failure('unsigned', 'The service answered without a signed token.', {
       why: 'Nothing proves that the answer is its own.',
-      fix: 'Give --allow-unsigned if that will do.',
+      // Never what was typed with one more flag: that would book again (HOSTILE.md 45).
+      fix: `slices-conn show ${shellWord(id)} --allow-unsigned`,
       reservation: id,
     });
   }

@@ -19,6 +19,9 @@ export const CLIENT_FAILURES = [
   'unverified',
   'unsigned',
   'partly_done',
+  'planned',
+  'interrupted',
+  'terminated',
   'bug',
 ] as const;
 

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { Failure } from '../contract/failure.ts';
+import { shellWord } from '../contract/shell-word.ts';
 import { fileFailure } from './file-failure.ts';
 
 /** Where a certificate and its key are, in PEM. */
@@ -47,7 +48,7 @@ export function readCertificate(files: CertificateFiles, now: number): Certifica
       `The key ${files.key} does not belong to the certificate ${files.cert}.`,
       {
         why: cause instanceof Error ? cause.message : String(cause),
-        fix: `openssl x509 -noout -subject -dates -in ${files.cert}`,
+        fix: `openssl x509 -noout -subject -dates -in ${shellWord(files.cert)}`,
         cause,
       },
     );

@@ -60,7 +60,9 @@ export class Session {
   readonly login: Login | undefined;
   readonly #options: SessionOptions;
   #experiment: Promise<Experiment> | undefined;
-  #access: Promise<ExperimentAccess> | undefined;
+  /** By what was named. */
+  readonly #accesses = new Map<string | undefined, Promise<ExperimentAccess>>();
+  #actsIn: string | undefined;
   #ledger: Promise<LedgerDatabase> | undefined;
 
   constructor(options: SessionOptions) {
@@ -68,6 +70,7 @@ export class Session {
     const { fetch } = connection;
     const userToken = () => connection.userToken.get();
     this.#options = options;
+    this.#actsIn = options.experiment;
     this.profile = profile;
     this.fetch = fetch;
     this.userToken = connection.userToken;
@@ -131,8 +134,24 @@ export class Session {
 
   /** The experiment that a reservation belongs to, with a token for it; had once. See {@link accessExperiment}. */
   access(): Promise<ExperimentAccess> {
-    this.#access ??= this.accessTo(this.#options.experiment);
-    return this.#access;
+    const wanted = this.#actsIn;
+    const access = this.#accesses.get(wanted) ?? this.accessTo(wanted);
+    this.#accesses.set(wanted, access);
+    return access;
+  }
+
+  /**
+   * From now on {@link access} is to the experiment that a reservation belongs to, where the ledger knows it and neither
+   * a flag nor a token in the environment names another.
+   */
+  async actFor(id: string): Promise<void> {
+    const { experiment, connection } = this.#options;
+    if (experiment !== undefined || connection.experimentToken) return;
+    // A ledger that can't be used is told where it would be written to.
+    const entry = await this.ledger()
+      .then((ledger) => ledger.about(id))
+      .catch(() => undefined);
+    this.#actsIn = entry?.experiment || undefined;
   }
 
   /** The same for an experiment that is named. */

@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { Failure } from '../contract/failure.ts';
+import { moveAway } from '../contract/shell-word.ts';
 import { fileFault } from './folders.ts';
 
 /** Runs `work` while no other process runs any under the same file; lets go however its process ends. */
@@ -48,6 +49,6 @@ export function writePrivateFile(path: string, text: string): void {
 export function unusableFile(path: string, why: string): Failure {
   return new Failure('state_unusable', `The file ${path} can't be used.`, {
     why,
-    fix: `Mend it, or move it away: mv ${path} ${path}.bad`,
+    fix: `Mend it, or move it away: ${moveAway(path)}`,
   });
 }

@@ -26,10 +26,7 @@ const later: Alternative = { bandwidth: 1500, start_date: iso(HOUR), end_date: i
 async function advised(
   code: FailureCode,
   facts: FailureFacts = {},
-  {
-    flags = {},
-    wanted = request,
-  }: { flags?: { experiment?: string; save?: string }; wanted?: NewReservation } = {},
+  { flags = {}, wanted = request }: { flags?: Parameters<typeof advisor>[1]; wanted?: NewReservation } = {},
 ): Promise<Failure> {
   return failureOf(() => advisor(wanted, flags, () => times)(new Failure(code, 'refused', facts)));
 }
@@ -63,10 +60,11 @@ describe('the command that is advised', () => {
     });
   });
 
-  test('keeps the experiment and the file to save to', () => {
-    const line = reserveCommandLine(request, later, { experiment: 'demo', save: 'link.jwt' }, NOW);
-    expect(line).toMatch(/ --experiment demo /);
-    expect(line).toMatch(/ --save link\.jwt$/);
+  test('row 45: keeps what makes it no booking, or no second one', () => {
+    const flags = { dryRun: true, save: 'link.jwt', idempotencyKey: 'ci-7', allowUnsigned: true };
+    expect(reserveCommandLine(request, later, flags, NOW)).toMatch(
+      / --dry-run --save link\.jwt --idempotency-key ci-7 --allow-unsigned$/,
+    );
   });
 
   test('can be pasted into a shell: a value with a space or a quote is one word', () => {
@@ -87,6 +85,16 @@ describe('a refusal', () => {
       alternatives: [later, other],
       httpStatus: 422,
     });
+  });
+
+  test('of a start that is past advises to start now, where the end is to come', async () => {
+    const wanted = { ...request, start: NOW - HOUR };
+    const { facts } = await advised('date_past', {}, { wanted, flags: { dryRun: true } });
+    expect(facts.fix).toBe(
+      `slices-conn reserve be-gent1 pl-poznan1 --bandwidth 200000 --start-now --end ${iso(2 * HOUR)} --dry-run`,
+    );
+    const over = { ...wanted, end: NOW - 1 };
+    expect((await advised('date_past', {}, { wanted: over })).facts.fix).toBeUndefined();
   });
 
   test('without any stays as it is', async () => {

@@ -14,13 +14,12 @@ const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
     'request_invalid',
     'experiment_tokens_differ',
     'method_not_allowed',
-    'name_taken',
     'idempotency_key_reused',
     'body_too_large',
     'media_type_unsupported',
     'host_unknown',
   ],
-  2: ['usage', 'file_unusable', 'state_unusable', 'experiment_invalid'],
+  2: ['usage', 'file_unusable', 'state_unusable', 'experiment_invalid', 'name_taken', 'planned'],
   3: ['not_found', 'not_supported'],
   4: ['not_logged_in', 'code_expired', 'token_missing', 'token_invalid', 'token_expired'],
   5: ['login_denied', 'forbidden', 'role_not_allowed', 'scope_missing', 'wrong_experiment', 'wrong_project'],
@@ -46,6 +45,8 @@ const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
   8: ['login_pending'],
   9: ['reply_invalid', 'unverified', 'unsigned'],
   10: ['partly_done'],
+  130: ['interrupted'],
+  143: ['terminated'],
 };
 
 const rows = Object.entries(TABLE).flatMap(([exitCode, codes]) =>

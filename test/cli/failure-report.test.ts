@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type ReportOptions, reportFailure } from '../../src/cli/failure-report.ts';
+import type { ServiceFlags } from '../../src/cli/global-options.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
 import { IDS } from '../fixtures/tokens.ts';
@@ -7,7 +8,7 @@ import { IDS } from '../fixtures/tokens.ts';
 /** What a failure is told as, and the exit code. */
 function told(error: unknown, changes: Partial<Omit<ReportOptions, 'stderr'>> = {}) {
   const stderr = recordedStream(80);
-  const exitCode = reportFailure(error, { stderr, json: false, debug: false, serviceFlags: [], ...changes });
+  const exitCode = reportFailure(error, { stderr, json: false, debug: false, services: {}, ...changes });
   return { exitCode, text: stderr.text };
 }
 
@@ -152,19 +153,39 @@ describe('without --json', () => {
 });
 
 describe('what is advised', () => {
-  test.each<[string, string[], string]>([
-    ['slices-conn list', ['--offline'], 'slices-conn --offline list'],
-    ['slices-conn list', ['--profile', 'lab'], 'slices-conn --profile lab list'],
-    ['slices-conn list', [], 'slices-conn list'],
-    ['slices-conn --help', ['--offline'], 'slices-conn --help'],
-    ['slices-conn profile list', ['--profile', 'lab'], 'slices-conn profile list'],
-    ['--bandwidth 1G', ['--offline'], '--bandwidth 1G'],
-  ])('%s, after %j, is typed as %s', (fix, serviceFlags, typed) => {
+  test.each<[string, ServiceFlags, string]>([
+    ['slices-conn list', { offline: true }, 'slices-conn --offline list'],
+    ['slices-conn list', { profile: 'lab' }, 'slices-conn --profile lab list'],
+    ['slices-conn list', {}, 'slices-conn list'],
+    ['slices-conn --help', { offline: true }, 'slices-conn --help'],
+    ['slices-conn profile list', { profile: 'lab' }, 'slices-conn profile list'],
+    ['slices-conn help times', { offline: true }, 'slices-conn help times'],
+    ['slices-conn serve', { offline: true }, 'slices-conn serve'],
+    ['--bandwidth 1G', { offline: true }, '--bandwidth 1G'],
+    ['slices-conn list', { project: 'p', experiment: 'e' }, 'slices-conn --project p --experiment e list'],
+    ['slices-conn login', { caFile: 'ca.pem', experiment: 'e' }, 'slices-conn --ca-file ca.pem login'],
+    ['slices-conn experiment use demo', { experiment: 'e' }, 'slices-conn experiment use demo'],
+    ['slices-conn list', { profile: "it's $& $(x)" }, "slices-conn --profile 'it'\\''s $& $(x)' list"],
+  ])('row 45: %s, after %j, is typed as %s', (fix, services, typed) => {
     const failure = new Failure('usage', 'No.', { fix });
-    expect(told(failure, { serviceFlags }).text).toContain(`  try: ${typed}\n`);
-    expect(JSON.parse(told(failure, { serviceFlags, json: true }).text)).toMatchObject({
+    expect(told(failure, { services }).text).toContain(`  try: ${typed}\n`);
+    expect(JSON.parse(told(failure, { services, json: true }).text)).toMatchObject({
       error: { fix: typed },
     });
+  });
+});
+
+describe('exit 7 where nothing was changed for certain', () => {
+  test.each<[string, Failure, boolean]>([
+    ['nobody is there', new Failure('network', 'No.', { why: 'connect ECONNREFUSED.' }), true],
+    ['503', new Failure('unavailable', 'No.'), true],
+    ['it may have been done', new Failure('network', 'No.', { maybeDone: true }), false],
+    ['a reservation is there', new Failure('network', 'No.', { reservation: IDS.reservation }), false],
+    ['another exit code', new Failure('not_found', 'No.'), false],
+  ])('%s', (_, failure, isSaid) => {
+    const { text } = told(failure, { nothingChanged: true });
+    expect(text.includes('Nothing was changed.')).toBe(isSaid);
+    expect(told(failure).text).not.toContain('Nothing was changed.');
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PLANNED } from '../../src/cli/planned.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import type { Connection } from '../../src/session/connection.ts';
 import { json, jwt } from '../client/scripted-fetch.ts';
@@ -188,6 +189,15 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start tomorrow --for 2h'],
     [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start 2026-12-01T10:00 --for 2h --tz Nowhere/City'],
     [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 99999999d'],
+    [2, 'list --tz Mars/X'],
+    [2, '--tz Mars/X token inspect garbage'],
+    [2, 'profile list --tz='],
+    ...PLANNED.map((name): [number, string] => [2, name]),
+    [2, 'availability be-gent1 pl-poznan1 --svg x'],
+    [2, 'run a b -- true'],
+    [2, 'user sessions list'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h --earliest'],
+    [2, 'experiment create demo --end +1d'],
     [2, 'experiment create'],
     [2, 'experiment create third'],
     [2, 'experiment create third --end soon'],
@@ -536,5 +546,115 @@ describe('whatever happens, the failure is what is told', () => {
     expect([exitCode, stdout]).toEqual([1, '']);
     expect(stderr).toContain('--debug');
     expect(stderr).not.toContain(' at ');
+  });
+});
+
+describe('what is planned', () => {
+  test.each([...PLANNED, 'availability be-gent1 pl-poznan1', '--json user show', 'run a b -- ls --nonsense'])(
+    '%s says so',
+    async (line) => {
+      const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
+      const bare = line.startsWith('reserve') ? 'reserve a b --bandwidth 1 --name' : line;
+      const report = reportOf(await world.run('--json', ...bare.split(' ')));
+      expect(report).toMatchObject({ code: 'planned', exitCode: 2, maybeDone: false });
+    },
+  );
+
+  test('is not in the help, nor offered', async () => {
+    const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
+    const { stdout } = await world.run('__complete', '--', '');
+    for (const name of PLANNED) expect(stdout).not.toMatch(new RegExp(`^${name}\\b`, 'm'));
+  });
+
+  test('a slip is still only a slip', async () => {
+    const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
+    expect(reportOf(await world.run('--json', 'availabilit')).code).toBe('usage');
+    expect(reportOf(await world.run('--json', 'show', 'x', '--name')).code).toBe('usage');
+  });
+});
+
+describe('row 45: what is advised means the same services, however they were named', () => {
+  test.each<[string, string]>([
+    ['--profile=lab show x', 'slices-conn --profile lab list'],
+    ['show --profile lab x', 'slices-conn --profile lab list'],
+    ['show x --offline', 'slices-conn --offline list'],
+    ['--experiment=demo show x', 'slices-conn --experiment demo list'],
+    ['delete --reason --offline y x', 'slices-conn --offline list'],
+    ['delete --reason --profile lab y x', 'slices-conn --profile lab list'],
+    ['--profile --offline show x', 'slices-conn --profile --offline list'],
+    ['show -- x --offline', 'slices-conn --help'],
+    ['delete --reason --offline x', 'slices-conn --help'],
+  ])('%s: %s', async (line, fix) => {
+    const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
+    const { stderr, exitCode } = await world.run(...line.split(' '));
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(`  try: ${fix}\n`);
+  });
+
+  test.each(['--json show x', 'show x --json', 'show --debug --json x', 'delete --reason --json y x'])(
+    '%s: an object',
+    async (line) => {
+      const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
+      expect(reportOf(await world.run(...line.split(' '))).code).toBe('usage');
+    },
+  );
+});
+
+describe('a reservation’s experiment is known to the ledger', () => {
+  const other = ['--experiment', 'second'];
+
+  test('show, update and delete of its id ask for none', async () => {
+    const world = await offlineWorld();
+    await world.run(OFFLINE, 'experiment', 'create', 'second', '--end', '+1d');
+    const booked = async (...experiment: string[]): Promise<string> =>
+      JSON.parse((await world.run(OFFLINE, '--json', ...experiment, ...LINK)).stdout).reservation.id;
+    const ids = [await booked('--experiment', 'demo'), await booked(...other)];
+    expect((await world.run(OFFLINE, 'list')).exitCode).toBe(2);
+    for (const id of ids) {
+      expect((await world.run(OFFLINE, 'show', id)).exitCode).toBe(0);
+      expect((await world.run(OFFLINE, 'update', id, '--bandwidth', '2G')).exitCode).toBe(0);
+    }
+    const { stderr } = await world.run(OFFLINE, 'show', ids[0] ?? '', ...other);
+    expect(stderr).toContain('error:');
+    expect((await world.run(OFFLINE, 'delete', '--yes', ...ids)).exitCode).toBe(0);
+    for (const id of ids) expect((await world.run(OFFLINE, 'show', id)).exitCode).toBe(3);
+    await world.server.close();
+  });
+});
+
+describe('a refusal for a date says what to type next', () => {
+  test.each<[string, string]>([
+    ['reserve be-gent1 pl-poznan1 --bandwidth 1G --start -1 --end +2h', '--start-now'],
+    [
+      'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 91d',
+      'slices-conn --offline experiment show',
+    ],
+    ['experiment create third --end +1000d', 'slices-conn --offline project show'],
+    ['experiment create demo --end +1d', 'slices-conn --offline experiment list'],
+  ])('%s: %s', async (line, fix) => {
+    const world = await offlineWorld();
+    const past = new Date(NOW - 3_600_000).toISOString();
+    const report = reportOf(await world.run(OFFLINE, '--json', ...line.replace('-1', past).split(' ')));
+    expect(report.fix).toContain(fix);
+    await world.server.close();
+  });
+});
+
+describe('nobody there: exit 7', () => {
+  test.each(['reserve', 'list'])('%s says that nothing was changed', async (name) => {
+    const fetch = async () => {
+      throw new Failure('network', 'Nobody is there.', { why: 'connect ECONNREFUSED.' });
+    };
+    const world = commandWorld({
+      fetch,
+      userToken: tokenOf(async () => 'x.y.z'),
+      close: async () => undefined,
+    });
+    const args = name === 'reserve' ? LINK : [name];
+    expect(reportOf(await world.run(OFFLINE, '--json', ...args))).toMatchObject({
+      exitCode: 7,
+      maybeDone: false,
+      why: 'connect ECONNREFUSED. Nothing was changed.',
+    });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { escapeLines, escapeText } from '../../src/cli/terminal-text.ts';
+import { escapeLines, escapeText, jsonText } from '../../src/cli/terminal-text.ts';
 
 const range = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);
@@ -36,6 +36,34 @@ describe('row 7: what could make a terminal show something else is shown as its 
     ['every one of several', '\u0000\u0000', '\\u0000\\u0000'],
   ])('%s', (_, text, escaped) => {
     expect(escapeText(text)).toBe(escaped);
+  });
+});
+
+describe('row 60: what has no width, or looks like a space and is none, is shown as its code', () => {
+  test.each<[string, number[]]>([
+    ['tags', [0xe0001, ...range(0xe0020, 0xe007f)]],
+    ['variation selectors', [...range(0xfe00, 0xfe0f), ...range(0xe0100, 0xe01ef)]],
+    ['Mongolian variation selectors', range(0x180b, 0x180f)],
+    ['Hangul fillers', [0x115f, 0x1160, 0x3164, 0xffa0]],
+    ['Khmer vowels that are not shown', [0x17b4, 0x17b5]],
+    [
+      'zero width, joiners and invisible operators',
+      [0x034f, 0x200b, 0x200c, 0x200d, ...range(0x2060, 0x2064)],
+    ],
+    ['deprecated format characters', range(0x206a, 0x206f)],
+    ['what is set aside for such characters', [0x2065, 0xfff0, 0xe0fff]],
+    ['annotations of text', range(0xfff9, 0xfffb)],
+    ['shorthand and musical format characters', [...range(0x1bca0, 0x1bca3), ...range(0x1d173, 0x1d17a)]],
+    ['blanks: Braille, a notehead, Khitan', [0x2800, 0x1d159, 0x16fe4]],
+    ['the soft hyphen, bidi', [0x00ad, 0x061c, ...range(0x202a, 0x202e), ...range(0x2066, 0x2069)]],
+  ])('%s', (_, codes) => {
+    for (const code of codes) {
+      const text = `a${String.fromCodePoint(code)}b`;
+      expect(escapeText(text)).toMatch(/^a(?:\\u[0-9a-f]{4}){1,2}b$/);
+      const line = jsonText({ text });
+      expect(line).toMatch(/^[ -~]+$/);
+      expect(JSON.parse(line)).toEqual({ text });
+    }
   });
 });
 

@@ -197,11 +197,31 @@ describe.skipIf(bash.skipped)(bash.title, () => {
       ['slices-conn', 'reserve', 'a', 'b', '--start', '2026-12-01T10', ':', '00', '--dry'],
       ['--dry-run'],
     ],
-    ['files', ['slices-conn', 'verify', 'my'], ['my link.jwt']],
-    ['files behind a flag', ['slices-conn', 'reserve', 'a', 'b', '--save', '=', 'my'], ['my link.jwt']],
+    ['files', ['slices-conn', 'verify', 'my'], [String.raw`my\ link.jwt`]],
+    [
+      'files behind a flag',
+      ['slices-conn', 'reserve', 'a', 'b', '--save', '=', 'my'],
+      [String.raw`my\ link.jwt`],
+    ],
     ['nothing at all', ['slices-conn', 'nonsense', ''], []],
   ])('the function alone, %s: %j: %j', (_, words, expected) => {
     expect(reply(words)).toEqual(expected);
+  });
+
+  test('row 60: a description is never more than text to the shell, however much of it is inserted', async () => {
+    const other = machineWithProgram();
+    const program = join(other.home, 'bin', 'slices-conn');
+    const { stdout } = await other.run(['completion', 'bash']);
+    // Names that differ in case only, as a portal may list them.
+    const answer = 'demo\\t$(touch run)\\nDEMO\\t$(touch run)\\n:0\\n';
+    writeFileSync(program, `#!/bin/sh\nprintf '${answer}'\n`);
+    writeFileSync(join(other.home, '.script'), stdout);
+    writeFileSync(
+      join(other.home, '.bashrc'),
+      `${SETUP.bash}bind 'set completion-ignore-case on'; bind 'set show-all-if-ambiguous on'\n. ~/.script\n`,
+    );
+    const { line } = await typist('bash --noprofile -i', other).type('slices-conn experiment use d\t');
+    expect(line).not.toMatch(/[$`;&|]/);
   });
 
   test('a program that is gone leaves the line alone, in silence', () => {

@@ -195,6 +195,38 @@ describe('row 12: an answer that never comes', () => {
     expect(service.seen.filter((method) => method === 'POST')).toHaveLength(1);
   });
 
+  test.each([
+    ['SIGINT', 130, 'interrupted'],
+    ['SIGTERM', 143, 'terminated'],
+  ] as const)(
+    'row 44: %s meanwhile: exit %i, says that it may be booked, and list settles it',
+    async (signal, exitCode, code) => {
+      const service = await newService();
+      const { client } = service;
+      service.way = async (request, forward) => {
+        if (request.method !== 'POST') return forward();
+        await forward();
+        return 'hang';
+      };
+      const reserving = client.start('--json', ...LATER);
+      await vi.waitFor(async () => expect(await service.booked()).toHaveLength(1), { timeout: 15_000 });
+      reserving.signal(signal);
+      expect(reportOf(await reserving.ended)).toMatchObject({
+        code,
+        exitCode,
+        why: expect.stringContaining('may have taken effect'),
+        fix: 'slices-conn list',
+        maybeDone: true,
+      });
+      expect(rowsOf(client)).toMatchObject([{ outcome: 'unknown', reservation_id: null }]);
+      service.way = deliver;
+      expect((await client.result('list'))['items']).toMatchObject([
+        { state: 'scheduled', source: 'service' },
+      ]);
+      expect(await service.booked()).toHaveLength(1);
+    },
+  );
+
   test.each<[string, Way]>([
     ['is cut after it was done', async (_, forward) => forward().then(() => 'cut' as const)],
     ['is cut before it was done', async () => 'cut'],

@@ -1,4 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
+import { shellWord } from '../../contract/shell-word.ts';
 import type { Invocation, KeyRow } from '../invocation.ts';
 import { databaseAddress } from './serve.ts';
 
@@ -18,7 +19,7 @@ export async function rotateKeys(
   const { output } = invocation;
   const retireNow = flags.retireNow === true;
   const database = flags.database === undefined ? undefined : databaseAddress(flags.database);
-  if (retireNow) await confirmed(invocation);
+  if (retireNow) await confirmed(invocation, flags);
   const items = await invocation.rotateKeys({
     ...(flags.data === undefined ? {} : { data: flags.data }),
     ...(database === undefined ? {} : { database }),
@@ -33,13 +34,20 @@ function cells({ service, kid, state, signs_from, published_until }: KeyRow): st
   return [service, kid, state, signs_from, published_until ?? '–'];
 }
 
-async function confirmed({ flags, confirm }: Invocation): Promise<void> {
+async function confirmed({ flags, confirm }: Invocation, { data, database }: RotateKeysFlags): Promise<void> {
   if (flags.yes) return;
   const answer = await confirm('Retire every signing key now? No token that they have signed verifies then.');
   if (answer) return;
   if (answer === false) throw new Failure('usage', 'Nothing was changed.');
   throw new Failure('usage', 'Nobody is there to confirm that the keys are to be retired.', {
     why: 'Without a terminal --retire-now does nothing unless --yes is given.',
-    fix: 'slices-conn serve rotate-keys --retire-now --yes',
+    fix: [
+      ...['slices-conn', 'serve', 'rotate-keys'],
+      ...(data === undefined ? [] : ['--data', data]),
+      ...(database === undefined ? [] : ['--database', database]),
+      ...['--retire-now', '--yes'],
+    ]
+      .map(shellWord)
+      .join(' '),
   });
 }

@@ -213,7 +213,7 @@ function administratorName(text: string, trust: readonly TrustedIssuer[] | undef
   if (read && read.issuer === undefined && new Set(issuers?.map(issuerName)).size > 1) {
     throw new Failure('usage', `${text} may be a user of several issuers.`, {
       why: 'With more than one issuer of user tokens, an administrator is named with the issuer.',
-      fix: `slices-conn serve --administrator ${text}@${issuers?.[0]}`,
+      fix: `slices-conn serve --administrator ${shellWord(`${text}@${issuers?.[0]}`)}`,
     });
   }
   if (read) return text;

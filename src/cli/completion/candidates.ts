@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { GLOBAL_FLAGS } from '../global-options.ts';
+import { GLOBAL_FLAGS, type ServiceFlags } from '../global-options.ts';
 import { HELP_TOPICS } from '../help-topics.ts';
 import {
   type CommandLine,
@@ -7,7 +7,6 @@ import {
   flagNamed,
   isFlag,
   readCommandLine,
-  type ServiceFlags,
   splitFlag,
   takes,
   takesValue,

@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import type { GlobalFlags } from '../global-options.ts';
+import type { ServiceFlags } from '../global-options.ts';
 
 /** A command line that is still being typed, up to the word to complete. */
 export interface CommandLine {
@@ -9,6 +9,8 @@ export interface CommandLine {
   readonly operands: readonly string[];
   /** The flags that were given. */
   readonly given: readonly Option[];
+  /** The names of those that nothing here knows. */
+  readonly unknown: readonly string[];
   /** The flag whose value can come next. */
   readonly open: OpenFlag | undefined;
   /** After `--`: no flags any more. */
@@ -23,9 +25,6 @@ export interface OpenFlag {
   readonly owed: boolean;
 }
 
-/** The global flags that decide what a service would answer. */
-export type ServiceFlags = Pick<GlobalFlags, 'profile' | 'experiment' | 'project' | 'offline' | 'caFile'>;
-
 /**
  * Reads the words before the one to complete, as commander will when the line is complete: the top level's flags stand
  * anywhere, a command's own after it, and what follows a flag with a value is no command. Nothing is refused; what
@@ -36,17 +35,24 @@ export type ServiceFlags = Pick<GlobalFlags, 'profile' | 'experiment' | 'project
 export function readCommandLine(program: Command, words: readonly string[]): CommandLine {
   const operands: string[] = [];
   const given: Option[] = [];
+  const unknown: string[] = [];
   const values = new Map<string, string>();
   let command = program;
   let open: OpenFlag | undefined;
+  /** A command's own flag whose value is still to come after a flag of the top level. */
+  let waiting: OpenFlag | undefined;
   let literal = false;
   for (const word of words) {
-    if (open && takes(open, word)) {
+    const isTop = !literal && isFlag(word) && flagNamed(program, splitFlag(word).name) !== undefined;
+    const isOwn = open !== undefined && !program.options.includes(open.option);
+    if (open && takes(open, word) && !(isTop && isOwn)) {
       const { option } = open;
       values.set(option.attributeName(), word);
-      open = option.variadic ? { option, owed: false } : undefined;
+      open = option.variadic ? { option, owed: false } : waiting;
+      waiting = undefined;
       continue;
     }
+    if (isTop && isOwn) waiting = open;
     open = undefined;
     if (literal || !isFlag(word)) {
       const child = operands.length === 0 ? childOf(command, word) : undefined;
@@ -57,13 +63,17 @@ export function readCommandLine(program: Command, words: readonly string[]): Com
     } else {
       const { name, value } = splitFlag(word);
       const option = flagNamed(command, name);
-      if (!option) continue;
+      if (!option) {
+        unknown.push(name);
+        continue;
+      }
       given.push(option);
       if (value !== undefined) values.set(option.attributeName(), value);
       else if (takesValue(option)) open = { option, owed: option.required };
+      if (isTop && !open) [open, waiting] = [waiting, undefined];
     }
   }
-  return { command, operands, given, open, literal, services: servicesOf(values, given) };
+  return { command, operands, given, unknown, open, literal, services: servicesOf(values, given) };
 }
 
 /** Whether a word is read as a flag where one can stand; `-` alone is standard input. */

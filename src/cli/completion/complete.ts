@@ -21,9 +21,9 @@ export interface CompletionSource {
  */
 const PLAIN_WORD = /^[\p{L}\p{N}_][\p{L}\p{N}_@%+=:,./-]*$/u;
 
-/** Whether a shell takes a word as it is. */
+/** Whether a shell takes a word as it is, and a person sees all of it: some letters have no width (HOSTILE.md 60). */
 export function isPlainWord(word: string): boolean {
-  return PLAIN_WORD.test(word);
+  return PLAIN_WORD.test(word) && escapeText(word) === word;
 }
 
 /**
@@ -40,7 +40,9 @@ export async function completionText(wanted: Wanted, source: CompletionSource): 
       typed,
     ),
   ];
-  const lines = candidates.map(({ value, description }) => `${before}${value}\t${escapeText(description)}\n`);
+  // Two of a kind, such as a portal may list, have more in common than the word.
+  const once = [...new Map(candidates.map((each) => [each.value, each])).values()];
+  const lines = once.map(({ value, description }) => `${before}${value}\t${escapeText(description)}\n`);
   return `${lines.join('')}${files ? ':1' : ':0'}\n`;
 }
 

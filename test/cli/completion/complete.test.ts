@@ -26,6 +26,22 @@ function withSites(sites: readonly Candidate[], typed: string, without: string[]
   });
 }
 
+test.each<[string, string]>([
+  ['tags', 'demo\u{e0041}'],
+  ['a Hangul filler', 'demo\u3164'],
+  ['half a Hangul filler', 'de\uffa0mo'],
+  ['a variation selector', 'demo\ufe0f'],
+  ['zero width', 'de\u200bmo'],
+  ['a command', 'demo$(touch run)'],
+])('row 60: a name with %s is never offered', async (_, name) => {
+  expect(await withSites([candidate(name), candidate('demo')], '')).toBe('demo\t\n:0\n');
+});
+
+test('row 60: what a list holds twice is offered once', async () => {
+  const twice = [candidate('demo', '$(touch run)'), candidate('demo', '$(touch run)')];
+  expect(await withSites(twice, '')).toBe('demo\t$(touch run)\n:0\n');
+});
+
 describe('the answer to a shell', () => {
   const known = [candidate('list', 'list them'), candidate('login', 'log in'), candidate('reserve')];
 

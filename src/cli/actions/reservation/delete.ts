@@ -1,4 +1,5 @@
 import { Failure } from '../../../contract/failure.ts';
+import { shellWord } from '../../../contract/shell-word.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationId } from '../../reservation-id.ts';
 import { confirmed, deleteEach, summary } from './deletion.ts';
@@ -24,15 +25,18 @@ export async function remove(
   if (flags.reason !== undefined) {
     throw new Failure('usage', '--reason is for administrators.', {
       why: 'Nobody asks why you delete a reservation of your own experiment.',
-      fix: `slices-conn delete ${ids.join(' ')}`,
+      fix: ['slices-conn', 'delete', ...ids].map(shellWord).join(' '),
     });
   }
   await confirmed(invocation, {
     question: `Delete ${ids.join(', ')}?`,
     command: ['delete', '--yes', ...ids],
   });
-  const { bookings } = await invocation.session();
-  const failures = await deleteEach(ids, (id) => bookings.delete(id));
+  const session = await invocation.session();
+  const failures = await deleteEach(ids, async (id) => {
+    await session.actFor(id);
+    await session.bookings.delete(id);
+  });
   if (failures.size > 0) throw summary(ids, failures);
   const items = ids.map((id) => ({ id, deleted: true }));
   await invocation.output.result({ items }, ({ paint }) =>

@@ -1,6 +1,8 @@
 import { shellWord } from '../../../contract/shell-word.ts';
 import type { ListedReservation } from '../../../session/ledger-join.ts';
+import { withServices } from '../../advice.ts';
 import { formatBandwidth } from '../../bandwidth.ts';
+import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';
 import type { Printer } from '../../output.ts';
 
@@ -30,7 +32,7 @@ export async function list(
       ? 'No reservations yet.\n'
       : 'No reservation is scheduled or active; --all shows those that ended or were deleted.\n';
   });
-  for (const item of shown) if (item.state === 'unknown') output.notice(whatToDo(item));
+  for (const item of shown) if (item.state === 'unknown') output.notice(whatToDo(item, invocation.flags));
 }
 
 function table(print: Printer, items: readonly ListedReservation[]): string {
@@ -51,13 +53,15 @@ function table(print: Printer, items: readonly ListedReservation[]): string {
 }
 
 /** What an unknown outcome means, and what settles it. */
-function whatToDo({ id, requested, entry }: ListedReservation): string {
+function whatToDo({ id, requested, entry }: ListedReservation, flags: ServiceFlags): string {
   const asked = entry ? new Date(entry.askedAt).toISOString() : '';
   if (id !== null) {
-    return `What was last asked about ${id}, at ${asked}, was never answered. To see how it stands: slices-conn show ${id}`;
+    const shows = withServices(flags, `slices-conn show ${shellWord(id)}`);
+    return `What was last asked about ${id}, at ${asked}, was never answered. To see how it stands: ${shows}`;
   }
   const link = requested ? `${requested.site1} – ${requested.site2}` : 'a link';
-  const again = requested && entry ? ` To settle it: ${reserveAgain(requested, entry.key)}` : '';
+  const again =
+    requested && entry ? ` To settle it: ${withServices(flags, reserveAgain(requested, entry.key))}` : '';
   return `${link}, asked for at ${asked}: the answer never came, so it may be booked.${again}`;
 }
 

@@ -1,6 +1,7 @@
 import type { NewReservation } from '../../../client/connectivity.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure } from '../../../contract/failure.ts';
+import { shellWord } from '../../../contract/shell-word.ts';
 import { advisor } from '../../advice.ts';
 import { parseBandwidth } from '../../bandwidth.ts';
 import type { Invocation, UserFiles } from '../../invocation.ts';
@@ -42,7 +43,7 @@ export async function reserve(
   if (flags.save !== undefined) await invocation.files.checkWritable(flags.save);
   const session = await invocation.session();
   const { name: experimentName } = await session.access();
-  const advise = advisor(request, { ...flags, ...invocation.flags }, invocation.times);
+  const advise = advisor(request, flags, invocation.times);
   if (flags.dryRun) {
     const reservation = await session.connectivity.rehearse(request).catch(advise);
     const rehearsed = { reservation, verified: false, token: null, claims: null };
@@ -80,7 +81,7 @@ async function saveProof(
       why: `The link is booked all the same. ${error.facts.why ?? ''}`.trimEnd(),
       reservation: reservation.id,
       maybeDone: true,
-      fix: `slices-conn show ${reservation.id} --token > link.jwt`,
+      fix: `slices-conn show ${shellWord(reservation.id)} --token`,
     });
   }
 }

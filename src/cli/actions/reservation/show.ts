@@ -16,7 +16,9 @@ export async function show(
 ): Promise<void> {
   const { output } = invocation;
   const id = reservationId(typed);
-  const { bookings } = await invocation.session();
+  const session = await invocation.session();
+  await session.actFor(id);
+  const { bookings } = session;
   const proven = await bookings.show(id, { allowUnsigned: flags.allowUnsigned === true && !flags.token });
   const { token, claims, reservation } = proven;
   if (flags.token && token !== null) {

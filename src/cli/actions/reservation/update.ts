@@ -30,13 +30,15 @@ export async function update(
   }
   const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
   await checkPeriodChange(flags, invocation.times());
-  const { bookings } = await invocation.session();
+  const session = await invocation.session();
+  await session.actFor(id);
+  const { bookings } = session;
   const current = await bookings.show(id, { allowUnsigned });
   const period = await readPeriodChange(flags, periodOf(current.reservation), invocation.times());
   const change: ReservationChange = { ...rate, ...period };
   const proven = await bookings
     .update(current.reservation, change, { allowUnsigned })
-    .catch(updateAdvisor(id, periodOf(current.reservation).start));
+    .catch(updateAdvisor(id, periodOf(current.reservation).start, flags));
   await invocation.output.result(reservationResult(proven), (print) =>
     reservationCard(print, 'Updated', proven, { times: invocation.times() }),
   );

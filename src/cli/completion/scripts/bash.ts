@@ -47,6 +47,9 @@ _slices_conn() {
     else
       value=\${value#"$cut"}
       COMPREPLY+=("$value")
+      # Unless words are only listed, readline inserts what all of them begin with, which letter case and its settings can
+      # make more than the word: nothing of a description may mean anything to the shell.
+      [[ $COMP_TYPE == 63 ]] || description=\${description//[^[:alnum:][:space:],.:_–-]/_}
       described+=("$value\${description:+  ($description)}")
     fi
   done < <(command slices-conn ${COMPLETE} -- "\${words[@]}" 2>/dev/null </dev/null)
@@ -58,7 +61,7 @@ _slices_conn() {
 
   # Names of files are best left to readline, which knows how to quote them. Bash 3 has no compopt.
   if [[ $directive == :1 ]] && ! compopt -o default 2>/dev/null; then
-    while IFS= read -r value; do COMPREPLY+=("$value"); done < <(compgen -f -- "\${typed#"$cut"}")
+    while IFS= read -r value; do COMPREPLY+=("$(printf %q "$value")"); done < <(compgen -f -- "\${typed#"$cut"}")
   fi
   return 0
 }

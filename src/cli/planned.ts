@@ -1,0 +1,31 @@
+import type { CommandLine } from './completion/command-line.ts';
+
+/** Commands of CLI.md, "Commands", that are not built yet. */
+const COMMANDS = ['availability', 'watch', 'run', 'plan', 'apply', 'vlan', 'probe', 'user'];
+
+/** Flags likewise, by the name of their command. */
+const FLAGS: Readonly<Record<string, readonly string[]>> = {
+  login: ['--ci'],
+  reserve: ['--earliest', '--volume', '--name', '--wait'],
+  list: ['--all-experiments', '--mine', '--site', '--state', '--timeline'],
+  delete: ['--all', '--everyone'],
+  serve: ['--directory', '--log'],
+};
+
+/**
+ * The name that a command line can't be understood for now, because it is planned and not built (CLI.md, "Commands").
+ *
+ * @example a line that begins with `availability` // 'availability'
+ */
+export function plannedIn({ command, operands, unknown }: CommandLine): string | undefined {
+  const [first = ''] = operands;
+  if (!command.parent && COMMANDS.includes(first)) return first;
+  const flag = unknown.find((name) => FLAGS[command.name()]?.includes(name));
+  return flag && `${command.name()} ${flag}`;
+}
+
+/** All such names, as they are typed. */
+export const PLANNED: readonly string[] = [
+  ...COMMANDS,
+  ...Object.entries(FLAGS).flatMap(([command, flags]) => flags.map((flag) => `${command} ${flag}`)),
+];

@@ -1,0 +1,76 @@
+import type { Fetch } from '../client/exchange.ts';
+import { Failure, type FailureFacts } from '../contract/failure.ts';
+import { ROUTES } from '../contract/routes.ts';
+import { shellWord } from '../contract/shell-word.ts';
+
+/** Why a command was stopped: by SIGINT or by SIGTERM. */
+export type Stopped = 'interrupted' | 'terminated';
+
+const SAYS = { interrupted: 'Interrupted.', terminated: 'Told to stop.' } as const satisfies Record<
+  Stopped,
+  string
+>;
+
+/** Replies that say for certain that nothing was done: the service's refusals, but for a 408. */
+const isRefusal = ({ status }: Response): boolean => status >= 400 && status < 500 && status !== 408;
+
+/**
+ * The requests of a command that change something at a service and may have taken effect: sent, and not refused
+ * (HOSTILE.md 44).
+ */
+export class SentChanges {
+  readonly #sent = new Set<Request>();
+  #begun = false;
+
+  /** Keeps an eye on what goes out. */
+  watched(fetch: Fetch): Fetch {
+    this.#begun = true;
+    return async (request) => {
+      if (request.method === 'GET' || isRehearsal(request)) return fetch(request);
+      this.#sent.add(request);
+      try {
+        const response = await fetch(request);
+        if (isRefusal(response)) this.#sent.delete(request);
+        return response;
+      } catch (error) {
+        if (error instanceof Failure && !error.facts.maybeDone) this.#sent.delete(request);
+        throw error;
+      }
+    };
+  }
+
+  /** Services were to be spoken to, and nothing was changed there for certain. */
+  get isNothing(): boolean {
+    return this.#begun && this.#sent.size === 0;
+  }
+
+  /** What to tell somebody who stops the command now. */
+  failure(stopped: Stopped): Failure {
+    const [request, another] = this.#sent;
+    if (!request) {
+      return new Failure(stopped, SAYS[stopped], this.isNothing ? { why: 'Nothing was changed.' } : {});
+    }
+    const facts = another ? { fix: 'slices-conn list --all' } : nextStep(request);
+    const what = another ? 'Requests were sent' : 'The request was sent';
+    return new Failure(stopped, SAYS[stopped], {
+      why: `${what} and may have taken effect.`,
+      maybeDone: true,
+      ...facts,
+    });
+  }
+}
+
+function isRehearsal({ url }: Request): boolean {
+  return new URL(url).searchParams.get('dry_run') === 'true';
+}
+
+/** What shows whether a request has taken effect. */
+function nextStep({ method, url }: Request): FailureFacts {
+  const { pathname } = new URL(url);
+  if (method === 'POST') {
+    const isReservation = pathname.endsWith(ROUTES.createReservation.path);
+    return { fix: isReservation ? 'slices-conn list' : 'slices-conn experiment list' };
+  }
+  const id = decodeURIComponent(pathname.slice(pathname.lastIndexOf('/') + 1));
+  return { reservation: id, fix: `slices-conn show ${shellWord(id)}` };
+}

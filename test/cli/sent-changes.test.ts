@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest';
+import { SentChanges } from '../../src/cli/sent-changes.ts';
+import { Failure } from '../../src/contract/failure.ts';
+
+const BASE = 'https://conn.example.org/apis/v1alpha1/connectivity';
+const sending = (method: string, url = BASE): Request => new Request(url, { method });
+
+/** What is said after a request that was answered, or not, like this. */
+async function after(method: string, answer: () => Promise<Response>, url = BASE): Promise<Failure['facts']> {
+  const sent = new SentChanges();
+  await sent
+    .watched(answer)(sending(method, url))
+    .catch(() => undefined);
+  return sent.failure('interrupted').facts;
+}
+
+describe('row 44: whether a request may have taken effect', () => {
+  test.each<[string, string, () => Promise<Response>, boolean]>([
+    ['a POST that was met', 'POST', async () => new Response(null, { status: 201 }), true],
+    ['a POST that was refused', 'POST', async () => new Response(null, { status: 422 }), false],
+    ['a POST that took too long', 'POST', async () => new Response(null, { status: 408 }), true],
+    ['a POST that failed there', 'POST', async () => new Response(null, { status: 500 }), true],
+    ['a GET', 'GET', async () => new Response(null, { status: 500 }), false],
+    [
+      'a DELETE that was not sent',
+      'DELETE',
+      () => Promise.reject(new Failure('network', 'Nobody is there.')),
+      false,
+    ],
+    [
+      'a DELETE without an answer',
+      'DELETE',
+      () => Promise.reject(new Failure('network', 'Lost.', { maybeDone: true })),
+      true,
+    ],
+  ])('%s', async (_, method, answer, maybeDone) => {
+    expect((await after(method, answer)).maybeDone ?? false).toBe(maybeDone);
+  });
+
+  test.each<[string, string, string]>([
+    ['POST', BASE, 'slices-conn list'],
+    ['POST', 'https://portal.example.org/apis/e/v1/experiments/', 'slices-conn experiment list'],
+    ['PUT', `${BASE}/con_conn.example.org_1`, 'slices-conn show con_conn.example.org_1'],
+  ])('after a %s to %s: %s', async (method, url, fix) => {
+    expect((await after(method, async () => new Response(), url)).fix).toBe(fix);
+  });
+
+  test('after several: the whole list', async () => {
+    const sent = new SentChanges();
+    const fetch = sent.watched(async () => new Response(null, { status: 200 }));
+    for (const id of ['a', 'b']) await fetch(sending('DELETE', `${BASE}/${id}`));
+    expect(sent.failure('terminated').facts.fix).toBe('slices-conn list --all');
+  });
+});

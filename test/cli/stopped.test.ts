@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest';
+import type { World } from '../../src/cli/run.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
+import { reportOf } from '../e2e/command.ts';
+import { commandWorld, tokenOf } from '../fixtures/command-world.ts';
+import { recordedStream } from '../fixtures/recorded-stream.ts';
+import { NOW } from '../fixtures/tokens.ts';
+
+const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
+
+type TellStop = Parameters<World['onStop']>[0];
+type Held = 'POST' | 'PUT' | 'DELETE' | 'GET';
+
+/** A machine with a reservation, at a service that does what it is asked and then holds an answer back. */
+async function scene(held: Held) {
+  const server = await createReferenceServer({ now: () => NOW });
+  const stderr = recordedStream();
+  let arrived: (() => void) | undefined;
+  let tellStop: TellStop | undefined;
+  const world = commandWorld(
+    {
+      async fetch(request) {
+        const reply = await server.fetch(request);
+        if (!arrived || request.method !== held) return reply;
+        arrived();
+        return new Promise<Response>(() => undefined);
+      },
+      userToken: tokenOf(() => server.signIn('lead')),
+      close: async () => undefined,
+    },
+    {
+      stderr,
+      onStop: (tell) => {
+        tellStop = tell;
+      },
+    },
+  );
+  const { stdout } = await world.run('--offline', '--json', ...LINK);
+  const id: string = JSON.parse(stdout).reservation.id;
+  return {
+    world,
+    id,
+    /** What a command says that is told to stop while an answer is held back. */
+    async stopped(how: Parameters<TellStop>[0], ...args: string[]) {
+      const before = stderr.text.length;
+      await new Promise<void>((resolve) => {
+        arrived = resolve;
+        void world.run('--offline', ...args);
+      });
+      arrived = undefined;
+      return { exitCode: tellStop?.(how) ?? 0, stdout: '', stderr: stderr.text.slice(before) };
+    },
+  };
+}
+
+describe('row 44: told to stop while an answer is awaited', () => {
+  test.each<[string, Held, (id: string) => string[], (id: string) => object]>([
+    ['reserve', 'POST', () => LINK, () => ({ fix: 'slices-conn --offline list', reservation: null })],
+    [
+      'update',
+      'PUT',
+      (id) => ['update', id, '--bandwidth', '2G'],
+      (id) => ({ fix: `slices-conn --offline show ${id}`, reservation: id }),
+    ],
+    [
+      'delete',
+      'DELETE',
+      (id) => ['delete', '--yes', id],
+      (id) => ({ fix: `slices-conn --offline show ${id}`, reservation: id }),
+    ],
+  ])('%s: it may have taken effect, and list settles it', async (_, held, args, facts) => {
+    const { world, id, stopped } = await scene(held);
+    const said = { why: expect.stringContaining('may have taken effect'), maybeDone: true, retryable: false };
+    expect(reportOf(await stopped('interrupted', '--json', ...args(id)))).toMatchObject({
+      ...said,
+      ...facts(id),
+      code: 'interrupted',
+      exitCode: 130,
+    });
+    const { stdout } = await world.run('--offline', '--json', 'list', '--all');
+    const states = JSON.parse(stdout).items.map(({ state }: { state: string }) => state);
+    expect(states.toSorted()).toEqual(
+      { POST: ['scheduled', 'scheduled'], PUT: ['scheduled'], DELETE: ['deleted'], GET: [] }[held],
+    );
+  });
+
+  test('for people, told to end: exit 143', async () => {
+    const { stopped } = await scene('POST');
+    const { exitCode, stderr } = await stopped('terminated', ...LINK);
+    expect(exitCode).toBe(143);
+    expect(stderr).toMatch(
+      /^error: .*\n {2}why: .*may have taken effect\.\n {2}try: slices-conn --offline list\n$/m,
+    );
+  });
+
+  test.each<[string, Held, string[]]>([
+    ['before anything was sent', 'GET', LINK],
+    ['while a rehearsal is awaited', 'POST', [...LINK, '--dry-run']],
+    ['while something is read', 'GET', ['list']],
+  ])('%s: no such word', async (_, held, args) => {
+    const { stopped } = await scene(held);
+    const report = reportOf(await stopped('interrupted', '--json', ...args));
+    expect(report).toMatchObject({ code: 'interrupted', exitCode: 130, maybeDone: false, fix: null });
+    expect(`${report.message} ${report.why}`).not.toContain('may have');
+  });
+});
