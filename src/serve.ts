@@ -11,10 +11,12 @@ import { createReferenceServer, type ReferenceServer } from './reference-server.
 import { type CertificateFiles, readCertificate } from './serve/certificate.ts';
 import { createDoor, type Door } from './serve/door.ts';
 import { allowedDangers, checkExposure } from './serve/exposure.ts';
+import { LIMITS } from './serve/limits.ts';
 import { addressOf, listeningFailure } from './serve/listening.ts';
 import { openMetrics } from './serve/metrics-socket.ts';
 import { removeReadyFile, writeReadyFile } from './serve/ready-file.ts';
 import { readTopology } from './serve/topology-file.ts';
+import { forwardedAddress } from './server/client-address.ts';
 import { jsonLog, type Log } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
 import { SERVER_FILE } from './store/stores.ts';
@@ -54,7 +56,11 @@ export async function serve(
   const { now } = surroundings;
   checkExposure(settings);
   const topology = settings.topology === undefined ? undefined : readTopology(settings.topology);
-  const door = createDoor(tls && readCertificate(tls, now()));
+  const door = createDoor(
+    tls && readCertificate(tls, now()),
+    { ...LIMITS, perAddress: settings.maxConnectionsPerAddress },
+    settings.behindProxy ? forwardedAddress : undefined,
+  );
   const log = jsonLog(surroundings.write, now);
   const bound = await door.open(host, port).catch((cause: unknown) => {
     throw listeningFailure(cause, { host, port }, 'slices-conn serve --port 0');

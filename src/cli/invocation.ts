@@ -60,6 +60,8 @@ export interface ServeSettings {
   tls?: { cert: string; key: string };
   /** A proxy before it ends TLS and says where requests come from. */
   behindProxy?: boolean;
+  /** Connections of one address that are served at once; behind a proxy, its requests under way. */
+  maxConnectionsPerAddress: number;
   /** Dangers of a server that others can reach, allowed in as many words (HOSTILE.md 42). */
   insecureBuiltInUsers?: boolean;
   insecureThrowAwayKey?: boolean;

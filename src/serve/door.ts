@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import {
   createServer,
   type IncomingMessage,
@@ -8,6 +9,8 @@ import {
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { PROBLEM_STATUS, type ProblemCode, problemBody } from '../contract/problems.ts';
+import type { ClientAddress } from '../server/client-address.ts';
+import { addressBlock } from '../server/identity/address-block.ts';
 import type { Certificate } from './certificate.ts';
 import { LIMITS, type Limits } from './limits.ts';
 import { listen } from './listening.ts';
@@ -31,8 +34,13 @@ const TLS = { minVersion: 'TLSv1.2' } as const;
  * Makes the door of a server, closed.
  *
  * @param certificate speaks https with it; else http
+ * @param forwarded where requests come from, behind a proxy, whose connections all come from one address
  */
-export function createDoor(certificate?: Certificate, limits: Limits = LIMITS): Door {
+export function createDoor(
+  certificate?: Certificate,
+  limits: Limits = LIMITS,
+  forwarded?: ClientAddress,
+): Door {
   const server = certificate
     ? createSecureServer({
         ...limits.http,
@@ -48,23 +56,36 @@ export function createDoor(certificate?: Certificate, limits: Limits = LIMITS): 
   /** Those that requests may come from: over https, they have shaken hands. */
   const served = new Set<Socket>();
   const crowded = new WeakSet<Socket>();
+  /** How many there are of an address; behind a proxy, where all come from it, neither is counted. */
+  const [connected, ready] = [new Map<string, number>(), new Map<string, number>()];
+  const requested = new Map<string, number>();
   const underWay = new Set<ServerResponse>();
   let closing = false;
   let answering = false;
-  let ready: (listener: RequestListener) => void = () => undefined;
+  let listenWith: (listener: RequestListener) => void = () => undefined;
   const listener = new Promise<RequestListener>((resolve) => {
-    ready = resolve;
+    listenWith = resolve;
   });
 
-  server.on('connection', (socket: Socket) => keep(sockets, socket));
+  server.on('connection', (socket: Socket) => {
+    keep(sockets, socket);
+    const before = forwarded ? 0 : countWhileOpen(connected, socket.remoteAddress, socket);
+    // What such a connection would be told takes a request, which may never come.
+    if (before >= limits.perAddress + Math.ceil(limits.perAddress / 10)) socket.destroy();
+  });
   server.on(certificate ? 'secureConnection' : 'connection', (socket: Socket) => {
     keep(served, socket);
-    if (sockets.size > limits.connections) crowded.add(socket);
+    const before = forwarded ? 0 : countWhileOpen(ready, socket.remoteAddress, socket);
+    if (sockets.size > limits.connections || before >= limits.perAddress) crowded.add(socket);
   });
   server.on('request', (request, response) => {
     if (closing) return refuse(request, response, 'unavailable', 'This server is stopping.');
     if (crowded.has(request.socket))
       return refuse(request, response, 'unavailable', 'This server has too many clients.');
+    const before = forwarded ? countWhileOpen(requested, forwarded(request), response) : 0;
+    if (before >= limits.perAddress) {
+      return refuse(request, response, 'unavailable', 'Too many requests of one address are under way.');
+    }
     if (request.rawHeaders.length > 2 * limits.headers) {
       return refuse(
         request,
@@ -80,7 +101,7 @@ export function createDoor(certificate?: Certificate, limits: Limits = LIMITS): 
       clearTimeout(deadline);
       underWay.delete(response);
       if (closing) server.closeIdleConnections();
-      if (!request.complete) endSoon(request);
+      if (!request.complete) endSoon(request, limits.rest);
     });
     listener.then((answer) => answer(request, response));
   });
@@ -89,7 +110,7 @@ export function createDoor(certificate?: Certificate, limits: Limits = LIMITS): 
     open: (host, port) => listen(server, { host, port }),
     answerWith: (listener) => {
       answering = true;
-      ready(listener);
+      listenWith(listener);
     },
     renew: (renewed) => {
       if (isSecure(server)) server.setSecureContext({ ...TLS, ...renewed });
@@ -116,6 +137,23 @@ function keep(set: Set<Socket>, socket: Socket): void {
   socket.once('close', () => set.delete(socket));
 }
 
+/** Counts what is open of an address, or of its /64. @returns how many there were before */
+function countWhileOpen(
+  counts: Map<string, number>,
+  address: string | undefined,
+  open: EventEmitter,
+): number {
+  const block = addressBlock(address ?? '');
+  const before = counts.get(block) ?? 0;
+  counts.set(block, before + 1);
+  open.once('close', () => {
+    const left = (counts.get(block) ?? 0) - 1;
+    if (left > 0) counts.set(block, left);
+    else counts.delete(block);
+  });
+  return before;
+}
+
 function isSecure(server: Server | SecureServer): server is SecureServer {
   return 'setSecureContext' in server;
 }
@@ -123,11 +161,22 @@ function isSecure(server: Server | SecureServer): server is SecureServer {
 /** How long the rest of an answered request is taken in, in milliseconds, lest the reply be lost with the connection. */
 const REST = 500;
 
-/** Ends the connection of a request that was answered and goes on. */
-function endSoon(request: IncomingMessage): void {
-  setTimeout(() => {
-    if (!request.complete) request.socket.destroy();
-  }, REST);
+/** How often it is looked at how much of the rest has come, in milliseconds. */
+const LOOK = 20;
+
+/** Ends the connection of a request that was answered and goes on: early when more has come than the rest may be. */
+function endSoon(request: IncomingMessage, rest: number): void {
+  const { socket } = request;
+  const most = socket.bytesRead + rest;
+  let left = REST / LOOK;
+  const look = setInterval(() => {
+    left -= 1;
+    if (request.complete) clearInterval(look);
+    else if (left <= 0 || socket.bytesRead > most) {
+      clearInterval(look);
+      socket.destroy();
+    }
+  }, LOOK);
 }
 
 /** Refuses before anything is looked at; the client may come again on another connection. */

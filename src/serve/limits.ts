@@ -1,4 +1,4 @@
-/** What one client, or many, may take of a server (HOSTILE.md 41). Times in milliseconds. */
+/** What one client, or many, may take of a server (HOSTILE.md 41, 47, 48). Times in milliseconds. */
 export interface Limits {
   /** What node:http holds by itself. */
   http: {
@@ -23,6 +23,13 @@ export interface Limits {
   connections: number;
   /** Connections beyond them whose first request is answered with 503; more are closed at once. */
   refusedConnections: number;
+  /**
+   * Connections of one address, or one /64 of IPv6, that are served at once; a tenth more are answered with 503, and more
+   * still are closed at once. Behind a proxy: requests under way for one address that the proxy names; more get 503.
+   */
+  perAddress: number;
+  /** Bytes of an answered request that are still taken in before its connection is closed. */
+  rest: number;
   /** How long requests under way may take once the server is told to stop. */
   stopTimeout: number;
 }
@@ -41,5 +48,7 @@ export const LIMITS: Limits = {
   requestsPerConnection: 1000,
   connections: 1000,
   refusedConnections: 100,
+  perAddress: 100,
+  rest: 1_048_576,
   stopTimeout: 6000,
 };

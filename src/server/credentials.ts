@@ -82,28 +82,31 @@ export async function authenticateUser(
 /**
  * Who sends a request to the connectivity service, by every token it carries: in `Authorization`, in
  * `Slices-Experiment-Token`, in the body's `tokens`. Tokens are told apart by issuer and subject, never by place, and
- * each must verify (DESIGN.md, "Experiment token's header").
+ * each must verify (DESIGN.md, "Experiment token's header"). Those in the headers are verified before the body is read
+ * (HOSTILE.md 47).
  *
  * A request with a body must carry a user token. One without (GET, DELETE) can't where the experiment token takes the
  * place in `Authorization`, as with the sister services; there the experiment token's `act` names the user.
  *
- * @param tokens the body's `tokens`; undefined for a request without a body
- * @throws ProblemError 403; 400 for experiment tokens that differ
+ * @param readTokens reads the body's `tokens`; undefined for a request without a body
+ * @throws ProblemError 403; 400 for experiment tokens that differ; what reading throws
  */
 export async function authenticateCaller(
   request: Request,
   trust: ServiceTrust,
-  tokens: readonly string[] | undefined,
+  readTokens?: () => Promise<readonly string[]>,
 ): Promise<Caller> {
   const header = request.headers.get(EXPERIMENT_TOKEN_HEADER);
-  const presented = new Set([bearer(request), ...(header ? [header] : []), ...(tokens ?? [])]);
+  const presented = new Set<string>();
   const users = new Set<string>();
   const issuers = new Set<string>();
   const actors = new Set<string>();
   const experiments = new Map<string, CallerExperiment>();
   const projects: { name: string; expiry: number }[] = [];
   const owned: { kind: OwnedKind; id: string; issuer: string }[] = [];
-  for (const token of presented) {
+  const take = async (token: string): Promise<void> => {
+    if (presented.has(token)) return;
+    presented.add(token);
     const kind = await kindOf(token, trust);
     if (kind === 'user') {
       const claims = await verified(kind, () => verifyUserToken(token, trust.user));
@@ -128,14 +131,16 @@ export async function authenticateCaller(
         'A token in the request is neither a user, project nor experiment token.',
       );
     }
-  }
+  };
+  for (const token of [bearer(request), ...(header ? [header] : [])]) await take(token);
+  for (const token of (await readTokens?.()) ?? []) await take(token);
   const [experiment, another] = experiments.values();
   if (another) {
     throw refusal('experiment_tokens_differ', 'The request carries two different experiment tokens.');
   }
   // Without a body the experiment token may stand alone: then its actor is the user.
   const [user, ...others] = new Set([...users, ...actors]);
-  if (user === undefined || (users.size === 0 && (tokens !== undefined || !experiment))) {
+  if (user === undefined || (users.size === 0 && (readTokens || !experiment))) {
     throw refusal('token_missing', 'The request carries no user token, in Authorization or in tokens.');
   }
   if (others.length > 0) {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 
 import { PROBLEM_STATUS } from '../contract/problems.ts';
@@ -10,6 +10,7 @@ import { isProviderPath, oauthError } from './identity/provider-door.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } from './problem-error.ts';
+import { createRefusalDelay } from './refusal-delay.ts';
 
 /** What answers on a socket. */
 export interface ListenerOptions {
@@ -36,7 +37,17 @@ export function createListener(options: ListenerOptions): RequestListener {
   const base = new URL(baseUrl);
   const prefix = base.pathname.replace(/\/$/, '');
   const auth = `${prefix}/auth`;
-  const answer = getRequestListener(fetch, { overrideGlobalObjects: false, hostname: base.host });
+  const delayRefusal = createRefusalDelay(now);
+  const answer = getRequestListener(
+    async (request, { incoming }) => {
+      const response = await fetch(request);
+      if (response.status === 403 && incoming instanceof IncomingMessage) {
+        await delayRefusal(clientAddress(incoming));
+      }
+      return response;
+    },
+    { overrideGlobalObjects: false, hostname: base.host },
+  );
 
   async function answerPage(
     { page }: IdentityProvider,

@@ -1,6 +1,6 @@
 import type * as v from 'valibot';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/capped-bytes.ts';
-import { isObject, readJson } from '../contract/json.ts';
+import { isObject, MAX_NESTING, readJson } from '../contract/json.ts';
 import type { DetailLocation, Problem, ProblemCode } from '../contract/problems.ts';
 import { refusal } from './problem-error.ts';
 
@@ -24,6 +24,7 @@ export async function readObject(request: Request): Promise<Record<string, unkno
       encoding: 'The body is not UTF-8.',
       syntax: 'The body is not JSON.',
       duplicate: 'The body names a member twice.',
+      nesting: `The body holds more than ${MAX_NESTING} arrays and objects in each other.`,
     };
     throw refusal('body_unreadable', why[reading.fault]);
   }

@@ -45,7 +45,12 @@ function canonicalBytes(part: string, name: string): Buffer {
 function objectIn(part: string, name: string): Record<string, unknown> {
   const reading = readJson(canonicalBytes(part, name));
   if (!reading.ok) {
-    const why = { encoding: 'is not UTF-8', syntax: 'is not JSON', duplicate: 'names a member twice' };
+    const why = {
+      encoding: 'is not UTF-8',
+      syntax: 'is not JSON',
+      duplicate: 'names a member twice',
+      nesting: 'is nested too deep',
+    };
     throw malformed(`its ${name} ${why[reading.fault]}`);
   }
   if (!isObject(reading.value)) throw malformed(`its ${name} is not a JSON object`);

@@ -111,9 +111,9 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
 
   return {
     async find(kid, algorithm) {
-      const age = copy ? now() - copy.at : staleFor;
-      const othersWait = underWay !== undefined && age < staleFor;
-      if (age >= freshFor && !othersWait) await refresh();
+      const age = copy ? now() - copy.at : Number.POSITIVE_INFINITY;
+      const standsIn = underWay !== undefined && age < staleFor;
+      if (age >= freshFor && !standsIn) await refresh();
       if (!copy || now() - copy.at >= staleFor) {
         throw failure ?? new TokenError('keys_unreachable', `The key set at ${url} can't be reached.`);
       }

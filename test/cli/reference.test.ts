@@ -49,7 +49,7 @@ describe('the command reference', () => {
   it('tells defaults, choices and examples', () => {
     const serve = section('slices-conn serve');
     expect(serve).toContain('(default: 4280)');
-    expect(serve).toMatch(/\(choices: "lead",\s+"admin",\s+"member",\s+"viewer"\)/);
+    expect(serve).toMatch(/\(choices:\s+"lead",\s+"admin",\s+"member",\s+"viewer"\)/);
     expect(serve).toContain('Examples:\n  slices-conn serve\n');
   });
 

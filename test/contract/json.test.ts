@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isObject, type JsonFault, readJson } from '../../src/contract/json.ts';
+import { isObject, type JsonFault, MAX_NESTING, readJson } from '../../src/contract/json.ts';
 
 const DEPTH = 100_000;
 
@@ -170,13 +170,27 @@ describe('row 36: size and nesting harm nothing', () => {
   const inArrays = (inner: string) => `${'['.repeat(DEPTH)}${inner}${']'.repeat(DEPTH)}`;
   const inObjects = (inner: string) => `${'{"a":'.repeat(DEPTH)}${inner}${'}'.repeat(DEPTH)}`;
   test.each<[string, () => string, JsonFault | 'ok']>([
-    ['arrays', () => inArrays(''), 'ok'],
-    ['objects', () => inObjects('1'), 'ok'],
-    ['objects in arrays', () => `${'[{"a":'.repeat(DEPTH)}1${'}]'.repeat(DEPTH)}`, 'ok'],
-    ['a duplicate at the bottom', () => inObjects('{"b":1,"b":2}'), 'duplicate'],
-    ['a duplicate after it', () => `{"b":${inArrays('')},"b":1}`, 'duplicate'],
-    ['arrays left open', () => '['.repeat(DEPTH), 'syntax'],
-    ['objects left open', () => '{"a":'.repeat(DEPTH), 'syntax'],
+    ['arrays', () => inArrays(''), 'nesting'],
+    ['objects', () => inObjects('1'), 'nesting'],
+    ['objects in arrays', () => `${'[{"a":'.repeat(DEPTH)}1${'}]'.repeat(DEPTH)}`, 'nesting'],
+    ['a duplicate at the bottom', () => inObjects('{"b":1,"b":2}'), 'nesting'],
+    ['a duplicate after it', () => `{"b":${inArrays('')},"b":1}`, 'nesting'],
+    ['arrays left open', () => '['.repeat(DEPTH), 'nesting'],
+    ['objects left open', () => '{"a":'.repeat(DEPTH), 'nesting'],
+    ['many arrays beside each other', () => `[${'[],'.repeat(MEGABYTES / 4)}1]`, 'ok'],
+    ['closed before they are opened', () => `${']'.repeat(DEPTH)}${'['.repeat(DEPTH)}`, 'syntax'],
+    ['brackets in a string', () => JSON.stringify(['['.repeat(DEPTH), '{'.repeat(DEPTH)]), 'ok'],
+    ['brackets behind escaped quotes', () => JSON.stringify(`${'"['.repeat(DEPTH)}\\`), 'ok'],
+    [
+      'a string of backslashes and brackets',
+      () => JSON.stringify(['\\'.repeat(DEPTH), '['.repeat(DEPTH)]),
+      'ok',
+    ],
+    [
+      'brackets behind a string of backslashes',
+      () => `["${'\\\\'.repeat(3)}",${'['.repeat(DEPTH)}`,
+      'nesting',
+    ],
     ['a long string', () => `"${'x'.repeat(MEGABYTES)}"`, 'ok'],
     ['a long string of escapes', () => `"${'\\n'.repeat(MEGABYTES / 2)}"`, 'ok'],
     ['a long string left open', () => `"${'x'.repeat(MEGABYTES)}`, 'syntax'],
@@ -189,6 +203,23 @@ describe('row 36: size and nesting harm nothing', () => {
     const started = performance.now();
     expect(fault(text)).toBe(due);
     expect(performance.now() - started).toBeLessThan(5000);
+  });
+});
+
+describe('row 47: nesting is bounded before a text is parsed', () => {
+  const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+
+  test('as deep as is allowed, and one more', () => {
+    expect(fault(nested(MAX_NESTING))).toBe('ok');
+    expect(fault(`{"a":${nested(MAX_NESTING - 1)}}`)).toBe('ok');
+    expect(fault(nested(MAX_NESTING + 1))).toBe('nesting');
+    expect(fault(`{"a":${nested(MAX_NESTING)}}`)).toBe('nesting');
+  });
+
+  test('what comes behind is not looked at: a parser would find it', () => {
+    expect(fault(`${nested(MAX_NESTING)}nonsense`)).toBe('syntax');
+    expect(fault(`${nested(MAX_NESTING + 1)}nonsense`)).toBe('nesting');
+    expect(fault(`${'['.repeat(MAX_NESTING + 1)}nonsense`)).toBe('nesting');
   });
 });
 

@@ -8,6 +8,7 @@ import { ProblemBody } from '../../src/contract/problems.ts';
 import type { Certificate } from '../../src/serve/certificate.ts';
 import { createDoor, type Door } from '../../src/serve/door.ts';
 import { LIMITS, type Limits } from '../../src/serve/limits.ts';
+import { type ClientAddress, forwardedAddress } from '../../src/server/client-address.ts';
 import {
   RENEWED_CERTIFICATE,
   RENEWED_KEY,
@@ -37,8 +38,9 @@ async function opened(
   limits: Partial<Limits> & { http?: Limits['http'] } = {},
   answer: RequestListener = greeting,
   certificate?: Certificate,
+  forwarded?: ClientAddress,
 ): Promise<{ door: Door; port: number }> {
-  const door = createDoor(certificate, { ...SHORT, ...limits });
+  const door = createDoor(certificate, { ...SHORT, ...limits }, forwarded);
   doors.push(door);
   const port = await door.open('127.0.0.1', 0);
   door.answerWith(answer);
@@ -73,8 +75,8 @@ function follow(socket: Socket): Client {
   return { socket, received: () => received, replies, isClosed: () => isClosed, closed };
 }
 
-async function dial(port: number): Promise<Client> {
-  const socket = connect(port, '127.0.0.1');
+async function dial(port: number, localAddress = '127.0.0.1'): Promise<Client> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
   const client = follow(socket);
   await once(socket, 'connect');
   return client;
@@ -278,6 +280,96 @@ describe('row 41: many connections', () => {
     expect(await client.closed).toMatch(/hello[\s\S]*HTTP\/1\.1 503 /);
     expect(seen).toHaveBeenCalledTimes(3);
   });
+});
+
+// Elsewhere loopback is one address.
+describe.runIf(process.platform === 'linux')('row 48: one address', () => {
+  const OTHER = '127.0.0.2';
+
+  test('1,200 connections with nothing, half a head or half a body leave another address served', async () => {
+    // So long that nothing but the number of connections closes one.
+    const { port } = await opened({
+      http: { ...SHORT.http, headersTimeout: 60_000, requestTimeout: 60_000 },
+    });
+    const halves = ['', 'GET / HTTP/1.1\r\nHost: x\r\nX-A: ', `${upload(1000)}half`];
+    const greedy = await Promise.all(Array.from({ length: 1200 }, () => dial(port)));
+    for (const [index, { socket }] of greedy.entries()) socket.write(halves[index % 3] ?? '');
+    const left = () => greedy.filter(({ isClosed }) => !isClosed()).length;
+    await vi.waitUntil(() => left() <= 110, 15_000);
+    for (let asked = 0; asked < 3; asked += 1) {
+      const honest = await dial(port, OTHER);
+      honest.socket.write(get('Connection: close'));
+      expect(await honest.closed).toMatch(/^HTTP\/1\.1 200 /);
+    }
+    expect(left()).toBeGreaterThanOrEqual(100);
+  });
+
+  test.each([
+    ['http', undefined],
+    ['https', CERTIFICATE],
+  ])(
+    '%s: more than are served are told so, more still are closed, and there is room again',
+    async (_, certificate) => {
+      const { port } = await opened({ perAddress: 10 }, greeting, certificate);
+      const reach = async () => (certificate ? follow(await dialSecurely(port)) : dial(port));
+      const served: Client[] = [];
+      for (let made = 0; made < 10; made += 1) served.push(await reach());
+      const crowded = await reach();
+      crowded.socket.write(get());
+      const dropped = follow(connect(port, '127.0.0.1'));
+      expect(await dropped.closed).toBe('');
+      const reply = await crowded.closed;
+      expect(reply).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: 5\r\n/i);
+      expect(problemIn(reply)).toMatchObject({ code: 'unavailable' });
+      for (const { socket } of served) socket.write(get());
+      await vi.waitUntil(() => served.every(({ replies }) => replies() === 1));
+      served[0]?.socket.destroy();
+      await vi.waitUntil(async () => {
+        const next = await reach();
+        next.socket.write(get('Connection: close'));
+        return (await next.closed).startsWith('HTTP/1.1 200 ');
+      });
+    },
+  );
+
+  test('behind a proxy its own connections are not counted, but the requests of each address that it names', async () => {
+    const responses: ServerResponse[] = [];
+    const hold: RequestListener = (request, response) => {
+      request.resume();
+      responses.push(response);
+    };
+    const { port } = await opened({ perAddress: 2 }, hold, undefined, forwardedAddress);
+    const from = async (address: string): Promise<Client> => {
+      const client = await dial(port);
+      client.socket.write(get(`X-Forwarded-For: 198.51.100.9, ${address}`));
+      return client;
+    };
+    const one = [await from('192.0.2.1'), await from('192.0.2.1')];
+    await vi.waitUntil(() => responses.length === 2);
+    expect(await (await from('192.0.2.1')).closed).toMatch(/^HTTP\/1\.1 503 /);
+    const others = [await from('192.0.2.2'), await from('2001:db8::1'), await from('2001:db8::2')];
+    await vi.waitUntil(() => responses.length === 5);
+    expect(await (await from('2001:db8::3')).closed).toMatch(/^HTTP\/1\.1 503 /);
+    for (const response of responses) response.end();
+    await vi.waitUntil(() => [...one, ...others].every(({ replies }) => replies() === 1));
+    const again = await from('192.0.2.1');
+    await vi.waitUntil(() => responses.length === 6);
+    responses[5]?.end();
+    await vi.waitUntil(() => again.replies() === 1);
+  });
+});
+
+test('row 48: one that was answered and sends much more is cut off sooner than one that sends little', async () => {
+  const answer: RequestListener = (_, response) => response.end('enough');
+  const clients = [await opened({ rest: 0 }, answer), await opened({}, answer)].map(({ port }) => dial(port));
+  const [much, little] = await Promise.all(clients);
+  for (const { socket } of [much, little].filter((client) => client !== undefined)) {
+    socket.write(upload(1_000_000));
+    const dribble = setInterval(() => socket.write('a'), 5);
+    socket.once('close', () => clearInterval(dribble));
+  }
+  expect(await much?.closed).toMatch(/^HTTP\/1\.1 200 [\s\S]*enough/);
+  expect(little?.isClosed()).toBe(false);
 });
 
 describe('row 41: told to stop', () => {

@@ -9,6 +9,7 @@ const PLAIN: ServeSettings = {
   memory: false,
   administrators: [],
   drain: 0,
+  maxConnectionsPerAddress: 100,
   keep: 86_400_000,
   projectsApiGroup: 'projects',
   experimentsApiGroup: 'experiments',

@@ -131,6 +131,7 @@ const SETTINGS: ServeSettings = {
   memory: false,
   administrators: [],
   drain: 0,
+  maxConnectionsPerAddress: 100,
   keep: 86_400_000,
   projectsApiGroup: 'projects',
   experimentsApiGroup: 'experiments',

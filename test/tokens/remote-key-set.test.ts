@@ -81,6 +81,13 @@ describe('fetching', () => {
     expect(state.requests).toHaveLength(2);
   });
 
+  test('a set that is fresh for longer than a copy may stand in is fetched all the same', async () => {
+    const { options, state } = issuerOf(old);
+    const keys = remoteKeySet({ ...options, freshFor: 48 * HOUR });
+    expect(await faultOf(keys.find('old', 'ES256'))).toBe('accepted');
+    expect(state.requests).toHaveLength(1);
+  });
+
   test('the request asks for the one address, without credentials, following no redirect', async () => {
     const { state, verify } = issuerOf(old);
     await verify(old);

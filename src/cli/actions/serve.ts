@@ -38,6 +38,7 @@ export interface ServeFlags {
   tlsCert?: string;
   tlsKey?: string;
   behindProxy?: boolean;
+  maxConnectionsPerAddress: number;
   insecureBuiltInUsers?: boolean;
   insecureThrowAwayKey?: boolean;
   insecureHttp?: boolean;

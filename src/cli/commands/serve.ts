@@ -66,6 +66,12 @@ export function serveCommand(invoke: Invoke): Command {
       .option('--tls-key <file>', 'its private key, in PEM')
       .option('--behind-proxy', 'a proxy ends TLS; its X-Forwarded-For says where requests come from')
       .option(
+        '--max-connections-per-address <number>',
+        'connections served at once of one address; with --behind-proxy, requests at once',
+        connectionCount,
+        100,
+      )
+      .option(
         '--administrator <user-id>',
         'a user who may release any reservation; may be given several times',
         (id: string, before: string[] = []) => [...before, id],
@@ -110,6 +116,15 @@ Examples:
 function portNumber(text: string): number {
   if (/^[0-9]{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw new InvalidArgumentError('It must be a number from 0 to 65535.');
+}
+
+/** As many as are served at once in all. */
+const MOST_CONNECTIONS = 1000;
+
+function connectionCount(text: string): number {
+  const count = /^[1-9][0-9]{0,3}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= MOST_CONNECTIONS) return count;
+  throw new InvalidArgumentError(`It must be a number from 1 to ${MOST_CONNECTIONS}.`);
 }
 
 function wholeSeconds(text: string): number {

@@ -7,14 +7,13 @@ import type { Repetition } from '../../allocator/repetition.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/parameters.ts';
 import type { Problem } from '../../contract/problems.ts';
-import { MAX_TOKENS, type ReservationUpdate } from '../../contract/reservation.ts';
+import type { ReservationUpdate } from '../../contract/reservation.ts';
 import type { Action } from '../../contract/roles.ts';
 import type { RouteName } from '../../contract/routes.ts';
 import {
   authenticateCaller,
   authenticateUser,
   authorise,
-  bearer,
   type CallerExperiment,
   type ServiceTrust,
 } from '../credentials.ts';
@@ -62,17 +61,17 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
 
   /** A request with a body: who sends it, with which right, and what it says. */
   async function readAuthorised(request: Request, action: Action) {
-    bearer(request);
-    const body = await readObject(request);
-    const tokens = presentedTokens(body);
-    if (tokens.length > MAX_TOKENS) throw refusal('tokens_invalid', `tokens holds more than ${MAX_TOKENS}.`);
-    const caller = await authenticateCaller(request, trust, tokens);
+    let body: Record<string, unknown> = {};
+    const caller = await authenticateCaller(request, trust, async () => {
+      body = await readObject(request);
+      return presentedTokens(body);
+    });
     return { body, user: caller.user, experiment: authorise(caller, action) };
   }
 
   /** A request without a body, about the caller's experiment: who sends it, with which right. */
   async function authorised(request: Request, action: Action) {
-    const caller = await authenticateCaller(request, trust, undefined);
+    const caller = await authenticateCaller(request, trust);
     return { user: caller.user, experiment: authorise(caller, action) };
   }
 
@@ -162,7 +161,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   });
 
   on('readReservation', async (request, id) => {
-    const caller = await authenticateCaller(request, trust, undefined);
+    const caller = await authenticateCaller(request, trust);
     const record = isAdministrator(caller)
       ? await anyReservation(id)
       : await ownReservation(id, authorise(caller, 'read'));
@@ -219,7 +218,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   });
 
   on('deleteReservation', async (request, id) => {
-    const caller = await authenticateCaller(request, trust, undefined);
+    const caller = await authenticateCaller(request, trust);
     if (isAdministrator(caller)) return release(request, id, caller.user);
     await ownReservation(id, authorise(caller, 'delete'));
     if (!(await allocator.cancel(id, { by: caller.user }))) throw missing(id);

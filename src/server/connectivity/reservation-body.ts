@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import type { Problem } from '../../contract/problems.ts';
-import { ReservationRequest, ReservationUpdate } from '../../contract/reservation.ts';
+import { MAX_TOKENS, ReservationRequest, ReservationUpdate } from '../../contract/reservation.ts';
+import { refusal } from '../problem-error.ts';
 import { type MemberProblem, schemaProblems } from '../request-body.ts';
 
 const MEMBERS: Readonly<Record<keyof ReservationRequest, MemberProblem>> = {
@@ -62,7 +63,13 @@ function startProblem(msg: string): Problem {
   return { code: 'date_invalid', loc: 'Date', msg };
 }
 
-/** The strings in a body's `tokens`, for authentication, which comes before the body is judged. */
+/**
+ * The strings in a body's `tokens`, for authentication, which comes before the body is judged.
+ *
+ * @throws ProblemError 422 for more than {@link MAX_TOKENS}
+ */
 export function presentedTokens({ tokens }: Record<string, unknown>): string[] {
-  return Array.isArray(tokens) ? tokens.filter((token) => typeof token === 'string') : [];
+  const presented = Array.isArray(tokens) ? tokens.filter((token) => typeof token === 'string') : [];
+  if (presented.length <= MAX_TOKENS) return presented;
+  throw refusal('tokens_invalid', `tokens holds more than ${MAX_TOKENS}.`);
 }

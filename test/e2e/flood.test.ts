@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import { CONNECTIVITY } from '../fixtures/service.ts';
+import { buildIfMissing } from './command.ts';
+import { serveInProcess } from './served.ts';
+
+beforeAll(buildIfMissing);
+const sockets: Socket[] = [];
+const agents: Agent[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const agent of agents.splice(0)) agent.destroy();
+});
+
+/** The median time of so many GETs, one after the other, in milliseconds. */
+async function medianOfGets(base: string, count: number): Promise<number> {
+  const agent = new Agent({ keepAlive: true });
+  agents.push(agent);
+  const times: number[] = [];
+  for (let made = 0; made < count; made += 1) {
+    const began = performance.now();
+    const asked = request(`${base}/.well-known/jwks.json`, { agent }).end();
+    const [reply] = await once(asked, 'response');
+    expect(reply.statusCode).toBe(200);
+    await once(reply.resume(), 'end');
+    times.push(performance.now() - began);
+  }
+  return times.toSorted((one, other) => one - other)[count >> 1] ?? 0;
+}
+
+/** Sends one request after the other on a connection, each as soon as the one before is answered; opens it again when closed. */
+function attack({ hostname, port }: URL, message: Buffer, onReply: (status: string) => void): void {
+  const socket = connect(Number(port), hostname, () => socket.write(message));
+  sockets.push(socket);
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    for (const [, status = ''] of text.matchAll(/HTTP\/1\.1 (\d{3})/g)) {
+      onReply(status);
+      socket.write(message);
+    }
+  });
+  socket.on('error', () => undefined);
+  socket.once(
+    'close',
+    () => sockets.includes(socket) && attack(new URL(`http://${hostname}:${port}`), message, onReply),
+  );
+}
+
+test('row 47: 50 connections of 256 KiB of nesting with a bad token: a GET takes less than 5 times as long', async () => {
+  const { addresses } = await serveInProcess();
+  const base = addresses.base_url;
+  const body = '['.repeat(262_144);
+  const message = Buffer.from(
+    [
+      `POST ${CONNECTIVITY} HTTP/1.1`,
+      `Host: ${new URL(base).host}`,
+      'Authorization: Bearer bad',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      '',
+      body,
+    ].join('\r\n'),
+  );
+  await medianOfGets(base, 100);
+  const before = await medianOfGets(base, 200);
+  const statuses = new Map<string, number>();
+  const everyone = Promise.withResolvers<void>();
+  for (let made = 0; made < 50; made += 1) {
+    attack(new URL(base), message, (status) => {
+      const count = (statuses.get(status) ?? 0) + 1;
+      statuses.set(status, count);
+      if (count === 100) everyone.resolve();
+    });
+  }
+  await everyone.promise;
+  const attacked = await medianOfGets(base, 200);
+  for (const socket of sockets.splice(0)) socket.destroy();
+  const after = await medianOfGets(base, 200);
+  expect([...statuses.keys()]).toEqual(['403']);
+  // Idle as it is on this machine now: other programs come and go.
+  expect(attacked).toBeLessThan(5 * Math.max(before, after, 0.5));
+});
+
+test('row 48: --max-connections-per-address is how many connections of one address are served', async () => {
+  const { addresses } = await serveInProcess('--max-connections-per-address', '3');
+  const { hostname, port } = new URL(addresses.base_url);
+  const open = async (): Promise<Socket> => {
+    const socket = connect(Number(port), hostname);
+    sockets.push(socket);
+    await once(socket, 'connect');
+    return socket;
+  };
+  const statusOn = async (socket: Socket): Promise<string> => {
+    socket.write(`GET /healthz HTTP/1.1\r\nHost: ${hostname}:${port}\r\n\r\n`);
+    const [reply] = await once(socket.setEncoding('latin1'), 'data');
+    return String(reply).slice(9, 12);
+  };
+  const served = [await open(), await open(), await open()];
+  expect(await statusOn(await open())).toBe('503');
+  for (const socket of served) expect(await statusOn(socket)).toBe('200');
+});
