@@ -5,6 +5,7 @@
  * @module
  */
 
+export type { TokenInput, TokenText } from './client/bearer.ts';
 export type {
   NewReservation,
   ProofOptions,
@@ -36,7 +37,7 @@ export type { Link, Topology } from './contract/links.ts';
 export type { Alternative, ProblemBody, ProblemCode, ProblemDetail } from './contract/problems.ts';
 export type { Reservation } from './contract/reservation.ts';
 export type { Role } from './contract/roles.ts';
-export { Secret, type TokenInput, type TokenText } from './contract/secret.ts';
+export { Secret } from './contract/secret.ts';
 export { SITES } from './contract/sites.ts';
 export {
   createReferenceServer,

@@ -1,4 +1,5 @@
 import { Failure, type FailureCode, type FailureFacts } from '../contract/failure.ts';
+import { withoutTokens } from '../contract/secret.ts';
 import { NEXT_STEP, withServices } from './advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
 import type { ServiceFlags } from './global-options.ts';
@@ -31,13 +32,12 @@ export function reportFailure(
   const advised = facts.fix ?? NEXT_STEP[code];
   const fix = advised === undefined ? undefined : withServices(services, advised);
   const exitCode: ExitCode = EXIT_CODE_OF[code satisfies FailureCode];
-  if (debug && error instanceof Error) stderr.write(`${escapeLines(error.stack ?? '')}\n`);
+  if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
   if (!json) {
-    const why = facts.why === undefined ? '' : `  why: ${escapeText(facts.why)}\n`;
-    const reservation =
-      facts.reservation === undefined ? '' : `  reservation: ${escapeText(facts.reservation)}\n`;
-    const advice = fix === undefined ? '' : `  try: ${escapeText(fix)}\n`;
-    stderr.write(`error: ${escapeText(message)}\n${why}${reservation}${advice}`);
+    const why = facts.why === undefined ? '' : `  why: ${shown(facts.why)}\n`;
+    const reservation = facts.reservation === undefined ? '' : `  reservation: ${shown(facts.reservation)}\n`;
+    const advice = fix === undefined ? '' : `  try: ${shown(fix)}\n`;
+    stderr.write(`error: ${shown(message)}\n${why}${reservation}${advice}`);
     return exitCode;
   }
   const report = {
@@ -55,7 +55,7 @@ export function reportFailure(
       alternatives: facts.alternatives ?? [],
     },
   };
-  stderr.write(`${jsonText(report)}\n`);
+  stderr.write(`${jsonText(report, masked)}\n`);
   return exitCode;
 }
 
@@ -63,6 +63,15 @@ export function reportFailure(
 function withNothingChanged({ code, facts }: Failure): FailureFacts {
   if (EXIT_CODE_OF[code] !== 7 || facts.maybeDone || facts.reservation !== undefined) return facts;
   return { ...facts, why: `${facts.why ?? ''} Nothing was changed.`.trimStart() };
+}
+
+/** Whatever a message repeats: someone may have typed a token where it does not belong (HOSTILE.md 54). */
+function shown(text: string): string {
+  return escapeText(withoutTokens(text));
+}
+
+function masked(_name: string, value: unknown): unknown {
+  return typeof value === 'string' ? withoutTokens(value) : value;
 }
 
 function asFailure(error: unknown): Failure {

@@ -1,4 +1,5 @@
 import type { ChalkInstance } from 'chalk';
+import { withoutTokens } from '../contract/secret.ts';
 import { escapeText, jsonText } from './terminal-text.ts';
 
 /** A stream to print on. */
@@ -50,7 +51,7 @@ export class Output {
 
   /** Something to know that is no result. Escaped here. */
   notice(text: string): void {
-    if (!this.#options.quiet) this.#options.stderr.write(`${escapeText(text)}\n`);
+    if (!this.#options.quiet) this.#options.stderr.write(`${escapeText(withoutTokens(text))}\n`);
   }
 
   /** What a person must see to go on, such as a code to enter: not silenced by `--quiet`. Escaped here. */
@@ -58,10 +59,15 @@ export class Output {
     this.#options.stderr.write(`${escapeText(text)}\n`);
   }
 
-  /** A result: the object as JSON, or what `render` makes of it; it may be asked twice, and must not change anything. */
+  /**
+   * A result: the object as JSON, or what `render` makes of it; it may be asked twice, and must not change anything.
+   * Only a result about a token, with its claims, may hold one: elsewhere it was typed in the wrong place (HOSTILE.md 54).
+   */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
     const { stdout, json } = this.#options;
-    stdout.write(json ? `${jsonText(value)}\n` : await this.#rendered(render));
+    const mask = 'claims' in value ? (text: string) => text : withoutTokens;
+    const masked = (_name: string, found: unknown) => (typeof found === 'string' ? mask(found) : found);
+    stdout.write(json ? `${jsonText(value, masked)}\n` : mask(await this.#rendered(render)));
   }
 
   /** A result of any length: one object with `items` as JSON, or what `render` makes of each portion. */

@@ -29,7 +29,9 @@ export function escapeLines(text: string): string {
 
 /**
  * JSON on one line, in which no such character stands as it is: inside its strings each has a spelling that means the same.
+ *
+ * @param replacer as that of JSON.stringify
  */
-export function jsonText(value: unknown): string {
-  return escapeText(JSON.stringify(value));
+export function jsonText(value: unknown, replacer?: (name: string, value: unknown) => unknown): string {
+  return escapeText(JSON.stringify(value, replacer));
 }

@@ -1,8 +1,7 @@
 import { Failure } from '../contract/failure.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
-import { readTokenInput, type TokenInput } from '../contract/secret.ts';
 import type { Trust } from '../tokens/verify.ts';
-import { bearerHeader } from './bearer.ts';
+import { bearerHeader, readTokenInput, type TokenInput } from './bearer.ts';
 import { exchange, type Fetch, type Reply, tokenIn } from './exchange.ts';
 import { expiredInstead } from './expired-token.ts';
 import { type ProvenReservation, proveReservation } from './proof.ts';

@@ -1,5 +1,25 @@
 import { Failure } from '../contract/failure.ts';
-import type { Secret } from '../contract/secret.ts';
+import { Secret } from '../contract/secret.ts';
+
+/** A token's text, as it is or kept from being printed. */
+export type TokenText = string | Secret;
+
+/**
+ * A token as the clients take it: its text, or a function that gives it. The function is asked for each request, so
+ * that a token can be replaced before it expires. White space around the text is dropped.
+ */
+export type TokenInput = TokenText | (() => TokenText | Promise<TokenText>);
+
+/** The token that is meant. @throws Failure `usage` for anything else than a {@link TokenInput} */
+export async function readTokenInput(input: TokenInput): Promise<Secret> {
+  const given: unknown = typeof input === 'function' ? await input() : input;
+  if (given instanceof Secret) return given;
+  if (typeof given === 'string') return new Secret(given.trim());
+  throw new Failure(
+    'usage',
+    `A token must be a text, or a function that gives one; this is ${typeof given}.`,
+  );
+}
 
 /**
  * A token as it stands in a header.

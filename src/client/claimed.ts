@@ -1,3 +1,4 @@
+import { LAST_SECOND } from '../contract/claims.ts';
 import { isObject, readJson } from '../contract/json.ts';
 
 /**
@@ -34,5 +35,5 @@ function text(value: unknown): string | undefined {
 }
 
 function seconds(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value * 1000 : undefined;
+  return typeof value === 'number' && value >= 0 && value <= LAST_SECOND ? value * 1000 : undefined;
 }

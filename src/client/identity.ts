@@ -62,6 +62,12 @@ const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /** Longest lifetime of a code that is believed, in seconds: a day. */
 const MAX_EXPIRES_IN = 86_400;
+/** Longest lifetime of a token that is believed, in seconds: ten years. What claims more is a date that nothing can hold. */
+const MAX_LIFETIME = 315_576_000;
+/** Longest address that a person is asked to open, in characters; a QR code holds little more. */
+const MAX_ADDRESS = 2048;
+/** Longest code that a person is asked to enter, in characters. */
+const MAX_USER_CODE = 256;
 /** In seconds. */
 const LIBRARY_TIMEOUT = 3600;
 /** Longest pause between two polls, in seconds. */
@@ -85,6 +91,13 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
       const { device_code, expires_in, interval = 5 } = started;
       if (!(expires_in > 0 && expires_in <= MAX_EXPIRES_IN)) {
         throw invalid(`The code would be valid for ${expires_in} s.`);
+      }
+      const addresses = [started.verification_uri, started.verification_uri_complete ?? ''];
+      if (addresses.some(({ length }) => length > MAX_ADDRESS)) {
+        throw invalid(`The address to open has more than ${MAX_ADDRESS} characters.`);
+      }
+      if (started.user_code.length > MAX_USER_CODE) {
+        throw invalid(`The code to enter has more than ${MAX_USER_CODE} characters.`);
       }
       const expiresAt = now() + expires_in * 1000;
       return {
@@ -272,7 +285,7 @@ function issued(tokens: oauth.TokenEndpointResponse, now: number): IssuedTokens 
   return {
     accessToken: new Secret(access_token),
     refreshToken: refresh_token === undefined ? undefined : new Secret(refresh_token),
-    expiresAt: expires_in === undefined ? undefined : now + expires_in * 1000,
+    expiresAt: expires_in === undefined ? undefined : now + Math.min(expires_in, MAX_LIFETIME) * 1000,
   };
 }
 

@@ -15,8 +15,7 @@ import {
   type RouteName,
   routePath,
 } from '../contract/routes.ts';
-import { readTokenInput, type TokenInput } from '../contract/secret.ts';
-import { bearerHeader } from './bearer.ts';
+import { bearerHeader, readTokenInput, type TokenInput } from './bearer.ts';
 import {
   COMPACT,
   exchange,

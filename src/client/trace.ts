@@ -1,4 +1,4 @@
-import { Secret } from '../contract/secret.ts';
+import { Secret, withoutTokens } from '../contract/secret.ts';
 import type { Fetch } from './exchange.ts';
 
 const TEXT = /^[ -~]{0,300}$/;
@@ -29,7 +29,7 @@ const SHOWN_RECEIVED: Readonly<Record<string, RegExp>> = {
 export function traced(send: Fetch, tell: (line: string) => void, now: () => number): Fetch {
   return async (request) => {
     const began = now();
-    tell(`→ ${request.method} ${request.url}`);
+    tell(`→ ${request.method} ${withoutTokens(request.url)}`);
     for (const [name, value] of request.headers) tell(`    ${name}: ${shown(SHOWN_SENT, name, value)}`);
     try {
       const reply = await send(request);
@@ -40,7 +40,7 @@ export function traced(send: Fetch, tell: (line: string) => void, now: () => num
       return reply;
     } catch (error) {
       const why = error instanceof Error ? error.message : 'an unknown error';
-      tell(`← nothing after ${now() - began} ms: ${why}`);
+      tell(`← nothing after ${now() - began} ms: ${withoutTokens(why)}`);
       throw error;
     }
   };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates } from 'node:tls';
-import { Agent, EnvHttpProxyAgent } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/capped-bytes.ts';
 import { Failure } from '../contract/failure.ts';
 import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
@@ -61,13 +61,15 @@ export function createTransport(options: TransportOptions): Transport {
   // The limit on a whole reply is set for each request; connecting ends a little earlier, so as to be told apart.
   const unlimited = { headersTimeout: 0, bodyTimeout: 0 };
   const near = new Agent({ ...unlimited, connect: { ...connect, lookup: lookupLoopback } });
-  // Through a proxy, `connect` concerns neither end.
-  const far = new EnvHttpProxyAgent({ ...unlimited, connect, requestTls: connect, proxyTls: connect });
+  let far: Dispatcher | undefined;
+  // Through a proxy, `connect` concerns neither end. Made when it is needed: a proxy that is none concerns no loopback.
+  const beyond = (): Dispatcher =>
+    (far ??= environmentProxy({ ...unlimited, connect, requestTls: connect, proxyTls: connect }));
 
   async function attempt(request: Request, body: Buffer | null, signal: AbortSignal): Promise<Response> {
     const url = new URL(request.url);
     const { origin, pathname, search } = url;
-    const reply = await (isLoopback(url) ? near : far).request({
+    const reply = await (isLoopback(url) ? near : beyond()).request({
       origin,
       path: pathname + search,
       method: request.method as 'GET',
@@ -110,9 +112,21 @@ export function createTransport(options: TransportOptions): Transport {
     },
     // Nobody waits any more for an answer that is still due.
     close: async () => {
-      await Promise.all([near.destroy(), far.destroy()]);
+      await Promise.all([near.destroy(), far?.destroy()]);
     },
   };
+}
+
+/** @throws Failure `usage` for a proxy that is no address; it is not repeated, since it may hold a password */
+function environmentProxy(options: EnvHttpProxyAgent.Options): Dispatcher {
+  try {
+    return new EnvHttpProxyAgent(options);
+  } catch (cause) {
+    throw new Failure('usage', 'HTTP_PROXY or HTTPS_PROXY is not the address of a proxy.', {
+      why: 'It must look like http://proxy.example.org:3128.',
+      cause,
+    });
+  }
 }
 
 function found(reply: Response | undefined, problem: unknown): Attempt {

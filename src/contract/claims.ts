@@ -3,7 +3,7 @@ import { ExperimentId, ProjectId, ReservationId, UserId } from './ids.ts';
 import { Reservation, ReservationReply } from './reservation.ts';
 
 /** The last second that a date can hold; what lies beyond is no time. */
-const LAST_SECOND = 8_640_000_000_000;
+export const LAST_SECOND = 8_640_000_000_000;
 
 const seconds = v.pipe(
   v.number(),

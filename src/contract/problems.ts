@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { Instant } from './instant-schemas.ts';
+import { withoutTokens } from './secret.ts';
 
 /** The allowed values of `detail[].loc` (SPEC.md, "Errors"). */
 export const DETAIL_LOCATIONS = ['Site', 'Date', 'Bandwidth'] as const;
@@ -115,7 +116,11 @@ export function problemBody(
 ): ProblemBody {
   return {
     code: problems[0].code,
-    detail: problems.map(({ loc, msg }) => ({ loc: loc ? [loc] : [], msg, type: 'NotValid' })),
+    detail: problems.map(({ loc, msg }) => ({
+      loc: loc ? [loc] : [],
+      msg: withoutTokens(msg),
+      type: 'NotValid',
+    })),
     ...(alternatives.length > 0 ? { alternatives: [...alternatives] } : {}),
   };
 }

@@ -1,4 +1,4 @@
-import { Failure } from './failure.ts';
+import { idKind } from './ids.ts';
 
 /**
  * A token or code that nobody may read by accident: printed, logged, put into JSON or into a message, it shows as
@@ -30,26 +30,6 @@ export class Secret {
   }
 }
 
-/** A token's text, as it is or kept from being printed. */
-export type TokenText = string | Secret;
-
-/**
- * A token as the clients take it: its text, or a function that gives it. The function is asked for each request, so
- * that a token can be replaced before it expires. White space around the text is dropped.
- */
-export type TokenInput = TokenText | (() => TokenText | Promise<TokenText>);
-
-/** The token that is meant. @throws Failure `usage` for anything else than a {@link TokenInput} */
-export async function readTokenInput(input: TokenInput): Promise<Secret> {
-  const given: unknown = typeof input === 'function' ? await input() : input;
-  if (given instanceof Secret) return given;
-  if (typeof given === 'string') return new Secret(given.trim());
-  throw new Failure(
-    'usage',
-    `A token must be a text, or a function that gives one; this is ${typeof given}.`,
-  );
-}
-
 /** The shortest text that is taken for a secret when it is looked for in another, in characters. */
 const SHORTEST_SECRET = 6;
 
@@ -69,4 +49,42 @@ export function withoutSecrets(text: string, secrets: readonly Secret[]): string
       secret.replaceAll('/', '\\/'),
     ]);
   return spellings.reduce((rest, spelling) => rest.replaceAll(spelling, '[secret]'), text);
+}
+
+/** What can be a part of a token, with the dots between the parts. Every run is read once: the text may be anything. */
+const RUN = /[\w-]+(?:\.+[\w-]+)*/g;
+/** The shortest text that is taken for a refresh token or the like, in characters: a UUID has no capitals. */
+const SHORTEST_OPAQUE = 32;
+/** How often the kind of character changes from one to the next: 6 of 10 times at random, 3 of 10 times in names. */
+const LEAST_CHANGES = 0.4;
+
+/**
+ * A text without what looks like a token, wherever it stands: someone may type one where a path, a name, an id or an
+ * address is due, and a message repeats what it is about (HOSTILE.md 54). Masked are JWTs, and long words in which
+ * capitals, small letters and digits are mixed at random, as in refresh tokens. Ids of the services stay.
+ */
+export function withoutTokens(text: string): string {
+  return text.replace(RUN, (run) => {
+    // Base64url of `{"`, as which nearly every header begins.
+    const at = run.indexOf('eyJ');
+    if (at !== -1 && run.length - at >= 8) return `${run.slice(0, at)}[secret]`;
+    if (idKind(run) !== undefined) return run;
+    const parts = run.split('.');
+    return parts.map((part) => (isRandom(part) ? '[secret]' : part)).join('.');
+  });
+}
+
+function isRandom(word: string): boolean {
+  const kinds = Array.from(word, kindOf);
+  if (word.length < SHORTEST_OPAQUE || !['a', 'A', '0'].every((kind) => kinds.includes(kind))) return false;
+  const pairs = kinds.slice(1).map((kind, index) => [kinds[index], kind]);
+  const inside = pairs.filter((pair) => !pair.includes('-'));
+  const changes = inside.filter(([before, after]) => before !== after);
+  return changes.length >= inside.length * LEAST_CHANGES;
+}
+
+function kindOf(character: string): string {
+  if (/[a-z]/.test(character)) return 'a';
+  if (/[A-Z]/.test(character)) return 'A';
+  return /\d/.test(character) ? '0' : '-';
 }

@@ -1,9 +1,10 @@
 import { Hono } from 'hono';
 import { isObject, readJson } from '../contract/json.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
+import { withoutTokens } from '../contract/secret.ts';
 import { DOCS_FILES } from './docs/docs.ts';
 import { isHealthPath } from './health.ts';
-import { type Log, withoutTokens } from './log.ts';
+import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { problemOf, problemReply, refusal } from './problem-error.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { LAST_INSTANT } from '../contract/instants.ts';
 import { readJson } from '../contract/json.ts';
 import { Secret } from '../contract/secret.ts';
 import { privateFolder } from './folders.ts';
@@ -26,7 +27,8 @@ const Entry = v.object({
   refreshToken: v.optional(KeptSecret),
   /** When it was had and until when it is valid, in milliseconds. */
   issuedAt: v.number(),
-  expiresAt: v.optional(v.number()),
+  // Version 0.1.0 wrote what a provider had said, however large: it is as good as not known.
+  expiresAt: v.fallback(v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(LAST_INSTANT))), undefined),
   /** When the person logged in, in milliseconds: tells one login from the next. */
   loggedInAt: v.number(),
   /** Tokens for projects and experiments that the portal gave this user, by their ids. */

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { Failure } from '../contract/failure.ts';
-import { Secret, withoutSecrets } from '../contract/secret.ts';
+import { Secret, withoutSecrets, withoutTokens } from '../contract/secret.ts';
 import { shellWord } from '../contract/shell-word.ts';
 import type { TokenSource } from './token-source.ts';
 
@@ -90,9 +90,24 @@ function commandFailure(shown: string, error: Error | null, said: string): Failu
   return new Failure('not_logged_in', `${shown} gave no token: it ended with ${String(code)}.`, facts);
 }
 
-/** What it said in the end, without what it may have given away: what it printed, and whatever looks like a token. */
+/** The most that is repeated of what a program said, in characters. */
+const MAX_SAID = 500;
+
+/**
+ * What it said in the end, without what it may have given away: what it printed, and whatever looks like a token. Of a
+ * long line only whole words are kept, so that no half of a secret is left.
+ */
 function lastLine(stderr: string, printed: string): string {
   const line = stderr.trim().split('\n').at(-1) ?? '';
-  const secrets = printed.split('\n').map((text) => new Secret(text.trim()));
-  return withoutSecrets(line, secrets).replace(/[\w-]{8,}\.[\w-]{8,}\.[\w-]+/g, '[secret]');
+  const words = line.length > MAX_SAID ? `${line.slice(0, line.lastIndexOf(' ', MAX_SAID) + 1)}…` : line;
+  const secrets = printed
+    .split('\n')
+    .map((text) => text.trim())
+    .filter((text) => text.length <= words.length);
+  return withoutTokens(
+    withoutSecrets(
+      words,
+      secrets.map((text) => new Secret(text)),
+    ),
+  );
 }

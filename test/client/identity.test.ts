@@ -113,6 +113,8 @@ async function logIn({ client }: Provider) {
   return (await client.startLogin('openid offline_access')).wait(never);
 }
 
+const failureCode = (error: unknown) => (error instanceof Failure ? error.code : 'unexpected');
+
 async function failureOf(promise: Promise<unknown>): Promise<Failure> {
   const error = await promise.then(
     () => new Error('it succeeded'),
@@ -205,6 +207,31 @@ describe('row 9: the pace', () => {
       expect(odd.forms('/token')).toEqual([]);
     },
   );
+
+  test.each<[string, object]>([
+    ['an address of 5,000 characters', { verification_uri: `${AUTH}/${'x'.repeat(5000)}` }],
+    ['one with the code in it', { verification_uri_complete: `${AUTH}/${'x'.repeat(5000)}` }],
+    ['a code of 5,000 characters', { user_code: 'X'.repeat(5000) }],
+  ])('row 55: %s is a clean error', async (_, device) => {
+    const odd = provider({ device });
+    expect(await failureOf(odd.client.startLogin('openid'))).toMatchObject({ code: 'reply_invalid' });
+  });
+
+  test.each([1e306, Number.MAX_VALUE, 1e15, 315_576_001])(
+    'row 55: a token that is said to live %d s lives ten years, and its expiry is a date',
+    async (expires_in) => {
+      const { expiresAt = 0 } = await logIn(provider({ token: [() => json({ ...TOKENS, expires_in })] }));
+      expect(expiresAt).toBe(clock + 315_576_000_000);
+      expect(new Date(expiresAt).toISOString()).toMatch(/^20\d\d-/);
+    },
+  );
+
+  test('row 55: 20,000 arrays in each other beside the tokens are a clean error, or none', async () => {
+    const deep = `{"access_token":"a","token_type":"Bearer","x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+    const odd = provider({ token: [() => text(deep, 'application/json')] });
+    const outcome = await logIn(odd).then(() => 'reply_invalid', failureCode);
+    expect(outcome).toBe('reply_invalid');
+  });
 
   test('an interval that is longer than the code lives: one last look is not even taken', async () => {
     const odd = provider({ device: { interval: 1e9 } });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { TokenInput } from '../../src/client/bearer.ts';
 import {
   type ConnectivityClient,
   createConnectivityClient,
@@ -7,7 +8,7 @@ import {
 import { createPortalClient, type PortalClient } from '../../src/client/portal.ts';
 import type { Role } from '../../src/contract/roles.ts';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
-import { Secret, type TokenInput } from '../../src/contract/secret.ts';
+import { Secret } from '../../src/contract/secret.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import { remoteKeySet } from '../../src/tokens/remote-key-set.ts';
 import { failureOf } from '../fixtures/failures.ts';

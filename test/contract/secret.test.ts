@@ -1,6 +1,6 @@
 import { format, inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { Secret } from '../../src/contract/secret.ts';
+import { Secret, withoutTokens } from '../../src/contract/secret.ts';
 
 const CANARY = 'canary-7d1f';
 const secret = new Secret(CANARY);
@@ -45,4 +45,45 @@ describe('a secret that is printed by accident', () => {
 
 test('who says so gets the text', () => {
   expect(secret.reveal()).toBe(CANARY);
+});
+
+describe('row 54: what looks like a token is taken out of any text', () => {
+  const JWT = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.c2ln';
+  const REFRESH = 'nOt7Zq3vXkW_1mB-8sLpD4yRcT6hJgFa0EuIoQxVb2K';
+
+  test.each([
+    [JWT, '[secret]'],
+    [`There is no file ${JWT}.`, 'There is no file [secret].'],
+    [`https://x.example.org/a/${JWT}?b=${JWT}`, 'https://x.example.org/a/[secret]?b=[secret]'],
+    [`con_${JWT}`, 'con_[secret]'],
+    [JWT.slice(0, 40), '[secret]'],
+    [`"${REFRESH}" is no id.`, '"[secret]" is no id.'],
+    [`/home/x/${REFRESH}.txt`, '/home/x/[secret].txt'],
+  ])('%s', (text, shown) => {
+    expect(withoutTokens(text)).toBe(shown);
+  });
+
+  test.each([
+    'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
+    'exp_portal.example.org_nOt7Zq3vXkW1mB8sLpD4yRcT6hJgFa0EuIoQxVb2K',
+    '2f1c9a7e-5b0d-4c3e-9f8a-1b2c3d4e5f60',
+    'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+    'Throughput-Test-BE-PL-2026-11-22-Run3',
+    'MyExperimentForThroughput2026Nov',
+    'connectivity-service.some-testbed.slices-sc.eu',
+    'SLICES_CONN_EXPERIMENT_TOKEN_FILE',
+    'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]',
+    '2026-12-01T10:00:00.000Z',
+    'eyJ.txt',
+  ])('%s stays', (text) => {
+    expect(withoutTokens(text)).toBe(text);
+  });
+
+  test('a megabyte of anything is read in linear time', () => {
+    for (const piece of ['eyJ', 'a.', '.', 'aA0', '-', 'a..', 'eyJ.']) {
+      const began = performance.now();
+      withoutTokens(piece.repeat(1_000_000 / piece.length));
+      expect(performance.now() - began).toBeLessThan(5000);
+    }
+  });
 });

@@ -109,7 +109,7 @@ describe('an administrator', () => {
     const token = await service.userToken('member');
     const caller = await userAlone(service, 'member');
     expect(await deletion(caller, id, `?reason=see%20${token.slice(0, 150)}`)).toBe('204');
-    expect(service.log.at(-2)?.fields).toMatchObject({ reservation: id, reason: 'see [token]' });
+    expect(service.log.at(-2)?.fields).toMatchObject({ reservation: id, reason: 'see [secret]' });
     expect(JSON.stringify(service.log)).not.toContain('eyJ');
   });
 

@@ -123,6 +123,26 @@ describe('a program that gives none', () => {
     expect(failure.facts.why).toBeUndefined();
   });
 
+  test('row 56: complains without an end, or in one line of 60,000 characters: cut off, and read in linear time', async () => {
+    const began = performance.now();
+    for (const code of [
+      'setInterval(() => process.stderr.write("canary".repeat(10000)), 1)',
+      'console.error("a".repeat(60000)); process.exitCode = 1',
+      'console.log("abcdef\\n".repeat(9000)); console.error("abcdef ".repeat(9000)); process.exitCode = 1',
+    ]) {
+      const failure = await failureOf(nodeToken(code).get());
+      expect(failure.code).toBe('not_logged_in');
+      expect(failure.facts.why?.length ?? 0).toBeLessThan(1000);
+    }
+    expect(performance.now() - began).toBeLessThan(15_000);
+  });
+
+  test('of a long line no half of what it printed is left', async () => {
+    const code = `console.log("${CANARY}"); console.error("x".repeat(480) + " ${CANARY}" + "y".repeat(100)); process.exitCode = 1`;
+    const failure = await failureOf(nodeToken(code).get());
+    expect(failure.facts.why).toBe(`It said: ${'x'.repeat(480)} …`);
+  });
+
   test('is killed', async () => {
     const failure = await failureOf(nodeToken('process.kill(process.pid, "SIGKILL")').get());
     expect(failure.code).toBe('not_logged_in');

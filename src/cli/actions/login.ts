@@ -68,8 +68,8 @@ async function announce(
   output.prompt('and enter the code');
   output.prompt(`  ${userCode}`);
   output.prompt(`It expires at ${formatTime(expiresAt, times().now)}.`);
-  const address = verificationUriComplete ?? verificationUri;
-  if (!isWebAddress(address)) return;
+  const address = webAddress(verificationUriComplete ?? verificationUri);
+  if (address === undefined) return;
   if (qr) {
     const { renderUnicodeCompact } = await import('uqr');
     for (const line of renderUnicodeCompact(address, { border: 2 }).split('\n')) output.prompt(line);
@@ -77,9 +77,15 @@ async function announce(
   if (browser && (await openBrowser(address))) output.notice('Your browser was opened.');
 }
 
-/** Only such an address is ever opened (HOSTILE.md 6): https, or http on this machine. */
-function isWebAddress(address: string): boolean {
-  return URL.canParse(address) && isProtected(new URL(address));
+/**
+ * The address to hand to the person's browser, or to draw; undefined for one that is only shown (HOSTILE.md 6): it must
+ * be https, or http on this machine, without user and password, and without white space or control characters, which a
+ * URL's reader drops but a browser's launcher need not.
+ */
+function webAddress(text: string): string | undefined {
+  if (/[\s\p{C}]/u.test(text) || !URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  return isProtected(url) && url.username === '' && url.password === '' ? url.href : undefined;
 }
 
 async function decided(login: DeviceLogin, wait: number | undefined): Promise<IssuedTokens> {

@@ -1,8 +1,8 @@
 import { readAdministrator } from '../../contract/administrators.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import { MAX_REASON } from '../../contract/parameters.ts';
+import { withoutTokens } from '../../contract/secret.ts';
 import type { Caller } from '../credentials.ts';
-import { withoutTokens } from '../log.ts';
 import { refusal } from '../problem-error.ts';
 
 /** Whether a caller acts as one of a server's administrators. */

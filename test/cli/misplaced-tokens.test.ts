@@ -1,0 +1,85 @@
+import type { Command } from 'commander';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
+import { offlineWorld } from '../fixtures/command-world.ts';
+import { claimsOf, makeKey, makeToken } from '../fixtures/tokens.ts';
+
+/** What somebody may paste in the wrong place. */
+const SECRETS: Readonly<Record<string, string>> = {
+  'a JWT': makeToken(makeKey(), claimsOf('user')),
+  'a refresh token': 'nOt7Zq3vXkW_1mB-8sLpD4yRcT6hJgFa0EuIoQxVb2K',
+};
+
+/** Every command with every place for a value: `TOKEN` stands for the secret. */
+function* places(command: Command, path: readonly string[] = []): Generator<readonly string[]> {
+  for (const child of command.commands) yield* places(child, [...path, child.name()]);
+  const args = command.registeredArguments.map(() => 'TOKEN');
+  if (command.commands.length === 0 || args.length > 0) yield [...path, ...args];
+  const placeholders = command.registeredArguments.filter(({ required }) => required).map(() => 'x');
+  for (const { long, required, optional } of command.options) {
+    if (long && (required || optional)) yield [...path, ...placeholders, long, 'TOKEN'];
+    else if (long) yield [...path, ...placeholders, `${long}=TOKEN`];
+  }
+  yield [...path, 'TOKEN', 'TOKEN', 'TOKEN', 'TOKEN'];
+  yield [...path, '--TOKEN'];
+}
+
+const program = createProgram({
+  version: '0.0.0',
+  write: () => undefined,
+  open: () => {
+    throw new Error('nothing is run');
+  },
+});
+const ALL = [...places(program)];
+
+/** The environment's variables that are not meant for a token. */
+const VARIABLES = [
+  ...['EXPERIMENT', 'PROJECT', 'PROFILE', 'BASE_URL', 'PORTAL_URL', 'AUTH_URL', 'CLIENT_ID', 'CONFIG_DIR'],
+  ...['PROJECTS_API_GROUP', 'EXPERIMENTS_API_GROUP', 'USER_TOKEN_FILE', 'EXPERIMENT_TOKEN_FILE'],
+].map((name) => `SLICES_CONN_${name}`);
+
+describe.each(Object.entries(SECRETS))('row 54: %s in the wrong place is never printed back', (_, secret) => {
+  let world: Awaited<ReturnType<typeof offlineWorld>>;
+  const env: Record<string, string> = {};
+  beforeAll(async () => {
+    world = await offlineWorld({ env, stopSignal: async () => undefined });
+  });
+  afterAll(() => world.server.close());
+
+  async function leaks(words: readonly string[]): Promise<string[]> {
+    const found: string[] = [];
+    for (const flags of [['--offline'], ['--offline', '--json', '--debug'], []]) {
+      const { stdout, stderr } = await world.run(
+        ...flags,
+        ...words.map((word) => word.replace('TOKEN', secret)),
+      );
+      if (`${stdout}${stderr}`.includes(secret.slice(0, 20))) found.push([...flags, ...words].join(' '));
+    }
+    return found;
+  }
+
+  test('as any argument, or as the value of any flag, of any command', async () => {
+    expect(ALL.length).toBeGreaterThan(150);
+    const leaking: string[] = [];
+    for (const words of ALL) leaking.push(...(await leaks(words)));
+    // What `token issue` signs is what it was told to sign.
+    expect(leaking.filter((words) => !words.includes('token issue'))).toEqual([]);
+  });
+
+  test.each(VARIABLES)('in %s', async (name) => {
+    env[name] = secret;
+    const leaking: string[] = [];
+    for (const words of [
+      ['status'],
+      ['list'],
+      ['experiment', 'list'],
+      ['profile', 'show'],
+      ['profile', 'list'],
+    ]) {
+      leaking.push(...(await leaks(words)));
+    }
+    delete env[name];
+    expect(leaking).toEqual([]);
+  });
+});
