@@ -215,6 +215,8 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       const { id } = readReservation(reply);
       throw new Failure('reply_invalid', 'The service does not know dry runs: it booked.', {
         reservation: id,
+        maybeDone: true,
+        fix: `slices-conn show ${shellWord(id)}`,
       });
     },
 

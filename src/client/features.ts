@@ -9,6 +9,8 @@ export interface ServiceFeatures {
   list: boolean;
   /** It gives the same reservation for the same `Idempotency-Key`. */
   idempotencyKey: boolean;
+  /** It rehearses a booking when asked with `dry_run`. */
+  dryRun: boolean;
 }
 
 /**
@@ -26,11 +28,13 @@ export async function readFeatures(fetch: Fetch, baseUrl: string): Promise<Servi
   const paths = member(reading.ok ? reading.value : undefined, 'paths');
   const reservations = member(paths, ROUTES.createReservation.path);
   const parameters = member(member(reservations, 'post'), 'parameters');
-  const named = Array.isArray(parameters) ? parameters.map((parameter) => member(parameter, 'name')) : [];
-  const key = IDEMPOTENCY_KEY_HEADER.toLowerCase();
+  const all: unknown[] = Array.isArray(parameters) ? parameters : [];
+  // Names of headers are the same in any case; a service has no two parameters that differ in nothing else.
+  const names = all.map((parameter) => String(member(parameter, 'name')).toLowerCase());
   return {
     list: isObject(member(reservations, 'get')),
-    idempotencyKey: named.some((name) => typeof name === 'string' && name.toLowerCase() === key),
+    idempotencyKey: names.includes(IDEMPOTENCY_KEY_HEADER.toLowerCase()),
+    dryRun: names.includes('dry_run'),
   };
 }
 

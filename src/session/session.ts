@@ -1,9 +1,15 @@
 import { type AdministrationClient, createAdministrationClient } from '../client/administration.ts';
-import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
+import {
+  type ConnectivityClient,
+  createConnectivityClient,
+  type NewReservation,
+} from '../client/connectivity.ts';
 import type { Fetch } from '../client/exchange.ts';
 import { readFeatures } from '../client/features.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
+import { Failure } from '../contract/failure.ts';
+import type { Reservation } from '../contract/reservation.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
 import type { KeySet } from '../tokens/key-set.ts';
@@ -104,6 +110,22 @@ export class Session {
       newKey,
       sleep,
       notice,
+    });
+  }
+
+  /**
+   * What a booking would come to at this moment; nothing is booked.
+   *
+   * @throws Failure `not_supported` where the service does not say that it rehearses: it would book (HOSTILE.md 45)
+   */
+  async rehearse(request: NewReservation): Promise<Reservation> {
+    const features = await readFeatures(this.fetch, this.profile.baseUrl).catch((error: unknown) => {
+      if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
+      throw error;
+    });
+    if (features?.dryRun) return this.connectivity.rehearse(request);
+    throw new Failure('not_supported', 'This service can not tell what it would book.', {
+      why: 'It does not describe dry runs, so it might book when asked for one. Nothing was sent.',
     });
   }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PLANNED } from '../../src/cli/planned.ts';
 import { Failure } from '../../src/contract/failure.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
 import type { Connection } from '../../src/session/connection.ts';
 import { json, jwt } from '../client/scripted-fetch.ts';
 import { reportOf } from '../e2e/command.ts';
@@ -656,5 +657,58 @@ describe('nobody there: exit 7', () => {
       maybeDone: false,
       why: 'connect ECONNREFUSED. Nothing was changed.',
     });
+  });
+});
+
+describe('row 45: --dry-run books nothing', () => {
+  test.each<[string, () => Response]>([
+    ['describes none', () => Response.json({ paths: {} })],
+    ['has no description', () => new Response(null, { status: 404 })],
+  ])('at a service that %s: exit 3, nothing sent', async (_, description) => {
+    const server = await createReferenceServer({ now: () => NOW });
+    const sent: string[] = [];
+    const world = commandWorld({
+      fetch: async (request) => {
+        if (new URL(request.url).pathname === '/api-spec') return description();
+        sent.push(request.method);
+        return server.fetch(request);
+      },
+      userToken: tokenOf(() => server.signIn('lead')),
+      close: async () => undefined,
+    });
+    const report = reportOf(await world.run(OFFLINE, '--json', ...LINK, '--dry-run'));
+    expect(report).toMatchObject({ code: 'not_supported', exitCode: 3, maybeDone: false });
+    expect(sent).not.toContain('POST');
+    await server.close();
+  });
+
+  test('what is advised after a refused one is a rehearsal too', async () => {
+    const world = await offlineWorld();
+    const wanted = LINK.map((word) => (word === '1G' ? '101G' : word));
+    const { fix } = reportOf(await world.run(OFFLINE, '--json', ...wanted, '--dry-run'));
+    expect(fix).toContain(' --dry-run');
+    expect((await world.run(...(fix ?? '').split(' ').slice(1))).stdout).toContain('nothing was booked');
+    await world.server.close();
+  });
+
+  test('an unsigned answer advises to look, not to book again', async () => {
+    const server = await createReferenceServer({ now: () => NOW });
+    const world = commandWorld({
+      fetch: async (request) => {
+        // A service that signs nothing.
+        if (request.url.includes('/connectivity')) request.headers.set('accept', 'application/json');
+        return server.fetch(request);
+      },
+      userToken: tokenOf(() => server.signIn('lead')),
+      close: async () => undefined,
+    });
+    const { code, exitCode, reservation, fix } = reportOf(await world.run(OFFLINE, '--json', ...LINK));
+    expect([code, exitCode]).toEqual(['unsigned', 9]);
+    expect(fix).toBe(`slices-conn --offline show ${reservation} --allow-unsigned`);
+    const shown = await world.run('--json', ...(fix ?? '').split(' ').slice(1));
+    expect(JSON.parse(shown.stdout)).toMatchObject({ reservation: { id: reservation }, verified: false });
+    const listed = await world.run(OFFLINE, '--json', 'list', '--all');
+    expect(JSON.parse(listed.stdout).items).toHaveLength(1);
+    await server.close();
   });
 });

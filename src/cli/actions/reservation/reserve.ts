@@ -45,7 +45,7 @@ export async function reserve(
   const { name: experimentName } = await session.access();
   const advise = advisor(request, flags, invocation.times);
   if (flags.dryRun) {
-    const reservation = await session.connectivity.rehearse(request).catch(advise);
+    const reservation = await session.rehearse(request).catch(advise);
     const rehearsed = { reservation, verified: false, token: null, claims: null };
     await output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
       rehearsalCard(print, reservation, invocation.times()),
