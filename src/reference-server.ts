@@ -74,6 +74,10 @@ export interface ReferenceServerOptions {
    * Default: nobody.
    */
   administrators?: readonly string[];
+  /** How much of a link one experiment may hold at any instant, in percent: 1 to 100, default 100. See `Shares`. */
+  maxShare?: number;
+  /** How many reservations that have not ended one experiment may have, on all links: 1 or more. Default: any number. */
+  maxLive?: number;
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
   /** That many random bytes, for ids. Default: the platform's. */
@@ -121,24 +125,20 @@ export interface ReferenceServer {
  * const url = `${server.addresses.portal}/apis/projects/v1alpha1/projects/`;
  * await server.fetch(new Request(url, { headers: { authorization: `Bearer ${token}` } }));
  *
- * @throws RangeError for a trusted issuer that is no https address, for none of users or experiments, or together with
- *   `autoApprove`
- * @throws TopologyError when the topology breaks a rule
- * @throws RangeError when an administrator is named in neither form
- * @throws DatabaseFormatError, StoreUnavailableError when the database can't be used, Failure for an address that is not understood
+ * @throws RangeError for an option that is out of its bounds, TopologyError for a topology that breaks a rule
+ * @throws DatabaseFormatError, StoreUnavailableError, Failure when the database can't be used
  */
 export async function createReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
   let opened: Stores | undefined;
-  try {
-    return await assemble(options, async (database) => {
-      opened = await openStores(database);
-      return opened;
-    });
-  } catch (error) {
+  const open = async (database: string): Promise<Stores> => {
+    opened = await openStores(database);
+    return opened;
+  };
+  return assemble(options, open).catch(async (error: unknown) => {
     // A server that does not start leaves nothing open (HOSTILE.md 65).
     await opened?.close();
     throw error;
-  }
+  });
 }
 
 /** @param open opens the stores, once every option was found to be right */
@@ -146,14 +146,8 @@ async function assemble(
   options: ReferenceServerOptions,
   open: (database: string) => Promise<Stores>,
 ): Promise<ReferenceServer> {
-  const {
-    baseUrl = 'http://offline.localhost',
-    now = Date.now,
-    random = randomPool(randomBytes),
-    log = noLog,
-    metrics,
-    accessTokenTtl,
-  } = options;
+  const { baseUrl = 'http://offline.localhost', now = Date.now, random = randomPool(randomBytes) } = options;
+  const { log = noLog, metrics, accessTokenTtl } = options;
   const own = addressesBelow(baseUrl);
   const foreign =
     options.trust &&
@@ -196,8 +190,11 @@ async function assemble(
     store: reservations,
     now,
     newId: () => makeId('reservation'),
-    ...(metrics ? { observe: metrics.allocator } : {}),
+    observe: metrics?.allocator,
+    maxShare: options.maxShare,
+    maxLive: options.maxLive,
   });
+  if (options.maxLive !== undefined) await reservations.prepareCounts();
   const health = createHealth({ mount, ping: () => stores.ping() });
   const answer = createServices({
     baseUrl: addresses.connectivity,

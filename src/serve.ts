@@ -155,7 +155,8 @@ interface Opening extends ServeSurroundings {
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
   const { baseUrl, topology, defaultFolder, log, keySets, metrics } = opening;
   const { data, autoApprove, accessTokenTtl, trust, audience, portalUrl, authUrl, behindProxy } = settings;
-  const { rotateKeysEvery, administrators, projectsApiGroup, experimentsApiGroup } = settings;
+  const { rotateKeysEvery, maxShare, maxLive, administrators, projectsApiGroup, experimentsApiGroup } =
+    settings;
   const folder = data ?? defaultFolder;
   const shared = settings.database ?? (settings.memory ? ':memory:' : undefined);
   try {
@@ -184,6 +185,8 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
             },
           }),
       ...(rotateKeysEvery === undefined ? {} : { rotateKeysEvery }),
+      ...(maxShare === undefined ? {} : { maxShare }),
+      ...(maxLive === undefined ? {} : { maxLive }),
     });
   } catch (cause) {
     if (cause instanceof TopologyError) throw new Failure('file_unusable', cause.message, { cause });

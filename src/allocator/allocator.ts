@@ -24,11 +24,21 @@ export interface AllocatorOptions {
   /** Makes a reservation's id. */
   newId: () => string;
   /**
+   * How much of a link one experiment may have at any instant, in percent of its bandwidth and of the tags at each
+   * place, 1 to 100 (HOSTILE.md 59). Default: all of it.
+   */
+  maxShare?: number | undefined;
+  /**
+   * How many reservations that have not ended one experiment may have, on all links. Default: any number. Every
+   * allocator on a database is given the same.
+   */
+  maxLive?: number | undefined;
+  /**
    * Resolves when those who ask at this moment have asked, so that they are decided on together. Default: when the event
    * loop has been round once.
    */
   gather?: () => Promise<void>;
-  observe?: AllocatorObserver;
+  observe?: AllocatorObserver | undefined;
 }
 
 /**
@@ -41,7 +51,15 @@ export class Allocator {
   readonly #options: AllocatorOptions;
   readonly #queues = new Map<string, LinkQueue>();
 
+  /** @throws RangeError for a limit out of its bounds */
   constructor(options: AllocatorOptions) {
+    const { maxShare = 100, maxLive = 1 } = options;
+    if (!Number.isInteger(maxShare) || maxShare < 1 || maxShare > 100) {
+      throw new RangeError('maxShare is a whole number from 1 to 100');
+    }
+    if (!Number.isSafeInteger(maxLive) || maxLive < 1) {
+      throw new RangeError('maxLive is a whole number, 1 or more');
+    }
     this.#options = options;
   }
 
@@ -109,8 +127,9 @@ export class Allocator {
     question: (request: Request, terms: BookingTerms) => Question<Answer>,
   ): Promise<Answer> {
     const id = linkId(request.site1, request.site2);
-    const { newId } = this.#options;
-    const asked = this.#queue(id).ask(question(request, { link: this.#link(id), newId, dryRun }));
+    const { newId, maxLive } = this.#options;
+    const terms = { link: this.#link(id), newId, dryRun, ...(maxLive === undefined ? {} : { maxLive }) };
+    const asked = this.#queue(id).ask(question(request, terms));
     return dryRun ? rehearsed(asked) : asked;
   }
 
@@ -123,14 +142,15 @@ export class Allocator {
   #queue(id: string): LinkQueue {
     const known = this.#queues.get(id);
     if (known) return known;
-    const { network, store, now, gather = roundOfTheLoop, observe } = this.#options;
+    const { network, store, now, gather = roundOfTheLoop, observe, maxShare } = this.#options;
     const queue = new LinkQueue({
       id,
       link: network.byId(id),
       store,
       now,
       gather,
-      ...(observe ? { observe } : {}),
+      observe,
+      share: maxShare,
     });
     this.#queues.set(id, queue);
     return queue;

@@ -72,11 +72,14 @@ function decide<Fault>(
   const fault = check(current, demand);
   if (fault !== undefined) return { answer: { ok: false, reason: 'fault', fault } };
   const entry = { at: now, action: 'amend', by, experiment, reservation: id, demand } as const;
-  const decision = calendar.decideAnew(id, demand, now);
+  // What asks for no more than before is not held against the experiment's share, which may have been larger.
+  const grows =
+    demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
+  const decision = calendar.decideAnew(id, demand, now, grows ? experiment : undefined);
   if (!decision.accepted) {
     const { refusals } = decision;
     const later = current.start > now ? { from: demand.start, expiry } : undefined;
-    const offers = calendar.without(id, (rest) => offersFor(demand, rest, later));
+    const offers = calendar.without(id, (rest) => offersFor(demand, rest, experiment, later));
     const audit: AuditEntry = { ...entry, tags: null, why: reasonOf(refusals) };
     return { answer: { ok: false, reason: 'refused', link, refusals, offers }, ...(dryRun ? {} : { audit }) };
   }

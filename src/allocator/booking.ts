@@ -24,11 +24,17 @@ export interface BookingTerms {
   newId: () => string;
   /** Decide and answer, and leave nothing behind. */
   dryRun: boolean;
+  /** How many reservations that have not ended one experiment may have, on all links. Default: any number. */
+  maxLive?: number;
 }
 
 /** Whether a link can be had. */
 export function bookingQuestion(request: BookingRequest, terms: BookingTerms): Question<Outcome> {
-  return { from: () => request.start, decide: (view) => decide(view, request, terms) };
+  return {
+    ...counted(request, terms),
+    from: () => request.start,
+    decide: (view) => decide(view, request, terms),
+  };
 }
 
 /** Whether a link can be had under a key that stands for one reservation at most. */
@@ -38,6 +44,7 @@ export function keyedBookingQuestion(
 ): Question<Outcome | Repetition> {
   const { createdBy, experiment, key, fingerprint } = request;
   return {
+    ...counted(request, terms),
     key: { createdBy, experiment, key },
     from: () => request.start,
     decide(view) {
@@ -52,16 +59,28 @@ export function keyedBookingQuestion(
   };
 }
 
+function counted({ experiment }: BookingRequest, { maxLive }: BookingTerms): { counts?: string } {
+  return maxLive === undefined ? {} : { counts: experiment };
+}
+
 function decide(view: LinkView, request: BookingRequest, terms: BookingTerms): Verdict<Outcome> {
   const { site1, site2, start, end, bandwidth, experiment, createdBy } = request;
-  const { link, newId, dryRun } = terms;
+  const { link, newId, dryRun, maxLive = Number.POSITIVE_INFINITY } = terms;
   const { now, calendar } = view;
   const demand = { start, end, bandwidth };
   const entry = { at: now, action: 'book', by: createdBy, experiment, demand } as const;
-  const decision = calendar.decide(demand, now);
-  if (!decision.accepted) {
-    const { refusals } = decision;
-    const offers = offersFor(demand, calendar, { from: start, expiry: request.expiry });
+  const decision = calendar.decide(demand, now, { experiment });
+  const live = Number.isFinite(maxLive) ? view.live(experiment) : 0;
+  if (!decision.accepted || live >= maxLive) {
+    const tooMany = { limit: 'share', of: 'live', held: live, allowed: maxLive, start, end } as const;
+    const [first, ...rest] = [
+      ...(decision.accepted ? [] : decision.refusals),
+      ...(live >= maxLive ? [tooMany] : []),
+    ];
+    const refusals = [first ?? tooMany, ...rest] as const;
+    // With too many live ones, nothing else would be accepted either.
+    const offers =
+      live >= maxLive ? [] : offersFor(demand, calendar, experiment, { from: start, expiry: request.expiry });
     const audit: AuditEntry = { ...entry, reservation: null, tags: null, why: reasonOf(refusals) };
     return { answer: { ok: false, reason: 'refused', link, refusals, offers }, ...(dryRun ? {} : { audit }) };
   }

@@ -2,6 +2,7 @@ import type { Link } from '../contract/links.ts';
 import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
 import { Holdings } from './holdings.ts';
 import { LoadProfile } from './load-profile.ts';
+import { type ShareRefusal, Shares } from './shares.ts';
 import { chooseTags } from './tag-choice.ts';
 import { TagLayer } from './tag-layer.ts';
 
@@ -9,11 +10,12 @@ import { TagLayer } from './tag-layer.ts';
  * Why a demand was refused: which limit, how much is free, and over which part of the period.
  *
  * `bandwidth`: `free` Mbps in the tightest part of the period, `start` to `end`. `tags`: no tag of this place is
- * free from start to end of the whole period; the place has `total` of them.
+ * free from start to end of the whole period; the place has `total` of them. `share`: see {@link ShareRefusal}.
  */
 export type Refusal =
   | ({ limit: 'bandwidth'; capacity: number; free: number } & Period)
-  | ({ limit: 'tags'; place: TagPlace; total: number } & Period);
+  | ({ limit: 'tags'; place: TagPlace; total: number } & Period)
+  | ShareRefusal;
 
 /** The answer to a demand: the tags, or every limit that it broke. */
 export type Decision =
@@ -37,8 +39,11 @@ export class LinkCalendar {
   readonly #load = new LoadProfile();
   readonly #layers: Record<TagPlace, TagLayer>;
   readonly #holdings = new Holdings();
+  readonly #shares: Shares | undefined;
 
-  constructor(link: Link) {
+  /** @param share how much of the link one experiment may have at any instant, in percent, 1 to 100 */
+  constructor(link: Link, share = 100) {
+    this.#shares = share < 100 ? new Shares(link, share) : undefined;
     this.#capacity = link.bandwidth;
     this.#layers = {
       site1_s_tag: new TagLayer(link.site1_s_tags),
@@ -53,8 +58,13 @@ export class LinkCalendar {
    *
    * @param now milliseconds; see {@link TagLayer.bestFit}
    * @param keep tags to hold on to where they are free: those of the reservation that is being updated
+   * @param experiment whose share counts; undefined for a demand that asks for no more than before
    */
-  decide(demand: Demand, now: number, keep?: Tags): Decision {
+  decide(
+    demand: Demand,
+    now: number,
+    { keep, experiment }: { keep?: Tags; experiment?: string } = {},
+  ): Decision {
     const { start, end } = demand;
     const refusals: Refusal[] = [];
     const free = Math.max(0, this.#capacity - this.#load.peak(start, end));
@@ -69,6 +79,7 @@ export class LinkCalendar {
       const total = this.#layers[place].size;
       if (tags[place] === undefined) refusals.push({ limit: 'tags', place, total, start, end });
     }
+    if (this.#shares && experiment !== undefined) refusals.push(...this.#shares.refusals(experiment, demand));
     const [first, ...rest] = refusals;
     if (first) return { accepted: false, refusals: [first, ...rest] };
     return { accepted: true, tags: tags as Tags };
@@ -78,19 +89,21 @@ export class LinkCalendar {
    * As {@link decide} for a reservation that is held already: its own use is set aside for the question, so that
    * it can't stand in its own way, and its tags stay where they can.
    */
-  decideAnew(id: string, demand: Demand, now: number): Decision {
-    const tags = this.#holdings.get(id)?.tags;
-    return this.without(id, () => this.decide(demand, now, tags));
+  decideAnew(id: string, demand: Demand, now: number, experiment?: string): Decision {
+    const keep = this.#holdings.get(id)?.tags;
+    const given = { ...(keep ? { keep } : {}), ...(experiment === undefined ? {} : { experiment }) };
+    return this.without(id, () => this.decide(demand, now, given));
   }
 
   /** Asks a question as if a reservation were not there; it is held as before afterwards, whatever happens. */
   without<Answer>(id: string, ask: (rest: LinkCalendar) => Answer): Answer {
     const held = this.#holdings.get(id);
+    const experiment = this.#shares?.experimentOf(id);
     this.drop(id);
     try {
       return ask(this);
     } finally {
-      if (held) this.hold(id, held);
+      if (held) this.hold(id, experiment === undefined ? held : { ...held, experiment });
     }
   }
 
@@ -110,6 +123,7 @@ export class LinkCalendar {
     }
     this.#load.add(start, end, bandwidth);
     this.#holdings.add(id, holding);
+    if (this.#shares && holding.experiment !== undefined) this.#shares.hold(id, holding.experiment, holding);
   }
 
   /** Gives back what a reservation holds; nothing for an unknown id. */
@@ -122,6 +136,7 @@ export class LinkCalendar {
     }
     this.#load.add(held.start, held.end, -held.bandwidth);
     this.#holdings.remove(id);
+    this.#shares?.drop(id, held);
   }
 
   /** How many reservations are in memory. */
@@ -146,23 +161,37 @@ export class LinkCalendar {
     return true;
   }
 
-  /** The most that could be had over a whole period, in Mbps; 0 when bandwidth or tags are used up. */
-  most({ start, end }: Period): number {
+  /**
+   * The most that could be had over a whole period, in Mbps; 0 when bandwidth or tags are used up.
+   *
+   * @param experiment whose share counts
+   */
+  most({ start, end }: Period, experiment?: string): number {
     const tagsLeft = TAG_PLACES.every((place) => this.#layers[place].firstFree(start, end) !== undefined);
-    return tagsLeft ? Math.max(0, this.#capacity - this.#load.peak(start, end)) : 0;
+    if (!tagsLeft) return 0;
+    const free = Math.max(0, this.#capacity - this.#load.peak(start, end));
+    if (!this.#shares || experiment === undefined) return free;
+    return Math.min(free, this.#shares.most(experiment, { start, end }));
   }
 
   /**
    * The earliest start from `from` on at which `bandwidth` Mbps and tags are free for `duration` milliseconds;
    * undefined when the link never has that much. Exact: each of the five limits in turn moves the start to the
    * first instant that it allows, until all agree.
+   *
+   * @param experiment whose share is a limit, too
    */
-  earliest(from: number, duration: number, bandwidth: number): number | undefined {
+  earliest(from: number, duration: number, bandwidth: number, experiment?: string): number | undefined {
     if (bandwidth > this.#capacity) return undefined;
     let start = from;
     for (;;) {
       let next = this.#load.earliest(start, duration, this.#capacity - bandwidth);
       for (const place of TAG_PLACES) next = Math.max(next, this.#layers[place].earliest(next, duration));
+      if (this.#shares && experiment !== undefined) {
+        const shared = this.#shares.earliest(experiment, next, duration, bandwidth);
+        if (shared === undefined) return undefined;
+        next = shared;
+      }
       if (next === start) return start;
       start = next;
     }

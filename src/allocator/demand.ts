@@ -30,4 +30,6 @@ export interface Demand extends Period {
 /** What a reservation holds of its link. */
 export interface Holding extends Demand {
   tags: Tags;
+  /** Whose it is; it counts where an experiment's share is limited. */
+  experiment?: string;
 }

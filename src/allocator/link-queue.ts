@@ -24,11 +24,13 @@ export interface LinkQueueOptions {
   /** Undefined for a link that left the topology: then nothing can be booked on it, only given back. */
   link: Link | undefined;
   store: ReservationStore;
+  /** See `AllocatorOptions.maxShare`. */
+  share?: number | undefined;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** Resolves when those who ask at this moment have asked, so that they are decided on together. */
   gather: () => Promise<void>;
-  observe?: AllocatorObserver;
+  observe?: AllocatorObserver | undefined;
 }
 
 /** A question with those who wait for its answer. */
@@ -126,13 +128,13 @@ export class LinkQueue {
   }
 
   async #decide(questions: readonly Question<unknown>[]): Promise<Verdict<unknown>[]> {
-    const { id, link, store, now, observe } = this.#options;
+    const { id, link, share, store, now, observe } = this.#options;
     const began = now();
     let projection = this.#projection;
     this.#projection = undefined;
     const blank = { reservation: (): undefined => undefined };
     if (!projection && link && questions.some((question) => question.from(blank) !== undefined)) {
-      projection = await loadProjection(store, link, began, id);
+      projection = await loadProjection(store, link, began, { id, share });
     }
     const work = (transaction: LinkTransaction): Promise<Verdict<unknown>[]> =>
       // What throws in here is rolled back, so that each may be tried again alone.
@@ -164,6 +166,8 @@ export class LinkQueue {
 interface Known {
   reservation(id: string): ReservationRecord | undefined;
   records: Map<string, ReservationRecord>;
+  /** How many live reservations the experiments have that are counted. */
+  live: Map<string, number>;
   keys: Map<string, RememberedBooking>;
 }
 
@@ -174,6 +178,8 @@ async function readAhead(
 ): Promise<Known> {
   const keys = new Map(questions.flatMap(({ key }) => (key ? [[nameOfKey(key), key]] : [])));
   const kept = keys.size > 0 ? await transaction.claim([...keys.values()], now) : [];
+  const counted = [...new Set(questions.flatMap(({ counts }) => counts ?? []))];
+  const live = counted.length > 0 ? await transaction.countLive(counted, now) : new Map<string, number>();
   const ids = new Set([
     ...questions.flatMap(({ about }) => about ?? []),
     ...kept.map(({ reservation }) => reservation),
@@ -182,6 +188,7 @@ async function readAhead(
   const records = new Map(found.map((record) => [record.id, record]));
   return {
     records,
+    live,
     keys: new Map(kept.map((booking) => [nameOfKey(booking), booking])),
     reservation: (id) => records.get(id),
   };
@@ -226,11 +233,22 @@ class GroupView implements LinkView {
     return this.#known.records.get(id);
   }
 
+  live(experiment: string): number {
+    const live = this.#known.live.get(experiment);
+    if (live === undefined) throw new RangeError('nobody counted that experiment');
+    return live;
+  }
+
   remembered(key: BookingKey): RememberedBooking | undefined {
     return this.#known.keys.get(nameOfKey(key));
   }
 
   take({ action, record, key }: WrittenChange): void {
+    const { live } = this.#known;
+    const counted = live.get(record.experiment);
+    if (counted !== undefined && record.end > this.now) {
+      live.set(record.experiment, counted + { book: 1, amend: 0, cancel: -1 }[action]);
+    }
     if (action === 'cancel') {
       this.#known.records.delete(record.id);
       this.#projection?.calendar.drop(record.id);

@@ -9,8 +9,8 @@ export interface LoadSegment {
 
 /** How many breakpoints a block holds at most; one that is full is split in two. */
 const CAPACITY = 512;
-/** Room for so many blocks at first; it doubles. */
-const FIRST_BLOCKS = 4;
+/** Room for so many blocks at first; it doubles. With shares there is a profile for each experiment: little is due. */
+const FIRST_BLOCKS = 1;
 
 /**
  * How much of a link is taken at every instant: a step function over time, kept as sorted breakpoints in blocks, so

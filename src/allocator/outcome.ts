@@ -15,12 +15,19 @@ export interface RefusedOutcome {
   offers: Offer[];
 }
 
-/** A refusal in a few words, for the audit: "bandwidth: 400 of 1000 Mbps free", "tags: no site1_s_tag of 100 free". */
+/**
+ * A refusal in a few words, for the audit: "bandwidth: 400 of 1000 Mbps free", "tags: no site1_s_tag of 100 free",
+ * "share: 400 of 500 Mbps held".
+ */
 export function reasonOf(refusals: readonly Refusal[]): string {
-  const said = refusals.map((refusal) =>
-    refusal.limit === 'bandwidth'
-      ? `bandwidth: ${refusal.free} of ${refusal.capacity} Mbps free`
-      : `tags: no ${refusal.place} of ${refusal.total} free`,
-  );
-  return said.join('; ');
+  return refusals.map(wordsOf).join('; ');
+}
+
+function wordsOf(refusal: Refusal): string {
+  if (refusal.limit === 'bandwidth') {
+    return `bandwidth: ${refusal.free} of ${refusal.capacity} Mbps free`;
+  }
+  if (refusal.limit === 'tags') return `tags: no ${refusal.place} of ${refusal.total} free`;
+  const counted = { bandwidth: 'Mbps held', tags: 'tags held', live: 'live reservations' }[refusal.of];
+  return `share: ${refusal.held} of ${refusal.allowed} ${counted}`;
 }

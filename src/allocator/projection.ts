@@ -15,14 +15,18 @@ const KEPT_AFTER_END = 3_600_000;
 /** How many ended reservations are let go of at once. */
 const LET_GO_AT_ONCE = 64;
 
-/** Reads a link's calendar, from an instant on, without holding its lock. */
+/**
+ * Reads a link's calendar, from an instant on, without holding its lock.
+ *
+ * @param share see {@link LinkCalendar}
+ */
 export async function loadProjection(
   store: ReservationStore,
   link: Link,
   from: number,
-  id: string,
+  { id, share }: { id: string; share: number | undefined },
 ): Promise<Projection> {
-  const calendar = new LinkCalendar(link);
+  const calendar = new LinkCalendar(link, share);
   const version = await store.loadLink(id, from, (portion) => {
     for (const held of portion) calendar.holdNew(held.id, held);
   });

@@ -9,6 +9,8 @@ export interface LinkView {
   readonly calendar: LinkCalendar;
   /** One of the reservations that the question named, or that its key stands for; undefined when it is gone. */
   reservation(id: string): ReservationRecord | undefined;
+  /** How many reservations of the experiment have not ended, on all links; for one that a question counts. */
+  live(experiment: string): number;
   /** What the question's key stands for; undefined when it is free. */
   remembered(key: BookingKey): RememberedBooking | undefined;
 }
@@ -19,6 +21,8 @@ export interface Question<Answer> {
   readonly about?: string;
   /** The key that it comes under. */
   readonly key?: BookingKey;
+  /** The experiment whose live reservations it counts. */
+  readonly counts?: string;
   /** The earliest instant that it looks at, in milliseconds; undefined when it needs no calendar. */
   from(view: Pick<LinkView, 'reservation'>): number | undefined;
   decide(view: LinkView): Verdict<Answer>;

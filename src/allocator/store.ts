@@ -15,6 +15,7 @@ export interface ReservationRecord extends Holding {
 /** What a reservation holds of its link, with its id. */
 export interface HeldReservation extends Holding {
   id: string;
+  experiment: string;
 }
 
 /** What became of a reservation: what it holds now, or cancelled (then only its id counts). */
@@ -98,6 +99,11 @@ export interface LinkTransaction {
    */
   claim(keys: readonly BookingKey[], now: number): Promise<RememberedBooking[]>;
   /**
+   * Counts the reservations of experiments that have not ended at `now`, on all links, and holds up every other
+   * transaction that counts one of them until this one ends: so that no two book on the same count.
+   */
+  countLive(experiments: readonly string[], now: number): Promise<Map<string, number>>;
+  /**
    * Writes what was decided, in few statements, once in a transaction. Each change moves the link to its next version;
    * keys were claimed before. Lets go of keys that expired by `now`, {@link KEYS_LET_GO} at most, when it keeps any.
    *
@@ -149,6 +155,8 @@ export interface ReservationStore {
   recall(key: BookingKey, now: number): Promise<RememberedBooking | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
   list(query: ReservationQuery): Promise<ReservationRecord[]>;
+  /** Makes what {@link LinkTransaction.countLive} needs to be quick, however much an experiment had before. */
+  prepareCounts(): Promise<void>;
   /**
    * Forgets what nobody needs any more: the audit and cancelled reservations from before an instant.
    *

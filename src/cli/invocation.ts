@@ -76,6 +76,10 @@ export interface ServeSettings {
   drain: number;
   /** How long the audit and cancelled reservations are kept, in milliseconds. */
   keep: number;
+  /** How much of a link one experiment may hold at any instant, in percent. */
+  maxShare?: number;
+  /** How many reservations that have not ended one experiment may have. */
+  maxLive?: number;
 }
 
 /** Whose signing keys are to be rotated, and how (CLI.md, "Commands", serve). */

@@ -28,6 +28,7 @@ export const PROBLEM_STATUS = {
   bandwidth_invalid: 422,
   bandwidth_unavailable: 422,
   vlans_unavailable: 422,
+  share_exceeded: 422,
   tokens_invalid: 422,
   experiment_invalid: 422,
   body_unreadable: 400,
@@ -83,6 +84,37 @@ export const Alternative = v.pipe(
 /** See {@link Alternative}. */
 export type Alternative = v.InferOutput<typeof Alternative>;
 
+/** The limits that a demand can break; see {@link Limit}. */
+export const LIMITS = ['bandwidth', 'tags', 'share'] as const;
+
+/**
+ * A limit that a demand broke: extension of this server, so that a program can tell how far it went.
+ *
+ * Of a `share`, which an operator sets for every experiment, `capacity` is what one experiment may have at any instant
+ * and `free` what is left of it: in Mbps without a layer, in tags with one, in reservations that have not ended where it
+ * holds whenever they are, and so has no dates.
+ */
+export const Limit = v.pipe(
+  v.object({
+    limit: v.picklist(LIMITS),
+    site: v.pipe(v.nullable(v.string()), v.description('The site whose tags it limits; else null.')),
+    layer: v.pipe(
+      v.nullable(v.picklist(['S', 'C'])),
+      v.description('Which of its tags: service or client. Else null.'),
+    ),
+    capacity: v.pipe(v.number(), v.integer(), v.description('Mbps, tags or reservations in all.')),
+    free: v.pipe(v.number(), v.integer(), v.minValue(0), v.description('How much of it is free.')),
+    start_date: v.pipe(
+      v.nullable(Instant),
+      v.description('Where it was broken, or null for a limit at any time.'),
+    ),
+    end_date: v.nullable(Instant),
+  }),
+  v.description('A limit that was broken.'),
+);
+/** See {@link Limit}. */
+export type Limit = v.InferOutput<typeof Limit>;
+
 /** The body of every reply of the reference server whose status is not 2xx (DESIGN.md, "Status codes"). */
 export const ProblemBody = v.object({
   code: v.pipe(
@@ -90,6 +122,7 @@ export const ProblemBody = v.object({
     v.description('The kind of refusal, for programs. The first one where `detail` holds several.'),
   ),
   detail: v.pipe(v.array(ProblemDetail), v.minLength(1)),
+  limits: v.optional(v.pipe(v.array(Limit), v.description('The limits that were broken. Extension.'))),
   alternatives: v.optional(
     v.pipe(v.array(Alternative), v.description('What would have been accepted. Extension.')),
   ),
@@ -109,10 +142,12 @@ export interface Problem {
  * The body for one or several problems; the first gives the code.
  *
  * @param alternatives requests that would have been accepted
+ * @param limits what the request broke
  */
 export function problemBody(
   problems: readonly [Problem, ...Problem[]],
   alternatives: readonly Alternative[] = [],
+  limits: readonly Limit[] = [],
 ): ProblemBody {
   return {
     code: problems[0].code,
@@ -121,6 +156,7 @@ export function problemBody(
       msg: withoutTokens(msg),
       type: 'NotValid',
     })),
+    ...(limits.length > 0 ? { limits: [...limits] } : {}),
     ...(alternatives.length > 0 ? { alternatives: [...alternatives] } : {}),
   };
 }

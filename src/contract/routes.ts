@@ -95,6 +95,7 @@ const RESERVATION_REFUSALS = [
   'bandwidth_invalid',
   'bandwidth_unavailable',
   'vlans_unavailable',
+  'share_exceeded',
 ] as const;
 
 /** Every endpoint of the connectivity service and the portal (SPEC.md, "Endpoints"; DESIGN.md for extensions). */

@@ -1,6 +1,7 @@
 import { CommitUnknownError, StoreUnavailableError } from '../allocator/store.ts';
 import {
   type Alternative,
+  type Limit,
   PROBLEM_STATUS,
   type Problem,
   type ProblemCode,
@@ -14,11 +15,17 @@ export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly problems: readonly [Problem, ...Problem[]];
   readonly alternatives: readonly Alternative[];
+  readonly limits: readonly Limit[];
 
-  constructor(problems: readonly [Problem, ...Problem[]], alternatives: readonly Alternative[] = []) {
+  constructor(
+    problems: readonly [Problem, ...Problem[]],
+    alternatives: readonly Alternative[] = [],
+    limits: readonly Limit[] = [],
+  ) {
     super(problems[0].msg);
     this.problems = problems;
     this.alternatives = alternatives;
+    this.limits = limits;
   }
 }
 
@@ -94,7 +101,7 @@ export function problemHeaders(code: ProblemCode): Record<string, string> {
 /** The reply to a refused request: the status of its first problem, and the body of DESIGN.md, "Status codes". */
 export function problemReply(error: ProblemError, headers: Record<string, string> = {}): Response {
   const { code } = error.problems[0];
-  return Response.json(problemBody(error.problems, error.alternatives), {
+  return Response.json(problemBody(error.problems, error.alternatives, error.limits), {
     status: PROBLEM_STATUS[code],
     headers: { ...headers, ...problemHeaders(code) },
   });

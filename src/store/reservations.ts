@@ -17,8 +17,9 @@ import { type LinkLocking, lockLink } from './link-locking.ts';
 import type { SqlDatabase, SqlInsert, SqlReader, SqlRow, SqlTransaction, SqlValue, SqlWrite } from './sql.ts';
 
 /** What a reservation holds of its link. */
-const HELD = 'id, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag';
-const COLUMNS = `${HELD}, link, reversed, experiment, created_by, created_ms`;
+const HELD =
+  'id, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment';
+const COLUMNS = `${HELD}, link, reversed, created_by, created_ms`;
 
 /** A row stands for a reservation's present state, whatever became of it. */
 const RESERVATION: SqlInsert = {
@@ -94,6 +95,15 @@ export function reservationStore(database: SqlDatabase, locking: LinkLocking): R
     recall: (key, now) => recall(reader, key, now),
     find: (id) => read(reader, id),
     list: (query) => list(reader, query),
+    // Only servers that limit the number pay for the index, with each booking.
+    prepareCounts: () =>
+      database.transaction(async (sql) => {
+        await locking.lockKeys(sql, ['reservation_unended']);
+        await sql.run(
+          `CREATE INDEX IF NOT EXISTS reservation_unended ON reservation (experiment, end_ms)
+           WHERE cancelled_ms IS NULL`,
+        );
+      }),
     forget: (before) => forget(database, locking, before),
   };
 }
@@ -133,6 +143,21 @@ function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransacti
       await locking.lockKeys(sql, keys.map(nameOfKey).toSorted());
       const found = await Promise.all(keys.map((key) => recall(sql, key, now)));
       return found.flatMap((booking) => booking ?? []);
+    },
+
+    async countLive(experiments, now) {
+      // After the booking keys, and in one order: so that no two transactions wait for each other.
+      await locking.lockKeys(sql, experiments.map((each) => JSON.stringify(['live', each])).toSorted());
+      const counted = experiments.map(async (experiment): Promise<[string, number]> => {
+        const row = await sql.first(
+          `SELECT count(*) AS live FROM reservation
+           WHERE experiment = $1 AND cancelled_ms IS NULL AND end_ms > $2`,
+          experiment,
+          now,
+        );
+        return [experiment, Number(row?.['live'])];
+      });
+      return new Map(await Promise.all(counted));
     },
 
     write: (decided, now) => write(sql, locked, decided, now),
@@ -251,6 +276,7 @@ function toHeld(row: SqlRow): HeldReservation {
       site2_s_tag: Number(row['site2_s_tag']),
       site2_c_tag: Number(row['site2_c_tag']),
     },
+    experiment: String(row['experiment']),
   };
 }
 
@@ -259,7 +285,6 @@ function toRecord(row: SqlRow): ReservationRecord {
     ...toHeld(row),
     link: String(row['link']),
     reversed: row['reversed'] === 1,
-    experiment: String(row['experiment']),
     createdBy: String(row['created_by']),
     createdAt: Number(row['created_ms']),
   };

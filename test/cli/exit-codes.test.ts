@@ -40,6 +40,7 @@ const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
     'bandwidth_invalid',
     'bandwidth_unavailable',
     'vlans_unavailable',
+    'share_exceeded',
   ],
   7: ['network', 'timeout', 'too_many_requests', 'internal', 'unavailable', 'outcome_unknown'],
   8: ['login_pending'],

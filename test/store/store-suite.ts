@@ -736,8 +736,8 @@ function remembered(reservation: string, shape: Partial<RememberedBooking> = {})
   };
 }
 
-function holdingOf({ start, end, bandwidth, tags }: ReservationRecord): Holding {
-  return { start, end, bandwidth, tags };
+function holdingOf({ start, end, bandwidth, tags, experiment }: ReservationRecord): Holding {
+  return { start, end, bandwidth, tags, experiment };
 }
 
 function tags(tag: number): Tags {

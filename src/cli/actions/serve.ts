@@ -51,6 +51,9 @@ export interface ServeFlags {
   drain: number;
   /** Milliseconds. */
   keep: number;
+  /** Percent. */
+  maxShare?: number;
+  maxLive?: number;
 }
 
 /** Runs a reference server until it is told to stop. */

@@ -91,6 +91,16 @@ export function serveCommand(invoke: Invoke): Command {
           .argParser(keptFor)
           .default(KEPT, '400d'),
       )
+      .option(
+        '--max-share <percent>',
+        'how much of a link one experiment may hold at any instant (default: 100)',
+        percent,
+      )
+      .option(
+        '--max-live <number>',
+        'how many reservations that have not ended one experiment may have (default: any number)',
+        wholeNumber,
+      )
       .option('--insecure-built-in-users', 'let anyone who reaches it log in, without a password')
       .option('--insecure-throw-away-key', 'let others reach it with --memory')
       .option('--insecure-http', 'let others reach it over plain http')
@@ -125,6 +135,16 @@ function connectionCount(text: string): number {
   const count = /^[1-9][0-9]{0,3}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= MOST_CONNECTIONS) return count;
   throw new InvalidArgumentError(`It must be a number from 1 to ${MOST_CONNECTIONS}.`);
+}
+
+function percent(text: string): number {
+  if (/^[0-9]{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= 100) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number from 1 to 100.');
+}
+
+function wholeNumber(text: string): number {
+  if (/^[1-9][0-9]{0,11}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number, 1 or more.');
 }
 
 function wholeSeconds(text: string): number {

@@ -1,12 +1,21 @@
 import type { AmendmentOutcome } from '../../allocator/amendment.ts';
 import type { Repetition } from '../../allocator/repetition.ts';
+import { LIMITS } from '../../contract/problems.ts';
 
 /**
  * What became of a request to book or to change: `granted`; `repeated`, when its key had been used; `bandwidth` or
- * `tags`, the first limit that it broke, bandwidth before tags; `rule`, what the caller must put right; `fault`, when
+ * `tags` or `share`, the first limit that it broke, in this order; `rule`, what the caller must put right; `fault`, when
  * nobody can tell.
  */
-export const BOOKING_RESULTS = ['granted', 'repeated', 'bandwidth', 'tags', 'rule', 'fault'] as const;
+export const BOOKING_RESULTS = [
+  'granted',
+  'repeated',
+  'bandwidth',
+  'tags',
+  'share',
+  'rule',
+  'fault',
+] as const;
 /** One of {@link BOOKING_RESULTS}. */
 export type BookingResult = (typeof BOOKING_RESULTS)[number];
 
@@ -32,5 +41,6 @@ function resultOf(answer: AmendmentOutcome<unknown> | Repetition | undefined): B
   if (!answer) return 'rule';
   if (answer.ok) return 'repeated' in answer ? 'repeated' : 'granted';
   if (answer.reason !== 'refused') return 'rule';
-  return answer.refusals.some(({ limit }) => limit === 'bandwidth') ? 'bandwidth' : 'tags';
+  const broken = new Set(answer.refusals.map(({ limit }) => limit));
+  return LIMITS.find((limit) => broken.has(limit)) ?? 'rule';
 }

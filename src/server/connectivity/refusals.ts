@@ -1,9 +1,11 @@
 import type { Refusal } from '../../allocator/calendar.ts';
+import type { TagPlace } from '../../allocator/demand.ts';
 import type { Offer } from '../../allocator/offers.ts';
 import type { RefusedOutcome } from '../../allocator/outcome.ts';
+import type { ShareRefusal } from '../../allocator/shares.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
-import type { Alternative, Problem } from '../../contract/problems.ts';
+import type { Alternative, Limit, Problem } from '../../contract/problems.ts';
 import { ProblemError } from '../problem-error.ts';
 
 /**
@@ -15,7 +17,8 @@ export function refusedOutcome(outcome: RefusedOutcome, demanded: number): Probl
   if (!first) throw new RangeError('a refusal without a reason');
   const advice = outcome.offers.map(sentence).join(' ');
   const advised = advice === '' ? first : { ...first, msg: `${first.msg} ${advice}` };
-  return new ProblemError([advised, ...rest], outcome.offers.map(alternative));
+  const limits = outcome.refusals.flatMap((refusal) => limit(refusal, outcome.link));
+  return new ProblemError([advised, ...rest], outcome.offers.map(alternative), limits);
 }
 
 function problem(refusal: Refusal, link: Link, demanded: number): Problem {
@@ -29,13 +32,51 @@ function problem(refusal: Refusal, link: Link, demanded: number): Problem {
       msg: `Not enough free bandwidth between ${site1} and ${site2}: ${used} + ${demanded} = ${used + demanded} Mbps of ${refusal.capacity} ${period}; ${refusal.free} Mbps are free.`,
     };
   }
-  const site = refusal.place.startsWith('site1') ? site1 : site2;
-  const kind = refusal.place.endsWith('s_tag') ? 'S-tags' : 'C-tags';
+  if (refusal.limit === 'share') {
+    return { code: 'share_exceeded', loc: 'Bandwidth', msg: shareText(refusal, link, demanded) };
+  }
+  const { site, layer } = placeOf(refusal.place, link);
+  const kind = `${layer}-tags`;
   return {
     code: 'vlans_unavailable',
     loc: 'Bandwidth',
     msg: `No available VLANs between the two sites ${period}: each of the ${refusal.total} ${kind} at ${site} is taken for some of it.`,
   };
+}
+
+function shareText(refusal: ShareRefusal, link: Link, demanded: number): string {
+  const { held, allowed } = refusal;
+  const period = `from ${formatInstant(refusal.start)} to ${formatInstant(refusal.end)}`;
+  if (refusal.of === 'live') {
+    return `The experiment has ${held} of at most ${allowed} reservations that have not ended. Delete one, or wait until one has ended.`;
+  }
+  const between = `between ${link.site1} and ${link.site2}`;
+  if (refusal.of === 'bandwidth') {
+    return `One experiment may hold ${allowed} Mbps ${between} at any instant: this one holds ${held}, and ${held} + ${demanded} = ${held + demanded} Mbps ${period}.`;
+  }
+  const { site, layer } = placeOf(refusal.place, link);
+  return `One experiment may hold ${allowed} of the ${layer}-tags at ${site} ${between} at any instant: this one holds ${held} ${period}.`;
+}
+
+/** Limits of the link itself are told in the text so far. */
+function limit(refusal: Refusal, link: Link): Limit[] {
+  if (refusal.limit !== 'share') return [];
+  const always = refusal.of === 'live';
+  const where = refusal.of === 'tags' ? placeOf(refusal.place, link) : { site: null, layer: null };
+  return [
+    {
+      limit: 'share',
+      ...where,
+      capacity: refusal.allowed,
+      free: Math.max(0, refusal.allowed - refusal.held),
+      start_date: always ? null : formatInstant(refusal.start),
+      end_date: always ? null : formatInstant(refusal.end),
+    },
+  ];
+}
+
+function placeOf(place: TagPlace, { site1, site2 }: Link): { site: string; layer: 'S' | 'C' } {
+  return { site: place.startsWith('site1') ? site1 : site2, layer: place.endsWith('s_tag') ? 'S' : 'C' };
 }
 
 function sentence({ bandwidth, start, end }: Offer): string {

@@ -1,0 +1,118 @@
+import type { Link } from '../contract/links.ts';
+import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace } from './demand.ts';
+import { LoadProfile } from './load-profile.ts';
+
+/**
+ * A demand that would give an experiment more than its share: `held` is what it has at the busiest instant of the
+ * period, `allowed` what it may have at any. `bandwidth` is in Mbps; `tags` counts those of the place with the fewest;
+ * `live` counts reservations that have not ended, on all links.
+ */
+export type ShareRefusal = { limit: 'share'; held: number; allowed: number } & Period &
+  ({ of: 'bandwidth' } | { of: 'tags'; place: TagPlace } | { of: 'live' });
+
+/** What one experiment has of the link. */
+interface Use {
+  bandwidth: LoadProfile;
+  /** Each reservation holds one tag at each place. */
+  tags: LoadProfile;
+  reservations: number;
+}
+
+/**
+ * What each experiment has of one link, where an operator limits that (HOSTILE.md 59): a share of the bandwidth, and
+ * the same share of the tags at each place. A share is rounded down, and is never less than 1 Mbps and one tag.
+ *
+ * @example
+ * // A link of 1000 Mbps with 3 tags at each place, shared by 50 percent: 500 Mbps and one reservation at a time.
+ */
+export class Shares {
+  readonly #bandwidth: number;
+  readonly #tags: number;
+  /** The place with the fewest tags. */
+  readonly #place: TagPlace;
+  readonly #uses = new Map<string, Use>();
+  readonly #experiments = new Map<string, string>();
+
+  /** @param percent 1 to 99 */
+  constructor(link: Link, percent: number) {
+    const sizeOf = (place: TagPlace): number => {
+      const [from, to] = link[`${place}s`];
+      return to - from + 1;
+    };
+    const [first = 'site1_s_tag'] = TAG_PLACES.toSorted((one, other) => sizeOf(one) - sizeOf(other));
+    this.#place = first;
+    this.#bandwidth = Math.max(1, Math.floor((link.bandwidth * percent) / 100));
+    this.#tags = Math.max(1, Math.floor((sizeOf(first) * percent) / 100));
+  }
+
+  /** Whose reservation it is; undefined for an unknown id. */
+  experimentOf(id: string): string | undefined {
+    return this.#experiments.get(id);
+  }
+
+  hold(id: string, experiment: string, { start, end, bandwidth }: Holding): void {
+    const use = this.#uses.get(experiment) ?? {
+      bandwidth: new LoadProfile(),
+      tags: new LoadProfile(),
+      reservations: 0,
+    };
+    use.bandwidth.add(start, end, bandwidth);
+    use.tags.add(start, end, 1);
+    use.reservations += 1;
+    this.#uses.set(experiment, use);
+    this.#experiments.set(id, experiment);
+  }
+
+  drop(id: string, { start, end, bandwidth }: Holding): void {
+    const experiment = this.#experiments.get(id);
+    const use = experiment === undefined ? undefined : this.#uses.get(experiment);
+    if (experiment === undefined || !use) return;
+    this.#experiments.delete(id);
+    use.bandwidth.add(start, end, -bandwidth);
+    use.tags.add(start, end, -1);
+    use.reservations -= 1;
+    if (use.reservations === 0) this.#uses.delete(experiment);
+  }
+
+  /** What of its share a demand would exceed. */
+  refusals(experiment: string, { start, end, bandwidth }: Demand): ShareRefusal[] {
+    const period = { start, end };
+    const held = this.#held(experiment, period);
+    const found: ShareRefusal[] = [];
+    if (held.bandwidth + bandwidth > this.#bandwidth) {
+      found.push({
+        limit: 'share',
+        of: 'bandwidth',
+        held: held.bandwidth,
+        allowed: this.#bandwidth,
+        ...period,
+      });
+    }
+    if (held.tags + 1 > this.#tags) {
+      const place = this.#place;
+      found.push({ limit: 'share', of: 'tags', place, held: held.tags, allowed: this.#tags, ...period });
+    }
+    return found;
+  }
+
+  /** The most that an experiment may have besides over a whole period, in Mbps. */
+  most(experiment: string, period: Period): number {
+    const held = this.#held(experiment, period);
+    return held.tags < this.#tags ? Math.max(0, this.#bandwidth - held.bandwidth) : 0;
+  }
+
+  /** As `LinkCalendar.earliest`, by the share alone. */
+  earliest(experiment: string, from: number, duration: number, bandwidth: number): number | undefined {
+    if (bandwidth > this.#bandwidth) return undefined;
+    const use = this.#uses.get(experiment);
+    if (!use) return from;
+    const free = use.bandwidth.earliest(from, duration, this.#bandwidth - bandwidth);
+    return use.tags.earliest(free, duration, this.#tags - 1);
+  }
+
+  #held(experiment: string, { start, end }: Period): { bandwidth: number; tags: number } {
+    const use = this.#uses.get(experiment);
+    if (!use) return { bandwidth: 0, tags: 0 };
+    return { bandwidth: use.bandwidth.peak(start, end), tags: use.tags.peak(start, end) };
+  }
+}

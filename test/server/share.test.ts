@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import {
+  at,
+  booked,
+  booking,
+  HOUR,
+  openService,
+  outcome,
+  problemIn,
+  smallTopology,
+} from '../fixtures/service.ts';
+
+const LINK = { site1: 'be-gent1', site2: 'pl-poznan1' };
+
+test('row 59: a share of the bandwidth: 422 with what is held and allowed, and what would be accepted', async () => {
+  const service = await openService({ maxShare: 1 });
+  const lead = await service.as('lead');
+  await booked(lead, { ...LINK, bandwidth: '600' });
+  const reply = await lead.book(booking({ ...LINK, bandwidth: '500' }));
+  expect(outcome(reply)).toBe('422 share_exceeded Bandwidth');
+  const { detail, limits, alternatives } = problemIn(reply);
+  expect(detail[0]?.msg).toContain(
+    'One experiment may hold 1000 Mbps between be-gent1 and pl-poznan1 at any instant: this one holds 600, and 600 + 500 = 1100 Mbps from',
+  );
+  expect(limits).toEqual([
+    {
+      limit: 'share',
+      site: null,
+      layer: null,
+      capacity: 1000,
+      free: 400,
+      start_date: at(HOUR),
+      end_date: at(2 * HOUR),
+    },
+  ]);
+  expect(alternatives).toEqual([
+    { bandwidth: 400, start_date: at(HOUR), end_date: at(2 * HOUR) },
+    { bandwidth: 500, start_date: at(2 * HOUR), end_date: at(3 * HOUR) },
+  ]);
+});
+
+test('row 59: a share of the tags names the site and the layer', async () => {
+  const service = await openService({ maxShare: 50, topology: smallTopology(4) });
+  const lead = await service.as('lead');
+  for (let held = 0; held < 2; held += 1) await booked(lead, { bandwidth: '1' });
+  const reply = await lead.book(booking({ bandwidth: '1' }));
+  expect(outcome(reply)).toBe('422 share_exceeded Bandwidth');
+  expect(problemIn(reply)).toMatchObject({
+    detail: [{ msg: expect.stringContaining('may hold 2 of the S-tags at be-gent1') }],
+    limits: [{ limit: 'share', site: 'be-gent1', layer: 'S', capacity: 2, free: 0 }],
+  });
+});
+
+test('row 59: so many live reservations: nothing else would be accepted, and an update still is', async () => {
+  const service = await openService({ maxLive: 1 });
+  const lead = await service.as('lead');
+  const { id } = await booked(lead);
+  const reply = await lead.book();
+  expect(outcome(reply)).toBe('422 share_exceeded Bandwidth');
+  expect(problemIn(reply)).toMatchObject({
+    detail: [{ msg: expect.stringContaining('has 1 of at most 1 reservations that have not ended') }],
+    limits: [
+      { limit: 'share', site: null, layer: null, capacity: 1, free: 0, start_date: null, end_date: null },
+    ],
+  });
+  expect(problemIn(reply).alternatives).toBeUndefined();
+  expect(outcome(await lead.update(id, { bandwidth: '200' }))).toBe('200');
+  expect(outcome(await lead.delete(id))).toBe('204');
+  expect(outcome(await lead.book())).toBe('201');
+});
