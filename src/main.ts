@@ -1,14 +1,4 @@
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -18,8 +8,10 @@ import type { TextStream } from './cli/output.ts';
 import type { NetworkSettings, World } from './cli/run.ts';
 import { Failure } from './contract/failure.ts';
 import { moveAway } from './contract/shell-word.ts';
+import { cacheFolder, dataFolder, privateFolder } from './files/private.ts';
+import { writeWhole } from './files/whole.ts';
 import type { Connection } from './session/connection.ts';
-import { foldersFor, privateFolder } from './session/folders.ts';
+import { foldersFor } from './session/folders.ts';
 import type { LedgerDatabase } from './session/ledger.ts';
 import { OFFLINE } from './session/offline.ts';
 import type { Profile } from './session/profiles.ts';
@@ -72,12 +64,16 @@ export async function main(args: readonly string[], version: string): Promise<nu
   return exitCode;
 }
 
-/** Compiled code is kept in the user's own folder: one below /tmp could be planted by others. */
+/** Compiled code is run unseen: it is kept where nobody else could have put any (HOSTILE.md 51). */
 function useCompileCache(): void {
+  const umask = process.umask(0o077);
   try {
-    enableCompileCache(privateFolder(join(folders.cache, 'compiled')));
+    privateFolder(folders.cache);
+    enableCompileCache(cacheFolder(join(folders.cache, 'compiled')));
   } catch {
     // Without it everything works, a little later.
+  } finally {
+    process.umask(umask);
   }
 }
 
@@ -114,9 +110,16 @@ const files: UserFiles = {
   },
   async makeFolder(path) {
     try {
-      mkdirSync(path, { recursive: true });
+      mkdirSync(path, { recursive: true, mode: 0o700 });
     } catch (cause) {
       throw fileFailure('made', path, cause);
+    }
+  },
+  async remove(path) {
+    try {
+      rmSync(path, { force: true });
+    } catch (cause) {
+      throw fileFailure('removed', path, cause);
     }
   },
   async checkAbsent(path) {
@@ -131,18 +134,14 @@ const files: UserFiles = {
       throw fileFailure('written', path, cause);
     }
   },
-  writePrivate: async (path, text) => writeWhole(path, text, 0o600),
-  writePublic: async (path, text) => writeWhole(path, text, 0o644),
+  writePrivate: async (path, text) => write(path, text, 0o600),
+  writePublic: async (path, text) => write(path, text, 0o644),
 };
 
-/** Beside the target first, then in its place at once: a reader never sees half a file. */
-function writeWhole(path: string, text: string, mode: number): void {
-  const draft = `${path}.${process.pid}.tmp`;
+function write(path: string, text: string, mode: number): void {
   try {
-    writeFileSync(draft, text, { mode, flag: 'wx' });
-    renameSync(draft, path);
+    writeWhole(path, text, mode);
   } catch (cause) {
-    rmSync(draft, { force: true });
     throw fileFailure('written', path, cause);
   }
 }
@@ -186,8 +185,10 @@ const backUp: World['backUp'] = async (folder = serveFolder(), file) => {
     throw fileFailure('written', file, new Error('There is one already. Move it away first.'));
   }
   try {
+    dataFolder(folder);
     return copy(source, file);
   } catch (cause) {
+    if (cause instanceof Failure) throw cause;
     throw new Failure('file_unusable', `The database ${source} can't be copied to ${file}.`, {
       why: cause instanceof Error ? cause.message : String(cause),
       cause,

@@ -5,9 +5,9 @@ import { traced } from './client/trace.ts';
 import { Failure } from './contract/failure.ts';
 import { Secret } from './contract/secret.ts';
 import { moveAway } from './contract/shell-word.ts';
+import { privateFolder } from './files/private.ts';
 import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
 import type { Connection } from './session/connection.ts';
-import { privateFolder } from './session/folders.ts';
 import type { Profile } from './session/profiles.ts';
 import { DatabaseFormatError } from './store/sql.ts';
 

@@ -5,6 +5,7 @@ import type { AuditItem, AuditSettings } from './cli/invocation.ts';
 import { Failure } from './contract/failure.ts';
 import { formatInstant } from './contract/instants.ts';
 import { databaseFailure } from './database-failure.ts';
+import { dataFolder } from './files/private.ts';
 import { type AuditRecord, readAudit } from './store/audit-history.ts';
 import { openToRead } from './store/open.ts';
 import { SERVER_FILE } from './store/stores.ts';
@@ -31,6 +32,7 @@ export async function readServerAudit(
       fix: 'slices-conn serve audit --data DIR',
     });
   }
+  if (isFile) dataFolder(data ?? defaultFolder);
   try {
     const database = await openToRead(where);
     try {

@@ -4,6 +4,7 @@ import type { KeyRow, RotateKeysSettings } from './cli/invocation.ts';
 import { Failure } from './contract/failure.ts';
 import { formatInstant } from './contract/instants.ts';
 import { databaseFailure } from './database-failure.ts';
+import { dataFolder } from './files/private.ts';
 import { SERVICES } from './server/issuers.ts';
 import { rotateByHand } from './server/keys/rotate-by-hand.ts';
 import { openStores } from './store/open.ts';
@@ -24,6 +25,7 @@ export async function rotateKeys(
   const where = database ?? join(data ?? defaultFolder, SERVER_FILE);
   // Nothing is made here: a database that is not there was meant to be another.
   if (database === undefined && !existsSync(where)) throw withoutKeys(`There is no database at ${where}.`);
+  if (database === undefined) dataFolder(data ?? defaultFolder);
   const file = database === undefined ? where : undefined;
   const stores = await open(where, file);
   try {

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TopologyError } from './allocator/network.ts';
@@ -7,6 +6,7 @@ import { createTransport, type Transport } from './client/transport.ts';
 import { Failure } from './contract/failure.ts';
 import type { Topology } from './contract/links.ts';
 import { databaseFailure } from './database-failure.ts';
+import { dataFolder } from './files/private.ts';
 import { createReferenceServer, type ReferenceServer } from './reference-server.ts';
 import { type CertificateFiles, readCertificate } from './serve/certificate.ts';
 import { createDoor, type Door } from './serve/door.ts';
@@ -69,8 +69,6 @@ export async function serve(
   try {
     const watched = settings.metrics && (await openMetrics(settings.metrics));
     if (watched) opened.push(watched);
-    // Not before the port is ours: with the same file, it would be a running server's.
-    if (readyFile !== undefined) removeReadyFile(readyFile);
     const baseUrl = settings.baseUrl ?? addressOf(tls ? 'https' : 'http', { host, port: bound });
     const keySets = settings.trust && keySetTransport(settings, surroundings);
     if (keySets) opened.push(keySets);
@@ -160,7 +158,7 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
   const folder = data ?? defaultFolder;
   const shared = settings.database ?? (settings.memory ? ':memory:' : undefined);
   try {
-    if (shared === undefined) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (shared === undefined) dataFolder(folder);
     return await createReferenceServer({
       baseUrl,
       database: shared ?? join(folder, SERVER_FILE),

@@ -1,18 +1,8 @@
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  readlinkSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { ShellHome } from './cli/completion/install.ts';
 import { Failure } from './contract/failure.ts';
+import { writeWhole } from './files/whole.ts';
 import type { Environment } from './session/folders.ts';
 
 /** The set-up files of a person's shells, on disk. @param path the home folder */
@@ -36,20 +26,11 @@ function targetOf(file: string, links = 0): string {
   return targetOf(resolve(realpathSync(dirname(file)), readlinkSync(file)), links + 1);
 }
 
-/** Beside the target first, then in its place at once: a person's set-up is never lost half-way. */
 function replace(file: string, content: Uint8Array): void {
   // Every shell runs what is in there: whatever the umask, nobody else may write it.
   mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
-  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
-  const draft = `${file}.${process.pid}.tmp`;
-  try {
-    writeFileSync(draft, content, { mode: 0o644, flag: 'wx', flush: true });
-    if (mode !== undefined) chmodSync(draft, mode & 0o7777);
-    renameSync(draft, file);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw error;
-  }
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0o644;
+  writeWhole(file, content, mode & 0o7777);
 }
 
 function guarded<Result>(done: string, file: string, act: () => Result): Result {

@@ -6,12 +6,13 @@ import { describe, expect, it } from 'vitest';
 /** Which folders of src a folder may import from; what is missing here is a composition root and may do anything. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   contract: [],
+  files: ['contract'],
   tokens: ['contract'],
   client: ['contract', 'tokens'],
-  session: ['contract', 'tokens', 'client'],
+  session: ['contract', 'files', 'tokens', 'client'],
   cli: ['contract', 'tokens', 'client', 'session'],
   allocator: ['contract'],
-  store: ['contract', 'allocator'],
+  store: ['contract', 'files', 'allocator'],
   server: ['contract', 'tokens', 'allocator'],
 };
 

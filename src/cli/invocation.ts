@@ -15,6 +15,8 @@ export interface UserFiles {
   read(path: string): Promise<Uint8Array>;
   /** Makes a folder where there is none. @throws Failure `file_unusable` */
   makeFolder(path: string): Promise<void>;
+  /** Removes a file, where there is one. @throws Failure `file_unusable` */
+  remove(path: string): Promise<void>;
   /** Checks that there is no file yet that would be lost. @throws Failure `file_unusable` */
   checkAbsent(path: string): Promise<void>;
   /** Checks that a file can be written where a person wants it, before anything depends on it. @throws Failure `file_unusable` */

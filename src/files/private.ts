@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Failure } from '../contract/failure.ts';
-import { shellWord } from '../contract/shell-word.ts';
+import { moveAway, shellWord } from '../contract/shell-word.ts';
 
 /** Writable by the group, and by everyone. Windows has neither, nor numbers of users: nothing is judged there. */
 const GROUP_WRITES = 0o020;
@@ -122,7 +122,7 @@ export function closeFile(path: string): boolean {
   if (!found) return false;
   if (!found.isFile()) throw unusableFile(path, 'It is not a file, or a symbolic link to one.');
   const fault = foreignFault(found);
-  if (fault !== undefined) throw unusableFile(path, fault);
+  if (fault !== undefined) throw unusableFile(path, fault, found.uid === process.getuid?.());
   if (process.getuid !== undefined && (found.mode & 0o777) !== 0o600) chmodSync(path, 0o600);
   return true;
 }
@@ -153,10 +153,16 @@ function unusableFolder(path: string, why: string, facts: { fix?: string } = {})
   return new Failure('state_unusable', `The folder ${path} can't be used.`, { why, ...facts });
 }
 
-/** The failure of a file of ours that can't be read or written. It is never deleted (HOSTILE.md 17). */
-export function unusableFile(path: string, why: string): Failure {
+/**
+ * The failure of a file of ours that can't be read or written. It is never deleted (HOSTILE.md 17).
+ *
+ * @param isOpen whether it would do to close it to others, once its owner has looked at it
+ */
+export function unusableFile(path: string, why: string, isOpen = false): Failure {
   return new Failure('state_unusable', `The file ${path} can't be used.`, {
     why,
-    fix: `Mend it, or move it away: mv ${path} ${path}.bad`,
+    fix: isOpen
+      ? `Look at what is in it, then close it to others: chmod 600 ${shellWord(path)}`
+      : `Mend it, or move it away: ${moveAway(path)}`,
   });
 }

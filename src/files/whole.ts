@@ -30,14 +30,19 @@ export function writeWhole(path: string, content: string | Uint8Array, mode: num
   onDisk(dirname(path));
 }
 
-/** Waits until a file's content, or a folder's list of names, is on the disk. */
+/** A folder that can't be read, and file systems and Windows, where no folder can be synced: it is as good as it gets. */
+const UNSYNCED = new Set(['EACCES', 'EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP']);
+
+/** Waits until a file's content, or a folder's list of names, is on the disk, where that can be waited for. */
 export function onDisk(path: string): void {
-  // Windows opens no folder.
-  const handle = process.platform === 'win32' ? undefined : openSync(path, 'r');
-  if (handle === undefined) return;
   try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
+    const handle = openSync(path, 'r');
+    try {
+      fsyncSync(handle);
+    } finally {
+      closeSync(handle);
+    }
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && UNSYNCED.has(String(error.code)))) throw error;
   }
 }

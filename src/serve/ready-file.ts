@@ -1,9 +1,10 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import type { RunningServer, ServeSettings } from '../cli/invocation.ts';
+import { writeWhole } from '../files/whole.ts';
 import { CLIENT_ID } from '../server/identity/client-id.ts';
 import { fileFailure } from './file-failure.ts';
 
-/** Removes what a server before has left. @throws Failure `file_unusable` */
+/** Removes the file when the server stops. @throws Failure `file_unusable` */
 export function removeReadyFile(path: string): void {
   try {
     rmSync(path, { force: true });
@@ -13,8 +14,8 @@ export function removeReadyFile(path: string): void {
 }
 
 /**
- * Writes where the services are (CLI.md, `serve`): beside its place first, then in it at once, so that a script that
- * waits for it never reads half of it.
+ * Writes where the services are (CLI.md, `serve`), at once, so that a script that waits for it never reads half of it.
+ * Everyone may read it: it holds no secret.
  *
  * @param facts the portal's API groups, and where metrics are read, if they are
  * @throws Failure `file_unusable`
@@ -34,12 +35,9 @@ export function writeReadyFile(
     pid: process.pid,
     ...(facts.url === undefined ? {} : { metrics_url: facts.url }),
   };
-  const draft = `${path}.${process.pid}.tmp`;
   try {
-    writeFileSync(draft, `${JSON.stringify(content)}\n`);
-    renameSync(draft, path);
+    writeWhole(path, `${JSON.stringify(content)}\n`, 0o644);
   } catch (cause) {
-    rmSync(draft, { force: true });
     throw fileFailure('ready file', path, cause);
   }
 }

@@ -1,9 +1,9 @@
-import { existsSync, lstatSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
 import { isObject } from '../contract/json.ts';
-import { fileFault, privateFolder } from './folders.ts';
+import { closeFile, privateFolder } from '../files/private.ts';
 import { Settings } from './profile-values.ts';
 
 const Preferences = v.looseObject({
@@ -18,7 +18,8 @@ const Preferences = v.looseObject({
 export type Preferences = v.InferOutput<typeof Preferences>;
 
 /**
- * Reads `config.json`. Profiles may name programs to be run, so it must be the user's own (HOSTILE.md 16).
+ * Reads `config.json`. Profiles may name programs to be run, so it must be the user's own, and nobody
+ * else may have been able to change it (HOSTILE.md 16, 51).
  *
  * @param folder the configuration folder
  * @throws Failure `state_unusable`
@@ -29,7 +30,7 @@ export function readPreferences(folder: string): Preferences {
   privateFolder(folder);
   let value: unknown;
   try {
-    if (!checkedFile(folder)) return { profiles: {} };
+    if (!closeFile(fileIn(folder))) return { profiles: {} };
     value = JSON.parse(readFileSync(fileIn(folder), 'utf8'));
   } catch (cause) {
     throw unusable(folder, cause);
@@ -53,7 +54,7 @@ export async function preferencesWriter(folder: string): Promise<(preferences: P
     privateFolder(folder);
     try {
       // A symbolic link would be followed.
-      checkedFile(folder);
+      closeFile(fileIn(folder));
       const file = new ConfFile<Record<string, unknown>>({
         cwd: folder,
         configName: 'config',
@@ -65,14 +66,6 @@ export async function preferencesWriter(folder: string): Promise<(preferences: P
       throw unusable(folder, cause);
     }
   };
-}
-
-/** @returns whether there is one @throws Failure `state_unusable` for one that is not the user's own file */
-function checkedFile(folder: string): boolean {
-  const found = lstatSync(fileIn(folder), { throwIfNoEntry: false });
-  const fault = found && fileFault(found);
-  if (fault !== undefined) throw unusable(folder, fault);
-  return found !== undefined;
 }
 
 function fileIn(folder: string): string {

@@ -5,9 +5,9 @@ import * as v from 'valibot';
 import { LAST_INSTANT } from '../contract/instants.ts';
 import { readJson } from '../contract/json.ts';
 import { Secret } from '../contract/secret.ts';
-import { privateFolder } from './folders.ts';
+import { privateFolder, unusableFile } from '../files/private.ts';
 import type { Profile } from './profiles.ts';
-import { readPrivateFile, type UnderLock, unusableFile, writePrivateFile } from './state-file.ts';
+import { readPrivateFile, type UnderLock, writePrivateFile } from './state-file.ts';
 
 const KeptSecret = v.pipe(
   v.string(),

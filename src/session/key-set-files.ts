@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
+import { privateFolder } from '../files/private.ts';
 import { readKeySet } from '../tokens/key-set.ts';
 import type { KeySetStore } from '../tokens/remote-key-set.ts';
-import { privateFolder } from './folders.ts';
 import { readPrivateFile, writePrivateFile } from './state-file.ts';
 
 const KeptKeySet = v.object({

@@ -1,7 +1,6 @@
-import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { Failure } from '../contract/failure.ts';
-import { moveAway } from '../contract/shell-word.ts';
-import { fileFault } from './folders.ts';
+import { lstatSync, readFileSync } from 'node:fs';
+import { closeFile, unusableFile } from '../files/private.ts';
+import { writeWhole } from '../files/whole.ts';
 
 /** Runs `work` while no other process runs any under the same file; lets go however its process ends. */
 export type UnderLock = <Answer>(file: string, work: () => Promise<Answer>) => Promise<Answer>;
@@ -14,12 +13,11 @@ export type UnderLock = <Answer>(file: string, work: () => Promise<Answer>) => P
  */
 export function readPrivateFile(path: string): string | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (!found) return undefined;
-  const fault = fileFault(found);
-  if (fault !== undefined) throw unusableFile(path, fault);
-  if ((found.mode & 0o077) !== 0) {
+  // Windows knows no such modes.
+  if (found?.isFile() && process.getuid !== undefined && (found.mode & 0o044) !== 0) {
     throw unusableFile(path, 'Others could read it. Make it private: chmod 600.');
   }
+  if (!closeFile(path)) return undefined;
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
@@ -28,27 +26,14 @@ export function readPrivateFile(path: string): string | undefined {
 }
 
 /**
- * Writes a private file, whole or not at all: beside its place first, then in it at once (HOSTILE.md 15).
+ * Writes a private file, whole or not at all (HOSTILE.md 15).
  *
  * @throws Failure `state_unusable`; what was there is intact then
  */
 export function writePrivateFile(path: string, text: string): void {
-  const draft = `${path}.${process.pid}.tmp`;
   try {
-    // What a killed process of the same number left behind is in nobody's way.
-    rmSync(draft, { force: true, recursive: true });
-    writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
-    renameSync(draft, path);
+    writeWhole(path, text, 0o600);
   } catch (cause) {
-    rmSync(draft, { force: true, recursive: true });
     throw unusableFile(path, cause instanceof Error ? cause.message : String(cause));
   }
-}
-
-/** The failure of a file of ours that can't be read or written. It is never deleted (HOSTILE.md 17). */
-export function unusableFile(path: string, why: string): Failure {
-  return new Failure('state_unusable', `The file ${path} can't be used.`, {
-    why,
-    fix: `Mend it, or move it away: ${moveAway(path)}`,
-  });
 }

@@ -395,7 +395,7 @@ describe('the file', () => {
     const modes = (): number[] => [client.state, ledgerOf(client)].map((path) => statSync(path).mode & 0o777);
     expect(modes()).toEqual([0o700, 0o600]);
     chmodSync(client.state, 0o755);
-    chmodSync(ledgerOf(client), 0o666);
+    chmodSync(ledgerOf(client), 0o644);
     await client.result('list');
     expect(modes()).toEqual([0o700, 0o600]);
   });

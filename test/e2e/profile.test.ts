@@ -73,7 +73,7 @@ describe('a deployment of one’s own', () => {
       [own.config, join(own.config, 'config.json')].map((path) => statSync(path).mode & 0o777);
     expect(modes()).toEqual([0o700, 0o600]);
     chmodSync(own.config, 0o777);
-    chmodSync(join(own.config, 'config.json'), 0o666);
+    chmodSync(join(own.config, 'config.json'), 0o644);
     await own.run(set, { withoutUmask: true });
     expect(modes()).toEqual([0o700, 0o600]);
   });

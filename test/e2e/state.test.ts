@@ -55,12 +55,27 @@ describe('row 16: what is kept is for its owner only', () => {
     expect(modes(config)).toEqual(['. 700', 'config.json 600', 'config.lock 600']);
   });
 
+  test('row 51: whatever the umask: what a person names, and compiled code', async () => {
+    const { run, home } = newMachine();
+    for (const args of [
+      ['--offline', ...LINK, '--save', 'link.jwt'],
+      ['token', 'keygen', '--out', 'keys/lab'],
+    ]) {
+      expect(await run(args, { withoutUmask: true })).toMatchObject({ exitCode: 0 });
+    }
+    expect(modes(join(home, 'keys'))).toEqual(['. 700', 'lab 700', 'lab/jwks.json 644', 'lab/key.json 600']);
+    expect(statSync(join(home, 'link.jwt')).mode & 0o777).toBe(0o600);
+    const compiled = modes(join(home, 'cache', 'slices-conn'));
+    expect(compiled.length).toBeGreaterThan(3);
+    expect(compiled.filter((line) => !/ [67]00$/.test(line))).toEqual([]);
+  });
+
   test('what others could enter or read is closed to them', async () => {
     const { state, database, json } = own;
     chmodSync(state, 0o755);
     chmodSync(join(state, 'offline'), 0o777);
     chmodSync(database, 0o644);
-    chmodSync(join(state, 'ledger.sqlite'), 0o666);
+    chmodSync(join(state, 'ledger.sqlite'), 0o644);
     await json('list');
     expect(modes(state)).toEqual(KEPT);
   });

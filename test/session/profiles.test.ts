@@ -353,6 +353,25 @@ describe('config.json', () => {
     },
   );
 
+  test.each(uses)('row 51: one that others can write to is refused when it is %s', async (_, use) => {
+    configure({ profiles: { local: { userTokenCommand: ['sh', '-c', 'echo planted'] } } });
+    for (const mode of [0o666, 0o660, 0o602]) {
+      chmodSync(file, mode);
+      const failure = await failureOf(() => use(new Profiles(folder, {})));
+      expect(failure.code).toBe('state_unusable');
+      expect(failure.facts.why).toContain('could have changed it');
+      expect(`${failure.facts.why} ${failure.facts.fix}`).toContain('chmod 600');
+      expect(statSync(file).mode & 0o777).toBe(mode);
+    }
+  });
+
+  test('row 51: one that others can read is closed to them when it is read', async () => {
+    configure({ profiles: {} });
+    chmodSync(file, 0o644);
+    await resolve('local');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
   test('a folder that others can write to is closed before anything in it is believed', async () => {
     configure({ profiles: {} });
     chmodSync(folder, 0o777);

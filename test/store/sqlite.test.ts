@@ -168,7 +168,7 @@ describe('SqliteDatabase.open', () => {
   });
 
   test('a file is for its owner alone, whether it is new or was there', async () => {
-    await writeFile(file, '', { mode: 0o666 });
+    await writeFile(file, '', { mode: 0o644 });
     for (const path of [file, join(folder, 'new.db')]) {
       const database = await SqliteDatabase.open(path, SERVER_FORMAT);
       expect((await stat(path)).mode & 0o777).toBe(0o600);

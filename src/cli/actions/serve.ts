@@ -64,6 +64,8 @@ export async function serve(
 ): Promise<void> {
   const { output, files } = invocation;
   const { caFile } = invocation.flags;
+  // Before anything can fail: a script that waits for it would take an earlier server's for this one's.
+  if (flags.readyFile !== undefined) await files.remove(flags.readyFile);
   const settings: ServeSettings = {
     ...readServeFlags(flags),
     ...(caFile === undefined || flags.trust === undefined

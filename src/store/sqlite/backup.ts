@@ -1,8 +1,9 @@
-import { closeSync, fsyncSync, linkSync, lstatSync, openSync, rmSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, linkSync, lstatSync, mkdtempSync, openSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import { onDisk } from '../../files/whole.ts';
 import { DatabaseFormatError } from '../sql.ts';
-import { keepPrivate, loadSqlite, storeError } from './engine.ts';
+import { closeDatabase, loadSqlite, storeError } from './engine.ts';
 import { checkFormat } from './format-check.ts';
 
 /** What a backup holds. */
@@ -22,26 +23,29 @@ export interface Backup {
  * @param target a file that is not there yet
  * @throws DatabaseFormatError when the source is damaged, another program's, or of another version
  * @throws StoreUnavailableError when it can't be read, or the target can't be written
+ * @throws Failure `state_unusable` when others could have changed the source
  * @throws Error of the file system: there is no source, or there is a target
  */
 export function backUp(source: string, target: string): Backup {
-  if (!lstatSync(source).isFile()) throw new DatabaseFormatError('It is no file, or a symbolic link to one.');
-  // The files that SQLite puts beside it must not become another user's.
-  keepPrivate(source);
-  const draft = `${target}.${process.pid}.tmp`;
-  closeSync(openSync(draft, 'wx', 0o600));
+  // One that is not there is said to be so.
+  lstatSync(source);
+  closeDatabase(source);
+  // A folder of its own: nobody can plant the files beside it that SQLite would believe (HOSTILE.md 51).
+  const folder = mkdtempSync(`${target}.`);
+  const draft = join(folder, 'copy');
   try {
+    closeSync(openSync(draft, 'wx', 0o600));
     copy(source, draft);
     const reservations = check(draft);
     onDisk(draft);
     // A name that is taken is not taken over, whoever was quicker.
     linkSync(draft, target);
-    rmSync(draft);
     onDisk(dirname(target));
     return { bytes: statSync(target).size, reservations };
   } catch (error) {
-    rmSync(draft, { force: true });
     throw storeError(error);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -76,15 +80,5 @@ function withDatabase<Answer>(path: string, work: (database: DatabaseSync) => An
     return work(database);
   } finally {
     database.close();
-  }
-}
-
-/** A file's content, or a folder's list of names. */
-function onDisk(path: string): void {
-  const handle = openSync(path, 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
   }
 }

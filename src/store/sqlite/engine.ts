@@ -1,7 +1,9 @@
 import { randomInt } from 'node:crypto';
-import { chmodSync, closeSync, existsSync, lstatSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
+import { Failure } from '../../contract/failure.ts';
+import { closeFile } from '../../files/private.ts';
 import { DatabaseFormatError } from '../sql.ts';
 
 /**
@@ -25,25 +27,38 @@ export async function patiently(work: () => void, patience: number): Promise<voi
   }
 }
 
+/** What SQLite puts beside a file, and believes when it opens it: what was committed but is not in the file yet. */
+const BESIDE = ['-wal', '-shm', '-journal'];
+
 /**
- * Makes a file that only its owner can read, or makes an existing one so. SQLite gives the files that it puts beside
- * it the same mode.
+ * Makes a database file that only its owner can read, or makes an existing one so. SQLite gives the files that it puts
+ * beside it the same mode.
  *
- * @throws StoreUnavailableError when a symbolic link or another user's file stands there, or it can't be made
+ * @throws Failure `state_unusable` as `closeDatabase`
+ * @throws StoreUnavailableError when it can't be made
  */
 export function keepPrivate(path: string): void {
   try {
-    const found = lstatSync(path, { throwIfNoEntry: false });
-    if (found && !found.isFile()) throw new Error('It is no file, or a symbolic link to one.');
-    const user = process.getuid?.();
-    if (found && user !== undefined && found.uid !== user) throw new Error('It belongs to another user.');
-    // One that is there is not opened: closing it would drop the locks that this process has on it.
-    if (!found) create(path);
-    else if ((found.mode & 0o777) !== 0o600) chmodSync(path, 0o600);
+    if (!closeDatabase(path)) create(path);
   } catch (cause) {
+    if (cause instanceof Failure) throw cause;
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new StoreUnavailableError(`The file ${path} can't be opened. ${why}`, { cause });
   }
+}
+
+/**
+ * Closes a database file and those that SQLite puts beside it to others, before any of them is opened: a planted -wal
+ * would replace what is in the file. No file is opened for that: closing it would drop the locks that this process has
+ * on it.
+ *
+ * @returns whether the file is there
+ * @throws Failure `state_unusable` when a symbolic link, another user's file or one that others can write to stands in
+ *   the place of one of them (HOSTILE.md 51)
+ */
+export function closeDatabase(path: string): boolean {
+  for (const end of BESIDE) closeFile(`${path}${end}`);
+  return closeFile(path);
 }
 
 function create(path: string): void {

@@ -1,7 +1,6 @@
-import { lstatSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { DatabaseFormatError, type ReadDatabase } from '../sql.ts';
-import { loadSqlite, storeError } from './engine.ts';
+import type { ReadDatabase } from '../sql.ts';
+import { closeDatabase, loadSqlite, storeError } from './engine.ts';
 import { checkFormat } from './format-check.ts';
 import { snapshotOn } from './snapshot.ts';
 import { awaitedSnapshot } from './statements.ts';
@@ -14,6 +13,7 @@ const BUSY_TIMEOUT = 5000;
  *
  * @throws DatabaseFormatError when it is damaged, another program's, or of another version
  * @throws StoreUnavailableError when it can't be read
+ * @throws Failure `state_unusable` when others could have changed it (HOSTILE.md 51)
  */
 export function openSqliteToRead(path: string): ReadDatabase {
   const database = connect(path);
@@ -33,8 +33,7 @@ function connect(path: string): DatabaseSync {
   const { DatabaseSync: Sqlite } = loadSqlite();
   let database: DatabaseSync | undefined;
   try {
-    // SQLite puts files beside it, which are not to appear wherever a link leads.
-    if (!lstatSync(path).isFile()) throw new DatabaseFormatError('It is no file, or a symbolic link to one.');
+    closeDatabase(path);
     database = new Sqlite(path, { readOnly: true, timeout: BUSY_TIMEOUT });
     checkFormat(database);
     return database;

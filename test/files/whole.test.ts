@@ -1,0 +1,70 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { writeWhole } from '../../src/files/whole.ts';
+
+let folder = '';
+let file = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'slices-conn-whole-'));
+  file = join(folder, 'file');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe('a file that is written whole', () => {
+  test('has its content, and nothing is left beside it', () => {
+    for (const content of ['first', Buffer.from('second')]) {
+      writeWhole(file, content, 0o600);
+      expect(readFileSync(file, 'utf8')).toBe(String(content));
+    }
+    expect(readdirSync(folder)).toEqual(['file']);
+  });
+
+  test('row 15: stays as it was when it can’t be written, and nothing is left beside it', () => {
+    mkdirSync(file);
+    expect(() => writeWhole(file, 'new', 0o600)).toThrow();
+    expect(readdirSync(folder)).toEqual(['file']);
+    expect(statSync(file).isDirectory()).toBe(true);
+  });
+
+  test.each([0, 0o077])('row 51: has its mode whatever the umask: %o', (mask) => {
+    const umask = process.umask(mask);
+    try {
+      for (const mode of [0o600, 0o644]) {
+        writeWhole(file, 'new', mode);
+        expect(statSync(file).mode & 0o777).toBe(mode);
+      }
+    } finally {
+      process.umask(umask);
+    }
+  });
+
+  test('row 51: takes the place of a symbolic link, and what that leads to is not touched', () => {
+    const elsewhere = join(folder, 'elsewhere');
+    writeFileSync(elsewhere, 'mine', { mode: 0o640 });
+    chmodSync(elsewhere, 0o640);
+    symlinkSync(elsewhere, file);
+    writeWhole(file, 'new', 0o600);
+    expect([readFileSync(elsewhere, 'utf8'), statSync(elsewhere).mode & 0o777]).toEqual(['mine', 0o640]);
+    expect(readFileSync(file, 'utf8')).toBe('new');
+  });
+
+  test('row 51: no name that can be known beforehand is written through', () => {
+    const elsewhere = join(folder, 'elsewhere');
+    writeFileSync(elsewhere, 'mine');
+    for (const end of ['tmp', `${process.pid}.tmp`]) symlinkSync(elsewhere, `${file}.${end}`);
+    writeWhole(file, 'new', 0o600);
+    expect([readFileSync(file, 'utf8'), readFileSync(elsewhere, 'utf8')]).toEqual(['new', 'mine']);
+  });
+});
