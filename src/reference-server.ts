@@ -23,6 +23,7 @@ import {
 import { createHealth } from './server/health.ts';
 import { createIdentity } from './server/identity/identity.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
+import { createSessions } from './server/identity/sessions.ts';
 import { latestExpiry, type Person, strongestFirst, userClaims } from './server/identity/user-token.ts';
 import { addressesBelow, createIssuers, trustIn } from './server/issuers.ts';
 import { createListener } from './server/listener.ts';
@@ -36,6 +37,7 @@ import { createServices } from './server/services.ts';
 import { openStores } from './store/open.ts';
 import type { Stores } from './store/stores.ts';
 import type { PrivateJwk } from './tokens/signing-key.ts';
+import { verifyUserToken } from './tokens/verify.ts';
 
 /** What a reference server is made of. */
 export interface ReferenceServerOptions {
@@ -179,10 +181,11 @@ async function assemble(
   });
   if (!foreign) await directory.settle(builtInDirectory(now(), makeId));
 
+  const sessions = createSessions(stores.identityRecords, now);
   const trust =
     foreign && options.trust
       ? { ...foreign, ownership: ownershipAmong(options.trust, stores.owners) }
-      : trustIn(issuers, addresses.connectivity, now);
+      : { ...trustIn(issuers, addresses.connectivity, now), isLive: sessions.isLive };
   metrics?.serve({ prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''), groups });
   const mount = routeMounter(groups);
   const allocator = new Allocator({
@@ -239,7 +242,8 @@ async function assemble(
       issuer: addresses.identity,
       audience: addresses.connectivity,
       key,
-      records: stores.identityRecords,
+      records: sessions.records,
+      verify: (token) => verifyUserToken(token, trust.user),
       people: async () => strongestFirst(await directory.people()),
       person: (id) => directory.person(id),
       now,

@@ -1,4 +1,4 @@
-import type { ExperimentClaims, ProjectClaims, UserClaims } from '../contract/claims.ts';
+import type { ExperimentClaims, ProjectClaims, ServiceClaims, UserClaims } from '../contract/claims.ts';
 import { parseInstant } from '../contract/instants.ts';
 import { issuerName } from '../contract/issuer-address.ts';
 import { type Action, may, WHO_MAY } from '../contract/roles.ts';
@@ -14,6 +14,7 @@ import {
   verifyProjectToken,
   verifyUserToken,
 } from '../tokens/verify.ts';
+import type { SessionCheck } from './identity/sessions.ts';
 import type { OwnedKind, Ownership } from './ownership.ts';
 import { refusal } from './problem-error.ts';
 
@@ -24,6 +25,8 @@ export interface ServiceTrust {
   experiment: Trust;
   /** Whether a user token must name its scope: our own all do, others may not know scopes (HOSTILE.md 50). */
   scopeRequired: boolean;
+  /** Whether the login that a token names (`sid`) goes on; absent where others end their logins (HOSTILE.md 57). */
+  isLive?: SessionCheck;
   /** Who may act for a project or an experiment; where only this server mints ids, it need not be asked. */
   ownership?: Ownership;
 }
@@ -76,6 +79,7 @@ export async function authenticateUser(
   if (kind !== 'user') throw refusal('token_invalid', `This is a ${kind} token; a user token is due here.`);
   const claims = await verified('user', () => verifyUserToken(token, trust.user));
   if (needs !== undefined) requireScope(claims, trust);
+  await requireLive(claims, trust);
   return claims;
 }
 
@@ -111,16 +115,19 @@ export async function authenticateCaller(
     if (kind === 'user') {
       const claims = await verified(kind, () => verifyUserToken(token, trust.user));
       requireScope(claims, trust);
+      await requireLive(claims, trust);
       users.add(claims.sub);
       issuers.add(issuerName(claims.iss));
     } else if (kind === 'experiment') {
       const claims = await verified(kind, () => verifyExperimentToken(token, trust.experiment));
+      await requireLive(claims, trust);
       const { sub: id, act, iss: issuer } = claims;
       actors.add(act.sub);
       experiments.set(`${id} ${act.sub} ${act.role} ${issuerName(issuer)}`, experimentOf(claims));
       owned.push({ kind, id, issuer });
     } else if (kind === 'project') {
       const claims = await verified(kind, () => verifyProjectToken(token, trust.project));
+      await requireLive(claims, trust);
       const { sub: id, act, iss: issuer } = claims;
       actors.add(act.sub);
       projects.push(projectOf(claims));
@@ -164,6 +171,13 @@ function requireScope({ scope }: UserClaims, { scopeRequired }: ServiceTrust): v
     'scope_missing',
     `Your login does not have the scope ${PROJECTS_SCOPE}. Log in again with it.`,
   );
+}
+
+/** @throws ProblemError 403 for a token of a login that was ended */
+async function requireLive(claims: ServiceClaims, { isLive }: ServiceTrust): Promise<void> {
+  const sid = claims['sid'];
+  if (isLive === undefined || typeof sid !== 'string' || (await isLive(sid))) return;
+  throw refusal('token_invalid', 'The login that the token belongs to was ended. Log in again.');
 }
 
 function experimentOf({ sub, name, exp_exp, act }: ExperimentClaims): CallerExperiment {

@@ -6,6 +6,14 @@ import type { PortalTokens } from './portal-tokens.ts';
 import type { Placeholders } from './token-command.ts';
 import type { TokenSource } from './token-source.ts';
 
+/** What a logout left behind. */
+export interface EndedLogin {
+  /** What could not be done, as a sentence. */
+  problem?: string;
+  /** Until when a copy of the access token stays valid at most, in milliseconds; absent where there is none. */
+  aliveUntil?: number;
+}
+
 /** A login, where it is kept, and how to make or end it. */
 export interface Login {
   startLogin(): Promise<DeviceLogin>;
@@ -13,8 +21,8 @@ export interface Login {
   keep(tokens: IssuedTokens): Promise<void>;
   /** What is kept; undefined when nobody is logged in. */
   read(): StoredCredentials | undefined;
-  /** Ends the session at the identity provider and forgets it. @returns what could not be done, as a sentence */
-  end(): Promise<string | undefined>;
+  /** Ends the session at the identity provider and forgets it. */
+  end(): Promise<EndedLogin>;
   /** Where credentials are kept. */
   readonly path: string;
 }

@@ -1,7 +1,9 @@
+import { claimedExpiry } from '../client/claimed.ts';
 import type { IdentityClient } from '../client/identity.ts';
 import { traced } from '../client/trace.ts';
 import { createTransport } from '../client/transport.ts';
 import { Failure } from '../contract/failure.ts';
+import { LAST_INSTANT } from '../contract/instants.ts';
 import type { Secret } from '../contract/secret.ts';
 import type { Connection } from './connection.ts';
 import { Credentials, type StoredCredentials } from './credentials.ts';
@@ -90,8 +92,15 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
           ended = current;
           return undefined;
         });
-        if (ended === undefined) return 'You were not logged in.';
-        return revoked(await identity().catch(asFailure), ended);
+        if (ended === undefined) return { problem: 'You were not logged in.' };
+        const problem = await revoked(await identity().catch(asFailure), ended);
+        const expiresAt = ended.expiresAt ?? claimedExpiry(ended.accessToken.reveal());
+        return {
+          ...(problem === undefined ? {} : { problem }),
+          ...(expiresAt === undefined || expiresAt <= now()
+            ? {}
+            : { aliveUntil: Math.min(expiresAt, LAST_INSTANT) }),
+        };
       },
     },
     close: transport.close,

@@ -24,7 +24,7 @@ async function logIn(device: Partial<DeviceLogin>) {
       }),
       keep: async () => undefined,
       read: () => ({ accessToken, issuedAt: NOW, loggedInAt: NOW, portalTokens: {} }),
-      end: async () => undefined,
+      end: async () => ({}),
     },
     close: async () => undefined,
   };

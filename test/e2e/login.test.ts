@@ -156,8 +156,16 @@ describe('login, status, logout', () => {
   test('logout revokes: the refresh token is worth nothing any more', async () => {
     const client = newClient(served.env);
     await client.result('login');
-    const { refreshToken } = storedLogin(client);
-    expect(await client.result('logout')).toMatchObject({ loggedIn: false });
+    const { refreshToken, accessToken, expiresAt: storedUntil } = storedLogin(client);
+    const logout = await client.command('logout', '--json', '--tz', 'UTC');
+    expect(JSON.parse(logout.stdout)).toMatchObject({ loggedIn: false });
+    // Row 57: what still lives, and until when.
+    const until = new Date(storedUntil).toISOString().slice(11, 16);
+    expect(logout.stderr).toMatch(new RegExp(`access token stays valid until .*${until}`));
+    const refused = await fetch(`${served.addresses.portal_url}/apis/projects/v1alpha1/projects/`, {
+      headers: { authorization: `Bearer ${accessToken}` },
+    });
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('was ended')]);
     const refreshed = await fetch(`${served.addresses.auth_url}/token`, {
       method: 'POST',
       body: new URLSearchParams({

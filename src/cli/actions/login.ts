@@ -41,8 +41,14 @@ export async function logout(invocation: Invocation): Promise<void> {
   const session = await invocation.session();
   const account = loginOf(session);
   const wasLoggedIn = account.read() !== undefined;
-  const problem = await account.end();
+  const { problem, aliveUntil } = await account.end();
   if (problem !== undefined) invocation.output.notice(problem);
+  if (aliveUntil !== undefined) {
+    const until = formatTime(aliveUntil, invocation.times().now);
+    invocation.output.notice(
+      `A copy of the access token stays valid until ${until}, where the service does not ask whether its login goes on.`,
+    );
+  }
   const { name, baseUrl } = session.profile;
   await invocation.output.result({ profile: name, loggedIn: false }, () =>
     wasLoggedIn ? `Logged out of ${baseUrl}.\n` : '',

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { UserClaims } from '../../contract/claims.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
 import { createApproval } from './approval.ts';
@@ -20,6 +21,8 @@ export interface IdentityProviderOptions {
   records: IdentityRecords;
   people: () => Promise<readonly Person[]>;
   person: (id: string) => Promise<Person | undefined>;
+  /** Verifies one of its own access tokens. @throws TokenError */
+  verify: (token: string) => Promise<UserClaims>;
   /** Lifetime of a user token in seconds. */
   accessTokenTtl?: number;
   /** Approves every device code at once as this person: for scripts, on loopback only. */

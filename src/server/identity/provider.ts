@@ -8,11 +8,13 @@ import {
   type KoaContextWithOIDC,
   Provider,
 } from 'oidc-provider';
+import type { UserClaims } from '../../contract/claims.ts';
 import { isObject } from '../../contract/json.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
+import { TokenError } from '../../tokens/token-error.ts';
 import type { Log } from '../log.ts';
-import { type AdapterOptions, createAdapter } from './adapter.ts';
+import { type AdapterOptions, createAdapter, hash } from './adapter.ts';
 import { CLIENT_ID } from './client-id.ts';
 import { type EndpointGuard, tooManyBody } from './endpoint-limits.ts';
 import { ACCESS_TOKEN_TTL, DEFAULT_SCOPE, type Person } from './user-token.ts';
@@ -36,6 +38,8 @@ export interface ProviderOptions extends AdapterOptions {
   secret: Uint8Array;
   /** Called for every new device code, before the client hears of it. */
   onDeviceCode?: (code: DeviceCode) => Promise<void>;
+  /** Verifies one of its own access tokens. @throws TokenError */
+  verify: (token: string) => Promise<UserClaims>;
   /** Told of every answer before it is sent. */
   guard: Pick<EndpointGuard, 'settle'>;
   log: Log;
@@ -80,7 +84,8 @@ export function createProvider(options: ProviderOptions): Provider {
     // No page elsewhere has any business with these answers.
     for (const name of CROSS_ORIGIN) context.remove(name);
     if (context.status === 503) context.set('Retry-After', '5');
-    const tooMany = await options.guard.settle(context.req, isRight(context));
+    const revoked = await revokeByAccessToken(context, options);
+    const tooMany = await options.guard.settle(context.req, revoked ?? isRight(context));
     if (tooMany) {
       context.status = 429;
       context.set({ 'Retry-After': String(tooMany.retryAfter), 'Cache-Control': 'no-store' });
@@ -102,6 +107,32 @@ export function createProvider(options: ProviderOptions): Provider {
   // Without a listener the error would be printed past our log.
   EventEmitter.prototype.on.call(provider, 'error', () => undefined);
   return provider;
+}
+
+/**
+ * Ends a login by its access token (RFC 7009 §2): all that a login without `offline_access` has. The library refuses
+ * tokens that it keeps no record of.
+ *
+ * @returns whether it was one of ours; undefined when something else was asked
+ */
+async function revokeByAccessToken(
+  context: KoaContextWithOIDC,
+  { records, verify }: ProviderOptions,
+): Promise<boolean | undefined> {
+  const { oidc, body } = context;
+  if (oidc?.route !== 'revocation' || !isObject(body) || body['error'] !== 'unsupported_token_type')
+    return undefined;
+  const claims = await verify(String(oidc.params?.['token'])).catch((error: unknown) => {
+    if (error instanceof TokenError) return undefined;
+    throw error;
+  });
+  const sid = claims?.['sid'];
+  const isOurs = typeof sid === 'string' && claims?.['client_id'] === oidc.client?.clientId;
+  if (isOurs) await records.remove('Grant', sid);
+  // An invalid token is no error (§2.2): there is nothing left to end.
+  context.status = 200;
+  context.body = '';
+  return isOurs;
 }
 
 /** What is no fault of who asks: polls for a person's decision, and a server that can't answer (RFC 8628 §3.5). */
@@ -181,6 +212,8 @@ function configuration(options: ProviderOptions): Configuration {
       const { DeviceCode, RefreshToken } = context.oidc.entities;
       const accountId = 'accountId' in token ? String(token.accountId) : '';
       return {
+        // By it the services find out whether the login goes on; see sessions.ts.
+        sid: 'grantId' in token && token.grantId !== undefined ? hash(token.grantId) : undefined,
         auth_time: (RefreshToken ?? DeviceCode)?.authTime,
         preferred_username: (await person(accountId))?.name,
       };

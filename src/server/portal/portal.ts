@@ -48,6 +48,7 @@ export function createPortal(options: PortalOptions): Hono {
       name: project.name,
       proj_exp: formatInstant(project.expiresAt),
       act: { sub: user.sub, role },
+      ...sessionOf(user),
       exp: tokenEnd(now(), user),
     });
   });
@@ -71,6 +72,7 @@ export function createPortal(options: PortalOptions): Hono {
       proj: experiment.project,
       proj_name: project?.name,
       act: { sub: user.sub, role },
+      ...sessionOf(user),
       exp: tokenEnd(now(), user),
     });
   });
@@ -104,6 +106,11 @@ export function createPortal(options: PortalOptions): Hono {
 
   on('portalKeySet', (request) => issuer.publish(request));
   return app;
+}
+
+/** It ends with the login that it was had with (HOSTILE.md 57). */
+function sessionOf(user: UserClaims): { sid?: unknown } {
+  return user['sid'] === undefined ? {} : { sid: user['sid'] };
 }
 
 /** A token for a project or experiment lasts 15 minutes, and no longer than the user token it was had with. */

@@ -107,8 +107,8 @@ describe('a device login', () => {
       expect(time).toBeLessThanOrEqual(ended);
     }
     expect(Number(authTime)).toBeLessThanOrEqual(iat);
-    // Beside the specification's claims nothing but what RFC 9068 adds.
-    const known = ['iss', 'aud', 'sub', 'scope', 'preferred_username', 'jti', 'client_id'];
+    // Beside the specification's claims nothing but what RFC 9068 adds, and the session.
+    const known = ['iss', 'aud', 'sub', 'scope', 'preferred_username', 'jti', 'client_id', 'sid'];
     expect(Object.keys(others).filter((name) => !known.includes(name))).toEqual([]);
 
     expect(idToken).toBeDefined();

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
+import { SESSION_CHECK_TTL } from '../../../src/server/identity/sessions.ts';
 import { isPostgres } from '../../../src/store/stores.ts';
 import {
   answer,
@@ -22,6 +23,7 @@ import {
   tokensIn,
 } from '../../fixtures/identity.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
+import { addressOf, CONNECTIVITY, EXPERIMENTS, LINKS, PROJECTS } from '../../fixtures/service.ts';
 
 const postgres = usePostgres();
 
@@ -203,6 +205,87 @@ describe.each([
     expect((await revoke(server, 'unknown')).status).toBe(200);
     expect(answer(await refresh(at(doors, 1), bystander))).toBe('200');
     expectNoBugs(server);
+  });
+
+  describe('row 57: the access tokens of a revoked session', () => {
+    const LATER = SESSION_CHECK_TTL;
+
+    /** What each server says to each token, in the portal and in the connectivity service. */
+    async function outcomes(doors: readonly Door[], tokens: readonly string[]): Promise<number[]> {
+      const found: number[] = [];
+      for (const door of doors)
+        for (const token of tokens)
+          for (const address of [PROJECTS, LINKS]) {
+            const headers = { authorization: `Bearer ${token}` };
+            found.push((await send(door, 'GET', address, { headers })).status);
+          }
+      return [...new Set(found)];
+    }
+
+    test('are refused: at once by the server that revoked it, by others within 5 s', async () => {
+      const [server, doors] = await start();
+      const { refresh_token, access_token } = await logIn(server);
+      const bystander = (await logIn(server)).access_token;
+      const second = tokensIn(await refresh(at(doors, 1), refresh_token));
+      const tokens = [access_token, second.access_token];
+      expect(await outcomes(doors, [...tokens, bystander])).toEqual([200]);
+      expect((await revoke(at(doors, 1), second.refresh_token ?? '')).status).toBe(200);
+      expect(await outcomes([at(doors, 1)], tokens)).toEqual([403]);
+      server.advance(LATER);
+      expect(await outcomes(doors, tokens)).toEqual([403]);
+      expect(await outcomes(doors, [bystander])).toEqual([200]);
+      expectNoBugs(server);
+    });
+
+    test('so are those of a session whose refresh token was used twice', async () => {
+      const [server, doors] = await start();
+      const { refresh_token, access_token } = await logIn(server);
+      await refresh(at(doors, 1), refresh_token);
+      server.advance(GRACE + 1);
+      expect(answer(await refresh(at(doors, 0), refresh_token))).toBe('400 invalid_grant');
+      server.advance(LATER);
+      expect(await outcomes(doors, [access_token])).toEqual([403]);
+    });
+
+    test('so are the experiment tokens that were had with it', async () => {
+      const [server, doors] = await start();
+      const { refresh_token, access_token } = await logIn(server);
+      const headers = { authorization: `Bearer ${access_token}` };
+      const listed = await send(server, 'GET', EXPERIMENTS, { headers });
+      const [, id = ''] = /"id":"(exp_[^"]+)"/.exec(listed.text) ?? [];
+      const experiment = await send(server, 'GET', addressOf('experimentToken', id), {
+        headers: { ...headers, accept: 'application/jwt' },
+      });
+      const alone = { authorization: `Bearer ${experiment.text}` };
+      const list = async (door: Door) => (await send(door, 'GET', CONNECTIVITY, { headers: alone })).status;
+      expect(await list(at(doors, 1))).toBe(200);
+      await revoke(server, refresh_token);
+      server.advance(LATER);
+      for (const door of doors) expect(await list(door)).toBe(403);
+    });
+
+    test('a session that has nothing else is ended by its access token', async () => {
+      const [server, doors] = await start();
+      const login = await startLogin(server, 'openid projects');
+      await approve(login, 'lead', new Browser(server));
+      const { access_token, refresh_token } = tokensIn(await poll(server, login));
+      expect(refresh_token).toBeUndefined();
+      expect(await outcomes(doors, [access_token])).toEqual([200]);
+      const [head = '', payload = ''] = access_token.split('.');
+      const forged = [head, payload, Buffer.alloc(64, 1).toString('base64url')].join('.');
+      expect((await revoke(at(doors, 1), forged)).status).toBe(200);
+      server.advance(LATER);
+      expect(await outcomes(doors, [access_token])).toEqual([200]);
+      expect((await revoke(at(doors, 1), access_token)).status).toBe(200);
+      server.advance(LATER);
+      expect(await outcomes(doors, [access_token])).toEqual([403]);
+    });
+
+    test('an ID token opens nothing in the first place (row 50)', async () => {
+      const [server, doors] = await start();
+      const { id_token = '' } = await logIn(server);
+      expect(await outcomes(doors, [id_token])).toEqual([403]);
+    });
   });
 
   test('a session that is refreshed and revoked at once is over', async () => {
