@@ -11,6 +11,7 @@ import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } from './problem-error.ts';
 import { createRefusalDelay } from './refusal-delay.ts';
+import { requestFault } from './request-form.ts';
 
 /** What answers on a socket. */
 export interface ListenerOptions {
@@ -81,12 +82,13 @@ export function createListener(options: ListenerOptions): RequestListener {
   }
 
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const fault = requestFault(request);
+    if (fault !== undefined) throw refusal('request_invalid', fault);
     const { url = '/', headers } = request;
     const open = url.startsWith(prefix) && isHealthPath(url.slice(prefix.length));
     if (headers.host?.toLowerCase() !== base.host && !open) {
       throw refusal('host_unknown', `This server answers for ${base.host} only.`);
     }
-    if (!url.startsWith('/')) throw refusal('request_invalid', 'The request target must be a path.');
     const [path = ''] = url.split('?');
     const below = path.startsWith(`${auth}/`) ? path.slice(auth.length) : undefined;
     if (identity && below !== undefined && (below === '/device' || isProviderPath(below))) {

@@ -7,6 +7,7 @@ import { isHealthPath } from './health.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { problemOf, problemReply, refusal } from './problem-error.ts';
+import { targetFault } from './request-form.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
 
 /** What makes up the server's function of a Request. */
@@ -42,6 +43,8 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     const open = pathname.startsWith(prefix) && isHealthPath(pathname.slice(prefix.length));
     if (host !== base.host && !open)
       throw refusal('host_unknown', `This server answers for ${base.host} only.`);
+    const fault = targetFault(pathname);
+    if (fault !== undefined) throw refusal('request_invalid', fault);
     await next();
   });
   app.route(`${prefix}/portal`, portal);

@@ -11,7 +11,7 @@ export interface KeySet {
    *
    * @param kid undefined for a token that names no key: then the only key of the set, if that has no `kid` either
    *   (HOSTILE.md 21)
-   * @throws TokenError `key_unknown` when the issuer has none, `algorithm` when its key is of another type,
+   * @throws TokenError `key_unknown` when the issuer has none, or gives its private part away (HOSTILE.md 62), `algorithm` when its key is of another type,
    *   `keys_unreachable` when the set can't be had
    */
   find(kid: string | undefined, algorithm: Algorithm): Promise<CryptoKey>;
@@ -44,6 +44,12 @@ export function localKeySet(document: KeySetDocument): KeySet {
       if (jwk === undefined) {
         throw new TokenError('algorithm', `The token's key is not one for ${algorithm}.`);
       }
+      if (PRIVATE_PARTS.some((name) => jwk[name] !== undefined)) {
+        throw new TokenError(
+          'key_unknown',
+          'The key set gives away the private part of this key: anyone can sign with it.',
+        );
+      }
       if (fitting.length > 1) {
         throw new TokenError('key_unknown', 'The key set has several keys under the same kid.');
       }
@@ -54,6 +60,9 @@ export function localKeySet(document: KeySetDocument): KeySet {
     },
   };
 }
+
+/** Members that only a private or secret key has (RFC 7518 §6). */
+const PRIVATE_PARTS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
 
 /** What makes up a public key, and what it says of its own use: a private part has no place in a key set. */
 export function publicPartOf(jwk: PublicJwk): JWK & { kty: string } {

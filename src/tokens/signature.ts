@@ -40,6 +40,12 @@ const SCHEMES: Record<Algorithm, Scheme> = {
 /** The shortest RSA modulus, in bits (RFC 7518 §3.3). */
 const MIN_MODULUS = 2048;
 
+/** Whether an RSA exponent is odd and over 2^16 (FIPS 186-5 §5.4): with 1, every message is its own signature. */
+function isSoundExponent(bytes: Uint8Array): boolean {
+  const value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  return value % 2n === 1n && value > 65_536n;
+}
+
 /** A key that was found fit for an algorithm, as `node:crypto` takes it. */
 interface FitKey {
   algorithm: Algorithm;
@@ -56,7 +62,7 @@ const fitKeys = new WeakMap<CryptoKey, FitKey>();
  * Node 24 makes and drops two errors a call, which costs a third of it again.
  *
  * @throws TypeError when the key is not one for this algorithm: private or secret, of another type or curve, bound to
- *   another digest, not meant for verifying, or an RSA key of fewer than 2048 bits
+ *   another digest, not meant for verifying, or an RSA key of fewer than 2048 bits or with an unsound exponent
  */
 export function isSignedBy(
   key: CryptoKey,
@@ -82,14 +88,20 @@ function fitKey(key: CryptoKey, algorithm: Algorithm): FitKey {
 }
 
 function fits({ type, usages, algorithm }: CryptoKey, due: Scheme): boolean {
-  const has: { name: string; namedCurve?: string; hash?: { name: string }; modulusLength?: number } =
-    algorithm;
+  const has: {
+    name: string;
+    namedCurve?: string;
+    hash?: { name: string };
+    modulusLength?: number;
+    publicExponent?: Uint8Array;
+  } = algorithm;
   return (
     type === 'public' &&
     usages.includes('verify') &&
     has.name === due.name &&
     has.namedCurve === due.namedCurve &&
     has.hash?.name === due.keyHash &&
-    (has.modulusLength === undefined || has.modulusLength >= MIN_MODULUS)
+    (has.modulusLength === undefined || has.modulusLength >= MIN_MODULUS) &&
+    (has.publicExponent === undefined || isSoundExponent(has.publicExponent))
   );
 }

@@ -136,7 +136,7 @@ test.each([
   '/auth',
   '/auth/jwks.json',
   '/api-docs/nothing.js',
-  '/api-docs/%2e%2e%2fopenapi.json',
+  '/api-docs/..%2fopenapi.json',
   '/.well-known/',
   '/favicon.ico',
   '/%00',

@@ -1,6 +1,6 @@
-import { createHmac, generateKeyPairSync } from 'node:crypto';
+import { createHash, createHmac, generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { SERVICE_ALGORITHMS } from '../../src/tokens/algorithms.ts';
+import { type Algorithm, SERVICE_ALGORITHMS } from '../../src/tokens/algorithms.ts';
 import { localKeySet } from '../../src/tokens/key-set.ts';
 import type { TokenFault } from '../../src/tokens/token-error.ts';
 import { verifyToken } from '../../src/tokens/verifier.ts';
@@ -16,6 +16,7 @@ import {
   makeToken,
   NOW,
   signer,
+  type TestKey,
   trustIn,
   VERIFY,
 } from '../fixtures/tokens.ts';
@@ -163,6 +164,61 @@ describe('algorithms', () => {
     };
     const token = makeToken(own, claimsOf('connectivity'));
     expect(await faultOf(verifyConnectivityToken(token, trustIn(own)))).not.toBe('accepted');
+  });
+});
+
+describe('row 62: keys that prove nothing', () => {
+  test.each([
+    ['1', 'AQ', 'malformed'],
+    ['3', 'Aw', 'malformed'],
+    ['65535', 'AP__', 'malformed'],
+    ['65538, which is even', 'AQAC', 'malformed'],
+    ['65537', 'AQAB', 'signature'],
+  ])('an RSA key with the exponent %s', async (_, e, fault) => {
+    const own = makeKey('RS256', { e });
+    // With the exponent 1 a message, padded, is its own signature: no private key is needed.
+    const digestInfo = Buffer.from('3031300d060960864801650304020105000420', 'hex');
+    const itself = (data: Buffer): Buffer => {
+      const digest = createHash('sha256').update(data).digest();
+      const fill = Buffer.alloc(256 - 3 - digestInfo.length - digest.length, 0xff);
+      return Buffer.concat([Buffer.from([0, 1]), fill, Buffer.from([0]), digestInfo, digest]);
+    };
+    const token = makeToken(own, claimsOf('connectivity'), { sign: itself });
+    expect(await faultOf(verifyConnectivityToken(token, trustIn(own)))).toBe(fault);
+  });
+
+  test.each<[Algorithm, string]>([
+    ['ES256', 'd'],
+    ['EdDSA', 'd'],
+    ['RS256', 'd'],
+    ['RS256', 'p'],
+    ['RS256', 'qi'],
+  ])('a key for %s whose %s the key set gives away', async (algorithm, member) => {
+    const kind = makeKey(algorithm, { kid: 'leaked' });
+    const secret = kind.privateKey.export({ format: 'jwk' })[member];
+    const leaked = makeKey(algorithm, { kid: 'leaked', [member]: secret });
+    const other = makeKey('ES256', { kid: 'other' }, 'other');
+    const verify = (key: TestKey) =>
+      faultOf(verifyConnectivityToken(makeToken(key, claimsOf('connectivity')), trustIn([leaked, other])));
+    expect(await verify(leaked)).toBe('key_unknown');
+    expect(await verify(other)).toBe('accepted');
+  });
+
+  test('row 62: an ES256 signature with the high s is valid, like its twin with the low one (RFC 7518 §3.4)', async () => {
+    const own = makeKey('ES256');
+    const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+    const twin = (data: Buffer): Buffer => {
+      const signature = Buffer.from(own.sign(data));
+      const s = BigInt(`0x${signature.subarray(32).toString('hex')}`);
+      const other = (order - s).toString(16).padStart(64, '0');
+      return Buffer.concat([signature.subarray(0, 32), Buffer.from(other, 'hex')]);
+    };
+    const trust = trustIn(own);
+    for (const sign of [own.sign, twin]) {
+      expect(await faultOf(verifyUserToken(makeToken(own, claimsOf('user'), { sign }), trust))).toBe(
+        'accepted',
+      );
+    }
   });
 });
 

@@ -1,5 +1,6 @@
 import { sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { MAX_NESTING } from '../../src/contract/json.ts';
 import { MAX_TOKEN_LENGTH, readCompact } from '../../src/tokens/compact.ts';
 import { TokenError, type TokenFault } from '../../src/tokens/token-error.ts';
 import { verifyToken } from '../../src/tokens/verifier.ts';
@@ -189,8 +190,12 @@ describe('form', () => {
     expect(await faultOf(verifyUserToken(over, trust))).toBe('malformed');
   });
 
-  test('a deeply nested claim harms nothing', async () => {
-    expect(await user({ rawPayload: `{${claims},"more":${DEEP}}` })).toBe('accepted');
+  test('row 47: a deeply nested claim is not read', async () => {
+    const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+    const withMore = (more: string) => user({ rawPayload: `{${claims},"more":${more}}` });
+    expect(await withMore(nested(MAX_NESTING - 1))).toBe('accepted');
+    expect(await withMore(nested(MAX_NESTING))).toBe('malformed');
+    expect(await withMore(DEEP)).toBe('malformed');
   });
 });
 

@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import { requestFault } from '../request-form.ts';
 import { EXPOSITION_TYPE } from './exposition.ts';
 
 /** What answers a scraper. */
@@ -20,6 +21,8 @@ export function createMetricsListener({ text, hostAllowed }: MetricsListenerOpti
       response.end(`${words}\n`);
     };
     const { headers, method, url = '' } = request;
+    const fault = requestFault(request);
+    if (fault !== undefined) return refuse(400, fault);
     if (!hostAllowed(hostName(headers.host ?? '')))
       return refuse(421, 'This address answers for itself only.');
     if (url.split('?')[0] !== '/metrics') return refuse(404, 'There is only /metrics.');
