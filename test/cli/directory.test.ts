@@ -3,7 +3,7 @@ import type { Connection } from '../../src/session/connection.ts';
 import { json } from '../client/scripted-fetch.ts';
 import { reportOf } from '../e2e/command.ts';
 import { commandWorld, tokenOf } from '../fixtures/command-world.ts';
-import { IDS } from '../fixtures/tokens.ts';
+import { IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
 
 /** A world whose portal answers like this. */
 function worldOf(answer: (path: string) => Response) {
@@ -47,6 +47,49 @@ describe('row 67: a record with facts that can’t be read is listed all the sam
     const { stdout, exitCode } = await world().run(noun, 'show', bare.id);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^(?:Project|Experiment) –\n/);
+  });
+});
+
+describe('row 55: what a portal may answer instead of a list', () => {
+  const deep = (around: (inner: string) => string) =>
+    new Response(around('['.repeat(20_000) + ']'.repeat(20_000)), {
+      headers: { 'content-type': 'application/json' },
+    });
+
+  test.each<[string, () => Response, number]>([
+    ['20,000 arrays in each other', () => deep((inner) => inner), 9],
+    ['the same as a fact of a record', () => deep((inner) => `{"projects":[{"id":"p","name":${inner}}]}`), 9],
+    [
+      'the same as an error',
+      () => new Response(deep((inner) => `{"detail":${inner}}`).body, { status: 500 }),
+      7,
+    ],
+    ['an id that is the folder above', () => json({ projects: [{ ...other, id: '..' }] }), 2],
+    ['an id that is no Unicode', () => json({ projects: [{ ...other, id: '\ud800' }] }), 2],
+  ])('%s: a clear error, never unexpected', async (_, answer, expected) => {
+    const { exitCode, stderr } = await worldOf(answer).run('project', 'token', '--json');
+    expect(exitCode).toBe(expected);
+    expect(stderr).not.toContain('unexpected');
+  });
+
+  test.each(['show', 'update', 'delete'])('%s ..: an id that is none', async (command) => {
+    const flags = command === 'update' ? ['--bandwidth', '1G'] : ['--yes'];
+    const { exitCode } = await worldOf(() => json({}, 500)).run(
+      command,
+      '..',
+      ...(command === 'show' ? [] : flags),
+    );
+    expect(exitCode).toBe(2);
+  });
+});
+
+describe('row 55: a token with 20,000 arrays in each other', () => {
+  test.each([['verify'], ['token', 'inspect']])('%s %s: exit 9', async (...command) => {
+    const world = worldOf(() => json({ keys: [] }));
+    const claims = `{"iss":"http://127.0.0.1:4280","x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+    world.files.set('-', makeToken(makeKey(), {}, { rawPayload: claims }));
+    const { exitCode, stdout } = await world.run(...command.filter((word) => word !== undefined));
+    expect({ exitCode, stdout }).toEqual({ exitCode: 9, stdout: '' });
   });
 });
 
