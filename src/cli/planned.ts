@@ -17,7 +17,11 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
  *
  * @example a line that begins with `availability` // 'availability'
  */
-export function plannedIn({ command, operands, unknown }: CommandLine): string | undefined {
+export function plannedIn({
+  command,
+  operands,
+  unknown,
+}: Pick<CommandLine, 'command' | 'operands' | 'unknown'>): string | undefined {
   const [first = ''] = operands;
   if (!command.parent && COMMANDS.includes(first)) return first;
   const flag = unknown.find((name) => FLAGS[command.name()]?.includes(name));

@@ -91,7 +91,9 @@ function helpCommand(program: Command, write: (text: string) => void): Command {
       const [topic] = topics;
       let found: Command | undefined = program;
       for (const name of topics) found = found?.commands.find((command) => command.name() === name);
+      const planned = plannedIn({ command: program, operands: topics, unknown: [] });
       if (found) found.outputHelp();
+      else if (planned !== undefined) throw notBuiltYet(planned);
       else write(helpTopic(topic ?? ''));
     });
 }

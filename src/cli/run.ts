@@ -101,7 +101,11 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     const nothingChanged = sent.isNothing;
     return reportFailure(error, { stderr: world.stderr, json, debug, services, nothingChanged });
   };
-  world.onStop((stopped) => report(sent.failure(stopped)));
+  world.onStop((stopped) => {
+    // The terminal's own ^C, or an unanswered question, stands on the line.
+    if (world.stderr.isTerminal) world.stderr.write('\n');
+    return report(sent.failure(stopped));
+  });
   try {
     await runProgram(program, args);
     return 0;

@@ -551,15 +551,18 @@ describe('whatever happens, the failure is what is told', () => {
 });
 
 describe('what is planned', () => {
-  test.each([...PLANNED, 'availability be-gent1 pl-poznan1', '--json user show', 'run a b -- ls --nonsense'])(
-    '%s says so',
-    async (line) => {
-      const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
-      const bare = line.startsWith('reserve') ? 'reserve a b --bandwidth 1 --name' : line;
-      const report = reportOf(await world.run('--json', ...bare.split(' ')));
-      expect(report).toMatchObject({ code: 'planned', exitCode: 2, maybeDone: false });
-    },
-  );
+  test.each([
+    ...PLANNED,
+    'help availability',
+    'availability be-gent1 pl-poznan1',
+    '--json user show',
+    'run a b -- ls --nonsense',
+  ])('%s says so', async (line) => {
+    const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
+    const bare = line.startsWith('reserve') ? 'reserve a b --bandwidth 1 --name' : line;
+    const report = reportOf(await world.run('--json', ...bare.split(' ')));
+    expect(report).toMatchObject({ code: 'planned', exitCode: 2, maybeDone: false });
+  });
 
   test('is not in the help, nor offered', async () => {
     const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
