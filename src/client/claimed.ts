@@ -1,4 +1,6 @@
+import * as v from 'valibot';
 import { LAST_SECOND } from '../contract/claims.ts';
+import { ReservationId } from '../contract/ids.ts';
 import { isObject, readJson } from '../contract/json.ts';
 
 /**
@@ -13,6 +15,12 @@ export function claimedClaims(token: string): Readonly<Record<string, unknown>> 
 /** Whom a token claims to be about; see {@link claimedClaims}. */
 export function claimedSubject(token: string): string | undefined {
   return text(claimedClaims(token)['sub']);
+}
+
+/** The reservation that a token claims to be, where that can be the id of one: it is advised to be typed. */
+export function claimedReservation(token: string): string | undefined {
+  const sub = claimedSubject(token);
+  return v.is(ReservationId, sub) ? sub : undefined;
 }
 
 /** The name that a token claims for its project or experiment; see {@link claimedClaims}. */

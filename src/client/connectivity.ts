@@ -201,7 +201,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         query: reservation.start === 'now' ? '?start_now=true' : '',
         body: await bodyOf(reservation),
       });
-      return proofOf(reply, await expectationOf(reservation), proof);
+      return proofOf(reply, await expectationOf(reservation), proof).catch(afterChange);
     },
 
     async rehearse(reservation) {
@@ -242,7 +242,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         query: wanted.start === 'now' ? '?start_now=true' : '',
         body: await bodyOf(wanted),
       });
-      return proofOf(reply, { ...(await expectationOf(wanted)), id }, proof);
+      return proofOf(reply, { ...(await expectationOf(wanted)), id }, proof).catch(afterChange);
     },
 
     async delete(id) {
@@ -280,4 +280,9 @@ async function orUndefined(reply: Promise<Reply>): Promise<Reply | undefined> {
     if (isMissing(error)) return undefined;
     throw error;
   }
+}
+
+/** The service answered that a change is made: what is wrong with its answer undoes nothing. */
+function afterChange(error: unknown): never {
+  throw error instanceof Failure ? error.with({ maybeDone: true, retryable: false }) : error;
 }

@@ -4,7 +4,7 @@ import { formatInstant } from '../contract/instants.ts';
 import type { Reservation } from '../contract/reservation.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyConnectivityToken } from '../tokens/verify.ts';
-import { claimedSubject } from './claimed.ts';
+import { claimedReservation } from './claimed.ts';
 
 /** A reservation, and the signed token that proves it. */
 export interface ProvenReservation {
@@ -43,7 +43,7 @@ export async function proveReservation(
     claims = await verifyConnectivityToken(token, trust, expected.id);
   } catch (error) {
     if (!(error instanceof TokenError)) throw error;
-    const reservation = expected.id ?? claimedSubject(token);
+    const reservation = expected.id ?? claimedReservation(token);
     throw new Failure('unverified', "The service's signed answer does not verify.", {
       why: error.message,
       ...(reservation === undefined ? {} : { reservation }),

@@ -185,7 +185,7 @@ export class Bookings {
     const can = await features().catch(() => undefined);
     let last = lost;
     // What answers, but wrongly, answers wrongly again.
-    if (can?.idempotencyKey && lost.code !== 'reply_invalid') {
+    if (can?.idempotencyKey && lost.code !== 'reply_invalid' && lost.code !== 'unverified') {
       notice('The answer got lost. Asking again under the same key, which can not book twice.');
       for (const pause of PAUSES) {
         await sleep(pause);

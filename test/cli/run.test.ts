@@ -715,3 +715,50 @@ describe('row 45: --dry-run books nothing', () => {
     await server.close();
   });
 });
+
+describe('row 45: an answer to a booking that can’t be believed', () => {
+  const signed = (sub: string): string =>
+    [{ alg: 'ES256' }, { sub }, 'x']
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.');
+
+  test.each<[string, string, string]>([
+    ['is no token', 'garbage', 'slices-conn --offline list'],
+    ['names a command', signed('x; touch run'), 'slices-conn --offline list'],
+    ['names a reservation', signed(IDS.reservation), `slices-conn --offline show ${IDS.reservation}`],
+  ])('and %s: it may be booked, and the next step is safe', async (_, body, fix) => {
+    const server = await createReferenceServer({ now: () => NOW });
+    const world = commandWorld({
+      fetch: async (request) => {
+        // A service that can do what the spec asks, and no more.
+        if (request.url.endsWith('/api-spec')) return new Response(null, { status: 404 });
+        const reply = await server.fetch(request);
+        return request.method === 'POST' ? jwt(body) : reply;
+      },
+      userToken: tokenOf(() => server.signIn('lead')),
+      close: async () => undefined,
+    });
+    const report = reportOf(await world.run(OFFLINE, '--json', ...LINK));
+    expect(report).toMatchObject({ exitCode: 9, maybeDone: true, retryable: false, fix });
+    await server.close();
+  });
+
+  test('since the service’s keys can’t be had: it is booked, and named', async () => {
+    const server = await createReferenceServer({ now: () => NOW });
+    let sent = 0;
+    const world = commandWorld({
+      fetch: async (request) => {
+        if (request.url.endsWith('jwks.json')) throw new Failure('network', 'Nobody is there.');
+        if (request.method === 'POST') sent += 1;
+        return server.fetch(request);
+      },
+      userToken: tokenOf(() => server.signIn('lead')),
+      close: async () => undefined,
+    });
+    const report = reportOf(await world.run(OFFLINE, '--json', ...LINK));
+    expect(report).toMatchObject({ maybeDone: true, retryable: false });
+    expect(report.fix).toBe(`slices-conn --offline show ${report.reservation}`);
+    expect(sent).toBe(1);
+    await server.close();
+  });
+});
