@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { limitFiles } from '../fixtures/file-limit.ts';
+import type { Fault } from './outcomes.ts';
 
 /** A folder whose disk has as much room as it is told. */
 export interface DiskRoom {
@@ -50,16 +52,42 @@ export function smallDisk(): DiskRoom | undefined {
 }
 
 /**
- * A file that may not grow beyond its room: what is written beyond fails as on a disk with a fault of its own.
+ * A database whose log may not grow beyond its room: what is written beyond fails as on a disk with a fault of its own.
  *
- * @param file that is about to grow
- * @param pid whose
+ * @param file SQLite's, to whose log a process is about to write
+ * @param pid of that process
  */
 export function fileLimit(folder: string, file: string, pid: () => number): DiskRoom {
   return {
     folder,
-    leave: (pages) => limitFiles(pid(), statSync(file).size + pages * PAGE),
+    leave: (pages) => limitFiles(pid(), statSync(`${file}-wal`).size + pages * PAGE),
     clear: () => limitFiles(pid(), 'unlimited'),
     close: () => undefined,
+  };
+}
+
+/**
+ * Room for a few pages more at each point.
+ *
+ * @param file SQLite's, whose log is emptied first: one that has been carried over is written anew from its beginning, and
+ * needs no room
+ */
+export function faultOf(
+  room: DiskRoom,
+  file: string,
+  { pages, points }: { pages: number; points: number },
+): Fault {
+  return {
+    points,
+    begin(at) {
+      const beside = new DatabaseSync(file, { timeout: 5000 });
+      beside.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      beside.close();
+      room.leave(at * pages);
+    },
+    end() {
+      room.clear();
+      return undefined;
+    },
   };
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
@@ -72,6 +73,8 @@ export class ProofMachine implements Person {
   /** The ledger's rows, read beside it. */
   async ledger(): Promise<SqlRow[]> {
     const file = join(this.#home, 'state', 'slices-conn', 'ledger.sqlite');
+    // No command has come so far.
+    if (!existsSync(file)) return [];
     // A killed command may have left its journal, which only a connection that may write takes back.
     const database = new DatabaseSync(file, { timeout: 5000 });
     try {

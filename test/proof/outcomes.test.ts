@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { Client, types } from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { createReferenceServer } from '../../src/reference-server.ts';
@@ -13,12 +12,12 @@ import { commandWorld, tokenOf } from '../fixtures/command-world.ts';
 import { CAN_LIMIT_FILES } from '../fixtures/file-limit.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { NOW } from '../fixtures/tokens.ts';
-import { type DiskRoom, fileLimit, smallDisk } from './disk-room.ts';
+import { type DiskRoom, faultOf, fileLimit, smallDisk } from './disk-room.ts';
 import { TOPOLOGY } from './links.ts';
 import { openMessageLine } from './message-line.ts';
 import { expectNothingFound } from './nothing-found.ts';
 import { type OutcomeOptions, type Person, proveOutcomes } from './outcomes.ts';
-import { rowsOf } from './place.ts';
+import { rowsAfterCrash } from './place.ts';
 import { newReport } from './report.ts';
 import { quiet } from './server-kills.ts';
 
@@ -61,7 +60,7 @@ async function personAt(database: string): Promise<{ person: Person; bugs: strin
 
 /** The commit on its way, and its answer; then each so-manieth message. The long form cuts each. */
 const COMMIT = ['to the database: Q COMMIT', 'from the database: C COMMIT'];
-const STEP = 8;
+const STEP = 12;
 
 test.each([
   ['and is back at once', 'back'],
@@ -80,7 +79,7 @@ test.each([
       end: () => line.end(),
     };
     await proveOutcomes({ person, fault, rows, quiet: () => quiet(rows), report, dawn });
-    expectNothingFound(report, { kills: 25 });
+    expectNothingFound(report, { kills: 18 });
     // Who is back at once is asked again, and says what became of it.
     const unknown = then === 'away' ? /unknown and done/ : /[1-9] done/;
     for (const note of report.notes) expect(note).toMatch(unknown);
@@ -120,7 +119,7 @@ test.skipIf(!CAN_LIMIT_FILES)(
     const folder = mkdtempSync(join(tmpdir(), 'slices-conn-outcomes-'));
     const file = join(folder, 'slices-conn.sqlite');
     onTestFinished(() => rmSync(folder, { recursive: true }));
-    const room = fileLimit(folder, `${file}-wal`, () => process.pid);
+    const room = fileLimit(folder, file, () => process.pid);
     await proveWithRoom(room, file);
   },
   LIMIT,
@@ -131,27 +130,14 @@ async function proveWithRoom(room: DiskRoom, file: string): Promise<void> {
   const report = newReport('outcomes', 'SQLite', 0);
   const options: Omit<OutcomeOptions, 'fault'> = {
     person,
-    rows: rowsOf(file),
+    rows: rowsAfterCrash(file),
     quiet: async () => undefined,
     report,
     dawn,
   };
-  const fault = {
-    points: 9,
-    begin: (at: number) => {
-      // A log that was carried over is written anew from its beginning, and needs no room.
-      const beside = new DatabaseSync(file);
-      beside.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-      beside.close();
-      room.leave(at * 3);
-    },
-    end: () => {
-      room.clear();
-      return undefined;
-    },
-  };
+  const fault = faultOf(room, file, { pages: 4, points: 7 });
   await proveOutcomes({ ...options, fault });
-  expectNothingFound(report, { rounds: 27, acknowledged: 6 });
+  expectNothingFound(report, { rounds: 21, acknowledged: 4 });
   expect(report.refused + report.unanswered).toBeGreaterThan(6);
   expect(bugs).toEqual([]);
 }

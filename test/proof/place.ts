@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -38,6 +38,22 @@ export function newPlace(postgres?: string): Place {
 /** A way to a database past everything of ours. @param database a SQLite file, or the address of a PostgreSQL database */
 export function rowsOf(database: string): Rows {
   return isPostgres(database) ? postgresRows(database) : sqliteRows(database);
+}
+
+/** Asks a SQLite file as it would be found after a crash: a copy of it and its log, taken while nothing is under way. */
+export function rowsAfterCrash(file: string): Rows {
+  return async (sql, ...values) => {
+    const folder = mkdtempSync(join(tmpdir(), 'slices-conn-crash-'));
+    const copy = join(folder, 'copy.sqlite');
+    try {
+      for (const end of ['', '-wal']) copyFileSync(`${file}${end}`, `${copy}${end}`);
+      // Only who may write takes over what the log holds.
+      new DatabaseSync(copy).exec('PRAGMA user_version');
+      return await sqliteRows(copy)(sql, ...values);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  };
 }
 
 function sqliteRows(file: string): Rows {

@@ -3,6 +3,7 @@ import { newDatabase, startPostgres } from '../fixtures/postgres-server.ts';
 import { killClients } from './client-kills.ts';
 import { killDatabase } from './database-kills.ts';
 import { proveFailpoints } from './failpoints.ts';
+import { cutEveryMessage, fillDisk } from './lost-outcomes.ts';
 import { raceOnLinks } from './race.ts';
 import { printed, type Report } from './report.ts';
 import { killServers } from './server-kills.ts';
@@ -66,6 +67,12 @@ const PROOFS: readonly { name: string; share: number; prove: (seconds: number) =
     share: 10,
     prove: async (share) => killClients({ seconds: share, seed, postgres: await database() }),
   },
+  {
+    name: 'outcomes PostgreSQL',
+    share: 15,
+    prove: () => cutEveryMessage(database, { seed }),
+  },
+  { name: 'outcomes SQLite', share: 15, prove: () => fillDisk({ seed }) },
 ];
 
 const chosen = PROOFS.filter(({ name }) => name.toLowerCase().includes(values.only.toLowerCase()));
