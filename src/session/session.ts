@@ -123,7 +123,7 @@ export class Session {
       if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
       throw error;
     });
-    if (features?.dryRun) return this.connectivity.rehearse(request);
+    if (features?.dryRun) return this.connectivity.rehearse(request).catch(nothingBooked);
     throw new Failure('not_supported', 'This service can not tell what it would book.', {
       why: 'It does not describe dry runs, so it might book when asked for one. Nothing was sent.',
     });
@@ -252,4 +252,11 @@ export class Session {
 /** The warning that keys are not fresh (HOSTILE.md 26). @param age milliseconds */
 export function staleKeys(url: string, age: number): string {
   return `warning: The key set at ${url} can't be reached; a copy from ${Math.round(age / 60_000)} min ago is used.`;
+}
+
+/** A rehearsal that was lost has booked nothing, unless its answer names what was booked all the same (HOSTILE.md 43). */
+function nothingBooked(error: unknown): never {
+  if (!(error instanceof Failure) || !error.facts.maybeDone || error.facts.reservation !== undefined)
+    throw error;
+  throw error.with({ maybeDone: false, retryable: true, why: 'A dry run books nothing.' });
 }

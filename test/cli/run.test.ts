@@ -685,6 +685,22 @@ describe('row 45: --dry-run books nothing', () => {
     await server.close();
   });
 
+  test('row 43: whose answer got lost: nothing was done, and it is said', async () => {
+    const server = await createReferenceServer({ now: () => NOW });
+    const world = commandWorld({
+      fetch: async (request) => {
+        if (request.url.includes('dry_run=true')) throw new TypeError('fetch failed');
+        return server.fetch(request);
+      },
+      userToken: tokenOf(() => server.signIn('lead')),
+      close: async () => undefined,
+    });
+    const report = reportOf(await world.run(OFFLINE, '--json', ...LINK, '--dry-run'));
+    expect(report).toMatchObject({ exitCode: 7, maybeDone: false, retryable: true });
+    expect(report.why).toContain('A dry run books nothing.');
+    await server.close();
+  });
+
   test('what is advised after a refused one is a rehearsal too', async () => {
     const world = await offlineWorld();
     const wanted = LINK.map((word) => (word === '1G' ? '101G' : word));
