@@ -47,7 +47,8 @@ export async function readServerAudit(
 }
 
 function toItem(record: AuditRecord): AuditItem {
-  const { at, link, version, action, granted, by, experiment, reservation, demand, tags, why } = record;
+  const { at, link, version, action, granted, by, experiment, reservation, demand, tags, why, count } =
+    record;
   return {
     at: formatInstant(at),
     link,
@@ -62,5 +63,6 @@ function toItem(record: AuditRecord): AuditItem {
     bandwidth: demand.bandwidth,
     tags,
     why,
+    count,
   };
 }

@@ -36,8 +36,9 @@ function card(print: Printer, item: AuditItem): string {
   return print.card(what, lines);
 }
 
-function outcome({ granted }: AuditItem): string {
-  return granted ? 'granted' : 'refused';
+function outcome({ granted, count }: AuditItem): string {
+  if (granted) return 'granted';
+  return count === 1 ? 'refused' : `refused ${count} times`;
 }
 
 function linkText(link: string): string {

@@ -149,6 +149,8 @@ export interface AuditItem {
   tags: { site1_s_tag: number; site1_c_tag: number; site2_s_tag: number; site2_c_tag: number } | null;
   /** Of a refusal, the limits that it broke; of a cancellation, the reason that was given. */
   why: string | null;
+  /** How many decisions it stands for: refusals beyond 1,000 of one experiment in an hour are counted by the minute. */
+  count: number;
 }
 
 /** A reference server that takes requests. */

@@ -28,6 +28,8 @@ export interface AuditRecord extends AuditEntry {
   /** The link's version that it made or, refused, was decided on. */
   version: number;
   granted: boolean;
+  /** How many decisions it stands for: more than one for refusals that were counted. */
+  count: number;
 }
 
 /**
@@ -52,7 +54,7 @@ export function readAudit(
       query.limit,
     );
     const found = sql.portions(
-      `SELECT ${Object.keys(AUDIT.columns).join(', ')} FROM audit
+      `SELECT ${READ.join(', ')} FROM audit
        WHERE ${where} AND seq > $${values.length + 1} ORDER BY seq`,
       ...values,
       Number(leftOut?.['seq'] ?? 0),
@@ -77,6 +79,8 @@ function conditions(query: AuditQuery): { where: string; values: SqlValue[] } {
   const texts = ['seq > 0', ...given.map(({ condition }, index) => `${condition} $${index + 1}`)];
   return { where: texts.join(' AND '), values: given.map(({ value }) => value) };
 }
+
+const READ = Object.keys(AUDIT.columns).filter((name) => name !== 'minute_ms');
 
 const Kept = v.object({
   link: v.string(),
@@ -106,11 +110,20 @@ const Kept = v.object({
     ),
   ),
   why: v.nullable(v.string()),
+  times: v.number(),
 });
 
 function toRecord(row: SqlRow): AuditRecord {
   const parsed = v.safeParse(Kept, row);
   if (!parsed.success) throw new DatabaseFormatError('A row of the audit is damaged.');
-  const { at_ms: at, actor: by, start_ms: start, end_ms: end, bandwidth, ...rest } = parsed.output;
-  return { ...rest, at, by, demand: { start, end, bandwidth } };
+  const {
+    at_ms: at,
+    actor: by,
+    start_ms: start,
+    end_ms: end,
+    bandwidth,
+    times: count,
+    ...rest
+  } = parsed.output;
+  return { ...rest, at, by, count, demand: { start, end, bandwidth } };
 }

@@ -10,7 +10,7 @@ import {
   type ReservationRecord,
   type ReservationStore,
 } from '../allocator/store.ts';
-import { AUDIT, auditRows } from './audit.ts';
+import { auditWrites } from './audit.ts';
 import { KEY, keyRow, letExpiredGo, recall } from './booking-keys.ts';
 import { forget } from './forgetting.ts';
 import { type LinkLocking, lockLink } from './link-locking.ts';
@@ -194,7 +194,7 @@ async function write(
     { insert: RESERVATION, rows: rows.map(({ values }) => values) },
     { insert: HOLD, rows: rows.flatMap(({ held }) => held) },
     { insert: KEY, rows: keys.map(keyRow) },
-    { insert: AUDIT, rows: auditRows(link, version, audit) },
+    ...(await auditWrites(sql, link, version, audit)),
     ...(changes.length > 0 ? [{ change: MOVE_LINK, values: [link, version + changes.length] }] : []),
   ];
   if (before.size + keys.length === 0) return sql.finish(...writes);

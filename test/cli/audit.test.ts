@@ -20,6 +20,7 @@ const booked: AuditItem = {
   bandwidth: 2500,
   tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
   why: null,
+  count: 1,
 };
 const refused: AuditItem = {
   ...booked,
@@ -84,6 +85,14 @@ test('without a terminal it is a table, one line each, however long', async () =
   const longer = '2026-11-01 12:00:00 – 2026-11-03 14:00:00';
   expect(second).toEqual([when, 'book', 'refused', ...asked, longer, '–', IDS.user, refused.why]);
   expect(end).toEqual(['']);
+});
+
+test('row 59: refusals that were counted say how many they are', async () => {
+  const { stdout } = await audit([], [[{ ...refused, count: 37 }]]);
+  expect(stdout).toContain('refused 37 times');
+  expect(
+    (await audit(['--color', 'never'], [[{ ...refused, count: 37 }]], { columns: 60 })).stdout,
+  ).toContain('book refused 37 times');
 });
 
 test('on a terminal that is wide enough it is the same', async () => {

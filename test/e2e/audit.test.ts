@@ -34,6 +34,7 @@ const Audit = v.strictObject({
         v.strictObject({ site1_s_tag: Tag, site1_c_tag: Tag, site2_s_tag: Tag, site2_c_tag: Tag }),
       ),
       why: v.nullable(v.string()),
+      count: v.number(),
     }),
   ),
   more: v.boolean(),

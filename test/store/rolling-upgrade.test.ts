@@ -59,7 +59,7 @@ test.each(ENGINES)(
 
 /** Uses every function of the stores, once or more. */
 async function useAll(stores: Stores, run: string): Promise<void> {
-  const { reservations, directory, identityRecords: identity, keys } = stores;
+  const { reservations, directory, identityRecords: identity, keys, owners } = stores;
   const used: Record<string, Record<string, () => Promise<unknown>>> = {
     reservations: {
       changeLink: () => useLink(reservations, run),
@@ -67,8 +67,10 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       find: () => reservations.find(run),
       recall: () => reservations.recall({ createdBy: 'user', experiment: 'exp', key: run }, 0),
       list: () => reservations.list({ experiment: 'exp', state: 'active', now: 150, limit: 10 }),
+      prepareCounts: () => reservations.prepareCounts(),
       forget: () => reservations.forget(1),
     },
+    owners: { claim: () => owners.claim(run, 'issuer') },
     directory: {
       settle: () => directory.settle(settlement(run)),
       people: () => directory.people(),
@@ -158,6 +160,7 @@ async function useLink(reservations: Stores['reservations'], id: string): Promis
     await transaction.endingBetween(0, 300);
     await transaction.changesSince(0);
     await transaction.read([id]);
+    await transaction.countLive(['exp'], 0);
     await transaction.write(
       { changes: [{ action: 'cancel', record }], audit: [{ ...entry, action: 'cancel', tags: record.tags }] },
       0,

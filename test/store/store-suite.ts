@@ -304,7 +304,8 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
             DAWN,
           ),
         );
-        const common = { link: LINK, at_ms: DAWN, actor: 'user_1', experiment: 'exp_1' };
+        const uncounted = { times: 1, minute_ms: null };
+        const common = { link: LINK, at_ms: DAWN, actor: 'user_1', experiment: 'exp_1', ...uncounted };
         const asked = { start_ms: 100, end_ms: 200, bandwidth: 1 };
         const held = { granted: 1, reservation: 'r1', tags: JSON.stringify(tags(1)) };
         const denied = { granted: 0, reservation: null, tags: null, why: refused.why };
@@ -443,6 +444,92 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           record('r2', { tags: { site1_s_tag: 2, site1_c_tag: 3, site2_s_tag: 4, site2_c_tag: 1 } }),
         );
         await change((transaction) => put(transaction, record('r3', { link: 'c~d' })), 'c~d');
+      });
+    });
+
+    describe('row 59: refusals', () => {
+      const MINUTE = 60_000;
+      const refusal = (at: number, shape: Partial<AuditEntry> = {}): AuditEntry => ({
+        ...{ at, action: 'book', by: 'user_1', experiment: 'exp_1', reservation: null },
+        ...{ demand: { start: 1, end: 2, bandwidth: 3 }, tags: null, why: 'tags' },
+        ...shape,
+      });
+      const refuse = (
+        count: number,
+        at: number,
+        shape: Partial<AuditEntry> = {},
+        link = LINK,
+      ): Promise<void> =>
+        change(
+          (transaction) =>
+            transaction.write(
+              { changes: [], audit: Array.from({ length: count }, () => refusal(at, shape)) },
+              at,
+            ),
+          link,
+        );
+      const counts = async (experiment = 'exp_1'): Promise<unknown[]> =>
+        (
+          await opened.rows(
+            'SELECT count(*) AS n, times FROM audit WHERE experiment = $1 GROUP BY times ORDER BY times',
+            experiment,
+          )
+        ).map(({ n, times }) => [n, times]);
+
+      test('of one experiment beyond 1,000 in an hour are one row each minute, with how many they are', async () => {
+        await refuse(990, DAWN);
+        await refuse(20, DAWN);
+        expect(await counts()).toEqual([
+          [1000, 1],
+          [1, 10],
+        ]);
+        await refuse(5, DAWN + MINUTE - 1);
+        await refuse(1, DAWN + MINUTE);
+        await refuse(7, DAWN + MINUTE + 1);
+        expect(await counts()).toEqual([
+          [1000, 1],
+          [1, 8],
+          [1, 15],
+        ]);
+        // Others, and what is granted, have rows of their own.
+        await refuse(3, DAWN + MINUTE, { experiment: 'exp_2' });
+        await refuse(3, DAWN + MINUTE, { tags: tags(1), reservation: 'r1' });
+        expect(await counts('exp_2')).toEqual([[3, 1]]);
+        expect(await counts()).toContainEqual([1003, 1]);
+      });
+
+      test('count on every link, and no longer than an hour', async () => {
+        await refuse(1000, DAWN);
+        await refuse(4, DAWN, {}, 'c~d');
+        expect(await opened.rows("SELECT link, times FROM audit WHERE link = 'c~d'")).toEqual([
+          { link: 'c~d', times: 4 },
+        ]);
+        await refuse(2, DAWN + 60 * MINUTE);
+        expect(await counts()).toEqual([
+          [1002, 1],
+          [1, 4],
+        ]);
+      });
+
+      test('that are counted keep the version of the link, and its history its order', async () => {
+        await refuse(1000, DAWN);
+        const booked = record('r1');
+        const granted = refusal(DAWN, { tags: booked.tags, reservation: 'r1', why: null });
+        await change((transaction) =>
+          transaction.write(
+            {
+              changes: [{ action: 'book', record: booked }],
+              audit: [refusal(DAWN), granted, refusal(DAWN), refusal(DAWN)],
+            },
+            DAWN,
+          ),
+        );
+        expect(
+          await opened.rows('SELECT version, granted, times FROM audit WHERE seq > 1000 ORDER BY seq'),
+        ).toEqual([
+          { version: 0, granted: 0, times: 3 },
+          { version: 1, granted: 1, times: 1 },
+        ]);
       });
     });
 

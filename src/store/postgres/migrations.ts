@@ -176,4 +176,10 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     issuer TEXT NOT NULL
   );
   `,
+  `
+  -- Refusals beyond many of one experiment are counted: how many a row stands for, and in which minute they were.
+  ALTER TABLE audit ADD COLUMN times INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE audit ADD COLUMN minute_ms BIGINT;
+  CREATE INDEX audit_refused ON audit (experiment, at_ms) WHERE granted = 0;
+  `,
 ];

@@ -194,6 +194,12 @@ export const MIGRATIONS: readonly string[] = [
     issuer TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- Refusals beyond many of one experiment are counted: how many a row stands for, and in which minute they were.
+  ALTER TABLE audit ADD COLUMN times INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE audit ADD COLUMN minute_ms INTEGER;
+  CREATE INDEX audit_refused ON audit (experiment, at_ms) WHERE granted = 0;
+  `,
 ];
 
 /** The server's database: reservations, directory, keys, identity. Its `application_id` reads "slic". */
