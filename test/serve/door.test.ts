@@ -105,6 +105,16 @@ function problemIn(reply: string): ProblemBody {
   return v.parse(ProblemBody, JSON.parse(/\{.*\}/s.exec(body)?.[0] ?? ''));
 }
 
+test('row 46: a name below localhost to listen on is this machine, whatever DNS says', async () => {
+  const door = createDoor(undefined, SHORT);
+  doors.push(door);
+  const port = await door.open('no-server-knows-me.localhost', 0);
+  door.answerWith(greeting);
+  const client = await dial(port);
+  client.socket.write(get('Connection: close'));
+  expect(await client.closed).toMatch(/^HTTP\/1\.1 200 /);
+});
+
 describe('row 41: headers', () => {
   test.each([
     ['as many bytes as are taken', 15_000, '200'],
