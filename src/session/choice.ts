@@ -37,7 +37,8 @@ export function chooseOne<Item extends Choosable>(
     if (!only) throw new Failure('usage', `You have no active ${noun}.`, adviceForNone(noun));
     throw new Failure('usage', `You have several active ${noun}s; which one?`, {
       why: listed(active),
-      fix: `slices-conn ${noun} use ${shellWord(only.name || only.id)}`,
+      // What looks like a flag, or is shown escaped, is no name to type.
+      fix: `slices-conn ${noun} use ${shellWord(/^\w[\w .'-]*$/.test(only.name) ? only.name : only.id)}`,
     });
   }
   const byId = items.find(({ id }) => id === wanted);

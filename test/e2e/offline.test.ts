@@ -207,7 +207,7 @@ describe('choosing a project and an experiment', () => {
     const table = await own.run(['--offline', 'experiment', 'list']);
     expect(table.stdout).toMatch(/^second \*/m);
     const twice = await own.run(['--offline', '--json', 'experiment', 'create', 'second', '--end', '+1d']);
-    expect(reportOf(twice)).toMatchObject({ code: 'name_taken', exitCode: 1 });
+    expect(reportOf(twice)).toMatchObject({ code: 'name_taken', exitCode: 2 });
   });
 
   test('the flag goes before the environment, the environment before the profile', async () => {

@@ -100,6 +100,11 @@ describe('with a choice', () => {
     expect((await failureOf(() => choose('demo', [endedTwin, alsoEnded]))).code).toBe('usage');
   });
 
+  test.each(['--help', 'de\u200bmo', ''])('row 45: for the name %j the id is advised', async (name) => {
+    const { facts } = await failureOf(() => choose(undefined, [item('x', { name }), other]));
+    expect(facts.fix).toBe(`slices-conn experiment use ${item('x').id}`);
+  });
+
   test('row 7: a name from the portal is one word of what is advised, whatever a shell makes of it', async () => {
     for (const name of ['$(touch pwned)', 'a; touch pwned', "it's", 'two words']) {
       const failure = await failureOf(() => choose(undefined, [item(name), other]));
