@@ -9,13 +9,14 @@ export type JsonReading = { ok: true; value: unknown } | { ok: false; fault: Jso
 
 /**
  * Reads JSON as RFC 8725 §2.4 and RFC 8259 §4 would have it read where two readers must agree: UTF-8 without
- * exceptions, and no object that names a member twice (`JSON.parse` keeps the last, others the first). What is nested
- * deeper than {@link MAX_NESTING} is refused before it is parsed: 256 KiB of brackets would take a parser 20 ms
- * (HOSTILE.md 47).
+ * exceptions, and no object that names a member twice (`JSON.parse` keeps the last, others the first). Values nested
+ * deeper than {@link MAX_NESTING} never reach the parser: 256 KiB of brackets would take it 20 ms (HOSTILE.md 47).
  *
  * @param input text, or bytes that should be UTF-8
+ * @param tooDeep what to do about deeper values. `refuse` (the default) is the fault `nesting`. `null` reads each of
+ *   them as null, so that a schema can name the member that holds one.
  */
-export function readJson(input: string | Uint8Array): JsonReading {
+export function readJson(input: string | Uint8Array, tooDeep: 'refuse' | 'null' = 'refuse'): JsonReading {
   let text: string;
   try {
     text =
@@ -25,18 +26,21 @@ export function readJson(input: string | Uint8Array): JsonReading {
   } catch {
     return { ok: false, fault: 'encoding' };
   }
-  if (isNestedTooDeep(text)) return { ok: false, fault: 'nesting' };
+  const shallow = withoutDeepValues(text);
+  if (tooDeep === 'refuse' && shallow !== text) return { ok: false, fault: 'nesting' };
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(shallow);
   } catch {
     return { ok: false, fault: 'syntax' };
   }
-  return namesAMemberTwice(text, value) ? { ok: false, fault: 'duplicate' } : { ok: true, value };
+  return namesAMemberTwice(shallow, value) ? { ok: false, fault: 'duplicate' } : { ok: true, value };
 }
 
-/** One pass over a text that need not be JSON, to the first bracket that is one too many. */
-function isNestedTooDeep(text: string): boolean {
+/** Puts null in place of each value that is nested too deep, in one pass over a text that need not be JSON. */
+function withoutDeepValues(text: string): string {
+  let kept = '';
+  let keptUpTo = 0;
   let depth = 0;
   for (let index = 0; index < text.length; index += 1) {
     const code = text.charCodeAt(index);
@@ -44,12 +48,14 @@ function isNestedTooDeep(text: string): boolean {
       index = endOfString(text, index);
     } else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
       depth += 1;
-      if (depth > MAX_NESTING) return true;
+      if (depth === MAX_NESTING + 1) kept += `${text.slice(keptUpTo, index)}null`;
     } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) {
+      if (depth === MAX_NESTING + 1) keptUpTo = index + 1;
       depth -= 1;
     }
   }
-  return false;
+  if (kept === '') return text;
+  return depth > MAX_NESTING ? kept : kept + text.slice(keptUpTo);
 }
 
 /** The index of the quote that ends a string, or of the text's end. A quote behind an odd number of backslashes does not. */

@@ -1,6 +1,6 @@
 import type * as v from 'valibot';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/capped-bytes.ts';
-import { isObject, MAX_NESTING, readJson } from '../contract/json.ts';
+import { isObject, type JsonFault, readJson } from '../contract/json.ts';
 import type { DetailLocation, Problem, ProblemCode } from '../contract/problems.ts';
 import { refusal } from './problem-error.ts';
 
@@ -18,15 +18,13 @@ export async function readObject(request: Request): Promise<Record<string, unkno
   if (mediaType.trim().toLowerCase() !== 'application/json') {
     throw refusal('media_type_unsupported', 'The body must be JSON: Content-Type: application/json.');
   }
-  const reading = readJson(await readBytes(request, MAX_BODY));
+  const reading = readJson(await readBytes(request, MAX_BODY), 'null');
   if (!reading.ok) {
-    const why = {
+    const why: Partial<Record<JsonFault, string>> = {
       encoding: 'The body is not UTF-8.',
-      syntax: 'The body is not JSON.',
       duplicate: 'The body names a member twice.',
-      nesting: `The body holds more than ${MAX_NESTING} arrays and objects in each other.`,
     };
-    throw refusal('body_unreadable', why[reading.fault]);
+    throw refusal('body_unreadable', why[reading.fault] ?? 'The body is not JSON.');
   }
   if (!isObject(reading.value)) throw refusal('body_unreadable', 'The body is not a JSON object.');
   return reading.value;

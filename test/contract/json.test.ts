@@ -208,6 +208,8 @@ describe('row 36: size and nesting harm nothing', () => {
 
 describe('row 47: nesting is bounded before a text is parsed', () => {
   const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+  /** What a member at the top holds when null stands in for what is too deep. */
+  const shallow = JSON.parse(`${'['.repeat(MAX_NESTING - 1)}null${']'.repeat(MAX_NESTING - 1)}`);
 
   test('as deep as is allowed, and one more', () => {
     expect(fault(nested(MAX_NESTING))).toBe('ok');
@@ -220,6 +222,22 @@ describe('row 47: nesting is bounded before a text is parsed', () => {
     expect(fault(`${nested(MAX_NESTING)}nonsense`)).toBe('syntax');
     expect(fault(`${nested(MAX_NESTING + 1)}nonsense`)).toBe('nesting');
     expect(fault(`${'['.repeat(MAX_NESTING + 1)}nonsense`)).toBe('nesting');
+  });
+
+  test.each([
+    ['one deep member', `{"a":${nested(100_000)},"b":"x"}`, { a: shallow, b: 'x' }],
+    [
+      'two of them',
+      `{"a":${nested(MAX_NESTING)},"b":[${nested(MAX_NESTING)},1]}`,
+      { a: shallow, b: [shallow[0], 1] },
+    ],
+    ['none', '{"a":[[]]}', { a: [[]] }],
+  ])('read as null: %s', (_, text, value) => {
+    expect(readJson(text, 'null')).toEqual({ ok: true, value });
+  });
+
+  test('read as null: what is left open is not JSON', () => {
+    expect(readJson(`{"a":${'['.repeat(100_000)}`, 'null')).toEqual({ ok: false, fault: 'syntax' });
   });
 });
 

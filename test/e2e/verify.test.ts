@@ -93,7 +93,7 @@ describe('exit 9, never 0', () => {
     ['garbage', () => 'garbage'],
     ['three parts of garbage', () => 'a.b.c'],
     ['two line ends', (text) => `${text}\n\n`],
-    ['a carriage return', (text) => `${text}\r\n`],
+    ['a carriage return alone', (text) => `${text}\r`],
     ['a space before it', (text) => ` ${text}`],
     ['the first byte flipped', (text) => `f${text.slice(1)}`],
     ['a byte in the middle flipped', (text) => text.replace(/\.(.{100})./, (_, kept) => `.${kept}~`)],

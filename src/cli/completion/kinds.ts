@@ -51,7 +51,7 @@ export function isRepeatable({ variadic, long }: Option): boolean {
 
 /** The word between the brackets of a flag that takes a value; empty for others. */
 export function valueName({ flags }: Option): string {
-  return /[<[](.+?)(?:\.\.\.)?[>\]]/.exec(flags)?.[1] ?? '';
+  return /[<[]([^<[\]>]+?)(?:\.\.\.)?[[>\]]/.exec(flags)?.[1] ?? '';
 }
 
 function kindNamed(name: string): Kind | undefined {

@@ -243,6 +243,7 @@ describe('the table of kinds', () => {
       'name',
       'name=value',
       'number',
+      'percent',
       'rate',
       'seconds',
       'subject',
