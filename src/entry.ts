@@ -18,7 +18,7 @@ export async function enter(args: readonly string[]): Promise<number> {
     process.stdout.write(`${JSON.stringify(MANIFEST)}\n`);
     return 0;
   }
-  const { main } = await import('./main.ts');
+  const { main } = await import('./main/main.ts');
   return main(args, manifest.version);
 }
 

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Failure } from '../contract/failure.ts';
-import { OFFLINE } from '../session/offline.ts';
-import { COLOR_CHOICES, type ColorChoice } from './color.ts';
+import { OFFLINE } from '../session/profiles/offline.ts';
+import { COLOR_CHOICES, type ColorChoice } from './print/color.ts';
 
 /** The flags that every command takes (CLI.md, "Global flags"). */
 export interface GlobalFlags {

@@ -1,12 +1,12 @@
 import type { TrustedIssuer } from '../contract/issuer-address.ts';
 import type { Role } from '../contract/roles.ts';
-import type { Profiles } from '../session/profiles.ts';
+import type { TrustByKind } from '../session/login/trust.ts';
+import type { Profiles } from '../session/profiles/profiles.ts';
 import type { Session } from '../session/session.ts';
-import type { TrustByKind } from '../session/trust.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import type { ShellHome } from './completion/install.ts';
 import type { GlobalFlags } from './global-options.ts';
-import type { Output } from './output.ts';
+import type { Output } from './print/output.ts';
 import type { TimeContext } from './times.ts';
 
 /** Reads and writes the files that a person names on the command line. */

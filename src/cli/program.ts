@@ -1,24 +1,24 @@
 import { Command, CommanderError } from 'commander';
 import { Failure } from '../contract/failure.ts';
-import { addInstallOption, completionCommand } from './commands/completion.ts';
-import { experimentCommand } from './commands/experiment.ts';
-import { loginCommand, logoutCommand, statusCommand } from './commands/login.ts';
-import { profileCommand } from './commands/profile.ts';
-import { projectCommand } from './commands/project.ts';
-import { deleteCommand } from './commands/reservation/delete.ts';
-import { listCommand } from './commands/reservation/list.ts';
-import { reserveCommand } from './commands/reservation/reserve.ts';
-import { showCommand } from './commands/reservation/show.ts';
-import { updateCommand } from './commands/reservation/update.ts';
-import { serveCommand } from './commands/serve.ts';
-import { sitesCommand } from './commands/sites.ts';
-import { tokenCommand } from './commands/token.ts';
-import { verifyCommand } from './commands/verify.ts';
+import { addInstallOption, completionCommand } from './completion/command.ts';
 import { readCommandLine } from './completion/command-line.ts';
+import { experimentCommand } from './experiment/command.ts';
 import { addGlobalOptions, type GlobalFlags } from './global-options.ts';
 import { HELP_TOPICS, helpTopic } from './help-topics.ts';
 import type { Action, Invocation, Invoke } from './invocation.ts';
+import { loginCommand, logoutCommand, statusCommand } from './login/command.ts';
 import { plannedIn } from './planned.ts';
+import { profileCommand } from './profile/command.ts';
+import { projectCommand } from './project/command.ts';
+import { deleteCommand } from './reservation/delete/command.ts';
+import { listCommand } from './reservation/list/command.ts';
+import { reserveCommand } from './reservation/reserve/command.ts';
+import { showCommand } from './reservation/show/command.ts';
+import { updateCommand } from './reservation/update/command.ts';
+import { serveCommand } from './serve/command.ts';
+import { sitesCommand } from './sites/command.ts';
+import { tokenCommand } from './token/command.ts';
+import { verifyCommand } from './verify/command.ts';
 
 /** What the help of every command ends with. */
 export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn --help';

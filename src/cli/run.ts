@@ -1,20 +1,20 @@
-import type { Connection } from '../session/connection.ts';
-import type { Environment, Folders } from '../session/folders.ts';
-import type { LedgerDatabase } from '../session/ledger.ts';
-import type { Profile } from '../session/profiles.ts';
-import type { UnderLock } from '../session/state-file.ts';
-import { type ColorChoice, wantsColor } from './color.ts';
+import type { Connection } from '../session/login/connection.ts';
+import type { UnderLock } from '../session/login/state-file.ts';
+import type { Environment, Folders } from '../session/profiles/folders.ts';
+import type { Profile } from '../session/profiles/profiles.ts';
+import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 import { readCommandLine } from './completion/command-line.ts';
 import type { ShellHome } from './completion/install.ts';
 import { COMPLETE } from './completion/shells.ts';
 import type { ExitCode } from './exit-codes.ts';
-import { reportFailure } from './failure-report.ts';
 import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation, UserFiles } from './invocation.ts';
-import { Output, type TextStream } from './output.ts';
+import { type ColorChoice, wantsColor } from './print/color.ts';
+import { reportFailure } from './print/failure-report.ts';
+import { Output, type TextStream } from './print/output.ts';
+import { escapeText } from './print/terminal-text.ts';
 import { createProgram, runProgram } from './program.ts';
 import { SentChanges, type Stopped } from './sent-changes.ts';
-import { escapeText } from './terminal-text.ts';
 
 /** How long to wait for a reply unless `--timeout` says otherwise, in seconds. */
 const DEFAULT_TIMEOUT = 30;
@@ -170,7 +170,7 @@ function openInvocation(
     stopSignal: world.stopSignal,
     openBrowser: world.openBrowser,
     profiles: async () => {
-      const { Profiles } = await import('../session/profiles.ts');
+      const { Profiles } = await import('../session/profiles/profiles.ts');
       return new Profiles(world.folders.config, env, world.underLock);
     },
     times: () => ({
@@ -182,7 +182,7 @@ function openInvocation(
     async session(named) {
       const [{ Session }, { Profiles }] = await Promise.all([
         import('../session/session.ts'),
-        import('../session/profiles.ts'),
+        import('../session/profiles/profiles.ts'),
       ]);
       const profiles = new Profiles(world.folders.config, env);
       const profile = await profiles.resolve(named ?? wantedProfile(flags));
@@ -209,10 +209,10 @@ function openInvocation(
     },
     async keptTrust() {
       const [{ Profiles }, { keptKeys, trustIn }, { staleKeys }, { keySetFiles }] = await Promise.all([
-        import('../session/profiles.ts'),
-        import('../session/trust.ts'),
+        import('../session/profiles/profiles.ts'),
+        import('../session/login/trust.ts'),
         import('../session/session.ts'),
-        import('../session/key-set-files.ts'),
+        import('../session/login/key-set-files.ts'),
       ]);
       const { now } = world;
       const profile = await new Profiles(world.folders.config, env).resolve(flags.profile);

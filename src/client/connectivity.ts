@@ -9,10 +9,11 @@ import { shellWord } from '../contract/shell-word.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader, headerToken, readTokenInput, type TokenInput } from './bearer.ts';
 import { claimedSubject } from './claimed.ts';
-import { exchange, type Fetch, isMissing, REPLY_TIMEOUT, type Reply, readAs, tokenIn } from './exchange.ts';
+import { exchange, type Fetch, isMissing, REPLY_TIMEOUT, readAs, tokenIn } from './exchange.ts';
 import { expiredInstead } from './expired-token.ts';
 import { readPages } from './list-pages.ts';
 import { checkExpectation, type Expectation, type ProvenReservation, proveReservation } from './proof.ts';
+import type { Reply } from './reply-failure.ts';
 import { claimedId, readReservation } from './reservation-answer.ts';
 
 /** Where the two tokens go (DESIGN.md, "Experiment token's header", column Client). */

@@ -5,7 +5,7 @@ import { readJson } from '../contract/json.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
 import { type Secret, withoutSecrets } from '../contract/secret.ts';
 import { TimeLimitError, withinTime } from '../contract/time-limit.ts';
-import { replyFailure, saysNothingWasDone } from './reply-failure.ts';
+import { type Reply, replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
 /** Sends a request: a socket, or a server in the same process. Must not follow redirects. */
 export type Fetch = (request: Request) => Promise<Response>;
@@ -15,15 +15,6 @@ export const MAX_REPLY = 1_048_576;
 
 /** How long the exported clients wait for a reply unless told otherwise, in milliseconds (HOSTILE.md 53). */
 export const REPLY_TIMEOUT = 60_000;
-
-/** A reply, read to its end. */
-export interface Reply {
-  status: number;
-  headers: Headers;
-  /** Media type without parameters, lower case; empty when none was named. */
-  type: string;
-  text: string;
-}
 
 /**
  * Sends a request and reads the whole reply.

@@ -1,7 +1,8 @@
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
-import { type Reply, readAs } from './exchange.ts';
+import { readAs } from './exchange.ts';
+import type { Reply } from './reply-failure.ts';
 
 /** The most that is read of a list in all its pages, in characters (HOSTILE.md 56). */
 const MAX_LIST = 64 * 1_048_576;

@@ -16,16 +16,8 @@ import {
   routePath,
 } from '../contract/routes.ts';
 import { bearerHeader, readTokenInput, type TokenInput } from './bearer.ts';
-import {
-  COMPACT,
-  exchange,
-  type Fetch,
-  isMissing,
-  REPLY_TIMEOUT,
-  type Reply,
-  readAs,
-  tokenIn,
-} from './exchange.ts';
+import { COMPACT, exchange, type Fetch, isMissing, REPLY_TIMEOUT, readAs, tokenIn } from './exchange.ts';
+import type { Reply } from './reply-failure.ts';
 
 /** What the portal's client needs. */
 export interface PortalClientOptions {

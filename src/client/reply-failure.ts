@@ -8,7 +8,15 @@ import {
   PROBLEM_STATUS,
   type ProblemCode,
 } from '../contract/problems.ts';
-import type { Reply } from './exchange.ts';
+
+/** A reply, read to its end. */
+export interface Reply {
+  status: number;
+  headers: Headers;
+  /** Media type without parameters, lower case; empty when none was named. */
+  type: string;
+  text: string;
+}
 
 const LOOSE_DETAIL = v.looseObject({
   loc: v.optional(v.pipe(v.unknown(), v.transform(namesIn)), []),

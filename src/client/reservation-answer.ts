@@ -3,7 +3,8 @@ import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/ids.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
-import { type Reply, readAs } from './exchange.ts';
+import { readAs } from './exchange.ts';
+import type { Reply } from './reply-failure.ts';
 
 /**
  * The reservation in a reply that no token proves.

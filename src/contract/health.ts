@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import type { Route } from './routes.ts';
 
 /** The answer to a health check that went well: an extension. What is not well is a problem body with its own status. */
 export const Health = v.object({ status: v.pipe(v.literal('ok'), v.description('`ok`.')) });
@@ -22,4 +21,4 @@ export const HEALTH_ROUTES = {
     summary:
       'Whether requests should be sent here: the database answers, and the server is not about to stop',
   },
-} as const satisfies Record<string, Route>;
+} as const;

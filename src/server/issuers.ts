@@ -1,12 +1,7 @@
 import { VerifiedTokens } from '../tokens/verified-tokens.ts';
 import type { ServiceTrust } from './credentials.ts';
-import { createKeyRing, type KeyRingOptions } from './keys/key-ring.ts';
+import { createKeyRing, type KeyRingOptions, SERVICES, type Service } from './keys/key-ring.ts';
 import { createServiceIssuer, type ServiceIssuer } from './keys/service-issuer.ts';
-
-/** The three services, each an issuer with a key of its own (DESIGN.md, "The reference server"). */
-export const SERVICES = ['connectivity', 'portal', 'identity'] as const;
-/** One of {@link SERVICES}. */
-export type Service = (typeof SERVICES)[number];
 
 /** The services' addresses, without a trailing slash. Each is its service's issuer. */
 export type Addresses = Record<Service, string>;

@@ -8,7 +8,6 @@ import {
   problemBody,
 } from '../contract/problems.ts';
 import type { Log } from './log.ts';
-import type { ServerMetrics } from './metrics/server-metrics.ts';
 
 /** A request that is refused: thrown by a handler, turned into the reply in one place. */
 export class ProblemError extends Error {
@@ -37,7 +36,7 @@ export function refusal(code: Problem['code'], msg: string): ProblemError {
 /** Who is told of a request that failed. */
 export interface FailureObservers {
   log: Log;
-  metrics?: Pick<ServerMetrics, 'storeFailed'> | undefined;
+  metrics?: { storeFailed(error: StoreUnavailableError): void } | undefined;
 }
 
 /** Methods that ask for no change (RFC 9110 §9.2.1). */

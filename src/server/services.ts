@@ -1,8 +1,7 @@
 import { Hono } from 'hono';
 import { isObject, readJson } from '../contract/json.ts';
-import { KEY_SET_PATH } from '../contract/routes.ts';
 import { withoutTokens } from '../contract/secret.ts';
-import { DOCS_FILES } from './docs/docs.ts';
+import { READ_ONLY } from './docs/docs.ts';
 import { isHealthPath } from './health.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
@@ -77,14 +76,6 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     return response;
   };
 }
-
-/** Pages and key sets outside the route table, below the base address. */
-export const READ_ONLY: ReadonlySet<string> = new Set([
-  `/auth${KEY_SET_PATH}`,
-  '/api-spec',
-  '/api-docs',
-  ...Object.keys(DOCS_FILES).map((name) => `/api-docs/${name}`),
-]);
 
 /** The methods that an address below the base knows. Pages and key sets outside the route table are read only. */
 function allowedAt(path: string, groups: ApiGroups): string[] {

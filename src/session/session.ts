@@ -16,15 +16,15 @@ import type { KeySet } from '../tokens/key-set.ts';
 import { remoteKeySet } from '../tokens/remote-key-set.ts';
 import type { VerifiedToken } from '../tokens/verifier.ts';
 import type { TokenKind, Trust } from '../tokens/verify.ts';
-import { Bookings } from './bookings.ts';
 import { chooseOne } from './choice.ts';
-import type { Connection, Login } from './connection.ts';
-import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './experiment-access.ts';
-import { Ledger, type LedgerDatabase } from './ledger.ts';
-import type { Profile } from './profiles.ts';
-import type { TokenSource } from './token-source.ts';
-import { trustIn } from './trust.ts';
-import { type VerificationSource, verifyAny } from './verification.ts';
+import type { Connection, Login } from './login/connection.ts';
+import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './login/experiment-access.ts';
+import type { TokenSource } from './login/token-source.ts';
+import { trustIn } from './login/trust.ts';
+import { type VerificationSource, verifyAny } from './login/verification.ts';
+import type { Profile } from './profiles/profiles.ts';
+import { Ledger, type LedgerDatabase } from './reservations/ledger.ts';
+import { Bookings } from './reservations/reservations.ts';
 
 /** What a session is made of. */
 export interface SessionOptions {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LedgerDatabase } from '../../src/session/ledger.ts';
+import type { LedgerDatabase } from '../../src/session/reservations/ledger.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../src/store/sqlite/ledger-format.ts';
 import { type CommandWorld, offlineWorld } from '../fixtures/command-world.ts';

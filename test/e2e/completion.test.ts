@@ -4,8 +4,8 @@ import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Shell } from '../../src/cli/completion/shells.ts';
 import { Secret } from '../../src/contract/secret.ts';
-import { Credentials } from '../../src/session/credentials.ts';
-import { Profiles } from '../../src/session/profiles.ts';
+import { Credentials } from '../../src/session/login/credentials.ts';
+import { Profiles } from '../../src/session/profiles/profiles.ts';
 import { buildIfMissing, type Machine, newMachine, reservationIn } from './command.ts';
 import { LAUNCHER, newClient, pointingAt, record } from './served.ts';
 

@@ -1,4 +1,4 @@
-import { escapeText } from '../terminal-text.ts';
+import { escapeText } from '../print/terminal-text.ts';
 import type { Candidate, Wanted } from './candidates.ts';
 
 /** What is asked while a word is completed. None of them prints anything, or takes long. */

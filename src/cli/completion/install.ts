@@ -1,7 +1,7 @@
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { shellWord } from '../../contract/shell-word.ts';
-import type { Environment } from '../../session/folders.ts';
+import type { Environment } from '../../session/profiles/folders.ts';
 import { scriptOf } from './scripts.ts';
 import { SHELLS, type Shell } from './shells.ts';
 

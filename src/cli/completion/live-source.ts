@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseInstant } from '../../contract/instants.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
-import { isAlmostOver } from '../../session/lifetime.ts';
+import { isAlmostOver } from '../../session/login/lifetime.ts';
 import type { Session } from '../../session/session.ts';
 import { formatBandwidth } from '../bandwidth.ts';
 import type { Invocation } from '../invocation.ts';
-import { reservationState } from '../reservation-card.ts';
+import { reservationState } from '../print/reservation-card.ts';
 import type { Candidate } from './candidates.ts';
 import { type CompletionSource, isPlainWord } from './complete.ts';
 

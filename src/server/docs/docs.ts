@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import openapi from '../../contract/openapi.json' with { type: 'json' };
-import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
+import { EXPERIMENTS_API_GROUP, KEY_SET_PATH, PROJECTS_API_GROUP } from '../../contract/routes.ts';
 import type { ApiGroups } from '../routing.ts';
 
 /** The files that the interactive page consists of, besides its HTML. */
@@ -11,6 +11,14 @@ export const DOCS_FILES = {
 } as const;
 /** One of {@link DOCS_FILES}. */
 export type DocsFile = keyof typeof DOCS_FILES;
+
+/** Pages and key sets outside the route table, below the base address. */
+export const READ_ONLY: ReadonlySet<string> = new Set([
+  `/auth${KEY_SET_PATH}`,
+  '/api-spec',
+  '/api-docs',
+  ...Object.keys(DOCS_FILES).map((name) => `/api-docs/${name}`),
+]);
 
 /** What the documentation pages need. */
 export interface DocsOptions {

@@ -1,7 +1,12 @@
 import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import { generateSigningKey, type PrivateJwk } from '../../tokens/signing-key.ts';
-import type { Service } from '../issuers.ts';
 import type { Log } from '../log.ts';
+
+/** The three services, each an issuer with a key of its own (DESIGN.md, "The reference server"). */
+export const SERVICES = ['connectivity', 'portal', 'identity'] as const;
+/** One of {@link SERVICES}. */
+export type Service = (typeof SERVICES)[number];
+
 import {
   expiryToNote,
   isRotationDue,

@@ -1,4 +1,4 @@
-import type { Service } from '../issuers.ts';
+import type { Service } from './key-ring.ts';
 import { type KeyStore, newKey, type StoredKey } from './key-ring.ts';
 import { newestOf, PUBLISHED_AHEAD, planKeys, publishedUntil } from './rotation-rules.ts';
 

@@ -1,6 +1,6 @@
+import { READ_ONLY } from '../docs/docs.ts';
 import { isProviderPath } from '../identity/provider-door.ts';
 import { type ApiGroups, templateAt } from '../routing.ts';
-import { READ_ONLY } from '../services.ts';
 
 /** Where the services are. */
 export interface ServedAddresses {

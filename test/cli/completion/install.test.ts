@@ -19,7 +19,7 @@ import { installCompletion, usualShell, withBlock } from '../../../src/cli/compl
 import { scriptOf } from '../../../src/cli/completion/scripts.ts';
 import { SHELLS, type Shell } from '../../../src/cli/completion/shells.ts';
 import { Failure } from '../../../src/contract/failure.ts';
-import { shellHome } from '../../../src/shell-home.ts';
+import { shellHome } from '../../../src/main/shell-home.ts';
 import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 
 let home: string;

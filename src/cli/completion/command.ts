@@ -1,0 +1,40 @@
+import { Argument, Command, Option } from 'commander';
+import type { Invoke } from '../invocation.ts';
+import type { InstallFlags } from './run.ts';
+import { SHELLS } from './shells.ts';
+
+/** `slices-conn completion bash|zsh|fish`. */
+export function completionCommand(invoke: Invoke): Command {
+  return new Command('completion')
+    .summary('print the script that completes words in your shell')
+    .description(
+      'Prints the script by which a shell completes commands, flags, sites, profiles, experiments, projects and reservations.\n--install-completion sets it up for good.',
+    )
+    .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  slices-conn --install-completion            # for the shell that $SHELL names, for good
+  slices-conn --install-completion fish
+  eval "$(slices-conn completion bash)"       # for this bash only
+  eval "$(slices-conn completion zsh)"        # for this zsh only
+  slices-conn completion fish | source        # for this fish only
+  slices-conn completion zsh > "\${fpath[1]}/_slices-conn"`,
+    )
+    .action(invoke(async () => (await import('./run.ts')).printScript));
+}
+
+/** Adds `--install-completion [SHELL]` to the top level, as the official client calls it (CLI.md, "Commands"). */
+export function addInstallOption(program: Command, invoke: Invoke): void {
+  const act = invoke<InstallFlags>(async () => (await import('./run.ts')).install);
+  program
+    .addOption(
+      new Option(
+        '--install-completion [shell]',
+        'set up completion of words for your shell, by default $SHELL',
+      ).choices(SHELLS),
+    )
+    // Only then: with an action of its own the top level would take a misspelt command for an argument.
+    .on('option:install-completion', () => program.action(act));
+}

@@ -1,0 +1,81 @@
+import { claimedClaims } from '../../client/claimed.ts';
+import { formatInstant } from '../../contract/instants.ts';
+import type { Invocation } from '../invocation.ts';
+import { directoryCard, directoryItem, directoryTable } from '../print/directory.ts';
+import { parseTime } from '../times.ts';
+import { verifiedToken } from '../verified-token.ts';
+
+/** The flags of the command, as typed. */
+export interface CreateFlags {
+  end: string;
+  description?: string;
+}
+
+/** Lists the person's experiments. */
+export async function listExperiments({ session, output }: Invocation): Promise<void> {
+  const { portal, profile } = await session();
+  const items = await portal.experiments();
+  await output.result({ items: items.map(directoryItem) }, (print) =>
+    directoryTable(print, 'experiment', items, profile.experiment),
+  );
+}
+
+/** Shows an experiment. */
+export async function showExperiment(
+  { session, output }: Invocation,
+  [wanted]: readonly string[],
+): Promise<void> {
+  const experiment = await (await session()).experiment(wanted);
+  await output.result({ experiment: directoryItem(experiment) }, (print) =>
+    directoryCard(print, 'Experiment', experiment),
+  );
+}
+
+/** Creates an experiment in the chosen project. */
+export async function createExperiment(
+  { session, output, times }: Invocation,
+  [name = '']: readonly string[],
+  { end, description = '' }: CreateFlags,
+): Promise<void> {
+  const expiry = await parseTime(end, times());
+  const opened = await session();
+  const project = await opened.project();
+  const experiment = await opened.portal.createExperiment({
+    name,
+    description,
+    project_id: project.id,
+    expires_at: formatInstant(expiry),
+  });
+  await output.result({ experiment: directoryItem(experiment) }, (print) =>
+    directoryCard(print, 'Created experiment', experiment),
+  );
+}
+
+/** Keeps the choice of an experiment in the profile. */
+export async function useExperiment(
+  { session, output, profiles }: Invocation,
+  [wanted]: readonly string[],
+): Promise<void> {
+  const opened = await session();
+  const experiment = await opened.experiment(wanted);
+  const { name } = opened.profile;
+  await (await profiles()).choose(name, { experiment: experiment.id });
+  await output.result({ experiment: directoryItem(experiment) }, (print) =>
+    directoryCard(print, `Profile ${name} now uses experiment`, experiment),
+  );
+}
+
+/** Prints an experiment token: the portal's is verified, one that was given is passed on as it is. */
+export async function experimentToken(
+  { session, output }: Invocation,
+  [wanted]: readonly string[],
+): Promise<void> {
+  const opened = await session();
+  const access = wanted === undefined ? await opened.access() : await opened.accessTo(wanted);
+  const token = access.token.reveal();
+  const claims =
+    access.origin === 'portal' && access.id !== undefined
+      ? await verifiedToken(token, opened.trust.experiment, access.id)
+      : claimedClaims(token);
+  output.text({ token, claims }, token);
+}

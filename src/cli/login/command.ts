@@ -1,0 +1,44 @@
+import { Command, InvalidArgumentError } from 'commander';
+import type { Invoke } from '../invocation.ts';
+import type { LoginFlags } from './run.ts';
+
+/** `slices-conn login [--no-browser] [--qr] [--wait SECONDS]`: OAuth 2.0 device login (RFC 8628). */
+export function loginCommand(invoke: Invoke): Command {
+  return new Command('login')
+    .summary('log in, with a code that is entered in a browser')
+    .description(
+      'Prints an address and a code, and waits until the code was entered there, in any browser on any machine.\nNeeds no terminal. Ctrl-C gives up.',
+    )
+    .option('--no-browser', 'open no browser')
+    .option('--qr', 'show the address as a QR code too')
+    .option('--wait <seconds>', 'give up with exit code 8 after this long', seconds)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  slices-conn login
+  slices-conn login --no-browser --qr
+  slices-conn login --wait 60 --json`,
+    )
+    .action(invoke<LoginFlags>(async () => (await import('./run.ts')).login));
+}
+
+/** `slices-conn logout`. */
+export function logoutCommand(invoke: Invoke): Command {
+  return new Command('logout')
+    .summary('end the session and forget it')
+    .action(invoke(async () => (await import('./run.ts')).logout));
+}
+
+/** `slices-conn status`. */
+export function statusCommand(invoke: Invoke): Command {
+  return new Command('status')
+    .summary('show who is logged in where, and for how long')
+    .description('Shows the profile, its services and the tokens. Exits with 4 when nobody is logged in.')
+    .action(invoke(async () => (await import('./status.ts')).status));
+}
+
+function seconds(text: string): number {
+  if (/^[0-9]{1,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of seconds.');
+}

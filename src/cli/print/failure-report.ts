@@ -1,0 +1,85 @@
+import { Failure, type FailureCode, type FailureFacts } from '../../contract/failure.ts';
+import { withoutTokens } from '../../contract/secret.ts';
+import { NEXT_STEP, withServices } from '../advice.ts';
+import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
+import type { ServiceFlags } from '../global-options.ts';
+import type { TextStream } from './output.ts';
+import { escapeLines, escapeText, jsonText } from './terminal-text.ts';
+
+/** How a failure is told. */
+export interface ReportOptions {
+  stderr: TextStream;
+  json: boolean;
+  /** Show where in the program it happened. */
+  debug: boolean;
+  /** Which services, project and experiment were meant: what is advised to be typed means them too. */
+  services: ServiceFlags;
+  /** Services were to be spoken to, and nothing was changed there for certain. */
+  nothingChanged?: boolean;
+}
+
+/**
+ * Tells a failure on stderr, in one place for every command, and gives its exit code (CLI.md, "Output", "Exit
+ * codes"): with `--json` one line with an error object, else what happened, why, and what to type next.
+ */
+export function reportFailure(
+  error: unknown,
+  { stderr, json, debug, services, nothingChanged = false }: ReportOptions,
+): ExitCode {
+  const failure = asFailure(error);
+  const { code, message } = failure;
+  const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
+  const advised = facts.fix ?? NEXT_STEP[code];
+  const fix = advised === undefined ? undefined : withServices(services, advised);
+  const exitCode: ExitCode = EXIT_CODE_OF[code satisfies FailureCode];
+  if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
+  if (!json) {
+    const why = facts.why === undefined ? '' : `  why: ${shown(facts.why)}\n`;
+    const reservation = facts.reservation === undefined ? '' : `  reservation: ${shown(facts.reservation)}\n`;
+    const advice = fix === undefined ? '' : `  try: ${shown(fix)}\n`;
+    stderr.write(`error: ${shown(message)}\n${why}${reservation}${advice}`);
+    return exitCode;
+  }
+  const report = {
+    error: {
+      code,
+      message,
+      why: facts.why ?? null,
+      fix: fix ?? null,
+      exitCode,
+      httpStatus: facts.httpStatus ?? null,
+      retryable: facts.retryable ?? false,
+      maybeDone: facts.maybeDone ?? false,
+      details: facts.details ?? [],
+      reservation: facts.reservation ?? null,
+      alternatives: facts.alternatives ?? [],
+    },
+  };
+  stderr.write(`${jsonText(report, masked)}\n`);
+  return exitCode;
+}
+
+/** Worth trying again, and safe to: exit code 7 says so (CLI.md, "Exit codes"). */
+function withNothingChanged({ code, facts }: Failure): FailureFacts {
+  if (EXIT_CODE_OF[code] !== 7 || facts.maybeDone || facts.reservation !== undefined) return facts;
+  return { ...facts, why: `${facts.why ?? ''} Nothing was changed.`.trimStart() };
+}
+
+/** Whatever a message repeats: someone may have typed a token where it does not belong (HOSTILE.md 54). */
+function shown(text: string): string {
+  return escapeText(withoutTokens(text));
+}
+
+function masked(_name: string, value: unknown): unknown {
+  return typeof value === 'string' ? withoutTokens(value) : value;
+}
+
+function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new Failure('bug', `Something unexpected happened: ${message}`, {
+    why: 'This is a defect of slices-conn.',
+    fix: 'Run it again with --debug, and report what it prints.',
+    cause: error,
+  });
+}

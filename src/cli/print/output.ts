@@ -1,0 +1,242 @@
+import type { ChalkInstance } from 'chalk';
+import { withoutTokens } from '../../contract/secret.ts';
+import { escapeText, jsonText } from './terminal-text.ts';
+
+/** A stream to print on. */
+export interface TextStream {
+  write(text: string): void;
+  isTerminal: boolean;
+  /** Columns of the terminal; undefined where there is none. */
+  columns: number | undefined;
+}
+
+/** How a command's results and notices reach people and programs. */
+export interface OutputOptions {
+  stdout: TextStream;
+  stderr: TextStream;
+  json: boolean;
+  /** Silences notices; never results or errors. */
+  quiet: boolean;
+  /** Whether each stream is coloured. */
+  color: { stdout: boolean; stderr: boolean };
+}
+
+/** A line of a card: a label and what stands beside it. */
+export type CardLine = readonly [label: string, value: string];
+
+/** A result of any length, which is printed as it comes. */
+export interface Portions<Item> {
+  take(portion: readonly Item[]): Promise<void>;
+  /**
+   * Ends it.
+   *
+   * @param rest what JSON says besides the items
+   * @param none what people read when there was no item
+   */
+  end(rest: object, none: string): void;
+}
+
+/** Prints results on stdout and notices on stderr (CLI.md, "Output"). */
+export class Output {
+  readonly #options: OutputOptions;
+
+  constructor(options: OutputOptions) {
+    this.#options = options;
+  }
+
+  /** Whether results are printed as JSON. */
+  get json(): boolean {
+    return this.#options.json;
+  }
+
+  /** Something to know that is no result. Escaped here. */
+  notice(text: string): void {
+    if (!this.#options.quiet) this.#options.stderr.write(`${escapeText(withoutTokens(text))}\n`);
+  }
+
+  /** What a person must see to go on, such as a code to enter: not silenced by `--quiet`. Escaped here. */
+  prompt(text: string): void {
+    this.#options.stderr.write(`${escapeText(text)}\n`);
+  }
+
+  /**
+   * A result: the object as JSON, or what `render` makes of it; it may be asked twice, and must not change anything.
+   * Only a result about a token, with its claims, may hold one: elsewhere it was typed in the wrong place (HOSTILE.md 54).
+   */
+  async result(value: object, render: (print: Printer) => string): Promise<void> {
+    const { stdout, json } = this.#options;
+    const mask = 'claims' in value ? (text: string) => text : withoutTokens;
+    const masked = (_name: string, found: unknown) => (typeof found === 'string' ? mask(found) : found);
+    stdout.write(json ? `${jsonText(value, masked)}\n` : mask(await this.#rendered(render)));
+  }
+
+  /** A result of any length: one object with `items` as JSON, or what `render` makes of each portion. */
+  portions<Item extends object>(
+    render: (print: Printer, portion: readonly Item[]) => string,
+  ): Portions<Item> {
+    const { stdout, json } = this.#options;
+    let begun = false;
+    const begin = (): string => (begun ? ',' : '{"items":[');
+    return {
+      take: async (portion) => {
+        const items = portion.map((item) => jsonText(item)).join(',');
+        stdout.write(json ? begin() + items : await this.#rendered((print) => render(print, portion)));
+        begun = true;
+      },
+      end: (rest, none) => {
+        const more = Object.entries(rest).map(([name, value]) => `,${jsonText(name)}:${jsonText(value)}`);
+        if (json) stdout.write(`${begun ? '' : begin()}]${more.join('')}}\n`);
+        else if (!begun) stdout.write(`${escapeText(none)}\n`);
+      },
+    };
+  }
+
+  /** A result that is one plain text, such as a token; the object with `--json`. */
+  text(value: object, text: string): void {
+    this.#options.stdout.write(this.#options.json ? `${jsonText(value)}\n` : `${text}\n`);
+  }
+
+  /** With what most results need; what only a few need, and takes long to load, is loaded when it is missed. */
+  async #rendered(render: (print: Printer) => string): Promise<string> {
+    const { Chalk } = await import('chalk');
+    const { stdout, color } = this.#options;
+    const paint = new Chalk({ level: color.stdout ? 1 : 0 });
+    try {
+      return render(new Printer(paint, stdout));
+    } catch (error) {
+      if (!(error instanceof LayoutMissing)) throw error;
+      const [{ default: table }, { default: width }] = await Promise.all([
+        import('cli-table3'),
+        import('string-width'),
+      ]);
+      return render(new Printer(paint, stdout, { table, width }));
+    }
+  }
+}
+
+/** What lays out tables, and tells how wide a text of any script is. */
+interface Layout {
+  table: typeof import('cli-table3');
+  width: (text: string) => number;
+}
+
+/** Thrown by a printer that was made without a layout and needs one. */
+class LayoutMissing extends Error {
+  override readonly name = 'LayoutMissing';
+}
+
+/** Texts whose characters all take one column: Latin letters, and the dashes, quotes and dots of this program. */
+const SINGLE_WIDTH = /^[ -~\u00a1-\u00ac\u00ae-\u017f\u2010-\u2027]*$/;
+
+/** Lays out cards and tables; escapes every value that it is given. */
+export class Printer {
+  /** Colours, which come to nothing where the stream takes none. */
+  readonly paint: ChalkInstance;
+  readonly #stream: TextStream;
+  readonly #layout: Layout | undefined;
+
+  constructor(paint: ChalkInstance, stream: TextStream, layout?: Layout) {
+    this.paint = paint;
+    this.#stream = stream;
+    this.#layout = layout;
+  }
+
+  #needed(): Layout {
+    if (this.#layout) return this.#layout;
+    throw new LayoutMissing();
+  }
+
+  #width(text: string): number {
+    return SINGLE_WIDTH.test(text) ? text.length : this.#needed().width(text);
+  }
+
+  /** A title and labelled lines below it, the labels in one column. */
+  card(title: string, lines: readonly CardLine[]): string {
+    const width = Math.max(...lines.map(([label]) => this.#width(escapeText(label))));
+    const body = lines.map(([label, value]) => {
+      return `  ${this.paint.dim(this.#padded(escapeText(label), width))}  ${escapeText(value)}\n`;
+    });
+    return `${title}\n${body.join('')}`;
+  }
+
+  #padded(text: string, width: number): string {
+    return text + ' '.repeat(Math.max(0, width - this.#width(text)));
+  }
+
+  /** Rows below a head; on a terminal what is too wide is cut, except in the first column. */
+  table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+    const cells = rows.map((row) => row.map(escapeText));
+    const names = head.map((name) => this.paint.dim(name.toUpperCase()));
+    const full = this.#fullWidths(head, cells);
+    const widths = this.#widths(full);
+    if (widths.some((width, column) => width !== full[column])) return this.#cut(names, cells, widths);
+    // A layout of thousands of rows takes the package seconds; where nothing is cut there is little to lay out.
+    const filled = head.map(
+      (name, column) => `${names[column]}${' '.repeat((full[column] ?? 0) - name.length)}`,
+    );
+    const lines = [
+      filled,
+      ...cells.map((row) => row.map((cell, column) => this.#padded(cell, full[column] ?? 0))),
+    ];
+    return lines.map((line) => `${line.join('  ').trimEnd()}\n`).join('');
+  }
+
+  #cut(head: readonly string[], cells: readonly (readonly string[])[], widths: readonly number[]): string {
+    const { table: Table } = this.#needed();
+    const none = Object.fromEntries(
+      [
+        'top',
+        'top-mid',
+        'top-left',
+        'top-right',
+        'bottom',
+        'bottom-mid',
+        'bottom-left',
+        'bottom-right',
+        'left',
+        'left-mid',
+        'mid',
+        'mid-mid',
+        'right',
+        'right-mid',
+      ].map((name) => [name, '']),
+    );
+    const table = new Table({
+      head: [...head],
+      chars: { ...none, middle: '  ' },
+      style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+      colWidths: [...widths],
+    });
+    table.push(...cells.map((row) => [...row]));
+    const lines = table.toString().split('\n');
+    return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+  }
+
+  /** Whether a table would be shown whole: always, where there is no terminal. */
+  fits(head: readonly string[], rows: readonly (readonly string[])[]): boolean {
+    const { columns, isTerminal } = this.#stream;
+    const cells = rows.map((row) => row.map(escapeText));
+    const total = this.#fullWidths(head, cells).reduce((sum, width) => sum + width + 2, -2);
+    return !isTerminal || columns === undefined || total <= columns;
+  }
+
+  #fullWidths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
+    return head.map((name, column) =>
+      rows.reduce((widest, row) => Math.max(widest, this.#width(row[column] ?? '')), name.length),
+    );
+  }
+
+  /** Widths that fit the terminal: the widest columns after the first give way, down to eight characters. */
+  #widths(full: readonly number[]): number[] {
+    const widths = [...full];
+    const { columns, isTerminal } = this.#stream;
+    if (!isTerminal || columns === undefined) return widths;
+    const room = columns - 2 * (widths.length - 1);
+    for (;;) {
+      const total = widths.reduce((sum, width) => sum + width, 0);
+      const widest = Math.max(8, ...widths.slice(1));
+      if (total <= room || widest === 8) return widths;
+      widths[widths.lastIndexOf(widest)] = widest - 1;
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import { Command } from 'commander';
+import { KEY_NAMES, PROFILE_KEYS } from '../../session/profiles/profile-keys.ts';
+import type { Invoke } from '../invocation.ts';
+
+/** `slices-conn profile list | show [NAME] | use NAME | set NAME KEY=VALUE... | remove NAME`. */
+export function profileCommand(invoke: Invoke): Command {
+  const command = new Command('profile')
+    .summary('list, show, choose and change profiles: which services to speak to')
+    .description(
+      'A profile says which services to speak to, and how. Nothing here asks a service anything.\nBuilt in are local (slices-conn serve on this machine), offline (the built-in server) and slices.',
+    );
+  command.addCommand(
+    new Command('list')
+      .summary('list the profiles; the one in use is marked')
+      .action(invoke(async () => (await import('./run.ts')).listProfiles)),
+  );
+  command.addCommand(
+    new Command('show')
+      .summary('show every key of a profile, and where its value comes from')
+      .argument('[name]', 'the one in use when left out')
+      .action(invoke(async () => (await import('./run.ts')).showProfile)),
+  );
+  command.addCommand(
+    new Command('use')
+      .summary('choose the profile for later commands')
+      .argument('<name>')
+      .action(invoke(async () => (await import('./run.ts')).useProfile)),
+  );
+  command.addCommand(setCommand(invoke));
+  command.addCommand(
+    new Command('remove')
+      .summary('remove what you have set of a profile')
+      .description(
+        'Removes what you have set of a profile. One that is built in returns to its defaults.\nA login is kept apart, and is ended with slices-conn logout, before.',
+      )
+      .argument('<name>')
+      .action(invoke(async () => (await import('./run.ts')).removeProfile)),
+  );
+  return command.addHelpText('after', EXAMPLES);
+}
+
+function setCommand(invoke: Invoke): Command {
+  return (
+    new Command('set')
+      .summary('set keys of a profile, or make a new one')
+      .description('Sets keys of a profile, all of them or, when one is refused, none. KEY= unsets a key.')
+      .argument('<name>', 'a new one may have lower-case letters, digits, dots, dashes, underscores')
+      .argument('<key=value...>', 'of the keys below')
+      // The keys leave less room beside them than commander would wrap in.
+      .configureHelp({ minWidthToWrap: 20 })
+      .addHelpText('after', ({ command }) => `\nKeys:\n${keyLines(command)}${EXAMPLES}`)
+      .action(invoke(async () => (await import('./run.ts')).setProfile))
+  );
+}
+
+/** One key after the other, as commander lays out what it lists itself. */
+function keyLines(command: Command): string {
+  const help = command.createHelp();
+  help.prepareContext({ helpWidth: command.configureOutput().getOutHelpWidth?.() ?? 80 });
+  const width = Math.max(...KEY_NAMES.map((key) => key.length));
+  return KEY_NAMES.map((key) => `${help.formatItem(key, width, PROFILE_KEYS[key].about, help)}\n`).join('');
+}
+
+const EXAMPLES = `
+Examples:
+  slices-conn profile set slices baseUrl=https://… portalUrl=https://… authUrl=https://… clientId=…
+  slices-conn profile use slices
+  slices-conn profile set slices 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'
+  slices-conn profile show --json | jq .sources`;

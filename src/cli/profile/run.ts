@@ -1,0 +1,115 @@
+import { KEY_NAMES } from '../../session/profiles/profile-keys.ts';
+import { BUILT_IN, type ProfileEntry, type ProfileView } from '../../session/profiles/profile-view.ts';
+import type { Profiles } from '../../session/profiles/profiles.ts';
+import { wantedProfile } from '../global-options.ts';
+import type { Invocation } from '../invocation.ts';
+import { escapeText } from '../print/terminal-text.ts';
+import { parseAssignments } from './assignments.ts';
+
+/** Lists the profiles. */
+export async function listProfiles(invocation: Invocation): Promise<void> {
+  const { flags, output } = invocation;
+  const profiles = await invocation.profiles();
+  const chosen = profiles.activeName(wantedProfile(flags));
+  const listed = profiles.list();
+  const items = listed.map(({ name, entries }) => ({
+    name,
+    active: name === chosen,
+    builtIn: Object.hasOwn(BUILT_IN, name),
+    baseUrl: entries.baseUrl.value ?? null,
+    portalUrl: entries.portalUrl.value ?? null,
+    authUrl: entries.authUrl.value ?? null,
+  }));
+  const changed = new Set(listed.filter(isChanged).map(({ name }) => name));
+  if (!items.some(({ active }) => active)) output.notice(`Chosen is ${chosen}, which is none of these.`);
+  const variables = profiles.overridingVariables();
+  if (variables.length > 0) {
+    output.notice(`From the environment, and before every profile but offline: ${variables.join(', ')}.`);
+  }
+  await output.result({ items }, (print) =>
+    print.table(
+      ['name', 'base address', 'from'],
+      items.map(({ name, active, builtIn, baseUrl }) => [
+        `${name}${active ? ' *' : ''}`,
+        typeof baseUrl === 'string' ? baseUrl : 'not set',
+        builtIn ? `built-in${changed.has(name) ? ', changed' : ''}` : 'yours',
+      ]),
+    ),
+  );
+}
+
+/** Shows a profile. Asks no service, and needs no complete profile. */
+export async function showProfile(invocation: Invocation, [wanted]: readonly string[]): Promise<void> {
+  const profiles = await invocation.profiles();
+  await printProfile(invocation, profiles, profiles.inspect(wanted ?? chosenName(invocation, profiles)));
+}
+
+/** Keeps the choice of a profile. */
+export async function useProfile(
+  { output, profiles }: Invocation,
+  [name = '']: readonly string[],
+): Promise<void> {
+  const opened = await profiles();
+  await opened.use(name);
+  const before = opened.activeName(undefined);
+  if (before !== name) output.notice(`SLICES_CONN_PROFILE is set to ${before}, which goes before it.`);
+  await output.result(
+    { profile: { name } },
+    (print) => `Profile ${print.paint.bold(escapeText(name))} is now in use.\n`,
+  );
+}
+
+/** Changes a profile, or makes one. */
+export async function setProfile(
+  invocation: Invocation,
+  [name = '', ...words]: readonly string[],
+): Promise<void> {
+  const profiles = await invocation.profiles();
+  const change = parseAssignments(words);
+  await printProfile(invocation, profiles, await profiles.set(name, change));
+}
+
+/** Removes what the user has set of a profile. */
+export async function removeProfile(
+  { output, profiles }: Invocation,
+  [name = '']: readonly string[],
+): Promise<void> {
+  const opened = await profiles();
+  const { builtIn, removed, wasPreferred } = await opened.remove(name);
+  if (wasPreferred) output.notice(`Profile ${name} was in use. Now it is ${opened.activeName(undefined)}.`);
+  await output.result({ profile: { name, builtIn, removed } }, (print) => {
+    const title = `Profile ${print.paint.bold(escapeText(name))}`;
+    if (!builtIn) return `${title} is removed.\n`;
+    return removed
+      ? `${title} is built in, and is back to its defaults.\n`
+      : `${title} is built in, and has its defaults already.\n`;
+  });
+}
+
+function isChanged({ entries }: ProfileView): boolean {
+  return KEY_NAMES.some((key) => entries[key].source === 'file');
+}
+
+function chosenName({ flags }: Invocation, profiles: Profiles): string {
+  return profiles.activeName(wantedProfile(flags));
+}
+
+async function printProfile(invocation: Invocation, profiles: Profiles, view: ProfileView): Promise<void> {
+  const { name, entries } = view;
+  const profile = Object.fromEntries(KEY_NAMES.map((key) => [key, entries[key].value ?? null]));
+  const sources = Object.fromEntries(KEY_NAMES.map((key) => [key, entries[key].source]));
+  const inUse = chosenName(invocation, profiles) === name ? ', in use' : '';
+  await invocation.output.result({ profile: { name, ...profile }, sources }, (print) =>
+    print.card(
+      `Profile ${print.paint.bold(escapeText(name))}${inUse}`,
+      KEY_NAMES.map((key) => [key, describe(entries[key])]),
+    ),
+  );
+}
+
+/** A value as it would be typed, and where it comes from. */
+function describe({ value, source, variable }: ProfileEntry): string {
+  if (value === undefined) return 'not set';
+  const typed = typeof value === 'string' ? value : JSON.stringify(value);
+  return `${typed}  (${variable ?? (source === 'file' ? 'config.json' : source)})`;
+}

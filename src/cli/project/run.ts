@@ -1,0 +1,48 @@
+import type { Invocation } from '../invocation.ts';
+import { directoryCard, directoryItem, directoryTable } from '../print/directory.ts';
+import { verifiedToken } from '../verified-token.ts';
+
+/** Lists the person's projects. */
+export async function listProjects({ session, output }: Invocation): Promise<void> {
+  const { portal, profile } = await session();
+  const items = await portal.projects();
+  await output.result({ items: items.map(directoryItem) }, (print) =>
+    directoryTable(print, 'project', items, profile.project),
+  );
+}
+
+/** Shows a project. */
+export async function showProject(
+  { session, output }: Invocation,
+  [wanted]: readonly string[],
+): Promise<void> {
+  const project = await (await session()).project(wanted);
+  await output.result({ project: directoryItem(project) }, (print) =>
+    directoryCard(print, 'Project', project),
+  );
+}
+
+/** Keeps the choice of a project in the profile. */
+export async function useProject(
+  { session, output, profiles }: Invocation,
+  [wanted]: readonly string[],
+): Promise<void> {
+  const opened = await session();
+  const project = await opened.project(wanted);
+  const { name } = opened.profile;
+  await (await profiles()).choose(name, { project: project.id });
+  await output.result({ project: directoryItem(project) }, (print) =>
+    directoryCard(print, `Profile ${name} now uses project`, project),
+  );
+}
+
+/** Prints a project token, verified. */
+export async function projectToken(
+  { session, output }: Invocation,
+  [wanted]: readonly string[],
+): Promise<void> {
+  const opened = await session();
+  const { id } = await opened.project(wanted);
+  const token = (await opened.projectToken(id)).reveal();
+  output.text({ token, claims: await verifiedToken(token, opened.trust.project, id) }, token);
+}

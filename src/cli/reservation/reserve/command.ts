@@ -1,0 +1,36 @@
+import { Command, InvalidArgumentError } from 'commander';
+import type { Invoke } from '../../invocation.ts';
+import { addPeriodOptions } from '../../period-flags.ts';
+import type { ReserveFlags } from './run.ts';
+
+/** `slices-conn reserve SITE1 SITE2 --bandwidth B (--start T | --start-now) (--end T | --for D)`. */
+export function reserveCommand(invoke: Invoke): Command {
+  const command = new Command('reserve')
+    .summary('book a link between two sites')
+    .description(
+      'Books a link between two sites and verifies the signed answer before anything is printed.\nExits with 6 when the link is taken; the message then says what would work.',
+    )
+    .argument('<site1>', 'one end, such as be-gent1')
+    .argument('<site2>', 'the other end')
+    .requiredOption('--bandwidth <rate>', '100 (Mbps), 100M, 1G, 2.5G');
+  return addPeriodOptions(command)
+    .option('--dry-run', 'say what would be booked, and book nothing')
+    .option('--save <file>', 'write the signed reservation to a file, for verify')
+    .option('--idempotency-key <key>', 'run again with the same key, it books once', idempotencyKey)
+    .option('--allow-unsigned', 'take an answer that the service did not sign')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h
+  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 2.5G --start 2026-12-01T10:00:00Z --end 2026-12-01T18:00:00Z
+  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 100M --start-now --for 1d --save link.jwt --json`,
+    )
+    .action(invoke<ReserveFlags>(async () => (await import('./run.ts')).reserve));
+}
+
+/** What a header can carry, and every service takes. */
+function idempotencyKey(text: string): string {
+  if (/^[!-~]{1,255}$/.test(text)) return text;
+  throw new InvalidArgumentError('It must be 1 to 255 printable ASCII characters without spaces.');
+}

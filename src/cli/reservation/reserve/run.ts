@@ -1,0 +1,87 @@
+import type { NewReservation } from '../../../client/connectivity.ts';
+import type { ProvenReservation } from '../../../client/proof.ts';
+import { Failure } from '../../../contract/failure.ts';
+import { shellWord } from '../../../contract/shell-word.ts';
+import { advisor } from '../../advice.ts';
+import { parseBandwidth } from '../../bandwidth.ts';
+import type { Invocation, UserFiles } from '../../invocation.ts';
+import { readPeriod } from '../../period.ts';
+import type { PeriodFlags } from '../../period-flags.ts';
+import { rehearsalCard, reservationCard, reservationResult } from '../../print/reservation-card.ts';
+import { escapeText } from '../../print/terminal-text.ts';
+import { siteName } from '../../site-names.ts';
+import type { TimeContext } from '../../times.ts';
+
+/** The flags of `reserve`, as typed. */
+export interface ReserveFlags extends PeriodFlags {
+  bandwidth: string;
+  dryRun?: boolean;
+  save?: string;
+  allowUnsigned?: boolean;
+  idempotencyKey?: string;
+}
+
+/** Turns arguments and flags into a request. @throws Failure `usage` */
+export async function parseReserve(
+  [site1 = '', site2 = '']: readonly string[],
+  flags: ReserveFlags,
+  times: TimeContext,
+): Promise<NewReservation> {
+  const sites = { site1: siteName(site1), site2: siteName(site2) };
+  const bandwidth = parseBandwidth(flags.bandwidth);
+  return { ...sites, bandwidth, ...(await readPeriod(flags, times)) };
+}
+
+/** Books a link, or says what would be booked. */
+export async function reserve(
+  invocation: Invocation,
+  args: readonly string[],
+  flags: ReserveFlags,
+): Promise<void> {
+  const { output } = invocation;
+  const request = await parseReserve(args, flags, invocation.times());
+  if (flags.save !== undefined) await invocation.files.checkWritable(flags.save);
+  const session = await invocation.session();
+  const { name: experimentName } = await session.access();
+  const advise = advisor(request, flags, invocation.times);
+  if (flags.dryRun) {
+    const reservation = await session.rehearse(request).catch(advise);
+    const rehearsed = { reservation, verified: false, token: null, claims: null };
+    await output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
+      rehearsalCard(print, reservation, invocation.times()),
+    );
+    return;
+  }
+  const { allowUnsigned = false, save, idempotencyKey } = flags;
+  const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+  const proven = await session.bookings.reserve(request, options).catch(advise);
+  if (save !== undefined) await saveProof(invocation.files, save, proven);
+  await output.result(reservationResult(proven), (print) => {
+    const context = {
+      times: invocation.times(),
+      ...(experimentName === undefined ? {} : { experimentName }),
+    };
+    const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
+    return reservationCard(print, 'Reserved', proven, context) + saved;
+  });
+}
+
+/** Writes the signed reservation; the link stays booked when that fails, and the error says so. */
+async function saveProof(
+  files: UserFiles,
+  path: string,
+  { token, reservation }: ProvenReservation,
+): Promise<void> {
+  if (token === null) return;
+  try {
+    await files.writePrivate(path, `${token}\n`);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    throw error.with({
+      why: `The link is booked all the same. ${error.facts.why ?? ''}`.trimEnd(),
+      reservation: reservation.id,
+      maybeDone: true,
+      fix: `slices-conn show ${shellWord(reservation.id)} --token`,
+    });
+  }
+}

@@ -1,0 +1,20 @@
+import { Command } from 'commander';
+import type { Invoke } from '../../invocation.ts';
+import type { ShowFlags } from './run.ts';
+
+/** `slices-conn show ID [--token]`. */
+export function showCommand(invoke: Invoke): Command {
+  return new Command('show')
+    .summary('show a reservation, verified')
+    .argument('<id>', 'a reservation, con_…')
+    .option('--token', 'print the signed reservation itself')
+    .option('--allow-unsigned', 'take an answer that the service did not sign')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  slices-conn show con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q
+  slices-conn show con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --token > link.jwt`,
+    )
+    .action(invoke<ShowFlags>(async () => (await import('./run.ts')).show));
+}

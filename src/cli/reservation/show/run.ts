@@ -1,0 +1,33 @@
+import type { Invocation } from '../../invocation.ts';
+import { reservationCard, reservationResult, reservationState } from '../../print/reservation-card.ts';
+import { reservationId } from '../../reservation-id.ts';
+
+/** The flags of the command, as typed. */
+export interface ShowFlags {
+  token?: boolean;
+  allowUnsigned?: boolean;
+}
+
+/** Shows a reservation, or prints its signed form. */
+export async function show(
+  invocation: Invocation,
+  [typed = '']: readonly string[],
+  flags: ShowFlags,
+): Promise<void> {
+  const { output } = invocation;
+  const id = reservationId(typed);
+  const session = await invocation.session();
+  await session.actFor(id);
+  const { bookings } = session;
+  const proven = await bookings.show(id, { allowUnsigned: flags.allowUnsigned === true && !flags.token });
+  const { token, claims, reservation } = proven;
+  if (flags.token && token !== null) {
+    output.text({ token, claims }, token);
+    return;
+  }
+  await output.result(reservationResult(proven), (print) => {
+    const times = invocation.times();
+    const state = reservationState(reservation, times.now);
+    return reservationCard(print, `${state.charAt(0).toUpperCase()}${state.slice(1)}:`, proven, { times });
+  });
+}

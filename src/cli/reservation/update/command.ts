@@ -1,0 +1,25 @@
+import { Command } from 'commander';
+import type { Invoke } from '../../invocation.ts';
+import { addPeriodChangeOptions } from '../../period-flags.ts';
+import type { UpdateFlags } from './run.ts';
+
+/** `slices-conn update ID [--bandwidth B] [--start T] [--end T|--for D|--extend D]`. */
+export function updateCommand(invoke: Invoke): Command {
+  const command = new Command('update')
+    .summary('change the bandwidth or the period of a reservation')
+    .description(
+      'Changes a reservation. All or nothing: what the link can not give leaves it exactly as it was.\nIts VLAN tags stay when they can; what is printed is what holds.',
+    )
+    .argument('<id>', 'a reservation, con_…')
+    .option('--bandwidth <rate>', '100 (Mbps), 100M, 1G, 2.5G');
+  return addPeriodChangeOptions(command)
+    .option('--allow-unsigned', 'take an answer that the service did not sign')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --extend 1h
+  slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --bandwidth 2G --end 2026-12-01T18:00:00Z`,
+    )
+    .action(invoke<UpdateFlags>(async () => (await import('./run.ts')).update));
+}

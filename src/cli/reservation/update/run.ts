@@ -1,0 +1,45 @@
+import type { ReservationChange } from '../../../client/connectivity.ts';
+import { Failure } from '../../../contract/failure.ts';
+import { updateAdvisor } from '../../advice.ts';
+import { parseBandwidth } from '../../bandwidth.ts';
+import type { Invocation } from '../../invocation.ts';
+import { checkPeriodChange, readPeriodChange } from '../../period.ts';
+import type { PeriodChangeFlags } from '../../period-flags.ts';
+import { periodOf, reservationCard, reservationResult } from '../../print/reservation-card.ts';
+import { reservationId } from '../../reservation-id.ts';
+
+/** The flags of the command, as typed. */
+export interface UpdateFlags extends PeriodChangeFlags {
+  bandwidth?: string;
+  allowUnsigned?: boolean;
+}
+
+/** Changes a reservation, all or nothing. */
+export async function update(
+  invocation: Invocation,
+  [typed = '']: readonly string[],
+  flags: UpdateFlags,
+): Promise<void> {
+  const id = reservationId(typed);
+  const { bandwidth, start, end, for: lasting, extend, allowUnsigned = false } = flags;
+  if ([bandwidth, start, end, lasting, extend].every((flag) => flag === undefined)) {
+    throw new Failure('usage', 'What is to change?', {
+      why: 'Give --bandwidth, --start, --end, --for or --extend.',
+      fix: `slices-conn update ${id} --extend 1h`,
+    });
+  }
+  const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
+  await checkPeriodChange(flags, invocation.times());
+  const session = await invocation.session();
+  await session.actFor(id);
+  const { bookings } = session;
+  const current = await bookings.show(id, { allowUnsigned });
+  const period = await readPeriodChange(flags, periodOf(current.reservation), invocation.times());
+  const change: ReservationChange = { ...rate, ...period };
+  const proven = await bookings
+    .update(current.reservation, change, { allowUnsigned })
+    .catch(updateAdvisor(id, periodOf(current.reservation).start, flags));
+  await invocation.output.result(reservationResult(proven), (print) =>
+    reservationCard(print, 'Updated', proven, { times: invocation.times() }),
+  );
+}

@@ -1,0 +1,36 @@
+import { Command, Option } from 'commander';
+import type { Invoke } from '../../invocation.ts';
+import { takeFlagsOfServe } from '../flags-of-serve.ts';
+import type { RotateKeysFlags } from './run.ts';
+
+/** `slices-conn serve rotate-keys`: new signing keys, for the servers on a database. */
+export function rotateKeysCommand(invoke: Invoke): Command {
+  return new Command('rotate-keys')
+    .summary('give the servers on a database new signing keys')
+    .description(
+      'Makes the next signing key of each service, next to the database: no server is restarted, and every one takes over by itself. The new key is published for 20 minutes before it signs. The old one goes when the last token that it has signed has expired.',
+    )
+    .option('--data <dir>', 'where the data is kept')
+    .addOption(
+      new Option('--database <url>', 'the PostgreSQL database that the servers share').conflicts('data'),
+    )
+    .option(
+      '--retire-now',
+      'for a key that leaked: sign with the new keys at once, and let no earlier token verify any more',
+    )
+    .addHelpText(
+      'after',
+      `
+With --retire-now the servers refuse every earlier token within 10 s. People log in again, or wait
+until their client renews its token, an hour at most. Reservations stay; a saved proof must be had
+again with show. Who verifies elsewhere believes an old token until their copy of the key set is
+renewed: within 15 minutes for a client like this one, up to a day where no server can be reached.
+
+Examples:
+  slices-conn serve rotate-keys
+  PGPASSWORD=… slices-conn serve rotate-keys --database postgres://slices@db.example.org/slices
+  slices-conn serve rotate-keys --data /var/lib/slices-conn --retire-now --yes`,
+    )
+    .hook('preAction', (_program, command) => takeFlagsOfServe(command))
+    .action(invoke<RotateKeysFlags>(async () => (await import('./run.ts')).rotateKeys));
+}

@@ -1,0 +1,112 @@
+import { join } from 'node:path';
+import { Failure } from '../../contract/failure.ts';
+import { readCompact } from '../../tokens/compact.ts';
+import { createIssuer } from '../../tokens/issuer.ts';
+import {
+  DEFAULT_KID,
+  generateSigningKey,
+  importSigningKey,
+  KeyFormatError,
+  type SigningKey,
+} from '../../tokens/signing-key.ts';
+import { claimedKind } from '../../tokens/verify.ts';
+import type { Invocation, UserFiles } from '../invocation.ts';
+import type { CardLine } from '../print/output.ts';
+import { formatTime } from '../times.ts';
+import { readTokenFile } from '../token-file.ts';
+import { checkedToken } from '../verified-token.ts';
+
+/** The flags of the command, as typed. */
+export interface IssueFlags {
+  key: string;
+  issuer: string;
+  /** Seconds. */
+  ttl?: number;
+  sub?: string;
+  aud?: string;
+  claim?: Record<string, unknown>;
+}
+
+/** Shows what a token claims, unverified. */
+export async function inspect(
+  { files, output, times }: Invocation,
+  [file = '-']: readonly string[],
+): Promise<void> {
+  const token = await readTokenFile(files, file);
+  const { header, claims } = await checkedToken(() => readCompact(token));
+  const kind = claimedKind(claims);
+  await output.result({ verified: false, kind, header, claims }, (print) => {
+    const lines: CardLine[] = [
+      ...Object.entries(header).map(([name, value]): CardLine => [`header ${name}`, shown(value)]),
+      ...Object.entries(claims).map(([name, value]): CardLine => [name, claimText(name, value, times().now)]),
+    ];
+    return print.card(`${print.paint.yellow('not verified')}: claims to be a ${kind} token`, lines);
+  });
+}
+
+/** Signs a token with the person's own key. */
+export async function issue(
+  { files, output, times }: Invocation,
+  _args: readonly string[],
+  flags: IssueFlags,
+): Promise<void> {
+  const key = await readKey(files, flags.key);
+  const issuer = createIssuer({
+    issuer: flags.issuer,
+    key,
+    ...(flags.ttl === undefined ? {} : { ttl: flags.ttl }),
+    now: () => times().now,
+  });
+  const token = await issuer.issue({
+    ...flags.claim,
+    ...(flags.sub === undefined ? {} : { sub: flags.sub }),
+    ...(flags.aud === undefined ? {} : { aud: flags.aud }),
+  });
+  output.text({ token, claims: readCompact(token).claims }, token);
+}
+
+/** Makes a key pair and its key set. */
+export async function keygen(
+  { files, output }: Invocation,
+  _args: readonly string[],
+  { out }: { out: string },
+): Promise<void> {
+  const jwk = await generateSigningKey();
+  const { publicJwk } = await importSigningKey(jwk);
+  const keyFile = join(out, 'key.json');
+  const keySetFile = join(out, 'jwks.json');
+  await files.makeFolder(out);
+  // A key that is replaced is lost, and so is every token that others can't verify any more.
+  for (const path of [keyFile, keySetFile]) await files.checkAbsent(path);
+  await files.writePrivate(keyFile, `${JSON.stringify(jwk, null, 2)}\n`);
+  await files.writePublic(keySetFile, `${JSON.stringify({ keys: [publicJwk] }, null, 2)}\n`);
+  await output.result({ kid: DEFAULT_KID, key: keyFile, jwks: keySetFile }, (print) =>
+    print.card(`Made an ES256 key pair, kid ${DEFAULT_KID}`, [
+      ['private', `${keyFile} (keep it secret)`],
+      ['public', keySetFile],
+    ]),
+  );
+}
+
+async function readKey(files: UserFiles, path: string): Promise<SigningKey> {
+  const text = new TextDecoder().decode(await files.read(path));
+  try {
+    return await importSigningKey(text);
+  } catch (error) {
+    if (!(error instanceof KeyFormatError)) throw error;
+    throw new Failure('file_unusable', `The file ${path} can't be used as a key.`, {
+      why: error.message,
+      fix: 'slices-conn token keygen',
+    });
+  }
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function claimText(name: string, value: unknown, now: number): string {
+  const isTime = ['iat', 'exp', 'nbf', 'auth_time'].includes(name) && typeof value === 'number';
+  // Beyond this a Date can't hold the value.
+  return isTime && Math.abs(value) < 8.64e12 ? formatTime(value * 1000, now) : shown(value);
+}

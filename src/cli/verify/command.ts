@@ -1,0 +1,24 @@
+import { Command } from 'commander';
+import type { Invoke } from '../invocation.ts';
+import type { VerifyFlags } from './run.ts';
+
+/** `slices-conn verify [FILE|-] [--jwks FILE|URL] [--issuer URL]`. */
+export function verifyCommand(invoke: Invoke): Command {
+  return new Command('verify')
+    .summary('verify a signed reservation, or any other token')
+    .description(
+      "Verifies a token: its signature, its issuer, its times and what it claims. Without --jwks or --issuer the issuer must be one of the profile's own services. Exits with 9 for anything that does not verify.",
+    )
+    .argument('[file]', 'the token; - or nothing for standard input')
+    .option('--jwks <file|url>', 'the key set to verify with')
+    .option('--issuer <url>', 'the only issuer to accept; its keys are fetched unless --jwks gives them')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  slices-conn verify link.jwt
+  slices-conn verify link.jwt --jwks https://conn.example.org/.well-known/jwks.json --issuer https://conn.example.org
+  slices-conn show ID --token | slices-conn verify --json`,
+    )
+    .action(invoke<VerifyFlags>(async () => (await import('./run.ts')).verify));
+}

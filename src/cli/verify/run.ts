@@ -1,0 +1,97 @@
+import { Failure } from '../../contract/failure.ts';
+import { readJson } from '../../contract/json.ts';
+import { either, type TrustByKind } from '../../session/login/trust.ts';
+import { type VerificationSource, verifyAny } from '../../session/login/verification.ts';
+import { OFFLINE, OFFLINE_URL } from '../../session/profiles/offline.ts';
+import type { Session } from '../../session/session.ts';
+import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
+import { remoteKeySet } from '../../tokens/remote-key-set.ts';
+import { TokenError } from '../../tokens/token-error.ts';
+import type { VerifiedToken } from '../../tokens/verifier.ts';
+import type { Invocation, UserFiles } from '../invocation.ts';
+import type { CardLine, Printer } from '../print/output.ts';
+import { reservationCard } from '../print/reservation-card.ts';
+import type { TimeContext } from '../times.ts';
+import { readTokenFile } from '../token-file.ts';
+import { checkedToken } from '../verified-token.ts';
+
+/** The flags of the command, as typed. */
+export interface VerifyFlags {
+  jwks?: string;
+  issuer?: string;
+}
+
+/** Verifies a token of any kind. */
+export async function verify(
+  invocation: Invocation,
+  [file = '-']: readonly string[],
+  flags: VerifyFlags,
+): Promise<void> {
+  const { output, files, times } = invocation;
+  const token = await readTokenFile(files, file);
+  const { offline = false } = invocation.flags;
+  const session = await invocation.session(offline ? OFFLINE : undefined);
+  const { jwks, issuer } = flags;
+  if (offline && jwks !== undefined && isAddress(jwks) && !jwks.startsWith(`${OFFLINE_URL}/`)) {
+    throw new Failure('usage', '--offline fetches no key set.', {
+      why: `${jwks} is an address; give a file, or leave --offline out.`,
+    });
+  }
+  const keys = jwks === undefined ? undefined : await keysFrom(jwks, files, session, () => times().now);
+  const source = { ...(keys ? { keys } : {}), ...(issuer === undefined ? {} : { issuer }) };
+  const verified = await checkedToken(async () =>
+    offline
+      ? verifyAny(token, ...(await offlineTrust(invocation, session, source)))
+      : session.verify(token, source),
+  );
+  const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
+  const result = { verified: true, kind: verified.kind, claims: verified.claims, reservation };
+  await output.result(result, (print) => verifiedCard(print, verified, token, times()));
+}
+
+/** Whom to believe without a network: the built-in server, and the profile's services by the keys that are kept. */
+async function offlineTrust(
+  invocation: Invocation,
+  session: Session,
+  source: VerificationSource,
+): Promise<[TrustByKind, VerificationSource, (issuer: string) => KeySet]> {
+  const { trust, keysOf } = await invocation.keptTrust();
+  const builtIn = session.trust.service.issuers;
+  return [either(session.trust, trust), source, (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
+}
+
+function isAddress(source: string): boolean {
+  return /^https?:/i.test(source);
+}
+
+/** The keys that --jwks names: an address, or a file. */
+async function keysFrom(
+  source: string,
+  files: UserFiles,
+  { fetch }: Session,
+  now: () => number,
+): Promise<KeySet> {
+  // The session's fetch has a limit of its own, which --timeout sets.
+  if (isAddress(source)) return remoteKeySet({ url: source, fetch, timeout: Number.POSITIVE_INFINITY, now });
+  const reading = readJson(await files.read(source));
+  if (!reading.ok) throw new Failure('file_unusable', `The file ${source} is not JSON.`);
+  try {
+    return localKeySet(readKeySet(reading.value));
+  } catch (error) {
+    if (error instanceof TokenError) throw new Failure('file_unusable', `The file ${source} is no key set.`);
+    throw error;
+  }
+}
+
+function verifiedCard(print: Printer, verified: VerifiedToken, token: string, times: TimeContext): string {
+  const { kind, claims } = verified;
+  if (kind === 'connectivity') {
+    const proven = { reservation: claims.connectivity, verified: true, token, claims };
+    return reservationCard(print, 'Verified:', proven, { times });
+  }
+  const lines: CardLine[] = Object.entries(claims).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+  return print.card(`${print.paint.green('verified')}: ${kind} token`, lines);
+}

@@ -1,0 +1,84 @@
+import { join } from 'node:path';
+import { StoreUnavailableError } from '../allocator/store.ts';
+import type { Fetch } from '../client/exchange.ts';
+import { traced } from '../client/trace.ts';
+import { Failure } from '../contract/failure.ts';
+import { Secret } from '../contract/secret.ts';
+import { moveAway } from '../contract/shell-word.ts';
+import { privateFolder } from '../files/private.ts';
+import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
+import type { Connection } from '../session/login/connection.ts';
+import type { Profile } from '../session/profiles/profiles.ts';
+import { DatabaseFormatError } from '../store/sql.ts';
+
+/** What the built-in server is opened with. */
+export interface OfflineConnectionOptions {
+  /** The state folder, in which its data is. */
+  stateFolder: string;
+  /** Takes a line about each request and reply, without secrets. */
+  trace?: (line: string) => void;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+}
+
+/**
+ * The built-in server as a function in this process, opened with the first request that needs it (DESIGN.md,
+ * `--offline`): no socket, no login; the user is the lead.
+ */
+export function connectOffline(profile: Profile, options: OfflineConnectionOptions): Connection {
+  const { stateFolder, trace, now } = options;
+  let server: Promise<ReferenceServer> | undefined;
+  let token: Promise<Secret> | undefined;
+  const opened = () => (server ??= open(profile, stateFolder));
+  const fetch: Fetch = async (request) => (await opened()).fetch(request);
+  return {
+    fetch: trace ? traced(fetch, trace, now) : fetch,
+    userToken: {
+      origin: 'offline',
+      where: profile.baseUrl,
+      get: () => (token ??= opened().then(signIn)),
+    },
+    close: async () => (await server)?.close(),
+  };
+}
+
+async function open(profile: Profile, stateFolder: string): Promise<ReferenceServer> {
+  const folder = privateFolder(join(privateFolder(stateFolder), 'offline'));
+  const database = join(folder, 'reservations.sqlite');
+  try {
+    return await createReferenceServer({ baseUrl: profile.baseUrl, database });
+  } catch (cause) {
+    if (isPassing(cause)) throw unavailable(cause);
+    if (cause instanceof DatabaseFormatError || cause instanceof StoreUnavailableError) {
+      throw new Failure('state_unusable', `The file ${database} can't be used.`, {
+        why: cause.message,
+        fix: `Move it away, to start anew: ${moveAway(database)}`,
+        cause,
+      });
+    }
+    throw cause;
+  }
+}
+
+/** A token is asked for before anything else: where it can't be had, nothing was done. */
+async function signIn(server: ReferenceServer): Promise<Secret> {
+  try {
+    return new Secret(await server.signIn('lead'));
+  } catch (cause) {
+    throw isPassing(cause) ? unavailable(cause) : cause;
+  }
+}
+
+function unavailable({ cause }: StoreUnavailableError): Failure {
+  const why = cause instanceof Error ? `${cause.message}. Nothing was changed.` : 'Nothing was changed.';
+  return new Failure('unavailable', "The built-in server's database can't be used at the moment.", {
+    why,
+    retryable: true,
+    cause,
+  });
+}
+
+/** Locked by another process, or on a full disk, as opposed to a file that can't be opened at all. */
+function isPassing(error: unknown): error is StoreUnavailableError {
+  return error instanceof StoreUnavailableError && error.cause instanceof Error && 'errcode' in error.cause;
+}

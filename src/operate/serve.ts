@@ -1,0 +1,193 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TopologyError } from '../allocator/network.ts';
+import type { RunningServer, ServeSettings } from '../cli/invocation.ts';
+import { createTransport, type Transport } from '../client/transport.ts';
+import { Failure } from '../contract/failure.ts';
+import type { Topology } from '../contract/links.ts';
+import { dataFolder } from '../files/private.ts';
+import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
+import { forwardedAddress } from '../server/client-address.ts';
+import { jsonLog, type Log } from '../server/log.ts';
+import type { ServerMetrics } from '../server/metrics/server-metrics.ts';
+import { SERVER_FILE } from '../store/stores.ts';
+import { type CertificateFiles, readCertificate } from './certificate.ts';
+import { databaseFailure } from './database-failure.ts';
+import { allowedDangers, checkExposure } from './exposure.ts';
+import { createDoor, type Door } from './http-server.ts';
+import { LIMITS } from './limits.ts';
+import { addressOf, listeningFailure } from './listening.ts';
+import { openMetrics } from './metrics-socket.ts';
+import { removeReadyFile, writeReadyFile } from './ready-file.ts';
+import { readTopology } from './topology-file.ts';
+
+/** What a server is started in. */
+export interface ServeSurroundings {
+  /** Where the data is when nothing else is said. */
+  defaultFolder: string;
+  /** Takes log lines. */
+  write: (line: string) => void;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** A number from 0 to 1, anew each time. */
+  random: () => number;
+}
+
+/** How often rows that nobody needs any more are looked for, in milliseconds. */
+const FORGET_EVERY = 3_600_000;
+
+/** How long a trusted issuer may take for its key set, in milliseconds: requests wait for it. */
+const KEY_SET_TIMEOUT = 5000;
+
+/**
+ * Runs a reference server on a socket (CLI.md, "Commands", serve).
+ *
+ * The socket is opened first, since with `--port 0` the services' addresses depend on it; until they are there,
+ * requests wait.
+ *
+ * @throws Failure `usage` for a server that others could reach and that is not fit for it, `file_unusable` for a
+ *   certificate, a topology or a folder, `network` for a port that is taken
+ */
+export async function serve(
+  settings: ServeSettings,
+  surroundings: ServeSurroundings,
+): Promise<RunningServer> {
+  const { host, port, readyFile, tls } = settings;
+  const { now } = surroundings;
+  checkExposure(settings);
+  const topology = settings.topology === undefined ? undefined : readTopology(settings.topology);
+  const door = createDoor(
+    tls && readCertificate(tls, now()),
+    { ...LIMITS, perAddress: settings.maxConnectionsPerAddress },
+    settings.behindProxy ? forwardedAddress : undefined,
+  );
+  const log = jsonLog(surroundings.write, now);
+  const bound = await door.open(host, port).catch((cause: unknown) => {
+    throw listeningFailure(cause, { host, port }, 'slices-conn serve --port 0');
+  });
+  const opened: { close(): Promise<void> }[] = [door];
+  try {
+    const watched = settings.metrics && (await openMetrics(settings.metrics));
+    if (watched) opened.push(watched);
+    const baseUrl = settings.baseUrl ?? addressOf(tls ? 'https' : 'http', { host, port: bound });
+    const keySets = settings.trust && keySetTransport(settings, surroundings);
+    if (keySets) opened.push(keySets);
+    const services = await open(settings, {
+      ...surroundings,
+      baseUrl,
+      topology,
+      log,
+      keySets,
+      metrics: watched?.metrics,
+    });
+    opened.push(services);
+    door.answerWith(services.listener);
+    const url = watched?.url;
+    if (readyFile !== undefined) writeReadyFile(readyFile, services.addresses, { ...settings, url });
+    const forgetting = setInterval(() => void forget(services, settings.keep, { now, log }), FORGET_EVERY);
+    forgetting.unref();
+    return {
+      addresses: services.addresses,
+      ...(url === undefined ? {} : { metrics: url }),
+      dangers: allowedDangers(settings),
+      ...(tls ? { reload: () => renew(door, tls, { now, log }) } : {}),
+      stop: async () => {
+        clearInterval(forgetting);
+        if (readyFile !== undefined) removeReadyFile(readyFile);
+        services.drain();
+        if (settings.drain > 0) await sleep(settings.drain * 1000);
+        for (const each of opened) await each.close();
+      },
+    };
+  } catch (error) {
+    // What can't be closed does not hide why the server did not start.
+    await Promise.allSettled(opened.map((each) => each.close()));
+    throw error;
+  }
+}
+
+/** The way to the issuers' key sets: through the proxies that the environment names, without a token. */
+function keySetTransport({ certificates }: ServeSettings, { now, random }: ServeSurroundings): Transport {
+  return createTransport({
+    origins: new Set(),
+    timeout: KEY_SET_TIMEOUT,
+    now,
+    random,
+    ...(certificates === undefined ? {} : { certificates }),
+  });
+}
+
+/** Lets go of what is older than is to be kept. What fails is tried again the next time. */
+async function forget(
+  services: ReferenceServer,
+  keep: number,
+  { now, log }: { now: () => number; log: Log },
+): Promise<void> {
+  try {
+    const gone = await services.forget(now() - keep);
+    if (gone.audit + gone.cancelled > 0) log('info', 'forgotten', { ...gone });
+  } catch (error) {
+    log('error', 'not_forgotten', { why: String(error) });
+  }
+}
+
+/** Reads the certificate anew; one that is unfit changes nothing. */
+function renew(door: Door, files: CertificateFiles, { now, log }: { now: () => number; log: Log }): void {
+  try {
+    door.renew(readCertificate(files, now()));
+    log('info', 'certificate_renewed', { file: files.cert });
+  } catch (error) {
+    const why = error instanceof Failure ? [error.message, error.facts.why].join(' ') : String(error);
+    log('error', 'certificate_kept', { why });
+  }
+}
+
+interface Opening extends ServeSurroundings {
+  baseUrl: string;
+  topology: Topology | undefined;
+  log: Log;
+  keySets: Transport | undefined;
+  metrics: ServerMetrics | undefined;
+}
+
+async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
+  const { baseUrl, topology, defaultFolder, log, keySets, metrics } = opening;
+  const { data, autoApprove, accessTokenTtl, trust, audience, portalUrl, authUrl, behindProxy } = settings;
+  const { rotateKeysEvery, maxShare, maxLive, administrators, projectsApiGroup, experimentsApiGroup } =
+    settings;
+  const folder = data ?? defaultFolder;
+  const shared = settings.database ?? (settings.memory ? ':memory:' : undefined);
+  try {
+    if (shared === undefined) dataFolder(folder);
+    return await createReferenceServer({
+      baseUrl,
+      database: shared ?? join(folder, SERVER_FILE),
+      log,
+      administrators,
+      projectsApiGroup,
+      experimentsApiGroup,
+      ...(metrics === undefined ? {} : { metrics }),
+      ...(topology === undefined ? {} : { topology }),
+      ...(autoApprove === undefined ? {} : { autoApprove }),
+      ...(accessTokenTtl === undefined ? {} : { accessTokenTtl }),
+      ...(behindProxy === undefined ? {} : { behindProxy }),
+      ...(trust === undefined
+        ? {}
+        : {
+            trust: {
+              issuers: trust,
+              ...(audience === undefined ? {} : { audience }),
+              ...(portalUrl === undefined ? {} : { portalUrl }),
+              ...(authUrl === undefined ? {} : { authUrl }),
+              ...(keySets === undefined ? {} : { fetch: keySets.fetch }),
+            },
+          }),
+      ...(rotateKeysEvery === undefined ? {} : { rotateKeysEvery }),
+      ...(maxShare === undefined ? {} : { maxShare }),
+      ...(maxLive === undefined ? {} : { maxLive }),
+    });
+  } catch (cause) {
+    if (cause instanceof TopologyError) throw new Failure('file_unusable', cause.message, { cause });
+    throw databaseFailure(cause, shared === undefined ? join(folder, SERVER_FILE) : undefined);
+  }
+}

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { LAST_INSTANT } from '../../contract/instants.ts';
+import { readJson } from '../../contract/json.ts';
+import { Secret } from '../../contract/secret.ts';
+import { privateFolder, unusableFile } from '../../files/private.ts';
+import type { Profile } from '../profiles/profiles.ts';
+import { readPrivateFile, type UnderLock, writePrivateFile } from './state-file.ts';
+
+const KeptSecret = v.pipe(
+  v.string(),
+  v.transform((text) => new Secret(text)),
+);
+
+const Entry = v.object({
+  version: v.literal(1),
+  /** What the login is for; a file that was moved or copied is not taken for another's. */
+  services: v.strictObject({
+    authUrl: v.string(),
+    clientId: v.string(),
+    baseUrl: v.string(),
+    portalUrl: v.string(),
+  }),
+  accessToken: KeptSecret,
+  refreshToken: v.optional(KeptSecret),
+  /** When it was had and until when it is valid, in milliseconds. */
+  issuedAt: v.number(),
+  // Version 0.1.0 wrote what a provider had said, however large: it is as good as not known.
+  expiresAt: v.fallback(v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(LAST_INSTANT))), undefined),
+  /** When the person logged in, in milliseconds: tells one login from the next. */
+  loggedInAt: v.number(),
+  /** Tokens for projects and experiments that the portal gave this user, by their ids. */
+  portalTokens: v.optional(v.record(v.string(), KeptSecret), {}),
+});
+
+/** What a login left: the tokens, and how long the first is good. Times in milliseconds. */
+export type StoredCredentials = Omit<v.InferOutput<typeof Entry>, 'version' | 'services'>;
+
+/** What a change leaves; undefined forgets the login. */
+export type CredentialsChange = (
+  current: StoredCredentials | undefined,
+) => Promise<StoredCredentials | undefined> | StoredCredentials | undefined;
+
+/**
+ * The login at one issuer, as one client, for one pair of addresses, so that no token is ever sent to another place
+ * than it was obtained for (CLI.md, "Files"; HOSTILE.md 3). A private file of its own.
+ */
+export class Credentials {
+  readonly #folder: string;
+  readonly #services: v.InferOutput<typeof Entry>['services'];
+  readonly #name: string;
+  readonly #underLock: UnderLock;
+
+  /** @param stateFolder the state folder */
+  constructor(stateFolder: string, profile: Profile, underLock: UnderLock) {
+    const { authUrl, clientId, baseUrl, portalUrl } = profile;
+    this.#folder = join(stateFolder, 'credentials');
+    this.#services = { authUrl, clientId, baseUrl, portalUrl };
+    this.#name = createHash('sha256')
+      .update(JSON.stringify([authUrl, clientId, baseUrl, portalUrl]))
+      .digest('hex')
+      .slice(0, 32);
+    this.#underLock = underLock;
+  }
+
+  /** Where they are kept. */
+  get path(): string {
+    return join(this.#folder, `${this.#name}.json`);
+  }
+
+  /** @throws Failure `state_unusable` */
+  read(): StoredCredentials | undefined {
+    // Whoever could enter or replace the folder could replace what is in it.
+    if (existsSync(this.#folder)) this.#makeFolder();
+    const text = readPrivateFile(this.path);
+    if (text === undefined) return undefined;
+    const reading = readJson(text);
+    if (!reading.ok) throw unusableFile(this.path, 'It is not JSON.');
+    const result = v.safeParse(Entry, reading.value);
+    if (!result.success) {
+      throw unusableFile(this.path, 'It is damaged, or of a newer version of this program.');
+    }
+    const { version: _version, services, ...stored } = result.output;
+    const own = this.#services;
+    const same = (Object.keys(own) as (keyof typeof own)[]).every((key) => services[key] === own[key]);
+    if (!same) throw unusableFile(this.path, 'It is the login to other services.');
+    return stored;
+  }
+
+  /**
+   * Changes the login while no other process can: what `work` is given was read under the lock, and what it returns is
+   * on disk before the lock is let go (HOSTILE.md 13).
+   *
+   * @throws Failure `state_unusable`; whatever `work` throws, and then nothing was changed
+   */
+  async change(work: CredentialsChange): Promise<StoredCredentials | undefined> {
+    this.#makeFolder();
+    return this.#underLock(join(this.#folder, `${this.#name}.lock`), async () => {
+      const current = this.read();
+      this.#removeDrafts();
+      const next = await work(current);
+      if (next === undefined) rmSync(this.path, { force: true });
+      else if (next !== current) this.#write(next);
+      return next;
+    });
+  }
+
+  /** What a process that was killed while it wrote has left: nobody writes now but who has the lock. */
+  #removeDrafts(): void {
+    for (const name of readdirSync(this.#folder)) {
+      if (name.startsWith(`${this.#name}.json.`)) rmSync(join(this.#folder, name), { force: true });
+    }
+  }
+
+  #write(credentials: StoredCredentials): void {
+    const { accessToken, refreshToken, issuedAt, expiresAt, loggedInAt, portalTokens } = credentials;
+    const entry: v.InferInput<typeof Entry> = {
+      version: 1,
+      services: this.#services,
+      accessToken: accessToken.reveal(),
+      refreshToken: refreshToken?.reveal(),
+      issuedAt,
+      expiresAt,
+      loggedInAt,
+      portalTokens: Object.fromEntries(
+        Object.entries(portalTokens).map(([id, token]) => [id, token.reveal()]),
+      ),
+    };
+    writePrivateFile(this.path, `${JSON.stringify(entry)}\n`);
+  }
+
+  #makeFolder(): void {
+    // The folder above first: it decides who can replace this one.
+    privateFolder(join(this.#folder, '..'));
+    privateFolder(this.#folder);
+  }
+}

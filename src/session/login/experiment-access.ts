@@ -1,0 +1,130 @@
+import { claimedName, claimedSubject } from '../../client/claimed.ts';
+import type { PortalClient } from '../../client/portal.ts';
+import { Failure } from '../../contract/failure.ts';
+import { idKind } from '../../contract/ids.ts';
+import { Secret } from '../../contract/secret.ts';
+import { shellWord } from '../../contract/shell-word.ts';
+import { chooseOne } from '../choice.ts';
+import type { PortalTokens } from './portal-tokens.ts';
+import type { Placeholders } from './token-command.ts';
+import type { TokenOrigin, TokenSource } from './token-source.ts';
+
+/** The experiment that a command acts in, and a token for it. */
+export interface ExperimentAccess {
+  /** Its id, where it is known. */
+  id: string | undefined;
+  /** Its name for people, where it is known. */
+  name: string | undefined;
+  origin: TokenOrigin;
+  /** For people: where the token is from. */
+  where: string;
+  token: Secret;
+}
+
+/** What an experiment is found by, and its token had from. */
+export interface ExperimentAccessOptions {
+  /** Id or name given with the command. */
+  wanted?: string | undefined;
+  /** Id or name from the environment or the profile. */
+  preferred?: string | undefined;
+  project?: string | undefined;
+  /** A token that the environment gives. */
+  given?: TokenSource | undefined;
+  /** Makes a token by the profile's command. */
+  tokenFrom?: ((placeholders: Placeholders) => TokenSource) | undefined;
+  /** What the portal gave before. */
+  kept?: PortalTokens | undefined;
+  portal: PortalClient;
+  portalUrl: string;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** Told what was chosen when nobody chose. */
+  notice: (text: string) => void;
+}
+
+/**
+ * The experiment, by what is named first of: the command's flag, a token in the environment, the environment or the
+ * profile; else the only active one (CLI.md, "Global flags", "Environment"). Its token comes from the environment, the
+ * profile's command, what the portal gave before, or the portal.
+ *
+ * @throws Failure `usage` when it is not clear which experiment is meant; or the token can't be had
+ */
+export async function accessExperiment(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
+  const { wanted, preferred, given } = options;
+  if (given) {
+    const token = await given.get();
+    const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
+    const isMeant = wanted === undefined || wanted === id || wanted === name;
+    if (isMeant) return { id, name, token, origin: given.origin, where: given.where };
+  }
+  const named = wanted ?? preferred;
+  return (await byCommand(named, options)) ?? byPortal(named, options);
+}
+
+async function byCommand(
+  named: string | undefined,
+  options: ExperimentAccessOptions,
+): Promise<ExperimentAccess | undefined> {
+  const { tokenFrom, project } = options;
+  if (!tokenFrom) return undefined;
+  // Without a name only the portal knows which experiments there are.
+  const experiment = named ?? (await chosen(undefined, options).catch(nameIt)).id;
+  const source = tokenFrom({ experiment, project });
+  const token = await source.get();
+  return {
+    id: claimedSubject(token.reveal()),
+    name: claimedName(token.reveal()),
+    token,
+    origin: source.origin,
+    where: source.where,
+  };
+}
+
+/** Where a command gives the token, a portal without experiments is only a reason to name one. */
+function nameIt(error: unknown): never {
+  if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
+  throw new Failure('usage', 'No experiment was chosen; name one with --experiment.', { why: error.message });
+}
+
+/**
+ * A portal whose failures say how an experiment token can be had where it has no experiments (CLI.md, "Environment").
+ *
+ * @param profile the name of the profile that a command can be set in
+ */
+export function withTokenAdvice(portal: PortalClient, profile: string): PortalClient {
+  const command = `experimentTokenCommand=${JSON.stringify(['slices', 'experiment', 'jwt', '{experiment}'])}`;
+  const advise = (error: unknown): never => {
+    if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
+    throw error.with({
+      why: `${error.facts.why} Give one in SLICES_CONN_EXPERIMENT_TOKEN or SLICES_CONN_EXPERIMENT_TOKEN_FILE, or let a program give it, by the profile's experimentTokenCommand.`,
+      fix: ['slices-conn', 'profile', 'set', profile, command].map(shellWord).join(' '),
+    });
+  };
+  return {
+    ...portal,
+    experiments: () => portal.experiments().catch(advise),
+    createExperiment: (request) => portal.createExperiment(request).catch(advise),
+    experimentToken: (id) => portal.experimentToken(id).catch(advise),
+  };
+}
+
+async function byPortal(
+  named: string | undefined,
+  options: ExperimentAccessOptions,
+): Promise<ExperimentAccess> {
+  const { kept, portal, portalUrl } = options;
+  const from = { origin: 'portal', where: portalUrl } as const;
+  const isId = named !== undefined && idKind(named) === 'experiment';
+  const known = isId ? kept?.read(named) : undefined;
+  if (isId && known) return { id: named, name: claimedName(known.reveal()), token: known, ...from };
+  const { id, name } = await chosen(named, options);
+  const again = kept?.read(id);
+  if (again) return { id, name, token: again, ...from };
+  const token = new Secret(await portal.experimentToken(id));
+  await kept?.keep(id, token);
+  return { id, name, token, ...from };
+}
+
+async function chosen(named: string | undefined, { portal, now, notice }: ExperimentAccessOptions) {
+  return chooseOne('experiment', named, await portal.experiments(), now(), notice);
+}

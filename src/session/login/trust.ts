@@ -1,0 +1,72 @@
+import { KEY_SET_PATH } from '../../contract/routes.ts';
+import type { KeySet } from '../../tokens/key-set.ts';
+import { type KeySetStore, type RemoteKeySetOptions, remoteKeySet } from '../../tokens/remote-key-set.ts';
+import { TokenError } from '../../tokens/token-error.ts';
+import type { TokenKind, Trust } from '../../tokens/verify.ts';
+import type { Profile } from '../profiles/profiles.ts';
+
+/** Whom to believe for each kind of token. */
+export type TrustByKind = Readonly<Record<TokenKind, Trust>>;
+
+/**
+ * Trust in a profile's services and no others: each kind of token from the service that issues it.
+ *
+ * @param keysOf the keys of an issuer
+ * @param now milliseconds since the Unix epoch
+ */
+export function trustIn(
+  { baseUrl, portalUrl, authUrl }: Pick<Profile, 'baseUrl' | 'portalUrl' | 'authUrl'>,
+  keysOf: (issuer: string) => KeySet,
+  now: () => number,
+): TrustByKind {
+  const from = (issuer: string): [string, KeySet] => [issuer, keysOf(issuer)];
+  const [connectivity, portal, identity] = [from(baseUrl), from(portalUrl), from(authUrl)];
+  const trust = (...issuers: [string, KeySet][]): Trust => ({ issuers: new Map(issuers), now });
+  return {
+    connectivity: trust(connectivity),
+    project: trust(portal),
+    experiment: trust(portal),
+    // The spec has the portal issue user tokens; the identity provider may be an issuer of its own.
+    user: trust(identity, portal),
+    service: trust(connectivity, portal, identity),
+  };
+}
+
+/** Whoever is believed by one of two. */
+export function either(one: TrustByKind, other: TrustByKind): TrustByKind {
+  const both = (kind: TokenKind): Trust => ({
+    ...one[kind],
+    issuers: new Map([...one[kind].issuers, ...other[kind].issuers]),
+  });
+  return {
+    connectivity: both('connectivity'),
+    project: both('project'),
+    experiment: both('experiment'),
+    user: both('user'),
+    service: both('service'),
+  };
+}
+
+/** An issuer's keys as they are kept on this machine, up to a day old: nothing is fetched (HOSTILE.md 26). */
+export function keptKeys(
+  issuer: string,
+  {
+    stored,
+    now,
+    onStale,
+  }: Pick<Required<RemoteKeySetOptions>, 'now' | 'onStale'> & { stored: (url: string) => KeySetStore },
+): KeySet {
+  const url = issuer.replace(/\/+$/, '') + KEY_SET_PATH;
+  return remoteKeySet({
+    url,
+    store: stored(url),
+    now,
+    onStale,
+    fetch: async () => {
+      throw new TokenError(
+        'keys_unreachable',
+        `No copy of the key set at ${url} from the last 24 hours is on this machine, and --offline fetches none.`,
+      );
+    },
+  });
+}

@@ -1,0 +1,109 @@
+import type { IdentityClient, IssuedTokens } from '../../client/identity.ts';
+import { Failure } from '../../contract/failure.ts';
+import type { Secret } from '../../contract/secret.ts';
+import type { Profile } from '../profiles/profiles.ts';
+import type { Credentials, StoredCredentials } from './credentials.ts';
+import { isAlmostOver } from './lifetime.ts';
+
+/** What the user token of a login is had from. */
+export interface UserTokenOptions {
+  profile: Profile;
+  credentials: Credentials;
+  identity: () => Promise<IdentityClient>;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+}
+
+/**
+ * The user token of the profile's login, refreshed when it is almost over. The one place where a token is refreshed:
+ * one process at a time, each looking first at what the one before it left (HOSTILE.md 13, 14, 18).
+ *
+ * @throws Failure `not_logged_in`, `token_expired` with what to type; `unavailable` or `network` when the provider
+ *   can't be asked, which leaves the session as it is
+ */
+export async function loginToken(options: UserTokenOptions): Promise<Secret> {
+  const { profile, credentials, now } = options;
+  const stored = credentials.read();
+  if (!stored) throw notLoggedIn(profile);
+  if (!isAlmostOver(stored, now())) return stored.accessToken;
+  const refreshed = await credentials.change((current) => {
+    if (!current) throw notLoggedIn(profile);
+    return isAlmostOver(current, now()) ? refresh(current, options) : current;
+  });
+  if (!refreshed) throw notLoggedIn(profile);
+  return refreshed.accessToken;
+}
+
+async function refresh(
+  current: StoredCredentials,
+  { profile, credentials, identity, now }: UserTokenOptions,
+): Promise<StoredCredentials> {
+  const stillValid = current.expiresAt === undefined || current.expiresAt > now();
+  if (current.refreshToken === undefined) {
+    if (stillValid) return current;
+    throw new Failure('token_expired', `Your login to ${profile.baseUrl} has expired.`, {
+      fix: 'slices-conn login',
+    });
+  }
+  try {
+    const tokens = await (await identity()).refresh(current.refreshToken);
+    return { ...storedFrom(tokens, now()), ...keptAcrossRefresh(current, tokens) };
+  } catch (error) {
+    if (isPassing(error)) {
+      // The provider may be back before the token is over.
+      if (stillValid) return current;
+      const { message, code, facts } = error;
+      const { httpStatus } = facts;
+      throw new Failure(code, 'Your login can not be renewed at the moment.', {
+        why: message,
+        retryable: true,
+        ...(httpStatus === undefined ? {} : { httpStatus }),
+      });
+    }
+    const over = error instanceof Failure && error.code === 'not_logged_in';
+    const again = over ? credentials.read() : undefined;
+    // Another machine that shares this home folder may have been first; its lock is not always seen from here.
+    if (again && again.refreshToken?.reveal() !== current.refreshToken.reveal()) return again;
+    throw error;
+  }
+}
+
+/** No answer, or one that says "later". A refresh whose answer got lost can be asked for again (HOSTILE.md 31). */
+function isPassing(error: unknown): error is Failure {
+  if (!(error instanceof Failure)) return false;
+  return error.facts.retryable === true || error.facts.maybeDone === true;
+}
+
+/** Credentials as a login or a refresh gives them. @param now milliseconds */
+export function storedFrom(tokens: IssuedTokens, now: number): StoredCredentials {
+  const { accessToken, refreshToken, expiresAt } = tokens;
+  return {
+    accessToken,
+    issuedAt: now,
+    loggedInAt: now,
+    portalTokens: {},
+    ...(refreshToken === undefined ? {} : { refreshToken }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+}
+
+/** The user is the same; a provider that gives no new refresh token means the old one to be used again. */
+function keptAcrossRefresh(
+  { refreshToken, portalTokens, loggedInAt }: StoredCredentials,
+  tokens: IssuedTokens,
+): Partial<StoredCredentials> {
+  return {
+    portalTokens,
+    loggedInAt,
+    ...(tokens.refreshToken === undefined && refreshToken !== undefined ? { refreshToken } : {}),
+  };
+}
+
+/** The failure of a command that needs a login. */
+export function notLoggedIn({ name, baseUrl, redirectedBy = [] }: Profile): Failure {
+  const why = `The token commands of profile ${name} are for its own services, but ${redirectedBy.join(' and ')} names another.`;
+  return new Failure('not_logged_in', `You are not logged in to ${baseUrl}.`, {
+    ...(redirectedBy.length === 0 ? {} : { why }),
+    fix: redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`,
+  });
+}

@@ -1,0 +1,257 @@
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { Failure } from '../../contract/failure.ts';
+import { shellWord } from '../../contract/shell-word.ts';
+import { privateFolder } from '../../files/private.ts';
+import type { UnderLock } from '../login/state-file.ts';
+import { nearest } from '../nearest.ts';
+import { type Preferences, preferencesWriter, readPreferences } from './config-file.ts';
+import type { Environment } from './folders.ts';
+import { OFFLINE } from './offline.ts';
+import { KEY_NAMES, PROFILE_KEYS, type ProfileKey } from './profile-keys.ts';
+import { ProfileValues, type Settings } from './profile-values.ts';
+import { ADDRESSES, BUILT_IN, checkProtected, type ProfileView, takesKey, viewOf } from './profile-view.ts';
+
+/** A profile with everything in place. */
+export interface Profile extends ProfileValues {
+  name: string;
+  /**
+   * The variables that name another connectivity service or portal than the profile itself does. Its token commands are
+   * left out then: what they give is for the profile's own services (HOSTILE.md 49).
+   */
+  redirectedBy?: readonly string[];
+}
+
+/** What to change about a profile, all or nothing. */
+export interface ProfileChange {
+  set: Settings;
+  /** Keys that return to what they are without the user. */
+  unset: readonly ProfileKey[];
+}
+
+/** What a removal did. */
+export interface Removal {
+  /** The profile is still there, with what is built in. */
+  builtIn: boolean;
+  /** False where the user had set nothing. */
+  removed: boolean;
+  /** It was the preferred one, and is no more. */
+  wasPreferred: boolean;
+}
+
+/** What the file is to hold, and what to tell about it. */
+interface Outcome<Result> {
+  preferences: Preferences;
+  result: Result;
+}
+
+/** Where user and experiment tokens are sent. */
+const TOKEN_DESTINATIONS = ['baseUrl', 'portalUrl'] as const satisfies readonly ProfileKey[];
+const TOKEN_COMMANDS = [
+  'userTokenCommand',
+  'experimentTokenCommand',
+] as const satisfies readonly ProfileKey[];
+
+const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+/** Names that mean something to JavaScript, and would be lost on the way to the file. */
+const NO_NAMES = ['constructor', 'prototype'];
+
+/** Profiles and preferences in `config.json` (CLI.md, "Files"): no secret, mode 0600. */
+export class Profiles {
+  readonly #folder: string;
+  readonly #env: Environment;
+  readonly #underLock: UnderLock;
+
+  /** @param underLock keeps other processes from changing the file meanwhile. Default: there are none */
+  constructor(folder: string, env: Environment, underLock: UnderLock = (_file, work) => work()) {
+    this.#folder = folder;
+    this.#env = env;
+    this.#underLock = underLock;
+  }
+
+  /** The names of all profiles, the built-in ones first. @throws Failure `state_unusable` */
+  names(): string[] {
+    return namesIn(this.#read());
+  }
+
+  /** All profiles without what the environment says, which concerns whichever is used. @throws Failure `state_unusable` */
+  list(): ProfileView[] {
+    const preferences = this.#read();
+    return namesIn(preferences).map((name) => viewOf(name, ownSettings(name, preferences), {}));
+  }
+
+  /**
+   * The name of the profile to use: `wanted`, else `SLICES_CONN_PROFILE`, else the preferred one, else `local`. There
+   * may be none of this name.
+   *
+   * @throws Failure `state_unusable`
+   */
+  activeName(wanted: string | undefined): string {
+    return wanted ?? (this.#env['SLICES_CONN_PROFILE'] || this.#read().profile || 'local');
+  }
+
+  /** The variables that go before the addresses of every profile but `offline`. */
+  overridingVariables(): string[] {
+    return ADDRESSES.flatMap((key) => PROFILE_KEYS[key].variables).filter((variable) => this.#env[variable]);
+  }
+
+  /**
+   * The profile of {@link activeName}, its settings overridden by the environment.
+   *
+   * @throws Failure `usage` for an unknown profile, one without addresses, a variable that is no value, or a plain http
+   *   address that the profile does not allow; `state_unusable`
+   */
+  async resolve(wanted: string | undefined): Promise<Profile> {
+    const view = this.inspect(this.activeName(wanted));
+    const { name } = view;
+    const { entries, ...redirection } = this.#forItsServices(view);
+    const missing = ADDRESSES.filter((key) => entries[key].value === undefined);
+    if (missing.length > 0) {
+      const what = missing.length === ADDRESSES.length ? 'addresses' : missing.join(' and no ');
+      throw new Failure('usage', `Profile ${name} has no ${what} yet.`, {
+        why: 'The addresses of a deployment are never guessed, since they would receive tokens.',
+        fix: `slices-conn profile set ${shellWord(name)} ${missing.map((key) => `${key}=…`).join(' ')}`,
+      });
+    }
+    checkProtected(view);
+    const given = KEY_NAMES.filter((key) => entries[key].value !== undefined);
+    const values = Object.fromEntries(given.map((key) => [key, entries[key].value]));
+    return { name, ...v.parse(ProfileValues, values), ...redirection };
+  }
+
+  /** A profile's entries, without its token commands where the environment names other services (HOSTILE.md 49). */
+  #forItsServices({
+    name,
+    entries,
+  }: ProfileView): Pick<ProfileView, 'entries'> & Pick<Profile, 'redirectedBy'> {
+    const own = viewOf(name, ownSettings(name, this.#read()), {}).entries;
+    const redirectedBy = TOKEN_DESTINATIONS.flatMap((key) => {
+      const { value, variable } = entries[key];
+      return variable === undefined || value === own[key].value ? [] : [variable];
+    });
+    const given = TOKEN_COMMANDS.filter((key) => entries[key].value !== undefined);
+    if (redirectedBy.length === 0 || given.length === 0) return { entries };
+    const withoutCommands = Object.fromEntries(
+      given.map((key) => [key, { ...entries[key], value: undefined }]),
+    );
+    return { entries: { ...entries, ...withoutCommands }, redirectedBy };
+  }
+
+  /**
+   * A profile's keys, their values, and where these come from. It need not be complete.
+   *
+   * @throws Failure `usage` for an unknown profile or a variable that is no value, `state_unusable`
+   */
+  inspect(name: string): ProfileView {
+    const preferences = this.#read();
+    checkKnown(name, preferences);
+    return viewOf(name, ownSettings(name, preferences), this.#env);
+  }
+
+  /** Prefers a profile. @throws Failure `usage` for an unknown one, `state_unusable` */
+  async use(name: string): Promise<void> {
+    await this.#change((current) => {
+      checkKnown(name, current);
+      return { preferences: { ...current, profile: name }, result: undefined };
+    });
+  }
+
+  /**
+   * Changes a profile, or makes one.
+   *
+   * @returns what became of it
+   * @throws Failure `usage` for a name that can be none, a key that the profile does not take, or a plain http address
+   *   that it does not allow; `state_unusable`
+   */
+  async set(name: string, { set, unset }: ProfileChange): Promise<ProfileView> {
+    return this.#change((current) => {
+      if (!namesIn(current).includes(name)) checkName(name);
+      checkKeys(name, [...KEY_NAMES.filter((key) => set[key] !== undefined), ...unset]);
+      const { ...settings } = { ...ownSettings(name, current), ...set };
+      for (const key of unset) delete settings[key];
+      checkProtected(viewOf(name, settings, {}));
+      return {
+        preferences: withSettings(name, settings, current),
+        result: viewOf(name, settings, this.#env),
+      };
+    });
+  }
+
+  /** Keeps a profile's choice of project or experiment. @throws Failure `state_unusable` */
+  async choose(name: string, choice: { project?: string; experiment?: string }): Promise<void> {
+    await this.#change((current) => ({
+      preferences: withSettings(name, { ...ownSettings(name, current), ...choice }, current),
+      result: undefined,
+    }));
+  }
+
+  /** Removes what the user has set of a profile. @throws Failure `usage` for an unknown one, `state_unusable` */
+  async remove(name: string): Promise<Removal> {
+    return this.#change((current) => {
+      checkKnown(name, current);
+      const { [name]: own, ...profiles } = current.profiles;
+      const { profile, ...others } = current;
+      const wasPreferred = profile === name;
+      return {
+        preferences: { ...(wasPreferred ? others : current), profiles },
+        result: { builtIn: Object.hasOwn(BUILT_IN, name), removed: own !== undefined, wasPreferred },
+      };
+    });
+  }
+
+  /** The one way in which the file is changed: what it holds, and what it is to hold then. */
+  async #change<Result>(work: (current: Preferences) => Outcome<Result>): Promise<Result> {
+    const write = await preferencesWriter(this.#folder);
+    privateFolder(this.#folder);
+    return this.#underLock(join(this.#folder, 'config.lock'), async () => {
+      const { preferences, result } = work(this.#read());
+      write(preferences);
+      return result;
+    });
+  }
+
+  #read(): Preferences {
+    return readPreferences(this.#folder);
+  }
+}
+
+function namesIn({ profiles }: Preferences): string[] {
+  return Object.keys({ ...BUILT_IN, ...profiles });
+}
+
+function ownSettings(name: string, { profiles }: Preferences): Settings {
+  return (Object.hasOwn(profiles, name) && profiles[name]) || {};
+}
+
+function withSettings(name: string, settings: Settings, current: Preferences): Preferences {
+  return { ...current, profiles: { ...current.profiles, [name]: settings } };
+}
+
+function checkKnown(name: string, preferences: Preferences): void {
+  const known = namesIn(preferences);
+  if (known.includes(name)) return;
+  const near = nearest(name, known);
+  const meant = near === undefined ? '' : `Did you mean ${near}? `;
+  throw new Failure('usage', `There is no profile ${name}.`, {
+    why: `${meant}The profiles are: ${known.join(', ')}.`,
+    fix: 'slices-conn profile list',
+  });
+}
+
+function checkName(name: string): void {
+  if (NAME.test(name) && !NO_NAMES.includes(name)) return;
+  throw new Failure('usage', 'That can be no name of a profile.', {
+    why: NO_NAMES.includes(name)
+      ? 'It is reserved.'
+      : 'It must be up to 64 lower-case letters, digits, dots, dashes and underscores, and begin with a letter or digit.',
+  });
+}
+
+function checkKeys(name: string, keys: readonly ProfileKey[]): void {
+  const refused = keys.filter((key) => !takesKey(name, key));
+  if (refused.length === 0) return;
+  const taken = KEY_NAMES.filter((key) => takesKey(OFFLINE, key)).join(' and ');
+  throw new Failure('usage', `Profile ${name} does not take ${refused.join(', ')}.`, {
+    why: `It is the built-in server, which is only ever itself: ${taken} can be set.`,
+  });
+}

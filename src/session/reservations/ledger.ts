@@ -1,0 +1,282 @@
+import * as v from 'valibot';
+import { Failure } from '../../contract/failure.ts';
+import { readJson } from '../../contract/json.ts';
+import { type Reservation, ReservationReply } from '../../contract/reservation.ts';
+import { Requested } from './requested.ts';
+
+/** A value that a ledger's database takes. */
+type SqlValue = string | number | null;
+
+/** The database that a ledger is kept in: durable at the end of each transaction, for several processes at once. */
+export interface LedgerDatabase {
+  transaction<Answer>(
+    work: (sql: {
+      run(sql: string, ...values: SqlValue[]): void;
+      all(sql: string, ...values: SqlValue[]): Record<string, unknown>[];
+      first(sql: string, ...values: SqlValue[]): Record<string, unknown> | undefined;
+    }) => Promise<Answer>,
+  ): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+const OUTCOMES = ['unknown', 'booked', 'refused', 'deleted'] as const;
+const ASKED = ['reserve', 'update', 'delete'] as const;
+
+const Row = v.object({
+  experiment: v.string(),
+  key: v.string(),
+  asked: v.picklist(ASKED),
+  asked_ms: v.number(),
+  began_ms: v.number(),
+  requested: v.nullable(v.string()),
+  pending: v.nullable(v.string()),
+  outcome: v.picklist(OUTCOMES),
+  reservation_id: v.nullable(v.string()),
+  reservation: v.nullable(v.string()),
+  token: v.nullable(v.string()),
+});
+
+/** One reservation that this machine asked for, and what it knows of it. */
+export interface LedgerEntry {
+  experiment: string;
+  /** The `Idempotency-Key` that it was asked for with. */
+  key: string;
+  /** What was asked last, and when, in milliseconds. */
+  asked: (typeof ASKED)[number];
+  askedAt: number;
+  /** When the reservation was asked for first, in milliseconds, and as what. */
+  beganAt: number;
+  requested: Requested | null;
+  /** A change that was sent and not answered yet. */
+  pending: Requested | null;
+  /** `unknown`: it was sent, and no answer is known. */
+  outcome: (typeof OUTCOMES)[number];
+  id: string | undefined;
+  /** As the service answered last. */
+  reservation: Reservation | undefined;
+  token: string | undefined;
+}
+
+/** Which attempt is meant. */
+export interface AttemptName {
+  experiment: string;
+  key: string;
+}
+
+/** An answer of the service about a reservation. */
+export interface Answered {
+  reservation: Reservation;
+  /** Null where nothing was signed. */
+  token: string | null;
+}
+
+const COLUMNS =
+  'experiment, key, asked, asked_ms, began_ms, requested, pending, outcome, reservation_id, reservation, token' as const;
+
+/**
+ * What this machine asked of one connectivity service: on disk before the request leaves, its outcome after (CLI.md,
+ * "Files"). A crash in between leaves an attempt whose outcome is unknown, never one that nobody remembers.
+ *
+ * Every method throws Failure `state_unusable` when the file can't be used.
+ */
+export class Ledger {
+  readonly #database: LedgerDatabase;
+  readonly #service: string;
+
+  /** @param service the `{base_url}` of the service */
+  constructor(database: LedgerDatabase, service: string) {
+    this.#database = database;
+    this.#service = service;
+  }
+
+  /** Writes down what is about to be asked for. @param now milliseconds */
+  async begin({ experiment, key }: AttemptName, requested: Requested, now: number): Promise<void> {
+    await this.#run(
+      `INSERT INTO attempt (service, experiment, key, asked, asked_ms, began_ms, requested, outcome)
+       VALUES ($1, $2, $3, 'reserve', $4, $4, $5, 'unknown')
+       ON CONFLICT (service, experiment, key) DO UPDATE SET asked = 'reserve', asked_ms = $4, began_ms = $4, requested = $5,
+         outcome = 'unknown'`,
+      experiment,
+      key,
+      now,
+      JSON.stringify(requested),
+    );
+  }
+
+  /**
+   * Writes down that a change or the deletion of a reservation is about to be asked for.
+   *
+   * @param name for a reservation that this machine did not book itself
+   * @param requested null for a deletion
+   * @param now milliseconds
+   */
+  async beginChange(id: string, name: AttemptName, requested: Requested | null, now: number): Promise<void> {
+    const { experiment, key } = name;
+    await this.#run(
+      `INSERT INTO attempt (service, experiment, key, asked, asked_ms, began_ms, pending, outcome, reservation_id)
+       VALUES ($1, $2, $3, $4, $5, $5, $6, 'unknown', $7)
+       ON CONFLICT (service, reservation_id) WHERE reservation_id IS NOT NULL
+       DO UPDATE SET asked = $4, asked_ms = $5, pending = $6, outcome = 'unknown',
+         was = CASE outcome WHEN 'unknown' THEN was ELSE outcome END`,
+      experiment,
+      key,
+      requested ? 'update' : 'delete',
+      now,
+      requested && JSON.stringify(requested),
+      id,
+    );
+  }
+
+  /** The service answered an attempt with a reservation. */
+  async booked({ experiment, key }: AttemptName, { reservation, token }: Answered): Promise<void> {
+    const { id } = reservation;
+    const answer = JSON.stringify(reservation);
+    await this.#database.transaction(async ({ run }) => {
+      // The same reservation may stand under another key: the service gave it before.
+      run(
+        'DELETE FROM attempt WHERE service = $1 AND reservation_id = $2 AND key <> $3',
+        this.#service,
+        id,
+        key,
+      );
+      run(
+        `UPDATE attempt SET outcome = 'booked', was = NULL, reservation_id = $4, reservation = $5, token = $6
+         WHERE service = $1 AND experiment = $2 AND key = $3`,
+        this.#service,
+        experiment,
+        key,
+        id,
+        answer,
+        token,
+      );
+    });
+  }
+
+  /** Something was made, but what the service said of it can't be believed: its outcome stays unknown. */
+  async named({ experiment, key }: AttemptName, id: string): Promise<void> {
+    await this.#run(
+      `UPDATE OR IGNORE attempt SET reservation_id = $4 WHERE service = $1 AND experiment = $2 AND key = $3`,
+      experiment,
+      key,
+      id,
+    );
+  }
+
+  /** Nothing was made, for certain. */
+  async refused({ experiment, key }: AttemptName): Promise<void> {
+    await this.#run(
+      `UPDATE attempt SET outcome = 'refused' WHERE service = $1 AND experiment = $2 AND key = $3
+         AND outcome = 'unknown'`,
+      experiment,
+      key,
+    );
+  }
+
+  /** A change or deletion was refused: the reservation stands as it did. */
+  async changeRefused(id: string): Promise<void> {
+    const own = 'service = $1 AND reservation_id = $2 AND outcome = ';
+    // One that this machine neither asked for nor had an answer about is none of its own.
+    const stranger = 'reservation IS NULL AND requested IS NULL';
+    const asBefore = `outcome = coalesce(was, 'unknown'), was = NULL, pending = NULL`;
+    await this.#database.transaction(async ({ run }) => {
+      run(`DELETE FROM attempt WHERE ${own} 'unknown' AND ${stranger}`, this.#service, id);
+      run(`UPDATE attempt SET ${asBefore} WHERE ${own} 'unknown'`, this.#service, id);
+    });
+  }
+
+  /** The service said, in a way that can be believed, how a reservation stands: nothing about it is unknown any more. */
+  async observed({ reservation, token }: Answered): Promise<void> {
+    await this.#run(
+      `UPDATE attempt SET outcome = 'booked', reservation = $3, token = coalesce($4, token),
+         was = NULL, pending = NULL
+       WHERE service = $1 AND reservation_id = $2`,
+      reservation.id,
+      JSON.stringify(reservation),
+      token,
+    );
+  }
+
+  /** A reservation is gone. */
+  async deleted(id: string): Promise<void> {
+    await this.#run(
+      `UPDATE attempt SET outcome = 'deleted', was = NULL, pending = NULL WHERE service = $1 AND reservation_id = $2`,
+      id,
+    );
+  }
+
+  /** One attempt. */
+  async find({ experiment, key }: AttemptName): Promise<LedgerEntry | undefined> {
+    const [entry] = await this.#read('experiment = $2 AND key = $3', experiment, key);
+    return entry;
+  }
+
+  /**
+   * Everything of an experiment, oldest first.
+   *
+   * @param now milliseconds: leaves out what is past by then, because it has ended, was deleted or refused. However much
+   *   that is, it is not read then (HOSTILE.md 66).
+   */
+  async entries(experiment: string, now?: number): Promise<LedgerEntry[]> {
+    if (now === undefined) return this.#read('experiment = $2', experiment);
+    // The plus keeps SQLite from reading the whole experiment by the table's own key.
+    return this.#read('past_ms > $2 AND +experiment = $3', now, experiment);
+  }
+
+  /** Everything of this service, oldest first. @param now as for {@link entries} */
+  async all(now?: number): Promise<LedgerEntry[]> {
+    return now === undefined ? this.#read('1') : this.#read('past_ms > $2', now);
+  }
+
+  /** What this machine knows of a reservation, be it past. */
+  async about(id: string): Promise<LedgerEntry | undefined> {
+    const [entry] = await this.#read('reservation_id = $2', id);
+    return entry;
+  }
+
+  async #run(sql: string, ...values: SqlValue[]): Promise<void> {
+    await this.#database.transaction(async (transaction) => transaction.run(sql, this.#service, ...values));
+  }
+
+  async #read(where: string, ...values: SqlValue[]): Promise<LedgerEntry[]> {
+    const rows = await this.#database.transaction(async (sql) =>
+      sql.all(
+        `SELECT ${COLUMNS} FROM attempt WHERE service = $1 AND ${where} ORDER BY asked_ms, key`,
+        this.#service,
+        ...values,
+      ),
+    );
+    return rows.map(toEntry);
+  }
+}
+
+function toEntry(value: Record<string, unknown>): LedgerEntry {
+  const result = v.safeParse(Row, value);
+  if (!result.success) throw foreign(v.getDotPath(result.issues[0]) ?? 'A row');
+  const row = result.output;
+  return {
+    experiment: row.experiment,
+    key: row.key,
+    asked: row.asked,
+    askedAt: row.asked_ms,
+    beganAt: row.began_ms,
+    requested: row.requested === null ? null : readColumn(Requested, row.requested),
+    pending: row.pending === null ? null : readColumn(Requested, row.pending),
+    outcome: row.outcome,
+    id: row.reservation_id ?? undefined,
+    reservation: row.reservation === null ? undefined : readColumn(ReservationReply, row.reservation),
+    token: row.token ?? undefined,
+  };
+}
+
+function readColumn<Schema extends v.GenericSchema>(schema: Schema, text: string): v.InferOutput<Schema> {
+  const reading = readJson(text);
+  const result = v.safeParse(schema, reading.ok ? reading.value : undefined);
+  if (result.success) return result.output;
+  throw foreign(v.getDotPath(result.issues[0]) ?? 'A column');
+}
+
+function foreign(what: string): Failure {
+  return new Failure('state_unusable', 'The ledger holds something that this program did not write.', {
+    why: `${what} is not what it should be.`,
+  });
+}

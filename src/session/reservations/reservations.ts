@@ -1,0 +1,291 @@
+import type {
+  ConnectivityClient,
+  NewReservation,
+  ProofOptions,
+  ReservationChange,
+  ReserveOptions,
+} from '../../client/connectivity.ts';
+import type { ServiceFeatures } from '../../client/features.ts';
+import type { ProvenReservation } from '../../client/proof.ts';
+import { Failure, type FailureFacts } from '../../contract/failure.ts';
+import type { Reservation } from '../../contract/reservation.ts';
+import type { ExperimentAccess } from '../login/experiment-access.ts';
+import { type JoinedList, type LedgerWork, listJoined } from './joined-list.ts';
+import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
+import { asReservation, changed, isSameRequest, meets, type Requested, requestedOf } from './requested.ts';
+
+/** What bookings are made with. */
+export interface BookingsOptions {
+  connectivity: ConnectivityClient;
+  ledger: () => Promise<Ledger>;
+  /** The experiment, and tokens that are at hand before anything is written down. */
+  access: () => Promise<ExperimentAccess>;
+  /** What the service can do beyond the spec. */
+  features: () => Promise<ServiceFeatures>;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** Makes an `Idempotency-Key`. */
+  newKey: () => string;
+  /** Waits so many milliseconds. */
+  sleep: (milliseconds: number) => Promise<void>;
+  /** Told what goes on meanwhile. */
+  notice: (text: string) => void;
+}
+
+/** How long a service may be relied on to keep a key, in milliseconds: a little less than the 24 hours of DESIGN.md. */
+const KEY_KEPT = 23 * 3_600_000;
+/** Pauses before a booking is asked for again under its key, in milliseconds. */
+const PAUSES = [500, 2000];
+
+/**
+ * Bookings that are never lost: what is asked for is in the ledger before it leaves this machine, and what came of it
+ * after (CLI.md, "Files"; HOSTILE.md 12). Every method throws Failure.
+ */
+export class Bookings {
+  readonly #options: BookingsOptions;
+
+  constructor(options: BookingsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Books a link. An answer that got lost is asked for again where the service honours `Idempotency-Key`, looked for
+   * where it has a list, and else stays unknown.
+   *
+   * @param options with a key of the person's own, the same command can be run again and books once
+   * @throws Failure with `maybeDone` when nobody can tell whether it was booked
+   */
+  async reserve(reservation: NewReservation, options: ReserveOptions = {}): Promise<ProvenReservation> {
+    const { now, newKey } = this.#options;
+    const { idempotencyKey } = options;
+    const name: AttemptName = { experiment: await this.#experiment(), key: idempotencyKey ?? newKey() };
+    const requested = requestedOf(reservation);
+    const ledger = await this.#options.ledger();
+    const before = idempotencyKey === undefined ? undefined : await ledger.find(name);
+    if (before && before.outcome !== 'refused') return this.#again(before, requested, options);
+    await ledger.begin(name, requested, now());
+    return this.#send(name, reservation, options);
+  }
+
+  /** Shows a reservation, and learns from it. */
+  async show(id: string, options: ProofOptions = {}): Promise<ProvenReservation> {
+    const { connectivity } = this.#options;
+    try {
+      const proven = await connectivity.show(id, options);
+      await this.#record((ledger) => ledger.observed(proven));
+      return proven;
+    } catch (error) {
+      if (isMissing(error)) await this.#record((ledger) => ledger.deleted(id));
+      throw error;
+    }
+  }
+
+  /** Changes a reservation. When the answer got lost, the reservation is read: it says whether it was changed. */
+  async update(
+    current: Reservation,
+    change: ReservationChange,
+    options: ProofOptions = {},
+  ): Promise<ProvenReservation> {
+    const { connectivity, ledger, now, newKey } = this.#options;
+    const { id } = current;
+    const name = { experiment: await this.#experiment(), key: newKey() };
+    await (await ledger()).beginChange(id, name, requestedOf(changed(current, change)), now());
+    try {
+      const proven = await connectivity.update(current, change, options);
+      await this.#record((kept) => kept.observed(proven));
+      return proven;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      // It was answered, in a way that can't be believed.
+      if (error.facts.reservation !== undefined) throw inDoubt(error);
+      if (!error.facts.maybeDone) {
+        await this.#record((kept) => kept.changeRefused(id));
+        throw error;
+      }
+      const found = await connectivity.show(id, options).catch(() => undefined);
+      if (!found || !meets(found.reservation, changed(current, change))) {
+        throw inDoubt(error, { reservation: id, fix: `slices-conn show ${id}` });
+      }
+      await this.#record((kept) => kept.observed(found));
+      return found;
+    }
+  }
+
+  /** Deletes a reservation. When the answer got lost, it is asked for once more: what is gone stays gone. */
+  async delete(id: string): Promise<void> {
+    const { connectivity, ledger, now, newKey } = this.#options;
+    const name = { experiment: await this.#experiment(), key: newKey() };
+    await (await ledger()).beginChange(id, name, null, now());
+    try {
+      await connectivity.delete(id).catch(async (error: unknown) => {
+        // What answers, but wrongly, answers wrongly again.
+        const lost = error instanceof Failure && error.facts.maybeDone && error.code !== 'reply_invalid';
+        if (!lost) throw error;
+        await connectivity.delete(id).catch((again: unknown) => {
+          // Nobody knows what became of the first: this says nothing about it.
+          if (!isMissing(again)) throw error;
+        });
+      });
+    } catch (error) {
+      const refused = error instanceof Failure && !error.facts.maybeDone;
+      if (refused) await this.#record((kept) => kept.changeRefused(id));
+      if (isMissing(error)) await this.#record((kept) => kept.deleted(id));
+      if (!(error instanceof Failure) || refused) throw error;
+      throw inDoubt(error, { reservation: id, fix: `slices-conn show ${id}` });
+    }
+    await this.#record((kept) => kept.deleted(id));
+  }
+
+  /** The experiment's reservations; see {@link listJoined}. @param filter `current`: without what is past */
+  async list({ current = false } = {}): Promise<JoinedList> {
+    const { connectivity, now } = this.#options;
+    const experiment = await this.#experiment();
+    const record: LedgerWork = (work) => this.#record(work);
+    return listJoined({ connectivity, experiment, record, now }, current);
+  }
+
+  async #experiment(): Promise<string> {
+    return (await this.#options.access()).id ?? '';
+  }
+
+  async #send(
+    name: AttemptName,
+    reservation: NewReservation,
+    options: ReserveOptions,
+    wasUnknown = false,
+  ): Promise<ProvenReservation> {
+    const { connectivity } = this.#options;
+    try {
+      const proven = await connectivity.reserve(reservation, { ...options, idempotencyKey: name.key });
+      await this.#record((ledger) => ledger.booked(name, proven));
+      return proven;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const { reservation: id, maybeDone = false } = error.facts;
+      if (id !== undefined) {
+        await this.#record((ledger) => ledger.named(name, id));
+        throw inDoubt(error, { fix: error.facts.fix ?? `slices-conn show ${id}` });
+      }
+      if (maybeDone) return this.#recover(name, reservation, options, error);
+      // Of an earlier request under this key, only a decision says that it was not met.
+      if (wasUnknown && !isDecision(error)) throw inDoubt(error, earlier(name, error));
+      await this.#record((ledger) => ledger.refused(name));
+      throw error;
+    }
+  }
+
+  /** Finds out what became of a request whose answer got lost. */
+  async #recover(
+    name: AttemptName,
+    reservation: NewReservation,
+    options: ReserveOptions,
+    lost: Failure,
+  ): Promise<ProvenReservation> {
+    const { connectivity, features, notice, sleep } = this.#options;
+    const can = await features().catch(() => undefined);
+    let last = lost;
+    // What answers, but wrongly, answers wrongly again.
+    if (can?.idempotencyKey && lost.code !== 'reply_invalid' && lost.code !== 'unverified') {
+      notice('The answer got lost. Asking again under the same key, which can not book twice.');
+      for (const pause of PAUSES) {
+        await sleep(pause);
+        try {
+          const proven = await connectivity.reserve(reservation, { ...options, idempotencyKey: name.key });
+          await this.#record((ledger) => ledger.booked(name, proven));
+          return proven;
+        } catch (error) {
+          if (!(error instanceof Failure)) throw error;
+          last = error;
+          if (error.facts.reservation !== undefined || !isPassing(error)) break;
+        }
+      }
+      const { reservation: id } = last.facts;
+      if (id !== undefined) {
+        await this.#record((ledger) => ledger.named(name, id));
+        throw inDoubt(last);
+      }
+      // The service knows the key, and has nothing under it: so it decides as about any other request.
+      if (isDecision(last)) {
+        await this.#record((ledger) => ledger.refused(name));
+        throw last;
+      }
+    } else if (can?.list) {
+      const found = await this.#found(name).catch(() => undefined);
+      if (found) return this.show(found.id, options);
+    }
+    throw inDoubt(lost, { fix: 'slices-conn list' });
+  }
+
+  /** The reservation that an attempt made, as the service's list shows it. */
+  async #found(name: AttemptName): Promise<Reservation | undefined> {
+    const { items } = await this.list();
+    const mine = items.find(({ entry, source }) => entry?.key === name.key && source === 'service');
+    return mine?.reservation ?? undefined;
+  }
+
+  /** The same command as before, under the same key. */
+  async #again(
+    before: LedgerEntry,
+    requested: Requested,
+    options: ReserveOptions,
+  ): Promise<ProvenReservation> {
+    const { features, now } = this.#options;
+    const name: AttemptName = before;
+    if (!before.requested || !isSameRequest(before.requested, before.beganAt, requested, now())) {
+      throw keyReused(`The key ${name.key} was used for another reservation.`);
+    }
+    if (before.outcome === 'deleted') throw keyReused(`What was booked under ${name.key} was deleted.`);
+    if (before.id !== undefined) return this.show(before.id, options);
+    const reservation = asReservation(before.requested);
+    const can = await features().catch(() => undefined);
+    const isKept = now() - before.beganAt < KEY_KEPT;
+    // As it was sent then: to the service, the same request.
+    if (can?.idempotencyKey && isKept) return this.#send(name, reservation, options, true);
+    const found = can?.list ? await this.#found(name) : undefined;
+    if (found) return this.show(found.id, options);
+    throw new Failure('network', `What became of the request under ${name.key} is not known.`, {
+      why: 'Its answer got lost, and this service can not be asked for it.',
+      maybeDone: true,
+      fix: 'slices-conn list',
+    });
+  }
+
+  /** What happened is true, whether or not it can be written down. */
+  async #record<Answer>(work: (ledger: Ledger) => Promise<Answer>): Promise<Answer | undefined> {
+    try {
+      return await work(await this.#options.ledger());
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      this.#options.notice(`warning: ${error.message} ${error.facts.why ?? ''}`.trimEnd());
+      return undefined;
+    }
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Failure && error.code === 'not_found';
+}
+
+/** The service looked at the request, and refused the link itself: what comes before that says nothing about a key. */
+function isDecision({ facts }: Failure): boolean {
+  return facts.details?.some(({ loc }) => loc.length > 0) === true;
+}
+
+/** The failure of a change that may have taken effect: to be looked for before it is asked for again (HOSTILE.md 43). */
+function inDoubt(failure: Failure, facts: FailureFacts = {}): Failure {
+  return failure.with({ ...facts, maybeDone: true, retryable: false });
+}
+
+/** What is said where a request under a key was not met, and an earlier one under it may have been. */
+function earlier({ key }: AttemptName, { facts: { why, fix = 'slices-conn list' } }: Failure): FailureFacts {
+  const said = `An earlier request under the key ${key} may have taken effect.`;
+  return { why: why === undefined ? said : `${why} ${said}`, fix };
+}
+
+function isPassing({ facts }: Failure): boolean {
+  return facts.maybeDone === true || facts.retryable === true;
+}
+
+function keyReused(message: string): Failure {
+  return new Failure('idempotency_key_reused', message, { why: 'Use another key to book anew.' });
+}

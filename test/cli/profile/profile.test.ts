@@ -1,0 +1,395 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import type { NetworkSettings } from '../../../src/cli/run.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import type { Environment } from '../../../src/session/profiles/folders.ts';
+import { KEY_NAMES } from '../../../src/session/profiles/profile-keys.ts';
+import type { Profile } from '../../../src/session/profiles/profiles.ts';
+import { reportOf } from '../../e2e/command.ts';
+import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../../fixtures/certificates.ts';
+import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'slices-conn-profile-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const never = async (): Promise<never> => {
+  throw new Failure('network', 'There is nothing.');
+};
+
+const ADDRESSES = [
+  'baseUrl=https://conn.example.org/',
+  'portalUrl=https://portal.example.org',
+  'authUrl=https://auth.example.org',
+];
+
+let folder = '';
+let opened: { profile: Profile; network: NetworkSettings }[];
+let drawn = 0;
+beforeEach(() => {
+  drawn += 1;
+  folder = join(root, String(drawn));
+  opened = [];
+});
+
+/** A command line whose configuration is on disk; what it connects to is noted, and answers nothing. */
+function world(env: Environment = {}) {
+  const connection = { fetch: never, userToken: tokenOf(never), close: async () => undefined };
+  return commandWorld(connection, {
+    env,
+    folders: { config: folder, state: join(root, 'state'), cache: join(root, 'cache') },
+    connect: async (profile, network) => {
+      opened.push({ profile, network });
+      return connection;
+    },
+  });
+}
+
+/** Runs a command that must succeed. */
+async function done(args: readonly string[], env: Environment = {}) {
+  const { exitCode, stdout, stderr } = await world(env).run(...args);
+  if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`);
+  return { stdout, stderr };
+}
+
+const printed = async (args: readonly string[], env: Environment = {}) =>
+  JSON.parse((await done(['--json', ...args], env)).stdout);
+const refused = async (args: readonly string[], env: Environment = {}) =>
+  reportOf(await world(env).run('--json', ...args));
+const content = () => JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
+
+describe('profile list', () => {
+  test('names them all, nulls present', async () => {
+    await done(['profile', 'set', 'lab', ...ADDRESSES]);
+    const local = 'http://127.0.0.1:4280';
+    const offline = 'http://offline.localhost';
+    const none = { baseUrl: null, portalUrl: null, authUrl: null };
+    expect(await printed(['profile', 'list'])).toEqual({
+      items: [
+        {
+          name: 'local',
+          active: true,
+          builtIn: true,
+          baseUrl: local,
+          portalUrl: `${local}/portal`,
+          authUrl: `${local}/auth`,
+        },
+        {
+          name: 'offline',
+          active: false,
+          builtIn: true,
+          baseUrl: offline,
+          portalUrl: `${offline}/portal`,
+          authUrl: `${offline}/auth`,
+        },
+        { name: 'slices', active: false, builtIn: true, ...none },
+        {
+          name: 'lab',
+          active: false,
+          builtIn: false,
+          baseUrl: 'https://conn.example.org',
+          portalUrl: 'https://portal.example.org',
+          authUrl: 'https://auth.example.org',
+        },
+      ],
+    });
+  });
+
+  test('for people: the one in use marked, and whose each is', async () => {
+    await done(['profile', 'set', 'lab', ...ADDRESSES]);
+    await done(['profile', 'set', 'local', 'project=demo']);
+    await done(['profile', 'use', 'lab']);
+    expect((await done(['profile', 'list'])).stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+      ['NAME', 'BASE ADDRESS', 'FROM'],
+      ['local', 'http://127.0.0.1:4280', 'built-in, changed'],
+      ['offline', 'http://offline.localhost', 'built-in'],
+      ['slices', 'not set', 'built-in'],
+      ['lab *', 'https://conn.example.org', 'yours'],
+      [''],
+    ]);
+  });
+
+  test.each<[string[], Environment, string[]]>([
+    [[], {}, ['local']],
+    [['--offline'], {}, ['offline']],
+    [['--profile', 'slices'], { SLICES_CONN_PROFILE: 'offline' }, ['slices']],
+    [[], { SLICES_CONN_PROFILE: 'offline' }, ['offline']],
+    [[], { SLICES_CONN_PROFILE: 'nope' }, []],
+  ])('in use, with %j and %j: %j', async (flags, env, active) => {
+    const { items } = await printed(['profile', 'list', ...flags], env);
+    expect(
+      items.filter((item: { active: boolean }) => item.active).map((item: { name: string }) => item.name),
+    ).toEqual(active);
+    const { stderr } = await done(['profile', 'list', ...flags], env);
+    expect(stderr).toBe(active.length > 0 ? '' : 'Chosen is nope, which is none of these.\n');
+  });
+
+  test('says what the environment overrides, and lists what the profiles say', async () => {
+    const env = { SLICES_CONN_BASE_URL: 'https://other.example.org' };
+    const { stdout, stderr } = await done(['profile', 'list'], env);
+    expect(stdout).not.toContain('other.example.org');
+    expect(stderr).toContain('SLICES_CONN_BASE_URL');
+  });
+});
+
+describe('profile show', () => {
+  test('every key, its value and where it comes from', async () => {
+    await done([
+      'profile',
+      'set',
+      'slices',
+      'baseUrl=https://conn.example.org',
+      'experimentTokenCommand=["slices","x"]',
+    ]);
+    const { profile, sources } = await printed(['profile', 'show', 'slices'], {
+      SLICES_CONN_AUTH_URL: 'https://auth.example.org/',
+      SLICES_EXPERIMENT: 'theirs',
+    });
+    expect(profile).toEqual({
+      name: 'slices',
+      baseUrl: 'https://conn.example.org',
+      portalUrl: null,
+      authUrl: 'https://auth.example.org',
+      clientId: 'slices-conn',
+      scope: 'openid offline_access userinfo projects',
+      projectsApiGroup: 'projects',
+      experimentsApiGroup: 'experiments',
+      experimentTokenHeader: 'Slices-Experiment-Token',
+      tokenPlacement: 'user',
+      userTokenCommand: null,
+      experimentTokenCommand: ['slices', 'x'],
+      caFile: null,
+      insecure: false,
+      project: null,
+      experiment: 'theirs',
+    });
+    expect(Object.keys(profile)).toEqual(['name', ...KEY_NAMES]);
+    expect(Object.keys(sources)).toEqual(KEY_NAMES);
+    expect(sources).toMatchObject({
+      baseUrl: 'file',
+      portalUrl: 'default',
+      authUrl: 'environment',
+      clientId: 'default',
+      experimentTokenCommand: 'file',
+      experiment: 'environment',
+    });
+    expect((await printed(['profile', 'show', 'local'])).sources.baseUrl).toBe('built-in');
+    expect(opened).toEqual([]);
+  });
+
+  test('for people, the variable by its name', async () => {
+    await done(['profile', 'set', 'local', 'insecure=true', 'userTokenCommand=["my token"]']);
+    const { stdout } = await done(['profile', 'show'], { SLICES_EXPERIMENT: 'theirs' });
+    const lines = stdout.split('\n').map((line) => line.trim().replace(/ {2,}/g, ' | '));
+    expect(lines[0]).toBe('Profile local, in use');
+    for (const line of [
+      'baseUrl | http://127.0.0.1:4280 | (built-in)',
+      'clientId | slices-conn | (default)',
+      'userTokenCommand | ["my token"] | (config.json)',
+      'insecure | true | (config.json)',
+      'project | not set',
+      'experiment | theirs | (SLICES_EXPERIMENT)',
+    ]) {
+      expect(lines).toContain(line);
+    }
+  });
+
+  test.each<[string[], Environment, string]>([
+    [[], {}, 'local'],
+    [['--offline'], {}, 'offline'],
+    [['--profile', 'slices'], {}, 'slices'],
+    [[], { SLICES_CONN_PROFILE: 'slices' }, 'slices'],
+    [['offline', '--profile', 'slices'], {}, 'offline'],
+  ])('with %j and %j shows %s', async (args, env, name) => {
+    expect((await printed(['profile', 'show', ...args], env)).profile.name).toBe(name);
+  });
+});
+
+describe('profile use', () => {
+  test('is for later commands', async () => {
+    await done(['profile', 'set', 'lab', ...ADDRESSES]);
+    expect(await printed(['profile', 'use', 'lab'])).toEqual({ profile: { name: 'lab' } });
+    await world().run('list');
+    expect(opened.map(({ profile }) => profile.name)).toEqual(['lab']);
+  });
+
+  test('says when a variable goes before it', async () => {
+    const { stdout, stderr } = await done(['profile', 'use', 'offline'], { SLICES_CONN_PROFILE: 'local' });
+    expect(stdout).toBe('Profile offline is now in use.\n');
+    expect(stderr).toBe('SLICES_CONN_PROFILE is set to local, which goes before it.\n');
+  });
+});
+
+describe('profile set', () => {
+  test('makes a profile that commands use, every key of it', async () => {
+    const words = [
+      ...ADDRESSES,
+      'clientId=client',
+      'scope=openid',
+      'projectsApiGroup=p',
+      'experimentsApiGroup=e',
+      'experimentTokenHeader=X-Experiment',
+      'tokenPlacement=experiment',
+      'userTokenCommand=["token"]',
+      'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]',
+      'caFile=/lab.pem',
+      'insecure=true',
+      'project=demo',
+      'experiment=other',
+    ];
+    expect(words).toHaveLength(KEY_NAMES.length);
+    const { profile } = await printed(['profile', 'set', 'lab', ...words]);
+    const lab = world();
+    lab.files.set('/lab.pem', SERVER_CERTIFICATE);
+    await lab.run('--profile', 'lab', 'list');
+    expect(opened.map((connection) => connection.profile)).toEqual([profile]);
+  });
+
+  test('all or nothing', async () => {
+    await done(['profile', 'set', 'lab', ...ADDRESSES]);
+    const before = content();
+    for (const word of ['insecure=maybe', 'nonsense=x', 'baseUrl=http://example.invalid', 'scope']) {
+      expect((await refused(['profile', 'set', 'lab', 'project=demo', word])).exitCode).toBe(2);
+    }
+    expect(content()).toEqual(before);
+  });
+
+  test('unsets', async () => {
+    await done(['profile', 'set', 'lab', ...ADDRESSES, 'clientId=client']);
+    const { profile, sources } = await printed(['profile', 'set', 'lab', 'clientId=', 'scope=']);
+    expect([profile.clientId, sources.clientId]).toEqual(['slices-conn', 'default']);
+    expect(Object.keys(content().profiles.lab)).toEqual(['baseUrl', 'portalUrl', 'authUrl']);
+  });
+
+  test('its help lists every key', async () => {
+    const { stdout } = await done(['profile', 'set', '--help']);
+    for (const key of KEY_NAMES) expect(stdout).toMatch(new RegExp(`^  ${key} +\\S`, 'm'));
+    expect(stdout.replace(/\s+/g, ' ')).toContain('certificates are checked all the same');
+    for (const line of stdout.split('\n').filter((text) => !text.includes('slices-conn profile set'))) {
+      expect(line.length).toBeLessThanOrEqual(80);
+    }
+  });
+});
+
+describe('profile remove', () => {
+  test('of one’s own: it is gone, and so is the preference for it', async () => {
+    await done(['profile', 'set', 'lab', ...ADDRESSES]);
+    await done(['profile', 'use', 'lab']);
+    const { stdout, stderr } = await done(['profile', 'remove', 'lab']);
+    expect(stdout).toBe('Profile lab is removed.\n');
+    expect(stderr).toBe('Profile lab was in use. Now it is local.\n');
+    expect((await refused(['profile', 'remove', 'lab'])).exitCode).toBe(2);
+  });
+
+  test('of a built-in one: back to its defaults, and it says so', async () => {
+    await done(['profile', 'set', 'slices', ...ADDRESSES]);
+    expect((await done(['profile', 'remove', 'slices'])).stdout).toBe(
+      'Profile slices is built in, and is back to its defaults.\n',
+    );
+    expect((await done(['profile', 'remove', 'slices'])).stdout).toBe(
+      'Profile slices is built in, and has its defaults already.\n',
+    );
+    expect((await printed(['profile', 'show', 'slices'])).profile.baseUrl).toBe(null);
+    expect(await printed(['profile', 'remove', 'slices'])).toEqual({
+      profile: { name: 'slices', builtIn: true, removed: false },
+    });
+  });
+});
+
+describe('refused as usage, 2', () => {
+  test.each<[string, RegExp]>([
+    ['profile use slcies', /Did you mean slices\?/],
+    ['profile show slcies', /Did you mean slices\?/],
+    ['profile remove slcies', /Did you mean slices\?/],
+    ['--profile slcies list', /Did you mean slices\?/],
+    ['profile use __proto__', /The profiles are/],
+    ['profile remove constructor', /The profiles are/],
+    ['profile set __proto__ project=x', /lower-case/],
+    ['profile set constructor project=x', /reserved/],
+    ['profile set lab', /missing required argument/],
+    ['profile set lab basUrl=https://x', /Did you mean baseUrl\?/],
+    ['profile set offline baseUrl=https://x', /built-in server/],
+    ['profile set lab baseUrl=http://example.invalid', /http/],
+    ['--offline --profile local profile list', /together/],
+    ['profile lst', /list/],
+  ])('%s', async (command, why) => {
+    const report = await refused(command.split(' '));
+    expect(report.exitCode).toBe(2);
+    expect(`${report.message} ${report.why}`).toMatch(new RegExp(why, 'i'));
+    expect(() => content()).toThrow('ENOENT');
+  });
+
+  test('what is advised names the profile itself, without the flags of the command', async () => {
+    const { fix } = await refused(['--profile', 'slices', 'list']);
+    expect(fix).toBe('slices-conn profile set slices baseUrl=… portalUrl=… authUrl=…');
+  });
+
+  test('http beyond loopback: before anything is connected', async () => {
+    mkdirSync(folder, { mode: 0o700 });
+    const lab = {
+      baseUrl: 'http://example.invalid',
+      portalUrl: 'https://x.invalid',
+      authUrl: 'https://x.invalid',
+    };
+    writeFileSync(join(folder, 'config.json'), JSON.stringify({ profiles: { lab } }));
+    for (const command of ['list', 'login', 'status', 'logout', 'sites']) {
+      expect((await refused(['--profile', 'lab', command])).exitCode).toBe(2);
+    }
+    expect(opened).toEqual([]);
+    await done(['profile', 'set', 'lab', 'insecure=true']);
+    expect((await world().run('--profile', 'lab', 'list')).exitCode).toBe(7);
+    expect(opened.map(({ profile }) => profile.insecure)).toEqual([true]);
+  });
+});
+
+describe('certificates to trust', () => {
+  /** Runs `list`, with files at hand. @returns its exit code and the certificates that it connected with */
+  async function connected(args: readonly string[], files: Readonly<Record<string, string>>) {
+    const own = world();
+    for (const [path, text] of Object.entries(files)) own.files.set(path, text);
+    const { exitCode } = await own.run(...args, 'list');
+    return { exitCode, certificates: opened.map(({ network }) => network.certificates?.trim()) };
+  }
+  const files = {
+    '/own.pem': SERVER_CERTIFICATE,
+    '/flag.pem': OTHER_CERTIFICATE,
+    '/key.pem': SERVER_KEY,
+    '/empty': '',
+  };
+  const connects = (certificates?: string) => ({ exitCode: 7, certificates: [certificates?.trim()] });
+  const REFUSED = { exitCode: 2, certificates: [] };
+
+  test('are the profile’s, and the flag’s before them', async () => {
+    await done(['profile', 'set', 'lab', ...ADDRESSES, 'caFile=/own.pem']);
+    expect(await connected(['--profile', 'lab'], files)).toEqual(connects(SERVER_CERTIFICATE));
+    opened = [];
+    expect(await connected(['--profile', 'lab', '--ca-file', '/flag.pem'], files)).toEqual(
+      connects(OTHER_CERTIFICATE),
+    );
+    opened = [];
+    expect(await connected(['--profile', 'local'], files)).toEqual(connects());
+  });
+
+  test('of a profile’s file that is not there: 2', async () => {
+    await done(['profile', 'set', 'lab', ...ADDRESSES, 'caFile=/gone.pem']);
+    expect(await connected(['--profile', 'lab'], files)).toEqual(REFUSED);
+  });
+
+  test.each(['/gone.pem', '/empty', '/key.pem', '/damaged.pem'])(
+    'of %s: 2, whatever the profile',
+    async (path) => {
+      const damaged = SERVER_CERTIFICATE.replace(/\n[A-Za-z0-9+/]{64}\n/, '\n');
+      const all = { ...files, '/damaged.pem': `${SERVER_CERTIFICATE}${damaged}` };
+      for (const profile of ['local', 'offline']) {
+        expect(await connected(['--profile', profile, '--ca-file', path], all)).toEqual(REFUSED);
+      }
+    },
+  );
+
+  test('several, with text between them', async () => {
+    const bundle = `# one\n${SERVER_CERTIFICATE}\n# two\n${OTHER_CERTIFICATE}`;
+    const { certificates } = await connected(['--ca-file', '/bundle.pem'], { '/bundle.pem': bundle });
+    expect(certificates[0]?.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { summary } from '../../../src/cli/reservation/delete/confirm.ts';
+import { Failure, type FailureFacts } from '../../../src/contract/failure.ts';
+
+const unknown = new Failure('outcome_unknown', 'Nobody knows.', { maybeDone: true, retryable: false });
+const away = new Failure('unavailable', 'Not now.', { retryable: true });
+const gone = new Failure('not_found', 'It is gone.');
+
+/** What became of three deletions, and what is said of all. */
+test.each<[string, (Failure | undefined)[], string, FailureFacts]>([
+  [
+    'one unknown, two done',
+    [unknown, undefined, undefined],
+    'partly_done',
+    { maybeDone: true, retryable: false },
+  ],
+  ['one unknown, two away', [away, unknown, away], 'unavailable', { maybeDone: true, retryable: false }],
+  ['one unknown, one gone', [gone, unknown, undefined], 'partly_done', { maybeDone: true, retryable: false }],
+])('row 43: of several deletions: %s', (_, failed, code, facts) => {
+  const ids = ['con_1', 'con_2', 'con_3'];
+  const failures = new Map(ids.flatMap((id, index) => (failed[index] ? [[id, failed[index]]] : [])));
+  expect(summary(ids, failures)).toMatchObject({ code, facts });
+});
+
+test('row 43: of several deletions that were not done none may have been', () => {
+  const failures = new Map([
+    ['con_1', away],
+    ['con_2', gone],
+  ]);
+  expect(summary(['con_1', 'con_2'], failures).facts.maybeDone).toBeUndefined();
+});

@@ -1,0 +1,149 @@
+import * as v from 'valibot';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import type { World } from '../../../src/cli/run.ts';
+import { claimedSubject } from '../../../src/client/claimed.ts';
+import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
+import { type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+const OFFLINE = '--offline';
+const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
+const opened: ReferenceServer[] = [];
+afterAll(async () => {
+  for (const server of opened) await server.close();
+});
+
+/** A server whose ids are the same every time. */
+async function open(...administrators: string[]): Promise<ReferenceServer> {
+  let drawn = 0;
+  const random = (bytes: number): Uint8Array => {
+    drawn += 1;
+    return new Uint8Array(bytes).fill(drawn);
+  };
+  const server = await createReferenceServer({ now: () => NOW, random, administrators });
+  opened.push(server);
+  return server;
+}
+
+function worldOf(
+  server: ReferenceServer,
+  user: 'lead' | 'viewer' | 'member',
+  changes: Partial<World> = {},
+): CommandWorld {
+  const userToken = tokenOf(() => server.signIn(user));
+  return commandWorld({ fetch: server.fetch, userToken, close: async () => undefined }, changes);
+}
+
+const Released = v.object({
+  items: v.tuple([
+    v.strictObject({
+      id: v.string(),
+      deleted: v.literal(true),
+      reason: v.string(),
+      reservation: v.looseObject({ created_by: v.string() }),
+    }),
+  ]),
+});
+
+const viewer = claimedSubject(await (await open()).signIn('viewer')) ?? '';
+let server: ReferenceServer;
+let lead: CommandWorld;
+let id: string;
+
+beforeEach(async () => {
+  server = await open(viewer);
+  lead = worldOf(server, 'lead');
+  id = JSON.parse((await lead.run(OFFLINE, '--json', 'reserve', ...LINK)).stdout).reservation.id;
+});
+
+const isThere = async (): Promise<boolean> => (await lead.run(OFFLINE, 'show', id)).exitCode === 0;
+const asAdministrator = (...more: string[]): string[] => [
+  OFFLINE,
+  'delete',
+  id,
+  '--as-administrator',
+  ...more,
+];
+
+describe('delete --as-administrator', () => {
+  test('releases what another booked, and says whose it was and why', async () => {
+    const result = await worldOf(server, 'viewer').run(
+      ...asAdministrator('--yes', '--reason', 'its job died'),
+    );
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(result.stdout).toContain('Released be-gent1 – pl-poznan1, 1 Gbps');
+    expect(result.stdout).toMatch(/booked by user_offline\.localhost_\w+; reason: its job died/);
+    expect(await isThere()).toBe(false);
+  });
+
+  test('as JSON', async () => {
+    const booker = claimedSubject(await server.signIn('lead'));
+    const { stdout } = await worldOf(server, 'viewer').run(
+      '--json',
+      ...asAdministrator('--yes', '--reason', ' x '),
+    );
+    const [item] = v.parse(Released, JSON.parse(stdout)).items;
+    expect(item).toMatchObject({ id, reason: 'x', reservation: { id, created_by: booker } });
+  });
+
+  test.each([
+    [true, 0, false],
+    [false, 2, true],
+    [undefined, 2, true],
+  ])('asks first, naming who booked it: %s', async (answer, exitCode, stays) => {
+    const questions: string[] = [];
+    const ask = async (question: string): Promise<boolean> => {
+      questions.push(question);
+      return answer === true;
+    };
+    const world = worldOf(server, 'viewer', answer === undefined ? {} : { ask });
+    const result = await world.run(...asAdministrator('--reason', "the job's gone"));
+    expect(result.exitCode).toBe(exitCode);
+    expect(await isThere()).toBe(stays);
+    if (answer === undefined) {
+      expect(result.stderr).toContain(
+        `slices-conn --offline delete --yes --as-administrator --reason 'the job'\\''s gone' ${id}`,
+      );
+      return;
+    }
+    expect(questions).toHaveLength(1);
+    expect(questions[0]).toContain(`${id} (be-gent1 – pl-poznan1, 1 Gbps until `);
+    expect(questions[0]).toContain(`booked by ${claimedSubject(await server.signIn('lead'))} for exp_`);
+  });
+
+  test.each([
+    ['without a reason', ['--as-administrator']],
+    ['with an empty one', ['--as-administrator', '--reason', ' ']],
+    ['with one that is too long', ['--as-administrator', '--reason', 'x'.repeat(201)]],
+    ['with a reason, but as oneself', ['--reason', 'x']],
+  ])('%s: exit 2, and nothing is sent', async (_, flags) => {
+    let sent = 0;
+    const userToken = tokenOf(() => server.signIn('viewer'));
+    const count: ReferenceServer['fetch'] = (request) => {
+      sent += 1;
+      return server.fetch(request);
+    };
+    const world = commandWorld({ fetch: count, userToken, close: async () => undefined });
+    expect((await world.run(OFFLINE, 'delete', id, '--yes', ...flags)).exitCode).toBe(2);
+    expect(sent).toBe(0);
+    expect(await isThere()).toBe(true);
+  });
+
+  test.each(['lead', 'member'] as const)('%s is none: exit 5, and it stays', async (user) => {
+    const result = await worldOf(server, user).run(...asAdministrator('--yes', '--reason', 'x'));
+    expect(result.exitCode).toBe(5);
+    expect(result.stderr).toContain('does not know you as an administrator');
+    expect(await isThere()).toBe(true);
+  });
+
+  test('of one that is not there, none of several is released', async () => {
+    const gone = `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`;
+    const world = worldOf(server, 'viewer');
+    const alone = await world.run(OFFLINE, 'delete', gone, '--as-administrator', '--yes', '--reason', 'x');
+    expect(alone.exitCode).toBe(3);
+    const both = await world.run(...asAdministrator(gone, '--yes', '--reason', 'x'));
+    expect(both.exitCode).toBe(3);
+    expect(both.stderr).toContain('2 of 2 reservations were not deleted');
+    expect(await isThere()).toBe(true);
+  });
+});

@@ -1,0 +1,209 @@
+import { expect, test } from 'vitest';
+import type { AuditItem, AuditSettings } from '../../../src/cli/invocation.ts';
+import type { World } from '../../../src/cli/run.ts';
+import { commandWorld } from '../../fixtures/command-world.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
+import { IDS, NOW } from '../../fixtures/tokens.ts';
+
+const DAY = 86_400_000;
+const booked: AuditItem = {
+  at: '2026-11-01T11:59:58.123Z',
+  link: 'be-gent1~pl-poznan1',
+  version: 3,
+  action: 'book',
+  granted: true,
+  by: IDS.user,
+  experiment: IDS.experiment,
+  reservation: IDS.reservation,
+  start_date: '2026-11-01T12:00:00.000Z',
+  end_date: '2026-11-01T14:00:00.000Z',
+  bandwidth: 2500,
+  tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
+  why: null,
+  count: 1,
+};
+const refused: AuditItem = {
+  ...booked,
+  granted: false,
+  reservation: null,
+  end_date: '2026-11-03T14:00:00.000Z',
+  tags: null,
+  why: 'bandwidth: 400 of 1000 Mbps free',
+};
+const forged: AuditItem = {
+  ...booked,
+  action: 'cancel',
+  by: 'user_\u001b[2J',
+  experiment: 'exp_\u009b',
+  reservation: 'con_\u202e',
+  link: 'a~\u200b',
+  why: 'died\n\u001b]0;x\u0007',
+};
+
+/** Runs `serve audit` on decisions that come in these portions. */
+async function audit(
+  args: readonly string[],
+  portions: readonly AuditItem[][] = [],
+  { more = false, columns }: { more?: boolean; columns?: number } = {},
+) {
+  const asked: AuditSettings[] = [];
+  const readAudit: World['readAudit'] = async (settings, take) => {
+    asked.push(settings);
+    for (const portion of portions) await take(portion);
+    return more;
+  };
+  const connection = {
+    fetch: () => Promise.reject(new Error('nobody is asked')),
+    userToken: { origin: 'offline', where: 'a test', get: () => Promise.reject(new Error('no token')) },
+    close: async () => undefined,
+  } as const;
+  const stdout = recordedStream(columns);
+  const world = commandWorld(connection, { readAudit, stdout });
+  const { exitCode, stderr } = await world.run('serve', 'audit', ...args);
+  return { exitCode, stdout: stdout.text, stderr, asked };
+}
+
+test('without a terminal it is a table, one line each, however long', async () => {
+  const { stdout, stderr, exitCode } = await audit([], [[booked, refused]]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  const [head, first, second, end] = stdout.split('\n').map((line) => line.split(/ {2,}/));
+  expect(head).toEqual([
+    'WHEN (UTC)',
+    'WHAT',
+    'OUTCOME',
+    'LINK',
+    'BANDWIDTH',
+    'PERIOD',
+    'RESERVATION',
+    'BY',
+    'WHY',
+  ]);
+  const asked = ['be-gent1 – pl-poznan1', '2.5 Gbps'];
+  const when = '2026-11-01 11:59:58';
+  const period = '2026-11-01 12:00:00 – 14:00:00';
+  expect(first).toEqual([when, 'book', 'granted', ...asked, period, IDS.reservation, IDS.user, '–']);
+  const longer = '2026-11-01 12:00:00 – 2026-11-03 14:00:00';
+  expect(second).toEqual([when, 'book', 'refused', ...asked, longer, '–', IDS.user, refused.why]);
+  expect(end).toEqual(['']);
+});
+
+test('row 59: refusals that were counted say how many they are', async () => {
+  const { stdout } = await audit([], [[{ ...refused, count: 37 }]]);
+  expect(stdout).toContain('refused 37 times');
+  expect(
+    (await audit(['--color', 'never'], [[{ ...refused, count: 37 }]], { columns: 60 })).stdout,
+  ).toContain('book refused 37 times');
+});
+
+test('on a terminal that is wide enough it is the same', async () => {
+  const piped = await audit([], [[booked, refused]]);
+  const width = Math.max(...piped.stdout.split('\n').map((line) => line.length));
+  expect((await audit([], [[booked, refused]], { columns: width })).stdout).toContain('WHEN (UTC)');
+  expect((await audit(['--color', 'never'], [[booked, refused]], { columns: width })).stdout).toBe(
+    piped.stdout,
+  );
+  expect((await audit([], [[booked, refused]], { columns: width - 1 })).stdout).not.toContain('WHEN');
+});
+
+test('on a narrower one each has lines of its own, and no id is cut', async () => {
+  const { stdout } = await audit(['--color', 'never'], [[booked, refused]], { columns: 80 });
+  expect(stdout.split('\n')).toEqual([
+    '2026-11-01 11:59:58 UTC  book granted',
+    '  link         be-gent1 – pl-poznan1, 2.5 Gbps',
+    '  period       2026-11-01 12:00:00 – 14:00:00',
+    `  reservation  ${IDS.reservation}`,
+    `  by           ${IDS.user}`,
+    `  experiment   ${IDS.experiment}`,
+    '2026-11-01 11:59:58 UTC  book refused',
+    '  why          bandwidth: 400 of 1000 Mbps free',
+    '  link         be-gent1 – pl-poznan1, 2.5 Gbps',
+    '  period       2026-11-01 12:00:00 – 2026-11-03 14:00:00',
+    '  reservation  –',
+    `  by           ${IDS.user}`,
+    `  experiment   ${IDS.experiment}`,
+    '',
+  ]);
+});
+
+test.each([undefined, 1000, 80])(
+  'HOSTILE.md 7: nothing that was written down reaches a terminal as it is, columns %s',
+  async (columns) => {
+    const width = columns === undefined ? {} : { columns };
+    const { stdout } = await audit(['--color', 'never'], [[forged]], width);
+    expect(stdout.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u200b\u202e]/);
+    expect(stdout).toContain('died\\u000a\\u001b]0;x\\u0007');
+  },
+);
+
+test('--json is one object, whatever number of portions it came in', async () => {
+  for (const portions of [[], [[booked]], [[booked, refused], [forged]]]) {
+    const { stdout, stderr } = await audit(['--json'], portions, { more: true });
+    expect(JSON.parse(stdout)).toEqual({ items: portions.flat(), more: true });
+    expect(stdout).toMatch(/^[^\u0000-\u001f]+\n$/);
+    expect(stderr).toContain('there are older ones');
+  }
+  expect(JSON.parse((await audit(['--json'], [[booked]])).stdout)).toEqual({ items: [booked], more: false });
+});
+
+test('that there are more, or none, is said', async () => {
+  const { stderr } = await audit(['--limit', '7'], [[booked]], { more: true });
+  expect(stderr).toBe('These are the newest 7; there are older ones. To see more: --limit 70\n');
+  expect((await audit(['--quiet'], [[booked]], { more: true })).stderr).toBe('');
+  expect(await audit([])).toMatchObject({ stdout: 'No decision matches.\n', stderr: '' });
+});
+
+test('what is asked for is handed on', async () => {
+  const nothing = { refused: false, limit: 100 };
+  expect((await audit([])).asked).toEqual([nothing]);
+  expect(
+    (
+      await audit([
+        ...['--data', 'd', '--reservation', IDS.reservation, '--experiment', IDS.experiment, '--user', 'u@h'],
+        ...['--since', '2d', '--until', '2026-11-01T00:00:00Z', '--refused', '--limit', '5'],
+      ])
+    ).asked,
+  ).toEqual([
+    {
+      data: 'd',
+      reservation: IDS.reservation,
+      experiment: IDS.experiment,
+      by: 'u@h',
+      since: NOW - 2 * DAY,
+      until: Date.parse('2026-11-01T00:00:00Z'),
+      refused: true,
+      limit: 5,
+    },
+  ]);
+  const database = 'postgres://slices@db.example.org/slices';
+  expect((await audit(['--database', database])).asked).toEqual([{ ...nothing, database }]);
+});
+
+test.each([
+  ['two words', ['--link', 'pl-poznan1', 'be-gent1']],
+  ['as it is written', ['--link', 'pl-poznan1~be-gent1']],
+  ['each after its flag', ['--link', 'pl-poznan1', '--link', 'be-gent1']],
+])('a link is named by its sites, %s', async (_, args) => {
+  expect((await audit([...args, '--refused'])).asked).toMatchObject([{ link: ['pl-poznan1', 'be-gent1'] }]);
+});
+
+test.each([
+  ['one site', ['--link', 'be-gent1']],
+  ['three sites', ['--link', 'be-gent1', 'pl-poznan1', 'fr-lille']],
+  ['no site', ['--link', 'BE~GENT']],
+  ["an experiment's name", ['--experiment', 'demo']],
+  ['no id', ['--reservation', 'r1']],
+  ['no time', ['--since', 'often']],
+  ['a time without a zone', ['--until', '2026-11-01 10:00']],
+  ['a period that holds nothing', ['--since', '1d', '--until', '2d']],
+  ['no number', ['--limit', '0']],
+  ['a number that is too large', ['--limit', '1000000000000']],
+  ['a folder and a database', ['--data', 'd', '--database', 'postgres://a@b/c']],
+  ['an address of something else', ['--database', 'mysql://a@b/c']],
+  ['a flag of serve alone', ['--memory']],
+  ['an argument', ['be-gent1']],
+])('%s: exit 2, and nothing is read', async (_, args) => {
+  const { exitCode, stdout, stderr, asked } = await audit(args);
+  expect({ exitCode, stdout, asked }).toEqual({ exitCode: 2, stdout: '', asked: [] });
+  expect(stderr).toMatch(/^error: /);
+  expect(stderr).not.toContain('--start');
+});

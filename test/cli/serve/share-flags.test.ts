@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import type { ServeSettings } from '../../../src/cli/invocation.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import { commandWorld } from '../../fixtures/command-world.ts';
+
+/** What `serve` with these flags starts, if it does. */
+async function served(...flags: readonly string[]): Promise<{ exitCode: number; settings: ServeSettings[] }> {
+  const settings: ServeSettings[] = [];
+  const connection = {
+    fetch: () => Promise.reject(new Error('nobody is asked')),
+    userToken: { origin: 'offline', where: 'a test', get: () => Promise.reject(new Error('no token')) },
+    close: async () => undefined,
+  } as const;
+  const { run } = commandWorld(connection, {
+    async serve(asked) {
+      settings.push(asked);
+      throw new Failure('network', 'It starts no further.');
+    },
+    stopSignal: () => new Promise(() => undefined),
+  });
+  return { exitCode: (await run('serve', ...flags)).exitCode, settings };
+}
+
+test('row 59: serve takes the limits of one experiment, and has none by itself', async () => {
+  const { settings } = await served('--max-share', '25', '--max-live', '10');
+  expect(settings).toMatchObject([{ maxShare: 25, maxLive: 10 }]);
+  const [plain] = (await served()).settings;
+  expect(plain).not.toHaveProperty('maxShare');
+  expect(plain).not.toHaveProperty('maxLive');
+});
+
+test.each([
+  ['--max-share', '0'],
+  ['--max-share', '101'],
+  ['--max-share', '12.5'],
+  ['--max-share', '50%'],
+  ['--max-live', '0'],
+  ['--max-live', '-1'],
+  ['--max-live', 'many'],
+])('%s %s: exit 2', async (flag, value) => {
+  expect(await served(flag, value)).toEqual({ exitCode: 2, settings: [] });
+});

@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { connectOffline } from '../../src/main/offline-connection.ts';
+import { Profiles } from '../../src/session/profiles/profiles.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
+import { NOW } from '../fixtures/tokens.ts';
+
+test.skipIf(!CAN_LIMIT_FILES)(
+  'row 43: a disk that fails before anything is asked for: nothing was done, and it is no bug',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'slices-conn-offline-'));
+    const profile = await new Profiles('/dev/null/config', {}).resolve('offline');
+    const connection = connectOffline(profile, { stateFolder: folder, now: () => NOW });
+    onTestFinished(async () => {
+      await connection.close();
+      rmSync(folder, { recursive: true });
+    });
+    const database = join(folder, 'offline', 'reservations.sqlite');
+    // Opens the database, and asks for nothing that needs to be written.
+    await connection.fetch(new Request(`${profile.baseUrl}/.well-known/jwks.json`));
+    const { size } = statSync(`${database}-wal`);
+    const failure = await underFileLimit(size, () => failureOf(() => connection.userToken.get()));
+    expect(failure).toMatchObject({ code: 'unavailable', facts: { retryable: true } });
+    expect(failure.facts.maybeDone).toBeUndefined();
+    expect(failure.facts.why).toMatch(/Nothing was changed/);
+  },
+);

@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest';
+import type { ServeSettings } from '../../src/cli/invocation.ts';
+import { Failure } from '../../src/contract/failure.ts';
+import { allowedDangers, checkExposure } from '../../src/operate/exposure.ts';
+
+const PLAIN: ServeSettings = {
+  host: '127.0.0.1',
+  port: 4280,
+  memory: false,
+  administrators: [],
+  drain: 0,
+  maxConnectionsPerAddress: 100,
+  keep: 86_400_000,
+  projectsApiGroup: 'projects',
+  experimentsApiGroup: 'experiments',
+};
+const TLS = { tls: { cert: 'cert.pem', key: 'key.pem' } };
+const ISSUER = { trust: [{ issuer: 'https://login.example.org' }] };
+const TRUST = { ...ISSUER, audience: 'https://slices.example.org' };
+const BASE = { baseUrl: 'https://slices.example.org' };
+
+/** Why settings are refused; undefined when they will do. */
+function refusal(changes: Partial<ServeSettings>): Failure | undefined {
+  try {
+    checkExposure({ ...PLAIN, ...changes });
+    return undefined;
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'usage') return error;
+    throw error;
+  }
+}
+
+const USERS = /built-in users/;
+const KEY = /--memory/;
+const HTTP = /plain http/;
+const NAME = /--base-url URL/;
+const AUDIENCE = /--audience AUDIENCE/;
+const ALL = [USERS, KEY, HTTP, NAME, AUDIENCE];
+
+describe('row 42: on this machine alone anything goes', () => {
+  test.each<Partial<ServeSettings>>([
+    {},
+    { memory: true, autoApprove: 'lead' },
+    { host: 'localhost' },
+    { host: '::1' },
+    { host: '127.8.9.10' },
+    { host: '::ffff:127.0.0.1' },
+    { host: 'conn.localhost' },
+    { baseUrl: 'http://conn.localhost:4281/net' },
+    TRUST,
+    ISSUER,
+    { ...TLS, memory: true },
+  ])('%j', (changes) => {
+    expect(refusal(changes)).toBeUndefined();
+    expect(allowedDangers({ ...PLAIN, ...changes, insecureBuiltInUsers: true, insecureHttp: true })).toEqual(
+      [],
+    );
+  });
+});
+
+describe('row 42: what others can reach needs users, a key that is kept, encryption and a name', () => {
+  test.each<[string, Partial<ServeSettings>, RegExp[]]>([
+    ['nothing of it', { host: '0.0.0.0', memory: true }, [USERS, KEY, HTTP, NAME]],
+    ['row 50: no audience', { host: '0.0.0.0', ...ISSUER, ...TLS, ...BASE }, [AUDIENCE]],
+    ['row 50: no audience, behind a proxy', { ...ISSUER, behindProxy: true, ...BASE }, [AUDIENCE]],
+    ['all of it', { host: '0.0.0.0', ...TRUST, ...TLS, ...BASE }, []],
+    ['a proxy in place of TLS', { host: '0.0.0.0', ...TRUST, behindProxy: true, ...BASE }, []],
+    ['a proxy on this machine', { ...TRUST, behindProxy: true, ...BASE }, []],
+    ['PostgreSQL', { host: '::', ...TRUST, ...TLS, ...BASE, database: 'postgres://x@y/z' }, []],
+    ['an address of its own', { host: '192.0.2.1', ...TRUST, ...TLS }, []],
+    ['built-in users', { host: '192.0.2.1', ...TLS }, [USERS]],
+    ['built-in users behind a proxy', { behindProxy: true, ...BASE }, [USERS]],
+    ['built-in users by its name alone', { baseUrl: 'http://slices.example.org' }, [USERS, HTTP]],
+    ['a key that is thrown away', { host: '192.0.2.1', ...TRUST, ...TLS, memory: true }, [KEY]],
+    ['plain http', { host: '192.0.2.1', ...TRUST }, [HTTP]],
+    ['no name: 0.0.0.0', { host: '0.0.0.0', ...TRUST, ...TLS }, [NAME]],
+    ['no name: 0', { host: '0', ...TRUST, ...TLS }, [NAME]],
+    ['no name: ::', { host: '::', ...TRUST, ...TLS }, [NAME]],
+    ['no name: 0::0', { host: '0::0', ...TRUST, ...TLS }, [NAME]],
+    ['what only begins like loopback', { host: '127.0.0.1.example.org' }, [USERS, HTTP]],
+    ['another address in another family’s words', { host: '::ffff:192.0.2.1' }, [USERS, HTTP]],
+  ])('%s', (_, changes, due) => {
+    const failure = refusal(changes);
+    expect(failure !== undefined).toBe(due.length > 0);
+    const why = failure?.facts.why ?? '';
+    for (const danger of ALL) {
+      const named = due.includes(danger);
+      expect([danger, danger.test(why.replace(/For others: .*/, ''))]).toEqual([danger, named]);
+    }
+  });
+
+  test.each<[string, Partial<ServeSettings>, RegExp]>([
+    ['--insecure-built-in-users', { insecureBuiltInUsers: true }, USERS],
+    ['--insecure-throw-away-key', { insecureThrowAwayKey: true }, KEY],
+    ['--insecure-http', { insecureHttp: true }, HTTP],
+  ])('%s allows that alone', (flag, allowed, danger) => {
+    const host = { host: '192.0.2.1', memory: true };
+    expect(refusal(host)?.facts.why).toContain(flag);
+    const why = refusal({ ...host, ...allowed })?.facts.why ?? '';
+    expect(why).not.toContain(flag);
+    for (const other of [USERS, KEY, HTTP]) expect(other.test(why)).toBe(other !== danger);
+  });
+
+  test('row 50: --any-audience allows tokens for any audience, and says so', () => {
+    const settings = { host: '192.0.2.1', ...ISSUER, ...TLS, ...BASE };
+    expect(refusal(settings)?.facts.why).toContain('--any-audience');
+    expect(refusal({ ...settings, anyAudience: true })).toBeUndefined();
+    expect(allowedDangers({ ...PLAIN, ...settings, anyAudience: true })).toEqual([
+      'Tokens are taken whatever service they were issued for.',
+    ]);
+    expect(refusal({ ...settings, anyAudience: true, memory: true })?.facts.fix).toContain('--any-audience');
+  });
+
+  test('what is suggested names the kinds again', () => {
+    const trust = [{ issuer: 'https://login.example.org', kinds: ['user', 'experiment'] as const }];
+    expect(refusal({ host: '192.0.2.1', trust, ...TLS })?.facts.fix).toContain(
+      ' --trust https://login.example.org=user,experiment --audience ',
+    );
+  });
+
+  test('told in as many words, it starts, and says what that means', () => {
+    const changes = {
+      host: '192.0.2.1',
+      memory: true,
+      insecureBuiltInUsers: true,
+      insecureThrowAwayKey: true,
+      insecureHttp: true,
+    };
+    expect(refusal(changes)).toBeUndefined();
+    const notices = allowedDangers({ ...PLAIN, ...changes });
+    expect(notices).toHaveLength(3);
+    for (const [index, danger] of [USERS, /are gone/, HTTP].entries()) expect(notices[index]).toMatch(danger);
+    expect(allowedDangers({ ...PLAIN, ...changes, ...TLS, memory: false })).toHaveLength(1);
+  });
+
+  test('nobody is let in without a look, whatever is allowed', () => {
+    const changes = {
+      host: '192.0.2.1',
+      ...TLS,
+      autoApprove: 'lead',
+      insecureBuiltInUsers: true,
+    } as const;
+    expect(refusal(changes)?.facts.why).toMatch(/--auto-approve/);
+  });
+});
+
+describe('what to type next', () => {
+  test('without a word about others: loopback, and how it would be for others', () => {
+    const failure = refusal({ host: '0.0.0.0', port: 443 });
+    expect(failure?.facts.fix).toBe('slices-conn serve --host 127.0.0.1');
+    expect(failure?.facts.why).toContain(
+      'For others: slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --trust https://login.example.org --audience https://slices.example.org --tls-cert cert.pem --tls-key key.pem',
+    );
+  });
+
+  test.each<[Partial<ServeSettings>, string]>([
+    [
+      { host: '192.0.2.1', ...TRUST },
+      'slices-conn serve --host 192.0.2.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --audience https://slices.example.org --tls-cert cert.pem --tls-key key.pem',
+    ],
+    [
+      { host: '::', behindProxy: true, baseUrl: 'https://a.example.org', data: 'my data' },
+      "slices-conn serve --host :: --port 4280 --base-url https://a.example.org --trust https://login.example.org --audience https://a.example.org --behind-proxy --data 'my data'",
+    ],
+    [
+      { host: '::', ...TRUST, memory: true, ...TLS, database: 'postgres://me:hunter2@db/x' },
+      'slices-conn serve --host :: --port 4280 --base-url https://slices.example.org --trust https://login.example.org --audience https://slices.example.org --tls-cert cert.pem --tls-key key.pem --database "$DATABASE_URL"',
+    ],
+    [
+      { behindProxy: true, ...TRUST },
+      'slices-conn serve --host 127.0.0.1 --port 4280 --base-url https://slices.example.org --trust https://login.example.org --audience https://slices.example.org --behind-proxy',
+    ],
+  ])('%j', (changes, fix) => {
+    expect(refusal(changes)?.facts.fix).toBe(fix);
+  });
+});
+
+describe('addresses that can’t be', () => {
+  test.each<[string, Partial<ServeSettings>, RegExp]>([
+    ['an empty host', { host: '', ...TRUST, ...TLS, ...BASE }, /empty/],
+    ['http over TLS', { ...TLS, baseUrl: 'http://127.0.0.1:4280' }, /not https/],
+    [
+      'http behind a proxy',
+      { behindProxy: true, ...TRUST, baseUrl: 'http://slices.example.org' },
+      /not https/,
+    ],
+    ['a proxy without a name', { behindProxy: true, ...TRUST }, /needs --base-url/],
+  ])('%s', (_, changes, says) => {
+    expect(refusal(changes)?.message).toMatch(says);
+  });
+});

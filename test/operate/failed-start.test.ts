@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { ServeSettings } from '../../src/cli/invocation.ts';
+import { databaseFailure } from '../../src/operate/database-failure.ts';
+import { serve } from '../../src/operate/serve.ts';
+import { createReferenceServer, type ReferenceServerOptions } from '../../src/reference-server.ts';
+import { createServerMetrics } from '../../src/server/metrics/server-metrics.ts';
+import { openStores } from '../../src/store/open.ts';
+import { SERVER_FILE } from '../../src/store/stores.ts';
+import { freePort, usePostgres } from '../fixtures/postgres.ts';
+
+const postgres = usePostgres();
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true });
+});
+
+const ENGINES = [
+  {
+    name: 'SQLite',
+    async newPlace() {
+      const data = mkdtempSync(join(tmpdir(), 'slices-conn-failed-'));
+      folders.push(data);
+      return { database: join(data, SERVER_FILE), where: { data } };
+    },
+    async damageKeys(path: string): Promise<void> {
+      const database = new DatabaseSync(path);
+      database.exec("UPDATE signing_key SET jwk = 'damaged'");
+      database.close();
+    },
+    /** Leaving the write-ahead log takes the file for oneself: it fails while any other connection is open. */
+    async expectFree(path: string): Promise<void> {
+      const database = new DatabaseSync(path);
+      try {
+        expect(database.prepare('PRAGMA journal_mode = DELETE').get()).toEqual({ journal_mode: 'delete' });
+      } finally {
+        database.close();
+      }
+    },
+  },
+  {
+    name: 'PostgreSQL',
+    async newPlace() {
+      const database = await postgres.database();
+      return { database, where: { database } };
+    },
+    damageKeys: async (url: string) =>
+      void (await postgres.ask(url, "UPDATE signing_key SET jwk = 'damaged'")),
+    async expectFree(url: string): Promise<void> {
+      const others =
+        "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'slices-conn' AND datname = current_database()";
+      await expect.poll(() => postgres.ask(url, others)).toEqual([{ n: 0 }]);
+    },
+  },
+];
+
+/** How many timers there are that would keep this process alive. */
+function timers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+}
+
+const broken = (): never => {
+  throw new TypeError('a bug');
+};
+
+describe.each(ENGINES)('row 65: a server on $name that does not start leaves nothing open', (engine) => {
+  test.each<[string, ReferenceServerOptions, RegExp]>([
+    ['a bug while the users are written', { random: broken }, /a bug/],
+    ['an administrator who is none', { administrators: ['someone'] }, /administrator/],
+    ['a bug of what counts', { metrics: { ...createServerMetrics(), serve: broken } }, /a bug/],
+  ])('%s', async (_, options, why) => {
+    const { database } = await engine.newPlace();
+    await (await openStores(database)).close();
+    const before = timers();
+    await expect(createReferenceServer({ database, ...options })).rejects.toThrow(why);
+    await engine.expectFree(database);
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+
+  test('keys that are damaged', async () => {
+    const { database } = await engine.newPlace();
+    await (await createReferenceServer({ database })).close();
+    await engine.damageKeys(database);
+    const before = timers();
+    await expect(createReferenceServer({ database })).rejects.toThrow();
+    await engine.expectFree(database);
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+
+  test('serve, at its very last step: sockets, database, transport and timers', async () => {
+    const { database, where } = await engine.newPlace();
+    await (await openStores(database)).close();
+    const [port, metrics] = [await freePort(), await freePort()];
+    const settings: ServeSettings = {
+      ...SETTINGS,
+      ...where,
+      port,
+      metrics: { host: '127.0.0.1', port: metrics },
+      trust: [{ issuer: 'https://login.example.org' }],
+      // The draft can't be written: it is the last thing that can fail.
+      readyFile: join(tmpdir(), 'slices-conn-no-such-folder', 'ready.json'),
+    };
+    const before = timers();
+    await expect(serve(settings, SURROUNDINGS)).rejects.toMatchObject({ code: 'file_unusable' });
+    await engine.expectFree(database);
+    for (const each of [port, metrics]) await takeAndLeave(each);
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+
+  test('what is no fault of the database is not said to be one', async () => {
+    const { where } = await engine.newPlace();
+    const settings = { ...SETTINGS, ...where, port: await freePort() };
+    const starting = serve({ ...settings, administrators: ['nonsense'] }, SURROUNDINGS);
+    await expect(starting).rejects.toThrow(RangeError);
+    await takeAndLeave(settings.port);
+  });
+});
+
+test('an error of Node itself is given back, though it has a code', () => {
+  const bug = Object.assign(new TypeError('a bug'), { code: 'ERR_INVALID_ARG_TYPE' });
+  for (const file of [undefined, 'a.sqlite']) expect(databaseFailure(bug, file)).toBe(bug);
+});
+
+const SETTINGS: ServeSettings = {
+  host: '127.0.0.1',
+  port: 0,
+  memory: false,
+  administrators: [],
+  drain: 0,
+  maxConnectionsPerAddress: 100,
+  keep: 86_400_000,
+  projectsApiGroup: 'projects',
+  experimentsApiGroup: 'experiments',
+};
+const SURROUNDINGS = { defaultFolder: tmpdir(), write: () => undefined, now: Date.now, random: Math.random };
+
+/** Takes a port that must be free. */
+function takeAndLeave(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve()));
+  });
+}

@@ -1,0 +1,111 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ServeSettings } from '../../src/cli/invocation.ts';
+import { Failure } from '../../src/contract/failure.ts';
+import { serve } from '../../src/operate/serve.ts';
+import type { Connection } from '../../src/session/login/connection.ts';
+import { commandWorld } from '../fixtures/command-world.ts';
+import { failureOf } from '../fixtures/failures.ts';
+
+/** No command here asks a service for anything. */
+const NOBODY: Connection = {
+  fetch: () => Promise.reject(new Error('a service was asked')),
+  userToken: {
+    origin: 'offline',
+    where: 'nowhere',
+    get: () => Promise.reject(new Error('a token was asked for')),
+  },
+  close: async () => undefined,
+};
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'slices-conn-serve-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function started(changes: Partial<ServeSettings>) {
+  return serve(
+    {
+      host: '127.0.0.1',
+      port: 0,
+      memory: false,
+      projectsApiGroup: 'projects',
+      experimentsApiGroup: 'experiments',
+      maxConnectionsPerAddress: 100,
+      administrators: [],
+      drain: 0,
+      keep: 86_400_000,
+      ...changes,
+    },
+    { defaultFolder: join(folder, 'default'), write: () => undefined, now: Date.now, random: () => 0.5 },
+  );
+}
+
+describe('row 51: a server’s data folder', () => {
+  test('that others can write to is refused before anything in it is opened', async () => {
+    const data = join(folder, 'data');
+    mkdirSync(data);
+    writeFileSync(join(data, 'slices-conn.sqlite'), 'planted', { mode: 0o600 });
+    chmodSync(data, 0o777);
+    const failure = await failureOf(() => started({ data }));
+    expect(failure).toMatchObject({ code: 'state_unusable', facts: { fix: `chmod go-w ${data}` } });
+    expect(readdirSync(data)).toEqual(['slices-conn.sqlite']);
+    expect(readFileSync(join(data, 'slices-conn.sqlite'), 'utf8')).toBe('planted');
+  });
+
+  test('with a -wal beside the database that others could have written is refused', async () => {
+    const wal = join(folder, 'slices-conn.sqlite-wal');
+    writeFileSync(wal, 'planted');
+    chmodSync(wal, 0o666);
+    const failure = await failureOf(() => started({ data: folder }));
+    expect(failure.message).toContain(wal);
+    expect(readdirSync(folder)).toEqual(['slices-conn.sqlite-wal']);
+  });
+});
+
+describe('the ready file', () => {
+  test('row 51: takes the place of a planted link, and what that leads to is not touched', async () => {
+    const [readyFile, elsewhere] = [join(folder, 'ready.json'), join(folder, 'elsewhere')];
+    writeFileSync(elsewhere, 'mine');
+    for (const end of ['', '.tmp', `.${process.pid}.tmp`]) symlinkSync(elsewhere, `${readyFile}${end}`);
+    const umask = process.umask(0);
+    const server = await started({ memory: true, readyFile }).finally(() => process.umask(umask));
+    expect(readFileSync(elsewhere, 'utf8')).toBe('mine');
+    expect(JSON.parse(readFileSync(readyFile, 'utf8'))).toMatchObject({ pid: process.pid });
+    expect(statSync(readyFile).mode & 0o777).toBe(0o644);
+    await server.stop();
+    expect(existsSync(readyFile)).toBe(false);
+  });
+
+  test.each<[string, string[]]>([
+    ['a flag that means nothing alone', ['--audience', 'x']],
+    ['an issuer that is none', ['--trust', 'x']],
+    ['a database that is none', ['--database', 'x']],
+    ['a CA file that can’t be read', ['--trust', 'https://idp.example.org', '--ca-file', '/none.pem']],
+    ['a server that does not start', []],
+  ])('row 55: of an earlier server is gone when a start fails: %s', async (_, args) => {
+    const world = commandWorld(NOBODY, {
+      stopSignal: async () => undefined,
+      serve: () => Promise.reject(new Failure('network', 'The port is taken.')),
+    });
+    world.files.set('/ready.json', 'left over');
+    expect(await world.run('serve', '--ready-file', '/ready.json', ...args)).not.toMatchObject({
+      exitCode: 0,
+    });
+    expect(world.files.has('/ready.json')).toBe(false);
+  });
+});

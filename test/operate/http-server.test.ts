@@ -1,0 +1,496 @@
+import { once } from 'node:events';
+import type { RequestListener, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { connect as connectSecurely, type SecureVersion, type TLSSocket } from 'node:tls';
+import * as v from 'valibot';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { ProblemBody } from '../../src/contract/problems.ts';
+import type { Certificate } from '../../src/operate/certificate.ts';
+import { createDoor, type Door } from '../../src/operate/http-server.ts';
+import { LIMITS, type Limits } from '../../src/operate/limits.ts';
+import { type ClientAddress, forwardedAddress } from '../../src/server/client-address.ts';
+import {
+  RENEWED_CERTIFICATE,
+  RENEWED_KEY,
+  SERVER_CERTIFICATE,
+  SERVER_KEY,
+} from '../fixtures/certificates.ts';
+
+const CERTIFICATE: Certificate = { cert: Buffer.from(SERVER_CERTIFICATE), key: Buffer.from(SERVER_KEY) };
+const RENEWED: Certificate = { cert: Buffer.from(RENEWED_CERTIFICATE), key: Buffer.from(RENEWED_KEY) };
+
+const doors: Door[] = [];
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const door of doors.splice(0)) await door.close();
+});
+
+/** Limits short enough to be waited for; each test shortens the one that it is about. */
+const SHORT = { ...LIMITS, http: { ...LIMITS.http, connectionsCheckingInterval: 20 } };
+
+const greeting: RequestListener = (request, response) => {
+  request.resume().once('end', () => response.end('hello'));
+};
+
+/** A door that is open, and its port. */
+async function opened(
+  limits: Partial<Limits> & { http?: Limits['http'] } = {},
+  answer: RequestListener = greeting,
+  certificate?: Certificate,
+  forwarded?: ClientAddress,
+): Promise<{ door: Door; port: number }> {
+  const door = createDoor(certificate, { ...SHORT, ...limits }, forwarded);
+  doors.push(door);
+  const port = await door.open('127.0.0.1', 0);
+  door.answerWith(answer);
+  return { door, port };
+}
+
+/** A client that takes down what it receives, from the moment that it is connected. */
+interface Client {
+  socket: Socket;
+  received: () => string;
+  /** How often a reply has begun. */
+  replies: () => number;
+  isClosed: () => boolean;
+  closed: Promise<string>;
+}
+
+function follow(socket: Socket): Client {
+  sockets.push(socket);
+  let received = '';
+  let isClosed = false;
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    received += text;
+  });
+  socket.on('error', () => undefined);
+  const closed = new Promise<string>((resolve) => {
+    socket.once('close', () => {
+      isClosed = true;
+      resolve(received);
+    });
+  });
+  const replies = (): number => received.split('HTTP/1.1 ').length - 1;
+  return { socket, received: () => received, replies, isClosed: () => isClosed, closed };
+}
+
+async function dial(port: number, localAddress = '127.0.0.1'): Promise<Client> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
+  const client = follow(socket);
+  await once(socket, 'connect');
+  return client;
+}
+
+async function dialSecurely(port: number, maxVersion?: SecureVersion): Promise<TLSSocket> {
+  const socket = connectSecurely({
+    port,
+    host: '127.0.0.1',
+    ca: [SERVER_CERTIFICATE, RENEWED_CERTIFICATE],
+    ...(maxVersion === undefined ? {} : { minVersion: 'TLSv1', maxVersion, ciphers: 'DEFAULT@SECLEVEL=0' }),
+  });
+  sockets.push(socket);
+  await once(socket, 'secureConnect');
+  return socket;
+}
+
+const get = (...headers: readonly string[]): string =>
+  ['GET / HTTP/1.1', 'Host: x', ...headers, '', ''].join('\r\n');
+const upload = (length: number): string =>
+  ['POST / HTTP/1.1', 'Host: x', `Content-Length: ${length}`, '', ''].join('\r\n');
+
+/** The problem that a reply holds. */
+function problemIn(reply: string): ProblemBody {
+  const body = reply.split('\r\n\r\n').slice(1).join('');
+  return v.parse(ProblemBody, JSON.parse(/\{.*\}/s.exec(body)?.[0] ?? ''));
+}
+
+test('row 46: a name below localhost to listen on is this machine, whatever DNS says', async () => {
+  const door = createDoor(undefined, SHORT);
+  doors.push(door);
+  const port = await door.open('no-server-knows-me.localhost', 0);
+  door.answerWith(greeting);
+  const client = await dial(port);
+  client.socket.write(get('Connection: close'));
+  expect(await client.closed).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+describe('row 41: headers', () => {
+  test.each([
+    ['as many bytes as are taken', 15_000, '200'],
+    ['more bytes', 17_000, '431'],
+  ])('%s', async (_, size, status) => {
+    const { port } = await opened();
+    const client = await dial(port);
+    client.socket.write(get(`X-Long: ${'a'.repeat(size)}`, 'Connection: close'));
+    expect(await client.closed).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  });
+
+  test('as many lines as are taken', async () => {
+    const { port } = await opened();
+    const client = await dial(port);
+    const lines = Array.from({ length: LIMITS.headers - 2 }, (_, index) => `X-${index}: a`);
+    client.socket.write(get(...lines, 'Connection: close'));
+    expect(await client.closed).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  test.each([1, 50, 900])('%i lines more are refused, none is dropped without a word', async (more) => {
+    const seen = vi.fn(greeting);
+    const { port } = await opened({}, seen);
+    const client = await dial(port);
+    const lines = Array.from({ length: LIMITS.headers - 1 + more }, (_, index) => `X-${index}: a`);
+    client.socket.write(get(...lines));
+    const reply = await client.closed;
+    expect(reply).toMatch(/^HTTP\/1\.1 400 /);
+    expect(problemIn(reply)).toMatchObject({ code: 'request_invalid' });
+    expect(seen).not.toHaveBeenCalled();
+  });
+});
+
+describe('row 41: slow clients', () => {
+  test.each([
+    ['says nothing', ''],
+    ['begins its headers', 'GET / HTTP/1.1\r\nHost: x\r\nX-A: '],
+  ])('one that %s is cut off', async (_, text) => {
+    const { port } = await opened({ http: { ...SHORT.http, headersTimeout: 200 } });
+    const client = await dial(port);
+    client.socket.write(text);
+    const dribble = setInterval(() => text !== '' && client.socket.write('a'), 20);
+    expect(await client.closed).toMatch(/^HTTP\/1\.1 408 /);
+    clearInterval(dribble);
+  });
+
+  test('one that dribbles its body is cut off', async () => {
+    const { port } = await opened({ http: { ...SHORT.http, headersTimeout: 100, requestTimeout: 300 } });
+    const client = await dial(port);
+    client.socket.write(upload(1000));
+    const dribble = setInterval(() => client.socket.write('a'), 20);
+    expect(await client.closed).toMatch(/^HTTP\/1\.1 408 /);
+    clearInterval(dribble);
+  });
+
+  test.each(['POST', 'GET'])('one whose %s was answered and that sends on is cut off', async (method) => {
+    const { port } = await opened({}, (_, response) => response.end('enough'));
+    const client = await dial(port);
+    client.socket.write(upload(1_000_000).replace('POST', method));
+    const dribble = setInterval(() => client.socket.write('a'), 20);
+    expect(await client.closed).toMatch(/^HTTP\/1\.1 200 [\s\S]*enough/);
+    clearInterval(dribble);
+  });
+
+  test('one that sends the rest of what was answered keeps its connection', async () => {
+    const { port } = await opened({}, (_, response) => response.end('enough'));
+    const client = await dial(port);
+    client.socket.write(upload(4));
+    await vi.waitUntil(() => client.replies() === 1);
+    client.socket.write('rest');
+    client.socket.write(get('Connection: close'));
+    expect((await client.closed).match(/enough/g)).toHaveLength(2);
+  });
+
+  test('one that asks and comes back no more is let go', async () => {
+    const { port } = await opened({ http: { ...SHORT.http, keepAliveTimeout: 100 } });
+    const client = await dial(port);
+    client.socket.write(get());
+    expect(await client.closed).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  test('one that does not read its reply is cut off, and what it held is free', async () => {
+    const piece = Buffer.alloc(1_048_576);
+    const gone = vi.fn();
+    const { port } = await opened({ exchangeTimeout: 300 }, (_request, response) => {
+      response.once('close', gone);
+      const pump = (): void => {
+        while (response.write(piece));
+        response.once('drain', pump);
+      };
+      pump();
+    });
+    const { socket } = await dial(port);
+    socket.pause();
+    socket.write(get());
+    await vi.waitUntil(() => gone.mock.calls.length === 1, { timeout: 5000 });
+  });
+
+  test('one that reads its reply in little sips is cut off too', async () => {
+    const gone = vi.fn();
+    const { port } = await opened({ exchangeTimeout: 500 }, (_request, response) => {
+      response.once('close', gone);
+      const pump = (): void => {
+        while (response.write(Buffer.alloc(65_536)));
+        response.once('drain', pump);
+      };
+      pump();
+    });
+    const { socket } = await dial(port);
+    socket.removeAllListeners('data').pause();
+    socket.write(get());
+    const sips = setInterval(() => socket.read(1), 20);
+    await vi.waitUntil(() => gone.mock.calls.length === 1, { timeout: 5000 });
+    clearInterval(sips);
+  });
+
+  test('one that shakes no hands over TLS is cut off', async () => {
+    const limits = { http: { ...SHORT.http, headersTimeout: 200 } };
+    const { port } = await opened(limits, greeting, CERTIFICATE);
+    expect(await (await dial(port)).closed).not.toContain('HTTP');
+  });
+});
+
+describe('row 41: many connections', () => {
+  test('more than are served are told so, more still are closed, and there is room again', async () => {
+    const seen = vi.fn(greeting);
+    const { port } = await opened({ connections: 3, refusedConnections: 2 }, seen);
+    const served = await Promise.all([dial(port), dial(port), dial(port)]);
+    for (const { socket } of served) socket.write(get());
+    await vi.waitUntil(() => served.every(({ replies }) => replies() === 1));
+    const crowded = [await dial(port), await dial(port)];
+    const dropped = await dial(port);
+    expect(await dropped.closed).toBe('');
+    const [asking, uploading] = crowded;
+    asking?.socket.write(get());
+    uploading?.socket.write(`${upload(100_000)}${'a'.repeat(100_000)}`);
+    for (const client of crowded) {
+      const reply = await client.closed;
+      expect(reply).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: 5\r\n/i);
+      expect(problemIn(reply)).toMatchObject({ code: 'unavailable' });
+    }
+    expect(seen).toHaveBeenCalledTimes(3);
+    // The others were not disturbed, and one that leaves makes room.
+    for (const { socket } of served) socket.write(get());
+    await vi.waitUntil(() => served.every(({ replies }) => replies() === 2));
+    served[0]?.socket.destroy();
+    await vi.waitUntil(async () => {
+      const next = await dial(port);
+      next.socket.write(get('Connection: close'));
+      return (await next.closed).startsWith('HTTP/1.1 200 ');
+    });
+  });
+
+  test('over TLS too', async () => {
+    const { port } = await opened({ connections: 1, refusedConnections: 1 }, greeting, CERTIFICATE);
+    await dialSecurely(port);
+    const client = follow(await dialSecurely(port));
+    client.socket.write(get());
+    expect(await client.closed).toMatch(/^HTTP\/1\.1 503 /);
+  });
+
+  test('a connection takes so many requests, says that it was the last, and takes no more', async () => {
+    const seen = vi.fn(greeting);
+    const http = { ...SHORT.http, keepAliveTimeout: 50 };
+    const { port } = await opened({ requestsPerConnection: 3, http }, seen);
+    const client = await dial(port);
+    for (let asked = 1; asked <= 3; asked += 1) {
+      expect(client.received()).not.toMatch(/^connection: close\r$/im);
+      client.socket.write(get());
+      await vi.waitUntil(() => client.replies() === asked);
+    }
+    expect(client.received()).toMatch(/^connection: close\r$/im);
+    client.socket.write(get());
+    expect(await client.closed).toMatch(/hello[\s\S]*HTTP\/1\.1 503 /);
+    expect(seen).toHaveBeenCalledTimes(3);
+  });
+});
+
+// Elsewhere loopback is one address.
+describe.runIf(process.platform === 'linux')('row 48: one address', () => {
+  const OTHER = '127.0.0.2';
+
+  test('1,200 connections with nothing, half a head or half a body leave another address served', async () => {
+    // So long that nothing but the number of connections closes one.
+    const { port } = await opened({
+      http: { ...SHORT.http, headersTimeout: 60_000, requestTimeout: 60_000 },
+    });
+    const halves = ['', 'GET / HTTP/1.1\r\nHost: x\r\nX-A: ', `${upload(1000)}half`];
+    const greedy = await Promise.all(Array.from({ length: 1200 }, () => dial(port)));
+    for (const [index, { socket }] of greedy.entries()) socket.write(halves[index % 3] ?? '');
+    const left = () => greedy.filter(({ isClosed }) => !isClosed()).length;
+    await vi.waitUntil(() => left() <= 110, 15_000);
+    for (let asked = 0; asked < 3; asked += 1) {
+      const honest = await dial(port, OTHER);
+      honest.socket.write(get('Connection: close'));
+      expect(await honest.closed).toMatch(/^HTTP\/1\.1 200 /);
+    }
+    expect(left()).toBeGreaterThanOrEqual(100);
+  });
+
+  test.each([
+    ['http', undefined],
+    ['https', CERTIFICATE],
+  ])(
+    '%s: more than are served are told so, more still are closed, and there is room again',
+    async (_, certificate) => {
+      const { port } = await opened({ perAddress: 10 }, greeting, certificate);
+      const reach = async () => (certificate ? follow(await dialSecurely(port)) : dial(port));
+      const served: Client[] = [];
+      for (let made = 0; made < 10; made += 1) served.push(await reach());
+      const crowded = await reach();
+      crowded.socket.write(get());
+      const dropped = follow(connect(port, '127.0.0.1'));
+      expect(await dropped.closed).toBe('');
+      const reply = await crowded.closed;
+      expect(reply).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: 5\r\n/i);
+      expect(problemIn(reply)).toMatchObject({ code: 'unavailable' });
+      for (const { socket } of served) socket.write(get());
+      await vi.waitUntil(() => served.every(({ replies }) => replies() === 1));
+      served[0]?.socket.destroy();
+      await vi.waitUntil(async () => {
+        const next = await reach();
+        next.socket.write(get('Connection: close'));
+        return (await next.closed).startsWith('HTTP/1.1 200 ');
+      });
+    },
+  );
+
+  test('behind a proxy its own connections are not counted, but the requests of each address that it names', async () => {
+    const responses: ServerResponse[] = [];
+    const hold: RequestListener = (request, response) => {
+      request.resume();
+      responses.push(response);
+    };
+    const { port } = await opened({ perAddress: 2 }, hold, undefined, forwardedAddress);
+    const from = async (address: string): Promise<Client> => {
+      const client = await dial(port);
+      client.socket.write(get(`X-Forwarded-For: 198.51.100.9, ${address}`));
+      return client;
+    };
+    const one = [await from('192.0.2.1'), await from('192.0.2.1')];
+    await vi.waitUntil(() => responses.length === 2);
+    expect(await (await from('192.0.2.1')).closed).toMatch(/^HTTP\/1\.1 503 /);
+    const others = [await from('192.0.2.2'), await from('2001:db8::1'), await from('2001:db8::2')];
+    await vi.waitUntil(() => responses.length === 5);
+    expect(await (await from('2001:db8::3')).closed).toMatch(/^HTTP\/1\.1 503 /);
+    for (const response of responses) response.end();
+    await vi.waitUntil(() => [...one, ...others].every(({ replies }) => replies() === 1));
+    const again = await from('192.0.2.1');
+    await vi.waitUntil(() => responses.length === 6);
+    responses[5]?.end();
+    await vi.waitUntil(() => again.replies() === 1);
+  });
+});
+
+test('row 48: one that was answered and sends much more is cut off sooner than one that sends little', async () => {
+  const answer: RequestListener = (_, response) => response.end('enough');
+  const clients = [await opened({ rest: 0 }, answer), await opened({}, answer)].map(({ port }) => dial(port));
+  const [much, little] = await Promise.all(clients);
+  for (const { socket } of [much, little].filter((client) => client !== undefined)) {
+    socket.write(upload(1_000_000));
+    const dribble = setInterval(() => socket.write('a'), 5);
+    socket.once('close', () => clearInterval(dribble));
+  }
+  expect(await much?.closed).toMatch(/^HTTP\/1\.1 200 [\s\S]*enough/);
+  expect(little?.isClosed()).toBe(false);
+});
+
+describe('row 41: told to stop', () => {
+  /** A door whose requests are answered when the test says so. */
+  async function held(limits: Partial<Limits> = {}) {
+    const responses: ServerResponse[] = [];
+    const { door, port } = await opened(limits, (request, response) => {
+      request.resume();
+      responses.push(response);
+    });
+    const client = await dial(port);
+    client.socket.write(get());
+    await vi.waitUntil(() => responses.length === 1);
+    return { door, port, client, responses };
+  }
+
+  test('what is under way is finished, its connection ends with it, and nobody else gets in', async () => {
+    const { door, port, client, responses } = await held();
+    const stopped = door.close();
+    const late = follow(connect(port, '127.0.0.1'));
+    expect(await late.closed).toBe('');
+    responses[0]?.end('done');
+    expect(await client.closed).toMatch(/^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*done/i);
+    await stopped;
+  });
+
+  test('a request on a connection from before is refused', async () => {
+    const { door, port, responses, client } = await held();
+    const other = await dial(port);
+    // Its request has begun, so that it is not idle.
+    other.socket.write('GET / HTTP/1.1\r\nHost: x\r\n');
+    await vi.waitUntil(() => other.socket.bytesWritten > 0);
+    const third = await dial(port);
+    third.socket.write(get());
+    await vi.waitUntil(() => responses.length === 2);
+    const stopped = door.close();
+    other.socket.write('\r\n');
+    const reply = await other.closed;
+    expect(reply).toMatch(/^HTTP\/1\.1 503 /);
+    expect(problemIn(reply).detail[0]?.msg).toMatch(/stopping/);
+    expect(responses).toHaveLength(2);
+    for (const response of responses) response.end();
+    await Promise.all([stopped, client.closed]);
+  });
+
+  test.each([
+    ['http', undefined],
+    ['https', CERTIFICATE],
+  ])('clients that ask for nothing are not waited for: %s', async (_, certificate) => {
+    const { door, port } = await opened({}, greeting, certificate);
+    const silent = certificate ? follow(await dialSecurely(port)) : await dial(port);
+    const kept = certificate ? follow(await dialSecurely(port)) : await dial(port);
+    kept.socket.write(get());
+    await vi.waitUntil(() => kept.replies() === 1);
+    const began = performance.now();
+    await Promise.all([door.close(), silent.closed, kept.closed]);
+    expect(performance.now() - began).toBeLessThan(2000);
+  });
+
+  test('what is not done in time is ended', async () => {
+    const { door, client } = await held({ stopTimeout: 200 });
+    await door.close();
+    expect(await client.closed).toBe('');
+  });
+
+  test('requests that wait for a server that never came are not waited for', async () => {
+    const door = createDoor(undefined, SHORT);
+    const client = await dial(await door.open('127.0.0.1', 0));
+    client.socket.write(get());
+    await vi.waitUntil(() => client.socket.bytesWritten > 0);
+    const began = performance.now();
+    await door.close();
+    expect(await client.closed).toBe('');
+    expect(performance.now() - began).toBeLessThan(2000);
+  });
+});
+
+describe('over TLS', () => {
+  test.each<[SecureVersion, boolean]>([
+    ['TLSv1.3', true],
+    ['TLSv1.2', true],
+    ['TLSv1.1', false],
+    ['TLSv1', false],
+  ])('%s: %s', async (version, taken) => {
+    const { port } = await opened({}, greeting, CERTIFICATE);
+    const outcome = dialSecurely(port, version).then(
+      (socket) => socket.getProtocol() === version,
+      () => false,
+    );
+    expect(await outcome).toBe(taken);
+  });
+
+  test('plain http is not understood', async () => {
+    const { port } = await opened({}, greeting, CERTIFICATE);
+    const client = await dial(port);
+    client.socket.write(get());
+    expect(await client.closed).not.toContain('200');
+  });
+
+  test('a renewed certificate is for connections from then on; those that are open go on', async () => {
+    const { door, port } = await opened({}, greeting, CERTIFICATE);
+    const names = (socket: TLSSocket): unknown => socket.getPeerCertificate().subject.CN;
+    const before = await dialSecurely(port);
+    expect(names(before)).toBe('slices-conn test one');
+    door.renew(RENEWED);
+    const after = await dialSecurely(port);
+    expect(names(after)).toBe('slices-conn test renewed');
+    const open = follow(before);
+    before.write(get('Connection: close'));
+    expect(await open.closed).toMatch(/^HTTP\/1\.1 200 /);
+    // What was said about versions holds still.
+    await expect(dialSecurely(port, 'TLSv1.1')).rejects.toThrow();
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import type { PortalClient } from '../../../src/client/portal.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import { Secret } from '../../../src/contract/secret.ts';
+import {
+  accessExperiment,
+  type ExperimentAccessOptions,
+} from '../../../src/session/login/experiment-access.ts';
+import type { PortalTokens } from '../../../src/session/login/portal-tokens.ts';
+import { claimsOf, IDS, makeKey, makeToken, NOW } from '../../fixtures/tokens.ts';
+
+const key = makeKey('ES256');
+const GIVEN = 'exp_portal.example.org_given';
+const [ONE, TWO] = [IDS.experiment, 'exp_portal.example.org_two'] as const;
+const tokenOf = (sub: string, name: string) => makeToken(key, claimsOf('experiment', { sub, name }));
+
+/** A portal with these experiments, and everything that it was asked. */
+function portalWith(names: Readonly<Record<string, string>>) {
+  const asked: string[] = [];
+  const nobody = async (): Promise<never> => {
+    throw new Error('nobody expected this question');
+  };
+  const portal: PortalClient = {
+    projects: nobody,
+    projectToken: nobody,
+    createExperiment: nobody,
+    async experiments() {
+      asked.push('experiments');
+      const made = { project_id: IDS.project, role: 'lead', expires_at: '2027-01-30T12:00:00Z' } as const;
+      return Object.entries(names).map(([id, name]) => ({ id, name, ...made }) as never);
+    },
+    async experimentToken(id) {
+      asked.push(`token ${id}`);
+      return tokenOf(id, names[id] ?? '');
+    },
+  };
+  return { portal, asked };
+}
+
+function keptTokens(tokens: Readonly<Record<string, string>>): PortalTokens & { readonly kept: string[] } {
+  const all = new Map(Object.entries(tokens).map(([id, token]) => [id, new Secret(token)]));
+  const kept: string[] = [];
+  return { kept, all: () => all, read: (id) => all.get(id), keep: async (id) => void kept.push(id) };
+}
+
+const given = {
+  origin: 'environment',
+  where: 'VAR',
+  get: async () => new Secret(tokenOf(GIVEN, 'ci')),
+} as const;
+
+async function access(
+  changes: Partial<ExperimentAccessOptions>,
+  names: Readonly<Record<string, string>> = { [ONE]: 'one', [TWO]: 'two' },
+) {
+  const { portal, asked } = portalWith(names);
+  const notices: string[] = [];
+  const { token, ...found } = await accessExperiment({
+    portal,
+    portalUrl: 'https://portal.example.org',
+    now: () => NOW,
+    notice: (text) => void notices.push(text),
+    ...changes,
+  });
+  return { ...found, token: token.reveal(), asked, notices };
+}
+
+const LISTED = 'experiments';
+
+describe('which experiment is meant, and whether the portal is asked', () => {
+  test.each<[string, Partial<ExperimentAccessOptions>, string, string[]]>([
+    ['the flag, by name', { wanted: 'two', preferred: 'one' }, TWO, [LISTED, `token ${TWO}`]],
+    ['the flag, by id', { wanted: TWO, preferred: 'one' }, TWO, [LISTED, `token ${TWO}`]],
+    ['the profile', { preferred: 'one' }, ONE, [LISTED, `token ${ONE}`]],
+    ['a given token before the profile', { given, preferred: 'one' }, GIVEN, []],
+    ['a given token that the flag means by id', { given, wanted: GIVEN }, GIVEN, []],
+    ['a given token that the flag means by name', { given, wanted: 'ci' }, GIVEN, []],
+    ['the flag before a given token', { given, wanted: 'one' }, ONE, [LISTED, `token ${ONE}`]],
+  ])('%s', async (_, options, id, asked) => {
+    const found = await access(options);
+    expect(found).toMatchObject({ id, asked, notices: [] });
+    expect(found.origin).toBe(asked.length === 0 ? 'environment' : 'portal');
+  });
+
+  test('the only active one, which is said', async () => {
+    const found = await access({}, { [ONE]: 'one' });
+    expect(found).toMatchObject({ id: ONE, name: 'one', origin: 'portal' });
+    expect(found.notices).toEqual([`Using experiment one (${ONE}), your only active one.`]);
+  });
+
+  test('none of several', async () => {
+    await expect(access({})).rejects.toMatchObject({ code: 'usage' });
+  });
+
+  test('an opaque token that is given will do where nothing else is named', async () => {
+    const opaque = { ...given, get: async () => new Secret('opaque') };
+    expect(await access({ given: opaque })).toMatchObject({ id: undefined, name: undefined, asked: [] });
+  });
+});
+
+describe('the profile’s command', () => {
+  const tokenFrom: ExperimentAccessOptions['tokenFrom'] = ({ experiment, project }) => ({
+    origin: 'command',
+    where: 'program',
+    get: async () => new Secret(tokenOf(`exp_portal.example.org_${experiment}`, `for ${project}`)),
+  });
+
+  test('gets what is named; the portal is not asked', async () => {
+    const found = await access({ tokenFrom, wanted: 'mine', preferred: 'one', project: 'p' });
+    expect(found).toMatchObject({
+      id: 'exp_portal.example.org_mine',
+      name: 'for p',
+      origin: 'command',
+      where: 'program',
+      asked: [],
+    });
+  });
+
+  test('gets the only active one by its id where nothing is named', async () => {
+    const found = await access({ tokenFrom }, { [ONE]: 'one' });
+    expect(found).toMatchObject({ id: `exp_portal.example.org_${ONE}`, asked: [LISTED] });
+  });
+
+  test('needs a name where the portal has no experiments', async () => {
+    const { portal } = portalWith({});
+    const without = { ...portal, experiments: () => Promise.reject(new Failure('not_supported', 'None.')) };
+    expect(await access({ tokenFrom, portal: without, wanted: 'mine' })).toMatchObject({ origin: 'command' });
+    await expect(access({ tokenFrom, portal: without })).rejects.toMatchObject({
+      code: 'usage',
+      message: expect.stringContaining('--experiment'),
+    });
+  });
+
+  test('stands back behind a given token', async () => {
+    expect(await access({ tokenFrom, given })).toMatchObject({ id: GIVEN, origin: 'environment' });
+  });
+});
+
+describe('what the portal gave before', () => {
+  test('is used without asking it, where the experiment is named by id', async () => {
+    const kept = keptTokens({ [ONE]: tokenOf(ONE, 'one') });
+    const found = await access({ kept, preferred: ONE });
+    expect(found).toMatchObject({
+      id: ONE,
+      name: 'one',
+      origin: 'portal',
+      token: tokenOfKept(kept),
+      asked: [],
+    });
+  });
+
+  test('is used once the name is known', async () => {
+    const kept = keptTokens({ [ONE]: tokenOf(ONE, 'one') });
+    expect(await access({ kept, wanted: 'one' })).toMatchObject({ id: ONE, asked: [LISTED] });
+    expect(kept.kept).toEqual([]);
+  });
+
+  test('is asked for and kept, where there is none for this experiment', async () => {
+    const kept = keptTokens({ [ONE]: tokenOf(ONE, 'one') });
+    expect(await access({ kept, wanted: TWO })).toMatchObject({ id: TWO, asked: [LISTED, `token ${TWO}`] });
+    expect(kept.kept).toEqual([TWO]);
+  });
+
+  function tokenOfKept(kept: PortalTokens): string | undefined {
+    return kept.read(ONE)?.reveal();
+  }
+});

@@ -1,0 +1,98 @@
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { keySetFiles } from '../../../src/session/login/key-set-files.ts';
+import { keySetOf, makeKey, NOW } from '../../fixtures/tokens.ts';
+
+const URL_OF_SET = 'https://conn.example.org/.well-known/jwks.json';
+const document = keySetOf(makeKey());
+
+let home: string;
+let cache: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'slices-conn-cache-'));
+  cache = join(home, 'cache');
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const store = (url = URL_OF_SET) => keySetFiles(cache)(url);
+const folder = () => join(cache, 'key-sets');
+/** The only file that is kept. */
+function only(): string {
+  const [name = '', ...others] = readdirSync(folder());
+  expect(others).toEqual([]);
+  return join(folder(), name);
+}
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+test('what was written is read by the next process, with its age; by its own address only', () => {
+  expect(store().read()).toBeUndefined();
+  store().write({ document, at: NOW });
+  expect(store().read()).toEqual({ document, at: NOW });
+  expect(store(`${URL_OF_SET}2`).read()).toBeUndefined();
+  expect([mode(cache), mode(folder()), mode(only())]).toEqual(['700', '700', '600']);
+});
+
+test('folders that others can enter are closed', () => {
+  store().write({ document, at: NOW });
+  for (const path of [cache, folder()]) chmodSync(path, 0o777);
+  store().read();
+  expect([mode(cache), mode(folder())]).toEqual(['700', '700']);
+});
+
+describe('what may be another’s work is not believed, and is no failure', () => {
+  const kept = () => JSON.parse(readFileSync(only(), 'utf8'));
+  const rewrite = (changes: object) => writeFileSync(only(), JSON.stringify({ ...kept(), ...changes }));
+  const linked = (path: string) => {
+    renameSync(path, join(home, 'elsewhere'));
+    symlinkSync(join(home, 'elsewhere'), path);
+  };
+
+  test.each<[string, () => void]>([
+    ['garbage', () => writeFileSync(only(), 'garbage')],
+    ['nothing', () => writeFileSync(only(), '')],
+    ['cut', () => writeFileSync(only(), readFileSync(only(), 'utf8').slice(0, 60))],
+    ['of a newer version', () => rewrite({ version: 2 })],
+    ['of another address', () => rewrite({ url: 'https://evil.invalid/jwks.json' })],
+    ['without an age', () => rewrite({ at: 'now' })],
+    ['without keys', () => rewrite({ keys: {} })],
+    ['readable by others', () => chmodSync(only(), 0o644)],
+    ['writable by others', () => chmodSync(only(), 0o606)],
+    ['a symbolic link', () => linked(only())],
+    ['in a folder that is a symbolic link', () => linked(folder())],
+    ['in a cache that is a symbolic link', () => linked(cache)],
+  ])('%s', (_name, spoil) => {
+    store().write({ document, at: NOW });
+    spoil();
+    expect(store().read()).toBeUndefined();
+  });
+
+  test.each([
+    ['a key that is none', [{ kty: 'EC' }]],
+    ['no object', ['key']],
+    ['a private key', [makeKey().privateKey.export({ format: 'jwk' })]],
+  ])('keys: %s', (_name, keys) => {
+    store().write({ document, at: NOW });
+    rewrite({ keys });
+    // Whether or not the file counts as a key set, no key comes out of it, and no error.
+    expect(store().read()?.document.keys ?? []).not.toContainEqual(document.keys[0]);
+  });
+
+  test('where nothing can be kept, that is no failure either', () => {
+    writeFileSync(cache, 'a file');
+    expect(() => store().write({ document, at: NOW })).not.toThrow();
+    expect(store().read()).toBeUndefined();
+    expect(readFileSync(cache, 'utf8')).toBe('a file');
+  });
+});

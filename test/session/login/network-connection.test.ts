@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { connectOverNetwork } from '../../../src/session/login/network-connection.ts';
+import type { Environment } from '../../../src/session/profiles/folders.ts';
+import { Profiles } from '../../../src/session/profiles/profiles.ts';
+import { failureOf } from '../../fixtures/failures.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'slices-conn-network-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Nothing listens there: what is not refused before it is sent can't be reached. */
+const BASE = 'https://127.0.0.1:9';
+
+/** The failure of a request with a token, in this environment. */
+async function sent(more: Environment) {
+  const env: Environment = {
+    SLICES_CONN_BASE_URL: BASE,
+    SLICES_CONN_PORTAL_URL: `${BASE}/portal`,
+    SLICES_CONN_AUTH_URL: `${BASE}/auth`,
+    ...more,
+  };
+  const profiles = new Profiles(join(folder, 'config'), env);
+  const connection = connectOverNetwork(await profiles.resolve('local'), {
+    stateFolder: join(folder, 'state'),
+    cacheFolder: join(folder, 'cache'),
+    underLock: (_file, work) => work(),
+    env,
+    timeout: 5000,
+    now: Date.now,
+    random: () => 0,
+  });
+  const request = new Request(`${BASE}/a`, { method: 'DELETE', headers: { authorization: 'Bearer a' } });
+  try {
+    return await failureOf(() => connection.fetch(request));
+  } finally {
+    await connection.close();
+  }
+}
+
+describe('row 61: NODE_TLS_REJECT_UNAUTHORIZED', () => {
+  test('0: a token is not sent', async () => {
+    expect(await sent({ NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toMatchObject({
+      code: 'usage',
+      facts: { fix: 'unset NODE_TLS_REJECT_UNAUTHORIZED' },
+    });
+  });
+
+  test.each(['1', '', undefined])('%j: it is', async (value) => {
+    expect(await sent({ NODE_TLS_REJECT_UNAUTHORIZED: value })).toMatchObject({ code: 'network' });
+  });
+});

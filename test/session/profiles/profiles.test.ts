@@ -1,0 +1,588 @@
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Environment } from '../../../src/session/profiles/folders.ts';
+import { KEY_NAMES, type ProfileKey } from '../../../src/session/profiles/profile-keys.ts';
+import type { Settings } from '../../../src/session/profiles/profile-values.ts';
+import { type Profile, Profiles } from '../../../src/session/profiles/profiles.ts';
+import { failureOf } from '../../fixtures/failures.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'slices-conn-profiles-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+let folder = '';
+let file = '';
+let drawn = 0;
+beforeEach(() => {
+  drawn += 1;
+  folder = join(root, String(drawn));
+  file = join(folder, 'config.json');
+});
+
+const LAB = {
+  baseUrl: 'https://conn.lab.example',
+  portalUrl: 'https://portal.lab.example',
+  authUrl: 'https://auth.lab.example',
+};
+
+/** Puts a configuration in place: an object as JSON, a text as it is. */
+function configure(content: unknown): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 });
+}
+
+const resolve = (wanted?: string, env: Environment = {}): Promise<Profile> =>
+  new Profiles(folder, env).resolve(wanted);
+
+describe('which profile', () => {
+  const config = { profile: 'lab', profiles: { lab: LAB } };
+
+  test.each<[string, unknown, string | undefined, Environment, string]>([
+    ['the flag before everything', config, 'offline', { SLICES_CONN_PROFILE: 'local' }, 'offline'],
+    ['else the environment', config, undefined, { SLICES_CONN_PROFILE: 'local' }, 'local'],
+    ['else the preferred one', config, undefined, {}, 'lab'],
+    ['else local', undefined, undefined, {}, 'local'],
+    ['an empty variable counts as unset', config, undefined, { SLICES_CONN_PROFILE: '' }, 'lab'],
+  ])('%s', async (_, content, wanted, env, name) => {
+    if (content !== undefined) configure(content);
+    expect((await resolve(wanted, env)).name).toBe(name);
+  });
+
+  test.each(['nope', 'Local', 'constructor', '__proto__', 'toString'])(
+    'there is no profile %s, and those that there are, are named',
+    async (name) => {
+      configure(config);
+      const failure = await failureOf(() => resolve(name));
+      expect(failure).toMatchObject({ code: 'usage', message: `There is no profile ${name}.` });
+      for (const known of ['local', 'offline', 'slices', 'lab']) expect(failure.facts.why).toContain(known);
+    },
+  );
+});
+
+test('the names of all: the built-in ones, and the user’s own', () => {
+  expect(new Profiles(folder, {}).names()).toEqual(['local', 'offline', 'slices']);
+  configure({ profiles: { lab: LAB, local: {} } });
+  expect(new Profiles(folder, {}).names()).toEqual(['local', 'offline', 'slices', 'lab']);
+  configure('garbage');
+  expect(() => new Profiles(folder, {}).names()).toThrow(expect.objectContaining({ code: 'state_unusable' }));
+});
+
+describe('what a profile says', () => {
+  test('local is on the loopback address, with CLI.md’s defaults', async () => {
+    expect(await resolve('local')).toEqual({
+      name: 'local',
+      baseUrl: 'http://127.0.0.1:4280',
+      portalUrl: 'http://127.0.0.1:4280/portal',
+      authUrl: 'http://127.0.0.1:4280/auth',
+      clientId: 'slices-conn',
+      projectsApiGroup: 'projects',
+      experimentsApiGroup: 'experiments',
+      experimentTokenHeader: 'Slices-Experiment-Token',
+      tokenPlacement: 'user',
+      scope: 'openid offline_access userinfo projects',
+      insecure: false,
+    });
+  });
+
+  test('slices has no addresses until its user sets them: none is guessed', async () => {
+    const failure = await failureOf(() => resolve('slices'));
+    expect(failure).toMatchObject({ code: 'usage', message: 'Profile slices has no addresses yet.' });
+    expect(failure.facts.fix).toBe('slices-conn profile set slices baseUrl=… portalUrl=… authUrl=…');
+  });
+
+  test.each(['baseUrl', 'portalUrl', 'authUrl'] as const)(
+    'nor is its %s from the others',
+    async (missing) => {
+      configure({ profiles: { lab: { ...LAB, [missing]: undefined } } });
+      const { code, message, facts } = await failureOf(() => resolve('lab'));
+      expect([code, message]).toEqual(['usage', `Profile lab has no ${missing} yet.`]);
+      expect(facts.fix).toBe(`slices-conn profile set lab ${missing}=…`);
+    },
+  );
+
+  test('a profile of the user’s own, with everything set', async () => {
+    const lab = {
+      ...LAB,
+      clientId: 'client',
+      scope: 'openid',
+      projectsApiGroup: 'p',
+      experimentsApiGroup: 'e',
+      experimentTokenHeader: 'X-Experiment',
+      tokenPlacement: 'experiment',
+      userTokenCommand: ['token'],
+      experimentTokenCommand: ['slices', 'experiment', 'jwt', '{experiment}'],
+      caFile: '/etc/lab.pem',
+      insecure: true,
+      project: 'demo',
+      experiment: 'throughput',
+    };
+    configure({ profiles: { lab } });
+    expect(await resolve('lab')).toEqual({ name: 'lab', ...lab });
+  });
+
+  describe('row 49: token commands are for the profile’s own services', () => {
+    const commands = { userTokenCommand: ['token'], experimentTokenCommand: ['jwt', '{experiment}'] };
+    const elsewhere = 'https://elsewhere.example';
+
+    test.each<[string, Environment, readonly string[]]>([
+      ['another connectivity service', { SLICES_CONN_BASE_URL: elsewhere }, ['SLICES_CONN_BASE_URL']],
+      ['another portal', { SLICES_CONN_PORTAL_URL: elsewhere }, ['SLICES_CONN_PORTAL_URL']],
+      ['another path', { SLICES_CONN_BASE_URL: `${LAB.baseUrl}/x` }, ['SLICES_CONN_BASE_URL']],
+      [
+        'both',
+        { SLICES_CONN_BASE_URL: elsewhere, SLICES_CONN_PORTAL_URL: elsewhere },
+        ['SLICES_CONN_BASE_URL', 'SLICES_CONN_PORTAL_URL'],
+      ],
+    ])('the environment names %s: they are left out', async (_, env, redirectedBy) => {
+      configure({ profiles: { lab: { ...LAB, ...commands } } });
+      const profile = await resolve('lab', env);
+      expect([profile.userTokenCommand, profile.experimentTokenCommand]).toEqual([undefined, undefined]);
+      expect(profile.redirectedBy).toEqual(redirectedBy);
+    });
+
+    test.each<[string, Environment]>([
+      ['nothing', {}],
+      ['the same', { SLICES_CONN_BASE_URL: `${LAB.baseUrl}/`, SLICES_CONN_PORTAL_URL: LAB.portalUrl }],
+      ['another identity provider, which gets none', { SLICES_CONN_AUTH_URL: elsewhere }],
+    ])('the environment names %s: they stay', async (_, env) => {
+      configure({ profiles: { lab: { ...LAB, ...commands } } });
+      const profile = await resolve('lab', env);
+      expect(profile).toMatchObject(commands);
+      expect(profile.redirectedBy).toBeUndefined();
+    });
+
+    test('addresses that only the environment names are not the profile’s', async () => {
+      configure({ profiles: { slices: commands } });
+      const env = {
+        SLICES_CONN_BASE_URL: elsewhere,
+        SLICES_CONN_PORTAL_URL: elsewhere,
+        SLICES_CONN_AUTH_URL: elsewhere,
+      };
+      expect((await resolve('slices', env)).userTokenCommand).toBeUndefined();
+    });
+  });
+
+  test('a built-in profile is changed by the user’s settings, one by one', async () => {
+    configure({ profiles: { local: { baseUrl: 'http://127.0.0.1:1' } } });
+    expect(await resolve('local')).toMatchObject({
+      baseUrl: 'http://127.0.0.1:1',
+      portalUrl: 'http://127.0.0.1:4280/portal',
+    });
+  });
+
+  test('addresses lose their trailing slashes', async () => {
+    configure({ profiles: { lab: { ...LAB, baseUrl: 'https://conn.lab.example/api//' } } });
+    expect((await resolve('lab')).baseUrl).toBe('https://conn.lab.example/api');
+  });
+});
+
+describe('precedence: environment, then profile, then default', () => {
+  test.each<[keyof Profile, string]>([
+    ['baseUrl', 'SLICES_CONN_BASE_URL'],
+    ['portalUrl', 'SLICES_CONN_PORTAL_URL'],
+    ['authUrl', 'SLICES_CONN_AUTH_URL'],
+    ['clientId', 'SLICES_CONN_CLIENT_ID'],
+    ['projectsApiGroup', 'SLICES_CONN_PROJECTS_API_GROUP'],
+    ['experimentsApiGroup', 'SLICES_CONN_EXPERIMENTS_API_GROUP'],
+    ['project', 'SLICES_CONN_PROJECT'],
+    ['experiment', 'SLICES_CONN_EXPERIMENT'],
+    ['experiment', 'SLICES_EXPERIMENT'],
+  ])('%s by %s', async (key, variable) => {
+    const plain = (await resolve('local'))[key];
+    const [own, given] = ['of-the-profile', 'of-the-environment'].map((text) =>
+      key.endsWith('Url') ? `https://${text}.example` : text,
+    );
+    configure({ profiles: { local: { [key]: own } } });
+    expect((await resolve('local'))[key]).toBe(own);
+    expect((await resolve('local', { [variable]: given }))[key]).toBe(given);
+    expect((await resolve('local', { [variable]: '' }))[key]).toBe(own);
+    rmSync(file);
+    expect((await resolve('local', { [variable]: '' }))[key]).toBe(plain);
+  });
+
+  test('SLICES_CONN_EXPERIMENT goes before SLICES_EXPERIMENT', async () => {
+    const env = { SLICES_CONN_EXPERIMENT: 'own', SLICES_EXPERIMENT: 'theirs' };
+    expect((await resolve('local', env)).experiment).toBe('own');
+  });
+
+  test('the built-in server is only ever itself, whatever the environment or the file says', async () => {
+    const plain = await resolve('offline');
+    const addresses = { baseUrl: 'http://evil', portalUrl: 'http://evil', authUrl: 'http://evil' };
+    configure({ profiles: { offline: addresses } });
+    const env = {
+      SLICES_CONN_BASE_URL: 'http://evil',
+      SLICES_CONN_PORTAL_URL: 'http://evil',
+      SLICES_CONN_AUTH_URL: 'http://evil',
+    };
+    expect(await resolve('offline', env)).toEqual(plain);
+    expect(await resolve('offline')).toEqual(plain);
+  });
+});
+
+describe('config.json', () => {
+  test.each<[string, string]>([
+    ['nothing', ''],
+    ['half an object', '{"profiles":'],
+    ['no JSON', 'profiles: {}'],
+    ['a list', '[]'],
+    ['a text', '"profiles"'],
+    ['null', 'null'],
+    ['profiles that are none', '{"profiles":[]}'],
+    ['a profile that is none', '{"profiles":{"lab":"https://conn.lab.example"}}'],
+    ['an address that is none', '{"profiles":{"local":{"baseUrl":5}}}'],
+    ['an address without a scheme', '{"profiles":{"local":{"baseUrl":"conn.lab.example"}}}'],
+    ['another placement', '{"profiles":{"local":{"tokenPlacement":"everywhere"}}}'],
+    ['a command that is a text', '{"profiles":{"local":{"userTokenCommand":"slices"}}}'],
+    ['an empty command', '{"profiles":{"local":{"userTokenCommand":[]}}}'],
+    ['a switch that is a text', '{"profiles":{"local":{"insecure":"false"}}}'],
+    ['a null', '{"profiles":{"local":{"project":null}}}'],
+    ['a preference that is no name', '{"profile":5}'],
+    ['bytes that are no text', '\u0000\u0001\u0002'],
+  ])('that holds %s is a clear failure, and is left as it is', async (_, content) => {
+    configure(content);
+    const profiles = new Profiles(folder, {});
+    const uses: (() => unknown)[] = [
+      () => profiles.resolve('local'),
+      () => profiles.names(),
+      () => profiles.list(),
+      () => profiles.inspect('local'),
+      () => profiles.choose('local', { project: 'x' }),
+      () => profiles.use('local'),
+      () => profiles.set('local', { set: { project: 'x' }, unset: [] }),
+      () => profiles.remove('local'),
+    ];
+    for (const use of uses) {
+      const failure = await failureOf(use);
+      expect(failure.code).toBe('state_unusable');
+      expect(failure.message).toContain(file);
+      expect(failure.facts.why).toMatch(/\S/);
+      expect(readFileSync(file, 'utf8')).toBe(content);
+    }
+  });
+
+  test('is not made by reading', async () => {
+    await resolve('local');
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  test('keeps a choice, and everything else that was in it, known or not', async () => {
+    const before = {
+      profile: 'lab',
+      later: { version: 9 },
+      profiles: { lab: { ...LAB, experiment: 'old', userTokenCommand: ['x'] }, other: LAB },
+    };
+    configure(before);
+    await new Profiles(folder, {}).choose('lab', { experiment: 'exp_portal.lab.example_1' });
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+      ...before,
+      profiles: {
+        ...before.profiles,
+        lab: { ...before.profiles.lab, experiment: 'exp_portal.lab.example_1' },
+      },
+    });
+    expect((await resolve('lab')).experiment).toBe('exp_portal.lab.example_1');
+  });
+
+  test('is made with the first choice: folder 0700, file 0600', async () => {
+    await new Profiles(folder, {}).choose('local', { project: 'demo' });
+    expect((await resolve('local')).project).toBe('demo');
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test('and its folder are closed to others when they were open', async () => {
+    configure({ profiles: {} });
+    chmodSync(folder, 0o755);
+    chmodSync(file, 0o644);
+    await new Profiles(folder, {}).choose('local', { project: 'demo' });
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  const uses: [string, (profiles: Profiles) => unknown][] = [
+    ['read', (profiles) => profiles.resolve('local')],
+    ['written', (profiles) => profiles.choose('local', { project: 'demo' })],
+  ];
+
+  test.each(uses)(
+    'row 16: a symbolic link in its place is refused when it is %s, and left as it is',
+    async (_, use) => {
+      const elsewhere = join(root, `elsewhere-${drawn}.json`);
+      for (const content of ['{"profiles":{}}', undefined]) {
+        mkdirSync(folder, { recursive: true });
+        if (content !== undefined) writeFileSync(elsewhere, content);
+        symlinkSync(elsewhere, file);
+        const failure = await failureOf(() => use(new Profiles(folder, {})));
+        expect(failure.code).toBe('state_unusable');
+        expect(failure.facts.why).toContain('symbolic link');
+        expect(readlinkSync(file)).toBe(elsewhere);
+        expect(existsSync(elsewhere) && readFileSync(elsewhere, 'utf8')).toBe(content ?? false);
+        rmSync(file);
+        rmSync(elsewhere, { force: true });
+      }
+    },
+  );
+
+  test.each(uses)('row 16: a folder in its place is refused when it is %s', async (_, use) => {
+    mkdirSync(file, { recursive: true });
+    expect((await failureOf(() => use(new Profiles(folder, {})))).code).toBe('state_unusable');
+  });
+
+  test.runIf(process.getuid?.() === 0).each(uses)(
+    'row 16: one that belongs to another user is refused when it is %s',
+    async (_, use) => {
+      configure({ profiles: { local: { project: 'theirs' } } });
+      chownSync(file, 65534, 65534);
+      const failure = await failureOf(() => use(new Profiles(folder, {})));
+      expect(failure.code).toBe('state_unusable');
+      expect(failure.facts.why).toContain('another user');
+      expect(statSync(file).uid).toBe(65534);
+    },
+  );
+
+  test.each(uses)('row 51: one that others can write to is refused when it is %s', async (_, use) => {
+    configure({ profiles: { local: { userTokenCommand: ['sh', '-c', 'echo planted'] } } });
+    for (const mode of [0o666, 0o660, 0o602]) {
+      chmodSync(file, mode);
+      const failure = await failureOf(() => use(new Profiles(folder, {})));
+      expect(failure.code).toBe('state_unusable');
+      expect(failure.facts.why).toContain('could have changed it');
+      expect(`${failure.facts.why} ${failure.facts.fix}`).toContain('chmod 600');
+      expect(statSync(file).mode & 0o777).toBe(mode);
+    }
+  });
+
+  test('row 51: one that others can read is closed to them when it is read', async () => {
+    configure({ profiles: {} });
+    chmodSync(file, 0o644);
+    await resolve('local');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test('a folder that others can write to is closed before anything in it is believed', async () => {
+    configure({ profiles: {} });
+    chmodSync(folder, 0o777);
+    await resolve('local');
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+  });
+
+  test('changes within one process lose none of each other', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `lab${index}`);
+    await Promise.all(
+      names.map((name) => new Profiles(folder, {}).set(name, { set: { project: name }, unset: [] })),
+    );
+    expect(new Profiles(folder, {}).names()).toEqual(['local', 'offline', 'slices', ...names]);
+  });
+});
+
+describe('changing a profile', () => {
+  const set = (name: string, settings: Settings, unset: ProfileKey[] = []) =>
+    new Profiles(folder, {}).set(name, { set: settings, unset });
+  const content = () => JSON.parse(readFileSync(file, 'utf8'));
+
+  test('makes it, adds to it, takes from it', async () => {
+    await set('lab', { ...LAB, clientId: 'client' });
+    await set('lab', { scope: 'openid' }, ['clientId']);
+    expect(content()).toEqual({ profiles: { lab: { ...LAB, scope: 'openid' } } });
+    expect(await resolve('lab')).toMatchObject({ ...LAB, scope: 'openid', clientId: 'slices-conn' });
+  });
+
+  test('says what became of it, and where from', async () => {
+    const profiles = new Profiles(folder, { SLICES_CONN_CLIENT_ID: 'variable' });
+    const { entries } = await profiles.set('local', {
+      set: { clientId: 'client', insecure: true },
+      unset: [],
+    });
+    expect(entries).toMatchObject({
+      baseUrl: { value: 'http://127.0.0.1:4280', source: 'built-in' },
+      clientId: { value: 'variable', source: 'environment', variable: 'SLICES_CONN_CLIENT_ID' },
+      insecure: { value: true, source: 'file' },
+      tokenPlacement: { value: 'user', source: 'default' },
+      project: { value: undefined, source: 'default' },
+    });
+  });
+
+  test('changes nothing when a variable is no value, since the profile could not be shown', async () => {
+    const profiles = new Profiles(folder, { SLICES_CONN_BASE_URL: 'https://user:canary@conn.lab.example' });
+    const failure = await failureOf(() => profiles.set('lab', { set: LAB, unset: [] }));
+    expect(failure).toMatchObject({
+      code: 'usage',
+      message: 'SLICES_CONN_BASE_URL holds no value for baseUrl.',
+    });
+    expect(JSON.stringify(failure.facts)).not.toContain('canary');
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test.each(['a', '0', 'lab-2.example_x', 'x'.repeat(64)])('%s can be a name', async (name) => {
+    await set(name, LAB);
+    expect((await resolve(name)).name).toBe(name);
+  });
+
+  test.each([
+    '',
+    'Lab',
+    '-lab',
+    '.lab',
+    '_lab',
+    'my lab',
+    'lab\n',
+    'lab/x',
+    'läb',
+    'x'.repeat(65),
+    '__proto__',
+    'constructor',
+    'prototype',
+    'toString',
+  ])('%j can be none', async (name) => {
+    expect((await failureOf(() => set(name, LAB))).code).toBe('usage');
+    expect(existsSync(file)).toBe(false);
+    expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+
+  test('one that someone wrote into the file under another name can be changed all the same', async () => {
+    configure({ profiles: { 'My Lab': LAB } });
+    await set('My Lab', { project: 'demo' });
+    expect(content()).toEqual({ profiles: { 'My Lab': { ...LAB, project: 'demo' } } });
+  });
+
+  test('of the built-in server takes project and experiment alone', async () => {
+    await set('offline', { project: 'demo', experiment: 'other' });
+    for (const key of KEY_NAMES.filter((name) => name !== 'project' && name !== 'experiment')) {
+      const failure = await failureOf(() => set('offline', { project: 'gone' }, [key]));
+      expect(failure).toMatchObject({ code: 'usage', message: `Profile offline does not take ${key}.` });
+    }
+    expect(content()).toEqual({ profiles: { offline: { project: 'demo', experiment: 'other' } } });
+  });
+
+  describe('row 5: a plain http address beyond loopback', () => {
+    const PLAIN = 'http://conn.lab.example';
+
+    test.each(['baseUrl', 'portalUrl', 'authUrl'] as const)('is refused as %s', async (key) => {
+      const failure = await failureOf(() => set('lab', { ...LAB, [key]: PLAIN }));
+      expect(failure).toMatchObject({
+        code: 'usage',
+        message: `The ${key} of profile lab is not an https address.`,
+      });
+      expect(existsSync(file)).toBe(false);
+    });
+
+    test('is taken with insecure, said with it or before, which can’t be unsaid then', async () => {
+      await set('lab', { ...LAB, baseUrl: PLAIN, insecure: true });
+      await set('lab', { portalUrl: PLAIN });
+      for (const change of [() => set('lab', { insecure: false }), () => set('lab', {}, ['insecure'])]) {
+        expect((await failureOf(change)).code).toBe('usage');
+      }
+      expect(await resolve('lab')).toMatchObject({ baseUrl: PLAIN, portalUrl: PLAIN, insecure: true });
+      await set('lab', LAB, ['insecure']);
+      expect(await resolve('lab')).toMatchObject({ ...LAB, insecure: false });
+    });
+
+    test('in the file is refused before the profile is used', async () => {
+      configure({ profiles: { lab: { ...LAB, authUrl: PLAIN } } });
+      const failure = await failureOf(() => resolve('lab'));
+      expect(failure.message).toBe('The authUrl of profile lab is not an https address.');
+      expect(failure.facts.fix).toBe('slices-conn profile set lab authUrl=https://…');
+    });
+
+    test('in the environment likewise, where the profile does not say insecure', async () => {
+      configure({ profiles: { lab: LAB, open: { ...LAB, insecure: true } } });
+      const env = { SLICES_CONN_BASE_URL: PLAIN };
+      const failure = await failureOf(() => resolve('lab', env));
+      expect(failure).toMatchObject({
+        code: 'usage',
+        message: 'SLICES_CONN_BASE_URL is not an https address.',
+      });
+      expect((await resolve('open', env)).baseUrl).toBe(PLAIN);
+    });
+  });
+});
+
+describe('a variable that is no value of its key', () => {
+  test.each<[string, string]>([
+    ['SLICES_CONN_BASE_URL', 'conn.lab.example'],
+    ['SLICES_CONN_PORTAL_URL', 'javascript:alert(1)'],
+    ['SLICES_CONN_AUTH_URL', 'https://auth.lab.example/?canary'],
+    ['SLICES_CONN_CLIENT_ID', 'two words'],
+    ['SLICES_CONN_PROJECTS_API_GROUP', '../projects'],
+    ['SLICES_CONN_EXPERIMENTS_API_GROUP', 'a/b'],
+    ['SLICES_CONN_PROJECT', 'x\u001b[2J'],
+    ['SLICES_CONN_EXPERIMENT', 'x'.repeat(5000)],
+  ])('%s=%j is named, and not repeated', async (variable, value) => {
+    for (const use of [
+      () => resolve('local', { [variable]: value }),
+      () => new Profiles(folder, { [variable]: value }).inspect('slices'),
+    ]) {
+      const failure = await failureOf(use);
+      expect(failure.code).toBe('usage');
+      expect(failure.message).toContain(variable);
+      expect(failure.message + JSON.stringify(failure.facts)).not.toContain(value);
+    }
+  });
+});
+
+describe('which profile is preferred', () => {
+  test('is kept, and told', async () => {
+    configure({ profiles: { lab: LAB } });
+    const profiles = new Profiles(folder, {});
+    expect(profiles.activeName(undefined)).toBe('local');
+    await profiles.use('lab');
+    expect(profiles.activeName(undefined)).toBe('lab');
+    expect((await resolve()).name).toBe('lab');
+  });
+
+  test.each(['nope', '__proto__', 'constructor'])('can’t be %s, which there is not', async (name) => {
+    configure({ profile: 'lab', profiles: { lab: LAB } });
+    expect((await failureOf(() => new Profiles(folder, {}).use(name))).code).toBe('usage');
+    expect(JSON.parse(readFileSync(file, 'utf8')).profile).toBe('lab');
+  });
+
+  test('a slip of the keyboard is answered with what was meant', async () => {
+    const failure = await failureOf(() => resolve('slcies'));
+    expect(failure.facts.why).toBe('Did you mean slices? The profiles are: local, offline, slices.');
+  });
+});
+
+describe('removing a profile', () => {
+  const remove = (name: string) => new Profiles(folder, {}).remove(name);
+
+  test('leaves the others, and the preference for another', async () => {
+    configure({ profile: 'other', later: 1, profiles: { lab: LAB, other: LAB } });
+    expect(await remove('lab')).toEqual({ builtIn: false, removed: true, wasPreferred: false });
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+      profile: 'other',
+      later: 1,
+      profiles: { other: LAB },
+    });
+  });
+
+  test('that is preferred leaves no preference', async () => {
+    configure({ profile: 'lab', profiles: { lab: LAB } });
+    expect(await remove('lab')).toMatchObject({ wasPreferred: true });
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ profiles: {} });
+    expect((await resolve()).name).toBe('local');
+  });
+
+  test('that is built in brings back its defaults', async () => {
+    configure({ profiles: { local: { project: 'demo', baseUrl: 'https://conn.lab.example' } } });
+    expect(await remove('local')).toEqual({ builtIn: true, removed: true, wasPreferred: false });
+    expect(await resolve('local')).toMatchObject({ baseUrl: 'http://127.0.0.1:4280' });
+    expect(await remove('local')).toEqual({ builtIn: true, removed: false, wasPreferred: false });
+  });
+
+  test.each(['nope', '__proto__', 'constructor', ''])('that there is not, %j, is usage', async (name) => {
+    expect((await failureOf(() => remove(name))).code).toBe('usage');
+  });
+});

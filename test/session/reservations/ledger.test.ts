@@ -1,0 +1,297 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, describe, expect, test } from 'vitest';
+import { Ledger, type LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
+import type { Requested } from '../../../src/session/reservations/requested.ts';
+import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
+import { LEDGER_FORMAT } from '../../../src/store/sqlite/ledger-format.ts';
+import { failureOf } from '../../fixtures/failures.ts';
+import { IDS, NOW, RESERVATION } from '../../fixtures/tokens.ts';
+
+const SERVICE = 'https://conn.example.org';
+const NAME = { experiment: IDS.experiment, key: 'key' };
+const OTHER = { ...NAME, key: 'other' };
+const ID = RESERVATION.id;
+const REQUESTED: Requested = {
+  site1: 'be-gent1',
+  site2: 'pl-poznan1',
+  bandwidth: 1000,
+  start_date: RESERVATION.start_date,
+  end_date: RESERVATION.end_date,
+};
+const CHANGE: Requested = { ...REQUESTED, bandwidth: 5 };
+const CHANGED = { ...RESERVATION, bandwidth: 5 };
+
+const left: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const end of left.splice(0).toReversed()) await end();
+});
+
+/** A file that no ledger is in yet. */
+function newFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-ledger-'));
+  left.push(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'ledger.sqlite');
+}
+
+async function open(path: string, service = SERVICE): Promise<Ledger> {
+  const database = await SqliteDatabase.open(path, LEDGER_FORMAT);
+  left.push(() => database.close());
+  return new Ledger(database, service);
+}
+
+type Step = (ledger: Ledger) => Promise<void>;
+const begin: Step = (ledger) => ledger.begin(NAME, REQUESTED, NOW);
+const booked: Step = (ledger) => ledger.booked(NAME, { reservation: RESERVATION, token: 'token' });
+const named: Step = (ledger) => ledger.named(NAME, ID);
+const refused: Step = (ledger) => ledger.refused(NAME);
+const update: Step = (ledger) => ledger.beginChange(ID, OTHER, CHANGE, NOW + 1);
+const remove: Step = (ledger) => ledger.beginChange(ID, OTHER, null, NOW + 1);
+const changeRefused: Step = (ledger) => ledger.changeRefused(ID);
+const observed: Step = (ledger) => ledger.observed({ reservation: CHANGED, token: null });
+const deleted: Step = (ledger) => ledger.deleted(ID);
+
+const SENT = {
+  ...NAME,
+  asked: 'reserve',
+  askedAt: NOW,
+  beganAt: NOW,
+  requested: REQUESTED,
+  pending: null,
+  outcome: 'unknown',
+  id: undefined,
+  reservation: undefined,
+  token: undefined,
+};
+const BOOKED = { ...SENT, outcome: 'booked', id: ID, reservation: RESERVATION, token: 'token' };
+const UPDATING = { ...BOOKED, asked: 'update', askedAt: NOW + 1, pending: CHANGE, outcome: 'unknown' };
+const DELETING = { ...BOOKED, asked: 'delete', askedAt: NOW + 1, outcome: 'unknown' };
+/** A change to what this machine did not book. */
+const STRANGE = {
+  ...SENT,
+  ...OTHER,
+  asked: 'update',
+  askedAt: NOW + 1,
+  beganAt: NOW + 1,
+  requested: null,
+  pending: CHANGE,
+  id: ID,
+};
+
+describe.each([
+  ['a file', newFile],
+  ['memory', () => ':memory:'],
+])('in %s', (_, pathOf) => {
+  test.each<[string, Step[], readonly object[]]>([
+    ['sent', [begin], [SENT]],
+    ['sent, booked', [begin, booked], [BOOKED]],
+    ['booked twice: the same', [begin, booked, booked], [BOOKED]],
+    ['sent, refused', [begin, refused], [{ ...SENT, outcome: 'refused' }]],
+    ['refused, sent again', [begin, refused, begin], [SENT]],
+    ['refused, sent again, booked', [begin, refused, begin, booked], [BOOKED]],
+    ['booked is not refused any more', [begin, booked, refused], [BOOKED]],
+    ['named: unknown still, with its id', [begin, named], [{ ...SENT, id: ID }]],
+    ['named, seen', [begin, named, observed], [{ ...SENT, outcome: 'booked', id: ID, reservation: CHANGED }]],
+    ['named, gone', [begin, named, deleted], [{ ...SENT, outcome: 'deleted', id: ID }]],
+    ['named, booked after all', [begin, named, booked], [BOOKED]],
+    ['changing', [begin, booked, update], [UPDATING]],
+    [
+      'changed',
+      [begin, booked, update, observed],
+      [{ ...UPDATING, outcome: 'booked', pending: null, reservation: CHANGED }],
+    ],
+    [
+      'change refused: as it was',
+      [begin, booked, update, changeRefused],
+      [{ ...UPDATING, outcome: 'booked', pending: null }],
+    ],
+    ['deleting', [begin, booked, remove], [DELETING]],
+    ['deleted', [begin, booked, remove, deleted], [{ ...DELETING, outcome: 'deleted' }]],
+    [
+      'deletion refused: as it was',
+      [begin, booked, remove, changeRefused],
+      [{ ...DELETING, outcome: 'booked' }],
+    ],
+    ['changing what somebody else booked', [update], [STRANGE]],
+    ['refused then: nothing is left of it', [update, changeRefused], []],
+    [
+      'changed what somebody else booked',
+      [update, observed],
+      [{ ...STRANGE, outcome: 'booked', pending: null, reservation: CHANGED }],
+    ],
+    ['an answer without an attempt', [observed, deleted, changeRefused, refused, named], []],
+  ])('%s', async (_name, steps, entries) => {
+    const ledger = await open(pathOf());
+    for (const step of steps) await step(ledger);
+    expect(await ledger.entries(IDS.experiment)).toEqual(entries);
+    expect(await ledger.all()).toEqual(entries);
+  });
+
+  test('a token stays when an answer brings none, and goes when it brings another', async () => {
+    const ledger = await open(pathOf());
+    for (const step of [begin, booked, observed]) await step(ledger);
+    expect(await ledger.find(NAME)).toMatchObject({ token: 'token', reservation: CHANGED });
+    await ledger.observed({ reservation: RESERVATION, token: 'newer' });
+    expect(await ledger.find(NAME)).toMatchObject({ token: 'newer', reservation: RESERVATION });
+  });
+
+  test('one reservation is one entry: of the key that gave it last', async () => {
+    const ledger = await open(pathOf());
+    for (const step of [begin, booked]) await step(ledger);
+    await ledger.begin(OTHER, REQUESTED, NOW + 1);
+    await ledger.booked(OTHER, { reservation: RESERVATION, token: 'again' });
+    expect(await ledger.all()).toMatchObject([{ key: 'other', id: ID, outcome: 'booked', token: 'again' }]);
+  });
+
+  test('an id that stands under another key is not taken from it', async () => {
+    const ledger = await open(pathOf());
+    for (const step of [begin, booked]) await step(ledger);
+    await ledger.begin(OTHER, REQUESTED, NOW + 1);
+    await ledger.named(OTHER, ID);
+    expect(await ledger.all()).toEqual([BOOKED, { ...SENT, ...OTHER, askedAt: NOW + 1, beganAt: NOW + 1 }]);
+  });
+
+  test('find: one key in one experiment; entries: one experiment, oldest first', async () => {
+    const ledger = await open(pathOf());
+    await ledger.begin({ ...NAME, key: 'late' }, REQUESTED, NOW + 2);
+    await ledger.begin({ ...NAME, key: 'b' }, REQUESTED, NOW);
+    await ledger.begin({ ...NAME, key: 'a' }, REQUESTED, NOW);
+    await ledger.begin({ experiment: 'elsewhere', key: 'a' }, CHANGE, NOW);
+    const keys = (await ledger.entries(IDS.experiment)).map(({ key }) => key);
+    expect(keys).toEqual(['a', 'b', 'late']);
+    expect(await ledger.find({ experiment: 'elsewhere', key: 'a' })).toMatchObject({ requested: CHANGE });
+    expect(await ledger.find({ experiment: 'elsewhere', key: 'b' })).toBeUndefined();
+    expect(await ledger.all()).toHaveLength(4);
+  });
+});
+
+describe('killed between two commits', () => {
+  /** A ledger whose process is killed after so many commits. */
+  function killedAfter(database: LedgerDatabase, commits: number): Ledger {
+    let left = commits;
+    return new Ledger(
+      {
+        transaction: async (work) => {
+          if (left === 0) throw new Error('killed');
+          left -= 1;
+          return database.transaction(work);
+        },
+        close: async () => undefined,
+      },
+      SERVICE,
+    );
+  }
+
+  test.each([0, 1, 2])(
+    'the id is in the ledger, after %i commits of an answer that came before',
+    async (commits) => {
+      const database = await SqliteDatabase.open(':memory:', LEDGER_FORMAT);
+      left.push(() => database.close());
+      const ledger = new Ledger(database, SERVICE);
+      for (const step of [begin, booked]) await step(ledger);
+      await ledger.begin(OTHER, REQUESTED, NOW + 1);
+      const answer = { reservation: RESERVATION, token: 'again' };
+      await killedAfter(database, commits)
+        .booked(OTHER, answer)
+        .catch(() => undefined);
+      expect((await ledger.all()).filter(({ id }) => id === ID)).toHaveLength(1);
+    },
+  );
+});
+
+describe('what is past', () => {
+  const END = Date.parse(RESERVATION.end_date);
+
+  test.each<[string, Step[], number, boolean]>([
+    ['unknown', [begin], END * 2, true],
+    ['booked, before its end', [begin, booked], END - 1, true],
+    ['booked, after its end', [begin, booked], END + 1000, false],
+    ['changing, after its end', [begin, booked, update], END + 1000, true],
+    ['deleted', [begin, booked, deleted], NOW, false],
+    ['refused', [begin, refused], NOW, false],
+  ])('%s', async (_name, steps, now, isCurrent) => {
+    const ledger = await open(':memory:');
+    for (const step of steps) await step(ledger);
+    const whole = await ledger.all();
+    expect(whole).toHaveLength(1);
+    expect(await ledger.all(now)).toEqual(isCurrent ? whole : []);
+    expect(await ledger.entries(IDS.experiment, now)).toEqual(isCurrent ? whole : []);
+    expect(await ledger.entries('elsewhere', now)).toEqual([]);
+  });
+
+  test('about: one reservation, be it past', async () => {
+    const ledger = await open(':memory:');
+    for (const step of [begin, booked, deleted]) await step(ledger);
+    expect(await ledger.about(ID)).toEqual({ ...BOOKED, outcome: 'deleted' });
+    expect(await ledger.about('con_conn.example.org_other')).toBeUndefined();
+  });
+});
+
+describe('a file of version 0.1.0', () => {
+  test('row 66: keeps what it held, what has ended being past', async () => {
+    const file = newFile();
+    const before = { ...LEDGER_FORMAT, migrations: LEDGER_FORMAT.migrations.slice(0, 1) };
+    const old = await SqliteDatabase.open(file, before);
+    const ledger = new Ledger(old, SERVICE);
+    for (const step of [begin, booked]) await step(ledger);
+    await ledger.begin(OTHER, REQUESTED, NOW);
+    await old.close();
+    const now = Date.parse(RESERVATION.end_date) + 1000;
+    const migrated = await open(file);
+    expect(await migrated.all()).toEqual([BOOKED, { ...SENT, ...OTHER }]);
+    expect(await migrated.all(now)).toEqual([{ ...SENT, ...OTHER }]);
+    // The version before, started again, leaves it alone.
+    await expect(SqliteDatabase.open(file, before)).rejects.toThrow('Use a newer slices-conn');
+  });
+});
+
+describe('two at once', () => {
+  test('what one has written the other reads, and after both are closed a third', async () => {
+    const file = newFile();
+    const [one, other] = [await open(file), await open(file)];
+    await begin(one);
+    expect(await other.all()).toEqual([SENT]);
+    await booked(other);
+    expect(await one.find(NAME)).toEqual(BOOKED);
+    expect(await (await open(file)).all()).toEqual([BOOKED]);
+  });
+
+  test('both write at the same moment, and nothing is lost', async () => {
+    const file = newFile();
+    const ledgers = await Promise.all([1, 2, 3].map(() => open(file)));
+    const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`);
+    await Promise.all(keys.map((key, index) => ledgers[index % 3]?.begin({ ...NAME, key }, REQUESTED, NOW)));
+    const kept = await ledgers[0]?.all();
+    expect(kept?.map(({ key }) => key)).toEqual(keys.toSorted());
+  });
+
+  test('services do not see each other’s, be it the same key and id', async () => {
+    const file = newFile();
+    const [one, other] = [await open(file), await open(file, 'https://other.example.org')];
+    for (const step of [begin, booked]) await step(one);
+    expect(await other.all()).toEqual([]);
+    for (const step of [begin, booked, remove, deleted]) await step(other);
+    expect(await one.all()).toEqual([BOOKED]);
+  });
+});
+
+describe('a file that something else has written to', () => {
+  test.each<[string, string]>([
+    ['requested', `'{"site1":5}'`],
+    ['requested', `'garbage'`],
+    ['requested', `'[]'`],
+    ['reservation', `'{"id":"x"}'`],
+    ['reservation', `'garbage'`],
+    ['pending', `'null'`],
+  ])('%s that holds %s is state_unusable', async (column, value) => {
+    const file = newFile();
+    const ledger = await open(file);
+    for (const step of [begin, booked]) await step(ledger);
+    const beside = new DatabaseSync(file);
+    beside.exec(`UPDATE attempt SET ${column} = ${value}`);
+    beside.close();
+    expect(await failureOf(() => ledger.all())).toMatchObject({ code: 'state_unusable' });
+  });
+});

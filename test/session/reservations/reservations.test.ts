@@ -1,0 +1,676 @@
+import { describe, expect, test } from 'vitest';
+import type { NewReservation } from '../../../src/client/connectivity.ts';
+import type { Fetch } from '../../../src/client/exchange.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import type { Reservation } from '../../../src/contract/reservation.ts';
+import { EXPERIMENT_TOKEN_HEADER } from '../../../src/contract/routes.ts';
+import { createReferenceServer } from '../../../src/reference-server.ts';
+import { Profiles } from '../../../src/session/profiles/profiles.ts';
+import type { Ledger, LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
+import type { Bookings } from '../../../src/session/reservations/reservations.ts';
+import { Session } from '../../../src/session/session.ts';
+import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
+import { LEDGER_FORMAT } from '../../../src/store/sqlite/ledger-format.ts';
+import { tokenOf } from '../../fixtures/command-world.ts';
+import { failureOf } from '../../fixtures/failures.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+const HOUR = 3_600_000;
+const KEY = { idempotencyKey: 'my-key' };
+const LATER: NewReservation = {
+  site1: 'be-gent1',
+  site2: 'pl-poznan1',
+  bandwidth: 1000,
+  start: NOW + HOUR,
+  end: NOW + 3 * HOUR,
+};
+
+/** What becomes of a request on its way: `forward` delivers it. */
+type Fate = (forward: () => Promise<Response>) => Promise<Response>;
+
+const delivered: Fate = (forward) => forward();
+const cut = (code: string): never => {
+  throw Object.assign(new TypeError('fetch failed'), { code });
+};
+/** Gone before the service had it, and nobody can tell. */
+const vanished: Fate = async () => cut('ECONNRESET');
+/** The service did it; its answer never came. */
+const replyLost: Fate = async (forward) => {
+  await forward();
+  return cut('ECONNRESET');
+};
+/** Not sent for certain, as the way to the network says it. */
+const unreachable: Fate = async () => {
+  throw new Failure('network', 'Nobody is there.', { retryable: true });
+};
+const answering =
+  (make: () => Response): Fate =>
+  async () =>
+    make();
+/** The service did it; what came instead of its answer is this. */
+const replaced =
+  (make: () => Response): Fate =>
+  async (forward) => {
+    await forward();
+    return make();
+  };
+const page = (status: number) => (): Response =>
+  new Response('<p>Please wait.</p>', { status, headers: { 'content-type': 'text/html' } });
+const refusing = (status: number, code: string) => (): Response =>
+  Response.json({ code, detail: [] }, { status });
+/** A database that was lost at its commit, as our own service says it. */
+const nobodyKnows = refusing(503, 'outcome_unknown');
+const nothingDone = refusing(503, 'unavailable');
+
+/** What a service can do beyond the spec. */
+interface Abilities {
+  list: boolean;
+  key: boolean;
+}
+const ALL: Abilities = { list: true, key: true };
+
+/** A person's machine and a real service, with a line between them that loses things. */
+interface Scene {
+  bookings: Bookings;
+  ledger: Ledger;
+  /** What becomes of the next requests of a method; those after are delivered. */
+  fates: Partial<Record<string, Fate[]>>;
+  /** How often a method reached the line, for reservations. */
+  sent(method: string): number;
+  /** What is booked at the service, whatever it shows. */
+  onServer(): Promise<Reservation[]>;
+  /** The ledger, in short. */
+  outcomes(): Promise<string[]>;
+  notices: string[];
+  /** Moves every clock. */
+  wait(milliseconds: number): void;
+  /** The same machine without anything in memory, as another command would be. */
+  again(): Bookings;
+}
+
+async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
+  let clock = NOW;
+  const now = (): number => clock;
+  const server = await createReferenceServer({ now });
+  const fates: Scene['fates'] = {};
+  const methods: string[] = [];
+  const notices: string[] = [];
+  const own = `${server.addresses.connectivity}/apis/v1alpha1/connectivity`;
+
+  const fetch: Fetch = async (request) => {
+    const { pathname } = new URL(request.url);
+    if (pathname === '/api-spec') {
+      const reply = await server.fetch(request);
+      if (!list && !key) return new Response(null, { status: 404 });
+      const spec = await reply.text();
+      // The description of a service that has no such header, or no such list.
+      return new Response(key ? spec : spec.replaceAll('Idempotency-Key', 'X-Else'), reply);
+    }
+    if (!request.url.startsWith(own)) return server.fetch(request);
+    methods.push(request.method);
+    if (request.method === 'GET' && pathname === new URL(own).pathname && !list) {
+      return new Response(null, { status: 405 });
+    }
+    if (!key) request.headers.delete('idempotency-key');
+    const fate = fates[request.method]?.shift() ?? delivered;
+    return fate(() => server.fetch(request));
+  };
+
+  const database: LedgerDatabase = await SqliteDatabase.open(':memory:', LEDGER_FORMAT);
+  const profile = await new Profiles('/dev/null/config', {}).resolve('offline');
+  let keys = 0;
+  const newSession = (): Session =>
+    new Session({
+      profile,
+      connection: {
+        fetch,
+        userToken: tokenOf(() => server.signIn('lead')),
+        close: async () => undefined,
+      },
+      openLedger: async () => database,
+      now,
+      newKey: () => {
+        keys += 1;
+        return `made-${keys}`;
+      },
+      sleep: async () => undefined,
+      notice: (text) => notices.push(text),
+    });
+  const session = newSession();
+  const { bookings } = session;
+  const ledger = await session.ledger();
+
+  return {
+    bookings,
+    ledger,
+    fates,
+    notices,
+    sent: (method) => methods.filter((sent) => sent === method).length,
+    async onServer() {
+      const headers = {
+        authorization: `Bearer ${await server.signIn('lead')}`,
+        [EXPERIMENT_TOKEN_HEADER]: (await session.access()).token.reveal(),
+      };
+      const reply = await server.fetch(new Request(own, { headers }));
+      return ((await reply.json()) as { items: Reservation[] }).items;
+    },
+    outcomes: async () =>
+      (await ledger.all()).map(({ key: name, asked, outcome, id }) =>
+        [name, asked, outcome, id === undefined ? 'no id' : 'id'].join(' '),
+      ),
+    wait: (milliseconds) => {
+      clock += milliseconds;
+    },
+    again: () => newSession().bookings,
+  };
+}
+
+/** The id of the only reservation at the service. */
+async function onlyId({ onServer }: Scene): Promise<string> {
+  const booked = await onServer();
+  expect(booked).toHaveLength(1);
+  return booked[0]?.id ?? '';
+}
+
+/** Books without trouble. */
+async function bookedAt(here: Scene): Promise<Reservation> {
+  return (await here.bookings.reserve(LATER)).reservation;
+}
+
+describe('a booking whose answer got lost', () => {
+  const LOSSES: [string, Fate[]][] = [
+    ['was not delivered', [vanished]],
+    ['was delivered, its reply lost', [replyLost]],
+    ['was delivered, its reply lost twice', [replyLost, replyLost]],
+    ['was not delivered, then its reply lost', [vanished, replyLost]],
+    ['was delivered, its reply lost, then not delivered', [replyLost, vanished]],
+    ['was answered by a proxy, 503', [answering(page(503))]],
+    ['was answered by a proxy, 502, though it was done', [replaced(page(502))]],
+    ['was answered with 500 without a code, though it was done', [replaced(page(500))]],
+    ['was delivered, then the service asked for fewer requests', [replyLost, answering(refusing(429, 'x'))]],
+    ['row 43: was done, and the service does not know it', [replaced(nobodyKnows)]],
+    ['row 43: was not done, and the service does not know it', [answering(nobodyKnows)]],
+    [
+      'row 43: was done without the service knowing, then it did nothing',
+      [replaced(nobodyKnows), answering(nothingDone)],
+    ],
+  ];
+
+  test.each(LOSSES)('%s: with keys it is booked once, proven', async (_, fates) => {
+    const here = await scene();
+    here.fates['POST'] = [...fates];
+    const proven = await here.bookings.reserve(LATER);
+    const id = await onlyId(here);
+    expect(proven).toMatchObject({ verified: true, reservation: { id, bandwidth: 1000 } });
+    expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
+    expect(
+      await here.ledger.find({ experiment: proven.reservation.experiment_id, key: 'made-1' }),
+    ).toMatchObject({
+      reservation: proven.reservation,
+      token: proven.token,
+    });
+    expect(here.sent('POST')).toBe(fates.length + 1);
+    expect(here.notices.join('\n')).toMatch(/lost.*same key/i);
+  });
+
+  test.each<[string, Fate]>([
+    ['its reply lost', replyLost],
+    ['a proxy answered 502', replaced(page(502))],
+    ['a page answered 200', replaced(page(200))],
+    ['an empty 200', replaced(() => new Response(''))],
+    ['a redirect', replaced(() => new Response(null, { status: 307, headers: { location: '/login' } }))],
+  ])('was delivered, %s: with a list only it is found there, and sent once', async (_, fate) => {
+    const here = await scene({ list: true, key: false });
+    here.fates['POST'] = [fate];
+    const proven = await here.bookings.reserve(LATER);
+    expect(proven).toMatchObject({ verified: true, reservation: { id: await onlyId(here) } });
+    expect(here.sent('POST')).toBe(1);
+    expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
+  });
+
+  test('a page in place of the answer is not asked for again, but found in the list', async () => {
+    const here = await scene();
+    here.fates['POST'] = [replaced(page(200))];
+    expect(await here.bookings.reserve(LATER)).toMatchObject({ verified: true });
+    expect(here.sent('POST')).toBe(1);
+    expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
+  });
+
+  test.each([
+    ['a list only', { list: true, key: false }],
+    ['neither', { list: false, key: false }],
+  ])('was not delivered, with %s: unknown, and sent once', async (_, abilities) => {
+    const here = await scene(abilities);
+    here.fates['POST'] = [vanished];
+    const { code, facts } = await failureOf(() => here.bookings.reserve(LATER));
+    expect(code).toBe('network');
+    expect(facts).toMatchObject({ maybeDone: true, retryable: false, fix: 'slices-conn list' });
+    expect(facts.why).toMatch(/may have taken effect/);
+    expect(here.sent('POST')).toBe(1);
+    expect(await here.onServer()).toEqual([]);
+    expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
+    expect((await here.bookings.list()).items).toMatchObject([
+      { id: null, reservation: null, state: 'unknown', source: 'ledger', requested: { bandwidth: 1000 } },
+    ]);
+  });
+
+  test.each<[string, Fate]>([
+    ['its reply lost', replyLost],
+    ['a proxy answered 502', replaced(page(502))],
+    ['a proxy answered 503', replaced(page(503))],
+    ['row 43: the service does not know it', replaced(nobodyKnows)],
+    ['row 43: the service fails after it', replaced(refusing(500, 'internal'))],
+    ['a proxy answered 408', replaced(page(408))],
+    ['a page answered 200', replaced(page(200))],
+    ['an empty 200', replaced(() => new Response(''))],
+    [
+      'half an object',
+      replaced(() => new Response('{"id":"con_', { headers: { 'content-type': 'application/json' } })),
+    ],
+    ['another object', replaced(() => Response.json({ ok: true }))],
+    ['a redirect', replaced(() => new Response(null, { status: 307, headers: { location: '/login' } }))],
+  ])('was delivered, %s: with neither nobody knows, and it is sent once', async (_, fate) => {
+    const here = await scene({ list: false, key: false });
+    here.fates['POST'] = [fate];
+    const { facts } = await failureOf(() => here.bookings.reserve(LATER));
+    expect(facts).toMatchObject({ maybeDone: true, retryable: false });
+    expect(here.sent('POST')).toBe(1);
+    await onlyId(here);
+    expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
+  });
+
+  test('is lost for as long as it is asked for: unknown, and a later list finds it', async () => {
+    const here = await scene();
+    here.fates['POST'] = [replyLost, replyLost, replyLost];
+    expect((await failureOf(() => here.bookings.reserve(LATER))).facts).toMatchObject({ maybeDone: true });
+    expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
+    const id = await onlyId(here);
+    const { items, hasList } = await here.again().list();
+    expect(hasList).toBe(true);
+    expect(items).toMatchObject([
+      { id, state: 'scheduled', source: 'service', requested: { bandwidth: 1000 } },
+    ]);
+    expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
+  });
+
+  test('never arrived: after ten minutes the list says that it was never made', async () => {
+    const here = await scene({ list: true, key: false });
+    here.fates['POST'] = [vanished];
+    await failureOf(() => here.bookings.reserve(LATER));
+    here.wait(10 * 60_000 + 1);
+    expect((await here.again().list()).items).toEqual([]);
+    expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
+  });
+
+  test('a description that can’t be had is a service that can do nothing: sent once', async () => {
+    const here = await scene({ list: false, key: false });
+    here.fates['POST'] = [replyLost];
+    expect((await failureOf(() => here.bookings.reserve(LATER))).facts.maybeDone).toBe(true);
+    expect([here.sent('POST'), here.sent('GET')]).toEqual([1, 0]);
+  });
+
+  test.each<[string, Fate]>([
+    ['a token that has expired meanwhile', answering(refusing(401, 'token_expired'))],
+    ['a proxy that lets nobody in, 403', answering(page(403))],
+    ['a proxy that has lost the service, 404', answering(page(404))],
+  ])('is lost, and asked for again meets %s: unknown', async (_, fate) => {
+    const here = await scene();
+    here.fates['POST'] = [replyLost, fate];
+    const { facts } = await failureOf(() => here.bookings.reserve(LATER));
+    await onlyId(here);
+    expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
+    expect(facts.maybeDone).toBe(true);
+  });
+});
+
+describe('a booking that is refused', () => {
+  test.each(['site_invalid', 'bandwidth'])('%s: nothing is asked twice, the entry says so', async (what) => {
+    const here = await scene();
+    const wrong = what === 'bandwidth' ? { ...LATER, bandwidth: 10_000_000 } : { ...LATER, site2: 'nowhere' };
+    const { facts } = await failureOf(() => here.bookings.reserve(wrong));
+    expect(facts.maybeDone).toBeUndefined();
+    expect(here.sent('POST')).toBe(1);
+    expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
+    expect((await here.bookings.list()).items).toEqual([]);
+  });
+
+  test.each<[string, Fate]>([
+    ['nobody is there', unreachable],
+    ['the service says that it did nothing', answering(nothingDone)],
+    ['the service asks for fewer requests', answering(refusing(429, 'x'))],
+  ])('%s: under its key it can be asked for again', async (_, fate) => {
+    const here = await scene();
+    here.fates['POST'] = [fate];
+    const { facts } = await failureOf(() => here.bookings.reserve(LATER, KEY));
+    expect(facts).toMatchObject({ retryable: true });
+    expect(facts.maybeDone).toBeUndefined();
+    expect(await here.outcomes()).toEqual(['my-key reserve refused no id']);
+    expect((await here.again().reserve(LATER, KEY)).verified).toBe(true);
+    expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
+    expect(here.sent('POST')).toBe(2);
+  });
+});
+
+describe('a key of the person’s own', () => {
+  test.each([ALL, { list: true, key: false }, { list: false, key: true }, { list: false, key: false }])(
+    'run twice: one reservation, the same id; at a service with %j',
+    async (abilities) => {
+      const here = await scene(abilities);
+      const first = await here.bookings.reserve(LATER, KEY);
+      here.wait(1000);
+      const second = await here.again().reserve(LATER, KEY);
+      expect(second).toMatchObject({ verified: true, reservation: first.reservation });
+      expect(first.reservation.id).toBe(await onlyId(here));
+      expect(here.sent('POST')).toBe(1);
+      expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
+    },
+  );
+
+  test('another key is another reservation', async () => {
+    const here = await scene();
+    await here.bookings.reserve(LATER, KEY);
+    await here.bookings.reserve(LATER, { idempotencyKey: 'another' });
+    expect(await here.onServer()).toHaveLength(2);
+  });
+
+  test.each<[string, Partial<NewReservation>]>([
+    ['bandwidth', { bandwidth: 5 }],
+    ['site', { site2: 'fr-lille' }],
+    ['start', { start: NOW + HOUR + 1000 }],
+    ['end', { end: NOW + 4 * HOUR }],
+    ['start: now', { start: 'now' }],
+  ])('for another %s: idempotency_key_reused, nothing is sent', async (_, changes) => {
+    const here = await scene();
+    await here.bookings.reserve(LATER, KEY);
+    const failure = await failureOf(() => here.again().reserve({ ...LATER, ...changes }, KEY));
+    expect(failure.code).toBe('idempotency_key_reused');
+    expect(failure.message).toContain('my-key');
+    expect(here.sent('POST')).toBe(1);
+    await onlyId(here);
+  });
+
+  test('after the deletion: idempotency_key_reused, and nothing is booked', async () => {
+    const here = await scene();
+    const { reservation } = await here.bookings.reserve(LATER, KEY);
+    await here.bookings.delete(reservation.id);
+    const failure = await failureOf(() => here.again().reserve(LATER, KEY));
+    expect(failure.code).toBe('idempotency_key_reused');
+    expect(failure.message).toMatch(/deleted/);
+    expect(await here.onServer()).toEqual([]);
+  });
+
+  test.each([ALL, { list: false, key: false }])(
+    '--start-now --for 2h, typed again a minute later: the same reservation; %j',
+    async (abilities) => {
+      const here = await scene(abilities);
+      const first = await here.bookings.reserve({ ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY);
+      here.wait(60_000);
+      const later: NewReservation = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
+      expect((await here.again().reserve(later, KEY)).reservation).toEqual(first.reservation);
+      await onlyId(here);
+    },
+  );
+
+  test('--start-now --for 2h, its answers lost, typed again an hour later: the same reservation', async () => {
+    const here = await scene();
+    here.fates['POST'] = [replyLost, replyLost, replyLost];
+    await failureOf(() => here.bookings.reserve({ ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY));
+    here.wait(60_000);
+    const later: NewReservation = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
+    const { reservation } = await here.again().reserve(later, KEY);
+    expect(reservation).toMatchObject({ id: await onlyId(here), start_date: new Date(NOW).toISOString() });
+    expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
+  });
+
+  test.each<[string, Fate]>([
+    ['not delivered', vanished],
+    ['delivered', replyLost],
+  ])('run again after its answers were lost, the first %s: booked once', async (_, first) => {
+    const here = await scene();
+    here.fates['POST'] = [first, vanished, vanished];
+    await failureOf(() => here.bookings.reserve(LATER, KEY));
+    const { reservation } = await here.again().reserve(LATER, KEY);
+    expect(reservation.id).toBe(await onlyId(here));
+    expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
+  });
+
+  test('run again at a service with a list only: found there, never sent again', async () => {
+    const here = await scene({ list: true, key: false });
+    here.fates['POST'] = [replyLost];
+    // The list is out of reach as well, for the moment.
+    here.fates['GET'] = [vanished];
+    await failureOf(() => here.bookings.reserve(LATER, KEY));
+    expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
+    const { reservation } = await here.again().reserve(LATER, KEY);
+    expect(reservation.id).toBe(await onlyId(here));
+    expect(here.sent('POST')).toBe(1);
+  });
+
+  test('run again at a service with neither: still unknown, never sent again', async () => {
+    const here = await scene({ list: false, key: false });
+    here.fates['POST'] = [replyLost];
+    await failureOf(() => here.bookings.reserve(LATER, KEY));
+    const { code, facts } = await failureOf(() => here.again().reserve(LATER, KEY));
+    expect([code, facts.maybeDone]).toEqual(['network', true]);
+    expect(here.sent('POST')).toBe(1);
+    expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
+  });
+
+  test.each<[string, Fate]>([
+    ['nobody is there', unreachable],
+    ['the token has expired', answering(refusing(401, 'token_expired'))],
+    ['the service asks for fewer requests', answering(refusing(429, 'x'))],
+    ['the service says that it did nothing', answering(nothingDone)],
+  ])('row 43: run again after its answers were lost, and %s: still unknown', async (_, fate) => {
+    const here = await scene();
+    here.fates['POST'] = [replyLost, vanished, vanished, fate];
+    await failureOf(() => here.bookings.reserve(LATER, KEY));
+    expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
+    const { facts } = await failureOf(() => here.again().reserve(LATER, KEY));
+    expect(facts).toMatchObject({ maybeDone: true, retryable: false });
+    expect(facts.why).toContain('An earlier request under the key my-key may have taken effect.');
+    await onlyId(here);
+    expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
+    expect((await here.again().reserve(LATER, KEY)).reservation.id).toBe(await onlyId(here));
+  });
+
+  test('after an update: the same command gives the reservation as it stands', async () => {
+    const here = await scene();
+    const { reservation } = await here.bookings.reserve(LATER, KEY);
+    await here.bookings.update(reservation, { bandwidth: 5 });
+    const again = await here.again().reserve(LATER, KEY);
+    expect(again.reservation).toMatchObject({ id: reservation.id, bandwidth: 5 });
+  });
+});
+
+describe('an update whose answer got lost', () => {
+  test.each<[string, Fate]>([
+    ['its reply lost', replyLost],
+    ['a proxy answered 502', replaced(page(502))],
+    ['row 43: the service does not know it', replaced(nobodyKnows)],
+  ])('was done, %s: the reservation says so', async (_, fate) => {
+    const here = await scene();
+    const reservation = await bookedAt(here);
+    here.fates['PUT'] = [fate];
+    const proven = await here.bookings.update(reservation, { bandwidth: 5 });
+    expect(proven).toMatchObject({ verified: true, reservation: { id: reservation.id, bandwidth: 5 } });
+    expect(here.sent('PUT')).toBe(1);
+    expect(await here.outcomes()).toEqual(['made-1 update booked id']);
+    expect((await here.ledger.all())[0]?.reservation).toMatchObject({ bandwidth: 5 });
+  });
+
+  test.each<[string, Fate]>([
+    ['its request lost', vanished],
+    ['row 43: the service does not know it', answering(nobodyKnows)],
+  ])('was not done, %s: nobody says that it was, and the list settles it', async (_, fate) => {
+    const here = await scene();
+    const reservation = await bookedAt(here);
+    here.fates['PUT'] = [fate];
+    const { facts } = await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
+    expect(facts).toMatchObject({ maybeDone: true, retryable: false, reservation: reservation.id });
+    expect(facts.fix).toBe(`slices-conn show ${reservation.id}`);
+    expect(await here.outcomes()).toEqual(['made-1 update unknown id']);
+    expect((await here.again().list()).items).toMatchObject([
+      { reservation: { bandwidth: 1000 }, state: 'scheduled', source: 'service' },
+    ]);
+    expect(await here.outcomes()).toEqual(['made-1 update booked id']);
+  });
+
+  test('was not done: what was asked for stands as before', async () => {
+    const here = await scene();
+    const reservation = await bookedAt(here);
+    here.fates['PUT'] = [vanished];
+    await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
+    await here.again().list();
+    expect((await here.again().list()).items).toMatchObject([{ requested: { bandwidth: 1000 } }]);
+  });
+
+  test('and the reservation can’t be read either: unknown, with its id', async () => {
+    const here = await scene({ list: false, key: false });
+    const reservation = await bookedAt(here);
+    here.fates['PUT'] = [replyLost];
+    here.fates['GET'] = [vanished];
+    const { facts } = await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
+    expect(facts).toMatchObject({ maybeDone: true, reservation: reservation.id });
+    // Without a list: the one in the ledger, as `show` settles it. The line asks for the list first.
+    const { items } = await here.bookings.list();
+    expect(items).toMatchObject([{ id: reservation.id, state: 'unknown', source: 'ledger' }]);
+    expect((await here.bookings.show(reservation.id)).reservation.bandwidth).toBe(5);
+    expect(await here.outcomes()).toEqual(['made-1 update booked id']);
+  });
+
+  test('row 43: was not done, and the service says so: it stands as it did', async () => {
+    const here = await scene();
+    const reservation = await bookedAt(here);
+    here.fates['PUT'] = [answering(nothingDone)];
+    const { facts } = await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
+    expect(facts).toMatchObject({ retryable: true });
+    expect(facts.maybeDone).toBeUndefined();
+    expect(await here.outcomes()).toEqual(['made-1 update booked id']);
+  });
+
+  test('a refusal leaves it as it was', async () => {
+    const here = await scene();
+    const reservation = await bookedAt(here);
+    const failure = await failureOf(() => here.bookings.update(reservation, { bandwidth: 10_000_000 }));
+    expect(failure.facts.maybeDone).toBeUndefined();
+    expect(await here.ledger.all()).toMatchObject([
+      { outcome: 'booked', requested: { bandwidth: 1000 }, reservation: { bandwidth: 1000 } },
+    ]);
+  });
+});
+
+describe('a deletion whose answer got lost', () => {
+  test.each<[string, Fate[]]>([
+    ['was not delivered', [vanished]],
+    ['was done', [replyLost]],
+    ['was done, and a proxy answered 502', [replaced(page(502))]],
+    ['row 43: was done, and the service does not know it', [replaced(nobodyKnows)]],
+    ['row 43: was not done, and the service does not know it', [answering(nobodyKnows)]],
+  ])('%s: it is gone', async (_, fates) => {
+    const here = await scene();
+    const { id } = await bookedAt(here);
+    here.fates['DELETE'] = fates;
+    await here.bookings.delete(id);
+    expect(await here.onServer()).toEqual([]);
+    expect(here.sent('DELETE')).toBe(2);
+    expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
+    expect((await here.bookings.list()).items).toMatchObject([{ id, state: 'deleted', source: 'ledger' }]);
+  });
+
+  test.each<[string, Fate[]]>([
+    ['and again', [replyLost, vanished]],
+    [
+      'row 43: the service does not know it, and then does nothing',
+      [replaced(nobodyKnows), answering(nothingDone)],
+    ],
+    ['a page came in its place', [replaced(page(200))]],
+  ])('%s: unknown until somebody looks', async (_, fates) => {
+    const here = await scene();
+    const { id } = await bookedAt(here);
+    here.fates['DELETE'] = fates;
+    const { facts } = await failureOf(() => here.bookings.delete(id));
+    expect(facts).toMatchObject({ maybeDone: true, retryable: false, reservation: id });
+    expect(await here.outcomes()).toEqual(['made-1 delete unknown id']);
+    expect((await here.again().list()).items).toMatchObject([{ id, state: 'deleted', source: 'ledger' }]);
+    expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
+  });
+
+  test.each<[string, Fate]>([
+    ['nobody is there', unreachable],
+    ['the token has expired', answering(refusing(401, 'token_expired'))],
+  ])('was done, and asked for again %s: unknown', async (_, fate) => {
+    const here = await scene({ list: false, key: false });
+    const { id } = await bookedAt(here);
+    here.fates['DELETE'] = [replyLost, fate];
+    const { facts } = await failureOf(() => here.bookings.delete(id));
+    expect(await here.onServer()).toEqual([]);
+    expect(await here.outcomes()).toEqual(['made-1 delete unknown id']);
+    expect(facts.maybeDone).toBe(true);
+  });
+
+  test('of what is not there is not_found, and what was booked here is gone', async () => {
+    const here = await scene();
+    const { id } = await bookedAt(here);
+    await here.bookings.delete(id);
+    expect((await failureOf(() => here.bookings.delete(id))).code).toBe('not_found');
+    expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
+  });
+
+  test('of what is deleted already, with nobody there: still deleted', async () => {
+    const here = await scene({ list: false, key: false });
+    const { id } = await bookedAt(here);
+    await here.bookings.delete(id);
+    here.fates['DELETE'] = [unreachable];
+    await failureOf(() => here.bookings.delete(id));
+    expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
+  });
+});
+
+describe('an answer that can’t be believed', () => {
+  const forged: Fate = async (forward) => {
+    const token = await (await forward()).text();
+    // The signature's, and none of its last, whose bits are not all used.
+    const other = token.at(-9) === 'A' ? 'B' : 'A';
+    return new Response(token.slice(0, -9) + other + token.slice(-8), {
+      status: 201,
+      headers: { 'content-type': 'application/jwt' },
+    });
+  };
+
+  test.each([ALL, { list: false, key: false }])(
+    'names the reservation, which is not lost: %j',
+    async (abilities) => {
+      const here = await scene(abilities);
+      here.fates['POST'] = [forged];
+      const failure: Failure = await failureOf(() => here.bookings.reserve(LATER));
+      const id = await onlyId(here);
+      expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: id, maybeDone: true } });
+      expect(failure.facts.fix).toContain(id);
+      expect(here.sent('POST')).toBe(1);
+      expect(await here.outcomes()).toEqual(['made-1 reserve unknown id']);
+      expect((await here.bookings.list()).items).toMatchObject([{ id }]);
+      expect((await here.again().show(id)).verified).toBe(true);
+      expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
+    },
+  );
+
+  test('to an update names it too, and leaves it unknown', async () => {
+    const here = await scene();
+    const reservation = await bookedAt(here);
+    here.fates['PUT'] = [forged];
+    const failure = await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
+    expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: reservation.id } });
+    expect(await here.outcomes()).toEqual(['made-1 update unknown id']);
+  });
+
+  test('and a deletion that is not sent: the reservation is still in the ledger', {}, async () => {
+    const here = await scene({ list: false, key: false });
+    here.fates['POST'] = [forged];
+    await failureOf(() => here.bookings.reserve(LATER));
+    const id = await onlyId(here);
+    here.fates['DELETE'] = [unreachable];
+    await failureOf(() => here.bookings.delete(id));
+    expect((await here.bookings.list()).items).toMatchObject([{ id }]);
+  });
+});
