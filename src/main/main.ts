@@ -1,21 +1,21 @@
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { COMPLETE } from '../cli/completion/shells.ts';
-import type { RunningServer, ServeSettings, UserFiles } from '../cli/invocation.ts';
+import type { RunningServer, ServeSettings } from '../cli/invocation.ts';
 import type { TextStream } from '../cli/print/output.ts';
-import type { NetworkSettings, World } from '../cli/run.ts';
-import { Failure } from '../contract/failure.ts';
-import { moveAway } from '../contract/shell-word.ts';
-import { cacheFolder, dataFolder, privateFolder } from '../files/private.ts';
-import { writeWhole } from '../files/whole.ts';
+import type { NetworkSettings } from '../cli/run.ts';
+import { cacheFolder, privateFolder } from '../files/private.ts';
 import type { Connection } from '../session/login/connection.ts';
 import { foldersFor } from '../session/profiles/folders.ts';
 import { OFFLINE } from '../session/profiles/offline.ts';
 import type { Profile } from '../session/profiles/profiles.ts';
-import type { LedgerDatabase } from '../session/reservations/ledger.ts';
+import { openBrowser } from './browser.ts';
+import { files } from './files.ts';
+import { openLedger } from './ledger.ts';
+import { underLock } from './lock.ts';
 import { shellHome } from './shell-home.ts';
+import { onStop, stopAtSignals, stopSignal } from './signals.ts';
 
 const { env } = process;
 const folders = foldersFor(env, homedir());
@@ -43,20 +43,19 @@ export async function main(args: readonly string[], version: string): Promise<nu
     newKey: () => crypto.randomUUID(),
     sleep: async (milliseconds) => (await import('node:timers/promises')).setTimeout(milliseconds),
     localZone: () => Intl.DateTimeFormat().resolvedOptions().timeZone,
-    openLedger,
+    openLedger: () => openLedger(folders.state),
     underLock,
     connect,
     serve: startServer,
     rotateKeys: async (settings) =>
       (await import('../operate/rotate-keys.ts')).rotateKeys(settings, serveFolder(), Date.now),
-    backUp,
+    backUp: async (folder, file) =>
+      (await import('../operate/backup.ts')).backUp(folder ?? serveFolder(), file),
     readAudit: async (settings, take) =>
       (await import('../operate/audit.ts')).readServerAudit(settings, serveFolder(), take),
     stopSignal,
-    onStop: (tell) => {
-      tellStop = tell;
-    },
-    openBrowser,
+    onStop,
+    openBrowser: (address) => openBrowser(address, env),
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   });
   // A shell waits for its answer: what else is still under way, such as the search for a name, is left.
@@ -97,62 +96,6 @@ async function ask(question: string): Promise<boolean> {
   }
 }
 
-const files: UserFiles = {
-  async read(path) {
-    try {
-      if (path !== '-') return readFileSync(path);
-      const chunks: Buffer[] = [];
-      for await (const chunk of process.stdin) chunks.push(chunk);
-      return Buffer.concat(chunks);
-    } catch (cause) {
-      throw fileFailure('read', path, cause);
-    }
-  },
-  async makeFolder(path) {
-    try {
-      mkdirSync(path, { recursive: true, mode: 0o700 });
-    } catch (cause) {
-      throw fileFailure('made', path, cause);
-    }
-  },
-  async remove(path) {
-    try {
-      rmSync(path, { force: true });
-    } catch (cause) {
-      throw fileFailure('removed', path, cause);
-    }
-  },
-  async checkAbsent(path) {
-    if (existsSync(path))
-      throw fileFailure('written', path, new Error('There is one already. Move it away first.'));
-  },
-  async checkWritable(path) {
-    try {
-      accessSync(dirname(path), constants.W_OK);
-      if (existsSync(path) && !statSync(path).isFile()) throw new Error('It is no file.');
-    } catch (cause) {
-      throw fileFailure('written', path, cause);
-    }
-  },
-  writePrivate: async (path, text) => write(path, text, 0o600),
-  writePublic: async (path, text) => write(path, text, 0o644),
-};
-
-function write(path: string, text: string, mode: number): void {
-  try {
-    writeWhole(path, text, mode);
-  } catch (cause) {
-    throw fileFailure('written', path, cause);
-  }
-}
-
-function fileFailure(done: string, path: string, cause: unknown): Failure {
-  return new Failure('file_unusable', `The file ${path} can't be ${done}.`, {
-    why: cause instanceof Error ? cause.message : String(cause),
-    cause,
-  });
-}
-
 async function startServer(settings: ServeSettings): Promise<RunningServer> {
   const { serve } = await import('../operate/serve.ts');
   const running = await serve(settings, {
@@ -174,66 +117,6 @@ function random(): number {
 /** Where `serve` keeps its data when nothing else is said. */
 const serveFolder = (): string => join(privateFolder(folders.state), 'serve');
 
-const backUp: World['backUp'] = async (folder = serveFolder(), file) => {
-  const [{ backUp: copy }, { SERVER_FILE }] = await Promise.all([
-    import('../store/sqlite/backup.ts'),
-    import('../store/stores.ts'),
-  ]);
-  const source = join(folder, SERVER_FILE);
-  if (!existsSync(source)) throw fileFailure('read', source, new Error('No server keeps its data there.'));
-  if (existsSync(file)) {
-    throw fileFailure('written', file, new Error('There is one already. Move it away first.'));
-  }
-  try {
-    dataFolder(folder);
-    return copy(source, file);
-  } catch (cause) {
-    if (cause instanceof Failure) throw cause;
-    throw new Failure('file_unusable', `The database ${source} can't be copied to ${file}.`, {
-      why: cause instanceof Error ? cause.message : String(cause),
-      cause,
-    });
-  }
-};
-
-/** Told to stop, a command that does not wait for it ends at once, with the code that shells expect. */
-const STOPPED = { SIGINT: 'interrupted', SIGTERM: 'terminated' } as const;
-let tellStop: Parameters<World['onStop']>[0] = (stopped) => (stopped === 'interrupted' ? 130 : 143);
-
-function stopAtSignals(): void {
-  for (const [signal, stopped] of Object.entries(STOPPED)) {
-    process.once(signal, () => process.exit(tellStop(stopped)));
-  }
-}
-
-function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of Object.keys(STOPPED)) {
-      process.removeAllListeners(signal);
-      process.once(signal, () => resolve());
-    }
-  });
-}
-
-/** Only where a person sits in front of this terminal: not over ssh, not in CI. */
-async function openBrowser(address: string): Promise<boolean> {
-  const remote = env['SSH_CONNECTION'] || env['SSH_TTY'] || env['CI'];
-  if (!process.stderr.isTTY || remote) return false;
-  const opener = env['BROWSER'] || (process.platform === 'darwin' ? 'open' : 'xdg-open');
-  if (!env['BROWSER'] && process.platform === 'linux' && !env['DISPLAY'] && !env['WAYLAND_DISPLAY'])
-    return false;
-  const { spawn } = await import('node:child_process');
-  return new Promise((resolve) => {
-    // No shell: the address comes from a service.
-    const browser = spawn(opener, [address], { stdio: 'ignore', detached: true });
-    browser.once('error', () => resolve(false));
-    browser.once('spawn', () => {
-      browser.unref();
-      resolve(true);
-    });
-  });
-}
-
 async function connect(profile: Profile, network: NetworkSettings): Promise<Connection> {
   if (profile.name === OFFLINE) {
     const { connectOffline } = await import('./offline-connection.ts');
@@ -251,49 +134,4 @@ async function connect(profile: Profile, network: NetworkSettings): Promise<Conn
     now: Date.now,
     random,
   });
-}
-
-/** How long a command waits for another one that refreshes the login, in milliseconds: longer than that may take. */
-const LOCK_PATIENCE = 90_000;
-
-async function underLock<Answer>(file: string, work: () => Promise<Answer>): Promise<Answer> {
-  const [{ underFileLock }, { StoreUnavailableError }] = await Promise.all([
-    import('../store/sqlite/file-lock.ts'),
-    import('../allocator/store.ts'),
-  ]);
-  try {
-    return await underFileLock(file, LOCK_PATIENCE, work);
-  } catch (cause) {
-    if (!(cause instanceof StoreUnavailableError)) throw cause;
-    // Only what SQLite says is about a lock.
-    if (!(cause.cause instanceof Error && 'errcode' in cause.cause)) {
-      throw new Failure('state_unusable', cause.message, { cause });
-    }
-    throw new Failure('timeout', 'Another slices-conn keeps this locked.', {
-      why: `${file}: ${cause.message}`,
-      retryable: true,
-      cause,
-    });
-  }
-}
-
-async function openLedger(): Promise<LedgerDatabase> {
-  const [{ SqliteDatabase }, { LEDGER_FORMAT }] = await Promise.all([
-    import('../store/sqlite/database.ts'),
-    import('../store/sqlite/ledger-format.ts'),
-  ]);
-  const path = join(privateFolder(folders.state), 'ledger.sqlite');
-  const unusable = (cause: unknown): never => {
-    if (cause instanceof Failure) throw cause;
-    throw new Failure('state_unusable', `The ledger ${path} can't be used.`, {
-      why: cause instanceof Error ? cause.message : String(cause),
-      fix: `Mend it, or move it away: ${moveAway(path)}`,
-      cause,
-    });
-  };
-  const database = await SqliteDatabase.open(path, LEDGER_FORMAT).catch(unusable);
-  return {
-    transaction: (work) => database.transaction(work).catch(unusable),
-    close: () => database.close(),
-  };
 }

@@ -113,7 +113,7 @@ describe('serve backup', () => {
     writeFileSync(taken, 'mine');
     const refused = await backUp('--data', data, taken);
     expect(refused.exitCode).toBe(2);
-    expect(refused.stderr).toContain('There is one already.');
+    expect(refused.stderr).toContain('It exists already.');
     expect(readFileSync(taken, 'utf8')).toBe('mine');
   });
 

@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Failure } from '../contract/failure.ts';
+import { dataFolder } from '../files/private.ts';
+import { backUp as copy } from '../store/sqlite/backup.ts';
+import { SERVER_FILE } from '../store/stores.ts';
+
+/**
+ * Copies a server's SQLite database to a file, as it is at one instant, while the server runs (CLI.md, "Commands",
+ * serve).
+ *
+ * @param folder the server's data folder
+ * @param file must not exist yet
+ * @returns the size of the copy, and how many reservations it holds
+ * @throws Failure `file_unusable` when there is no database, or the file exists or can't be written
+ */
+export function backUp(folder: string, file: string): ReturnType<typeof copy> {
+  const source = join(folder, SERVER_FILE);
+  if (!existsSync(source)) {
+    throw new Failure('file_unusable', `The file ${source} can't be read.`, {
+      why: 'No server keeps its data there.',
+    });
+  }
+  if (existsSync(file)) {
+    throw new Failure('file_unusable', `The file ${file} can't be written.`, {
+      why: 'It exists already. Move it away first.',
+    });
+  }
+  try {
+    dataFolder(folder);
+    return copy(source, file);
+  } catch (cause) {
+    if (cause instanceof Failure) throw cause;
+    throw new Failure('file_unusable', `The database ${source} can't be copied to ${file}.`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      cause,
+    });
+  }
+}
