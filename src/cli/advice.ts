@@ -4,7 +4,7 @@ import { formatInstant, parseInstant } from '../contract/instants.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { shellWord } from '../contract/shell-word.ts';
 import type { ServiceFlags } from './global-options.ts';
-import { nearestSite } from './site-names.ts';
+import { nearestSite } from './names.ts';
 import type { TimeContext } from './times.ts';
 
 /** Flags of `reserve` that the advised command needs just as the refused one did. */

@@ -5,7 +5,7 @@ import type { Profile } from '../session/profiles/profiles.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 import { readCommandLine } from './completion/command-line.ts';
 import type { ShellHome } from './completion/install.ts';
-import { COMPLETE } from './completion/shells.ts';
+import { COMPLETE } from './completion/scripts.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation, UserFiles } from './invocation.ts';

@@ -53,7 +53,7 @@ export async function parseTime(
       fix: '--tz Europe/Brussels',
     });
   }
-  const { localInstant } = await import('./print/local-time.ts');
+  const { localInstant } = await import('./local-time.ts');
   const [, day = '', time = '00:00'] = local;
   return localInstant({ day: day.toLowerCase(), time, zone: context.zone, now: context.now });
 }

@@ -1,7 +1,7 @@
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { COMPLETE } from '../cli/completion/shells.ts';
+import { COMPLETE } from '../cli/completion/scripts.ts';
 import type { RunningServer, ServeSettings } from '../cli/invocation.ts';
 import type { TextStream } from '../cli/print/output.ts';
 import type { NetworkSettings } from '../cli/run.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { PeriodChangeFlags, PeriodFlags } from '../../src/cli/period.ts';
 import { readPeriod, readPeriodChange } from '../../src/cli/period.ts';
-import type { PeriodChangeFlags, PeriodFlags } from '../../src/cli/period-flags.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
 

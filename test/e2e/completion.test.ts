@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Shell } from '../../src/cli/completion/shells.ts';
+import type { Shell } from '../../src/cli/completion/scripts.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { Credentials } from '../../src/session/login/credentials.ts';
 import { Profiles } from '../../src/session/profiles/profiles.ts';

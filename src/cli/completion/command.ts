@@ -1,7 +1,7 @@
 import { Argument, Command, Option } from 'commander';
 import type { Invoke } from '../invocation.ts';
 import type { InstallFlags } from './run.ts';
-import { SHELLS } from './shells.ts';
+import { SHELLS } from './scripts.ts';
 
 /** `slices-conn completion bash|zsh|fish`. */
 export function completionCommand(invoke: Invoke): Command {

@@ -2,8 +2,7 @@ import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { shellWord } from '../../contract/shell-word.ts';
 import type { Environment } from '../../session/profiles/folders.ts';
-import { scriptOf } from './scripts.ts';
-import { SHELLS, type Shell } from './shells.ts';
+import { SHELLS, type Shell, scriptOf } from './scripts.ts';
 
 /** A person's home folder, and the set-up files in it. */
 export interface ShellHome {

@@ -1,8 +1,7 @@
 import type { Invocation } from '../invocation.ts';
 import { escapeText } from '../print/terminal-text.ts';
 import { installCompletion, usualShell } from './install.ts';
-import { scriptOf } from './scripts.ts';
-import { SHELLS, type Shell } from './shells.ts';
+import { SHELLS, type Shell, scriptOf } from './scripts.ts';
 
 /** The flag as typed. */
 export interface InstallFlags {

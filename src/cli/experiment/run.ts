@@ -3,7 +3,7 @@ import { formatInstant } from '../../contract/instants.ts';
 import type { Invocation } from '../invocation.ts';
 import { directoryCard, directoryItem, directoryTable } from '../print/directory.ts';
 import { parseTime } from '../times.ts';
-import { verifiedToken } from '../verified-token.ts';
+import { verifiedToken } from '../tokens.ts';
 
 /** The flags of the command, as typed. */
 export interface CreateFlags {

@@ -1,6 +1,6 @@
 import type { Invocation } from '../invocation.ts';
 import { directoryCard, directoryItem, directoryTable } from '../print/directory.ts';
-import { verifiedToken } from '../verified-token.ts';
+import { verifiedToken } from '../tokens.ts';
 
 /** Lists the person's projects. */
 export async function listProjects({ session, output }: Invocation): Promise<void> {

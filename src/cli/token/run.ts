@@ -13,8 +13,7 @@ import { claimedKind } from '../../tokens/verify.ts';
 import type { Invocation, UserFiles } from '../invocation.ts';
 import type { CardLine } from '../print/output.ts';
 import { formatTime } from '../times.ts';
-import { readTokenFile } from '../token-file.ts';
-import { checkedToken } from '../verified-token.ts';
+import { checkedToken, readTokenFile } from '../tokens.ts';
 
 /** The flags of the command, as typed. */
 export interface IssueFlags {

@@ -12,8 +12,7 @@ import type { Invocation, UserFiles } from '../invocation.ts';
 import type { CardLine, Printer } from '../print/output.ts';
 import { reservationCard } from '../print/reservation-card.ts';
 import type { TimeContext } from '../times.ts';
-import { readTokenFile } from '../token-file.ts';
-import { checkedToken } from '../verified-token.ts';
+import { checkedToken, readTokenFile } from '../tokens.ts';
 
 /** The flags of the command, as typed. */
 export interface VerifyFlags {

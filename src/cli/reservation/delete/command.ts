@@ -20,5 +20,5 @@ Examples:
   slices-conn list --json | jq -r '.items[].reservation.id' | xargs slices-conn delete --yes
   slices-conn delete con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --as-administrator --reason 'its job died'`,
     )
-    .action(invoke<DeleteFlags>(async () => (await import('./run.ts')).remove));
+    .action(invoke<DeleteFlags>(async () => (await import('./run.ts')).deleteReservations));
 }

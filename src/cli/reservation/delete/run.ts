@@ -1,8 +1,13 @@
-import { Failure } from '../../../contract/failure.ts';
+import type { ProvenReservation } from '../../../client/proof.ts';
+import { Failure, type FailureFacts } from '../../../contract/failure.ts';
+import { MAX_REASON } from '../../../contract/parameters.ts';
 import { shellWord } from '../../../contract/shell-word.ts';
+import { formatBandwidth } from '../../bandwidth.ts';
+import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
-import { reservationId } from '../../reservation-id.ts';
-import { confirmed, deleteEach, summary } from './confirm.ts';
+import { reservationId } from '../../names.ts';
+import { reservationCard } from '../../print/reservation-card.ts';
+import { escapeText } from '../../print/terminal-text.ts';
 
 /** The flags of the command, as typed. */
 export interface DeleteFlags {
@@ -11,7 +16,7 @@ export interface DeleteFlags {
 }
 
 /** Deletes reservations, one after the other, after asking. */
-export async function remove(
+export async function deleteReservations(
   invocation: Invocation,
   args: readonly string[],
   flags: DeleteFlags,
@@ -19,8 +24,7 @@ export async function remove(
   // Commander hands a variadic argument over as one list.
   const ids = [...new Set(args.flat().map(reservationId))];
   if (flags.asAdministrator) {
-    const { release } = await import('./release.ts');
-    return release(invocation, ids, flags.reason);
+    return releaseEach(invocation, ids, flags.reason);
   }
   if (flags.reason !== undefined) {
     throw new Failure('usage', '--reason is for administrators.', {
@@ -42,4 +46,112 @@ export async function remove(
   await invocation.output.result({ items }, ({ paint }) =>
     ids.map((id) => `${paint.green('Deleted')} ${id}\n`).join(''),
   );
+}
+
+/** Deletes anybody's reservations as an administrator of the service, after telling whose they are. */
+async function releaseEach(
+  invocation: Invocation,
+  ids: readonly string[],
+  given: string | undefined,
+): Promise<void> {
+  const reason = checkedReason(given);
+  const { administration } = await invocation.session();
+  const found = new Map<string, ProvenReservation>();
+  const unread = await deleteEach(ids, async (id) => void found.set(id, await administration.show(id)));
+  if (unread.size > 0) throw summary(ids, unread, () => false);
+  await confirmed(invocation, {
+    question: `Release ${[...found.values()].map(described).join(', and ')}?`,
+    command: ['delete', '--yes', '--as-administrator', '--reason', reason, ...ids],
+  });
+  const failures = await deleteEach(ids, (id) => administration.release(id, reason));
+  if (failures.size > 0) throw summary(ids, failures);
+  const items = [...found].map(([id, { reservation }]) => ({ id, deleted: true, reason, reservation }));
+  await invocation.output.result({ items }, (print) =>
+    [...found.values()]
+      .map((proven) => {
+        const { reservation } = proven;
+        const card = reservationCard(print, print.paint.green('Released'), proven, {
+          times: invocation.times(),
+        });
+        return `${card}  ${escapeText(`booked by ${reservation.created_by}; reason: ${reason}`)}\n`;
+      })
+      .join(''),
+  );
+}
+
+function checkedReason(reason = ''): string {
+  const text = reason.trim();
+  if (text !== '' && [...text].length <= MAX_REASON) return text;
+  throw new Failure('usage', 'An administrator says why a reservation is released.', {
+    why: `--reason takes 1 to ${MAX_REASON} characters, which the service keeps.`,
+    fix: "slices-conn delete ID --as-administrator --reason 'left behind by a job that died'",
+  });
+}
+
+/** Whose it is, for the question. */
+function described({ reservation }: ProvenReservation): string {
+  const { id, site1, site2, bandwidth, end_date, created_by, experiment_id } = reservation;
+  const link = `${site1} – ${site2}, ${formatBandwidth(bandwidth)} until ${end_date}`;
+  return escapeText(`${id} (${link}), booked by ${created_by} for ${experiment_id}`);
+}
+
+/**
+ * Asks whether to go on, unless the flags say so.
+ *
+ * @param asking the question, and the command that would not ask
+ * @throws Failure `usage` when the answer is no, or nobody is there to give one
+ */
+async function confirmed(
+  { flags, confirm }: Invocation,
+  { question, command }: { question: string; command: readonly string[] },
+): Promise<void> {
+  if (flags.yes) return;
+  const answer = await confirm(question);
+  if (answer) return;
+  if (answer === false) throw new Failure('usage', 'Nothing was deleted.');
+  throw new Failure('usage', 'Nobody is there to confirm the deletion.', {
+    why: 'Without a terminal nothing is deleted unless --yes is given.',
+    fix: ['slices-conn', ...command].map(shellWord).join(' '),
+  });
+}
+
+/** Does something about each reservation, one after the other. @returns what failed, by id */
+async function deleteEach(
+  ids: readonly string[],
+  work: (id: string) => Promise<void>,
+): Promise<Map<string, Failure>> {
+  const failures = new Map<string, Failure>();
+  for (const id of ids) {
+    try {
+      await work(id);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      failures.set(id, error);
+    }
+  }
+  return failures;
+}
+
+/**
+ * One failure is told as it is; several that are alike keep their code, others are `partly_done`.
+ *
+ * @param deletes whether what did not fail is deleted by now
+ */
+export function summary(
+  ids: readonly string[],
+  failures: ReadonlyMap<string, Failure>,
+  deletes = (id: string): boolean => !failures.has(id),
+): Failure {
+  const [first, ...rest] = failures.values();
+  if (!first) throw new RangeError('a summary of no failures');
+  if (ids.length === 1) return first;
+  const why = [...failures].map(([id, { message }]) => `${id}: ${message}`).join(' ');
+  const alike = rest.every(({ code }) => EXIT_CODE_OF[code] === EXIT_CODE_OF[first.code]);
+  const deleted = ids.filter(deletes);
+  const maybeDone = [...failures.values()].some(({ facts }) => facts.maybeDone);
+  const facts: FailureFacts = { why, ...(maybeDone ? { maybeDone, retryable: false } : {}) };
+  const message = `${ids.length - deleted.length} of ${ids.length} reservations were not deleted${deleted.length > 0 ? `; deleted: ${deleted.join(', ')}` : ''}.`;
+  return alike && deleted.length === 0
+    ? new Failure(first.code, message, { ...first.facts, ...facts })
+    : new Failure('partly_done', message, facts);
 }

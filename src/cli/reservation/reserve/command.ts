@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { Invoke } from '../../invocation.ts';
-import { addPeriodOptions } from '../../period-flags.ts';
+import { addPeriodOptions } from '../../period.ts';
 import type { ReserveFlags } from './run.ts';
 
 /** `slices-conn reserve SITE1 SITE2 --bandwidth B (--start T | --start-now) (--end T | --for D)`. */

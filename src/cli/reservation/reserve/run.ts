@@ -5,11 +5,11 @@ import { shellWord } from '../../../contract/shell-word.ts';
 import { advisor } from '../../advice.ts';
 import { parseBandwidth } from '../../bandwidth.ts';
 import type { Invocation, UserFiles } from '../../invocation.ts';
+import { siteName } from '../../names.ts';
+import type { PeriodFlags } from '../../period.ts';
 import { readPeriod } from '../../period.ts';
-import type { PeriodFlags } from '../../period-flags.ts';
 import { rehearsalCard, reservationCard, reservationResult } from '../../print/reservation-card.ts';
 import { escapeText } from '../../print/terminal-text.ts';
-import { siteName } from '../../site-names.ts';
 import type { TimeContext } from '../../times.ts';
 
 /** The flags of `reserve`, as typed. */

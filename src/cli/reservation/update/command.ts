@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Invoke } from '../../invocation.ts';
-import { addPeriodChangeOptions } from '../../period-flags.ts';
+import { addPeriodChangeOptions } from '../../period.ts';
 import type { UpdateFlags } from './run.ts';
 
 /** `slices-conn update ID [--bandwidth B] [--start T] [--end T|--for D|--extend D]`. */

@@ -3,10 +3,10 @@ import { Failure } from '../../../contract/failure.ts';
 import { updateAdvisor } from '../../advice.ts';
 import { parseBandwidth } from '../../bandwidth.ts';
 import type { Invocation } from '../../invocation.ts';
+import { reservationId } from '../../names.ts';
+import type { PeriodChangeFlags } from '../../period.ts';
 import { checkPeriodChange, readPeriodChange } from '../../period.ts';
-import type { PeriodChangeFlags } from '../../period-flags.ts';
 import { periodOf, reservationCard, reservationResult } from '../../print/reservation-card.ts';
-import { reservationId } from '../../reservation-id.ts';
 
 /** The flags of the command, as typed. */
 export interface UpdateFlags extends PeriodChangeFlags {

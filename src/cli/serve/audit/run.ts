@@ -2,9 +2,8 @@ import * as v from 'valibot';
 import { Failure } from '../../../contract/failure.ts';
 import { ExperimentId } from '../../../contract/ids.ts';
 import type { AuditItem, AuditSettings, Invocation } from '../../invocation.ts';
+import { reservationId, siteName } from '../../names.ts';
 import { auditText } from '../../print/audit.ts';
-import { reservationId } from '../../reservation-id.ts';
-import { siteName } from '../../site-names.ts';
 import { parsePastTime } from '../../times.ts';
 import { databaseAddress } from '../run.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { nearestSite, siteName } from '../../src/cli/site-names.ts';
+import { nearestSite, siteName } from '../../src/cli/names.ts';
 import { SITES } from '../../src/contract/sites.ts';
 import { failureOf } from '../fixtures/failures.ts';
 

@@ -1,5 +1,5 @@
 import { Temporal } from 'temporal-polyfill';
-import { Failure } from '../../contract/failure.ts';
+import { Failure } from '../contract/failure.ts';
 
 /** A time of day in a time zone. */
 export interface LocalTime {
