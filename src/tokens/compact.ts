@@ -1,23 +1,20 @@
 import { isObject, readJson } from '../contract/json.ts';
 import { TokenError } from './token-error.ts';
 
-/** The longest token that is looked at, in characters; what is longer is no token of these services. */
+/** The longest token that is read, in characters. A longer one is malformed. */
 export const MAX_TOKEN_LENGTH = 65_536;
 
-/** A compact JWS taken apart, nothing of it checked beyond its form. */
+/** The two JSON objects of a compact JWS. Only their form is checked, not the signature. */
 export interface CompactToken {
   header: Record<string, unknown>;
   claims: Record<string, unknown>;
-  /** What the signature is over: header and payload as they travel (RFC 7515 §5.1). */
-  signed: Buffer;
-  signature: Buffer;
 }
 
 /**
- * Takes a compact JWS apart as strictly as its signer put it together: three parts of base64url that are what
- * encoding their own bytes gives back (no padding, no white space, no stray bit), and objects whose members are
- * named once. jose accepts several spellings of one token; two services that compare or cache tokens must not
- * (DESIGN.md, "Tokens").
+ * Reads a compact JWS (RFC 7515 §7.1) and accepts one spelling only: three parts of base64url, each the same as the
+ * encoding of its own bytes (no padding, no white space, no unused bit set), and JSON objects that name each member
+ * once. jose, which checks the signature afterwards, accepts several spellings of one token; services that compare or
+ * remember tokens must not (DESIGN.md, "Tokens").
  *
  * @throws TokenError `malformed`
  */
@@ -28,12 +25,8 @@ export function readCompact(token: string): CompactToken {
   if (parts.length !== 3 || header === undefined || payload === undefined || !signature) {
     throw malformed('it does not have three parts between dots');
   }
-  return {
-    signature: canonicalBytes(signature, 'signature'),
-    header: objectIn(header, 'header'),
-    claims: objectIn(payload, 'payload'),
-    signed: Buffer.from(token.slice(0, header.length + 1 + payload.length)),
-  };
+  canonicalBytes(signature, 'signature');
+  return { header: objectIn(header, 'header'), claims: objectIn(payload, 'payload') };
 }
 
 function canonicalBytes(part: string, name: string): Buffer {

@@ -1,8 +1,7 @@
-import type { JWTPayload } from 'jose';
+import { type JWTPayload, SignJWT } from 'jose';
 import type { KeySetDocument } from '../contract/claims.ts';
 import { JWT_TYPE, KEY_SET_PATH } from '../contract/routes.ts';
 import { publicPartOf } from './key-set.ts';
-import { signCompact } from './sign.ts';
 import type { SigningKey } from './signing-key.ts';
 
 /** Lifetime of a self-issued token when nothing else is asked: 900 s (SPEC.md, "Limits" 3). */
@@ -52,7 +51,9 @@ export function createIssuer(options: IssuerOptions): Issuer {
   const issue = async (claims: JWTPayload = {}): Promise<string> => {
     const iat = Math.floor(now() / 1000);
     const all = { ...claims, iss: issuer, iat, exp: claims.exp ?? iat + ttl };
-    return signCompact({ kid: key.kid, typ: 'JWT' }, all, key.privateKey);
+    return new SignJWT(all)
+      .setProtectedHeader({ alg: 'ES256', kid: key.kid, typ: 'JWT' })
+      .sign(key.privateKey);
   };
 
   return {

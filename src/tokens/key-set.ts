@@ -74,13 +74,22 @@ export function publicPartOf(jwk: PublicJwk): JWK & { kty: string } {
 }
 
 async function importPublicKey(jwk: PublicJwk, algorithm: Algorithm): Promise<CryptoKey> {
+  let key: CryptoKey | Uint8Array;
   try {
-    const key = await importJWK(publicPartOf(jwk), algorithm);
-    if (!(key instanceof Uint8Array)) return key;
+    key = await importJWK(publicPartOf(jwk), algorithm);
   } catch (cause) {
     throw new TokenError('keys_unreachable', "The issuer's key can't be read.", { cause });
   }
-  throw new TokenError('algorithm', 'A symmetric key verifies nothing here.');
+  if (key instanceof Uint8Array) throw new TokenError('algorithm', "A symmetric key can't verify a token.");
+  const { publicExponent }: { name: string; publicExponent?: Uint8Array } = key.algorithm;
+  if (publicExponent === undefined || isSoundExponent(publicExponent)) return key;
+  throw new TokenError('malformed', "The issuer's RSA key has an unsafe exponent.");
+}
+
+/** Whether an RSA exponent is odd and over 2^16 (FIPS 186-5 §5.4): with 1, every message is its own signature. */
+function isSoundExponent(bytes: Uint8Array): boolean {
+  const value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  return value % 2n === 1n && value > 65_536n;
 }
 
 /** The error for a `kid` that the issuer does not publish. */

@@ -1,7 +1,6 @@
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, importPKCS8, type JWK } from 'jose';
 import type { PublicJwk } from '../contract/claims.ts';
 import { isObject } from '../contract/json.ts';
-import { keepForSigning } from './sign.ts';
 
 /** The key id under which an own issuer publishes its key (SPEC.md, "Authentication" 6). */
 export const DEFAULT_KID = 'key1';
@@ -37,23 +36,22 @@ export async function generateSigningKey(kid: string = DEFAULT_KID): Promise<Pri
  */
 export async function importSigningKey(key: string | JWK): Promise<SigningKey> {
   const jwk: unknown = typeof key === 'string' ? await readPrivateJwk(key) : key;
-  if (!isObject(jwk)) throw new KeyFormatError('The key is no JWK.');
+  if (!isObject(jwk)) throw new KeyFormatError('The key is not a JWK.');
   const { kty, crv, x, y, d, kid = DEFAULT_KID, alg = 'ES256', use = 'sig' } = jwk;
   if (kty !== 'EC' || crv !== 'P-256' || alg !== 'ES256') {
     throw new KeyFormatError('The key is not an elliptic-curve key on P-256, which ES256 needs.');
   }
   if (use !== 'sig') throw new KeyFormatError('The key is not meant for signing.');
-  if (typeof kid !== 'string' || kid === '') throw new KeyFormatError("The key's kid is no text.");
+  if (typeof kid !== 'string' || kid === '') throw new KeyFormatError("The key's kid is not a text.");
   if (typeof x !== 'string' || typeof y !== 'string' || typeof d !== 'string')
     throw new KeyFormatError('The key has no private part.');
   let privateKey: CryptoKey | Uint8Array;
   try {
     privateKey = await importJWK({ kty, crv, x, y, d }, 'ES256');
-    if (!(privateKey instanceof Uint8Array)) keepForSigning(privateKey, { kty, crv, x, y, d });
   } catch {
     throw new KeyFormatError("The key's numbers do not make a P-256 key.");
   }
-  if (privateKey instanceof Uint8Array) throw new KeyFormatError('A symmetric key signs nothing here.');
+  if (privateKey instanceof Uint8Array) throw new KeyFormatError("A symmetric key can't sign ES256.");
   return { kid, privateKey, publicJwk: { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' } };
 }
 

@@ -1,4 +1,4 @@
-import type { CryptoKey } from 'jose';
+import { type CryptoKey, compactVerify, errors } from 'jose';
 import * as v from 'valibot';
 import {
   type ConnectivityClaims,
@@ -14,7 +14,6 @@ import { type Algorithm, ISSUER_ALGORITHMS, SERVICE_ALGORITHMS } from './algorit
 import { type CompactToken, readCompact } from './compact.ts';
 import { isIdToken } from './id-token.ts';
 import type { KeySet } from './key-set.ts';
-import { isSignedBy } from './signature.ts';
 import { TokenError } from './token-error.ts';
 import type { VerifiedTokens } from './verified-tokens.ts';
 
@@ -153,8 +152,7 @@ async function readSigned<Schema extends ClaimsSchema>(
   trust: Trust,
   algorithms: readonly Algorithm[],
 ): Promise<Signed<Schema>> {
-  const compact = readCompact(token);
-  const { header, claims } = compact;
+  const { header, claims } = readCompact(token);
   checkExtensions(header);
   const algorithm = algorithms.find((allowed) => allowed === header['alg']);
   if (algorithm === undefined) {
@@ -168,7 +166,7 @@ async function readSigned<Schema extends ClaimsSchema>(
     throw new TokenError('key_unknown', "The token's key id (kid) is not a text.");
   }
   const key = await keys.find(kid, algorithm);
-  checkSignature(compact, key, algorithm);
+  await checkSignature(token, key, algorithm);
 
   const subject = claims['sub'];
   if (kind !== undefined && (typeof subject !== 'string' || idKind(subject) !== kind)) {
@@ -204,18 +202,18 @@ function checkExtensions(header: CompactToken['header']): void {
   }
 }
 
-function checkSignature({ signed, signature }: CompactToken, key: CryptoKey, algorithm: Algorithm): void {
-  let sound: boolean;
+async function checkSignature(token: string, key: CryptoKey, algorithm: Algorithm): Promise<void> {
   try {
-    sound = isSignedBy(key, algorithm, signed, signature);
+    await compactVerify(token, key, { algorithms: [algorithm] });
   } catch (cause) {
+    if (cause instanceof errors.JWSSignatureVerificationFailed) {
+      throw new TokenError(
+        'signature',
+        "The token's signature is wrong: the token was changed or signed by another key.",
+      );
+    }
     throw new TokenError('malformed', "The issuer's key can't be used for this token.", { cause });
   }
-  if (sound) return;
-  throw new TokenError(
-    'signature',
-    "The token's signature is wrong: it was changed or signed by another key.",
-  );
 }
 
 function checkTimes({ iat, exp, nbf = 0 }: ServiceClaims, now: number): void {
