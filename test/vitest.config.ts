@@ -9,6 +9,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Two cores: more workers only wait for each other.
     maxWorkers: 2,
-    globalSetup: 'test/fixtures/one-postgres.ts',
+    globalSetup: ['test/fixtures/one-build.ts', 'test/fixtures/one-postgres.ts'],
   },
 });

@@ -2,17 +2,16 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
 import { temporaryFolder } from '../fixtures/identity.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
-import { buildIfMissing, newMachine, reportOf, reservationIn, tagsOf } from './command.ts';
+import { newMachine, reportOf, reservationIn, tagsOf } from './command.ts';
 import { newClient, type Served, serveWith } from './served.ts';
 
 const postgres = usePostgres();
-beforeAll(buildIfMissing);
 
 const Instant = v.pipe(v.string(), v.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
 const Tag = v.number();

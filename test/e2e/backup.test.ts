@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
 import { linkId } from '../../src/allocator/network.ts';
 import { sweep } from '../allocator/sweep.ts';
@@ -10,11 +10,9 @@ import { type Door, send, temporaryFolder } from '../fixtures/identity.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { addressOf } from '../fixtures/service.ts';
 import { openSqlite } from '../store/opened-store.ts';
-import { buildIfMissing, newMachine } from './command.ts';
+import { newMachine } from './command.ts';
 import { type Served, serveWith } from './served.ts';
 import { book, idIn, logIn } from './wire-caller.ts';
-
-beforeAll(buildIfMissing);
 
 const FILE = 'slices-conn.sqlite';
 const Printed = v.strictObject({ file: v.string(), bytes: v.number(), reservations: v.number() });

@@ -3,7 +3,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import * as v from 'valibot';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/contract/routes.ts';
-import { buildIfMissing, reportOf, reservationIn } from './command.ts';
+import { reportOf, reservationIn } from './command.ts';
 import { type Client, newClient, type Served, type Started, serveInProcess, storedLogin } from './served.ts';
 
 /** Debian's; on another machine name it in CHROMIUM. */
@@ -26,7 +26,6 @@ describe.skipIf(missing && !process.env['CI'])(TITLE, { timeout: 60_000 }, () =>
   let served: Served;
   let client: Client;
   beforeAll(async () => {
-    buildIfMissing();
     [browser, served] = await Promise.all([
       chromium.launch({ executablePath, args: ARGS }),
       serveInProcess(),

@@ -1,12 +1,10 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import { buildIfMissing, newMachine, reportOf } from './command.ts';
+import { describe, expect, test } from 'vitest';
+import { newMachine, reportOf } from './command.ts';
 import { newClient, pointingAt, type Recorded, type Reply, record } from './served.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
 /** With characters that JSON may escape and a form must encode. */
 const [USER, EXPERIMENT, DEVICE] = ['canary/user+==', 'canary-experiment', 'canary/device+=='];
-
-beforeAll(buildIfMissing);
 
 async function clientAt(answer: (asked: Recorded, url: string) => Reply | 'hang') {
   const { url } = await record(answer);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
 import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
-import { buildIfMissing, type Ended, newMachine, reportOf } from './command.ts';
+import { type Ended, newMachine, reportOf } from './command.ts';
 import { type Client, newClient, pointingAt, serveInProcess } from './served.ts';
 
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
@@ -184,7 +184,6 @@ function wellAnswer(path: string, body: string): unknown {
 
 afterAll(() => server.close().closeAllConnections());
 beforeAll(async () => {
-  buildIfMissing();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const bound = server.address();
   if (bound === null || typeof bound === 'string') throw new Error('no port');

@@ -1,5 +1,5 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as v from 'valibot';
@@ -101,12 +101,6 @@ export function newMachine(): Machine {
       return v.parse(v.record(v.string(), v.unknown()), JSON.parse(stdout));
     },
   };
-}
-
-/** Builds the program where that has not been done. */
-export function buildIfMissing(): void {
-  if (existsSync(join(root, 'dist', 'cli', 'entry.js'))) return;
-  execFileSync(process.execPath, [join(root, 'src', 'build', 'bundle.ts')], { cwd: root, stdio: 'pipe' });
 }
 
 /** The reservation in what `--json` printed. */

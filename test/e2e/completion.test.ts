@@ -6,10 +6,8 @@ import type { Shell } from '../../src/cli/completion/scripts.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { Credentials } from '../../src/session/login/credentials.ts';
 import { Profiles } from '../../src/session/profiles/profiles.ts';
-import { buildIfMissing, type Machine, newMachine, reservationIn } from './command.ts';
+import { type Machine, newMachine, reservationIn } from './command.ts';
 import { LAUNCHER, newClient, pointingAt, record } from './served.ts';
-
-beforeAll(buildIfMissing);
 
 /** A machine on whose PATH the program is, by its name. */
 function machineWithProgram(): Machine & { env: Record<string, string> } {

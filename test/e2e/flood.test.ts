@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { CONNECTIVITY } from '../fixtures/service.ts';
-import { buildIfMissing } from './command.ts';
 import { serveInProcess } from './served.ts';
 
-beforeAll(buildIfMissing);
 const sockets: Socket[] = [];
 const agents: Agent[] = [];
 afterEach(() => {

@@ -1,18 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import {
-  buildIfMissing,
-  type Machine,
-  newMachine,
-  type Running,
-  reportOf,
-  reservationIn,
-} from './command.ts';
+import { type Machine, newMachine, type Running, reportOf, reservationIn } from './command.ts';
 
 const LATER = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 
-beforeAll(buildIfMissing);
 describe('--json', () => {
   let own: Machine;
   let id: string;

@@ -1,8 +1,8 @@
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { claimsOf, keySetOf, makeKey, makeToken, RESERVATION, type TestKey } from '../fixtures/tokens.ts';
-import { buildIfMissing, reportOf } from './command.ts';
+import { reportOf } from './command.ts';
 import { type Client, newClient, pointingAt, type Recorder, record } from './served.ts';
 
 const MINUTE = 60_000;
@@ -15,7 +15,6 @@ let published: readonly TestKey[] | 'away';
 let service: Recorder;
 let client: Client;
 
-beforeAll(buildIfMissing);
 beforeEach(async () => {
   published = [own];
   service = await record(() => (published === 'away' ? { status: 500 } : { json: keySetOf(...published) }));

@@ -13,7 +13,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { createPortalClient } from '../../src/client/portal.ts';
 import { Reservation } from '../../src/contract/reservation.ts';
 import {
@@ -24,13 +24,11 @@ import {
 import { Secret } from '../../src/contract/secret.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { CONNECTIVITY } from '../fixtures/service.ts';
-import { buildIfMissing, type Ended, type Report, reportOf } from './command.ts';
+import { type Ended, type Report, reportOf } from './command.ts';
 import { type Client, newClient, pointingAt } from './served.ts';
 
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
 const LATER = ['reserve', ...LINK, '--start', '+1h', '--for', '2h'];
-
-beforeAll(buildIfMissing);
 
 /** What becomes of a request: an answer, none for ever, or a connection that breaks. */
 type Way = (request: Request, deliver: () => Promise<Response>) => Promise<Response | 'hang' | 'cut'>;

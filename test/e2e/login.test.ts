@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { buildIfMissing, reportOf } from './command.ts';
+import { reportOf } from './command.ts';
 import {
   type Client,
   LAUNCHER,
@@ -103,7 +103,6 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 let served: Served;
 beforeAll(async () => {
-  buildIfMissing();
   served = await serveInProcess('--auto-approve', 'lead');
 });
 

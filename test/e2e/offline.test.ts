@@ -1,23 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  buildIfMissing,
-  type Machine,
-  newMachine,
-  type Running,
-  reportOf,
-  reservationIn,
-  tagsOf,
-  typed,
-} from './command.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type Machine, newMachine, type Running, reportOf, reservationIn, tagsOf, typed } from './command.ts';
 
 const HOUR = 3_600_000;
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
 const NOW_FOR_2H = [...LINK, '--start-now', '--for', '2h'];
 const LATER = [...LINK, '--start', '+1h', '--for', '2h'];
 
-beforeAll(buildIfMissing);
 describe('the life of a reservation', () => {
   test('reserve, list, show, update, delete, each a process of its own', async () => {
     const { json, run } = newMachine();

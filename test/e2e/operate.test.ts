@@ -1,13 +1,11 @@
 import { request as httpRequest } from 'node:http';
 import * as v from 'valibot';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { parseExposition, sampleOf } from '../fixtures/exposition.ts';
 import { temporaryFolder } from '../fixtures/identity.ts';
 import { freePort } from '../fixtures/postgres.ts';
-import { buildIfMissing, newMachine, reportOf, reservationIn } from './command.ts';
+import { newMachine, reportOf, reservationIn } from './command.ts';
 import { newClient, type Served, serveInProcess, serveWith } from './served.ts';
-
-beforeAll(buildIfMissing);
 
 /** One request under a Host of its own. */
 async function ask(url: string, { method = 'GET', host }: { method?: string; host?: string } = {}) {

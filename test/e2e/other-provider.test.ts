@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type OtherProvider, otherProvider, USER_CODE } from '../fixtures/other-provider.ts';
 import { IDS } from '../fixtures/tokens.ts';
-import { buildIfMissing, type Ended, reportOf } from './command.ts';
+import { type Ended, reportOf } from './command.ts';
 import { type Client, newClient, pointingAt } from './served.ts';
 
 const BOOK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
@@ -18,8 +18,6 @@ function machineAt(provider: OtherProvider) {
   };
   return { client, printed, run };
 }
-
-beforeAll(buildIfMissing);
 
 describe('services by another hand, with an opaque token and no refresh', () => {
   let provider: OtherProvider;

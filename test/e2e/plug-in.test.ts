@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { buildIfMissing, type Ended, reportOf, reservationIn } from './command.ts';
+import { type Ended, reportOf, reservationIn } from './command.ts';
 import { LAUNCHER } from './served.ts';
 
 /** The stand-in for the official client, which finds slices-conn on the PATH as the real one does. */
@@ -28,7 +28,6 @@ function slices(args: readonly string[], input = ''): Ended {
 }
 
 beforeAll(() => {
-  buildIfMissing();
   mkdirSync(join(folder, 'home'));
   mkdirSync(bin);
   // As npm installs it: a link to the launcher, whose first line looks for node on the PATH.

@@ -3,12 +3,11 @@ import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
-import { buildIfMissing, type Machine, newMachine, reportOf } from './command.ts';
+import { type Machine, newMachine, reportOf } from './command.ts';
 import { record, type Served, serveInProcess } from './served.ts';
 
 let served: Served;
 beforeAll(async () => {
-  buildIfMissing();
   served = await serveInProcess('--auto-approve', 'lead');
 });
 

@@ -4,7 +4,7 @@ import { delimiter, dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { githubJob, gitlabJob, type Job, type JobRun, runJob } from './ci-jobs.ts';
-import { buildIfMissing, newMachine, reservationIn } from './command.ts';
+import { newMachine, reservationIn } from './command.ts';
 import { type Client, LAUNCHER, newClient, type Served, serveInProcess } from './served.ts';
 import { readYaml } from './small-yaml.ts';
 
@@ -30,7 +30,6 @@ let userToken: string;
 let experimentToken: string;
 
 beforeAll(async () => {
-  buildIfMissing();
   served = await serveInProcess('--auto-approve', 'lead');
   person = newClient(served.env);
   await person.command('login');

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildIfMissing, newMachine } from './command.ts';
+import { newMachine } from './command.ts';
 
 /** What the README shows besides its tours: the first command, and programs that use the package. */
 const root = new URL('../..', import.meta.url).pathname;
@@ -12,7 +12,6 @@ const programs = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, program =
 const folder = mkdtempSync(join(tmpdir(), 'slices-conn-readme-'));
 
 beforeAll(() => {
-  buildIfMissing();
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(root, join(folder, 'node_modules', 'slices-conn'));

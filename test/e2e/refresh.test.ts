@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { buildIfMissing, reportOf } from './command.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { reportOf } from './command.ts';
 import {
   age,
   type Client,
@@ -14,8 +14,6 @@ import {
 } from './served.ts';
 
 const COMMAND = ['experiment', 'list'];
-
-beforeAll(buildIfMissing);
 
 /** What a provider does with a refresh before it looks at it, by its number from 1; undefined: nothing else. */
 type Instead = (count: number) => Reply | 'hang' | undefined;

@@ -1,13 +1,12 @@
 import * as v from 'valibot';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { send } from '../fixtures/identity.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
-import { buildIfMissing, newMachine } from './command.ts';
+import { newMachine } from './command.ts';
 import { start } from './served.ts';
 
 const postgres = usePostgres();
-beforeAll(buildIfMissing);
 
 const Rows = v.object({
   items: v.array(

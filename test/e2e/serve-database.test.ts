@@ -1,13 +1,12 @@
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { type Door, send } from '../fixtures/identity.ts';
 import { freePort, useOwnPostgres } from '../fixtures/postgres.ts';
 import { addressOf } from '../fixtures/service.ts';
-import { buildIfMissing, newMachine } from './command.ts';
+import { newMachine } from './command.ts';
 import { type Started, start } from './served.ts';
 import { book, idIn, logIn } from './wire-caller.ts';
 
 const postgres = useOwnPostgres();
-beforeAll(buildIfMissing);
 
 /** A server as a process of its own, once it answers. */
 async function serve(database: string, base?: string): Promise<Door & { process: Started }> {

@@ -5,7 +5,7 @@ import { createServer as createSecureServer, request as httpsRequest } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectSecurely } from 'node:tls';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import {
   RENEWED_CERTIFICATE,
@@ -16,7 +16,7 @@ import {
 import { freePort } from '../fixtures/postgres.ts';
 import { booking, CONNECTIVITY, LINKS } from '../fixtures/service.ts';
 import { claimsOf, IDS, keySetOf, makeKey, makeToken } from '../fixtures/tokens.ts';
-import { buildIfMissing, newMachine, reportOf } from './command.ts';
+import { newMachine, reportOf } from './command.ts';
 import { newClient, record, type Started, start } from './served.ts';
 
 const loginKey = makeKey('ES256', { kid: 'login' }, 'login');
@@ -25,7 +25,6 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const [cert, key, ca] = [join(folder, 'cert.pem'), join(folder, 'key.pem'), join(folder, 'ca.pem')];
 const TLS = ['--tls-cert', cert, '--tls-key', key];
 
-beforeAll(buildIfMissing);
 beforeEach(() => {
   writeFileSync(cert, SERVER_CERTIFICATE);
   writeFileSync(key, SERVER_KEY);

@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   answer,
   type Door,
@@ -20,7 +20,7 @@ import {
   type WireReply,
 } from '../fixtures/identity.ts';
 import { booking, CONNECTIVITY, LINKS, PROJECTS, smallTopology } from '../fixtures/service.ts';
-import { buildIfMissing, reportOf } from './command.ts';
+import { reportOf } from './command.ts';
 
 const launcher = join(new URL('../..', import.meta.url).pathname, 'bin', 'slices-conn.js');
 
@@ -62,7 +62,6 @@ let folder: string;
 const running: ChildProcess[] = [];
 const sockets: Socket[] = [];
 
-beforeAll(buildIfMissing);
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'slices-conn-serve-'));
 });

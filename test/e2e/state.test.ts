@@ -13,15 +13,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { buildIfMissing, type Machine, newMachine, reportOf, reservationIn } from './command.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type Machine, newMachine, reportOf, reservationIn } from './command.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 
 /** What a booking at the built-in server leaves, for its owner only. */
 const KEPT = ['. 700', 'ledger.sqlite 600', 'offline 700', 'offline/reservations.sqlite 600'];
-
-beforeAll(buildIfMissing);
 
 let own: Machine;
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { claimedClaims } from '../../src/client/claimed.ts';
-import { buildIfMissing, reportOf, reservationIn } from './command.ts';
+import { reportOf, reservationIn } from './command.ts';
 import { newClient, record, type Served, serveInProcess } from './served.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '100M', '--start-now', '--for', '1h'];
@@ -14,7 +14,6 @@ let tokens: { user: string; experiment: string };
 let folder: string;
 
 beforeAll(async () => {
-  buildIfMissing();
   folder = mkdtempSync(join(tmpdir(), 'slices-conn-given-'));
   served = await serveInProcess('--auto-approve', 'lead');
   tokens = await tokensFor(served);

@@ -1,16 +1,15 @@
 import * as v from 'valibot';
-import { beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
 import { linkId } from '../../src/allocator/network.ts';
 import { sweep } from '../allocator/sweep.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 import { roundRobin } from '../fixtures/round-robin.ts';
 import { openPostgres } from '../store/opened-store.ts';
-import { buildIfMissing, reservationIn } from './command.ts';
+import { reservationIn } from './command.ts';
 import { newClient, serveWith } from './served.ts';
 
 const postgres = usePostgres();
-beforeAll(buildIfMissing);
 
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
 const List = v.object({ items: v.array(v.object({ reservation: v.object({ id: v.string() }) })) });

@@ -3,14 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createIssuer } from '../../src/tokens/issuer.ts';
 import { generateSigningKey, importSigningKey } from '../../src/tokens/signing-key.ts';
-import {
-  buildIfMissing,
-  type Machine,
-  newMachine,
-  type Running,
-  reportOf,
-  reservationIn,
-} from './command.ts';
+import { type Machine, newMachine, type Running, reportOf, reservationIn } from './command.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
 
@@ -19,7 +12,6 @@ let token: string;
 let id: string;
 
 beforeAll(async () => {
-  buildIfMissing();
   own = newMachine();
   id = reservationIn(await own.json(...LINK, '--save', 'link.jwt')).id;
   token = readFileSync(join(own.home, 'link.jwt'), 'utf8').trimEnd();

@@ -1,11 +1,9 @@
-import { beforeAll, test } from 'vitest';
-import { buildIfMissing } from '../e2e/command.ts';
+import { test } from 'vitest';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { killClients } from './client-kills.ts';
 import { expectNothingFound } from './nothing-found.ts';
 
 const postgres = usePostgres();
-beforeAll(buildIfMissing);
 
 const FEW = { seconds: 5, seed: 1 };
 const LIMIT = 60_000;

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, test } from 'vitest';
-import { buildIfMissing } from '../e2e/command.ts';
 import { type RunningPostgres, startPostgres } from '../fixtures/postgres-server.ts';
 import { killDatabase } from './database-kills.ts';
 import { expectNothingFound } from './nothing-found.ts';
 
 let postgres: RunningPostgres;
 beforeAll(async () => {
-  buildIfMissing();
   postgres = await startPostgres();
 });
 afterAll(() => postgres.close());

@@ -1,11 +1,9 @@
-import { beforeAll, test } from 'vitest';
-import { buildIfMissing } from '../e2e/command.ts';
+import { test } from 'vitest';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { expectNothingFound } from './nothing-found.ts';
 import { killServers } from './server-kills.ts';
 
 const postgres = usePostgres();
-beforeAll(buildIfMissing);
 
 const FEW = { seconds: 7, seed: 1 };
 const LIMIT = 60_000;
