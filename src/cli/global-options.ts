@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Failure } from '../contract/failure.ts';
-import { OFFLINE } from '../session/profiles/offline.ts';
+import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import { COLOR_CHOICES, type ColorChoice } from './print/color.ts';
 
 /** The flags that every command takes (CLI.md, "Global flags"). */

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/ids.ts';
 import { SITES } from '../contract/sites.ts';
-import { nearest } from '../session/nearest.ts';
+import { nearest } from '../session/choice.ts';
 
 /** The known site that a name was probably meant to be; see {@link nearest}. */
 export function nearestSite(name: string): string | undefined {

@@ -1,7 +1,6 @@
 import type { Connection } from '../session/login/connection.ts';
-import type { UnderLock } from '../session/login/state-file.ts';
 import type { Environment, Folders } from '../session/profiles/folders.ts';
-import type { Profile } from '../session/profiles/profiles.ts';
+import type { Profile, UnderLock } from '../session/profiles/profiles.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 import { readCommandLine } from './completion/command-line.ts';
 import type { ShellHome } from './completion/install.ts';

@@ -1,6 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fchmodSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
+import { closeFile, unusableFile } from './private.ts';
 
 /**
  * Writes a file whole or not at all: into a new file beside it first, then in its place at once. A reader never sees
@@ -44,5 +55,38 @@ export function onDisk(path: string): void {
     }
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && UNSYNCED.has(String(error.code)))) throw error;
+  }
+}
+
+/**
+ * A private file's text; undefined where there is none.
+ *
+ * @throws Failure `state_unusable` when a symbolic link, another user's file or one that others can read stands there
+ *   (HOSTILE.md 16): nothing in it may be trusted
+ */
+export function readPrivateFile(path: string): string | undefined {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  // Windows knows no such modes.
+  if (found?.isFile() && process.getuid !== undefined && (found.mode & 0o044) !== 0) {
+    throw unusableFile(path, 'Others could read it. Make it private: chmod 600.');
+  }
+  if (!closeFile(path)) return undefined;
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw unusableFile(path, cause instanceof Error ? cause.message : String(cause));
+  }
+}
+
+/**
+ * Writes a private file, whole or not at all (HOSTILE.md 15).
+ *
+ * @throws Failure `state_unusable`; what was there is intact then
+ */
+export function writePrivateFile(path: string, text: string): void {
+  try {
+    writeWhole(path, text, 0o600);
+  } catch (cause) {
+    throw unusableFile(path, cause instanceof Error ? cause.message : String(cause));
   }
 }

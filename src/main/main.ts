@@ -8,7 +8,7 @@ import type { NetworkSettings } from '../cli/run.ts';
 import { cacheFolder, privateFolder } from '../files/private.ts';
 import type { Connection } from '../session/login/connection.ts';
 import { foldersFor } from '../session/profiles/folders.ts';
-import { OFFLINE } from '../session/profiles/offline.ts';
+import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile } from '../session/profiles/profiles.ts';
 import { openBrowser } from './browser.ts';
 import { files } from './files.ts';
@@ -124,7 +124,7 @@ async function connect(profile: Profile, network: NetworkSettings): Promise<Conn
     const stateFolder = folders.state;
     return connectOffline(profile, { stateFolder, now: Date.now, ...(trace ? { trace } : {}) });
   }
-  const { connectOverNetwork } = await import('../session/login/network-connection.ts');
+  const { connectOverNetwork } = await import('../session/login/connection.ts');
   return connectOverNetwork(profile, {
     ...network,
     env,

@@ -20,11 +20,10 @@ import { chooseOne } from './choice.ts';
 import type { Connection, Login } from './login/connection.ts';
 import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './login/experiment-access.ts';
 import type { TokenSource } from './login/token-source.ts';
-import { trustIn } from './login/trust.ts';
-import { type VerificationSource, verifyAny } from './login/verification.ts';
+import { trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
 import { Ledger, type LedgerDatabase } from './reservations/ledger.ts';
-import { Bookings } from './reservations/reservations.ts';
+import { Reservations } from './reservations/reservations.ts';
 
 /** What a session is made of. */
 export interface SessionOptions {
@@ -56,7 +55,7 @@ export class Session {
   /** What the service's administrators may do with anybody's reservation. */
   readonly administration: AdministrationClient;
   /** Reservations that are never lost: through the ledger. */
-  readonly bookings: Bookings;
+  readonly reservations: Reservations;
   /** Whom to believe, for each kind of token: only the profile's own services. */
   readonly trust: Readonly<Record<TokenKind, Trust>>;
   /** Sends a request without a token, for public things such as key sets. */
@@ -98,7 +97,7 @@ export class Session {
       userToken,
       trust: this.trust.connectivity,
     });
-    this.bookings = new Bookings({
+    this.reservations = new Reservations({
       connectivity: this.connectivity,
       ledger: () => this.ledger(),
       access: async () => {

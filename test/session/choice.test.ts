@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { type Choosable, chooseOne } from '../../src/session/choice.ts';
+import { type Choosable, chooseOne, nearest } from '../../src/session/choice.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
@@ -123,5 +123,32 @@ describe('with a choice', () => {
       chooseOne('project', undefined, [demo, other], NOW, () => undefined),
     );
     expect(several.facts.fix).toBe('slices-conn project use demo');
+  });
+});
+
+const KNOWN = ['local', 'offline', 'slices', 'baseUrl', 'authUrl'];
+
+describe('the nearest known word', () => {
+  test.each<[string, string]>([
+    ['slcies', 'slices'],
+    ['slice', 'slices'],
+    ['ofline', 'offline'],
+    ['LOCAL', 'local'],
+    ['lcal', 'local'],
+    ['baseurl', 'baseUrl'],
+    ['base', 'baseUrl'],
+  ])('to %s is %s', (word, near) => {
+    expect(nearest(word, KNOWN)).toBe(near);
+  });
+
+  test.each(['', 'l', 'lo', 'lab', 'url', 'production', 'local', 'x'.repeat(1_000_000)])(
+    'to case %# is none: it is known, ambiguous, or no slip of the keyboard',
+    (word) => {
+      expect(nearest(word, KNOWN)).toBeUndefined();
+    },
+  );
+
+  test('where nothing is known there is none', () => {
+    expect(nearest('local', [])).toBeUndefined();
   });
 });

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseInstant } from '../../contract/instants.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
-import { isAlmostOver } from '../../session/login/lifetime.ts';
+import { isAlmostOver } from '../../session/login/login-tokens.ts';
 import type { Session } from '../../session/session.ts';
 import { formatBandwidth } from '../bandwidth.ts';
 import type { Invocation } from '../invocation.ts';

@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
-import { nearest } from '../../session/nearest.ts';
+import { nearest } from '../../session/choice.ts';
+import { readValue, Settings, valueFault } from '../../session/profiles/profile.ts';
 import { isProfileKey, KEY_NAMES, type ProfileKey } from '../../session/profiles/profile-keys.ts';
-import { readValue, Settings, valueFault } from '../../session/profiles/profile-values.ts';
 import type { ProfileChange } from '../../session/profiles/profiles.ts';
 
 const HELP = 'slices-conn profile set --help';

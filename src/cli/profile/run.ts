@@ -1,5 +1,5 @@
+import { BUILT_IN, type ProfileEntry, type ProfileView } from '../../session/profiles/profile.ts';
 import { KEY_NAMES } from '../../session/profiles/profile-keys.ts';
-import { BUILT_IN, type ProfileEntry, type ProfileView } from '../../session/profiles/profile-view.ts';
 import type { Profiles } from '../../session/profiles/profiles.ts';
 import { wantedProfile } from '../global-options.ts';
 import type { Invocation } from '../invocation.ts';

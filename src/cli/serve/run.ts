@@ -10,7 +10,7 @@ import {
 } from '../../contract/issuer-address.ts';
 import type { Role } from '../../contract/roles.ts';
 import { shellWord } from '../../contract/shell-word.ts';
-import { valueFault } from '../../session/profiles/profile-values.ts';
+import { valueFault } from '../../session/profiles/profile.ts';
 import { readCertificates } from '../ca-file.ts';
 import type { Invocation, ServeSettings } from '../invocation.ts';
 

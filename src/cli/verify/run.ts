@@ -1,8 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
-import { either, type TrustByKind } from '../../session/login/trust.ts';
-import { type VerificationSource, verifyAny } from '../../session/login/verification.ts';
-import { OFFLINE, OFFLINE_URL } from '../../session/profiles/offline.ts';
+import { either, type TrustByKind, type VerificationSource, verifyAny } from '../../session/login/trust.ts';
+import { OFFLINE, OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
 import type { Session } from '../../session/session.ts';
 import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';

@@ -1,10 +1,18 @@
+import { claimedExpiry } from '../../client/claimed.ts';
 import type { Fetch } from '../../client/exchange.ts';
-import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
+import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
+import { traced } from '../../client/trace.ts';
+import { createTransport } from '../../client/transport.ts';
+import { Failure } from '../../contract/failure.ts';
+import { LAST_INSTANT } from '../../contract/instants.ts';
+import type { Secret } from '../../contract/secret.ts';
 import type { KeySetStore } from '../../tokens/remote-key-set.ts';
-import type { StoredCredentials } from './credentials.ts';
-import type { PortalTokens } from './portal-tokens.ts';
-import type { Placeholders } from './token-command.ts';
-import type { TokenSource } from './token-source.ts';
+import type { Environment } from '../profiles/folders.ts';
+import type { Profile, UnderLock } from '../profiles/profiles.ts';
+import { Credentials, type StoredCredentials } from './credentials.ts';
+import { keySetFiles } from './key-set-files.ts';
+import { loginToken, type PortalTokens, portalTokens, storedFrom } from './login-tokens.ts';
+import { commandToken, givenToken, type Placeholders, type TokenSource } from './token-source.ts';
 
 /** What a logout left behind. */
 export interface EndedLogin {
@@ -44,4 +52,122 @@ export interface Connection {
   login?: Login;
   /** Lets go of what was opened. */
   close: () => Promise<void>;
+}
+
+/** What a connection over the network is made of. */
+export interface NetworkConnectionOptions {
+  /** Where credentials are kept, and public key sets. */
+  stateFolder: string;
+  cacheFolder: string;
+  underLock: UnderLock;
+  env: Environment;
+  /** How long to wait for a reply, in milliseconds. */
+  timeout: number;
+  /** Certificates to trust besides the usual ones, in PEM. */
+  certificates?: string;
+  /** Takes a line about each request and reply, without secrets. */
+  trace?: (line: string) => void;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** A number from 0 to 1, anew each time. */
+  random: () => number;
+}
+
+/** The way to a profile's services over the network, with the login that is kept for it, or the tokens that are given. */
+export function connectOverNetwork(profile: Profile, options: NetworkConnectionOptions): Connection {
+  const { stateFolder, cacheFolder, underLock, env, timeout, certificates, trace, now, random } = options;
+  const transport = createTransport({
+    origins: new Set([profile.baseUrl, profile.portalUrl, profile.authUrl].map((url) => new URL(url).origin)),
+    timeout,
+    insecure: profile.insecure,
+    unchecked: env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0',
+    now,
+    random,
+    ...(certificates === undefined ? {} : { certificates }),
+  });
+  const fetch = trace ? traced(transport.fetch, trace, now) : transport.fetch;
+  const credentials = new Credentials(stateFolder, profile, underLock);
+  let opened: Promise<IdentityClient> | undefined;
+  const identity = () => (opened ??= openIdentity());
+  // Loaded for a login or a refresh only.
+  const openIdentity = async (): Promise<IdentityClient> => {
+    const { createIdentityClient } = await import('../../client/identity.ts');
+    return createIdentityClient({ ...profile, fetch, now });
+  };
+  const login: TokenSource = {
+    origin: 'login',
+    where: credentials.path,
+    get: () => loginToken({ profile, credentials, identity, now }),
+  };
+  const { userTokenCommand, experimentTokenCommand } = profile;
+  const userToken =
+    givenToken(env, 'SLICES_CONN_USER_TOKEN') ??
+    (userTokenCommand ? commandToken(userTokenCommand, profile, env) : login);
+  const experimentToken = givenToken(env, 'SLICES_CONN_EXPERIMENT_TOKEN');
+
+  return {
+    fetch,
+    userToken: userToken === login ? login : remembered(userToken),
+    ...(experimentToken === undefined ? {} : { experimentToken: remembered(experimentToken) }),
+    ...(experimentTokenCommand === undefined
+      ? {}
+      : {
+          experimentTokenFrom: (placeholders) =>
+            remembered(commandToken(experimentTokenCommand, placeholders, env)),
+        }),
+    keySets: keySetFiles(cacheFolder),
+    // The portal's tokens are the login's: another user's token must not meet them.
+    ...(userToken === login ? { portalTokens: portalTokens(credentials, now) } : {}),
+    login: {
+      path: credentials.path,
+      startLogin: async () => (await identity()).startLogin(profile.scope),
+      read: () => credentials.read(),
+      keep: async (tokens) => void (await credentials.change(() => storedFrom(tokens, now()))),
+      end: async () => {
+        let ended: StoredCredentials | undefined;
+        // Forgotten first: whatever the network does, this machine keeps nothing.
+        await credentials.change((current) => {
+          ended = current;
+          return undefined;
+        });
+        if (ended === undefined) return { problem: 'You were not logged in.' };
+        const problem = await revoked(await identity().catch(asFailure), ended);
+        const expiresAt = ended.expiresAt ?? claimedExpiry(ended.accessToken.reveal());
+        return {
+          ...(problem === undefined ? {} : { problem }),
+          ...(expiresAt === undefined || expiresAt <= now()
+            ? {}
+            : { aliveUntil: Math.min(expiresAt, LAST_INSTANT) }),
+        };
+      },
+    },
+    close: transport.close,
+  };
+}
+
+/** A token that is asked for once in a command, however often it is sent. */
+function remembered(source: TokenSource): TokenSource {
+  let token: Promise<Secret> | undefined;
+  return { ...source, get: () => (token ??= source.get()) };
+}
+
+async function revoked(
+  identity: IdentityClient | Failure,
+  { refreshToken, accessToken }: StoredCredentials,
+): Promise<string | undefined> {
+  const result =
+    identity instanceof Failure
+      ? identity
+      : await (refreshToken
+          ? identity.revoke(refreshToken, 'refresh_token')
+          : identity.revoke(accessToken, 'access_token')
+        ).catch(asFailure);
+  if (result === true) return undefined;
+  const why = result instanceof Failure ? result.message : 'The identity provider offers no revocation.';
+  return `The session could not be ended at the identity provider, where it lasts until it expires. ${why}`;
+}
+
+function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  throw error;
 }

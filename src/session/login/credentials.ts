@@ -6,8 +6,8 @@ import { LAST_INSTANT } from '../../contract/instants.ts';
 import { readJson } from '../../contract/json.ts';
 import { Secret } from '../../contract/secret.ts';
 import { privateFolder, unusableFile } from '../../files/private.ts';
-import type { Profile } from '../profiles/profiles.ts';
-import { readPrivateFile, type UnderLock, writePrivateFile } from './state-file.ts';
+import { readPrivateFile, writePrivateFile } from '../../files/whole.ts';
+import type { Profile, UnderLock } from '../profiles/profiles.ts';
 
 const KeptSecret = v.pipe(
   v.string(),

@@ -5,9 +5,8 @@ import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
 import { shellWord } from '../../contract/shell-word.ts';
 import { chooseOne } from '../choice.ts';
-import type { PortalTokens } from './portal-tokens.ts';
-import type { Placeholders } from './token-command.ts';
-import type { TokenOrigin, TokenSource } from './token-source.ts';
+import type { PortalTokens } from './login-tokens.ts';
+import type { Placeholders, TokenOrigin, TokenSource } from './token-source.ts';
 
 /** The experiment that a command acts in, and a token for it. */
 export interface ExperimentAccess {

@@ -4,9 +4,9 @@ import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
 import { privateFolder } from '../../files/private.ts';
+import { readPrivateFile, writePrivateFile } from '../../files/whole.ts';
 import { readKeySet } from '../../tokens/key-set.ts';
 import type { KeySetStore } from '../../tokens/remote-key-set.ts';
-import { readPrivateFile, writePrivateFile } from './state-file.ts';
 
 const KeptKeySet = v.object({
   version: v.literal(1),

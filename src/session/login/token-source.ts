@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Failure } from '../../contract/failure.ts';
-import { Secret } from '../../contract/secret.ts';
+import { Secret, withoutSecrets, withoutTokens } from '../../contract/secret.ts';
+import { shellWord } from '../../contract/shell-word.ts';
 import type { Environment } from '../profiles/folders.ts';
 
 /** Where tokens come from, in the words of `status`. */
@@ -44,4 +46,112 @@ function tokenFile(path: string, variable: string): Secret {
   }
   if (text !== '') return new Secret(text);
   throw new Failure('file_unusable', `The file ${path} that ${variable} names is empty.`);
+}
+
+/** How long a program may take to give a token, in milliseconds (CLI.md, "Environment"). */
+const PATIENCE = 30_000;
+/** The most that is read of what it prints, in bytes. */
+const MAX_OUTPUT = 65_536;
+
+/** What stands in a command for the experiment and project that a token is for, by id or name. */
+export interface Placeholders {
+  experiment?: string | undefined;
+  project?: string | undefined;
+}
+
+/**
+ * A token that a program of the user's gives: run without a shell, its standard output is the token (CLI.md,
+ * "Environment", userTokenCommand, experimentTokenCommand).
+ *
+ * @param command the program and its arguments, in which `{experiment}` and `{project}` are replaced
+ * @param env the environment that it runs in
+ */
+export function commandToken(
+  command: readonly string[],
+  placeholders: Placeholders,
+  env: NodeJS.ProcessEnv,
+): TokenSource {
+  const [program = '', ...args] = command;
+  return {
+    origin: 'command',
+    where: command.map(shellWord).join(' '),
+    get: async () => run(program, filledIn(args, placeholders), env),
+  };
+}
+
+/** Arguments with the placeholders replaced. @throws Failure `usage` where one has no value, or one that is a flag */
+export function filledIn(args: readonly string[], placeholders: Placeholders): string[] {
+  return args.map((arg) =>
+    arg.replace(/\{(experiment|project)\}/g, (found, name: keyof Placeholders) => {
+      const value = placeholders[name];
+      if (value === undefined) {
+        throw new Failure('usage', `The profile's token command needs a ${name}.`, {
+          why: 'None was chosen.',
+          fix: `slices-conn ${name} use NAME`,
+        });
+      }
+      if (arg === found && value.startsWith('-')) {
+        throw new Failure('usage', `The ${name} ${JSON.stringify(value)} would be taken for a flag.`);
+      }
+      return value;
+    }),
+  );
+}
+
+function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Secret> {
+  const shown = [program, ...args].map(shellWord).join(' ');
+  return new Promise((resolve, reject) => {
+    const options = { env, timeout: PATIENCE, maxBuffer: MAX_OUTPUT, killSignal: 'SIGKILL' } as const;
+    try {
+      const child = execFile(program, [...args], options, (error, stdout, stderr) => {
+        const token = stdout.trim();
+        if (!error && token !== '') resolve(new Secret(token));
+        else reject(commandFailure(shown, error, lastLine(stderr, token)));
+      });
+      child.stdin?.end();
+    } catch (error) {
+      // Some of what is wrong with a path is thrown at once.
+      reject(error instanceof Error ? commandFailure(shown, error, '') : error);
+    }
+  });
+}
+
+function commandFailure(shown: string, error: Error | null, said: string): Failure {
+  const facts = { ...(said === '' ? {} : { why: `It said: ${said}` }), fix: shown };
+  if (!error) return new Failure('not_logged_in', `${shown} gave no token.`, facts);
+  const { code, killed } = error as { code?: unknown; killed?: unknown };
+  if (typeof code === 'string' && code !== 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') {
+    return new Failure('usage', `${shown}, which should give the token, can't be run.`, {
+      why: error.message,
+    });
+  }
+  if (killed === true && code !== 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') {
+    return new Failure('timeout', `${shown} gave no token within ${PATIENCE / 1000} s.`, {
+      retryable: true,
+      ...facts,
+    });
+  }
+  return new Failure('not_logged_in', `${shown} gave no token: it ended with ${String(code)}.`, facts);
+}
+
+/** The most that is repeated of what a program said, in characters. */
+const MAX_SAID = 500;
+
+/**
+ * What it said in the end, without what it may have given away: what it printed, and whatever looks like a token. Of a
+ * long line only whole words are kept, so that no half of a secret is left.
+ */
+function lastLine(stderr: string, printed: string): string {
+  const line = stderr.trim().split('\n').at(-1) ?? '';
+  const words = line.length > MAX_SAID ? `${line.slice(0, line.lastIndexOf(' ', MAX_SAID) + 1)}…` : line;
+  const secrets = printed
+    .split('\n')
+    .map((text) => text.trim())
+    .filter((text) => text.length <= words.length);
+  return withoutTokens(
+    withoutSecrets(
+      words,
+      secrets.map((text) => new Secret(text)),
+    ),
+  );
 }

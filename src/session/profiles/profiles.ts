@@ -1,16 +1,26 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
+import { isObject } from '../../contract/json.ts';
 import { shellWord } from '../../contract/shell-word.ts';
-import { privateFolder } from '../../files/private.ts';
-import type { UnderLock } from '../login/state-file.ts';
-import { nearest } from '../nearest.ts';
-import { type Preferences, preferencesWriter, readPreferences } from './config-file.ts';
+import { closeFile, privateFolder } from '../../files/private.ts';
+import { nearest } from '../choice.ts';
 import type { Environment } from './folders.ts';
-import { OFFLINE } from './offline.ts';
-import { KEY_NAMES, PROFILE_KEYS, type ProfileKey } from './profile-keys.ts';
-import { ProfileValues, type Settings } from './profile-values.ts';
-import { ADDRESSES, BUILT_IN, checkProtected, type ProfileView, takesKey, viewOf } from './profile-view.ts';
+import {
+  ADDRESSES,
+  BUILT_IN,
+  checkProtected,
+  ProfileValues,
+  type ProfileView,
+  Settings,
+  takesKey,
+  viewOf,
+} from './profile.ts';
+import { KEY_NAMES, OFFLINE, PROFILE_KEYS, type ProfileKey } from './profile-keys.ts';
+
+/** Runs `work` while no other process runs any work under the same file. The lock ends with its process, however that ends. */
+export type UnderLock = <Answer>(file: string, work: () => Promise<Answer>) => Promise<Answer>;
 
 /** A profile with everything in place. */
 export interface Profile extends ProfileValues {
@@ -38,6 +48,17 @@ export interface Removal {
   /** It was the preferred one, and is no more. */
   wasPreferred: boolean;
 }
+
+const Preferences = v.looseObject({
+  /** The profile that is used when none is named. */
+  profile: v.exactOptional(v.string()),
+  profiles: v.optional(
+    v.pipe(v.custom<object>(isObject, 'it is no object'), v.record(v.string(), Settings)),
+    {},
+  ),
+});
+/** What `config.json` holds (CLI.md, "Files"); what a later version adds is kept. */
+type Preferences = v.InferOutput<typeof Preferences>;
 
 /** What the file is to hold, and what to tell about it. */
 interface Outcome<Result> {
@@ -253,5 +274,68 @@ function checkKeys(name: string, keys: readonly ProfileKey[]): void {
   const taken = KEY_NAMES.filter((key) => takesKey(OFFLINE, key)).join(' and ');
   throw new Failure('usage', `Profile ${name} does not take ${refused.join(', ')}.`, {
     why: `It is the built-in server, which is only ever itself: ${taken} can be set.`,
+  });
+}
+
+/**
+ * Reads `config.json`. Profiles may name programs to be run, so it must be the user's own, and nobody
+ * else may have been able to change it (HOSTILE.md 16, 51).
+ *
+ * @param folder the configuration folder
+ * @throws Failure `state_unusable`
+ */
+function readPreferences(folder: string): Preferences {
+  if (!existsSync(folder)) return { profiles: {} };
+  // Whoever could enter or replace the folder could replace what is in it.
+  privateFolder(folder);
+  let value: unknown;
+  try {
+    if (!closeFile(fileIn(folder))) return { profiles: {} };
+    value = JSON.parse(readFileSync(fileIn(folder), 'utf8'));
+  } catch (cause) {
+    throw unusable(folder, cause);
+  }
+  // Valibot takes a list for an object without members.
+  const result = v.safeParse(Preferences, isObject(value) ? value : undefined, { abortPipeEarly: true });
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  throw unusable(folder, `${v.getDotPath(issue) ?? 'It'}: ${issue.message}`);
+}
+
+/**
+ * How to write `config.json`, whole or not at all: the file 0600, its folder 0700. What takes its time is done now, so
+ * that nothing happens between reading and writing.
+ *
+ * @throws Failure `state_unusable`, the writing too
+ */
+async function preferencesWriter(folder: string): Promise<(preferences: Preferences) => void> {
+  const { default: ConfFile } = await import('conf');
+  return (preferences) => {
+    privateFolder(folder);
+    try {
+      // A symbolic link would be followed.
+      closeFile(fileIn(folder));
+      const file = new ConfFile<Record<string, unknown>>({
+        cwd: folder,
+        configName: 'config',
+        configFileMode: 0o600,
+        accessPropertiesByDotNotation: false,
+      });
+      file.store = preferences;
+    } catch (cause) {
+      throw unusable(folder, cause);
+    }
+  };
+}
+
+function fileIn(folder: string): string {
+  return join(folder, 'config.json');
+}
+
+function unusable(folder: string, cause: unknown): Failure {
+  if (cause instanceof Failure) return cause;
+  return new Failure('state_unusable', `The file ${fileIn(folder)} can't be used.`, {
+    why: cause instanceof Error ? cause.message : String(cause),
+    fix: 'Correct the file, or move it away.',
   });
 }

@@ -1,7 +1,8 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
-import type { Reservation } from '../../contract/reservation.ts';
+import { parseInstant } from '../../contract/instants.ts';
+import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
-import { joinLedger, type ListedReservation, type Settlement } from './ledger-join.ts';
+import type { Requested } from './requested.ts';
 
 /** Reservations as the service and this machine know them together. */
 export interface JoinedList {
@@ -72,4 +73,130 @@ async function settle(ledger: Ledger, { entry, reservation }: Settlement): Promi
   else if (reservation) await ledger.observed({ reservation, token: null });
   else if (entry.id !== undefined) await ledger.deleted(entry.id);
   else await ledger.refused(entry);
+}
+
+/** A reservation in a list: as the service knows it, as this machine does, or both (CLI.md, "Output", list items). */
+export interface ListedReservation {
+  /** Null where no answer about it is known. */
+  id: string | null;
+  reservation: Reservation | null;
+  state: ReservationState | 'deleted' | 'unknown';
+  source: 'service' | 'ledger';
+  requested: Requested | null;
+  /** What the ledger knows of it, where this machine asked for it. */
+  entry: LedgerEntry | undefined;
+}
+
+/** What a list taught about attempts: to be written into the ledger. */
+export interface Settlement {
+  entry: LedgerEntry;
+  /** The reservation that the attempt turned out to have made; null: it is gone, or never was. */
+  reservation: Reservation | null;
+}
+
+/** How long an attempt may still arrive at the service after it was sent, in milliseconds. */
+const MAY_STILL_ARRIVE = 10 * 60_000;
+/** How far the service's clock may be from this machine's, in milliseconds. */
+const CLOCKS_APART = 5 * 60_000;
+
+/**
+ * Joins the service's list with what this machine asked for.
+ *
+ * | the ledger says | the service's list | state |
+ * |---|---|---|
+ * | booked, or unknown with an id | has it | by the clock |
+ * | booked, or unknown with an id | lacks it | `deleted` |
+ * | unknown without an id | has one that fits and is nobody else's | by the clock: it is that one |
+ * | unknown without an id | has none that fits | `unknown` for ten minutes, then it was never made |
+ * | booked | there is no list | by the clock |
+ * | unknown | there is no list | `unknown` |
+ *
+ * @param service the experiment's reservations; undefined where the service has no list
+ * @param entries the ledger's, read before the list was asked for, oldest first
+ * @param now milliseconds
+ */
+export function joinLedger(
+  service: readonly Reservation[] | undefined,
+  entries: readonly LedgerEntry[],
+  now: number,
+): { items: ListedReservation[]; settlements: Settlement[] } {
+  const unclaimed = new Map((service ?? []).map((reservation) => [reservation.id, reservation]));
+  const entryOf = new Map<string, LedgerEntry>();
+  for (const entry of entries) if (entry.id !== undefined) entryOf.set(entry.id, entry);
+  for (const id of entryOf.keys()) unclaimed.delete(id);
+
+  const settlements: Settlement[] = [];
+  const fromLedger: ListedReservation[] = [];
+  const listed = new Set((service ?? []).map(({ id }) => id));
+  for (const entry of entries) {
+    if (entry.outcome === 'refused' || (entry.id !== undefined && listed.has(entry.id))) continue;
+    const found = entry.id === undefined && service ? fitting(entry, [...unclaimed.values()]) : undefined;
+    if (found) {
+      unclaimed.delete(found.id);
+      entryOf.set(found.id, entry);
+      settlements.push({ entry, reservation: found });
+      continue;
+    }
+    const isOver = service !== undefined && now - entry.askedAt > MAY_STILL_ARRIVE;
+    const isGone = service !== undefined && entry.id !== undefined && entry.outcome !== 'deleted';
+    if (isGone || (entry.id === undefined && isOver)) settlements.push({ entry, reservation: null });
+    if (entry.id === undefined && isOver) continue;
+    fromLedger.push({
+      id: entry.id ?? null,
+      reservation: entry.reservation ?? null,
+      state: isGone ? 'deleted' : ledgerState(entry, now),
+      source: 'ledger',
+      requested: entry.pending ?? entry.requested,
+      entry,
+    });
+  }
+  const fromService = (service ?? []).map((reservation): ListedReservation => {
+    const entry = entryOf.get(reservation.id);
+    const isNews = entry && entry.outcome !== 'booked' && !settlements.some((known) => known.entry === entry);
+    if (isNews) settlements.push({ entry, reservation });
+    return {
+      id: reservation.id,
+      reservation,
+      state: stateAt(now, periodOf(reservation)),
+      source: 'service',
+      requested: entry?.requested ?? null,
+      entry,
+    };
+  });
+  return { items: [...fromService, ...fromLedger], settlements };
+}
+
+function ledgerState({ outcome, reservation }: LedgerEntry, now: number): ListedReservation['state'] {
+  if (outcome === 'deleted') return 'deleted';
+  return outcome === 'booked' && reservation ? stateAt(now, periodOf(reservation)) : 'unknown';
+}
+
+/** The oldest reservation that an attempt may have made. */
+function fitting(entry: LedgerEntry, candidates: readonly Reservation[]): Reservation | undefined {
+  const { requested, beganAt } = entry;
+  if (!requested) return undefined;
+  const { site1, site2, bandwidth, start_date, end_date } = requested;
+  return candidates
+    .filter((candidate) => {
+      const created = instant(candidate.created_at);
+      const start = instant(candidate.start_date);
+      return (
+        candidate.site1 === site1 &&
+        candidate.site2 === site2 &&
+        candidate.bandwidth === bandwidth &&
+        instant(candidate.end_date) === instant(end_date) &&
+        created >= beganAt - CLOCKS_APART &&
+        created <= beganAt + MAY_STILL_ARRIVE + CLOCKS_APART &&
+        (start_date === null ? Math.abs(start - created) <= CLOCKS_APART : start === instant(start_date))
+      );
+    })
+    .toSorted((one, other) => instant(one.created_at) - instant(other.created_at))[0];
+}
+
+function periodOf({ start_date, end_date }: Reservation): { start: number; end: number } {
+  return { start: instant(start_date), end: instant(end_date) };
+}
+
+function instant(text: string): number {
+  return parseInstant(text, 'utc-if-absent') ?? Number.NaN;
 }

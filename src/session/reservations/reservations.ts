@@ -14,8 +14,8 @@ import { type JoinedList, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
 import { asReservation, changed, isSameRequest, meets, type Requested, requestedOf } from './requested.ts';
 
-/** What bookings are made with. */
-export interface BookingsOptions {
+/** What reservations are made with. */
+export interface ReservationsOptions {
   connectivity: ConnectivityClient;
   ledger: () => Promise<Ledger>;
   /** The experiment, and tokens that are at hand before anything is written down. */
@@ -38,13 +38,13 @@ const KEY_KEPT = 23 * 3_600_000;
 const PAUSES = [500, 2000];
 
 /**
- * Bookings that are never lost: what is asked for is in the ledger before it leaves this machine, and what came of it
+ * Reservations that are never lost: what is asked for is in the ledger before it leaves this machine, and what came of it
  * after (CLI.md, "Files"; HOSTILE.md 12). Every method throws Failure.
  */
-export class Bookings {
-  readonly #options: BookingsOptions;
+export class Reservations {
+  readonly #options: ReservationsOptions;
 
-  constructor(options: BookingsOptions) {
+  constructor(options: ReservationsOptions) {
     this.#options = options;
   }
 
@@ -55,7 +55,7 @@ export class Bookings {
    * @param options with a key of the person's own, the same command can be run again and books once
    * @throws Failure with `maybeDone` when nobody can tell whether it was booked
    */
-  async reserve(reservation: NewReservation, options: ReserveOptions = {}): Promise<ProvenReservation> {
+  async create(reservation: NewReservation, options: ReserveOptions = {}): Promise<ProvenReservation> {
     const { now, newKey } = this.#options;
     const { idempotencyKey } = options;
     const name: AttemptName = { experiment: await this.#experiment(), key: idempotencyKey ?? newKey() };

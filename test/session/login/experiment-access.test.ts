@@ -6,7 +6,7 @@ import {
   accessExperiment,
   type ExperimentAccessOptions,
 } from '../../../src/session/login/experiment-access.ts';
-import type { PortalTokens } from '../../../src/session/login/portal-tokens.ts';
+import type { PortalTokens } from '../../../src/session/login/login-tokens.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW } from '../../fixtures/tokens.ts';
 
 const key = makeKey('ES256');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
-import { commandToken, filledIn, type Placeholders } from '../../../src/session/login/token-command.ts';
+import { commandToken, filledIn, type Placeholders } from '../../../src/session/login/token-source.ts';
 
 const CANARY = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.c2ln';
 

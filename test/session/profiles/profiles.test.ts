@@ -15,8 +15,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Environment } from '../../../src/session/profiles/folders.ts';
+import type { Settings } from '../../../src/session/profiles/profile.ts';
 import { KEY_NAMES, type ProfileKey } from '../../../src/session/profiles/profile-keys.ts';
-import type { Settings } from '../../../src/session/profiles/profile-values.ts';
 import { type Profile, Profiles } from '../../../src/session/profiles/profiles.ts';
 import { failureOf } from '../../fixtures/failures.ts';
 

@@ -7,7 +7,7 @@ import { EXPERIMENT_TOKEN_HEADER } from '../../../src/contract/routes.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
 import type { Ledger, LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
-import type { Bookings } from '../../../src/session/reservations/reservations.ts';
+import type { Reservations } from '../../../src/session/reservations/reservations.ts';
 import { Session } from '../../../src/session/session.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/ledger-format.ts';
@@ -71,7 +71,7 @@ const ALL: Abilities = { list: true, key: true };
 
 /** A person's machine and a real service, with a line between them that loses things. */
 interface Scene {
-  bookings: Bookings;
+  reservations: Reservations;
   ledger: Ledger;
   /** What becomes of the next requests of a method; those after are delivered. */
   fates: Partial<Record<string, Fate[]>>;
@@ -85,7 +85,7 @@ interface Scene {
   /** Moves every clock. */
   wait(milliseconds: number): void;
   /** The same machine without anything in memory, as another command would be. */
-  again(): Bookings;
+  again(): Reservations;
 }
 
 async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
@@ -137,11 +137,11 @@ async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
       notice: (text) => notices.push(text),
     });
   const session = newSession();
-  const { bookings } = session;
+  const { reservations } = session;
   const ledger = await session.ledger();
 
   return {
-    bookings,
+    reservations,
     ledger,
     fates,
     notices,
@@ -161,7 +161,7 @@ async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
     wait: (milliseconds) => {
       clock += milliseconds;
     },
-    again: () => newSession().bookings,
+    again: () => newSession().reservations,
   };
 }
 
@@ -174,7 +174,7 @@ async function onlyId({ onServer }: Scene): Promise<string> {
 
 /** Books without trouble. */
 async function bookedAt(here: Scene): Promise<Reservation> {
-  return (await here.bookings.reserve(LATER)).reservation;
+  return (await here.reservations.create(LATER)).reservation;
 }
 
 describe('a booking whose answer got lost', () => {
@@ -199,7 +199,7 @@ describe('a booking whose answer got lost', () => {
   test.each(LOSSES)('%s: with keys it is booked once, proven', async (_, fates) => {
     const here = await scene();
     here.fates['POST'] = [...fates];
-    const proven = await here.bookings.reserve(LATER);
+    const proven = await here.reservations.create(LATER);
     const id = await onlyId(here);
     expect(proven).toMatchObject({ verified: true, reservation: { id, bandwidth: 1000 } });
     expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
@@ -222,7 +222,7 @@ describe('a booking whose answer got lost', () => {
   ])('was delivered, %s: with a list only it is found there, and sent once', async (_, fate) => {
     const here = await scene({ list: true, key: false });
     here.fates['POST'] = [fate];
-    const proven = await here.bookings.reserve(LATER);
+    const proven = await here.reservations.create(LATER);
     expect(proven).toMatchObject({ verified: true, reservation: { id: await onlyId(here) } });
     expect(here.sent('POST')).toBe(1);
     expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
@@ -231,7 +231,7 @@ describe('a booking whose answer got lost', () => {
   test('a page in place of the answer is not asked for again, but found in the list', async () => {
     const here = await scene();
     here.fates['POST'] = [replaced(page(200))];
-    expect(await here.bookings.reserve(LATER)).toMatchObject({ verified: true });
+    expect(await here.reservations.create(LATER)).toMatchObject({ verified: true });
     expect(here.sent('POST')).toBe(1);
     expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
   });
@@ -242,14 +242,14 @@ describe('a booking whose answer got lost', () => {
   ])('was not delivered, with %s: unknown, and sent once', async (_, abilities) => {
     const here = await scene(abilities);
     here.fates['POST'] = [vanished];
-    const { code, facts } = await failureOf(() => here.bookings.reserve(LATER));
+    const { code, facts } = await failureOf(() => here.reservations.create(LATER));
     expect(code).toBe('network');
     expect(facts).toMatchObject({ maybeDone: true, retryable: false, fix: 'slices-conn list' });
     expect(facts.why).toMatch(/may have taken effect/);
     expect(here.sent('POST')).toBe(1);
     expect(await here.onServer()).toEqual([]);
     expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
-    expect((await here.bookings.list()).items).toMatchObject([
+    expect((await here.reservations.list()).items).toMatchObject([
       { id: null, reservation: null, state: 'unknown', source: 'ledger', requested: { bandwidth: 1000 } },
     ]);
   });
@@ -272,7 +272,7 @@ describe('a booking whose answer got lost', () => {
   ])('was delivered, %s: with neither nobody knows, and it is sent once', async (_, fate) => {
     const here = await scene({ list: false, key: false });
     here.fates['POST'] = [fate];
-    const { facts } = await failureOf(() => here.bookings.reserve(LATER));
+    const { facts } = await failureOf(() => here.reservations.create(LATER));
     expect(facts).toMatchObject({ maybeDone: true, retryable: false });
     expect(here.sent('POST')).toBe(1);
     await onlyId(here);
@@ -282,7 +282,7 @@ describe('a booking whose answer got lost', () => {
   test('is lost for as long as it is asked for: unknown, and a later list finds it', async () => {
     const here = await scene();
     here.fates['POST'] = [replyLost, replyLost, replyLost];
-    expect((await failureOf(() => here.bookings.reserve(LATER))).facts).toMatchObject({ maybeDone: true });
+    expect((await failureOf(() => here.reservations.create(LATER))).facts).toMatchObject({ maybeDone: true });
     expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
     const id = await onlyId(here);
     const { items, hasList } = await here.again().list();
@@ -296,7 +296,7 @@ describe('a booking whose answer got lost', () => {
   test('never arrived: after ten minutes the list says that it was never made', async () => {
     const here = await scene({ list: true, key: false });
     here.fates['POST'] = [vanished];
-    await failureOf(() => here.bookings.reserve(LATER));
+    await failureOf(() => here.reservations.create(LATER));
     here.wait(10 * 60_000 + 1);
     expect((await here.again().list()).items).toEqual([]);
     expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
@@ -305,7 +305,7 @@ describe('a booking whose answer got lost', () => {
   test('a description that can’t be had is a service that can do nothing: sent once', async () => {
     const here = await scene({ list: false, key: false });
     here.fates['POST'] = [replyLost];
-    expect((await failureOf(() => here.bookings.reserve(LATER))).facts.maybeDone).toBe(true);
+    expect((await failureOf(() => here.reservations.create(LATER))).facts.maybeDone).toBe(true);
     expect([here.sent('POST'), here.sent('GET')]).toEqual([1, 0]);
   });
 
@@ -316,7 +316,7 @@ describe('a booking whose answer got lost', () => {
   ])('is lost, and asked for again meets %s: unknown', async (_, fate) => {
     const here = await scene();
     here.fates['POST'] = [replyLost, fate];
-    const { facts } = await failureOf(() => here.bookings.reserve(LATER));
+    const { facts } = await failureOf(() => here.reservations.create(LATER));
     await onlyId(here);
     expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
     expect(facts.maybeDone).toBe(true);
@@ -327,11 +327,11 @@ describe('a booking that is refused', () => {
   test.each(['site_invalid', 'bandwidth'])('%s: nothing is asked twice, the entry says so', async (what) => {
     const here = await scene();
     const wrong = what === 'bandwidth' ? { ...LATER, bandwidth: 10_000_000 } : { ...LATER, site2: 'nowhere' };
-    const { facts } = await failureOf(() => here.bookings.reserve(wrong));
+    const { facts } = await failureOf(() => here.reservations.create(wrong));
     expect(facts.maybeDone).toBeUndefined();
     expect(here.sent('POST')).toBe(1);
     expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
-    expect((await here.bookings.list()).items).toEqual([]);
+    expect((await here.reservations.list()).items).toEqual([]);
   });
 
   test.each<[string, Fate]>([
@@ -341,11 +341,11 @@ describe('a booking that is refused', () => {
   ])('%s: under its key it can be asked for again', async (_, fate) => {
     const here = await scene();
     here.fates['POST'] = [fate];
-    const { facts } = await failureOf(() => here.bookings.reserve(LATER, KEY));
+    const { facts } = await failureOf(() => here.reservations.create(LATER, KEY));
     expect(facts).toMatchObject({ retryable: true });
     expect(facts.maybeDone).toBeUndefined();
     expect(await here.outcomes()).toEqual(['my-key reserve refused no id']);
-    expect((await here.again().reserve(LATER, KEY)).verified).toBe(true);
+    expect((await here.again().create(LATER, KEY)).verified).toBe(true);
     expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
     expect(here.sent('POST')).toBe(2);
   });
@@ -356,9 +356,9 @@ describe('a key of the person’s own', () => {
     'run twice: one reservation, the same id; at a service with %j',
     async (abilities) => {
       const here = await scene(abilities);
-      const first = await here.bookings.reserve(LATER, KEY);
+      const first = await here.reservations.create(LATER, KEY);
       here.wait(1000);
-      const second = await here.again().reserve(LATER, KEY);
+      const second = await here.again().create(LATER, KEY);
       expect(second).toMatchObject({ verified: true, reservation: first.reservation });
       expect(first.reservation.id).toBe(await onlyId(here));
       expect(here.sent('POST')).toBe(1);
@@ -368,8 +368,8 @@ describe('a key of the person’s own', () => {
 
   test('another key is another reservation', async () => {
     const here = await scene();
-    await here.bookings.reserve(LATER, KEY);
-    await here.bookings.reserve(LATER, { idempotencyKey: 'another' });
+    await here.reservations.create(LATER, KEY);
+    await here.reservations.create(LATER, { idempotencyKey: 'another' });
     expect(await here.onServer()).toHaveLength(2);
   });
 
@@ -381,8 +381,8 @@ describe('a key of the person’s own', () => {
     ['start: now', { start: 'now' }],
   ])('for another %s: idempotency_key_reused, nothing is sent', async (_, changes) => {
     const here = await scene();
-    await here.bookings.reserve(LATER, KEY);
-    const failure = await failureOf(() => here.again().reserve({ ...LATER, ...changes }, KEY));
+    await here.reservations.create(LATER, KEY);
+    const failure = await failureOf(() => here.again().create({ ...LATER, ...changes }, KEY));
     expect(failure.code).toBe('idempotency_key_reused');
     expect(failure.message).toContain('my-key');
     expect(here.sent('POST')).toBe(1);
@@ -391,9 +391,9 @@ describe('a key of the person’s own', () => {
 
   test('after the deletion: idempotency_key_reused, and nothing is booked', async () => {
     const here = await scene();
-    const { reservation } = await here.bookings.reserve(LATER, KEY);
-    await here.bookings.delete(reservation.id);
-    const failure = await failureOf(() => here.again().reserve(LATER, KEY));
+    const { reservation } = await here.reservations.create(LATER, KEY);
+    await here.reservations.delete(reservation.id);
+    const failure = await failureOf(() => here.again().create(LATER, KEY));
     expect(failure.code).toBe('idempotency_key_reused');
     expect(failure.message).toMatch(/deleted/);
     expect(await here.onServer()).toEqual([]);
@@ -403,10 +403,10 @@ describe('a key of the person’s own', () => {
     '--start-now --for 2h, typed again a minute later: the same reservation; %j',
     async (abilities) => {
       const here = await scene(abilities);
-      const first = await here.bookings.reserve({ ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY);
+      const first = await here.reservations.create({ ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY);
       here.wait(60_000);
       const later: NewReservation = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
-      expect((await here.again().reserve(later, KEY)).reservation).toEqual(first.reservation);
+      expect((await here.again().create(later, KEY)).reservation).toEqual(first.reservation);
       await onlyId(here);
     },
   );
@@ -414,10 +414,10 @@ describe('a key of the person’s own', () => {
   test('--start-now --for 2h, its answers lost, typed again an hour later: the same reservation', async () => {
     const here = await scene();
     here.fates['POST'] = [replyLost, replyLost, replyLost];
-    await failureOf(() => here.bookings.reserve({ ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY));
+    await failureOf(() => here.reservations.create({ ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY));
     here.wait(60_000);
     const later: NewReservation = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
-    const { reservation } = await here.again().reserve(later, KEY);
+    const { reservation } = await here.again().create(later, KEY);
     expect(reservation).toMatchObject({ id: await onlyId(here), start_date: new Date(NOW).toISOString() });
     expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
   });
@@ -428,8 +428,8 @@ describe('a key of the person’s own', () => {
   ])('run again after its answers were lost, the first %s: booked once', async (_, first) => {
     const here = await scene();
     here.fates['POST'] = [first, vanished, vanished];
-    await failureOf(() => here.bookings.reserve(LATER, KEY));
-    const { reservation } = await here.again().reserve(LATER, KEY);
+    await failureOf(() => here.reservations.create(LATER, KEY));
+    const { reservation } = await here.again().create(LATER, KEY);
     expect(reservation.id).toBe(await onlyId(here));
     expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
   });
@@ -439,9 +439,9 @@ describe('a key of the person’s own', () => {
     here.fates['POST'] = [replyLost];
     // The list is out of reach as well, for the moment.
     here.fates['GET'] = [vanished];
-    await failureOf(() => here.bookings.reserve(LATER, KEY));
+    await failureOf(() => here.reservations.create(LATER, KEY));
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-    const { reservation } = await here.again().reserve(LATER, KEY);
+    const { reservation } = await here.again().create(LATER, KEY);
     expect(reservation.id).toBe(await onlyId(here));
     expect(here.sent('POST')).toBe(1);
   });
@@ -449,8 +449,8 @@ describe('a key of the person’s own', () => {
   test('run again at a service with neither: still unknown, never sent again', async () => {
     const here = await scene({ list: false, key: false });
     here.fates['POST'] = [replyLost];
-    await failureOf(() => here.bookings.reserve(LATER, KEY));
-    const { code, facts } = await failureOf(() => here.again().reserve(LATER, KEY));
+    await failureOf(() => here.reservations.create(LATER, KEY));
+    const { code, facts } = await failureOf(() => here.again().create(LATER, KEY));
     expect([code, facts.maybeDone]).toEqual(['network', true]);
     expect(here.sent('POST')).toBe(1);
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
@@ -464,21 +464,21 @@ describe('a key of the person’s own', () => {
   ])('row 43: run again after its answers were lost, and %s: still unknown', async (_, fate) => {
     const here = await scene();
     here.fates['POST'] = [replyLost, vanished, vanished, fate];
-    await failureOf(() => here.bookings.reserve(LATER, KEY));
+    await failureOf(() => here.reservations.create(LATER, KEY));
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-    const { facts } = await failureOf(() => here.again().reserve(LATER, KEY));
+    const { facts } = await failureOf(() => here.again().create(LATER, KEY));
     expect(facts).toMatchObject({ maybeDone: true, retryable: false });
     expect(facts.why).toContain('An earlier request under the key my-key may have taken effect.');
     await onlyId(here);
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-    expect((await here.again().reserve(LATER, KEY)).reservation.id).toBe(await onlyId(here));
+    expect((await here.again().create(LATER, KEY)).reservation.id).toBe(await onlyId(here));
   });
 
   test('after an update: the same command gives the reservation as it stands', async () => {
     const here = await scene();
-    const { reservation } = await here.bookings.reserve(LATER, KEY);
-    await here.bookings.update(reservation, { bandwidth: 5 });
-    const again = await here.again().reserve(LATER, KEY);
+    const { reservation } = await here.reservations.create(LATER, KEY);
+    await here.reservations.update(reservation, { bandwidth: 5 });
+    const again = await here.again().create(LATER, KEY);
     expect(again.reservation).toMatchObject({ id: reservation.id, bandwidth: 5 });
   });
 });
@@ -492,7 +492,7 @@ describe('an update whose answer got lost', () => {
     const here = await scene();
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [fate];
-    const proven = await here.bookings.update(reservation, { bandwidth: 5 });
+    const proven = await here.reservations.update(reservation, { bandwidth: 5 });
     expect(proven).toMatchObject({ verified: true, reservation: { id: reservation.id, bandwidth: 5 } });
     expect(here.sent('PUT')).toBe(1);
     expect(await here.outcomes()).toEqual(['made-1 update booked id']);
@@ -506,7 +506,7 @@ describe('an update whose answer got lost', () => {
     const here = await scene();
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [fate];
-    const { facts } = await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
+    const { facts } = await failureOf(() => here.reservations.update(reservation, { bandwidth: 5 }));
     expect(facts).toMatchObject({ maybeDone: true, retryable: false, reservation: reservation.id });
     expect(facts.fix).toBe(`slices-conn show ${reservation.id}`);
     expect(await here.outcomes()).toEqual(['made-1 update unknown id']);
@@ -520,7 +520,7 @@ describe('an update whose answer got lost', () => {
     const here = await scene();
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [vanished];
-    await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
+    await failureOf(() => here.reservations.update(reservation, { bandwidth: 5 }));
     await here.again().list();
     expect((await here.again().list()).items).toMatchObject([{ requested: { bandwidth: 1000 } }]);
   });
@@ -530,12 +530,12 @@ describe('an update whose answer got lost', () => {
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [replyLost];
     here.fates['GET'] = [vanished];
-    const { facts } = await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
+    const { facts } = await failureOf(() => here.reservations.update(reservation, { bandwidth: 5 }));
     expect(facts).toMatchObject({ maybeDone: true, reservation: reservation.id });
     // Without a list: the one in the ledger, as `show` settles it. The line asks for the list first.
-    const { items } = await here.bookings.list();
+    const { items } = await here.reservations.list();
     expect(items).toMatchObject([{ id: reservation.id, state: 'unknown', source: 'ledger' }]);
-    expect((await here.bookings.show(reservation.id)).reservation.bandwidth).toBe(5);
+    expect((await here.reservations.show(reservation.id)).reservation.bandwidth).toBe(5);
     expect(await here.outcomes()).toEqual(['made-1 update booked id']);
   });
 
@@ -543,7 +543,7 @@ describe('an update whose answer got lost', () => {
     const here = await scene();
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [answering(nothingDone)];
-    const { facts } = await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
+    const { facts } = await failureOf(() => here.reservations.update(reservation, { bandwidth: 5 }));
     expect(facts).toMatchObject({ retryable: true });
     expect(facts.maybeDone).toBeUndefined();
     expect(await here.outcomes()).toEqual(['made-1 update booked id']);
@@ -552,7 +552,7 @@ describe('an update whose answer got lost', () => {
   test('a refusal leaves it as it was', async () => {
     const here = await scene();
     const reservation = await bookedAt(here);
-    const failure = await failureOf(() => here.bookings.update(reservation, { bandwidth: 10_000_000 }));
+    const failure = await failureOf(() => here.reservations.update(reservation, { bandwidth: 10_000_000 }));
     expect(failure.facts.maybeDone).toBeUndefined();
     expect(await here.ledger.all()).toMatchObject([
       { outcome: 'booked', requested: { bandwidth: 1000 }, reservation: { bandwidth: 1000 } },
@@ -571,11 +571,13 @@ describe('a deletion whose answer got lost', () => {
     const here = await scene();
     const { id } = await bookedAt(here);
     here.fates['DELETE'] = fates;
-    await here.bookings.delete(id);
+    await here.reservations.delete(id);
     expect(await here.onServer()).toEqual([]);
     expect(here.sent('DELETE')).toBe(2);
     expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
-    expect((await here.bookings.list()).items).toMatchObject([{ id, state: 'deleted', source: 'ledger' }]);
+    expect((await here.reservations.list()).items).toMatchObject([
+      { id, state: 'deleted', source: 'ledger' },
+    ]);
   });
 
   test.each<[string, Fate[]]>([
@@ -589,7 +591,7 @@ describe('a deletion whose answer got lost', () => {
     const here = await scene();
     const { id } = await bookedAt(here);
     here.fates['DELETE'] = fates;
-    const { facts } = await failureOf(() => here.bookings.delete(id));
+    const { facts } = await failureOf(() => here.reservations.delete(id));
     expect(facts).toMatchObject({ maybeDone: true, retryable: false, reservation: id });
     expect(await here.outcomes()).toEqual(['made-1 delete unknown id']);
     expect((await here.again().list()).items).toMatchObject([{ id, state: 'deleted', source: 'ledger' }]);
@@ -603,7 +605,7 @@ describe('a deletion whose answer got lost', () => {
     const here = await scene({ list: false, key: false });
     const { id } = await bookedAt(here);
     here.fates['DELETE'] = [replyLost, fate];
-    const { facts } = await failureOf(() => here.bookings.delete(id));
+    const { facts } = await failureOf(() => here.reservations.delete(id));
     expect(await here.onServer()).toEqual([]);
     expect(await here.outcomes()).toEqual(['made-1 delete unknown id']);
     expect(facts.maybeDone).toBe(true);
@@ -612,17 +614,17 @@ describe('a deletion whose answer got lost', () => {
   test('of what is not there is not_found, and what was booked here is gone', async () => {
     const here = await scene();
     const { id } = await bookedAt(here);
-    await here.bookings.delete(id);
-    expect((await failureOf(() => here.bookings.delete(id))).code).toBe('not_found');
+    await here.reservations.delete(id);
+    expect((await failureOf(() => here.reservations.delete(id))).code).toBe('not_found');
     expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
   });
 
   test('of what is deleted already, with nobody there: still deleted', async () => {
     const here = await scene({ list: false, key: false });
     const { id } = await bookedAt(here);
-    await here.bookings.delete(id);
+    await here.reservations.delete(id);
     here.fates['DELETE'] = [unreachable];
-    await failureOf(() => here.bookings.delete(id));
+    await failureOf(() => here.reservations.delete(id));
     expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
   });
 });
@@ -643,13 +645,13 @@ describe('an answer that can’t be believed', () => {
     async (abilities) => {
       const here = await scene(abilities);
       here.fates['POST'] = [forged];
-      const failure: Failure = await failureOf(() => here.bookings.reserve(LATER));
+      const failure: Failure = await failureOf(() => here.reservations.create(LATER));
       const id = await onlyId(here);
       expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: id, maybeDone: true } });
       expect(failure.facts.fix).toContain(id);
       expect(here.sent('POST')).toBe(1);
       expect(await here.outcomes()).toEqual(['made-1 reserve unknown id']);
-      expect((await here.bookings.list()).items).toMatchObject([{ id }]);
+      expect((await here.reservations.list()).items).toMatchObject([{ id }]);
       expect((await here.again().show(id)).verified).toBe(true);
       expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
     },
@@ -659,7 +661,7 @@ describe('an answer that can’t be believed', () => {
     const here = await scene();
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [forged];
-    const failure = await failureOf(() => here.bookings.update(reservation, { bandwidth: 5 }));
+    const failure = await failureOf(() => here.reservations.update(reservation, { bandwidth: 5 }));
     expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: reservation.id } });
     expect(await here.outcomes()).toEqual(['made-1 update unknown id']);
   });
@@ -667,10 +669,10 @@ describe('an answer that can’t be believed', () => {
   test('and a deletion that is not sent: the reservation is still in the ledger', {}, async () => {
     const here = await scene({ list: false, key: false });
     here.fates['POST'] = [forged];
-    await failureOf(() => here.bookings.reserve(LATER));
+    await failureOf(() => here.reservations.create(LATER));
     const id = await onlyId(here);
     here.fates['DELETE'] = [unreachable];
-    await failureOf(() => here.bookings.delete(id));
-    expect((await here.bookings.list()).items).toMatchObject([{ id }]);
+    await failureOf(() => here.reservations.delete(id));
+    expect((await here.reservations.list()).items).toMatchObject([{ id }]);
   });
 });

@@ -39,7 +39,7 @@ export async function deleteReservations(
   const session = await invocation.session();
   const failures = await deleteEach(ids, async (id) => {
     await session.actFor(id);
-    await session.bookings.delete(id);
+    await session.reservations.delete(id);
   });
   if (failures.size > 0) throw summary(ids, failures);
   const items = ids.map((id) => ({ id, deleted: true }));

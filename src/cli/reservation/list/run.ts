@@ -1,5 +1,5 @@
 import { shellWord } from '../../../contract/shell-word.ts';
-import type { ListedReservation } from '../../../session/reservations/ledger-join.ts';
+import type { ListedReservation } from '../../../session/reservations/joined-list.ts';
 import { withServices } from '../../advice.ts';
 import { formatBandwidth } from '../../bandwidth.ts';
 import type { ServiceFlags } from '../../global-options.ts';
@@ -18,8 +18,8 @@ export async function list(
   { all }: ListFlags,
 ): Promise<void> {
   const { output } = invocation;
-  const { bookings } = await invocation.session();
-  const { items: found, hasList } = await bookings.list({ current: all !== true });
+  const { reservations } = await invocation.session();
+  const { items: found, hasList } = await reservations.list({ current: all !== true });
   const isOver = ({ state }: ListedReservation) => state === 'ended' || state === 'deleted';
   const shown = found.filter((item) => all === true || !isOver(item));
   if (!hasList) {

@@ -54,7 +54,7 @@ export async function reserve(
   }
   const { allowUnsigned = false, save, idempotencyKey } = flags;
   const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
-  const proven = await session.bookings.reserve(request, options).catch(advise);
+  const proven = await session.reservations.create(request, options).catch(advise);
   if (save !== undefined) await saveProof(invocation.files, save, proven);
   await output.result(reservationResult(proven), (print) => {
     const context = {

@@ -18,8 +18,8 @@ export async function show(
   const id = reservationId(typed);
   const session = await invocation.session();
   await session.actFor(id);
-  const { bookings } = session;
-  const proven = await bookings.show(id, { allowUnsigned: flags.allowUnsigned === true && !flags.token });
+  const { reservations } = session;
+  const proven = await reservations.show(id, { allowUnsigned: flags.allowUnsigned === true && !flags.token });
   const { token, claims, reservation } = proven;
   if (flags.token && token !== null) {
     output.text({ token, claims }, token);

@@ -32,11 +32,11 @@ export async function update(
   await checkPeriodChange(flags, invocation.times());
   const session = await invocation.session();
   await session.actFor(id);
-  const { bookings } = session;
-  const current = await bookings.show(id, { allowUnsigned });
+  const { reservations } = session;
+  const current = await reservations.show(id, { allowUnsigned });
   const period = await readPeriodChange(flags, periodOf(current.reservation), invocation.times());
   const change: ReservationChange = { ...rate, ...period };
-  const proven = await bookings
+  const proven = await reservations
     .update(current.reservation, change, { allowUnsigned })
     .catch(updateAdvisor(id, periodOf(current.reservation).start, flags));
   await invocation.output.result(reservationResult(proven), (print) =>

@@ -1,9 +1,32 @@
+import { claimedExpiry, claimedIssue } from '../../client/claimed.ts';
 import type { IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import type { Credentials, StoredCredentials } from './credentials.ts';
-import { isAlmostOver } from './lifetime.ts';
+
+const MINUTE = 60_000;
+
+/**
+ * Whether a token is to be replaced before it is used: less than a minute or a tenth of its lifetime is left,
+ * whichever is less.
+ *
+ * | lifetime | replaced when there is left less than |
+ * |---|---|
+ * | 1 h | 1 min |
+ * | 5 min | 30 s |
+ * | unknown | never |
+ *
+ * @param token when it was had and until when it is valid, in milliseconds
+ * @param now milliseconds
+ */
+export function isAlmostOver(
+  { issuedAt, expiresAt }: { issuedAt: number; expiresAt?: number | undefined },
+  now: number,
+): boolean {
+  if (expiresAt === undefined) return false;
+  return expiresAt - now < Math.min(MINUTE, (expiresAt - issuedAt) / 10);
+}
 
 /** What the user token of a login is had from. */
 export interface UserTokenOptions {
@@ -106,4 +129,45 @@ export function notLoggedIn({ name, baseUrl, redirectedBy = [] }: Profile): Fail
     ...(redirectedBy.length === 0 ? {} : { why }),
     fix: redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`,
   });
+}
+
+/** The project and experiment tokens that the portal gave the user who is logged in, until they are almost over. */
+export interface PortalTokens {
+  /** @param id a project's or an experiment's */
+  read(id: string): Secret | undefined;
+  /** All that are good still, by id. */
+  all(): ReadonlyMap<string, Secret>;
+  keep(id: string, token: Secret): Promise<void>;
+}
+
+/** See {@link PortalTokens}; kept with the login, and forgotten with it. @param now milliseconds */
+export function portalTokens(credentials: Credentials, now: () => number): PortalTokens {
+  let login: number | undefined;
+  const all = (): ReadonlyMap<string, Secret> => {
+    const stored = credentials.read();
+    login ??= stored?.loggedInAt;
+    if (stored?.loggedInAt !== login) return new Map();
+    return new Map(Object.entries(good(stored?.portalTokens ?? {}, now())));
+  };
+  return {
+    all,
+    read: (id) => all().get(id),
+    async keep(id, token) {
+      all();
+      await credentials.change((current) => {
+        // Somebody else may have logged in, or out, in the meantime: then it is not theirs.
+        if (!current || current.loggedInAt !== login) return current;
+        return { ...current, portalTokens: { ...good(current.portalTokens, now()), [id]: token } };
+      });
+    },
+  };
+}
+
+function good(tokens: Readonly<Record<string, Secret>>, now: number): Record<string, Secret> {
+  return Object.fromEntries(
+    Object.entries(tokens).filter(([, token]) => {
+      const [issuedAt, expiresAt] = [claimedIssue(token.reveal()), claimedExpiry(token.reveal())];
+      return issuedAt !== undefined && expiresAt !== undefined && !isAlmostOver({ issuedAt, expiresAt }, now);
+    }),
+  );
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Reservation } from '../../../src/contract/reservation.ts';
+import { joinLedger } from '../../../src/session/reservations/joined-list.ts';
 import type { LedgerEntry } from '../../../src/session/reservations/ledger.ts';
-import { joinLedger } from '../../../src/session/reservations/ledger-join.ts';
 import type { Requested } from '../../../src/session/reservations/requested.ts';
 import { NOW, RESERVATION } from '../../fixtures/tokens.ts';
 

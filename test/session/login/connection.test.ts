@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { connectOverNetwork } from '../../../src/session/login/network-connection.ts';
+import { connectOverNetwork } from '../../../src/session/login/connection.ts';
 import type { Environment } from '../../../src/session/profiles/folders.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
 import { failureOf } from '../../fixtures/failures.ts';

@@ -1,0 +1,258 @@
+import { isAbsolute } from 'node:path';
+import * as v from 'valibot';
+import { Failure } from '../../contract/failure.ts';
+import { readJson } from '../../contract/json.ts';
+import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
+import { shellWord } from '../../contract/shell-word.ts';
+import type { Environment } from './folders.ts';
+import {
+  KEY_NAMES,
+  type KeyDeclaration,
+  OFFLINE,
+  OFFLINE_URL,
+  PROFILE_KEYS,
+  type ProfileKey,
+} from './profile-keys.ts';
+
+/** The longest value, in characters. */
+const MAX_LENGTH = 4096;
+/** The most words of a command. */
+const MAX_WORDS = 64;
+
+/** A text that people can read. A token is refused: it would be a secret, and the file promises to hold none. */
+const text = (message: string) =>
+  v.pipe(
+    v.string(message),
+    v.minLength(1, message),
+    v.maxLength(MAX_LENGTH, `It is too long: ${MAX_LENGTH} characters are the most.`),
+    v.check((found) => !/\p{Cc}/u.test(found), 'It holds control characters.'),
+    v.check(
+      (found) => !/\beyJ[\w-]+\.[\w-]+\./.test(found),
+      'It holds a token, and a profile keeps no secret.',
+    ),
+  );
+const patterned = (pattern: RegExp, message: string) => v.pipe(text(message), v.regex(pattern, message));
+
+const ADDRESS = 'It must be an https:// or http:// address, without user, password, query or fragment.';
+const HEADER = 'It must be the name of an HTTP header, such as Slices-Experiment-Token.';
+const COMMAND = 'It must be a JSON array of texts, such as ["slices","experiment","jwt","{experiment}"].';
+const FILE = 'It must be an absolute path, since commands are run in any folder.';
+
+/** Headers that already have a meaning, for the service or for a proxy on the way to it. */
+const TAKEN_HEADERS = new Set([
+  'accept',
+  'authorization',
+  'connection',
+  'content-length',
+  'content-type',
+  'cookie',
+  'expect',
+  'host',
+  'idempotency-key',
+  'keep-alive',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+const address = v.exactOptional(v.pipe(text(ADDRESS), v.check(isAddress, ADDRESS)));
+// A part of an address.
+const group = v.exactOptional(
+  patterned(
+    /^[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?$/,
+    'It must be letters, digits, dots, dashes and underscores.',
+  ),
+);
+const command = v.exactOptional(
+  v.pipe(
+    v.array(text(COMMAND), COMMAND),
+    v.minLength(1, COMMAND),
+    v.maxLength(MAX_WORDS, `It is too long: ${MAX_WORDS} words are the most.`),
+    v.readonly(),
+  ),
+);
+const name = v.exactOptional(text('It must be an id or a name.'));
+
+/** What `config.json` says about a profile: any of the keys. Keys that a later version adds are kept. */
+export const Settings = v.looseObject({
+  baseUrl: address,
+  portalUrl: address,
+  authUrl: address,
+  // RFC 6749 A.1 allows spaces too, but the files of logins end the id at a space.
+  clientId: v.exactOptional(patterned(/^[\x21-\x7e]+$/, 'It must be ASCII characters without spaces.')),
+  // RFC 6749 §3.3.
+  scope: v.exactOptional(
+    patterned(
+      /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/,
+      'It must be words separated by single spaces.',
+    ),
+  ),
+  projectsApiGroup: group,
+  experimentsApiGroup: group,
+  // RFC 9110 §5.1.
+  experimentTokenHeader: v.exactOptional(
+    v.pipe(
+      patterned(/^[\w!#$%&'*+.^`|~-]+$/, HEADER),
+      v.check((header) => !TAKEN_HEADERS.has(header.toLowerCase()), 'That header has another purpose.'),
+    ),
+  ),
+  tokenPlacement: v.exactOptional(v.picklist(['user', 'experiment'], 'It must be user or experiment.')),
+  userTokenCommand: command,
+  experimentTokenCommand: command,
+  caFile: v.exactOptional(v.pipe(text(FILE), v.check(isAbsolute, FILE))),
+  insecure: v.exactOptional(v.boolean('It must be true or false.')),
+  project: name,
+  experiment: name,
+});
+/** See {@link Settings}. */
+export type Settings = v.InferOutput<typeof Settings>;
+
+/** The keys without which a profile names no services. They have no default: nothing guesses a host that gets tokens. */
+export const ADDRESSES = ['baseUrl', 'portalUrl', 'authUrl'] as const satisfies readonly ProfileKey[];
+
+/** A profile's values where no address is missing; keys with a default always have a value. */
+export const ProfileValues = v.required(v.object(Settings.entries), [
+  ...ADDRESSES,
+  'clientId',
+  'scope',
+  'projectsApiGroup',
+  'experimentsApiGroup',
+  'experimentTokenHeader',
+  'tokenPlacement',
+  'insecure',
+]);
+/** See {@link ProfileValues}. */
+export type ProfileValues = v.InferOutput<typeof ProfileValues>;
+
+/**
+ * Turns typed text into the value of a key: an address without slashes at its end, JSON, true or false.
+ *
+ * @returns the text as it is where it can't be read; {@link valueFault} says why
+ */
+export function readValue(key: ProfileKey, typed: string): unknown {
+  if (typed.length > MAX_LENGTH) return typed;
+  switch (key) {
+    case 'baseUrl':
+    case 'portalUrl':
+    case 'authUrl':
+      return isAddress(typed) ? new URL(typed).href.replace(/\/+$/, '') : typed;
+    case 'userTokenCommand':
+    case 'experimentTokenCommand': {
+      const reading = readJson(typed);
+      return reading.ok ? reading.value : typed;
+    }
+    case 'insecure':
+      return typed === 'true' || typed === 'false' ? typed === 'true' : typed;
+    default:
+      return typed;
+  }
+}
+
+/**
+ * Why a value can't be a key's; undefined when it can.
+ *
+ * @returns a sentence that does not repeat the value, since it may hold a secret
+ */
+export function valueFault(key: ProfileKey, value: unknown): string | undefined {
+  const result = v.safeParse(Settings.entries[key].wrapped, value, { abortPipeEarly: true });
+  return result.success ? undefined : result.issues[0].message;
+}
+
+function isAddress(found: string): boolean {
+  if (!/^https?:\/\/[^\s\p{Cc}\p{Cf}?#]+$/iu.test(found) || !URL.canParse(found)) return false;
+  const { username, password } = new URL(found);
+  return username === '' && password === '';
+}
+
+/** Where a value comes from; each goes before those after it (CLI.md, "Global flags"). */
+export type Source = 'environment' | 'file' | 'built-in' | 'default';
+
+/** A key's value, undefined where nothing gives one, and where it comes from. */
+export interface ProfileEntry {
+  value: unknown;
+  source: Source;
+  /** The environment variable that it comes from. */
+  variable?: string;
+}
+
+/** A profile as it stands, complete or not. */
+export interface ProfileView {
+  name: string;
+  entries: Readonly<Record<ProfileKey, ProfileEntry>>;
+}
+
+const LOCAL_URL = 'http://127.0.0.1:4280';
+
+/** The profiles that need no file. `slices` has no addresses: nothing guesses a host that would receive a token. */
+export const BUILT_IN: Readonly<Record<string, Settings>> = {
+  local: { baseUrl: LOCAL_URL, portalUrl: `${LOCAL_URL}/portal`, authUrl: `${LOCAL_URL}/auth` },
+  [OFFLINE]: { baseUrl: OFFLINE_URL, portalUrl: `${OFFLINE_URL}/portal`, authUrl: `${OFFLINE_URL}/auth` },
+  slices: {},
+};
+
+function builtInSettings(name: string): Settings {
+  return (Object.hasOwn(BUILT_IN, name) && BUILT_IN[name]) || {};
+}
+
+/** Whether a profile takes a key: the built-in server is only ever itself, whatever a variable or the file says. */
+export function takesKey(name: string, key: ProfileKey): boolean {
+  const { offline }: KeyDeclaration = PROFILE_KEYS[key];
+  return name !== OFFLINE || offline === true;
+}
+
+/**
+ * A profile's keys, their values, and where these come from.
+ *
+ * @param own what the user has set of it
+ * @throws Failure `usage` for a variable whose text is no value of its key; the text is not repeated
+ */
+export function viewOf(name: string, own: Settings, env: Environment): ProfileView {
+  const preset = builtInSettings(name);
+  const entries = KEY_NAMES.map((key): [ProfileKey, ProfileEntry] => {
+    const { variables = [], default: fallback }: KeyDeclaration = PROFILE_KEYS[key];
+    if (takesKey(name, key)) {
+      // An empty variable counts as unset.
+      const variable = variables.find((candidate) => env[candidate]) ?? '';
+      const text = env[variable];
+      if (text) return [key, entryOfVariable(key, variable, text)];
+      if (own[key] !== undefined) return [key, entry(key, own[key], 'file')];
+    }
+    if (preset[key] !== undefined) return [key, entry(key, preset[key], 'built-in')];
+    return [key, entry(key, fallback, 'default')];
+  });
+  return { name, entries: Object.fromEntries(entries) as Record<ProfileKey, ProfileEntry> };
+}
+
+/** A file may hold what a person typed into it: addresses are put in order as they are everywhere else. */
+function entry(key: ProfileKey, value: unknown, source: Source): ProfileEntry {
+  return { value: typeof value === 'string' ? readValue(key, value) : value, source };
+}
+
+/** @throws Failure `usage` */
+function entryOfVariable(key: ProfileKey, variable: string, text: string): ProfileEntry {
+  const found: ProfileEntry = { ...entry(key, text, 'environment'), variable };
+  const why = valueFault(key, found.value);
+  if (why === undefined) return found;
+  throw new Failure('usage', `${variable} holds no value for ${key}.`, { why, fix: `unset ${variable}` });
+}
+
+/**
+ * Checks that a profile sends nothing over plain http that it does not allow to (HOSTILE.md 5).
+ *
+ * @throws Failure `usage`, before anything is sent
+ */
+export function checkProtected({ name, entries }: ProfileView): void {
+  const insecure = entries.insecure.value === true;
+  const key = ADDRESSES.find((address) => {
+    const { value } = entries[address];
+    return typeof value === 'string' && !isProtected(new URL(value), insecure);
+  });
+  if (key === undefined) return;
+  const { variable } = entries[key];
+  throw new Failure('usage', `${variable ?? `The ${key} of profile ${name}`} is not an https address.`, {
+    why: `${UNPROTECTED} Only a profile with insecure=true allows it.`,
+    ...(variable === undefined ? { fix: `slices-conn profile set ${shellWord(name)} ${key}=https://…` } : {}),
+  });
+}
