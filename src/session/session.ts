@@ -163,11 +163,13 @@ export class Session {
 
   /**
    * From now on {@link access} is to the experiment that a reservation belongs to, where the ledger knows it and neither
-   * a flag nor a token in the environment names another.
+   * a flag nor a token in the environment names another. A profile's token command keeps the name that its user chose:
+   * it may not know ids.
    */
   async actFor(id: string): Promise<void> {
-    const { experiment, connection } = this.#options;
-    if (experiment !== undefined || connection.experimentToken) return;
+    const { experiment, connection, profile } = this.#options;
+    const byName = connection.experimentTokenFrom !== undefined && profile.experiment !== undefined;
+    if (experiment !== undefined || connection.experimentToken || byName) return;
     // A ledger that can't be used is told where it would be written to.
     const entry = await this.ledger()
       .then((ledger) => ledger.about(id))

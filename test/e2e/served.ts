@@ -216,6 +216,8 @@ export interface Reply {
 export interface Recorder {
   readonly url: string;
   readonly requests: readonly Recorded[];
+  /** Goes away: connections are refused from then on. */
+  close(): void;
 }
 
 /** See {@link Recorder}. It ends with the test file. */
@@ -238,7 +240,7 @@ export async function record(answer: (request: Recorded, url: string) => Reply |
   if (bound === null || typeof bound === 'string') throw new Error('no port');
   url = `http://127.0.0.1:${bound.port}`;
   recorders.add(server);
-  return { url, requests };
+  return { url, requests, close: () => server.close().closeAllConnections() };
 }
 
 const recorders = new Set<Server>();
