@@ -220,6 +220,8 @@ export interface Invocation {
   times(): TimeContext;
   /** Opens an address in the person's browser, where there is a person in front of one. @returns whether it did */
   openBrowser(address: string): Promise<boolean>;
+  /** Does some work; a terminal shows `Waiting for WHAT` when it takes long. */
+  waitFor<Result>(what: string, work: () => Promise<Result>): Promise<Result>;
   /** Asks a person; undefined where there is none to ask. */
   confirm(question: string): Promise<boolean | undefined>;
 }

@@ -11,6 +11,7 @@ import type { Invocation, UserFiles } from './invocation.ts';
 import { type ColorChoice, wantsColor } from './print/color.ts';
 import { reportFailure } from './print/failure-report.ts';
 import { Output, type TextStream } from './print/output.ts';
+import { Progress, type ProgressLine } from './print/progress.ts';
 import { escapeText } from './print/terminal-text.ts';
 import { createProgram, runProgram } from './program.ts';
 import { SentChanges, type Stopped } from './sent-changes.ts';
@@ -40,6 +41,8 @@ export interface World {
   folders: Folders;
   stdout: TextStream;
   stderr: TextStream;
+  /** Opens a line on stderr that shows what is waited for; undefined where stderr is not a terminal. */
+  progressLine?: () => Promise<ProgressLine>;
   files: UserFiles;
   /** The set-up files of the person's shells. */
   shellHome: ShellHome;
@@ -119,7 +122,8 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
 /** Answers a shell that completes a word: with candidates, or else with nothing at all, whatever is wrong. */
 async function answerShell(words: readonly string[], world: World): Promise<void> {
   const opened: Closable[] = [];
-  const silent: World = { ...world, stderr: { ...world.stderr, write: () => undefined } };
+  const { progressLine: _progressLine, ...rest } = world;
+  const silent: World = { ...rest, stderr: { ...world.stderr, write: () => undefined } };
   const open = (flags: GlobalFlags) =>
     openInvocation(flags, silent, new SentChanges(), (one) => opened.push(one));
   try {
@@ -146,9 +150,11 @@ function openInvocation(
 ): Invocation {
   const { env, stdout, stderr } = world;
   const color: ColorChoice = flags.color ?? 'auto';
+  const isSilent = flags.json === true || flags.quiet === true;
+  const progress = new Progress({ open: isSilent ? undefined : world.progressLine, now: world.now });
   const output = new Output({
-    stdout,
-    stderr,
+    stdout: progress.before(stdout),
+    stderr: progress.before(stderr),
     json: flags.json === true,
     quiet: flags.quiet === true,
     color: {
@@ -168,6 +174,7 @@ function openInvocation(
     readAudit: world.readAudit,
     stopSignal: world.stopSignal,
     openBrowser: world.openBrowser,
+    waitFor: (what, work) => progress.during(what, work),
     profiles: async () => {
       const { Profiles } = await import('../session/profiles/profiles.ts');
       return new Profiles(world.folders.config, env, world.underLock);
@@ -191,12 +198,17 @@ function openInvocation(
         ...(certificates === undefined ? {} : { certificates }),
         ...(flags.debug ? { trace: (line) => output.prompt(line) } : {}),
       });
+      const { userToken } = connection;
       const session = new Session({
         profile,
-        connection: { ...connection, fetch: sent.watched(connection.fetch) },
+        connection: {
+          ...connection,
+          fetch: progress.watched(sent.watched(connection.fetch)),
+          userToken: { ...userToken, get: () => progress.during('the user token', () => userToken.get()) },
+        },
         openLedger: world.openLedger,
         newKey: world.newKey,
-        sleep: world.sleep,
+        sleep: (milliseconds) => progress.during('the next attempt', () => world.sleep(milliseconds)),
         now: world.now,
         notice: (text) => output.notice(text),
         ...(flags.project === undefined ? {} : { project: flags.project }),

@@ -37,6 +37,9 @@ export async function main(args: readonly string[], version: string): Promise<nu
     folders,
     stdout: textStream(process.stdout),
     stderr: textStream(process.stderr),
+    ...(process.stderr.isTTY
+      ? { progressLine: async () => (await import('./progress-line.ts')).openProgressLine(process.stderr) }
+      : {}),
     files,
     shellHome: shellHome(homedir(), env),
     now: Date.now,

@@ -26,9 +26,10 @@ export async function login(
   const account = loginOf(session);
   // What could not be kept in the end is found out before anybody enters a code.
   account.read();
-  const started = await account.startLogin();
+  const { host } = new URL(session.profile.authUrl);
+  const started = await invocation.waitFor(host, () => account.startLogin());
   await announce(invocation, started, flags);
-  await account.keep(await decided(started, flags.wait));
+  await account.keep(await invocation.waitFor('the code to be entered', () => decided(started, flags.wait)));
   const { userToken } = session;
   if (userToken.origin !== 'login') {
     invocation.output.notice(`warning: ${userToken.where} goes before this login in every command.`);
