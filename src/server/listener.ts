@@ -6,7 +6,7 @@ import { type ClientAddress, peerAddress } from './client-address.ts';
 import { isHealthPath } from './health.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
 import { PAGE_HEADERS } from './identity/pages.ts';
-import { isProviderPath, oauthError } from './identity/provider-door.ts';
+import { isProviderPath, oauthError } from './identity/provider-endpoints.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } from './problem-error.ts';
@@ -56,20 +56,11 @@ export function createListener(options: ListenerOptions): RequestListener {
     response: ServerResponse,
   ): Promise<void> {
     const address = clientAddress(request);
-    const show = getRequestListener(
-      async (asked) => {
-        if (!['GET', 'HEAD', 'POST'].includes(asked.method)) {
-          const refused = refusal('method_not_allowed', 'This address knows GET, HEAD, POST.');
-          return problemReply(refused, { ...GUARDS, allow: 'GET, HEAD, POST' });
-        }
-        return page(asked, address);
-      },
-      {
-        overrideGlobalObjects: false,
-        hostname: base.host,
-        errorHandler: (error) => problemReply(problemOf(error, request.method ?? '', options), GUARDS),
-      },
-    );
+    const show = getRequestListener((asked) => page(asked, address), {
+      overrideGlobalObjects: false,
+      hostname: base.host,
+      errorHandler: (error) => problemReply(problemOf(error, request.method ?? '', options), PAGE_HEADERS),
+    });
     await show(request, response);
   }
 
@@ -95,7 +86,7 @@ export function createListener(options: ListenerOptions): RequestListener {
       noteWhenDone(request, response, path);
       const provider = await identity();
       if (below === '/device') return answerPage(provider, request, response);
-      return provider.door(request, response, below, clientAddress(request));
+      return provider.endpoints(request, response, below, clientAddress(request));
     }
     await answer(request, response);
   }
@@ -108,9 +99,6 @@ export function createListener(options: ListenerOptions): RequestListener {
     );
   };
 }
-
-/** What keeps a page from being framed or taken for something else, on its errors too. */
-const { 'content-type': _html, ...GUARDS } = PAGE_HEADERS;
 
 /** Refuses in a form that both our clients and OAuth's read. What is still being sent is not waited for. */
 function refuse(request: IncomingMessage, response: ServerResponse, error: ProblemError): void {

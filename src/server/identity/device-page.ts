@@ -1,18 +1,29 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type Context, Hono } from 'hono';
+import { getCookie, setCookie } from 'hono/cookie';
 import type { DeviceCode, Provider } from 'oidc-provider';
-import { refusal } from '../problem-error.ts';
+import { problemReply, refusal } from '../problem-error.ts';
+import { hash } from './adapter.ts';
+import { addressBlock } from './address-block.ts';
 import { type Approval, grantedScopes, SCOPE_MEANING } from './approval.ts';
+import type { AttemptCounter, AttemptLimit } from './attempts.ts';
+import { isCrossSite } from './cross-site.ts';
 import { readForm, singleParameters } from './form.ts';
-import { isFromElsewhere } from './from-elsewhere.ts';
-import { closingPage, codePage, confirmationPage, type FormContext, PAGE_HEADERS } from './pages.ts';
-import type { Throttle } from './throttle.ts';
+import {
+  closingPage,
+  codePage,
+  confirmationPage,
+  type FormContext,
+  type Html,
+  PAGE_HEADERS,
+} from './pages.ts';
 import type { Person } from './user-token.ts';
 
 /** What the device page needs. */
 export interface DevicePageOptions {
   provider: Provider;
   approval: Approval;
-  throttle: Throttle;
+  attempts: AttemptCounter;
   people: () => Promise<readonly Person[]>;
   /** `{auth_url}`. */
   issuer: string;
@@ -20,10 +31,35 @@ export interface DevicePageOptions {
   secret: Uint8Array;
 }
 
-/** Answers the device page. `address` is the browser's. */
+/** Answers a request for the device page. `address` is the browser's. @throws ProblemError for an unreadable form */
 export type DevicePage = (request: Request, address: string) => Promise<Response>;
 
-/** A browser as the cookie knows it: a random name, and who logged in last. */
+/** How many wrong user codes are allowed within a window (RFC 8628 §5.1). */
+export interface GuessLimits {
+  session: number;
+  address: number;
+  global: number;
+}
+
+/**
+ * Eight letters of twenty make 34 bits of code. With a thousand guesses in ten minutes, the lifetime of a code, the chance
+ * to hit one of a hundred open codes is about one in 250,000.
+ */
+export const GUESS_LIMITS: GuessLimits = { session: 5, address: 20, global: 1000 };
+
+/**
+ * The limits of guesses of user codes: by address (of IPv6 by /64), by browser session and in all (HOSTILE.md 29). The
+ * address comes first, so that one address can neither use up the limit for all nor fill the table with sessions.
+ */
+export function guessLimits(session: string, address: string, limits = GUESS_LIMITS): AttemptLimit[] {
+  return [
+    [`address ${addressBlock(address)}`, limits.address],
+    [`session ${hash(session)}`, limits.session],
+    ['all', limits.global],
+  ];
+}
+
+/** What the cookie holds of a browser: a random name, and the user who logged in last. */
 interface Browser {
   session: string;
   lastUser: string | undefined;
@@ -31,13 +67,13 @@ interface Browser {
   known: boolean;
 }
 
-/** What became of a code that was entered. */
+/** The state of a code that was entered. */
 type Found =
   | { state: 'pending'; code: DeviceCode }
   | { state: 'unknown' | 'expired' | 'used' }
   | { state: 'throttled'; retryAfter: number };
 
-/** The most of a code that comes with an address is shown again, in characters. */
+/** How many characters of a code from a link are shown in the form. */
 const MAX_ENTERED = 20;
 
 const SAYS = {
@@ -52,7 +88,7 @@ const SAYS = {
  * the address (§5.4). It works without JavaScript.
  */
 export function createDevicePage(options: DevicePageOptions): DevicePage {
-  const { provider, approval, throttle, issuer, secret } = options;
+  const { provider, approval, attempts, issuer, secret } = options;
   const { origin, pathname, port, protocol } = new URL(`${issuer}/device`);
   // Cookies know no ports: two servers on one machine would overwrite each other's.
   const cookieName = `slices-conn-device-${port || 'default'}`;
@@ -60,32 +96,37 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
   const csrfFor = ({ session }: Browser): string =>
     createHmac('sha256', secret).update(session).digest('base64url');
 
-  function browserOf(request: Request): Browser {
-    const cookies = (request.headers.get('cookie') ?? '').split(/; */);
-    const value = cookies.find((cookie) => cookie.startsWith(`${cookieName}=`))?.slice(cookieName.length + 1);
-    const [, session, lastUser] = /^([\w-]{43})(?:\.([\w-]{1,512}))?$/.exec(value ?? '') ?? [];
+  function browserOf(context: Context): Browser {
+    const value = getCookie(context, cookieName) ?? '';
+    const [, session, lastUser] = /^([\w-]{43})(?:\.([\w-]{1,512}))?$/.exec(value) ?? [];
     return session === undefined
       ? { session: randomBytes(32).toString('base64url'), lastUser: undefined, known: false }
       : { session, lastUser: lastUser && Buffer.from(lastUser, 'base64url').toString(), known: true };
   }
 
-  function html(
+  /** Answers with a page, and renews the cookie. */
+  function show(
+    context: Context,
     browser: Browser,
-    status: number,
-    body: string,
+    status: 200 | 400 | 403 | 429,
+    page: Html,
     headers: Record<string, string> = {},
-  ): Response {
+  ) {
     const { session, lastUser } = browser;
-    // A name may hold what a cookie can't.
+    // A name may hold characters that a cookie can't.
     const name = lastUser === undefined ? '' : `.${Buffer.from(lastUser).toString('base64url')}`;
-    const value = `${session}${name}`;
-    const secure = protocol === 'https:' ? '; Secure' : '';
-    const cookie = `${cookieName}=${value}; Path=${pathname}; HttpOnly; SameSite=Lax${secure}`;
-    return new Response(body, { status, headers: { ...PAGE_HEADERS, ...headers, 'set-cookie': cookie } });
+    const secure = protocol === 'https:';
+    setCookie(context, cookieName, session + name, {
+      path: pathname,
+      httpOnly: true,
+      sameSite: 'Lax',
+      secure,
+    });
+    return context.html(page, status, { ...PAGE_HEADERS, ...headers });
   }
 
   async function find(entered: string, browser: Browser, address: string): Promise<Found> {
-    const attempt = await throttle(browser.session, address);
+    const attempt = await attempts.count(guessLimits(browser.session, address));
     if (!attempt.ok) return { state: 'throttled', retryAfter: attempt.retryAfter };
     const userCode = entered.replace(/[a-z]/g, (letter) => letter.toUpperCase()).replace(/[^A-Z]/g, '');
     const code =
@@ -98,7 +139,7 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     return code.accountId || code.error || code.consumed ? { state: 'used' } : { state: 'pending', code };
   }
 
-  async function confirmation(form: FormContext, code: DeviceCode, browser: Browser): Promise<string> {
+  async function confirmation(form: FormContext, code: DeviceCode, browser: Browser): Promise<Html> {
     const client = await provider.Client.find(String(code.clientId));
     const people = await options.people();
     return confirmationPage(form, {
@@ -111,51 +152,61 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     });
   }
 
-  async function decide(action: string, code: DeviceCode, parameters: URLSearchParams, browser: Browser) {
-    if (action === 'deny') {
-      const denied = await approval.deny(code);
-      return denied && html(browser, 200, closingPage('Login denied', 'Nobody was logged in.'));
-    }
-    const people = await options.people();
-    const person = people.find(({ id }) => id === parameters.get('user'));
+  /** @returns the user who is logged in now, `denied`, or undefined when the code was decided on before */
+  async function decide(action: string, code: DeviceCode, user: string | null) {
+    if (action === 'deny') return (await approval.deny(code)) ? 'denied' : undefined;
+    const person = (await options.people()).find(({ id }) => id === user);
     if (action !== 'approve' || !person) throw refusal('request_invalid', 'There is no such choice.');
-    const approved = await approval.approve(code, person);
-    const text = `The terminal with the code ${shown(code)} is logged in as ${person.name}.`;
-    return (
-      approved && html({ ...browser, lastUser: person.name }, 200, closingPage('You are logged in', text))
-    );
+    return (await approval.approve(code, person)) ? person : undefined;
   }
 
-  return async (request, address) => {
-    const browser = browserOf(request);
+  const app = new Hono<{ Bindings: { address: string } }>();
+  app.on(['GET', 'POST'], '*', async (context) => {
+    const { req } = context;
+    const browser = browserOf(context);
     const form = { action: pathname, csrf: csrfFor(browser) };
-    const sent = request.method === 'POST';
-    const parameters = sent ? await readForm(request) : singleParameters(new URL(request.url).searchParams);
+    const again = (status: 200 | 400 | 403, problem?: string) =>
+      show(context, browser, status, codePage(form, problem === undefined ? {} : { problem }));
+    const sent = req.method === 'POST';
+    const parameters = sent ? await readForm(req.raw) : singleParameters(new URL(req.url).searchParams);
     if (sent) {
-      const from = request.headers.get('origin') ?? origin;
+      const from = req.header('origin') ?? origin;
       if (from !== origin || !browser.known || !same(parameters.get('csrf') ?? '', form.csrf)) {
-        return html(browser, 403, codePage(form, { problem: 'The page was too old. Enter the code again.' }));
+        return again(403, 'The page was too old. Enter the code again.');
       }
     }
     const entered = parameters.get('user_code') ?? '';
-    if (entered.trim() === '') return html(browser, 200, codePage(form));
-    if (!sent && isFromElsewhere((name) => request.headers.get(name), origin)) {
-      // Looked up, it would be a guess: any page could use up the guesses of its visitor's address (HOSTILE.md 58).
-      return html(browser, 200, codePage(form, { code: entered.slice(0, MAX_ENTERED) }));
+    if (entered.trim() === '') return again(200);
+    if (!sent && isCrossSite((name) => req.header(name), origin)) {
+      // A lookup would be a guess: any page could use up the guesses of its visitor's address (HOSTILE.md 58).
+      return show(context, browser, 200, codePage(form, { code: entered.slice(0, MAX_ENTERED) }));
     }
-    const found = await find(entered, browser, address);
+    const found = await find(entered, browser, context.env.address);
     if (found.state === 'throttled') {
-      const retryAfter = { 'retry-after': String(found.retryAfter) };
       const minutes = Math.ceil(found.retryAfter / 60);
-      const text = `Too many wrong codes. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`;
-      return html(browser, 429, codePage(form, { problem: text }), retryAfter);
+      const problem = `Too many wrong codes. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`;
+      const retryAfter = { 'retry-after': String(found.retryAfter) };
+      return show(context, browser, 429, codePage(form, { problem }), retryAfter);
     }
-    if (found.state !== 'pending') return html(browser, 400, codePage(form, { problem: SAYS[found.state] }));
+    if (found.state !== 'pending') return again(400, SAYS[found.state]);
     const action = sent ? parameters.get('action') : null;
-    if (action === null) return html(browser, 200, await confirmation(form, found.code, browser));
-    const decided = await decide(action, found.code, parameters, browser);
-    return decided || html(browser, 400, codePage(form, { problem: SAYS.used }));
-  };
+    if (action === null) return show(context, browser, 200, await confirmation(form, found.code, browser));
+    const decided = await decide(action, found.code, parameters.get('user'));
+    if (!decided) return again(400, SAYS.used);
+    if (decided === 'denied') {
+      return show(context, browser, 200, closingPage('Login denied', 'Nobody was logged in.'));
+    }
+    const text = `The terminal with the code ${shown(found.code)} is logged in as ${decided.name}.`;
+    return show(context, { ...browser, lastUser: decided.name }, 200, closingPage('You are logged in', text));
+  });
+  app.notFound(() => {
+    const refused = refusal('method_not_allowed', 'This address knows GET, HEAD, POST.');
+    return problemReply(refused, { ...PAGE_HEADERS, allow: 'GET, HEAD, POST' });
+  });
+  app.onError((error) => {
+    throw error;
+  });
+  return async (request, address) => app.fetch(request, { address });
 }
 
 function shown({ userCode }: DeviceCode): string {

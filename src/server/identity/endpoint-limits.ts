@@ -1,23 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import { addressBlock } from './address-block.ts';
+import { type Attempt, type AttemptLimit, createAttemptCounter } from './attempts.ts';
 import type { IdentityRecords } from './records.ts';
-import { secondsLeft } from './throttle.ts';
 
-/** How many requests to an endpoint are taken within a window. */
+/** How many requests to an endpoint are allowed within {@link ATTEMPT_WINDOW}. */
 export interface EndpointLimit {
   /** From one address, or one /64 of IPv6; see {@link addressBlock}. */
   address: number;
   /** From everywhere. */
   global: number;
-  /** Whether every request counts, or those alone that turn out wrong. */
+  /** Whether every request counts, or only those with a wrong code or token. */
   counts: 'every' | 'wrong';
   /** The error in a refusal (RFC 6749 §5.2; RFC 8628 §3.5 for those who poll). */
   error: 'temporarily_unavailable' | 'slow_down';
 }
-
-/** How long the window is, in milliseconds: 10 minutes, the life of a device code. */
-export const LIMIT_WINDOW = 600_000;
 
 /**
  * The limits of the identity provider's endpoints within 10 minutes (HOSTILE.md 29; RFC 8628 §5.1, RFC 6819 §4.4.1.11).
@@ -28,13 +25,13 @@ export const LIMIT_WINDOW = 600_000;
  * | `/token`            | wrong codes and tokens   |      1,200 | 24,000 |
  * | `/token/revocation` | tokens that are unknown  |      1,200 | 24,000 |
  *
- * A lab of 100 people behind one address, of whom each starts three logins, makes 300 codes: half of what is taken. A farm
- * whose jobs log in by device code can do so once a second. Polls, refreshes and logouts that are right count nowhere;
- * 1,000 jobs that all start with one refresh token that has been revoked make 1,000 wrong requests and then stop.
+ * A lab of 100 people behind one address, each of whom starts three logins, makes 300 codes: half of the limit. A farm
+ * whose jobs log in by device code can do so once a second. Right polls, refreshes and logouts are not counted; 1,000 jobs
+ * that all start with one revoked refresh token make 1,000 wrong requests and then stop.
  *
- * An address that is over its limit is refused before anything is looked at. What is for all bounds the table of codes;
- * wrong tokens it merely slows down: they have 256 bits, which nobody guesses, so that a right one is taken even then, and
- * nobody can lock all others out by asking for nonsense from many addresses.
+ * An address over its limit is refused before the database looks for its code or token. The limit for all addresses bounds
+ * the table of codes. It does not refuse right tokens: a token has 256 bits and can't be guessed, and an attacker with many
+ * addresses must not lock out everyone else.
  */
 export const ENDPOINT_LIMITS: Readonly<Record<string, EndpointLimit>> = {
   '/device/auth': { address: 600, global: 6000, counts: 'every', error: 'temporarily_unavailable' },
@@ -42,7 +39,7 @@ export const ENDPOINT_LIMITS: Readonly<Record<string, EndpointLimit>> = {
   '/token/revocation': { address: 1200, global: 24_000, counts: 'wrong', error: 'temporarily_unavailable' },
 };
 
-/** A request that is refused for now. */
+/** A request that is refused until its window ends. */
 export interface TooMany {
   error: EndpointLimit['error'];
   /** Seconds, at least one. */
@@ -52,18 +49,18 @@ export interface TooMany {
 /** Counts requests to the identity provider's endpoints, in the database that replicas share. */
 export interface EndpointGuard {
   /**
-   * Counts a request before it is looked at, so that many at once are counted too.
+   * Counts a request before it is answered, so that parallel requests are counted too.
    *
    * @param address the client's
-   * @returns undefined when it may be looked at
+   * @returns undefined when it may be answered
    */
   admit(request: IncomingMessage, path: string, address: string): Promise<TooMany | undefined>;
-  /** Gives a request back that was right. @returns what to answer to a wrong one in place of its own answer */
+  /** Takes the count of a right request back. @returns the refusal that replaces the answer to a wrong one */
   settle(request: IncomingMessage, isRight: boolean): Promise<TooMany | undefined>;
 }
 
-/** A request that was let in and is not answered yet. */
-type Admitted = { own: string; all: string } | { refusal: TooMany };
+/** A request that was admitted and is not answered yet. */
+type Admitted = { attempt: Attempt & { ok: true }; all: string } | { refusal: TooMany };
 
 /** @param now milliseconds since the Unix epoch */
 export function createEndpointGuard(
@@ -71,41 +68,27 @@ export function createEndpointGuard(
   now: () => number,
   limits: Readonly<Record<string, EndpointLimit>> = ENDPOINT_LIMITS,
 ): EndpointGuard {
+  const attempts = createAttemptCounter(records, now);
   const admitted = new WeakMap<IncomingMessage, Admitted>();
-
-  const waitFrom = (began: number): number => secondsLeft(began, LIMIT_WINDOW, now());
-
-  /** Counts one more unless that is one too many. @returns seconds to wait then */
-  async function count(key: string, limit: number): Promise<number | undefined> {
-    const { attempts, began } = await records.count(key, now(), LIMIT_WINDOW);
-    if (attempts <= limit) return undefined;
-    await records.uncount(key);
-    return waitFrom(began);
-  }
 
   return {
     async admit(request, path, address) {
       const limit = limits[path];
       if (!limit) return undefined;
       const { error } = limit;
-      const [own, all] = [`${path} ${addressBlock(address)}`, `${path} all`];
-      const before = await records.attempts(all, now(), LIMIT_WINDOW);
-      if (before.attempts >= limit.global) {
-        const refusal = { error, retryAfter: waitFrom(before.began) };
+      const own: AttemptLimit = [`${path} ${addressBlock(address)}`, limit.address];
+      const all: AttemptLimit = [`${path} all`, limit.global];
+      const wait = await attempts.wait(all);
+      if (wait !== undefined) {
+        const refusal = { error, retryAfter: wait };
         if (limit.counts === 'every') return refusal;
         admitted.set(request, { refusal });
         return undefined;
       }
-      const ownWait = await count(own, limit.address);
-      if (ownWait !== undefined) return { error, retryAfter: ownWait };
-      if (limit.counts === 'wrong') {
-        admitted.set(request, { own, all });
-        return undefined;
-      }
-      const wait = await count(all, limit.global);
-      if (wait === undefined) return undefined;
-      await records.uncount(own);
-      return { error, retryAfter: wait };
+      const attempt = await attempts.count(limit.counts === 'every' ? [own, all] : [own]);
+      if (!attempt.ok) return { error, retryAfter: attempt.retryAfter };
+      if (limit.counts === 'wrong') admitted.set(request, { attempt, all: all[0] });
+      return undefined;
     },
 
     async settle(request, isRight) {
@@ -114,10 +97,10 @@ export function createEndpointGuard(
       if (!found) return undefined;
       if ('refusal' in found) return isRight ? undefined : found.refusal;
       try {
-        if (isRight) await records.uncount(found.own);
-        else await records.count(found.all, now(), LIMIT_WINDOW);
+        if (isRight) await found.attempt.takeBack();
+        else await attempts.count([[found.all, Number.POSITIVE_INFINITY]]);
       } catch (cause) {
-        // The request has its answer; what was counted ends with the window.
+        // The request has its answer; a count that is too high ends with the window.
         if (!(cause instanceof StoreUnavailableError)) throw cause;
       }
       return undefined;
@@ -131,7 +114,7 @@ export function tooManyBody({ error, retryAfter }: TooMany): { error: string; er
   return { error, error_description: `${from}. Try again in ${retryAfter} s.` };
 }
 
-/** Refuses a request with 429 (RFC 6585 §4). What is still being sent is not waited for. */
+/** Refuses a request with 429 (RFC 6585 §4), without waiting for the rest of its body. */
 export function answerTooMany(request: IncomingMessage, response: ServerResponse, refusal: TooMany): void {
   response.writeHead(429, {
     'content-type': 'application/json',

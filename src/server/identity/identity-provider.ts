@@ -3,12 +3,12 @@ import type { UserClaims } from '../../contract/claims.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
 import { createApproval } from './approval.ts';
+import { ATTEMPT_WINDOW, createAttemptCounter } from './attempts.ts';
 import { createDevicePage, type DevicePage } from './device-page.ts';
-import { createEndpointGuard, type EndpointGuard, LIMIT_WINDOW } from './endpoint-limits.ts';
+import { createEndpointGuard, type EndpointGuard } from './endpoint-limits.ts';
 import { createProvider } from './provider.ts';
-import { createProviderDoor, type ProviderDoor } from './provider-door.ts';
+import { createProviderEndpoints, type ProviderEndpoints } from './provider-endpoints.ts';
 import type { IdentityRecords } from './records.ts';
-import { createThrottle } from './throttle.ts';
 import type { Person } from './user-token.ts';
 
 /** What the identity provider needs. */
@@ -32,9 +32,9 @@ export interface IdentityProviderOptions {
   log: Log;
 }
 
-/** The identity provider: what answers over a socket, and the page for people. */
+/** The identity provider: its OAuth endpoints, which need a socket, and the page for people. */
 export interface IdentityProvider {
-  door: ProviderDoor;
+  endpoints: ProviderEndpoints;
   page: DevicePage;
 }
 
@@ -51,13 +51,13 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
   const purge = async (): Promise<void> => {
     if (now() - purgedAt < PURGE_EVERY) return;
     purgedAt = now();
-    await records.purge(purgedAt - PURGE_MARGIN, purgedAt - 2 * LIMIT_WINDOW);
+    await records.purge(purgedAt - PURGE_MARGIN, purgedAt - 2 * ATTEMPT_WINDOW);
   };
   await purge();
   const limits = createEndpointGuard(records, now);
   const guard: EndpointGuard = {
     ...limits,
-    // Whatever is asked, what has expired goes: the table does not grow for good.
+    // Every request removes expired records now and then, so that the table does not grow without end.
     admit: async (...args) => {
       await purge();
       return limits.admit(...args);
@@ -74,11 +74,11 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
   });
   const approval = createApproval(provider, audience, now);
   return {
-    door: createProviderDoor(provider, issuer, guard),
+    endpoints: createProviderEndpoints(provider, issuer, guard),
     page: createDevicePage({
       provider,
       approval,
-      throttle: createThrottle(records, now),
+      attempts: createAttemptCounter(records, now),
       people: options.people,
       issuer,
       secret: await records.secret('device-page', randomBytes(32)),
@@ -86,7 +86,7 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
   };
 }
 
-/** How often what has expired is removed, in milliseconds. */
+/** How often expired records are removed, in milliseconds. */
 const PURGE_EVERY = 600_000;
 
 /**

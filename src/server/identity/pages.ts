@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { html, raw } from 'hono/html';
 import type { Person } from './user-token.ts';
 
 const STYLE = `
@@ -29,9 +30,8 @@ button.quiet{background:transparent;color:var(--accent)}
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
-/** Headers of every page: nothing but its own style and form, in no frame (HOSTILE.md 30). */
+/** Headers of every page: it may use its own style and form only, and can't be framed (HOSTILE.md 30). */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
-  'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
@@ -40,10 +40,8 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
-/** Text made fit for HTML, in an element or a quoted attribute. */
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (found) => `&#${found.charCodeAt(0)};`);
-}
+/** HTML in which every inserted text is escaped. */
+export type Html = ReturnType<typeof html>;
 
 /** What the forms need to come back. */
 export interface FormContext {
@@ -57,13 +55,12 @@ export interface FormContext {
 export function codePage(
   form: FormContext,
   { problem, code = '' }: { problem?: string; code?: string } = {},
-): string {
-  const error = problem === undefined ? '' : `<p class="error" role="alert">${escapeHtml(problem)}</p>`;
+): Html {
   return page(
     'Log in to slices-conn',
-    `<p>Enter the code that your terminal shows.</p>${error}${formOf(
+    html`<p>Enter the code that your terminal shows.</p>${problem !== undefined && html`<p class="error" role="alert">${problem}</p>`}${formOf(
       form,
-      `<label class="field"><span>Code</span><input type="text" name="user_code" value="${escapeHtml(code)}" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="20" required autofocus></label>
+      html`<label class="field"><span>Code</span><input type="text" name="user_code" value="${code}" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="20" required autofocus></label>
 <div class="actions"><button>Continue</button></div>`,
     )}`,
   );
@@ -82,55 +79,46 @@ export interface Confirmation {
   chosen: string | undefined;
 }
 
-/** Asks whether this is one's own login, and as whom. */
-export function confirmationPage(form: FormContext, confirmation: Confirmation): string {
-  const { client, userCode, address, scopes, people, chosen } = confirmation;
-  const scopeItems = scopes
-    .map(
-      ({ name, meaning }) =>
-        `<li>${escapeHtml(meaning)} <span class="soft">(<code>${escapeHtml(name)}</code>)</span></li>`,
-    )
-    .join('');
-  const choices = people
-    .map(({ id, name }, index) => {
-      const checked = chosen === id || (chosen === undefined && index === 0) ? ' checked' : '';
-      return `<label class="choice"><input type="radio" name="user" value="${escapeHtml(id)}"${checked} required> ${escapeHtml(name)}</label>`;
-    })
-    .join('');
+/** Asks whether this is one's own login, and as which user. */
+export function confirmationPage(form: FormContext, confirmation: Confirmation): Html {
+  const { client, userCode, address, scopes, people, chosen = people[0]?.id } = confirmation;
   return page(
     'Is this your login?',
-    `<p><strong>${escapeHtml(client)}</strong> at ${escapeHtml(address)} asks to be logged in. Go on only if your terminal shows this code:</p>
-<p class="code">${escapeHtml(userCode)}</p>
-<p>It will be able to:</p><ul>${scopeItems}</ul>
+    html`<p><strong>${client}</strong> at ${address} asks to be logged in. Go on only if your terminal shows this code:</p>
+<p class="code">${userCode}</p>
+<p>It will be able to:</p><ul>${scopes.map(({ name, meaning }) => html`<li>${meaning} <span class="soft">(<code>${name}</code>)</span></li>`)}</ul>
 ${formOf(
   form,
-  `<input type="hidden" name="user_code" value="${escapeHtml(userCode)}">
-<fieldset><legend>Log in as</legend>${choices}</fieldset>
+  html`<input type="hidden" name="user_code" value="${userCode}">
+<fieldset><legend>Log in as</legend>${people.map(
+    ({ id, name }) =>
+      html`<label class="choice"><input type="radio" name="user" value="${id}"${raw(id === chosen ? ' checked' : '')} required> ${name}</label>`,
+  )}</fieldset>
 <div class="actions"><button name="action" value="approve">Log in</button><button class="quiet" name="action" value="deny">Deny</button></div>`,
 )}`,
   );
 }
 
-/** A last word: nothing is left to do here. */
-export function closingPage(title: string, text: string): string {
-  return page(title, `<p>${escapeHtml(text)}</p><p class="soft">You can close this page.</p>`);
+/** The last page of a login: nothing is left to do. */
+export function closingPage(title: string, text: string): Html {
+  return page(title, html`<p>${text}</p><p class="soft">You can close this page.</p>`);
 }
 
-function formOf({ action, csrf }: FormContext, body: string): string {
-  return `<form method="post" action="${escapeHtml(action)}"><input type="hidden" name="csrf" value="${escapeHtml(csrf)}">${body}</form>`;
+function formOf({ action, csrf }: FormContext, body: Html): Html {
+  return html`<form method="post" action="${action}"><input type="hidden" name="csrf" value="${csrf}">${body}</form>`;
 }
 
-function page(title: string, body: string): string {
-  return `<!doctype html>
+function page(title: string, body: Html): Html {
+  return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)} – slices-conn</title>
+<title>${title} – slices-conn</title>
 <link rel="icon" href="data:,">
-<style>${STYLE}</style>
+<style>${raw(STYLE)}</style>
 </head>
-<body><main><p class="brand">slices-conn</p><h1>${escapeHtml(title)}</h1>${body}</main></body>
+<body><main><p class="brand">slices-conn</p><h1>${title}</h1>${body}</main></body>
 </html>
 `;
 }

@@ -1,5 +1,5 @@
 import { READ_ONLY } from '../docs/docs.ts';
-import { isProviderPath } from '../identity/provider-door.ts';
+import { isProviderPath } from '../identity/provider-endpoints.ts';
 import { type ApiGroups, templateAt } from '../routing.ts';
 
 /** Where the services are. */

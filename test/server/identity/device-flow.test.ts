@@ -418,7 +418,7 @@ describe('the provider’s description', () => {
       const page = await send(door, 'GET', '/net/one/auth/device');
       expect(page.text).toContain('action="/net/one/auth/device"');
       expect(page.headers.get('set-cookie')).toMatch(
-        /; Path=\/net\/one\/auth\/device; HttpOnly; SameSite=Lax; Secure$/,
+        /; Path=\/net\/one\/auth\/device; HttpOnly; Secure; SameSite=Lax$/,
       );
       expect((await send(door, 'GET', '/auth/device')).status).toBe(404);
     } finally {

@@ -2,14 +2,15 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
+import { ATTEMPT_WINDOW, createAttemptCounter } from '../../../src/server/identity/attempts.ts';
+import { GUESS_LIMITS, guessLimits } from '../../../src/server/identity/device-page.ts';
 import {
   createEndpointGuard,
   ENDPOINT_LIMITS,
   type EndpointGuard,
   type EndpointLimit,
-  LIMIT_WINDOW,
 } from '../../../src/server/identity/endpoint-limits.ts';
-import { createThrottle, DEFAULT_LIMITS } from '../../../src/server/identity/throttle.ts';
+
 import { openStores } from '../../../src/store/open.ts';
 import { isPostgres } from '../../../src/store/stores.ts';
 import {
@@ -75,8 +76,8 @@ function expectTooMany(reply: WireReply, error: EndpointLimit['error']): void {
   expect(reply.headers.get('content-type')).toMatch(/^application\/json\b/);
   expect(reply.headers.get('cache-control')).toBe('no-store');
   const retryAfter = Number(reply.headers.get('retry-after'));
-  expect(retryAfter).toBeGreaterThan(LIMIT_WINDOW / 1000 - 60);
-  expect(retryAfter).toBeLessThanOrEqual(LIMIT_WINDOW / 1000);
+  expect(retryAfter).toBeGreaterThan(ATTEMPT_WINDOW / 1000 - 60);
+  expect(retryAfter).toBeLessThanOrEqual(ATTEMPT_WINDOW / 1000);
   expect(reply.text).toContain(`Try again in ${retryAfter} s.`);
 }
 
@@ -113,7 +114,7 @@ describe.each(ENGINES)('two servers on one %s database', (_, newDatabase) => {
     }
     // What was refused is not counted: nobody waits longer for having asked again.
     expect(await counted(server)).toEqual({ [`/device/auth ${HERE}`]: 600, '/device/auth all': 3 });
-    server.advance(LIMIT_WINDOW - 5000);
+    server.advance(ATTEMPT_WINDOW - 5000);
     expect(answer(await askCode(server))).toBe('429 temporarily_unavailable');
     server.advance(5000);
     expect(answer(await askCode(replica))).toBe('200');
@@ -172,7 +173,7 @@ describe.each(ENGINES)('two servers on one %s database', (_, newDatabase) => {
     // New logins, and the end of others, are counted apart.
     await startLogin(server);
     expect((await revoke(server, 'wrong')).status).toBe(200);
-    server.advance(LIMIT_WINDOW);
+    server.advance(ATTEMPT_WINDOW);
     expect(answer(await refresh(server, 'wrong'))).toBe('400 invalid_grant');
   });
 
@@ -206,10 +207,10 @@ describe.each(ENGINES)('two servers on one %s database', (_, newDatabase) => {
   test('forget what was counted: the table holds half an hour at most', async () => {
     const [server] = await twoServers();
     for (let index = 0; index < 50; index += 1) await countedAlready(server, `/token 192.0.2.${index}`, 1);
-    server.advance(LIMIT_WINDOW);
+    server.advance(ATTEMPT_WINDOW);
     await refresh(server, 'wrong');
     expect(Object.keys(await counted(server)).length).toBe(52);
-    server.advance(LIMIT_WINDOW + 60_000);
+    server.advance(ATTEMPT_WINDOW + 60_000);
     await refresh(server, 'wrong');
     expect(Object.keys(await counted(server)).length).toBe(2);
   });
@@ -253,7 +254,7 @@ describe('row 58: a page that a user has open', async () => {
     async (site) => {
       const before = await attempts();
       const headers = { 'sec-fetch-site': site };
-      for (let guess = 0; guess < DEFAULT_LIMITS.address + 5; guess += 1) {
+      for (let guess = 0; guess < GUESS_LIMITS.address + 5; guess += 1) {
         const reply = await send(server, 'GET', '/auth/device?user_code=BBBB-BBBB', { headers });
         expect([reply.status, reply.text.includes('role="alert"')]).toEqual([200, false]);
       }
@@ -386,13 +387,15 @@ describe.each(ENGINES)('two guards on one %s database', (_, newDatabase) => {
   test('guesses of user codes are counted by /64 too', async () => {
     const database = await newDatabase();
     const stores = await openStores(database);
-    const throttle = createThrottle(stores.identityRecords, () => NOW, { ...DEFAULT_LIMITS, address: 3 });
+    const counter = createAttemptCounter(stores.identityRecords, () => NOW);
+    const guess = (session: string, address: string) =>
+      counter.count(guessLimits(session, address, { ...GUESS_LIMITS, address: 3 }));
     const outcomes: boolean[] = [];
     for (let index = 0; index < 5; index += 1) {
-      outcomes.push((await throttle(`session ${index}`, `2001:db8:1:2::${index}`)).ok);
+      outcomes.push((await guess(`session ${index}`, `2001:db8:1:2::${index}`)).ok);
     }
     expect(outcomes).toEqual([true, true, true, false, false]);
-    expect((await throttle('session', '2001:db8:1:3::1')).ok).toBe(true);
+    expect((await guess('session', '2001:db8:1:3::1')).ok).toBe(true);
     await stores.close();
   });
 
@@ -405,7 +408,7 @@ describe.each(ENGINES)('two guards on one %s database', (_, newDatabase) => {
       expect(await tried(guard(index), '/tokens', '192.0.2.99')).toBe('looked at, slow_down');
       expect(await tried(guard(index), '/tokens', '192.0.2.99', true)).toBe('in');
     }
-    advance(LIMIT_WINDOW);
+    advance(ATTEMPT_WINDOW);
     expect(await tried(guard(0), '/tokens', '192.0.2.99')).toBe('in');
     await close();
   });

@@ -2,11 +2,11 @@ import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { PROBLEM_STATUS } from '../../contract/problems.ts';
 import { type ProblemError, refusal } from '../problem-error.ts';
+import { isCrossSite } from './cross-site.ts';
 import { answerTooMany, type EndpointGuard } from './endpoint-limits.ts';
 import { readForm } from './form.ts';
-import { isFromElsewhere } from './from-elsewhere.ts';
 
-/** The provider's endpoints that exist for the outside. Its own router takes other spellings too; this does not. */
+/** The provider's endpoints that are served, by path. Its own router accepts other spellings of them; this server does not. */
 const ENDPOINTS: Readonly<Record<string, readonly string[]>> = {
   '/token': ['POST'],
   '/device/auth': ['POST'],
@@ -15,7 +15,7 @@ const ENDPOINTS: Readonly<Record<string, readonly string[]>> = {
   '/.well-known/oauth-authorization-server': ['GET', 'HEAD'],
 };
 
-/** The parameters that the endpoints know; nothing else reaches the provider. */
+/** The parameters that reach the provider; all others are dropped. */
 const PARAMETERS = [
   'client_id',
   'scope',
@@ -27,16 +27,16 @@ const PARAMETERS = [
   'token_type_hint',
 ];
 
-/** Forms that are kept, and so are smaller, in bytes: a device authorization request has a client and scopes. */
+/** Lower limits for forms that are stored, in bytes: a device authorization request has a client and scopes only. */
 const SMALL_FORMS: Readonly<Record<string, number>> = { '/device/auth': 2048 };
 
-/** Whether a path below the issuer is the provider's to answer. */
+/** Whether the provider answers a path below the issuer. */
 export function isProviderPath(path: string): boolean {
   return Object.hasOwn(ENDPOINTS, path);
 }
 
 /** Answers a request to one of the provider's endpoints over its socket. `address` is the client's. */
-export type ProviderDoor = (
+export type ProviderEndpoints = (
   request: IncomingMessage,
   response: ServerResponse,
   path: string,
@@ -44,18 +44,18 @@ export type ProviderDoor = (
 ) => Promise<void>;
 
 /**
- * The way in to the provider, which is Node-shaped. What it gets is made anew from what was checked here: media type,
- * size, parameters given twice (HOSTILE.md 32), and the few headers that it needs.
+ * Passes requests on to the provider's library, which works on `node:http`. The library gets a new request with the few
+ * headers that it needs and a form that was checked here: media type, size, no parameter twice (HOSTILE.md 32).
  *
  * @param issuer `{auth_url}`
  * @param guard counts each POST before its form is read
  * @throws ProblemError for what is refused before the provider sees it
  */
-export function createProviderDoor(
+export function createProviderEndpoints(
   provider: Provider,
   issuer: string,
   guard: Pick<EndpointGuard, 'admit'>,
-): ProviderDoor {
+): ProviderEndpoints {
   const handle = provider.callback();
   const { host, origin } = new URL(issuer);
   return async (request, response, path, address) => {
@@ -65,9 +65,9 @@ export function createProviderDoor(
       response.setHeader('allow', allowed.join(', '));
       throw refusal('method_not_allowed', `This address knows ${allowed.join(', ')}.`);
     }
-    // Not even counted: else any page could use up what its visitor's address may ask for (HOSTILE.md 58).
+    // Not counted either: any page could use up the limit of its visitor's address (HOSTILE.md 58).
     const header = (name: string): string | undefined => request.headersDistinct[name]?.join();
-    if (method === 'POST' && isFromElsewhere(header, origin)) {
+    if (method === 'POST' && isCrossSite(header, origin)) {
       throw refusal('request_invalid', 'A page of another site has sent this, which nothing here is for.');
     }
     const inner = new IncomingMessage(request.socket);
