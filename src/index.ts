@@ -6,13 +6,7 @@
  */
 
 export type { TokenInput, TokenText } from './client/bearer.ts';
-export type {
-  NewReservation,
-  ProofOptions,
-  ReservationChange,
-  ReserveOptions,
-  TokenPlacement,
-} from './client/connectivity.ts';
+export type { ProofOptions, ReserveOptions, TokenPlacement } from './client/connectivity.ts';
 export {
   type ConnectivityClient,
   type ConnectivityClientOptions,
@@ -21,6 +15,7 @@ export {
 export type { Fetch } from './client/exchange.ts';
 export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
 export type { ProvenReservation } from './client/proof.ts';
+export type { NewReservation, ReservationChange } from './client/reservation-request.ts';
 export type {
   ConnectivityClaims,
   ExperimentClaims,

@@ -1,4 +1,4 @@
-import type { NewReservation } from '../client/connectivity.ts';
+import type { NewReservation } from '../client/reservation-request.ts';
 import { Failure, type FailureCode } from '../contract/failure.ts';
 import { formatInstant, parseInstant } from '../contract/instants.ts';
 import type { Alternative } from '../contract/problems.ts';

@@ -3,9 +3,8 @@ import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.
 import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader, readTokenInput, type TokenInput } from './bearer.ts';
 import { exchange, type Fetch, tokenIn } from './exchange.ts';
-import { expiredInstead } from './expired-token.ts';
 import { type ProvenReservation, proveReservation } from './proof.ts';
-import type { Reply } from './reply-failure.ts';
+import { expiredInstead, type Reply } from './reply-failure.ts';
 
 /** What an administrator's client needs. */
 export interface AdministrationClientOptions {

@@ -1,5 +1,4 @@
 import { Failure } from '../contract/failure.ts';
-import { formatInstant } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../contract/parameters.ts';
 import type { Reservation, ReservationRequestBody, ReservationState } from '../contract/reservation.ts';
@@ -10,11 +9,17 @@ import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader, headerToken, readTokenInput, type TokenInput } from './bearer.ts';
 import { claimedSubject } from './claimed.ts';
 import { exchange, type Fetch, isMissing, REPLY_TIMEOUT, readAs, tokenIn } from './exchange.ts';
-import { expiredInstead } from './expired-token.ts';
 import { readPages } from './list-pages.ts';
-import { checkExpectation, type Expectation, type ProvenReservation, proveReservation } from './proof.ts';
-import type { Reply } from './reply-failure.ts';
-import { claimedId, readReservation } from './reservation-answer.ts';
+import {
+  checkExpectation,
+  claimedId,
+  type Expectation,
+  type ProvenReservation,
+  proveReservation,
+  readReservation,
+} from './proof.ts';
+import { expiredInstead, type Reply } from './reply-failure.ts';
+import { type NewReservation, type ReservationChange, requestedOf, updated } from './reservation-request.ts';
 
 /** Where the two tokens go (DESIGN.md, "Experiment token's header", column Client). */
 export type TokenPlacement = 'user' | 'experiment';
@@ -39,23 +44,6 @@ export interface ConnectivityClientOptions {
   tokenPlacement?: TokenPlacement;
   /** Default `Slices-Experiment-Token`. */
   experimentTokenHeader?: string;
-}
-
-/** A new reservation. Times in milliseconds, bandwidth in Mbps. */
-export interface NewReservation {
-  site1: string;
-  site2: string;
-  bandwidth: number;
-  /** `now`: at the time of the request (`start_now`). */
-  start: number | 'now';
-  end: number;
-}
-
-/** What to change about a reservation; what is absent stays. */
-export interface ReservationChange {
-  bandwidth?: number;
-  start?: number | 'now';
-  end?: number;
 }
 
 /** How much proof an answer must carry. */
@@ -135,15 +123,8 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
   }
 
   async function bodyOf(reservation: NewReservation): Promise<ReservationRequestBody> {
-    const { site1, site2, bandwidth, start, end } = reservation;
-    return {
-      site1,
-      site2,
-      bandwidth: String(bandwidth),
-      start_date: start === 'now' ? null : formatInstant(start),
-      end_date: formatInstant(end),
-      tokens: [(await userToken()).reveal()],
-    };
+    const tokens = [(await userToken()).reveal()];
+    return { ...requestedOf(reservation), bandwidth: String(reservation.bandwidth), tokens };
   }
 
   /** What an answer must say: what was asked, for the experiment whose token was sent. */
@@ -229,13 +210,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
 
     async update(current, change, proof = {}) {
       const { id } = current;
-      const wanted: NewReservation = {
-        site1: current.site1,
-        site2: current.site2,
-        bandwidth: change.bandwidth ?? current.bandwidth,
-        start: change.start ?? Date.parse(current.start_date),
-        end: change.end ?? Date.parse(current.end_date),
-      };
+      const wanted = updated(current, change);
       const reply = await request('updateReservation', {
         ...(await credentials()),
         accept: JWT_TYPE,

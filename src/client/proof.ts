@@ -1,10 +1,15 @@
+import * as v from 'valibot';
 import type { ConnectivityClaims } from '../contract/claims.ts';
 import { Failure } from '../contract/failure.ts';
+import { ReservationId } from '../contract/ids.ts';
 import { formatInstant } from '../contract/instants.ts';
-import type { Reservation } from '../contract/reservation.ts';
+import { isObject, readJson } from '../contract/json.ts';
+import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyConnectivityToken } from '../tokens/verify.ts';
 import { claimedReservation } from './claimed.ts';
+import { readAs } from './exchange.ts';
+import type { Reply } from './reply-failure.ts';
 
 /** A reservation, and the signed token that proves it. */
 export interface ProvenReservation {
@@ -94,4 +99,26 @@ const HOUR = 3_600_000;
 function startsAt({ start_date }: Reservation, due: number | { near: number }): boolean {
   const start = Date.parse(start_date);
   return typeof due === 'number' ? start === due : Math.abs(start - due.near) <= HOUR;
+}
+
+/**
+ * The reservation in a reply that no token proves.
+ *
+ * @param id the reservation that must not be lost when the reply can't be read
+ * @throws Failure `reply_invalid`; what was asked may have been done all the same
+ */
+export function readReservation(reply: Reply, id?: string): Reservation {
+  try {
+    return readAs(ReservationReply, reply, 'reservation');
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    throw error.with({ maybeDone: true, ...(id === undefined ? {} : { reservation: id }) });
+  }
+}
+
+/** The id in a reply that may be wrong in every other way: what it names must not be lost. */
+export function claimedId({ text }: Reply): string | undefined {
+  const reading = readJson(text);
+  const id = reading.ok && isObject(reading.value) ? reading.value['id'] : undefined;
+  return v.is(ReservationId, id) ? id : undefined;
 }

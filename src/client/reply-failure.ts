@@ -8,6 +8,7 @@ import {
   PROBLEM_STATUS,
   type ProblemCode,
 } from '../contract/problems.ts';
+import { claimedExpiry } from './claimed.ts';
 
 /** A reply, read to its end. */
 export interface Reply {
@@ -133,4 +134,22 @@ function sentence({ loc, msg }: FailureDetail): string {
 function readAlternatives(value: unknown): Alternative[] {
   const result = v.safeParse(v.array(Alternative), value);
   return result.success ? result.output : [];
+}
+
+/**
+ * A 403 without a code of its own may be about an expired token: it is, when one that was sent has expired (DESIGN.md,
+ * "Status codes", column Client).
+ *
+ * @param sent the values of the headers that carried tokens
+ * @param now milliseconds
+ */
+export function expiredInstead(error: unknown, sent: readonly string[], now: number): unknown {
+  if (!(error instanceof Failure) || error.code !== 'forbidden') return error;
+  if (!sent.some((value) => hasExpired(value.replace(/^Bearer /, ''), now))) return error;
+  return new Failure('token_expired', 'The token that was sent has expired.', error.facts);
+}
+
+function hasExpired(token: string, now: number): boolean {
+  const expiry = claimedExpiry(token);
+  return expiry !== undefined && expiry <= now;
 }

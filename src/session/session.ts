@@ -1,12 +1,9 @@
 import { type AdministrationClient, createAdministrationClient } from '../client/administration.ts';
-import {
-  type ConnectivityClient,
-  createConnectivityClient,
-  type NewReservation,
-} from '../client/connectivity.ts';
+import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import type { Fetch } from '../client/exchange.ts';
 import { readFeatures } from '../client/features.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
+import type { NewReservation } from '../client/reservation-request.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { Failure } from '../contract/failure.ts';
 import type { Reservation } from '../contract/reservation.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { advisor, reserveCommandLine } from '../../src/cli/advice.ts';
 import { parseBandwidth } from '../../src/cli/bandwidth.ts';
 import { readPeriod } from '../../src/cli/period.ts';
-import type { NewReservation } from '../../src/client/connectivity.ts';
+import type { NewReservation } from '../../src/client/reservation-request.ts';
 import { Failure, type FailureCode, type FailureFacts } from '../../src/contract/failure.ts';
 import type { Alternative } from '../../src/contract/problems.ts';
 import { failureOf } from '../fixtures/failures.ts';

@@ -3,9 +3,9 @@ import {
   type ConnectivityClient,
   type ConnectivityClientOptions,
   createConnectivityClient,
-  type NewReservation,
   type ProofOptions,
 } from '../../src/client/connectivity.ts';
+import type { NewReservation } from '../../src/client/reservation-request.ts';
 import type { Reservation } from '../../src/contract/reservation.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { failureOf } from '../fixtures/failures.ts';

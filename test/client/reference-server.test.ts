@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TokenInput } from '../../src/client/bearer.ts';
-import {
-  type ConnectivityClient,
-  createConnectivityClient,
-  type NewReservation,
-} from '../../src/client/connectivity.ts';
+import { type ConnectivityClient, createConnectivityClient } from '../../src/client/connectivity.ts';
 import { createPortalClient, type PortalClient } from '../../src/client/portal.ts';
+import type { NewReservation } from '../../src/client/reservation-request.ts';
 import type { Role } from '../../src/contract/roles.ts';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { Secret } from '../../src/contract/secret.ts';

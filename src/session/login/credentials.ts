@@ -52,6 +52,8 @@ export class Credentials {
   readonly #services: v.InferOutput<typeof Entry>['services'];
   readonly #name: string;
   readonly #underLock: UnderLock;
+  /** What this process read or wrote last; undefined before the first time. */
+  #known: { credentials: StoredCredentials | undefined } | undefined;
 
   /** @param stateFolder the state folder */
   constructor(stateFolder: string, profile: Profile, underLock: UnderLock) {
@@ -70,7 +72,18 @@ export class Credentials {
     return join(this.#folder, `${this.#name}.json`);
   }
 
-  /** @throws Failure `state_unusable` */
+  /**
+   * The login as this process read or wrote it last, so that a command reads the file once. Another process may have
+   * changed it since: {@link change} reads the file again, under the lock.
+   *
+   * @throws Failure `state_unusable`
+   */
+  known(): StoredCredentials | undefined {
+    this.#known ??= { credentials: this.read() };
+    return this.#known.credentials;
+  }
+
+  /** The login as the file holds it now. @throws Failure `state_unusable` */
   read(): StoredCredentials | undefined {
     // Whoever could enter or replace the folder could replace what is in it.
     if (existsSync(this.#folder)) this.#makeFolder();
@@ -103,6 +116,7 @@ export class Credentials {
       const next = await work(current);
       if (next === undefined) rmSync(this.path, { force: true });
       else if (next !== current) this.#write(next);
+      this.#known = { credentials: next };
       return next;
     });
   }

@@ -46,7 +46,7 @@ export interface UserTokenOptions {
  */
 export async function loginToken(options: UserTokenOptions): Promise<Secret> {
   const { profile, credentials, now } = options;
-  const stored = credentials.read();
+  const stored = credentials.known();
   if (!stored) throw notLoggedIn(profile);
   if (!isAlmostOver(stored, now())) return stored.accessToken;
   const refreshed = await credentials.change((current) => {
@@ -144,7 +144,7 @@ export interface PortalTokens {
 export function portalTokens(credentials: Credentials, now: () => number): PortalTokens {
   let login: number | undefined;
   const all = (): ReadonlyMap<string, Secret> => {
-    const stored = credentials.read();
+    const stored = credentials.known();
     login ??= stored?.loggedInAt;
     if (stored?.loggedInAt !== login) return new Map();
     return new Map(Object.entries(good(stored?.portalTokens ?? {}, now())));

@@ -1,8 +1,8 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
+import type { Requested } from '../../client/reservation-request.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
-import type { Requested } from './requested.ts';
 
 /** Reservations as the service and this machine know them together. */
 export interface JoinedList {

@@ -1,18 +1,20 @@
-import type {
-  ConnectivityClient,
-  NewReservation,
-  ProofOptions,
-  ReservationChange,
-  ReserveOptions,
-} from '../../client/connectivity.ts';
+import type { ConnectivityClient, ProofOptions, ReserveOptions } from '../../client/connectivity.ts';
 import type { ServiceFeatures } from '../../client/features.ts';
 import type { ProvenReservation } from '../../client/proof.ts';
+import type { NewReservation, ReservationChange } from '../../client/reservation-request.ts';
+import {
+  asReservation,
+  isSameRequest,
+  meets,
+  type Requested,
+  requestedOf,
+  updated,
+} from '../../client/reservation-request.ts';
 import { Failure, type FailureFacts } from '../../contract/failure.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
 import { type JoinedList, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
-import { asReservation, changed, isSameRequest, meets, type Requested, requestedOf } from './requested.ts';
 
 /** What reservations are made with. */
 export interface ReservationsOptions {
@@ -89,7 +91,7 @@ export class Reservations {
     const { connectivity, ledger, now, newKey } = this.#options;
     const { id } = current;
     const name = { experiment: await this.#experiment(), key: newKey() };
-    await (await ledger()).beginChange(id, name, requestedOf(changed(current, change)), now());
+    await (await ledger()).beginChange(id, name, requestedOf(updated(current, change)), now());
     try {
       const proven = await connectivity.update(current, change, options);
       await this.#record((kept) => kept.observed(proven));
@@ -103,7 +105,7 @@ export class Reservations {
         throw error;
       }
       const found = await connectivity.show(id, options).catch(() => undefined);
-      if (!found || !meets(found.reservation, changed(current, change))) {
+      if (!found || !meets(found.reservation, updated(current, change))) {
         throw inDoubt(error, { reservation: id, fix: `slices-conn show ${id}` });
       }
       await this.#record((kept) => kept.observed(found));

@@ -6,6 +6,7 @@ import { Secret } from '../../../src/contract/secret.ts';
 import { Credentials } from '../../../src/session/login/credentials.ts';
 import {
   isAlmostOver,
+  loginToken,
   type PortalTokens,
   portalTokens,
   storedFrom,
@@ -77,6 +78,18 @@ describe('what the portal gave', () => {
     await credentials.change(() => undefined);
     expect(kept.all().size).toBe(0);
   });
+});
+
+test('a command reads the file once: its tokens last though the file goes', async () => {
+  const profile = await new Profiles(join(folder, 'config'), {}).resolve('local');
+  await kept.keep(IDS.experiment, experimentToken());
+  const identity = () => Promise.reject(new RangeError('nothing is to be refreshed'));
+  const command = new Credentials(join(credentials.path, '../..'), profile, (_file, work) => work());
+  const options = { profile, credentials: command, identity, now: () => now };
+  expect((await loginToken(options)).reveal()).toBe('access');
+  rmSync(command.path);
+  expect((await loginToken(options)).reveal()).toBe('access');
+  expect(portalTokens(command, () => now).read(IDS.experiment)).toBeDefined();
 });
 
 describe('somebody else logs in while a command is under way', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { Requested } from '../../../src/client/reservation-request.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
 import { joinLedger } from '../../../src/session/reservations/joined-list.ts';
 import type { LedgerEntry } from '../../../src/session/reservations/ledger.ts';
-import type { Requested } from '../../../src/session/reservations/requested.ts';
 import { NOW, RESERVATION } from '../../fixtures/tokens.ts';
 
 const MINUTE = 60_000;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { NewReservation } from '../../../src/client/connectivity.ts';
 import type { Fetch } from '../../../src/client/exchange.ts';
+import type { NewReservation } from '../../../src/client/reservation-request.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../../src/contract/routes.ts';

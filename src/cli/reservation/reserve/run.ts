@@ -1,5 +1,5 @@
-import type { NewReservation } from '../../../client/connectivity.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
+import type { NewReservation } from '../../../client/reservation-request.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { shellWord } from '../../../contract/shell-word.ts';
 import { advisor } from '../../advice.ts';

@@ -1,4 +1,4 @@
-import type { ReservationChange } from '../../../client/connectivity.ts';
+import type { ReservationChange } from '../../../client/reservation-request.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { updateAdvisor } from '../../advice.ts';
 import { parseBandwidth } from '../../bandwidth.ts';

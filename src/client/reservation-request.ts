@@ -1,9 +1,25 @@
 import * as v from 'valibot';
-import type { NewReservation, ReservationChange } from '../../client/connectivity.ts';
-import { formatInstant, parseInstant } from '../../contract/instants.ts';
-import type { Reservation } from '../../contract/reservation.ts';
+import { formatInstant, parseInstant } from '../contract/instants.ts';
+import type { Reservation } from '../contract/reservation.ts';
 
-/** What was asked for, as it was sent (CLI.md, "Output", list items). */
+/** A new reservation. Times in milliseconds, bandwidth in Mbps. */
+export interface NewReservation {
+  site1: string;
+  site2: string;
+  bandwidth: number;
+  /** `now`: at the time of the request (`start_now`). */
+  start: number | 'now';
+  end: number;
+}
+
+/** What to change about a reservation; what is absent stays. */
+export interface ReservationChange {
+  bandwidth?: number;
+  start?: number | 'now';
+  end?: number;
+}
+
+/** A reservation as it was asked for, with times as text (CLI.md, "Output", list items). */
 export const Requested = v.object({
   site1: v.string(),
   site2: v.string(),
@@ -16,10 +32,10 @@ export const Requested = v.object({
 /** See {@link Requested}. */
 export type Requested = v.InferOutput<typeof Requested>;
 
-/** How far two durations that a person gave as the same may be apart, in milliseconds. */
+/** Two durations that differ by no more than this count as the same, in milliseconds. */
 const SAME_DURATION = 5000;
 
-/** A request as it is sent. */
+/** The members that a request's body and the ledger have in common. */
 export function requestedOf({ site1, site2, bandwidth, start, end }: NewReservation): Requested {
   return {
     site1,
@@ -30,7 +46,7 @@ export function requestedOf({ site1, site2, bandwidth, start, end }: NewReservat
   };
 }
 
-/** The request that was sent. */
+/** The reverse of {@link requestedOf}. */
 export function asReservation({ site1, site2, bandwidth, start_date, end_date }: Requested): NewReservation {
   return {
     site1,
@@ -41,8 +57,8 @@ export function asReservation({ site1, site2, bandwidth, start_date, end_date }:
   };
 }
 
-/** What an update asks for, whole: what does not change is as it stands. */
-export function changed(current: Reservation, change: ReservationChange): NewReservation {
+/** The whole reservation that an update asks for: members that do not change are taken from `current`. */
+export function updated(current: Reservation, change: ReservationChange): NewReservation {
   return {
     site1: current.site1,
     site2: current.site2,
@@ -52,15 +68,15 @@ export function changed(current: Reservation, change: ReservationChange): NewRes
   };
 }
 
-/** Whether a reservation is as an update asked for it. */
+/** Whether a reservation has the bandwidth and period that an update asked for. A start of `now` fits any start. */
 export function meets(found: Reservation, wanted: NewReservation): boolean {
   const sameStart = wanted.start === 'now' || instant(found.start_date) === wanted.start;
   return found.bandwidth === wanted.bandwidth && sameStart && instant(found.end_date) === wanted.end;
 }
 
 /**
- * Whether two requests under one key ask for the same. Words such as `--start-now --for 2h`, typed again later, mean the
- * same duration from another now.
+ * Whether two requests under one idempotency key ask for the same reservation. `--start-now --for 2h` typed again later
+ * gives another end, but the same duration.
  *
  * @param askedAt when the first was made, in milliseconds
  * @param now when the second is made, in milliseconds

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import {
   asReservation,
-  changed,
   isSameRequest,
   meets,
   type Requested,
   requestedOf,
-} from '../../../src/session/reservations/requested.ts';
-import { NOW, RESERVATION } from '../../fixtures/tokens.ts';
+  updated,
+} from '../../src/client/reservation-request.ts';
+import { NOW, RESERVATION } from '../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
 const at = (offset: number): string => new Date(NOW + offset).toISOString();
@@ -83,7 +83,7 @@ describe('an update', () => {
       { ...link, bandwidth: 1000, start: start + 1, end: end + 1 },
     ],
   ] as const)('%j asks for what changes, and for the rest as it stands', (change, whole) => {
-    expect(changed(RESERVATION, change)).toEqual(whole);
+    expect(updated(RESERVATION, change)).toEqual(whole);
   });
 
   test.each([
@@ -93,7 +93,7 @@ describe('an update', () => {
     [{ start: start + 1 }, false],
     [{ end: end - 1 }, false],
   ] as const)('the reservation as it stood meets %j: %s', (change, met) => {
-    expect(meets(RESERVATION, changed(RESERVATION, change))).toBe(met);
+    expect(meets(RESERVATION, updated(RESERVATION, change))).toBe(met);
   });
 
   test('a reservation without zones in its times meets it too', () => {
@@ -102,6 +102,6 @@ describe('an update', () => {
       start_date: '2026-12-01T10:00:00',
       end_date: '2026-12-02T11:00:00+01:00',
     };
-    expect(meets(found, changed(RESERVATION, {}))).toBe(true);
+    expect(meets(found, updated(RESERVATION, {}))).toBe(true);
   });
 });
