@@ -34,8 +34,8 @@ import { createPortal } from './server/portal/portal.ts';
 import { randomPool } from './server/random-pool.ts';
 import { routeMounter } from './server/routing.ts';
 import { createServices } from './server/services.ts';
-import { openStores } from './store/open.ts';
 import type { Stores } from './store/stores.ts';
+import { openStores } from './store/stores.ts';
 import type { PrivateJwk } from './tokens/signing-key.ts';
 import { verifyUserToken } from './tokens/verify.ts';
 

@@ -1,19 +1,11 @@
 import type { Link } from '../contract/links.ts';
-import {
-  type Amendment,
-  type AmendmentOutcome,
-  type AmendmentTerms,
-  amendmentQuestion,
-} from './amendment.ts';
-import { type BookingRequest, type BookingTerms, bookingQuestion, keyedBookingQuestion } from './booking.ts';
-import { type CancellationTerms, cancellationQuestion } from './cancellation.ts';
-import { LinkQueue } from './link-queue.ts';
+import { type CreateRequest, createOperation, type KeyedRequest, type Replay, replayOf } from './create.ts';
+import { type DeleteTerms, deleteOperation } from './delete.ts';
+import { type AllocatorObserver, LinkQueue } from './link-queue.ts';
 import { linkId, type Network } from './network.ts';
-import type { AllocatorObserver } from './observer.ts';
-import type { Outcome } from './outcome.ts';
-import type { Question } from './question.ts';
-import { type KeyedRequest, type Repetition, repetitionOf } from './repetition.ts';
+import type { Operation, Outcome } from './operation.ts';
 import { CommitUnknownError, type ReservationStore, StoreUnavailableError } from './store.ts';
+import { type UpdateOutcome, type UpdateRequest, type UpdateTerms, updateOperation } from './update.ts';
 
 /** What an allocator needs. */
 export interface AllocatorOptions {
@@ -34,8 +26,8 @@ export interface AllocatorOptions {
    */
   maxLive?: number | undefined;
   /**
-   * Resolves when those who ask at this moment have asked, so that they are decided on together. Default: when the event
-   * loop has been round once.
+   * Resolves when every request that has arrived is in its queue, so that they share a transaction. Default: after one
+   * round of the event loop.
    */
   gather?: () => Promise<void>;
   observe?: AllocatorObserver | undefined;
@@ -64,73 +56,78 @@ export class Allocator {
   }
 
   /**
-   * Books a link.
+   * Creates a reservation.
    *
-   * @param dryRun decide and answer, and leave nothing behind
+   * Under an idempotency key it is created once: within `KEY_LIFETIME` the same request gets the first one's reservation,
+   * whichever process it reaches. A refused request leaves its key free.
+   *
+   * @param dryRun decide and answer, and write nothing
    * @throws RangeError when the sites are not connected: the caller checks first
-   * @throws StoreUnavailableError when the database is away; then nothing was booked
-   * @throws CommitUnknownError when it was lost at the very end
+   * @throws StoreUnavailableError when the database is away; then nothing was changed
+   * @throws CommitUnknownError when the database was lost while it committed
    */
-  async book(request: BookingRequest, dryRun = false): Promise<Outcome> {
-    return this.#book(request, dryRun, bookingQuestion);
+  create(request: CreateRequest & KeyedRequest): Promise<Outcome | Replay>;
+  create(request: CreateRequest & { key?: undefined }, dryRun?: boolean): Promise<Outcome>;
+  create(
+    request: CreateRequest & (KeyedRequest | { key?: undefined }),
+    dryRun = false,
+  ): Promise<Outcome | Replay> {
+    const { newId, maxLive } = this.#options;
+    const id = linkId(request.site1, request.site2);
+    const terms = { link: this.#link(id), newId, dryRun, ...(maxLive === undefined ? {} : { maxLive }) };
+    const keyed = request.key === undefined ? undefined : request;
+    return this.#run(id, createOperation(request, keyed, terms), dryRun);
   }
 
   /**
-   * Books a link under a key, once: a repeat within `KEY_LIFETIME` gets what the first request got, whichever process it
-   * reaches. Only what was booked is remembered; a refused request may be tried again under its key.
-   *
-   * @throws as {@link book} does
-   */
-  async bookOnce(request: BookingRequest & KeyedRequest): Promise<Outcome | Repetition> {
-    return this.#book(request, false, keyedBookingQuestion);
-  }
-
-  /**
-   * What a request's key stands for already. {@link bookOnce} looks again under the link's lock; this is for those
-   * who must know before they hold the request against rules that it may not keep to any more.
+   * Reads what a request's idempotency key stands for. {@link create} looks again under the link's lock; this is for a
+   * caller that must know before it checks rules which the first request passed and a replay need not.
    *
    * @returns undefined when the key is free
    */
-  async repeated(request: KeyedRequest): Promise<Repetition | undefined> {
+  async replay(request: KeyedRequest): Promise<Replay | undefined> {
     const { store, now } = this.#options;
-    const earlier = await store.recall(request, now());
-    return earlier && repetitionOf(earlier, request, await store.find(earlier.reservation));
+    const earlier = await store.findKey(request, now());
+    return earlier && replayOf(earlier, request, await store.find(earlier.reservation));
   }
 
   /**
-   * Changes a reservation: releases it and decides anew, in one transaction. What can't be met changes nothing; the
-   * tags stay when they can.
+   * Updates a reservation: releases what it holds and decides anew, in one transaction. A refused update changes
+   * nothing; the tags stay when they can.
    *
-   * @returns undefined when there is no such reservation any more
+   * @returns undefined when there is no such reservation
+   * @throws as {@link create} does
    */
-  async amend<Fault>(
+  async update<Fault>(
     id: string,
-    amendment: Amendment,
-    terms: AmendmentTerms<Fault>,
-  ): Promise<AmendmentOutcome<Fault> | undefined> {
+    update: UpdateRequest,
+    terms: UpdateTerms<Fault>,
+  ): Promise<UpdateOutcome<Fault> | undefined> {
     const found = await this.#options.store.find(id);
     if (!found) return undefined;
     const link = this.#link(found.link);
-    const asked = this.#queue(found.link).ask(amendmentQuestion({ link, found, amendment }, terms));
-    return terms.dryRun ? rehearsed(asked) : asked;
+    return this.#run(found.link, updateOperation({ link, found, update }, terms), terms.dryRun);
   }
 
-  /** Deletes a reservation; its tags and bandwidth are free again at once. @returns whether there was one */
-  async cancel(id: string, terms: CancellationTerms): Promise<boolean> {
+  /**
+   * Deletes a reservation; its tags and bandwidth are free again at once.
+   *
+   * @returns whether there was one
+   * @throws as {@link create} does
+   */
+  async delete(id: string, terms: DeleteTerms): Promise<boolean> {
     const found = await this.#options.store.find(id);
-    return found ? this.#queue(found.link).ask(cancellationQuestion(id, terms)) : false;
+    return found ? this.#run(found.link, deleteOperation(id, terms)) : false;
   }
 
-  #book<Request extends BookingRequest, Answer>(
-    request: Request,
-    dryRun: boolean,
-    question: (request: Request, terms: BookingTerms) => Question<Answer>,
-  ): Promise<Answer> {
-    const id = linkId(request.site1, request.site2);
-    const { newId, maxLive } = this.#options;
-    const terms = { link: this.#link(id), newId, dryRun, ...(maxLive === undefined ? {} : { maxLive }) };
-    const asked = this.#queue(id).ask(question(request, terms));
-    return dryRun ? rehearsed(asked) : asked;
+  async #run<Answer>(link: string, operation: Operation<Answer>, dryRun = false): Promise<Answer> {
+    try {
+      return await this.#queue(link).run(operation);
+    } catch (error) {
+      // A dry run writes nothing, whatever became of its commit.
+      if (!dryRun || !(error instanceof CommitUnknownError)) throw error;
+      throw new StoreUnavailableError("The database can't be reached.", { cause: error.cause });
+    }
   }
 
   #link(id: string): Link {
@@ -154,16 +151,6 @@ export class Allocator {
     });
     this.#queues.set(id, queue);
     return queue;
-  }
-}
-
-/** A dry run leaves nothing behind, whatever becomes of its commit. @throws StoreUnavailableError */
-async function rehearsed<Answer>(asked: Promise<Answer>): Promise<Answer> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (!(error instanceof CommitUnknownError)) throw error;
-    throw new StoreUnavailableError("The database can't be reached.", { cause: error.cause });
   }
 }
 

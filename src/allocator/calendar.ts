@@ -17,14 +17,12 @@ export type Refusal =
   | ({ limit: 'tags'; place: TagPlace; total: number } & Period)
   | ShareRefusal;
 
-/** The answer to a demand: the tags, or every limit that it broke. */
-export type Decision =
-  | { accepted: true; tags: Tags }
-  | { accepted: false; refusals: [Refusal, ...Refusal[]] };
+/** How a demand would be met: with these tags; or every limit that it breaks. */
+export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals: [Refusal, ...Refusal[]] };
 
 /**
- * What one link has given out and still has: bandwidth over time and the four layers of tags. Pure memory; the
- * store's rows are the truth, and the {@link Allocator} carries this to their version before it decides.
+ * What is held and what is free on one link: bandwidth over time and the four layers of tags. Pure memory; the
+ * store's rows are the truth, and the calendar catches up with them before each decision.
  *
  * Rules (SPEC.md, "Limits" 2; DESIGN.md, "Allocator"): at every instant the sum of bandwidths is at most the
  * capacity, and no two reservations hold the same tag in the same place.
@@ -54,17 +52,13 @@ export class LinkCalendar {
   }
 
   /**
-   * Decides on a demand, and changes nothing.
+   * Finds tags for a demand, or every limit that it breaks. It changes nothing.
    *
    * @param now milliseconds; see {@link TagLayer.bestFit}
-   * @param keep tags to hold on to where they are free: those of the reservation that is being updated
-   * @param experiment whose share counts; undefined for a demand that asks for no more than before
+   * @param keep tags to prefer where they are free: those of the reservation that is being updated
+   * @param experiment whose share counts; undefined for an update that asks for no more than before
    */
-  decide(
-    demand: Demand,
-    now: number,
-    { keep, experiment }: { keep?: Tags; experiment?: string } = {},
-  ): Decision {
+  plan(demand: Demand, now: number, { keep, experiment }: { keep?: Tags; experiment?: string } = {}): Plan {
     const { start, end } = demand;
     const refusals: Refusal[] = [];
     const free = Math.max(0, this.#capacity - this.#load.peak(start, end));
@@ -86,16 +80,16 @@ export class LinkCalendar {
   }
 
   /**
-   * As {@link decide} for a reservation that is held already: its own use is set aside for the question, so that
-   * it can't stand in its own way, and its tags stay where they can.
+   * As {@link plan}, for a reservation that is held already: what it holds counts as free, and its tags stay where they
+   * can.
    */
-  decideAnew(id: string, demand: Demand, now: number, experiment?: string): Decision {
+  planUpdate(id: string, demand: Demand, now: number, experiment?: string): Plan {
     const keep = this.#holdings.get(id)?.tags;
     const given = { ...(keep ? { keep } : {}), ...(experiment === undefined ? {} : { experiment }) };
-    return this.without(id, () => this.decide(demand, now, given));
+    return this.without(id, () => this.plan(demand, now, given));
   }
 
-  /** Asks a question as if a reservation were not there; it is held as before afterwards, whatever happens. */
+  /** Runs `ask` as if a reservation were not there, and puts it back whatever happens. */
   without<Answer>(id: string, ask: (rest: LinkCalendar) => Answer): Answer {
     const held = this.#holdings.get(id);
     const experiment = this.#shares?.experimentOf(id);
@@ -107,17 +101,17 @@ export class LinkCalendar {
     }
   }
 
-  /** Takes in a reservation, in place of what was held under its id. */
+  /** Adds a reservation, in place of what was held under its id. */
   hold(id: string, holding: Holding): void {
     this.drop(id);
     this.holdNew(id, holding);
   }
 
-  /** Takes in a reservation whose id is known to hold nothing yet: as {@link hold}, without looking for it. */
+  /** Adds a reservation whose id holds nothing yet: as {@link hold}, without looking for it. */
   holdNew(id: string, holding: Holding): void {
     const { start, end, bandwidth, tags } = holding;
     for (const place of TAG_PLACES) {
-      // A tag that the topology no longer has is held by nobody's leave and given to nobody.
+      // Tags outside the topology's ranges are ignored: they can't be allocated any more.
       const layer = this.#layers[place];
       if (layer.has(tags[place])) layer.hold(tags[place], start, end);
     }
@@ -126,7 +120,7 @@ export class LinkCalendar {
     if (this.#shares && holding.experiment !== undefined) this.#shares.hold(id, holding.experiment, holding);
   }
 
-  /** Gives back what a reservation holds; nothing for an unknown id. */
+  /** Removes a reservation; does nothing for an unknown id. */
   drop(id: string): void {
     const held = this.#holdings.get(id);
     if (!held) return;
@@ -145,13 +139,13 @@ export class LinkCalendar {
   }
 
   /**
-   * Lets go of reservations that ended by an instant, the earliest first.
+   * Evicts reservations that ended by an instant, the earliest first.
    *
    * @param until milliseconds
    * @param atMost how many, so that no request pays for many
    * @returns whether there were any
    */
-  letGo(until: number, atMost: number): boolean {
+  evict(until: number, atMost: number): boolean {
     for (let gone = 0; gone < atMost; gone += 1) {
       const first = this.#holdings.byEnd.first();
       const id = first && first.time <= until ? this.#holdings.idAt(first.slot) : undefined;
@@ -162,7 +156,7 @@ export class LinkCalendar {
   }
 
   /**
-   * The most that could be had over a whole period, in Mbps; 0 when bandwidth or tags are used up.
+   * The bandwidth that is free over a whole period, in Mbps; 0 when the tags of a place are used up.
    *
    * @param experiment whose share counts
    */
@@ -176,10 +170,10 @@ export class LinkCalendar {
 
   /**
    * The earliest start from `from` on at which `bandwidth` Mbps and tags are free for `duration` milliseconds;
-   * undefined when the link never has that much. Exact: each of the five limits in turn moves the start to the
-   * first instant that it allows, until all agree.
+   * undefined when the link, or the share, is too small. Exact: each limit in turn moves the start to the first instant
+   * that it allows, until all agree.
    *
-   * @param experiment whose share is a limit, too
+   * @param experiment whose share is a limit too
    */
   earliest(from: number, duration: number, bandwidth: number, experiment?: string): number | undefined {
     if (bandwidth > this.#capacity) return undefined;

@@ -1,12 +1,12 @@
 import type { Link } from '../contract/links.ts';
-import type { AllocatorObserver } from './observer.ts';
-import { carry, loadProjection, type Projection, withoutEnded } from './projection.ts';
-import type { LinkView, Question, Verdict } from './question.ts';
+import { type CachedCalendar, catchUp, evictEnded, loadCalendar } from './cached-calendar.ts';
+import type { LinkCalendar } from './calendar.ts';
+import type { Decision, LinkView, Operation } from './operation.ts';
 import {
-  type BookingKey,
+  type IdempotencyKey,
+  type IdempotencyRecord,
   type LinkTransaction,
   nameOfKey,
-  type RememberedBooking,
   type ReservationRecord,
   type ReservationStore,
   RolledBackError,
@@ -14,60 +14,70 @@ import {
   type WrittenChange,
 } from './store.ts';
 
-/** How many questions are decided together at most: so long nobody waits for others. */
+/** How many operations share one transaction at most, so that the first does not wait long for the last. */
 const GROUP_SIZE = 64;
+
+/** Told what an allocator does, for metrics: after the fact, never within a transaction. It never throws. */
+export interface AllocatorObserver {
+  /**
+   * A transaction on a link was committed.
+   *
+   * @param size how many requests were decided in it
+   * @param milliseconds from asking for the link's lock to the end of the commit
+   */
+  committed(size: number, milliseconds: number): void;
+}
 
 /** What a link's queue works with. */
 export interface LinkQueueOptions {
   /** See `linkId`. */
   id: string;
-  /** Undefined for a link that left the topology: then nothing can be booked on it, only given back. */
+  /** Undefined for a link that left the topology: then its reservations can only be deleted. */
   link: Link | undefined;
   store: ReservationStore;
   /** See `AllocatorOptions.maxShare`. */
   share?: number | undefined;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** Resolves when those who ask at this moment have asked, so that they are decided on together. */
+  /** Resolves when every request that has arrived is in the queue, so that they share a transaction. */
   gather: () => Promise<void>;
   observe?: AllocatorObserver | undefined;
 }
 
-/** A question with those who wait for its answer. */
+/** An operation, and how its caller is told. */
 interface Waiting {
-  question: Question<unknown>;
+  operation: Operation<unknown>;
   resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
 }
 
-/** One of a group failed: nothing of the group was written, and it says nothing about the database. */
+/** An operation of the group threw: the group was rolled back. The database is not to blame. */
 class UndecidedError extends Error {
   override readonly name = 'UndecidedError';
 }
 
-/** The calendar in memory is older than what the link remembers of its cancellations. */
+/** The calendar in memory is older than the deletions that the link still has rows for. */
 class OutdatedError extends Error {
   override readonly name = 'OutdatedError';
 }
 
 /**
- * The questions that wait for one link, and the link's calendar (DESIGN.md, "Allocator").
+ * The operations that wait for one link, and the link's calendar (DESIGN.md, "Allocator").
  *
- * Whoever waits is decided on together, in one transaction, each as if those before it had been committed: lock the
- * link, carry the calendar to its version, decide, write, commit, and only then answer. Each has its own answer. Where
- * one of a group fails by itself, nothing of the group is written, and each goes back to the head of the queue, to be
- * decided on alone. When the database fails, all that wait are told so, for none of them could do better.
+ * Operations that wait at the same time share one transaction, each as if those before it had been committed: lock the
+ * link, let its calendar catch up, decide, write, commit, and only then answer. When one of a group throws, the group is
+ * rolled back, and each goes back to the head of the queue to be decided on alone. When the database fails, every
+ * operation in the queue fails too: waiting would not help them.
  *
- * While a transaction is under way the calendar belongs to it; whatever fails, the calendar is thrown away and read
- * again.
+ * A transaction owns the calendar while it runs; when it fails, the calendar is thrown away and read again.
  */
 export class LinkQueue {
   readonly #options: LinkQueueOptions;
-  #projection: Projection | undefined;
-  /** Whether somebody else had changed the link the last time. */
+  #cached: CachedCalendar | undefined;
+  /** Whether another process had changed the link before the last transaction. */
   #shared = false;
   #waiting: Waiting[] = [];
-  /** How many of those that wait, from the first on, are decided on alone. */
+  /** How many operations, from the head of the queue on, are decided on alone. */
   #alone = 0;
   #working = false;
 
@@ -75,11 +85,11 @@ export class LinkQueue {
     this.#options = options;
   }
 
-  /** Asks a question. @throws StoreUnavailableError when the database is away; then nothing was changed */
-  ask<Answer>(question: Question<Answer>): Promise<Answer> {
+  /** Decides on an operation. @throws StoreUnavailableError when the database is away; then nothing was changed */
+  run<Answer>(operation: Operation<Answer>): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
-      // An answer goes to its own question: the queue need not know of what kind it is.
-      this.#waiting.push({ question, resolve: (answer) => resolve(answer as Answer), reject });
+      // Each answer goes to its own caller: the queue need not know its type.
+      this.#waiting.push({ operation, resolve: (answer) => resolve(answer as Answer), reject });
       if (!this.#working) void this.#work();
     });
   }
@@ -97,8 +107,8 @@ export class LinkQueue {
 
   async #settle(group: readonly Waiting[]): Promise<void> {
     try {
-      const verdicts = await this.#transact(group.map(({ question }) => question));
-      for (const [index, { resolve }] of group.entries()) resolve(verdicts[index]?.answer);
+      const decisions = await this.#transact(group.map(({ operation }) => operation));
+      for (const [index, { resolve }] of group.entries()) resolve(decisions[index]?.answer);
     } catch (error) {
       const refused = error instanceof UndecidedError || error instanceof RolledBackError;
       if (refused && group.length > 1) {
@@ -117,90 +127,82 @@ export class LinkQueue {
     }
   }
 
-  /** Decides on questions in one transaction; a calendar that turns out to be too old is read anew, once. */
-  async #transact(questions: readonly Question<unknown>[]): Promise<Verdict<unknown>[]> {
+  /** Decides on operations in one transaction; reads a calendar that is too old anew, once. */
+  async #transact(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
     try {
-      return await this.#decide(questions);
+      return await this.#decide(operations);
     } catch (error) {
       if (!(error instanceof OutdatedError)) throw error;
-      return this.#decide(questions);
+      return this.#decide(operations);
     }
   }
 
-  async #decide(questions: readonly Question<unknown>[]): Promise<Verdict<unknown>[]> {
+  async #decide(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
     const { id, link, share, store, now, observe } = this.#options;
     const began = now();
-    let projection = this.#projection;
-    this.#projection = undefined;
+    let cached = this.#cached;
+    this.#cached = undefined;
     const blank = { reservation: (): undefined => undefined };
-    if (!projection && link && questions.some((question) => question.from(blank) !== undefined)) {
-      projection = await loadProjection(store, link, began, { id, share });
+    if (!cached && link && operations.some((operation) => operation.from(blank) !== undefined)) {
+      cached = await loadCalendar(store, link, began, { id, share });
     }
-    const work = (transaction: LinkTransaction): Promise<Verdict<unknown>[]> =>
-      // What throws in here is rolled back, so that each may be tried again alone.
+    const work = (transaction: LinkTransaction): Promise<Decision<unknown>[]> =>
+      // An error thrown in here rolls the transaction back, so that each operation can be tried again alone.
       orUndecided(async () => {
-        if (projection && projection.version < transaction.forgotten) throw new OutdatedError();
-        this.#shared = projection !== undefined && projection.version !== transaction.version;
+        if (cached && cached.version < transaction.forgotten) throw new OutdatedError();
+        this.#shared = cached !== undefined && cached.version !== transaction.version;
         const at = now();
-        const known = await readAhead(transaction, questions, at);
-        if (projection) {
-          const reaches = questions.map((question) => question.from(known) ?? at);
-          projection = await carry(projection, transaction, Math.min(at, ...reaches));
+        const known = await readAhead(transaction, operations, at);
+        if (cached) {
+          const reaches = operations.map((operation) => operation.from(known) ?? at);
+          cached = await catchUp(cached, transaction, Math.min(at, ...reaches));
         }
-        const decided = decideAll(questions, new GroupView(at, projection, known));
-        const changes = decided.flatMap(({ change }) => change ?? []);
-        const audit = decided.flatMap((verdict) => verdict.audit ?? []);
+        const view = new GroupView(at, cached?.calendar, known);
+        const decisions = operations.map((operation) => view.decide(operation));
+        const changes = decisions.flatMap(({ change }) => change ?? []);
+        const audit = decisions.flatMap((decision) => decision.audit ?? []);
         if (changes.length + audit.length > 0) await transaction.write({ changes, audit }, at);
-        if (projection) projection = { ...projection, version: transaction.version + changes.length };
-        return decided;
+        if (cached) cached = { ...cached, version: transaction.version + changes.length };
+        return decisions;
       });
-    const verdicts = await store.changeLink(id, work, this.#shared ? projection?.version : undefined);
-    observe?.committed(questions.length, now() - began);
-    // Only now: had anything thrown on the way, the next group would read everything anew.
-    this.#projection = projection && withoutEnded(projection, now());
-    return verdicts;
+    const decisions = await store.changeLink(id, work, this.#shared ? cached?.version : undefined);
+    observe?.committed(operations.length, now() - began);
+    // Only after the commit: after any error, the next group reads everything anew.
+    this.#cached = cached && evictEnded(cached, now());
+    return decisions;
   }
 }
 
-/** What the questions need, as the database has it. */
+/** The rows that the operations need. */
 interface Known {
   reservation(id: string): ReservationRecord | undefined;
   records: Map<string, ReservationRecord>;
-  /** How many live reservations the experiments have that are counted. */
+  /** How many live reservations each experiment has that an operation counts. */
   live: Map<string, number>;
-  keys: Map<string, RememberedBooking>;
+  keys: Map<string, IdempotencyRecord>;
 }
 
 async function readAhead(
   transaction: LinkTransaction,
-  questions: readonly Question<unknown>[],
+  operations: readonly Operation<unknown>[],
   now: number,
 ): Promise<Known> {
-  const keys = new Map(questions.flatMap(({ key }) => (key ? [[nameOfKey(key), key]] : [])));
-  const kept = keys.size > 0 ? await transaction.claim([...keys.values()], now) : [];
-  const counted = [...new Set(questions.flatMap(({ counts }) => counts ?? []))];
+  const keys = new Map(operations.flatMap(({ key }) => (key ? [[nameOfKey(key), key]] : [])));
+  const taken = keys.size > 0 ? await transaction.lockKeys([...keys.values()], now) : [];
+  const counted = [...new Set(operations.flatMap(({ counts }) => counts ?? []))];
   const live = counted.length > 0 ? await transaction.countLive(counted, now) : new Map<string, number>();
   const ids = new Set([
-    ...questions.flatMap(({ about }) => about ?? []),
-    ...kept.map(({ reservation }) => reservation),
+    ...operations.flatMap(({ about }) => about ?? []),
+    ...taken.map(({ reservation }) => reservation),
   ]);
   const found = ids.size > 0 ? await transaction.read([...ids]) : [];
   const records = new Map(found.map((record) => [record.id, record]));
   return {
     records,
     live,
-    keys: new Map(kept.map((booking) => [nameOfKey(booking), booking])),
+    keys: new Map(taken.map((record) => [nameOfKey(record), record])),
     reservation: (id) => records.get(id),
   };
-}
-
-/** Decides on each in turn. */
-function decideAll(questions: readonly Question<unknown>[], view: GroupView): Verdict<unknown>[] {
-  return questions.map((question) => {
-    const verdict = question.decide(view);
-    if (verdict.change) view.take(verdict.change);
-    return verdict;
-  });
 }
 
 async function orUndecided<Answer>(work: () => Promise<Answer>): Promise<Answer> {
@@ -208,25 +210,25 @@ async function orUndecided<Answer>(work: () => Promise<Answer>): Promise<Answer>
     return await work();
   } catch (cause) {
     if (cause instanceof StoreUnavailableError || cause instanceof OutdatedError) throw cause;
-    throw new UndecidedError('a group could not be decided', { cause });
+    throw new UndecidedError('an operation of the group failed', { cause });
   }
 }
 
-/** A link within a transaction: what each decision changes, the next one sees. */
+/** A link within a transaction: each operation sees the changes of those before it. */
 class GroupView implements LinkView {
   readonly now: number;
-  readonly #projection: Projection | undefined;
+  readonly #calendar: LinkCalendar | undefined;
   readonly #known: Known;
 
-  constructor(now: number, projection: Projection | undefined, known: Known) {
+  constructor(now: number, calendar: LinkCalendar | undefined, known: Known) {
     this.now = now;
-    this.#projection = projection;
+    this.#calendar = calendar;
     this.#known = known;
   }
 
-  get calendar() {
-    if (!this.#projection) throw new RangeError('no calendar was asked for');
-    return this.#projection.calendar;
+  get calendar(): LinkCalendar {
+    if (!this.#calendar) throw new RangeError('the operation needs no calendar');
+    return this.#calendar;
   }
 
   reservation(id: string): ReservationRecord | undefined {
@@ -235,15 +237,21 @@ class GroupView implements LinkView {
 
   live(experiment: string): number {
     const live = this.#known.live.get(experiment);
-    if (live === undefined) throw new RangeError('nobody counted that experiment');
+    if (live === undefined) throw new RangeError('the reservations of this experiment were not counted');
     return live;
   }
 
-  remembered(key: BookingKey): RememberedBooking | undefined {
+  idempotencyRecord(key: IdempotencyKey): IdempotencyRecord | undefined {
     return this.#known.keys.get(nameOfKey(key));
   }
 
-  take({ action, record, key }: WrittenChange): void {
+  decide(operation: Operation<unknown>): Decision<unknown> {
+    const decision = operation.decide(this);
+    if (decision.change) this.#apply(decision.change);
+    return decision;
+  }
+
+  #apply({ action, record, key }: WrittenChange): void {
     const { live } = this.#known;
     const counted = live.get(record.experiment);
     if (counted !== undefined && record.end > this.now) {
@@ -251,10 +259,10 @@ class GroupView implements LinkView {
     }
     if (action === 'cancel') {
       this.#known.records.delete(record.id);
-      this.#projection?.calendar.drop(record.id);
+      this.#calendar?.drop(record.id);
     } else {
       this.#known.records.set(record.id, record);
-      this.#projection?.calendar.hold(record.id, record);
+      this.#calendar?.hold(record.id, record);
     }
     if (key) this.#known.keys.set(nameOfKey(key), key);
   }

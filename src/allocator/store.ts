@@ -18,43 +18,43 @@ export interface HeldReservation extends Holding {
   experiment: string;
 }
 
-/** What became of a reservation: what it holds now, or cancelled (then only its id counts). */
+/** What became of a reservation: what it holds now, or that it was deleted. */
 export type ReservationChange =
-  | { id: string; cancelled: false; holding: Holding }
-  | { id: string; cancelled: true };
+  | { id: string; deleted: false; holding: Holding }
+  | { id: string; deleted: true };
 
-/** What a client calls a booking by, so that it can ask for it again: its own text, unique to a user in an experiment. */
-export interface BookingKey {
+/** A client's own name for a request, so that it can send it again; it is unique to a user in an experiment. */
+export interface IdempotencyKey {
   createdBy: string;
   experiment: string;
   key: string;
 }
 
 /** A text that is equal for equal keys only. */
-export function nameOfKey({ createdBy, experiment, key }: BookingKey): string {
+export function nameOfKey({ createdBy, experiment, key }: IdempotencyKey): string {
   return JSON.stringify([createdBy, experiment, key]);
 }
 
-/** A booking that was granted under a key. */
-export interface RememberedBooking extends BookingKey {
+/** What an idempotency key stands for. Only granted requests have one. */
+export interface IdempotencyRecord extends IdempotencyKey {
   /** Equal for equal requests. */
   fingerprint: string;
-  /** The id of what was booked, which may be deleted by now. */
+  /** The reservation's id. The reservation may be deleted by now. */
   reservation: string;
   /** From when on the key is free again, in milliseconds. */
   expires: number;
 }
 
-/** How many expired keys {@link LinkTransaction.write} lets go of at most, so that no booking pays for many. */
-export const KEYS_LET_GO = 100;
+/** How many expired keys {@link LinkTransaction.write} deletes at most, so that no request pays for many. */
+export const EXPIRED_KEYS_AT_ONCE = 100;
 
 /** A change of one reservation, as it is written. */
 export interface WrittenChange {
   action: 'book' | 'amend' | 'cancel';
-  /** How it stands from now on; of a cancelled one, how it stood. */
+  /** The reservation after the change; for `cancel`, before it. */
   record: ReservationRecord;
-  /** What it was booked under. */
-  key?: RememberedBooking;
+  /** The idempotency key that it was created under. */
+  key?: IdempotencyRecord;
 }
 
 /** What was decided, by whom and why: a row of the audit. Written with the change, or not at all. */
@@ -65,13 +65,13 @@ export interface AuditEntry {
   /** Who asked for it: the `sub` of a user token. */
   by: string;
   experiment: string;
-  /** Null for a booking that was refused: it never had an id. */
+  /** Null for a refused `book`: it has no id. */
   reservation: string | null;
-  /** What was asked for; of a cancellation, what was held. */
+  /** What was asked for; for `cancel`, what was held. */
   demand: Demand;
-  /** The tags that were granted or given back; null when it was refused. */
+  /** The tags that were granted or released; null when it was refused. */
   tags: Tags | null;
-  /** Of a refusal, the limits that it broke; of a cancellation, the reason that was given. */
+  /** For a refusal, the limits that it broke; for `cancel`, the reason that was given. */
   why: string | null;
 }
 
@@ -85,7 +85,7 @@ export interface Decided {
 export interface LinkTransaction {
   /** The link's version: counts the changes that were committed on it. */
   readonly version: number;
-  /** Cancellations up to this version may have been forgotten: a calendar that is older must be read anew. */
+  /** Rows of deletions up to this version may be gone: a calendar that is older must be read anew. */
   readonly forgotten: number;
   /** Every reservation that ends after `after` and by `until`, in milliseconds. */
   endingBetween(after: number, until: number): Promise<HeldReservation[]>;
@@ -94,21 +94,22 @@ export interface LinkTransaction {
   /** Those of the reservations that are on this link and were not deleted. */
   read(ids: readonly string[]): Promise<ReservationRecord[]>;
   /**
-   * Locks keys until the transaction ends, against other links' transactions too, and finds what those stand for that
-   * are not free at `now`.
+   * Locks keys until the transaction ends, for every link, and reads what the keys stand for that are not free at
+   * `now`.
    */
-  claim(keys: readonly BookingKey[], now: number): Promise<RememberedBooking[]>;
+  lockKeys(keys: readonly IdempotencyKey[], now: number): Promise<IdempotencyRecord[]>;
   /**
-   * Counts the reservations of experiments that have not ended at `now`, on all links, and holds up every other
-   * transaction that counts one of them until this one ends: so that no two book on the same count.
+   * Counts the reservations of experiments that have not ended at `now`, on all links. Every other transaction that
+   * counts one of them waits until this one ends, so that no two decide on the same count.
    */
   countLive(experiments: readonly string[], now: number): Promise<Map<string, number>>;
   /**
    * Writes what was decided, in few statements, once in a transaction. Each change moves the link to its next version;
-   * keys were claimed before. Lets go of keys that expired by `now`, {@link KEYS_LET_GO} at most, when it keeps any.
+   * its keys are locked already. When it writes a key, it also deletes keys that expired by `now`,
+   * {@link EXPIRED_KEYS_AT_ONCE} at most.
    *
-   * It may resolve before that is done, and nothing may be asked for after it; what is refused fails the transaction. A
-   * tag that is held already is: that is the database's own guard, which a correct decision never meets.
+   * It may resolve before the rows are written, and nothing may be asked for after it; a row that the database refuses
+   * fails the transaction. The database refuses a tag that is held already; a correct decision never meets that guard.
    */
   write(decided: Decided, now: number): Promise<void>;
 }
@@ -130,10 +131,10 @@ export interface ReservationStore {
    * Runs `work` in one transaction that holds the link's lock from before its first read. Commits when `work`
    * resolves, rolls back when it rejects.
    *
-   * @param since where others have made changes of late: a version whose later changes are read together with the lock
+   * @param since a version whose later changes are read together with the lock; useful where other processes made some
    * @throws StoreUnavailableError when the database can't be reached or stays locked
    * @throws RolledBackError when it refuses what was written last
-   * @throws CommitUnknownError when it was lost at the very end
+   * @throws CommitUnknownError when it was lost while it committed
    */
   changeLink<Answer>(
     link: string,
@@ -151,17 +152,17 @@ export interface ReservationStore {
   loadLink(link: string, from: number, take: (portion: readonly HeldReservation[]) => void): Promise<number>;
   /** A reservation that was not deleted. */
   find(id: string): Promise<ReservationRecord | undefined>;
-  /** What was booked under a key that is not free at `now`, on any link. */
-  recall(key: BookingKey, now: number): Promise<RememberedBooking | undefined>;
+  /** What a key stands for, on any link; undefined when it is free at `now`. */
+  findKey(key: IdempotencyKey, now: number): Promise<IdempotencyRecord | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
   list(query: ReservationQuery): Promise<ReservationRecord[]>;
-  /** Makes what {@link LinkTransaction.countLive} needs to be quick, however much an experiment had before. */
+  /** Makes the index that keeps {@link LinkTransaction.countLive} quick, however many reservations have ended. */
   prepareCounts(): Promise<void>;
   /**
-   * Forgets what nobody needs any more: the audit and cancelled reservations from before an instant.
+   * Deletes rows that are no longer needed: the audit and deleted reservations from before an instant.
    *
    * @param before milliseconds
-   * @returns how many rows went
+   * @returns how many rows were deleted
    */
   forget(before: number): Promise<{ audit: number; cancelled: number }>;
 }
@@ -176,7 +177,7 @@ export class RolledBackError extends Error {
   override readonly name = 'RolledBackError';
 }
 
-/** The database was lost while it committed: what was asked for may have been done, or not. */
+/** The database was lost while it committed: the change may have been made, or not. */
 export class CommitUnknownError extends StoreUnavailableError {
   override readonly name = 'CommitUnknownError';
 }

@@ -5,9 +5,8 @@ import type { AuditItem, AuditSettings } from '../cli/invocation.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { dataFolder } from '../files/private.ts';
-import { type AuditRecord, readAudit } from '../store/audit-history.ts';
-import { openToRead } from '../store/open.ts';
-import { SERVER_FILE } from '../store/stores.ts';
+import { type AuditRecord, readAudit } from '../store/audit.ts';
+import { openToRead, SERVER_FILE } from '../store/stores.ts';
 import { databaseFailure } from './database-failure.ts';
 
 /**

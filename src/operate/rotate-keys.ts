@@ -6,8 +6,7 @@ import { formatInstant } from '../contract/instants.ts';
 import { dataFolder } from '../files/private.ts';
 import { SERVICES } from '../server/keys/key-ring.ts';
 import { rotateByHand } from '../server/keys/rotate-by-hand.ts';
-import { openStores } from '../store/open.ts';
-import { SERVER_FILE, type Stores } from '../store/stores.ts';
+import { openStores, SERVER_FILE, type Stores } from '../store/stores.ts';
 import { databaseFailure } from './database-failure.ts';
 
 /**

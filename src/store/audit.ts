@@ -1,7 +1,18 @@
+import * as v from 'valibot';
 import type { AuditEntry } from '../allocator/store.ts';
-import type { SqlInsert, SqlReader, SqlValue, SqlWrite } from './sql.ts';
+import {
+  DatabaseFormatError,
+  type SqlDatabase,
+  type SqlInsert,
+  type SqlReader,
+  type SqlRow,
+  type SqlValue,
+  type SqlWrite,
+} from './sql.ts';
 
-/** One row for each decision: who, what, when, and why it was refused. Rows of one link are in order by `seq`. */
+/**
+ * The audit: one row for each decision, who, what, when, and why it was refused. Rows of one link are in order by `seq`.
+ */
 export const AUDIT: SqlInsert = {
   into: 'audit',
   columns: {
@@ -28,24 +39,24 @@ export const REFUSALS_IN_ROWS = 1000;
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
 
-/** What an experiment was refused of late. */
+/** The recent refusals of an experiment. */
 interface Tally {
   /** In the last hour, on all links. */
   refusals: number;
-  /** The row that counts this minute's on this link. */
+  /** The row in the database that counts this minute's refusals on this link. */
   seq: number | undefined;
-  /** The same, while it is still to be written. */
+  /** The same row, while it is not written yet. */
   row: SqlValue[] | undefined;
-  /** How many there are to add to the row that is there. */
+  /** How many refusals to add to that row. */
   more: number;
 }
 
 /**
- * What a group of decisions leaves in the audit. A granted one carries the version of the link that it made, a refused
- * one the version that it was decided on: read in the order of `seq`, the rows are the link's whole history.
+ * The rows that a group of decisions adds to the audit. A granted decision carries the version of the link that it made,
+ * a refused one the version that it was decided on: in the order of `seq`, the rows are the link's whole history.
  *
- * Whoever is refused all day does not fill the disk (HOSTILE.md 59): beyond {@link REFUSALS_IN_ROWS} of an experiment in
- * an hour, the first on a link in a minute stands for all that follow in it, with how many they are.
+ * A client that is refused all day does not fill the disk (HOSTILE.md 59): beyond {@link REFUSALS_IN_ROWS} refusals of an
+ * experiment in an hour, one row per link and minute counts them.
  *
  * @param sql within the transaction that has the link's lock
  * @param before the link's version before the first of them
@@ -113,4 +124,129 @@ async function talliesOf(
 
 function minuteOf(at: number): number {
   return at - (at % MINUTE);
+}
+
+/** Which decisions to read. A condition that is left out matches every decision. */
+export interface AuditQuery {
+  reservation?: string;
+  experiment?: string;
+  /** Who asked: the `sub` of a user token. */
+  by?: string;
+  /** See `linkId`. */
+  link?: string;
+  /** Decided at this instant or later, in milliseconds. */
+  since?: number;
+  /** Decided before this instant, in milliseconds. */
+  until?: number;
+  /** Only what was refused. */
+  refused?: boolean;
+  /** How many at most: the newest; 1 or more. */
+  limit: number;
+}
+
+/** A decision as it is kept. */
+export interface AuditRecord extends AuditEntry {
+  /** See `linkId`. */
+  link: string;
+  /** The link's version that the decision made or, when it was refused, was decided on. */
+  version: number;
+  granted: boolean;
+  /** How many decisions it stands for: more than one for refusals that were counted. */
+  count: number;
+}
+
+/**
+ * Reads decisions as of one instant, newest last: in the order in which they were written, which on one link is the order
+ * of its decisions. They come in portions, so that few are in memory at once.
+ *
+ * @param take is given each portion; the next one waits for it
+ * @returns whether older decisions match too, and were left out
+ * @throws StoreUnavailableError when the database is away
+ * @throws DatabaseFormatError when a row can't be one that a server wrote
+ */
+export function readAudit(
+  database: Pick<SqlDatabase, 'snapshot'>,
+  query: AuditQuery,
+  take: (portion: readonly AuditRecord[]) => Promise<void>,
+): Promise<boolean> {
+  const { where, values } = conditions(query);
+  return database.snapshot(async (sql) => {
+    const leftOut = await sql.first(
+      `SELECT seq FROM audit WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET $${values.length + 1}`,
+      ...values,
+      query.limit,
+    );
+    const found = sql.portions(
+      `SELECT ${READ_COLUMNS.join(', ')} FROM audit
+       WHERE ${where} AND seq > $${values.length + 1} ORDER BY seq`,
+      ...values,
+      Number(leftOut?.['seq'] ?? 0),
+    );
+    for await (const portion of found) await take(portion.map(toRecord));
+    return leftOut !== undefined;
+  });
+}
+
+function conditions(query: AuditQuery): { where: string; values: SqlValue[] } {
+  const asked: [condition: string, value: SqlValue | undefined][] = [
+    ['reservation =', query.reservation],
+    ['experiment =', query.experiment],
+    ['actor =', query.by],
+    ['link =', query.link],
+    ['at_ms >=', query.since],
+    ['at_ms <', query.until],
+    ['granted =', query.refused ? 0 : undefined],
+  ];
+  const given = asked.flatMap(([condition, value]) => (value === undefined ? [] : [{ condition, value }]));
+  // The first number of a sequence is 1 on either engine.
+  const texts = ['seq > 0', ...given.map(({ condition }, index) => `${condition} $${index + 1}`)];
+  return { where: texts.join(' AND '), values: given.map(({ value }) => value) };
+}
+
+const READ_COLUMNS = Object.keys(AUDIT.columns).filter((name) => name !== 'minute_ms');
+
+const AuditRow = v.object({
+  link: v.string(),
+  version: v.number(),
+  at_ms: v.number(),
+  action: v.picklist(['book', 'amend', 'cancel']),
+  granted: v.pipe(
+    v.picklist([0, 1]),
+    v.transform((granted) => granted === 1),
+  ),
+  actor: v.string(),
+  experiment: v.string(),
+  reservation: v.nullable(v.string()),
+  start_ms: v.number(),
+  end_ms: v.number(),
+  bandwidth: v.number(),
+  tags: v.nullable(
+    v.pipe(
+      v.string(),
+      v.parseJson(),
+      v.object({
+        site1_s_tag: v.number(),
+        site1_c_tag: v.number(),
+        site2_s_tag: v.number(),
+        site2_c_tag: v.number(),
+      }),
+    ),
+  ),
+  why: v.nullable(v.string()),
+  times: v.number(),
+});
+
+function toRecord(row: SqlRow): AuditRecord {
+  const parsed = v.safeParse(AuditRow, row);
+  if (!parsed.success) throw new DatabaseFormatError('A row of the audit is damaged.');
+  const {
+    at_ms: at,
+    actor: by,
+    start_ms: start,
+    end_ms: end,
+    bandwidth,
+    times: count,
+    ...rest
+  } = parsed.output;
+  return { ...rest, at, by, count, demand: { start, end, bandwidth } };
 }

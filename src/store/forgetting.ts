@@ -1,4 +1,4 @@
-import { type LinkLocking, lockLink } from './link-locking.ts';
+import { type Locking, lockLink } from './locking.ts';
 import type { SqlDatabase } from './sql.ts';
 
 /** How many rows go in one transaction, so that nobody waits long for its lock. */
@@ -13,7 +13,7 @@ const AT_ONCE = 1000;
  */
 export async function forget(
   database: SqlDatabase,
-  locking: LinkLocking,
+  locking: Locking,
   before: number,
 ): Promise<{ audit: number; cancelled: number }> {
   const gone = { audit: 0, cancelled: 0 };
@@ -39,7 +39,7 @@ async function forgetAudit(database: SqlDatabase, before: number): Promise<numbe
 
 async function forgetCancelled(
   database: SqlDatabase,
-  locking: LinkLocking,
+  locking: Locking,
   link: string,
   before: number,
 ): Promise<number> {

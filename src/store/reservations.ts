@@ -1,8 +1,8 @@
 import { TAG_PLACES } from '../allocator/demand.ts';
 import {
   type Decided,
+  EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
-  KEYS_LET_GO,
   type LinkTransaction,
   nameOfKey,
   type ReservationChange,
@@ -11,9 +11,9 @@ import {
   type ReservationStore,
 } from '../allocator/store.ts';
 import { auditWrites } from './audit.ts';
-import { KEY, keyRow, letExpiredGo, recall } from './booking-keys.ts';
 import { forget } from './forgetting.ts';
-import { type LinkLocking, lockLink } from './link-locking.ts';
+import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
+import { type Locking, lockLink } from './locking.ts';
 import type { SqlDatabase, SqlInsert, SqlReader, SqlRow, SqlTransaction, SqlValue, SqlWrite } from './sql.ts';
 
 /** What a reservation holds of its link. */
@@ -21,7 +21,7 @@ const HELD =
   'id, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment';
 const COLUMNS = `${HELD}, link, reversed, created_by, created_ms`;
 
-/** A row stands for a reservation's present state, whatever became of it. */
+/** A row is a reservation as it is now; a deleted one keeps its row, with `cancelled_ms`, until it is forgotten. */
 const RESERVATION: SqlInsert = {
   into: 'reservation',
   columns: {
@@ -47,7 +47,7 @@ const RESERVATION: SqlInsert = {
     cancelled_ms = excluded.cancelled_ms`,
 };
 
-/** The four tags of a reservation, each with its period: what the engine's own guard looks at. */
+/** The four tags of a reservation, each with its period: the rows that SQLite's guard checks. */
 const HOLD: SqlInsert = {
   into: 'tag_hold',
   columns: {
@@ -60,17 +60,17 @@ const HOLD: SqlInsert = {
   },
 };
 
-const MOVE_LINK = 'UPDATE link SET version = $2 WHERE id = $1';
+const SET_LINK_VERSION = 'UPDATE link SET version = $2 WHERE id = $1';
 
 /** Reservations in a database. */
-export function reservationStore(database: SqlDatabase, locking: LinkLocking): ReservationStore {
+export function reservationStore(database: SqlDatabase, locking: Locking): ReservationStore {
   const { reader } = database;
   return {
     changeLink: (link, work, since) =>
       database.transaction(async (sql) => {
         const [row, changes] = await Promise.all([
           lockLink(sql, locking, link),
-          // It begins after the lock was had, and so sees what was committed by then.
+          // The engine starts it once the lock is granted, so it sees everything that was committed by then.
           since === undefined ? undefined : changesAfter(sql, link, since),
         ]);
         const [version, forgotten] = [Number(row?.['version']), Number(row?.['forgotten'])];
@@ -92,13 +92,13 @@ export function reservationStore(database: SqlDatabase, locking: LinkLocking): R
         for await (const portion of held) take(portion.map(toHeld));
         return Number(row?.['version'] ?? 0);
       }),
-    recall: (key, now) => recall(reader, key, now),
+    findKey: (key, now) => findKey(reader, key, now),
     find: (id) => read(reader, id),
     list: (query) => list(reader, query),
-    // Only servers that limit the number pay for the index, with each booking.
+    // The index makes each insert slower: only servers that limit the number have it.
     prepareCounts: () =>
       database.transaction(async (sql) => {
-        await locking.lockKeys(sql, ['reservation_unended']);
+        await locking.lockNames(sql, ['reservation_unended']);
         await sql.run(
           `CREATE INDEX IF NOT EXISTS reservation_unended ON reservation (experiment, end_ms)
            WHERE cancelled_ms IS NULL`,
@@ -112,7 +112,7 @@ interface LockedLink {
   link: string;
   version: number;
   forgotten: number;
-  locking: LinkLocking;
+  locking: Locking;
 }
 
 function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransaction {
@@ -139,15 +139,15 @@ function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransacti
       return found.filter((record): record is ReservationRecord => record?.link === link);
     },
 
-    async claim(keys, now) {
-      await locking.lockKeys(sql, keys.map(nameOfKey).toSorted());
-      const found = await Promise.all(keys.map((key) => recall(sql, key, now)));
-      return found.flatMap((booking) => booking ?? []);
+    async lockKeys(keys, now) {
+      await locking.lockNames(sql, keys.map(nameOfKey).toSorted());
+      const found = await Promise.all(keys.map((key) => findKey(sql, key, now)));
+      return found.flatMap((record) => record ?? []);
     },
 
     async countLive(experiments, now) {
-      // After the booking keys, and in one order: so that no two transactions wait for each other.
-      await locking.lockKeys(sql, experiments.map((each) => JSON.stringify(['live', each])).toSorted());
+      // After the idempotency keys, and sorted, so that no two transactions wait for each other.
+      await locking.lockNames(sql, experiments.map((each) => JSON.stringify(['live', each])).toSorted());
       const counted = experiments.map(async (experiment): Promise<[string, number]> => {
         const row = await sql.first(
           `SELECT count(*) AS live FROM reservation
@@ -165,8 +165,8 @@ function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransacti
 }
 
 /**
- * Of a reservation that changed twice the last state counts: rows and holds are what is true in the end, so that
- * nothing stands in the way of what takes its place.
+ * Writes what was decided. Of a reservation that changed twice, only the last state is written, so that the tags which
+ * it no longer holds are free for the others.
  */
 async function write(
   sql: SqlTransaction,
@@ -174,35 +174,35 @@ async function write(
   { changes, audit }: Decided,
   now: number,
 ): Promise<void> {
-  const left = new Map<string, { values: SqlValue[]; held: SqlValue[][] }>();
-  const before = new Set<string>();
+  const last = new Map<string, { values: SqlValue[]; held: SqlValue[][] }>();
+  const known = new Set<string>();
   for (const [index, { action, record }] of changes.entries()) {
-    const cancelled = action === 'cancel' ? now : null;
+    const deletedAt = action === 'cancel' ? now : null;
     const { id, start, end, tags } = record;
-    if (action !== 'book' && locking.tagsApart) before.add(id);
-    left.set(id, {
-      values: toColumns(record, version + index + 1, cancelled),
+    if (action !== 'book' && locking.tagsApart) known.add(id);
+    last.set(id, {
+      values: toColumns(record, version + index + 1, deletedAt),
       held:
-        cancelled === null && locking.tagsApart
+        deletedAt === null && locking.tagsApart
           ? TAG_PLACES.map((place) => [link, place, tags[place], start, end, id])
           : [],
     });
   }
   const keys = changes.flatMap(({ key }) => key ?? []);
-  const rows = [...left.values()];
+  const rows = [...last.values()];
   const writes: SqlWrite[] = [
     { insert: RESERVATION, rows: rows.map(({ values }) => values) },
     { insert: HOLD, rows: rows.flatMap(({ held }) => held) },
-    { insert: KEY, rows: keys.map(keyRow) },
+    { insert: IDEMPOTENCY_KEY, rows: keys.map(keyRow) },
     ...(await auditWrites(sql, link, version, audit)),
-    ...(changes.length > 0 ? [{ change: MOVE_LINK, values: [link, version + changes.length] }] : []),
+    ...(changes.length > 0 ? [{ change: SET_LINK_VERSION, values: [link, version + changes.length] }] : []),
   ];
-  if (before.size + keys.length === 0) return sql.finish(...writes);
+  if (known.size + keys.length === 0) return sql.finish(...writes);
   await Promise.all([
-    ...[...before].map((id) => sql.run('DELETE FROM tag_hold WHERE reservation = $1', id)),
-    ...keys.map((key) => letExpiredGo(sql, key, now)),
+    ...[...known].map((id) => sql.run('DELETE FROM tag_hold WHERE reservation = $1', id)),
+    ...keys.map((key) => deleteIfExpired(sql, key, now)),
     sql.write(...writes),
-    ...(keys.length > 0 ? [sql.run(locking.letKeysGo, now, KEYS_LET_GO)] : []),
+    ...(keys.length > 0 ? [sql.run(locking.deleteExpiredKeys, now, EXPIRED_KEYS_AT_ONCE)] : []),
   ]);
 }
 
@@ -214,7 +214,7 @@ async function changesAfter(sql: SqlReader, link: string, since: number): Promis
   );
   return rows.map((row) => {
     const { id, ...holding } = toHeld(row);
-    return row['cancelled_ms'] === null ? { id, cancelled: false, holding } : { id, cancelled: true };
+    return row['cancelled_ms'] === null ? { id, deleted: false, holding } : { id, deleted: true };
   });
 }
 
@@ -246,7 +246,7 @@ async function list(sql: SqlReader, query: ReservationQuery): Promise<Reservatio
   return rows.map(toRecord);
 }
 
-function toColumns(record: ReservationRecord, version: number, cancelled: number | null): SqlValue[] {
+function toColumns(record: ReservationRecord, version: number, deletedAt: number | null): SqlValue[] {
   const { tags } = record;
   return [
     record.id,
@@ -260,7 +260,7 @@ function toColumns(record: ReservationRecord, version: number, cancelled: number
     record.experiment,
     record.createdBy,
     record.createdAt,
-    cancelled,
+    deletedAt,
   ];
 }
 

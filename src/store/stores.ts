@@ -3,6 +3,19 @@ import type { IdentityRecords } from '../server/identity/records.ts';
 import type { KeyStore } from '../server/keys/key-ring.ts';
 import type { OwnerStore } from '../server/ownership.ts';
 import type { Directory } from '../server/portal/directory.ts';
+import { directoryStore } from './directory.ts';
+import { identityRecordStore } from './identity-records.ts';
+import type { Locking } from './locking.ts';
+import { ownerStore } from './owners.ts';
+import { POSTGRES_LOCKING } from './postgres/locking.ts';
+import { reservationStore } from './reservations.ts';
+import { signingKeyStore } from './signing-keys.ts';
+import { ping, type ReadDatabase, type SqlDatabase } from './sql.ts';
+import { SqliteDatabase } from './sqlite/database.ts';
+import { SQLITE_LOCKING } from './sqlite/locking.ts';
+import { SERVER_FORMAT } from './sqlite/migrations.ts';
+import { openSqliteToRead } from './sqlite/reading.ts';
+import { statementsOn } from './sqlite/statements.ts';
 
 /** All that a server keeps, in one database. */
 export interface Stores {
@@ -23,4 +36,45 @@ export const SERVER_FILE = 'slices-conn.sqlite';
 /** Whether a database is named by the address of a PostgreSQL server; else it is a SQLite file. */
 export function isPostgres(database: string): boolean {
   return /^postgres(?:ql)?:\/\//i.test(database);
+}
+
+/**
+ * Opens a server's stores. PostgreSQL's driver is loaded only where it is needed.
+ *
+ * @param database `postgres://…`, a SQLite file, or `:memory:`
+ * @throws DatabaseFormatError, StoreUnavailableError when the database can't be used
+ */
+export async function openStores(database: string): Promise<Stores> {
+  if (!isPostgres(database)) {
+    const file = await SqliteDatabase.open(database, SERVER_FORMAT);
+    return storesOn(statementsOn(file), SQLITE_LOCKING, () => file.close());
+  }
+  const { PostgresDatabase } = await import('./postgres/database.ts');
+  const server = await PostgresDatabase.open(database);
+  return storesOn(server, POSTGRES_LOCKING, () => server.close());
+}
+
+/**
+ * Opens a server's database to read it only, while servers may run on it: it holds up none.
+ *
+ * @param database `postgres://…`, or a SQLite file
+ * @throws DatabaseFormatError when it is not a server's, or of another version: a reader does not bring it up to date
+ * @throws StoreUnavailableError when it can't be read
+ */
+export async function openToRead(database: string): Promise<ReadDatabase> {
+  if (!isPostgres(database)) return openSqliteToRead(database);
+  const { PostgresDatabase } = await import('./postgres/database.ts');
+  return PostgresDatabase.openToRead(database);
+}
+
+function storesOn(database: SqlDatabase, locking: Locking, close: () => Promise<void>): Stores {
+  return {
+    reservations: reservationStore(database, locking),
+    directory: directoryStore(database),
+    identityRecords: identityRecordStore(database),
+    keys: signingKeyStore(database),
+    owners: ownerStore(database),
+    ping: () => ping(database),
+    close,
+  };
 }

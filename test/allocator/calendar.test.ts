@@ -32,7 +32,7 @@ describe('LinkCalendar.decide', () => {
       refusal: { limit: 'bandwidth', capacity: 1000, free: 1000, start: 0, end: HOUR },
     },
   ])('1000 Mbps, 600 booked from 10:00 to 11:00: $rule', ({ demand, refusal }) => {
-    const decision = booked().decide(demand, 0);
+    const decision = booked().plan(demand, 0);
     if (refusal) expect(decision).toEqual({ accepted: false, refusals: [refusal] });
     else expect(decision.accepted).toBe(true);
   });
@@ -46,7 +46,7 @@ describe('LinkCalendar.decide', () => {
     calendar.hold('two', { start: 30, end: 35, bandwidth: 700, tags: tags(1) });
     calendar.hold('three', { start: 35, end: 40, bandwidth: 700, tags: tags(2) });
     calendar.hold('four', { start: 50, end: 60, bandwidth: 700, tags: tags(3) });
-    expect(calendar.decide({ start: 0, end: 90, bandwidth: 800 }, 0)).toEqual({
+    expect(calendar.plan({ start: 0, end: 90, bandwidth: 800 }, 0)).toEqual({
       accepted: false,
       refusals: [{ limit: 'bandwidth', capacity: 1000, free: 300, start: 30, end: 40 }],
     });
@@ -58,12 +58,12 @@ describe('LinkCalendar.decide', () => {
       const calendar = new LinkCalendar(smallLink({ [`${place}s`]: [8, 9] }));
       calendar.hold('one', { start: 10, end: 20, bandwidth: 1, tags: { ...tags(1), [place]: 8 } });
       calendar.hold('two', { start: 30, end: 40, bandwidth: 1, tags: { ...tags(1), [place]: 9 } });
-      expect(calendar.decide({ start: 19, end: 31, bandwidth: 1 }, 0)).toEqual({
+      expect(calendar.plan({ start: 19, end: 31, bandwidth: 1 }, 0)).toEqual({
         accepted: false,
         refusals: [{ limit: 'tags', place, total: 2, start: 19, end: 31 }],
       });
-      expect(calendar.decide({ start: 20, end: 31, bandwidth: 1 }, 0)).toMatchObject({ accepted: true });
-      expect(calendar.decide({ start: 19, end: 30, bandwidth: 1 }, 0)).toMatchObject({ accepted: true });
+      expect(calendar.plan({ start: 20, end: 31, bandwidth: 1 }, 0)).toMatchObject({ accepted: true });
+      expect(calendar.plan({ start: 19, end: 30, bandwidth: 1 }, 0)).toMatchObject({ accepted: true });
     },
   );
 
@@ -75,7 +75,7 @@ describe('LinkCalendar.decide', () => {
       bandwidth: 900,
       tags: { ...tags(1), site1_c_tag: 5, site2_s_tag: 7 },
     });
-    expect(calendar.decide({ start: 15, end: 25, bandwidth: 200 }, 0)).toEqual({
+    expect(calendar.plan({ start: 15, end: 25, bandwidth: 200 }, 0)).toEqual({
       accepted: false,
       refusals: [
         { limit: 'bandwidth', capacity: 1000, free: 100, start: 15, end: 20 },
@@ -100,17 +100,17 @@ describe('LinkCalendar.decide', () => {
       tags: { site1_s_tag: 2, site1_c_tag: 1, site2_s_tag: 1, site2_c_tag: 3 },
     });
     const fit = { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 1 };
-    expect(calendar.decide({ start: 20, end: 30, bandwidth: 1 }, 0)).toEqual({ accepted: true, tags: fit });
+    expect(calendar.plan({ start: 20, end: 30, bandwidth: 1 }, 0)).toEqual({ accepted: true, tags: fit });
   });
 
   test('deciding changes nothing', () => {
     const calendar = booked();
     const demand = { start: TEN, end: ELEVEN, bandwidth: 400 };
-    expect(calendar.decide(demand, 0)).toEqual(calendar.decide(demand, 0));
+    expect(calendar.plan(demand, 0)).toEqual(calendar.plan(demand, 0));
   });
 });
 
-describe('LinkCalendar.decideAnew', () => {
+describe('LinkCalendar.planUpdate', () => {
   test.each([
     { rule: 'stays as it is', start: 10, end: 20, bandwidth: 600 },
     { rule: 'is shortened', start: 12, end: 18, bandwidth: 600 },
@@ -121,14 +121,14 @@ describe('LinkCalendar.decideAnew', () => {
       smallLink({ site1_s_tags: [2, 2], site1_c_tags: [2, 2], site2_s_tags: [2, 2], site2_c_tags: [2, 2] }),
     );
     calendar.hold('own', { start: 10, end: 20, bandwidth: 600, tags: tags(2) });
-    expect(calendar.decideAnew('own', demand, 0)).toEqual({ accepted: true, tags: tags(2) });
+    expect(calendar.planUpdate('own', demand, 0)).toEqual({ accepted: true, tags: tags(2) });
   });
 
   test('what others use counts', () => {
     const calendar = new LinkCalendar(smallLink());
     calendar.hold('own', { start: 10, end: 20, bandwidth: 600, tags: tags(1) });
     calendar.hold('other', { start: 15, end: 25, bandwidth: 300, tags: tags(2) });
-    expect(calendar.decideAnew('own', { start: 10, end: 20, bandwidth: 701 }, 0)).toEqual({
+    expect(calendar.planUpdate('own', { start: 10, end: 20, bandwidth: 701 }, 0)).toEqual({
       accepted: false,
       refusals: [{ limit: 'bandwidth', capacity: 1000, free: 700, start: 15, end: 20 }],
     });
@@ -139,7 +139,7 @@ describe('LinkCalendar.decideAnew', () => {
     calendar.hold('own', { start: 10, end: 20, bandwidth: 1, tags: tags(3) });
     calendar.hold('near', { start: 5, end: 10, bandwidth: 1, tags: tags(2) });
     calendar.hold('in the way', { start: 25, end: 30, bandwidth: 1, tags: { ...tags(1), site2_c_tag: 3 } });
-    expect(calendar.decideAnew('own', { start: 10, end: 26, bandwidth: 1 }, 0)).toEqual({
+    expect(calendar.planUpdate('own', { start: 10, end: 26, bandwidth: 1 }, 0)).toEqual({
       accepted: true,
       tags: { ...tags(3), site2_c_tag: 2 },
     });
@@ -148,14 +148,14 @@ describe('LinkCalendar.decideAnew', () => {
   test('the reservation is held as before afterwards, accepted or not', () => {
     for (const bandwidth of [1000, 1001]) {
       const calendar = booked();
-      calendar.decideAnew('first', { start: TEN, end: ELEVEN, bandwidth }, 0);
+      calendar.planUpdate('first', { start: TEN, end: ELEVEN, bandwidth }, 0);
       expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
     }
   });
 
   test('a reservation that is not held is decided on as a new one', () => {
     const demand = { start: TEN, end: ELEVEN, bandwidth: 400 };
-    expect(booked().decideAnew('unknown', demand, 0)).toEqual(booked().decide(demand, 0));
+    expect(booked().planUpdate('unknown', demand, 0)).toEqual(booked().plan(demand, 0));
   });
 });
 
@@ -173,7 +173,7 @@ describe('LinkCalendar.without', () => {
     };
     expect(() => calendar.without('first', ask)).toThrow('no answer');
     expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
-    expect(calendar.decide({ start: TEN, end: ELEVEN, bandwidth: 1 }, 0)).toEqual({
+    expect(calendar.plan({ start: TEN, end: ELEVEN, bandwidth: 1 }, 0)).toEqual({
       accepted: true,
       tags: tags(2),
     });
@@ -258,8 +258,8 @@ describe('LinkCalendar.most and earliest', () => {
           bandwidth,
         });
         for (const [index, each] of held.entries()) {
-          const decision = calendar.decide(toDemand(each), 0);
-          expect(decision).toEqual(oracle.decide(toDemand(each), 0));
+          const decision = calendar.plan(toDemand(each), 0);
+          expect(decision).toEqual(oracle.plan(toDemand(each), 0));
           if (!decision.accepted) continue;
           calendar.hold(`r${index}`, { ...toDemand(each), tags: decision.tags });
           oracle.hold(`r${index}`, { ...toDemand(each), tags: decision.tags });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { Outcome } from '../../src/allocator/outcome.ts';
+import type { Outcome } from '../../src/allocator/operation.ts';
 import {
   CommitUnknownError,
   type LinkTransaction,
@@ -60,7 +60,7 @@ function start(store = counted): Allocator {
 
 function book(allocator: Allocator, demand: Partial<Demand> = {}, dryRun = false): Promise<Outcome> {
   const who = { experiment: 'exp', createdBy: 'user', expiry: 100 * HOUR };
-  return allocator.book({ site1: 'a', site2: 'b', ...SOME, ...demand, ...who }, dryRun);
+  return allocator.create({ site1: 'a', site2: 'b', ...SOME, ...demand, ...who }, dryRun);
 }
 
 async function booked(allocator: Allocator, demand: Partial<Demand> = {}): Promise<string> {
@@ -100,7 +100,7 @@ describe('requests that wait for one link', () => {
     const [kept, gone] = [await booked(allocator), await booked(allocator)];
     transactions = 0;
     const change = (amendment: Partial<Demand>) =>
-      allocator.amend(kept, amendment, {
+      allocator.update(kept, amendment, {
         by: 'user',
         expiry: HOUR,
         check: (current, { end }) => (end < current.end ? 'shorter' : undefined),
@@ -111,8 +111,8 @@ describe('requests that wait for one link', () => {
     const answers = await Promise.all([
       booking({ bandwidth: 900 }),
       change({ bandwidth: 200 }),
-      allocator.cancel(gone, { by: 'user' }),
-      allocator.cancel(gone, { by: 'user' }),
+      allocator.delete(gone, { by: 'user' }),
+      allocator.delete(gone, { by: 'user' }),
       booking({ bandwidth: 800 }, true),
       change({ end: 15 }),
       booking({ bandwidth: 801 }),
@@ -150,7 +150,7 @@ describe('requests that wait for one link', () => {
     };
     const [one, bug, other] = await Promise.allSettled([
       book(allocator),
-      allocator.amend(id, { bandwidth: 1 }, { by: 'user', expiry: HOUR, check: failing }),
+      allocator.update(id, { bandwidth: 1 }, { by: 'user', expiry: HOUR, check: failing }),
       book(allocator),
     ]);
     expect([one.status, bug.status, other.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -251,7 +251,7 @@ test.each(['book', 'amend'])(
       },
     });
     const terms = { by: 'user', expiry: HOUR, dryRun: true, check: () => undefined };
-    const asked = what === 'book' ? book(allocator, {}, true) : allocator.amend(id, { bandwidth: 1 }, terms);
+    const asked = what === 'book' ? book(allocator, {}, true) : allocator.update(id, { bandwidth: 1 }, terms);
     const error = await asked.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(StoreUnavailableError);
     expect(error).not.toBeInstanceOf(CommitUnknownError);
@@ -275,7 +275,7 @@ describe('row 64: one of a group that cannot be decided, and then a database tha
         throw error;
       },
     });
-    const bug = allocator.amend(id, { bandwidth: 1 }, { by: 'user', expiry: HOUR, check: failing });
+    const bug = allocator.update(id, { bandwidth: 1 }, { by: 'user', expiry: HOUR, check: failing });
     const others = Array.from({ length: 5 }, () => opened.store.find('none').then(() => book(allocator)));
     const answers = await Promise.allSettled([bug, ...others]);
     return { answers: answers.map((answer) => ('reason' in answer ? answer.reason.name : 'done')), asked };
@@ -314,7 +314,7 @@ describe('row 64: one of a group that cannot be decided, and then a database tha
       away = true;
       return failing();
     };
-    const bug = allocator.amend(id, { bandwidth: 1 }, { by: 'user', expiry: HOUR, check: gone });
+    const bug = allocator.update(id, { bandwidth: 1 }, { by: 'user', expiry: HOUR, check: gone });
     const others = [1, 2].map(() => opened.store.find('none').then(() => book(allocator)));
     expect((await Promise.allSettled([bug, ...others])).map(({ status }) => status)).toEqual([
       'rejected',
@@ -342,7 +342,7 @@ describe('the calendar in memory', () => {
     });
     const waiting = book(allocator);
     const who = { experiment: 'exp', createdBy: 'user', expiry: HOUR };
-    expect(await allocator.book({ site1: 'c', site2: 'd', ...SOME, ...who })).toMatchObject({ ok: true });
+    expect(await allocator.create({ site1: 'c', site2: 'd', ...SOME, ...who })).toMatchObject({ ok: true });
     loading.resolve();
     expect(await waiting).toMatchObject({ ok: true });
   });
@@ -366,8 +366,8 @@ describe('the calendar in memory', () => {
     expect(read).toEqual([]);
     // 600 Mbps were free while the thirty ran, which is when it began.
     const terms = { by: 'user', expiry: 100 * HOUR, check: () => undefined, dryRun: true };
-    expect(await allocator.amend(long, { bandwidth: 700 }, terms)).toMatchObject({ ok: true });
-    expect(await allocator.amend(long, { bandwidth: 701 }, terms)).toMatchObject({
+    expect(await allocator.update(long, { bandwidth: 700 }, terms)).toMatchObject({ ok: true });
+    expect(await allocator.update(long, { bandwidth: 701 }, terms)).toMatchObject({
       ok: false,
       refusals: [{ limit: 'bandwidth', free: 700, start: 1, end: HOUR }],
     });
@@ -378,7 +378,7 @@ describe('the calendar in memory', () => {
     const [one, other] = [start(), start()];
     const id = await booked(one, { bandwidth: 1000 });
     expect(await book(one, {}, true)).toMatchObject({ ok: false });
-    await other.cancel(id, { by: 'user' });
+    await other.delete(id, { by: 'user' });
     expect(await opened.store.forget(HOUR)).toMatchObject({ cancelled: 1 });
     expect(await book(one, { bandwidth: 1000 })).toMatchObject({ ok: true });
   });

@@ -1,12 +1,11 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { AmendmentOutcome } from '../../src/allocator/amendment.ts';
-import type { BookingRequest } from '../../src/allocator/booking.ts';
+import type { CreateRequest } from '../../src/allocator/create.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { Offer } from '../../src/allocator/offers.ts';
-import type { Outcome } from '../../src/allocator/outcome.ts';
+import type { Offer, Outcome } from '../../src/allocator/operation.ts';
+import type { UpdateOutcome } from '../../src/allocator/update.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import type { MakeSubject, Subject } from '../proof/subject.ts';
 import type { OpenedStore } from '../store/opened-store.ts';
@@ -137,8 +136,8 @@ export class History {
     const start = Math.max(this.#now, DAWN + step.start);
     const demand = { start, end: start + step.length, bandwidth: step.bandwidth };
     const before = await this.#rows();
-    const outcome = await allocator.book(this.#request(demand, step.reversed), step.dryRun);
-    const due = this.#oracle.decide(demand, this.#now);
+    const outcome = await allocator.create(this.#request(demand, step.reversed), step.dryRun);
+    const due = this.#oracle.plan(demand, this.#now);
     if (outcome.ok) {
       const { id, tags, reversed, ...record } = outcome.record;
       expect({ accepted: true, tags }).toEqual(due);
@@ -151,7 +150,7 @@ export class History {
       expect({ accepted: false, refusals: outcome.refusals }).toEqual(due);
       expect(outcome.offers.map(toDemand)).toEqual(this.#offers(demand, start));
       for (const offer of outcome.offers.map(toDemand)) {
-        const answer = await allocator.book(this.#request(offer, step.reversed), true);
+        const answer = await allocator.create(this.#request(offer, step.reversed), true);
         expect(answer).toMatchObject({ ok: true, record: offer });
       }
     }
@@ -169,8 +168,8 @@ export class History {
       ...(end !== undefined && { end }),
       ...(step.rescales && { bandwidth: step.bandwidth }),
     };
-    const ask = (change: Partial<Demand>, dryRun: boolean): Promise<AmendmentOutcome<string> | undefined> =>
-      allocator.amend(id, change, {
+    const ask = (change: Partial<Demand>, dryRun: boolean): Promise<UpdateOutcome<string> | undefined> =>
+      allocator.update(id, change, {
         by: 'user',
         expiry: this.#expiry,
         check: (...both) => this.#fault(...both),
@@ -191,7 +190,7 @@ export class History {
       expect(outcome).toEqual({ ok: false, reason: 'fault', fault });
       return;
     }
-    const due = this.#oracle.decide(demand, this.#now, id);
+    const due = this.#oracle.plan(demand, this.#now, id);
     if (outcome?.ok) {
       const { tags } = outcome.record;
       expect({ accepted: true, tags }).toEqual(due);
@@ -208,7 +207,7 @@ export class History {
 
   async #cancel(allocator: Subject, step: Step): Promise<void> {
     const id = this.#pick(step);
-    const done = await allocator.cancel(id, { by: 'user' });
+    const done = await allocator.delete(id, { by: 'user' });
     expect(done).toBe(this.#oracle.held.has(id));
     this.#oracle.drop(id);
     count(`cancel: ${done ? 'done' : 'gone'}`);
@@ -247,7 +246,7 @@ export class History {
     return known[pick % (known.length + (gone ? 1 : 0))] ?? 'unknown';
   }
 
-  #request(demand: Demand, reversed: boolean): BookingRequest {
+  #request(demand: Demand, reversed: boolean): CreateRequest {
     const { site1, site2 } = this.#link;
     const sites = reversed ? { site1: site2, site2: site1 } : { site1, site2 };
     return { ...sites, ...demand, experiment: 'exp', createdBy: 'user', expiry: this.#expiry };
@@ -281,7 +280,7 @@ function toDemand({ start, end, bandwidth }: Demand): Demand {
   return { start, end, bandwidth };
 }
 
-function note(kind: string, outcome: Outcome | AmendmentOutcome<string> | undefined): void {
+function note(kind: string, outcome: Outcome | UpdateOutcome<string> | undefined): void {
   if (!outcome) count(`${kind}: gone`);
   else if (outcome.ok) count(`${kind}: accepted`);
   else if (outcome.reason === 'fault') count(`${kind}: fault`);

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { AmendmentOutcome } from '../../src/allocator/amendment.ts';
 import { type Demand, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { Outcome } from '../../src/allocator/outcome.ts';
+import type { Outcome } from '../../src/allocator/operation.ts';
 import type { Decided, ReservationRecord, ReservationStore } from '../../src/allocator/store.ts';
+import type { UpdateOutcome } from '../../src/allocator/update.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { race, tally } from './race.ts';
@@ -191,7 +191,7 @@ describe('mistake: updates that skip the check, or count their own use against t
     const allocator = start();
     const record = await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
     const before = await everyRow();
-    const outcome = await allocator.amend(
+    const outcome = await allocator.update(
       record.id,
       { end: 30 },
       { by: 'user', expiry: EXPIRY, check: (current, amended) => [current.end, amended.end] },
@@ -212,7 +212,7 @@ describe('mistake: concurrent updates of one reservation that overwrite each oth
     ]).flat();
     const outcomes = await Promise.all(
       changes.map((change, index) =>
-        allocators[index % 2]?.amend(record.id, change, {
+        allocators[index % 2]?.update(record.id, change, {
           by: 'user',
           expiry: EXPIRY,
           check: (current, amended) => {
@@ -261,10 +261,10 @@ describe('mistake: concurrent updates of one reservation that overwrite each oth
     const { id } = await booked(start(), { start: 10, end: 20, bandwidth: 1 });
     const outcomes = await Promise.all([
       amend(allocators[0], id, { end: 21 }),
-      allocators[1]?.cancel(id, { by: 'user' }),
+      allocators[1]?.delete(id, { by: 'user' }),
       amend(allocators[0], id, { end: 22 }),
       amend(allocators[1], id, { end: 23 }),
-      allocators[0]?.cancel(id, { by: 'user' }),
+      allocators[0]?.delete(id, { by: 'user' }),
     ]);
     expect(outcomes.filter((outcome) => outcome === true)).toHaveLength(1);
     expect(await opened.store.find(id)).toBeUndefined();
@@ -295,7 +295,7 @@ describe('mistake: state kept only in memory', () => {
     expect(await book(one, { ...more, bandwidth: 1 })).toMatchObject({ ok: false, refusals: [{ free: 0 }] });
     await amend(other, second.id, { bandwidth: 400 });
     expect(await book(one, more)).toMatchObject({ ok: false, refusals: [{ free: 100 }] });
-    expect(await other.cancel(first.id, { by: 'user' })).toBe(true);
+    expect(await other.delete(first.id, { by: 'user' })).toBe(true);
     expect(await book(one, more)).toMatchObject({ ok: true, record: { tags: tags(1) } });
   });
 
@@ -321,7 +321,7 @@ describe('mistake: state kept only in memory', () => {
     expect(await everyRow()).toEqual(before);
     const record = await booked(allocator, { ...more, bandwidth: 1000 });
     expect(
-      await allocator.amend(
+      await allocator.update(
         record.id,
         { bandwidth: 1 },
         { by: 'user', expiry: EXPIRY, check: () => undefined, dryRun: true },
@@ -373,7 +373,7 @@ describe('mistake: state kept only in memory', () => {
     await agrees();
     expect(await opened.store.find(first.id)).toMatchObject({ bandwidth: kept ? 200 : 300 });
 
-    await failed(() => allocator.cancel(first.id, { by: 'user' }));
+    await failed(() => allocator.delete(first.id, { by: 'user' }));
     await agrees();
     expect(await opened.store.find(first.id)).toEqual(kept ? undefined : first);
 
@@ -418,7 +418,7 @@ describe('mistake: deciding about a time that the calendar in memory does not re
     const early = start();
     const freed = await booked(early, { start: 10, end: 18, bandwidth: 1 });
     await booked(early, { start: 10, end: 18, bandwidth: 900 });
-    await early.cancel(freed.id, { by: 'user' });
+    await early.delete(freed.id, { by: 'user' });
     const allocator = start();
     clock = 20;
     await book(allocator, { start: 40, end: 50, bandwidth: 1 }, true);
@@ -435,7 +435,7 @@ describe('mistake: deciding about a time that the calendar in memory does not re
     expect(record.tags).toEqual(tags(2));
     clock = 25;
     for (const allocator of [early, start()]) {
-      const outcome = allocator.amend(
+      const outcome = allocator.update(
         record.id,
         { end: 30 },
         { by: 'user', expiry: EXPIRY, check: () => undefined, dryRun: true },
@@ -451,7 +451,7 @@ describe('mistake: deciding about a time that the calendar in memory does not re
     clock = 25;
     const later = { start: 30, end: 40 };
     for (const allocator of [early, start()]) {
-      const outcome = allocator.amend(record.id, later, {
+      const outcome = allocator.update(record.id, later, {
         by: 'user',
         expiry: EXPIRY,
         check: () => undefined,
@@ -474,7 +474,7 @@ describe('a topology that was narrowed since', () => {
     });
     const refused = await book(allocator, { start: 10, end: 20, bandwidth: 1 });
     expect(refused).toMatchObject({ ok: false, refusals: [{ limit: 'bandwidth', capacity: 500, free: 0 }] });
-    expect(await allocator.cancel(id, { by: 'user' })).toBe(true);
+    expect(await allocator.delete(id, { by: 'user' })).toBe(true);
     expect(await book(allocator, { start: 10, end: 20, bandwidth: 500 })).toMatchObject({ ok: true });
   });
 });
@@ -500,7 +500,7 @@ function start({ link = smallLink(), store = opened.store } = {}): Allocator {
 
 function book(allocator: Allocator, demand: Demand, dryRun = false): Promise<Outcome> {
   const who = { experiment: 'exp', createdBy: 'user', expiry: EXPIRY };
-  return allocator.book({ site1: 'a', site2: 'b', ...demand, ...who }, dryRun);
+  return allocator.create({ site1: 'a', site2: 'b', ...demand, ...who }, dryRun);
 }
 
 async function booked(allocator: Allocator | undefined, demand: Demand): Promise<ReservationRecord> {
@@ -513,8 +513,8 @@ async function amend(
   allocator: Allocator | undefined,
   id: string,
   change: Partial<Demand>,
-): Promise<AmendmentOutcome<never> | undefined> {
-  return allocator?.amend<never>(id, change, { by: 'user', expiry: EXPIRY, check: () => undefined });
+): Promise<UpdateOutcome<never> | undefined> {
+  return allocator?.update<never>(id, change, { by: 'user', expiry: EXPIRY, check: () => undefined });
 }
 
 /** An outcome without what differs from one decision to the next. */

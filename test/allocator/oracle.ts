@@ -1,4 +1,4 @@
-import type { Decision, Refusal } from '../../src/allocator/calendar.ts';
+import type { Plan, Refusal } from '../../src/allocator/calendar.ts';
 import {
   type Demand,
   type Holding,
@@ -35,7 +35,7 @@ export class Oracle {
   }
 
   /** @param own the reservation that is asked about anew: its use does not count, and its tags stay if they can */
-  decide(demand: Demand, now: number, own?: string): Decision {
+  plan(demand: Demand, now: number, own?: string): Plan {
     const keep = own === undefined ? undefined : this.#held.get(own)?.tags;
     const refusals: Refusal[] = [];
     const tags: Tags = { site1_s_tag: 0, site1_c_tag: 0, site2_s_tag: 0, site2_c_tag: 0 };

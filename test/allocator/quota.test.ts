@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator, type AllocatorOptions } from '../../src/allocator/allocator.ts';
-import type { BookingRequest } from '../../src/allocator/booking.ts';
+import type { CreateRequest } from '../../src/allocator/create.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { Outcome } from '../../src/allocator/outcome.ts';
+import type { Outcome } from '../../src/allocator/operation.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { type OpenedStore, openPostgres, openSqlite } from '../store/opened-store.ts';
 import { smallLink } from './small-link.ts';
@@ -41,10 +41,10 @@ describe.each([
     });
   const book = (
     allocator: Allocator,
-    changes: Partial<BookingRequest> = {},
+    changes: Partial<CreateRequest> = {},
     dryRun = false,
   ): Promise<Outcome> =>
-    allocator.book(
+    allocator.create(
       {
         site1: 'a',
         site2: 'b',
@@ -120,16 +120,16 @@ describe.each([
   test('changes what it has within its share, which its own use does not count against', async () => {
     const allocator = start({ maxShare: 50 });
     const id = idOf(await book(allocator, { bandwidth: 400 }));
-    expect(await allocator.amend(id, { bandwidth: 500, end: 25 }, terms)).toMatchObject({ ok: true });
-    expect(await allocator.amend(id, { bandwidth: 501 }, terms)).toMatchObject({
+    expect(await allocator.update(id, { bandwidth: 500, end: 25 }, terms)).toMatchObject({ ok: true });
+    expect(await allocator.update(id, { bandwidth: 501 }, terms)).toMatchObject({
       refusals: [{ limit: 'share', held: 0, allowed: 500 }],
       offers: [{ start: 10, end: 25, bandwidth: 500 }],
     });
     // A server that shares less leaves what there is, and lets it be made smaller.
     const stricter = start({ maxShare: 10 });
-    expect(await stricter.amend(id, { bandwidth: 450, end: 22 }, terms)).toMatchObject({ ok: true });
-    expect(await stricter.amend(id, { end: 23 }, terms)).toMatchObject({ refusals: [{ limit: 'share' }] });
-    await stricter.cancel(id, { by: 'user' });
+    expect(await stricter.update(id, { bandwidth: 450, end: 22 }, terms)).toMatchObject({ ok: true });
+    expect(await stricter.update(id, { end: 23 }, terms)).toMatchObject({ refusals: [{ limit: 'share' }] });
+    await stricter.delete(id, { by: 'user' });
     expect(await book(stricter, { bandwidth: 100 })).toMatchObject({ ok: true });
   });
 
@@ -162,9 +162,9 @@ describe.each([
     const second = idOf(await book(allocator));
     expect(await book(allocator)).toMatchObject({ ok: false });
     // It may change what it has.
-    expect(await allocator.amend(second, { bandwidth: 1 }, terms)).toMatchObject({ ok: true });
+    expect(await allocator.update(second, { bandwidth: 1 }, terms)).toMatchObject({ ok: true });
     const [, third, fourth] = await Promise.all([
-      allocator.cancel(first, { by: 'user' }),
+      allocator.delete(first, { by: 'user' }),
       opened.store.find('none').then(() => book(allocator)),
       opened.store.find('none').then(() => book(allocator)),
     ]);
@@ -190,8 +190,8 @@ describe.each([
       },
       ...{ expiry: HOUR, key: 'k', fingerprint: 'f' },
     };
-    const first = await allocator.bookOnce(request);
-    expect(await allocator.bookOnce(request)).toMatchObject({ ...first, repeated: true });
+    const first = await allocator.create(request);
+    expect(await allocator.create(request)).toMatchObject({ ...first, replayed: true });
   });
 
   test('never holds more, and is never refused less, in random histories: by a sweep of the rows', async () => {
@@ -219,7 +219,7 @@ describe.each([
       const outcome = await book(allocator, { ...demand, experiment });
       const broken = outcome.ok ? [] : outcome.refusals.filter(({ limit }) => limit === 'share');
       expect(broken.length > 0).toBe(peak + demand.bandwidth > 300 || tags + 1 > 12);
-      if (outcome.ok && draw(3) === 0) await allocator.cancel(outcome.record.id, { by: 'user' });
+      if (outcome.ok && draw(3) === 0) await allocator.delete(outcome.record.id, { by: 'user' });
     }
   });
 });

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { BookingRequest } from '../../src/allocator/booking.ts';
+import type { CreateRequest } from '../../src/allocator/create.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
-import { type LinkLocking, READ_LINK } from '../../src/store/link-locking.ts';
+import { type Locking, READ_LINK } from '../../src/store/locking.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
@@ -39,7 +39,7 @@ const liveIds = async (): Promise<unknown[]> =>
 const idsOf = (answers: readonly RaceAnswer[]): string[] =>
   answers.flatMap((answer) => (answer.ok ? [answer.id] : [])).toSorted();
 
-function request({ site1, site2 }: Link): BookingRequest {
+function request({ site1, site2 }: Link): CreateRequest {
   return { site1, site2, ...ALL, experiment: 'exp', createdBy: 'user', expiry: 1000 };
 }
 
@@ -79,14 +79,14 @@ describe('bookings that race on PostgreSQL', () => {
     const link = smallLink({ ...WIDE, bandwidth: 1000 });
     const first = allocatorOn(opened.store, link, 'first');
     for (const start of [20, 25]) {
-      await first.book({ ...request(link), start, end: start + 10, bandwidth: 1 });
+      await first.create({ ...request(link), start, end: start + 10, bandwidth: 1 });
     }
     const database = await PostgresDatabase.open(path);
-    const unlocked: LinkLocking = {
+    const unlocked: Locking = {
       lock: (sql, id) => sql.first(READ_LINK, id),
-      lockKeys: async () => undefined,
+      lockNames: async () => undefined,
       tagsApart: false,
-      letKeysGo: '',
+      deleteExpiredKeys: '',
     };
     let decided = 0;
     const both = Promise.withResolvers<void>();
@@ -109,7 +109,7 @@ describe('bookings that race on PostgreSQL', () => {
     // Each lies beside another of the two, and takes over its tags: the guard of the tags does not see them.
     const answers = await Promise.all(
       [10, 15].map((start) =>
-        allocatorOn(meeting, link, `${start}-`).book({
+        allocatorOn(meeting, link, `${start}-`).create({
           ...request(link),
           start,
           end: start + 10,
@@ -127,14 +127,14 @@ test('two replicas that change different things of one reservation lose neither'
   const link = smallLink(WIDE);
   const other = await openPostgres(path);
   const [one, two] = [allocatorOn(opened.store, link, 'one'), allocatorOn(other.store, link, 'two')];
-  const booked = await one.book(request(link));
+  const booked = await one.create(request(link));
   const id = booked.ok ? booked.record.id : '';
   const steps = Array.from({ length: 20 }, (_, index) => 101 + index);
   const change = async (allocator: Allocator, changes: readonly Partial<Demand>[]): Promise<unknown[]> => {
     const outcomes: unknown[] = [];
     for (const each of changes) {
       outcomes.push(
-        (await allocator.amend(id, each, { by: 'user', expiry: 1000, check: () => undefined }))?.ok,
+        (await allocator.update(id, each, { by: 'user', expiry: 1000, check: () => undefined }))?.ok,
       );
     }
     return outcomes;

@@ -41,11 +41,11 @@ await text(process.stdin);
 const requests = [
   ...book.map((demand) => {
     const request = { ...sites, ...demand, ...who };
-    if (key === undefined) return allocator.book(request);
-    return allocator.bookOnce({ ...request, key, fingerprint: JSON.stringify(demand) });
+    if (key === undefined) return allocator.create(request);
+    return allocator.create({ ...request, key, fingerprint: JSON.stringify(demand) });
   }),
   ...(amend?.changes ?? []).map((change) =>
-    allocator.amend(amend?.id ?? '', change, { by: 'user', expiry: who.expiry, check: () => undefined }),
+    allocator.update(amend?.id ?? '', change, { by: 'user', expiry: who.expiry, check: () => undefined }),
   ),
 ];
 const answers = requests.map(async (asked): Promise<RaceAnswer> => {

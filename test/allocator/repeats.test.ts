@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
+import { KEY_LIFETIME, type KeyedRequest, type Replay } from '../../src/allocator/create.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/repetition.ts';
+import type { Outcome } from '../../src/allocator/operation.ts';
 import type { LinkTransaction, ReservationStore, WrittenChange } from '../../src/allocator/store.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { race } from './race.ts';
@@ -19,7 +20,7 @@ const ALL: Demand = { start: 10, end: 20, bandwidth: 1000 };
 const SOME: Demand = { start: 10, end: 20, bandwidth: 100 };
 
 type Asked = Partial<KeyedRequest> & { to?: 'b' | 'c' };
-type Booked = Awaited<ReturnType<Allocator['bookOnce']>>;
+type Booked = Outcome | Replay;
 
 let folder: string;
 let path: string;
@@ -44,39 +45,39 @@ describe('a request under a key', () => {
     const allocator = start();
     const first = await bookOnce(allocator, SOME);
     expect(first).toMatchObject({ ok: true, record: { id: 'r0', ...SOME } });
-    expect(first).not.toHaveProperty('repeated');
-    expect(await bookOnce(allocator, SOME)).toEqual({ ...first, repeated: true });
-    expect(await allocator.repeated(keyed(SOME))).toEqual({ ...first, repeated: true });
-    expect(await bookOnce(start(), SOME)).toEqual({ ...first, repeated: true });
+    expect(first).not.toHaveProperty('replayed');
+    expect(await bookOnce(allocator, SOME)).toEqual({ ...first, replayed: true });
+    expect(await allocator.replay(keyed(SOME))).toEqual({ ...first, replayed: true });
+    expect(await bookOnce(start(), SOME)).toEqual({ ...first, replayed: true });
     expect(await liveIds()).toEqual(['r0']);
   });
 
   test('is answered though the link has no room for another', async () => {
     const allocator = start();
     await bookOnce(allocator, ALL);
-    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true, repeated: true, record: { id: 'r0' } });
+    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true, replayed: true, record: { id: 'r0' } });
   });
 
   test('is answered with the reservation as it stands now', async () => {
     const allocator = start();
     await bookOnce(allocator, SOME);
-    await allocator.amend<never>(
+    await allocator.update<never>(
       'r0',
       { bandwidth: 7 },
       { by: 'user', expiry: 1000, check: () => undefined },
     );
-    const repetition = { ok: true, repeated: true, record: { id: 'r0', bandwidth: 7 } };
+    const repetition = { ok: true, replayed: true, record: { id: 'r0', bandwidth: 7 } };
     expect(await bookOnce(allocator, SOME)).toMatchObject(repetition);
-    expect(await allocator.repeated(keyed(SOME))).toMatchObject(repetition);
+    expect(await allocator.replay(keyed(SOME))).toMatchObject(repetition);
   });
 
   test('whose reservation was deleted is told so', async () => {
     const allocator = start();
     await bookOnce(allocator, SOME);
-    await allocator.cancel('r0', { by: 'user' });
+    await allocator.delete('r0', { by: 'user' });
     const deleted = { ok: false, reason: 'deleted', reservation: 'r0' };
     expect(await bookOnce(allocator, SOME)).toEqual(deleted);
-    expect(await allocator.repeated(keyed(SOME))).toEqual(deleted);
+    expect(await allocator.replay(keyed(SOME))).toEqual(deleted);
     expect(await liveIds()).toEqual([]);
   });
 
@@ -88,7 +89,7 @@ describe('a request under a key', () => {
     await bookOnce(allocator, SOME);
     const taken = { ok: false, reason: 'key_taken' };
     expect(await bookOnce(allocator, demand, asked)).toEqual(taken);
-    expect(await allocator.repeated(keyed(demand, asked))).toEqual(taken);
+    expect(await allocator.replay(keyed(demand, asked))).toEqual(taken);
     expect(await liveIds()).toEqual(['r0']);
   });
 
@@ -98,7 +99,7 @@ describe('a request under a key', () => {
   ])('is nobody else’s: another %s has their own', async (_, asked) => {
     const allocator = start();
     await bookOnce(allocator, SOME);
-    expect(await allocator.repeated(keyed(SOME, asked))).toBeUndefined();
+    expect(await allocator.replay(keyed(SOME, asked))).toBeUndefined();
     expect(await bookOnce(allocator, SOME, asked)).toMatchObject({ ok: true, record: { id: 'r1' } });
   });
 
@@ -106,7 +107,7 @@ describe('a request under a key', () => {
     const allocator = start();
     await bookOnce(allocator, ALL, { key: 'other' });
     expect(await bookOnce(allocator, SOME)).toMatchObject({ ok: false, reason: 'refused' });
-    expect(await allocator.repeated(keyed(SOME))).toBeUndefined();
+    expect(await allocator.replay(keyed(SOME))).toBeUndefined();
     const later = { start: 20, end: 30, bandwidth: 5 };
     expect(await bookOnce(allocator, later)).toMatchObject({ ok: true, record: later });
   });
@@ -118,18 +119,18 @@ describe('a request under a key', () => {
     clock = 5;
     await bookOnce(allocator, far);
     clock = 5 + KEY_LIFETIME - 1;
-    expect(await bookOnce(allocator, far)).toMatchObject({ repeated: true });
+    expect(await bookOnce(allocator, far)).toMatchObject({ replayed: true });
     // That it was asked for again does not prolong it.
     clock = 5 + KEY_LIFETIME;
-    expect(await allocator.repeated(keyed(far))).toBeUndefined();
+    expect(await allocator.replay(keyed(far))).toBeUndefined();
     const anew = await bookOnce(allocator, far);
     expect(anew).toMatchObject({ ok: true, record: { id: 'r1' } });
-    expect(anew).not.toHaveProperty('repeated');
+    expect(anew).not.toHaveProperty('replayed');
   });
 });
 
 describe('what fails on the way', () => {
-  const steps = ['claim', 'write'] as const;
+  const steps = ['lockKeys', 'write'] as const;
 
   test.each(steps)('at %s leaves neither a key nor a reservation, and may be asked again', async (step) => {
     const faults = { next: true };
@@ -170,7 +171,7 @@ describe('what fails on the way', () => {
       },
     });
     await expect(bookOnce(allocator, ALL)).rejects.toThrow('on purpose');
-    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true, repeated: true, record: { id: 'r0' } });
+    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true, replayed: true, record: { id: 'r0' } });
     expect(await liveIds()).toEqual(['r0']);
   });
 });
@@ -182,7 +183,7 @@ describe('many at once under one key', () => {
     const live = await liveIds();
     expect(live).toHaveLength(1);
     expect(answers.map(idIn)).toEqual(answers.map(() => live[0]));
-    expect(answers.filter((answer) => !('repeated' in answer))).toHaveLength(1);
+    expect(answers.filter((answer) => !('replayed' in answer))).toHaveLength(1);
   });
 
   test('of two processes: one reservation, every answer names it', async () => {
@@ -206,9 +207,9 @@ describe('many at once under one key', () => {
     expect(await liveIds()).toHaveLength(1);
   });
 
-  test('where nobody claims keys, the database refuses the second of them', async () => {
+  test('without the lock on keys, the database refuses the second insert', async () => {
     // What a database that locks single rows may show: the key is free for all, and nothing is committed yet.
-    const blind = wrapped(opened.store, (transaction) => ({ ...transaction, claim: async () => [] }));
+    const blind = wrapped(opened.store, (transaction) => ({ ...transaction, lockKeys: async () => [] }));
     const answers = await Promise.allSettled(
       (['b', 'c'] as const).map((to) => bookOnce(start(blind), SOME, { to })),
     );
@@ -248,7 +249,7 @@ function keyed(demand: Demand, { to = 'b', ...asked }: Asked = {}): KeyedRequest
 function bookOnce(allocator: Allocator, demand: Demand, asked: Asked = {}): Promise<Booked> {
   const { to = 'b' } = asked;
   const expiry = KEY_LIFETIME * 100;
-  return allocator.bookOnce({ site1: 'a', site2: to, ...demand, expiry, ...keyed(demand, asked) });
+  return allocator.create({ site1: 'a', site2: to, ...demand, expiry, ...keyed(demand, asked) });
 }
 
 function twenty(allocators: readonly Allocator[]): Allocator[] {
@@ -288,7 +289,7 @@ function wrapped(
 }
 
 /** A store that fails once, when a step was done. */
-function failsAt(store: ReservationStore, step: 'claim' | 'write', faults: Faults): ReservationStore {
+function failsAt(store: ReservationStore, step: 'lockKeys' | 'write', faults: Faults): ReservationStore {
   const failing =
     <Arguments extends unknown[], Answer>(work: (...given: Arguments) => Promise<Answer>) =>
     async (...given: Arguments): Promise<Answer> => {
@@ -316,7 +317,7 @@ function remembersLater(store: ReservationStore): ReservationStore {
       );
       await store.changeLink(link, async (inner) => {
         for (const [change, now] of later) {
-          const [taken] = change.key ? await inner.claim([change.key], now) : [];
+          const [taken] = change.key ? await inner.lockKeys([change.key], now) : [];
           if (!taken) await inner.write({ changes: [{ ...change, action: 'amend' }], audit: [] }, now);
         }
       });

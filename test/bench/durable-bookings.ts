@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openStores } from '../../src/store/open.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { BareRows, RowReader } from './bare-rows.ts';
 import type { Benchmark } from './benchmark.ts';
 import { folderOnDisk } from './disk.ts';

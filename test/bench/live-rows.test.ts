@@ -6,7 +6,7 @@ import { afterAll, expect, it } from 'vitest';
 import { LinkCalendar } from '../../src/allocator/calendar.ts';
 import { linkId } from '../../src/allocator/network.ts';
 import type { HeldReservation } from '../../src/allocator/store.ts';
-import { openStores } from '../../src/store/open.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { BareRows, RowReader } from './bare-rows.ts';
 import { horizonOf, makeDatabase, WIDE_LINKS } from './live-rows.ts';
 import { allocatorOn, booked, requestFor } from './requests.ts';
@@ -33,9 +33,9 @@ it('makes a database that breaks no rule, keeps its guards, and can be booked on
     for (const record of live) calendar.hold(record.id, record);
     const period = { start: FROM, end: FROM + horizonOf(held) };
     expect(Math.max(...live.map(({ end }) => end))).toBeLessThanOrEqual(period.end);
-    const decision = calendar.decide({ ...period, bandwidth: link.bandwidth }, FROM);
+    const decision = calendar.plan({ ...period, bandwidth: link.bandwidth }, FROM);
     expect(decision).toMatchObject({ accepted: false, refusals: [{ limit: 'bandwidth' }, {}, {}, {}, {}] });
-    expect(calendar.decide({ ...period, bandwidth: 1 }, FROM)).not.toMatchObject({
+    expect(calendar.plan({ ...period, bandwidth: 1 }, FROM)).not.toMatchObject({
       refusals: [{ limit: 'bandwidth' }],
     });
     const when = { from: FROM, horizon: horizonOf(held) };

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
 import { linkId } from '../../src/allocator/network.ts';
 import type { Link } from '../../src/contract/links.ts';
-import { openStores } from '../../src/store/open.ts';
+import { openStores } from '../../src/store/stores.ts';
 
 const MINUTE = 60_000;
 /** From one start on a tag's turn to the next; it is held for 15 to 90 minutes of it. The tags' turns are staggered. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openStores } from '../../src/store/open.ts';
+import { openStores } from '../../src/store/stores.ts';
 import type { Benchmark } from './benchmark.ts';
 import { folderOnDisk } from './disk.ts';
 import { horizonOf, makeDatabase, WIDE_LINKS } from './live-rows.ts';

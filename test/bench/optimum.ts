@@ -44,7 +44,7 @@ function accepted(asked: readonly Asked[]): number {
   const calendar = new LinkCalendar(link);
   let count = 0;
   for (const { at, start, end } of asked) {
-    const decision = calendar.decide({ start, end, bandwidth: 1 }, at);
+    const decision = calendar.plan({ start, end, bandwidth: 1 }, at);
     if (!decision.accepted) continue;
     calendar.hold(String(count), { start, end, bandwidth: 1, tags: decision.tags });
     count += 1;

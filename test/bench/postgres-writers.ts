@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
 import { linkId } from '../../src/allocator/network.ts';
 import type { Link } from '../../src/contract/links.ts';
-import { openStores } from '../../src/store/open.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { allocatorOn, booked, requestFor } from './requests.ts';
 import { seeded } from './seeded.ts';
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { Client } from 'pg';
 import { linkId } from '../../src/allocator/network.ts';
-import { openStores } from '../../src/store/open.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { ask, newDatabase, startPostgres } from '../fixtures/postgres-server.ts';
 import type { Benchmark } from './benchmark.ts';
 import { checkDisk } from './disk.ts';

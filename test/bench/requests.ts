@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { BookingRequest } from '../../src/allocator/booking.ts';
 import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
+import type { CreateRequest } from '../../src/allocator/create.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { newId } from '../../src/contract/ids.ts';
@@ -27,7 +27,7 @@ export function requestFor(
   { site1, site2 }: Link,
   { from, horizon }: Horizon,
   random: Random,
-): BookingRequest {
+): CreateRequest {
   const start = from + Math.floor(random() * horizon);
   return {
     site1,
@@ -42,8 +42,8 @@ export function requestFor(
 }
 
 /** Books; a benchmark counts what was had only. @returns the id @throws Error when it is refused */
-export async function booked(allocator: Allocator, request: BookingRequest): Promise<string> {
-  const outcome = await allocator.book(request);
+export async function booked(allocator: Allocator, request: CreateRequest): Promise<string> {
+  const outcome = await allocator.create(request);
   if (!outcome.ok) throw new Error(`refused: ${JSON.stringify(outcome)}`);
   return outcome.record.id;
 }

@@ -60,7 +60,7 @@ export const tags: Benchmark = {
     const choose = (): void => {
       const start = Math.floor(random() * horizon);
       const end = start + 1 + Math.floor(random() * 2 * DAY);
-      const decision = calendar.decide({ start, end, bandwidth: 1 }, 0);
+      const decision = calendar.plan({ start, end, bandwidth: 1 }, 0);
       if (!decision.accepted) return;
       const id = String(Math.floor(random() * LIVE));
       calendar.hold(id, { start, end, bandwidth: 1, tags: decision.tags });

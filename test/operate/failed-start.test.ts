@@ -9,8 +9,7 @@ import { databaseFailure } from '../../src/operate/database-failure.ts';
 import { serve } from '../../src/operate/serve.ts';
 import { createReferenceServer, type ReferenceServerOptions } from '../../src/reference-server.ts';
 import { createServerMetrics } from '../../src/server/metrics/server-metrics.ts';
-import { openStores } from '../../src/store/open.ts';
-import { SERVER_FILE } from '../../src/store/stores.ts';
+import { openStores, SERVER_FILE } from '../../src/store/stores.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 
 const postgres = usePostgres();

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { BookingRequest } from '../../src/allocator/booking.ts';
+import type { CreateRequest } from '../../src/allocator/create.ts';
 import type { Demand, Holding } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import { CommitUnknownError } from '../../src/allocator/store.ts';
@@ -56,7 +56,7 @@ interface Scene {
 
 const PERIOD: Demand = { start: 12, end: 24, bandwidth: 150 };
 
-function requestOn({ link }: Scene, demand: Demand): BookingRequest {
+function requestOn({ link }: Scene, demand: Demand): CreateRequest {
   const { site1, site2 } = link;
   return { site1, site2, ...demand, experiment: 'exp', createdBy: 'user', expiry: EXPIRY };
 }
@@ -69,23 +69,23 @@ const isBooked = (rows: readonly SqlRow[], bandwidth: number): boolean =>
 const REQUESTS: Readonly<Record<string, (scene: Scene) => Request>> = {
   book: (scene) => ({
     what: 'book',
-    ask: async (subject) => (await subject.book(requestOn(scene, { ...PERIOD, bandwidth: 151 }))).ok,
+    ask: async (subject) => (await subject.create(requestOn(scene, { ...PERIOD, bandwidth: 151 }))).ok,
     isDone: (rows) => isBooked(rows, 151),
   }),
   bookOnce: (scene) => ({
     what: 'bookOnce',
-    ask: async (subject) => (await subject.bookOnce(keyed(scene))).ok,
+    ask: async (subject) => (await subject.create(keyed(scene))).ok,
     isDone: (rows) => isBooked(rows, 152),
   }),
   amend: ({ changed }) => ({
     what: 'amend',
     ask: async (subject) =>
-      (await subject.amend<never>(changed, { start: 11, end: 33, bandwidth: 253 }, AMENDING))?.ok === true,
+      (await subject.update<never>(changed, { start: 11, end: 33, bandwidth: 253 }, AMENDING))?.ok === true,
     isDone: (rows) => isBooked(rows, 253),
   }),
   cancel: ({ deleted }) => ({
     what: 'cancel',
-    ask: (subject) => subject.cancel(deleted, { by: 'user' }),
+    ask: (subject) => subject.delete(deleted, { by: 'user' }),
     isDone: (rows) => !live(rows).some((row) => row['id'] === deleted),
   }),
 };
@@ -183,9 +183,9 @@ async function newScene(
     reservations: () => database.all('SELECT * FROM reservation WHERE link = $1 ORDER BY id', id),
   };
   const setter = scene.newSubject();
-  await setter.book(requestOn(scene, { start: 10, end: 20, bandwidth: 250 }));
-  await setter.book(requestOn(scene, { start: 15, end: 30, bandwidth: 300 }));
-  await setter.book(requestOn(scene, { start: 20, end: 40, bandwidth: 100 }));
+  await setter.create(requestOn(scene, { start: 10, end: 20, bandwidth: 250 }));
+  await setter.create(requestOn(scene, { start: 15, end: 30, bandwidth: 300 }));
+  await setter.create(requestOn(scene, { start: 20, end: 40, bandwidth: 100 }));
   return scene;
 }
 
@@ -208,12 +208,12 @@ async function runOnce(
   const subject = scene.newSubject(plan);
   const { at } = plan;
   plan.at = -1;
-  if (memory !== 'empty') await subject.book(requestOn(scene, PERIOD), true);
+  if (memory !== 'empty') await subject.create(requestOn(scene, PERIOD), true);
   if (memory === 'behind another’s changes') {
     const other = scene.newSubject();
-    const extra = await other.book(requestOn(scene, { start: 40, end: 44, bandwidth: 700 }));
-    await other.book(requestOn(scene, { start: 20, end: 26, bandwidth: 77 }));
-    if (extra.ok) await other.cancel(extra.record.id, { by: 'user' });
+    const extra = await other.create(requestOn(scene, { start: 40, end: 44, bandwidth: 700 }));
+    await other.create(requestOn(scene, { start: 20, end: 26, bandwidth: 77 }));
+    if (extra.ok) await other.delete(extra.record.id, { by: 'user' });
   }
   plan.passed = 0;
   plan.at = at;
@@ -285,11 +285,11 @@ async function agreement(
   for (const [index, subject] of subjects.entries()) {
     const who = index === 0 ? 'the same allocator' : 'a new allocator';
     for (const demand of probes) {
-      const outcome = await subject.book(requestOn({ link, changed, ...scene }, demand), true);
+      const outcome = await subject.create(requestOn({ link, changed, ...scene }, demand), true);
       const answer = outcome.ok
         ? { accepted: true, tags: outcome.record.tags }
         : { accepted: false, refusals: outcome.refusals };
-      const due = oracle.decide(demand, NOW);
+      const due = oracle.plan(demand, NOW);
       if (!isDeepStrictEqual(answer, due)) {
         found.push({
           kind: 'wrong',
@@ -298,8 +298,8 @@ async function agreement(
       }
     }
     const change: Demand = { start: 9, end: 35, bandwidth: 300 };
-    const outcome = await subject.amend<never>(changed, change, { ...AMENDING, dryRun: true });
-    const due = oracle.decide(change, NOW, changed);
+    const outcome = await subject.update<never>(changed, change, { ...AMENDING, dryRun: true });
+    const due = oracle.plan(change, NOW, changed);
     if (outcome?.ok !== due.accepted) {
       found.push({
         kind: 'wrong',
@@ -326,11 +326,11 @@ function holdingIn(row: SqlRow): Holding {
 
 /** The same request under its key: what is there is answered again, and what is not is booked once. */
 async function asksAgain(scene: Scene, before: readonly SqlRow[]): Promise<Finding[]> {
-  const outcome = await scene.newSubject().bookOnce(keyed(scene));
-  const again = await scene.newSubject().bookOnce(keyed(scene));
+  const outcome = await scene.newSubject().create(keyed(scene));
+  const again = await scene.newSubject().create(keyed(scene));
   const booked = live(await scene.reservations()).filter((row) => row['bandwidth'] === 152);
   if (booked.length > 1) return [{ kind: 'doubled', what: `${booked.length} under one key` }];
-  const isRepeat = outcome.ok && 'repeated' in outcome;
+  const isRepeat = outcome.ok && 'replayed' in outcome;
   if (isRepeat !== isBooked(before, 152)) {
     return [{ kind: 'lost', what: 'the key does not stand for what is there' }];
   }

@@ -24,7 +24,7 @@ async function book(key: string): Promise<Booking> {
   const written = journal.begin(key, 0, TERMS);
   const { site1, site2 } = HOT;
   const who = { experiment: 'exp', createdBy: 'user', expiry: 1000 };
-  const outcome = await allocator.bookOnce({ site1, site2, ...TERMS, ...who, key, fingerprint: key });
+  const outcome = await allocator.create({ site1, site2, ...TERMS, ...who, key, fingerprint: key });
   if (!outcome.ok) throw new Error('refused');
   written.phase = 'booked';
   written.id = outcome.record.id;
@@ -57,7 +57,7 @@ test('what was answered and is there is nothing to tell of', async () => {
 
 describe('the journal tells of', () => {
   test('a booking that is gone', async () => {
-    await allocator.cancel('r0', { by: 'user' });
+    await allocator.delete('r0', { by: 'user' });
     expect(await found()).toEqual(['lost']);
   });
 
@@ -75,7 +75,7 @@ describe('the journal tells of', () => {
   });
 
   test('a change that nobody asked for', async () => {
-    await allocator.amend<never>(
+    await allocator.update<never>(
       'r0',
       { bandwidth: 7 },
       { by: 'user', expiry: 1000, check: () => undefined },
@@ -101,7 +101,7 @@ describe('the journal tells of', () => {
   test('what nobody asked for', async () => {
     const { site1, site2 } = HOT;
     const who = { experiment: 'exp', createdBy: 'user', expiry: 1000 };
-    await allocator.book({ site1, site2, ...TERMS, bandwidth: 1, ...who });
+    await allocator.create({ site1, site2, ...TERMS, bandwidth: 1, ...who });
     expect(await found()).toEqual(['doubled']);
   });
 });
@@ -110,7 +110,7 @@ test('a change without an answer may be there or not; once looked at, it may not
   const change = { ...TERMS, bandwidth: 7 };
   booking.states.push(change);
   expect(await found()).toEqual([]);
-  await allocator.amend<never>('r0', change, { by: 'user', expiry: 1000, check: () => undefined });
+  await allocator.update<never>('r0', change, { by: 'user', expiry: 1000, check: () => undefined });
   expect(await found()).toEqual(['lost']);
   booking.states.push(TERMS);
   expect(await found()).toEqual([]);
@@ -171,9 +171,9 @@ describe('the replay tells of', () => {
   const replayed = (): Promise<string[]> => replay(database.all, HOT, { oracle: 10 });
 
   beforeEach(async () => {
-    await allocator.amend<never>('r0', { end: 15 }, { by: 'user', expiry: 1000, check: () => undefined });
+    await allocator.update<never>('r0', { end: 15 }, { by: 'user', expiry: 1000, check: () => undefined });
     await expect(book('refused')).rejects.toThrow('refused');
-    await allocator.cancel('r1', { by: 'user' });
+    await allocator.delete('r1', { by: 'user' });
     expect(await replayed()).toEqual([]);
   });
 

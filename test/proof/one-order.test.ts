@@ -45,14 +45,14 @@ describe.each(ENGINES)('row 38: concurrent updates on $engine', ({ database }) =
     const { site1, site2 } = HOT;
     const who = { experiment: 'exp', createdBy: 'user', expiry: 1000 };
     for (const bandwidth of [100, 300, 300]) {
-      await first.book({ site1, site2, start: 10, end: 30, bandwidth, ...who });
+      await first.create({ site1, site2, start: 10, end: 30, bandwidth, ...who });
     }
     const outcomes = await Promise.all(
       Array.from({ length: CHANGES }, (_, index) => {
         const start = 5 + chance.below(20);
         const change = { start, end: start + 1 + chance.below(10), bandwidth: 1 + chance.below(900) };
         const terms = { by: 'user', expiry: 1000, check: () => undefined };
-        return allocators[index % ALLOCATORS]?.amend<never>('r0', change, terms);
+        return allocators[index % ALLOCATORS]?.update<never>('r0', change, terms);
       }),
     );
     const { rows } = one;

@@ -1,10 +1,10 @@
 import { text } from 'node:stream/consumers';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { AmendmentOutcome } from '../../src/allocator/amendment.ts';
+import type { Replay } from '../../src/allocator/create.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { Outcome } from '../../src/allocator/outcome.ts';
-import type { Repetition } from '../../src/allocator/repetition.ts';
+import type { Outcome } from '../../src/allocator/operation.ts';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
+import type { UpdateOutcome } from '../../src/allocator/update.ts';
 import { openEither } from '../store/opened-store.ts';
 import { chanceFrom } from './chance.ts';
 import { LINKS, TOPOLOGY } from './links.ts';
@@ -78,7 +78,7 @@ await Promise.all(
     /** Asks, and takes the answer over. */
     const ask = async (
       id: string | undefined,
-      work: () => Promise<Outcome | Repetition | AmendmentOutcome<never> | boolean | undefined>,
+      work: () => Promise<Outcome | Replay | UpdateOutcome<never> | boolean | undefined>,
     ): Promise<void> => {
       result.requests += 1;
       try {
@@ -115,12 +115,12 @@ await Promise.all(
         const request = { site1, site2, ...terms, experiment: 'exp', createdBy: 'user', expiry: 1_000_000 };
         const key = `${order.name}-${connection}-${result.requests}`;
         const keyed = { ...request, key, fingerprint: key };
-        await ask(undefined, () => (action % 2 === 0 ? allocator.book(request) : allocator.bookOnce(keyed)));
+        await ask(undefined, () => (action % 2 === 0 ? allocator.create(request) : allocator.create(keyed)));
       } else if (action < 70) {
         await ask(live.id, () =>
-          allocator.amend<never>(live.id, terms, { by: 'user', expiry: 1_000_000, check: () => undefined }),
+          allocator.update<never>(live.id, terms, { by: 'user', expiry: 1_000_000, check: () => undefined }),
         );
-      } else await ask(live.id, () => allocator.cancel(live.id, { by: 'user' }));
+      } else await ask(live.id, () => allocator.delete(live.id, { by: 'user' }));
     }
     result.holdings.push(...own.values());
   }),

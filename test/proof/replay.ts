@@ -79,7 +79,7 @@ export async function replay(
       found.push(...conflicts(link, decision, others).map((what) => `${told} was granted: ${what}`));
     } else if (couldBeHad(link, decision, others)) found.push(`${told} was refused, and fits`);
     if (index < most) {
-      const due = oracle.decide(decision, decision.at, action === 'amend' ? decision.id : undefined);
+      const due = oracle.plan(decision, decision.at, action === 'amend' ? decision.id : undefined);
       const same = due.accepted ? isDeepStrictEqual(due.tags, tags) : !granted;
       if (!same) found.push(`${told}: ${JSON.stringify(tags)}, the oracle says ${JSON.stringify(due)}`);
     }

@@ -1,10 +1,10 @@
-import type { LinkLocking } from '../../src/store/link-locking.ts';
+import type { Locking } from '../../src/store/locking.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
-import { POSTGRES_LOCKING } from '../../src/store/postgres/reservations.ts';
+import { POSTGRES_LOCKING } from '../../src/store/postgres/locking.ts';
 import type { SqlDatabase } from '../../src/store/sql.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
+import { SQLITE_LOCKING } from '../../src/store/sqlite/locking.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
-import { SQLITE_LOCKING } from '../../src/store/sqlite/reservations.ts';
 import { statementsOn } from '../../src/store/sqlite/statements.ts';
 import type { EngineName } from './place.ts';
 
@@ -12,7 +12,7 @@ import type { EngineName } from './place.ts';
 export interface OpenedStatements {
   readonly engine: EngineName;
   readonly database: SqlDatabase;
-  readonly locking: LinkLocking;
+  readonly locking: Locking;
   close(): Promise<void>;
 }
 

@@ -14,7 +14,7 @@ import { addressesBelow, createIssuers, trustIn } from '../../src/server/issuers
 import { noLog } from '../../src/server/log.ts';
 import { ProblemError } from '../../src/server/problem-error.ts';
 import { routeMounter } from '../../src/server/routing.ts';
-import { openStores } from '../../src/store/open.ts';
+import { openStores } from '../../src/store/stores.ts';
 import {
   addressOf,
   booked,

@@ -3,7 +3,7 @@ import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { createHealth } from '../../src/server/health.ts';
 import { ProblemError } from '../../src/server/problem-error.ts';
 import { routeMounter } from '../../src/server/routing.ts';
-import { openStores } from '../../src/store/open.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { send, startIdentity } from '../fixtures/identity.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { addressOf, openService, outcome } from '../fixtures/service.ts';

@@ -10,7 +10,7 @@ import { answerChange, answerReservation } from '../../src/server/connectivity/r
 import { createKeyRing, type KeyStore } from '../../src/server/keys/key-ring.ts';
 import { createServiceIssuer } from '../../src/server/keys/service-issuer.ts';
 import { noLog } from '../../src/server/log.ts';
-import { openStores } from '../../src/store/open.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { DAY, NOW, SIGNED } from '../fixtures/service.ts';
 
 const RECORD: ReservationRecord = {

@@ -1,10 +1,12 @@
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
-import { postgresReservations } from '../../src/store/postgres/reservations.ts';
+import { POSTGRES_LOCKING } from '../../src/store/postgres/locking.ts';
+import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlRow, SqlValue } from '../../src/store/sql.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
+import { SQLITE_LOCKING } from '../../src/store/sqlite/locking.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
-import { sqliteReservations } from '../../src/store/sqlite/reservations.ts';
+import { statementsOn } from '../../src/store/sqlite/statements.ts';
 import { isPostgres } from '../../src/store/stores.ts';
 
 /** A store on a database of its own, and a way past it to the rows. */
@@ -19,7 +21,7 @@ export interface OpenedStore {
 export async function openSqlite(path = ':memory:'): Promise<OpenedStore> {
   const database = await SqliteDatabase.open(path, SERVER_FORMAT);
   return {
-    store: sqliteReservations(database),
+    store: reservationStore(statementsOn(database), SQLITE_LOCKING),
     rows: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
     close: () => database.close(),
   };
@@ -29,7 +31,7 @@ export async function openSqlite(path = ':memory:'): Promise<OpenedStore> {
 export async function openPostgres(url: string): Promise<OpenedStore> {
   const database = await PostgresDatabase.open(url);
   return {
-    store: postgresReservations(database),
+    store: reservationStore(database, POSTGRES_LOCKING),
     rows: (sql, ...values) => database.all(sql, ...values),
     close: () => database.close(),
   };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { openStores } from '../../src/store/open.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 
 const postgres = usePostgres();

@@ -5,9 +5,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { Client, type PoolClient } from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { ReservationRecord } from '../../src/allocator/store.ts';
-import { openStores } from '../../src/store/open.ts';
 import { statementsOf } from '../../src/store/postgres/statements.ts';
 import type { Stores } from '../../src/store/stores.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 
 const postgres = usePostgres();
@@ -65,7 +65,7 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       changeLink: () => useLink(reservations, run),
       loadLink: () => reservations.loadLink('a~b', 0, () => undefined),
       find: () => reservations.find(run),
-      recall: () => reservations.recall({ createdBy: 'user', experiment: 'exp', key: run }, 0),
+      findKey: () => reservations.findKey({ createdBy: 'user', experiment: 'exp', key: run }, 0),
       list: () => reservations.list({ experiment: 'exp', state: 'active', now: 150, limit: 10 }),
       prepareCounts: () => reservations.prepareCounts(),
       forget: () => reservations.forget(1),
@@ -147,7 +147,7 @@ async function useLink(reservations: Stores['reservations'], id: string): Promis
   await reservations.changeLink(
     'a~b',
     async (transaction) => {
-      await transaction.claim([key], 0);
+      await transaction.lockKeys([key], 0);
       const { tags } = record;
       await transaction.write(
         { changes: [{ action: 'book', record, key: kept }], audit: [{ ...entry, action: 'book', tags }] },

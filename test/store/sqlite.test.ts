@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
+import { reservationStore } from '../../src/store/reservations.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { DatabaseFormatError } from '../../src/store/sql.ts';
 import { SqliteDatabase, type SqliteTransaction } from '../../src/store/sqlite/database.ts';
+import { SQLITE_LOCKING } from '../../src/store/sqlite/locking.ts';
 import { MIGRATIONS, SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
-import { sqliteReservations } from '../../src/store/sqlite/reservations.ts';
 import { statementsOn } from '../../src/store/sqlite/statements.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { openSqlite } from './opened-store.ts';
@@ -147,7 +148,7 @@ describe('SqliteDatabase.open', () => {
 
   test('what was committed is there after it was closed and opened again', async () => {
     const first = await SqliteDatabase.open(file, SERVER_FORMAT);
-    await sqliteReservations(first).changeLink('a~b', (transaction) =>
+    await reservationStore(statementsOn(first), SQLITE_LOCKING).changeLink('a~b', (transaction) =>
       put(transaction, {
         id: 'r1',
         link: 'a~b',
@@ -163,7 +164,10 @@ describe('SqliteDatabase.open', () => {
     );
     await first.close();
     const second = await SqliteDatabase.open(file, SERVER_FORMAT);
-    expect(await sqliteReservations(second).find('r1')).toMatchObject({ id: 'r1', bandwidth: 3 });
+    expect(await reservationStore(statementsOn(second), SQLITE_LOCKING).find('r1')).toMatchObject({
+      id: 'r1',
+      bandwidth: 3,
+    });
     await second.close();
   });
 
@@ -190,7 +194,7 @@ describe('SqliteDatabase.open', () => {
     old.close();
 
     const database = await SqliteDatabase.open(file, SERVER_FORMAT);
-    const store = sqliteReservations(database);
+    const store = reservationStore(statementsOn(database), SQLITE_LOCKING);
     const kept = {
       id: 'r1',
       link: 'a~b',
@@ -214,7 +218,7 @@ describe('SqliteDatabase.open', () => {
       expect(transaction.version).toBe(7);
       await bookUnder(transaction, { ...kept, id: 'r2', start: 20, end: 30 }, booking, 0);
     });
-    expect(await store.recall(key, 0)).toEqual(booking);
+    expect(await store.findKey(key, 0)).toEqual(booking);
     await database.close();
   });
 

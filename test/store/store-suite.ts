@@ -4,11 +4,11 @@ import { type Holding, TAG_PLACES, type Tags } from '../../src/allocator/demand.
 import { createNetwork } from '../../src/allocator/network.ts';
 import {
   type AuditEntry,
-  type BookingKey,
+  EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
-  KEYS_LET_GO,
+  type IdempotencyKey,
+  type IdempotencyRecord,
   type LinkTransaction,
-  type RememberedBooking,
   type ReservationQuery,
   type ReservationRecord,
   type ReservationStore,
@@ -197,9 +197,9 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         await write(record('r1', { bandwidth: 8, tags: tags(5) }));
         await write(changed);
         await withdraw('r2');
-        const r3 = { id: 'r3', cancelled: false, holding: holdingOf(record('r3', { tags: tags(3) })) };
-        const r1 = { id: 'r1', cancelled: false, holding: holdingOf(changed) };
-        const r2 = { id: 'r2', cancelled: true };
+        const r3 = { id: 'r3', deleted: false, holding: holdingOf(record('r3', { tags: tags(3) })) };
+        const r1 = { id: 'r1', deleted: false, holding: holdingOf(changed) };
+        const r2 = { id: 'r2', deleted: true };
         expect(await since(0)).toEqual([r3, r1, r2]);
         expect(await since(2)).toEqual([r3, r1, r2]);
         expect(await since(3)).toEqual([r1, r2]);
@@ -211,7 +211,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       test('hold what was booked and cancelled between', async () => {
         await write(record('r1'));
         await withdraw('r1');
-        expect(await since(0)).toEqual([{ id: 'r1', cancelled: true }]);
+        expect(await since(0)).toEqual([{ id: 'r1', deleted: true }]);
       });
 
       test('are one link’s alone', async () => {
@@ -559,15 +559,15 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         let ids = 0;
         const who = { experiment: 'exp_1', createdBy: 'user_1', expiry: DAWN * 2 };
         const book = (allocator: Allocator, bandwidth: number) =>
-          allocator.book({ site1: 'a', site2: 'b', start: DAWN * 1.5, end: DAWN * 1.6, bandwidth, ...who });
+          allocator.create({ site1: 'a', site2: 'b', start: DAWN * 1.5, end: DAWN * 1.6, bandwidth, ...who });
         const [early, late, other] = [replica(DAWN), replica(DAWN + 600_000), replica(DAWN)];
         const half = link.bandwidth / 2;
         await book(late, half);
         await book(late, half);
-        await late.cancel('r1', { by: 'user_1' });
+        await late.delete('r1', { by: 'user_1' });
         // It knows the link now: r2 has the other half.
         expect(await book(other, link.bandwidth)).toMatchObject({ ok: false });
-        await early.cancel('r2', { by: 'user_1' });
+        await early.delete('r2', { by: 'user_1' });
         await store.forget(DAWN + 1);
         await store.forget(DAWN + 600_001);
         expect(await book(other, link.bandwidth)).toMatchObject({ ok: true });
@@ -631,17 +631,17 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
     describe('a key', () => {
       /** Books under a key as an allocator does; what is told of a key that is taken comes back. */
       const book = (
-        booking: RememberedBooking,
+        booking: IdempotencyRecord,
         { now = 0, link = LINK } = {},
-      ): Promise<RememberedBooking | undefined> =>
+      ): Promise<IdempotencyRecord | undefined> =>
         change(async (transaction) => {
-          const [earlier] = await transaction.claim([booking], now);
+          const [earlier] = await transaction.lockKeys([booking], now);
           const booked = record(booking.reservation, { link, tags: tags(nextTag()) });
           if (!earlier) await bookUnder(transaction, booked, booking, now);
           return earlier;
         }, link);
-      const claimed = (booking: BookingKey, now: number, link = LINK): Promise<unknown[]> =>
-        change((transaction) => transaction.claim([booking], now), link);
+      const claimed = (booking: IdempotencyKey, now: number, link = LINK): Promise<unknown[]> =>
+        change((transaction) => transaction.lockKeys([booking], now), link);
       const keptKeys = async (): Promise<unknown[]> =>
         (await opened.rows('SELECT key FROM idempotency_key ORDER BY expires_ms, key')).map(({ key }) => key);
       let lastTag: number;
@@ -657,18 +657,18 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         const booking = remembered('r1', { expires: 100 });
         expect(await book(booking)).toBeUndefined();
         for (const now of [0, 99]) {
-          expect(await store.recall(booking, now)).toEqual(booking);
+          expect(await store.findKey(booking, now)).toEqual(booking);
           for (const link of [LINK, 'c~d']) {
             expect(await claimed(booking, now, link)).toEqual([booking]);
           }
         }
         for (const now of [100, 101]) {
-          expect(await store.recall(booking, now)).toBeUndefined();
+          expect(await store.findKey(booking, now)).toBeUndefined();
           expect(await claimed(booking, now)).toEqual([]);
         }
       });
 
-      test.each<[string, Partial<BookingKey>]>([
+      test.each<[string, Partial<IdempotencyKey>]>([
         ['user', { createdBy: 'user_2' }],
         ['experiment', { experiment: 'exp_2' }],
         ['text', { key: 'other' }],
@@ -678,10 +678,10 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         const one = remembered('r1');
         const other = remembered('r2', difference);
         await book(one);
-        expect(await store.recall(other, 0)).toBeUndefined();
+        expect(await store.findKey(other, 0)).toBeUndefined();
         expect(await book(other)).toBeUndefined();
-        expect(await store.recall(one, 0)).toEqual(one);
-        expect(await store.recall(other, 0)).toEqual(other);
+        expect(await store.findKey(one, 0)).toEqual(one);
+        expect(await store.findKey(other, 0)).toEqual(other);
       });
 
       test.each([
@@ -693,7 +693,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       ])('may be a text %s', async (_, key) => {
         const booking = remembered('r1', { key });
         await book(booking);
-        expect(await store.recall(booking, 0)).toEqual(booking);
+        expect(await store.findKey(booking, 0)).toEqual(booking);
       });
 
       test.each([
@@ -704,7 +704,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         await book(first);
         const second = remembered('r2', { fingerprint: 'other', expires: 200 });
         expect(await book(second, { now: 99, link })).toEqual(first);
-        expect(await store.recall(first, 0)).toEqual(first);
+        expect(await store.findKey(first, 0)).toEqual(first);
         expect(await store.find('r2')).toBeUndefined();
       });
 
@@ -712,7 +712,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         await book(remembered('r1', { expires: 100 }));
         const second = remembered('r2', { fingerprint: 'other', expires: 200 });
         expect(await book(second, { now: 100 })).toBeUndefined();
-        expect(await store.recall(second, 100)).toEqual(second);
+        expect(await store.findKey(second, 100)).toEqual(second);
         expect(await keptKeys()).toEqual(['key']);
       });
 
@@ -720,9 +720,9 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         const booking = remembered('r1');
         await book(booking);
         await write(record('r1', { bandwidth: 9 }));
-        expect(await store.recall(booking, 0)).toEqual(booking);
+        expect(await store.findKey(booking, 0)).toEqual(booking);
         await withdraw('r1');
-        expect(await store.recall(booking, 0)).toEqual(booking);
+        expect(await store.findKey(booking, 0)).toEqual(booking);
       });
 
       test('is not kept when the transaction rejects, nor is the reservation', async () => {
@@ -732,7 +732,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           throw new Error('on purpose');
         });
         await expect(failing).rejects.toThrow('on purpose');
-        expect(await store.recall(booking, 0)).toBeUndefined();
+        expect(await store.findKey(booking, 0)).toBeUndefined();
         expect(await store.find('r1')).toBeUndefined();
         expect(await book(booking)).toBeUndefined();
       });
@@ -745,7 +745,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           bookUnder(transaction, record('r2', { tags: tags(2) }), second, 0),
         );
         await expect(unclaimed).rejects.toThrow();
-        expect(await store.recall(first, 0)).toEqual(first);
+        expect(await store.findKey(first, 0)).toEqual(first);
         expect(ids(await store.list(query()))).toEqual(['r1']);
       });
 
@@ -758,8 +758,8 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(ids(await store.list(query()))).toEqual(winners.map(({ reservation }) => reservation));
       });
 
-      test(`${KEYS_LET_GO} that expired are let go by each that is remembered, the oldest first`, async () => {
-        const many = KEYS_LET_GO + 50;
+      test(`${EXPIRED_KEYS_AT_ONCE} that expired are let go by each that is remembered, the oldest first`, async () => {
+        const many = EXPIRED_KEYS_AT_ONCE + 50;
         const name = (at: number): string => `k${String(at).padStart(4, '0')}`;
         const old = record('r0', { tags: tags(nextTag()) });
         await change((transaction) =>
@@ -787,7 +787,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         // All but the last have expired.
         const now = 1000 + many - 2;
         await book(remembered('r3', { key: 'l3', ...later }), { now });
-        expect(await keptKeys()).toEqual([...expiring(1 + KEYS_LET_GO), 'l1', 'l2', 'l3']);
+        expect(await keptKeys()).toEqual([...expiring(1 + EXPIRED_KEYS_AT_ONCE), 'l1', 'l2', 'l3']);
         await book(remembered('r4', { key: 'l4', ...later }), { now });
         expect(await keptKeys()).toEqual([name(many - 1), 'l1', 'l2', 'l3', 'l4']);
       });
@@ -811,7 +811,7 @@ function record(id: string, shape: Partial<ReservationRecord> = {}): Reservation
   };
 }
 
-function remembered(reservation: string, shape: Partial<RememberedBooking> = {}): RememberedBooking {
+function remembered(reservation: string, shape: Partial<IdempotencyRecord> = {}): IdempotencyRecord {
   return {
     createdBy: 'user_1',
     experiment: 'exp_1',

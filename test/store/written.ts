@@ -1,4 +1,4 @@
-import type { LinkTransaction, RememberedBooking, ReservationRecord } from '../../src/allocator/store.ts';
+import type { IdempotencyRecord, LinkTransaction, ReservationRecord } from '../../src/allocator/store.ts';
 
 /** Puts reservations as they are to stand, whatever was there under their ids. */
 export function put(transaction: LinkTransaction, ...records: readonly ReservationRecord[]): Promise<void> {
@@ -14,7 +14,7 @@ export function cancel(transaction: LinkTransaction, record: ReservationRecord, 
 export function bookUnder(
   transaction: LinkTransaction,
   record: ReservationRecord,
-  key: RememberedBooking,
+  key: IdempotencyRecord,
   now: number,
 ): Promise<void> {
   return transaction.write({ changes: [{ action: 'book', record, key }], audit: [] }, now);

@@ -1,5 +1,5 @@
-import type { AmendmentOutcome } from '../../allocator/amendment.ts';
-import type { Repetition } from '../../allocator/repetition.ts';
+import type { Replay } from '../../allocator/create.ts';
+import type { UpdateOutcome } from '../../allocator/update.ts';
 import { LIMITS } from '../../contract/problems.ts';
 
 /**
@@ -23,7 +23,7 @@ export type BookingResult = (typeof BOOKING_RESULTS)[number];
 export type BookingObserver = (asked: 'book' | 'change', result: BookingResult) => void;
 
 /** Asks for a decision, and tells what came of it. */
-export async function observed<Answer extends AmendmentOutcome<unknown> | Repetition | undefined>(
+export async function observed<Answer extends UpdateOutcome<unknown> | Replay | undefined>(
   tell: (result: BookingResult) => void,
   ask: () => Promise<Answer>,
 ): Promise<Answer> {
@@ -37,9 +37,9 @@ export async function observed<Answer extends AmendmentOutcome<unknown> | Repeti
   }
 }
 
-function resultOf(answer: AmendmentOutcome<unknown> | Repetition | undefined): BookingResult {
+function resultOf(answer: UpdateOutcome<unknown> | Replay | undefined): BookingResult {
   if (!answer) return 'rule';
-  if (answer.ok) return 'repeated' in answer ? 'repeated' : 'granted';
+  if (answer.ok) return 'replayed' in answer ? 'repeated' : 'granted';
   if (answer.reason !== 'refused') return 'rule';
   const broken = new Set(answer.refusals.map(({ limit }) => limit));
   return LIMITS.find((limit) => broken.has(limit)) ?? 'rule';

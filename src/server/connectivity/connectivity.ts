@@ -1,10 +1,10 @@
 import { Hono } from 'hono';
 import type { Allocator } from '../../allocator/allocator.ts';
-import type { Amendment } from '../../allocator/amendment.ts';
+import type { Replay } from '../../allocator/create.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
-import type { Outcome } from '../../allocator/outcome.ts';
-import type { Repetition } from '../../allocator/repetition.ts';
+import type { Outcome } from '../../allocator/operation.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
+import type { UpdateRequest } from '../../allocator/update.ts';
 import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/parameters.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { ReservationUpdate } from '../../contract/reservation.ts';
@@ -95,7 +95,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   /** The reply to a booking that was made, now or when it was first asked for. */
   async function answerBooking(
     request: Request,
-    outcome: Outcome | Repetition,
+    outcome: Outcome | Replay,
     demanded: number,
   ): Promise<Response> {
     if (!outcome.ok)
@@ -103,7 +103,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const { record } = outcome;
     const headers = {
       location: `${new URL(request.url).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`,
-      ...('repeated' in outcome ? { [IDEMPOTENCY_REPLAYED_HEADER]: 'true' } : {}),
+      ...('replayed' in outcome ? { [IDEMPOTENCY_REPLAYED_HEADER]: 'true' } : {}),
     };
     return answerChange(request, record, options, { status: 201, headers });
   }
@@ -112,7 +112,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   async function release(request: Request, id: string, by: string): Promise<Response> {
     const reason = readReason(request);
     const { experiment, createdBy } = await anyReservation(id);
-    if (!(await allocator.cancel(id, { by, reason }))) throw missing(id);
+    if (!(await allocator.delete(id, { by, reason }))) throw missing(id);
     log('info', 'released', { reservation: id, by, reason, experiment, created_by: createdBy });
     return new Response(null, { status: 204 });
   }
@@ -140,7 +140,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const who = { createdBy: user, experiment: experiment.id };
     const keyed = key === undefined ? undefined : { ...who, key, fingerprint: fingerprintOf(reading.body) };
     // Before any rule: a repeat is answered though the time, the topology or the experiment went on since.
-    const repetition = keyed && (await allocator.repeated(keyed));
+    const repetition = keyed && (await allocator.replay(keyed));
     if (repetition) {
       return answerBooking(request, await observed(tell('book'), async () => repetition), bandwidth);
     }
@@ -149,13 +149,13 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     refuseIfAny(problemsAt(received));
     const booking = { site1, site2, bandwidth, start, end, expiry: lastEnd(experiment), ...who };
     if (dryRun) {
-      const outcome = await allocator.book(booking, dryRun);
+      const outcome = await allocator.create(booking, dryRun);
       if (outcome.ok) return Response.json(reservationReply(outcome.record, network));
       return answerBooking(request, outcome, bandwidth);
     }
     const outcome = await observed(tell('book'), async () => {
       await prepareAnswer(request, end, options);
-      return keyed ? allocator.bookOnce({ ...booking, ...keyed }) : allocator.book(booking);
+      return keyed ? allocator.create({ ...booking, ...keyed }) : allocator.create(booking);
     });
     return answerBooking(request, outcome, bandwidth);
   });
@@ -193,7 +193,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     }
     const change = amendment(reading.body, startNow ? received : undefined);
     const amend = () =>
-      allocator.amend<Problem[]>(id, change, {
+      allocator.update<Problem[]>(id, change, {
         by: user,
         expiry: lastEnd(experiment),
         dryRun,
@@ -221,7 +221,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const caller = await authenticateCaller(request, trust);
     if (isAdministrator(caller)) return release(request, id, caller.user);
     await ownReservation(id, authorise(caller, 'delete'));
-    if (!(await allocator.cancel(id, { by: caller.user }))) throw missing(id);
+    if (!(await allocator.delete(id, { by: caller.user }))) throw missing(id);
     return new Response(null, { status: 204 });
   });
 
@@ -250,7 +250,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   return app;
 }
 
-function amendment(body: ReservationUpdate, startNow: number | undefined): Amendment {
+function amendment(body: ReservationUpdate, startNow: number | undefined): UpdateRequest {
   const start = startNow ?? body.start_date ?? undefined;
   return {
     ...(start === undefined ? {} : { start }),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Repetition } from '../../allocator/repetition.ts';
+import type { Replay } from '../../allocator/create.ts';
 import { IDEMPOTENCY_KEY_HEADER, MAX_IDEMPOTENCY_KEY } from '../../contract/parameters.ts';
 import type { ReservationRequest } from '../../contract/reservation.ts';
 import { type ProblemError, refusal } from '../problem-error.ts';
@@ -36,7 +36,7 @@ export function fingerprintOf({ site1, site2, bandwidth, start_date, end_date }:
 }
 
 /** The reply to a request whose key stands for something that it can't be answered with: 409. */
-export function reusedKey(repetition: Repetition & { ok: false }): ProblemError {
+export function reusedKey(repetition: Replay & { ok: false }): ProblemError {
   const why =
     repetition.reason === 'deleted'
       ? `The reservation that was booked under this ${IDEMPOTENCY_KEY_HEADER}, ${repetition.reservation}, was deleted. Use another key to book anew.`

@@ -1,7 +1,6 @@
 import type { Refusal } from '../../allocator/calendar.ts';
 import type { TagPlace } from '../../allocator/demand.ts';
-import type { Offer } from '../../allocator/offers.ts';
-import type { RefusedOutcome } from '../../allocator/outcome.ts';
+import type { Offer, RefusedOutcome } from '../../allocator/operation.ts';
 import type { ShareRefusal } from '../../allocator/shares.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';

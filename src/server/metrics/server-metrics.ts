@@ -1,4 +1,4 @@
-import type { AllocatorObserver } from '../../allocator/observer.ts';
+import type { AllocatorObserver } from '../../allocator/link-queue.ts';
 import { CommitUnknownError, type StoreUnavailableError } from '../../allocator/store.ts';
 import { BOOKING_RESULTS, type BookingObserver } from '../connectivity/booking-observer.ts';
 import { expositionText, type Family } from './exposition.ts';

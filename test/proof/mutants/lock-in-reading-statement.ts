@@ -1,6 +1,6 @@
 import type { HeldReservation, LinkTransaction, ReservationStore } from '../../../src/allocator/store.ts';
-import { READ_LINK } from '../../../src/store/link-locking.ts';
-import { POSTGRES_LOCKING } from '../../../src/store/postgres/reservations.ts';
+import { READ_LINK } from '../../../src/store/locking.ts';
+import { POSTGRES_LOCKING } from '../../../src/store/postgres/locking.ts';
 import { reservationStore } from '../../../src/store/reservations.ts';
 import type { SqlDatabase, SqlRow, SqlTransaction } from '../../../src/store/sql.ts';
 

@@ -1,6 +1,6 @@
 import type { AllocatorOptions } from '../../../src/allocator/allocator.ts';
 import { createNetwork, linkId } from '../../../src/allocator/network.ts';
-import type { Outcome } from '../../../src/allocator/outcome.ts';
+import type { Outcome } from '../../../src/allocator/operation.ts';
 import type { ReservationStore } from '../../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../../src/contract/links.ts';
 import { smallLink } from '../../allocator/small-link.ts';
@@ -45,7 +45,7 @@ export async function raceHere(
     Array.from({ length: ASKED }, (_, index): Promise<Outcome> => {
       const subject = subjects[index % subjects.length];
       if (!subject) throw new RangeError('nobody races');
-      return subject.book({ ...request, experiment: 'exp', createdBy: 'user', expiry: 1000 });
+      return subject.create({ ...request, experiment: 'exp', createdBy: 'user', expiry: 1000 });
     }),
   );
   const errors = answers.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));

@@ -1,24 +1,18 @@
 import type { AllocatorOptions } from '../../../src/allocator/allocator.ts';
-import type { Amendment, AmendmentOutcome, AmendmentTerms } from '../../../src/allocator/amendment.ts';
-import type { BookingRequest } from '../../../src/allocator/booking.ts';
-import type { Decision } from '../../../src/allocator/calendar.ts';
-import type { CancellationTerms } from '../../../src/allocator/cancellation.ts';
+import type { Plan } from '../../../src/allocator/calendar.ts';
+import type { CreateRequest } from '../../../src/allocator/create.ts';
+import { KEY_LIFETIME, type KeyedRequest, type Replay, replayOf } from '../../../src/allocator/create.ts';
+import type { DeleteTerms } from '../../../src/allocator/delete.ts';
 import type { Demand, Holding } from '../../../src/allocator/demand.ts';
 import { linkId } from '../../../src/allocator/network.ts';
-import type { Offer } from '../../../src/allocator/offers.ts';
-import type { Outcome } from '../../../src/allocator/outcome.ts';
-import {
-  KEY_LIFETIME,
-  type KeyedRequest,
-  type Repetition,
-  repetitionOf,
-} from '../../../src/allocator/repetition.ts';
+import type { Offer, Outcome } from '../../../src/allocator/operation.ts';
 import type {
+  IdempotencyRecord,
   LinkTransaction,
-  RememberedBooking,
   ReservationRecord,
   WrittenChange,
 } from '../../../src/allocator/store.ts';
+import type { UpdateOutcome, UpdateRequest, UpdateTerms } from '../../../src/allocator/update.ts';
 import type { Link } from '../../../src/contract/links.ts';
 import { Oracle } from '../../allocator/oracle.ts';
 import type { Subject } from '../subject.ts';
@@ -42,7 +36,7 @@ interface Memory {
   version: number;
 }
 
-interface Verdict<Answer> {
+interface Decision<Answer> {
   answer: Answer;
   change?: WrittenChange;
   take?: (oracle: Oracle) => void;
@@ -50,7 +44,7 @@ interface Verdict<Answer> {
   later?: WrittenChange;
 }
 
-type Work<Answer> = (transaction: LinkTransaction, oracle: Oracle, now: number) => Promise<Verdict<Answer>>;
+type Work<Answer> = (transaction: LinkTransaction, oracle: Oracle, now: number) => Promise<Decision<Answer>>;
 
 /** Offers need every bandwidth tried, which is quick only on a link that has little. */
 const FEW_MBPS = 100;
@@ -70,61 +64,63 @@ export class SmallAllocator implements Subject {
     this.#mistake = mistake;
   }
 
-  async book(request: BookingRequest, dryRun = false): Promise<Outcome> {
-    return this.#ask(this.#link(linkId(request.site1, request.site2)), this.#booking(request, dryRun));
-  }
-
-  async bookOnce(request: BookingRequest & KeyedRequest): Promise<Outcome | Repetition> {
+  create(request: CreateRequest & KeyedRequest): Promise<Outcome | Replay>;
+  create(request: CreateRequest & { key?: undefined }, dryRun?: boolean): Promise<Outcome>;
+  create(
+    request: CreateRequest & (KeyedRequest | { key?: undefined }),
+    dryRun = false,
+  ): Promise<Outcome | Replay> {
     const link = this.#link(linkId(request.site1, request.site2));
-    const book = this.#booking(request, false);
-    return this.#ask<Outcome | Repetition>(link, async (transaction, oracle, now) => {
-      const [earlier] = await transaction.claim([request], now);
+    const create = this.#creation(request, dryRun);
+    if (request.key === undefined) return this.#ask(link, create);
+    return this.#ask<Outcome | Replay>(link, async (transaction, oracle, now) => {
+      const [earlier] = await transaction.lockKeys([request], now);
       if (earlier) {
         const [record] = await transaction.read([earlier.reservation]);
-        return { answer: repetitionOf(earlier, request, record) };
+        return { answer: replayOf(earlier, request, record) };
       }
-      const verdict = await book(transaction, oracle, now);
-      const { answer, change } = verdict;
-      if (!answer.ok || !change) return verdict;
+      const decision = await create(transaction, oracle, now);
+      const { answer, change } = decision;
+      if (!answer.ok || !change) return decision;
       const { createdBy, experiment, key: name, fingerprint } = request;
-      const key: RememberedBooking = {
+      const key: IdempotencyRecord = {
         ...{ createdBy, experiment, key: name, fingerprint },
         reservation: answer.record.id,
         expires: now + KEY_LIFETIME,
       };
       if (this.#mistake !== 'key kept in another transaction')
-        return { ...verdict, change: { ...change, key } };
-      return { ...verdict, later: { ...change, action: 'amend', key } };
+        return { ...decision, change: { ...change, key } };
+      return { ...decision, later: { ...change, action: 'amend', key } };
     });
   }
 
-  async amend<Fault>(
+  async update<Fault>(
     id: string,
-    amendment: Amendment,
-    { expiry, check, dryRun = false }: AmendmentTerms<Fault>,
-  ): Promise<AmendmentOutcome<Fault> | undefined> {
+    update: UpdateRequest,
+    { expiry, check, dryRun = false }: UpdateTerms<Fault>,
+  ): Promise<UpdateOutcome<Fault> | undefined> {
     const found = await this.#options.store.find(id);
     if (!found) return undefined;
     const link = this.#link(found.link);
-    return this.#ask<AmendmentOutcome<Fault> | undefined>(link, async (transaction, oracle, now) => {
+    return this.#ask<UpdateOutcome<Fault> | undefined>(link, async (transaction, oracle, now) => {
       const [current] = await transaction.read([id]);
       if (!current) return { answer: undefined };
-      const { start, end, bandwidth } = { ...current, ...amendment };
+      const { start, end, bandwidth } = { ...current, ...update };
       const demand: Demand = { start, end, bandwidth };
       const fault = check(current, demand);
       if (fault !== undefined) return { answer: { ok: false, reason: 'fault', fault } };
       const own = this.#mistake === 'an update that counts its own use' ? undefined : id;
-      const decision: Decision =
+      const plan: Plan =
         this.#mistake === 'an update that skips the check'
           ? { accepted: true, tags: current.tags }
-          : oracle.decide(demand, now, own);
-      if (decision.accepted) return put({ ...current, ...demand, tags: decision.tags }, 'amend', dryRun);
+          : oracle.plan(demand, now, own);
+      if (plan.accepted) return put({ ...current, ...demand, tags: plan.tags }, 'amend', dryRun);
       const from = current.start > now ? start : undefined;
-      return { answer: refusal(link, decision, offersFor(oracle, link, demand, { from, expiry, own: id })) };
+      return { answer: refusal(link, plan, offersFor(oracle, link, demand, { from, expiry, own: id })) };
     });
   }
 
-  async cancel(id: string, _: CancellationTerms): Promise<boolean> {
+  async delete(id: string, _: DeleteTerms): Promise<boolean> {
     const found = await this.#options.store.find(id);
     if (!found) return false;
     return this.#ask<boolean>(this.#link(found.link), async (transaction) => {
@@ -134,17 +130,17 @@ export class SmallAllocator implements Subject {
     });
   }
 
-  #booking(request: BookingRequest, dryRun: boolean): Work<Outcome> {
+  #creation(request: CreateRequest, dryRun: boolean): Work<Outcome> {
     const { site1, site2, start, end, bandwidth, experiment, createdBy, expiry } = request;
     const id = linkId(site1, site2);
     const link = this.#link(id);
     return async (_, oracle, now) => {
-      const decision = oracle.decide(request, now);
-      if (!decision.accepted) {
+      const plan = oracle.plan(request, now);
+      if (!plan.accepted) {
         const offers = offersFor(oracle, link, { start, end, bandwidth }, { from: start, expiry });
-        return { answer: refusal(link, decision, offers) };
+        return { answer: refusal(link, plan, offers) };
       }
-      const { tags } = decision;
+      const { tags } = plan;
       const terms = { start, end, bandwidth, tags, experiment, createdBy, createdAt: now };
       return put(
         { id: this.#options.newId(), link: id, reversed: site1 !== link.site1, ...terms },
@@ -160,7 +156,7 @@ export class SmallAllocator implements Subject {
     return link;
   }
 
-  /** Questions about one link are answered one after the other. */
+  /** Runs the operations of a link one after the other. */
   async #ask<Answer>(link: Link, work: Work<Answer>): Promise<Answer> {
     const id = linkId(link.site1, link.site2);
     const turn = (this.#queues.get(id) ?? Promise.resolve()).then(() => this.#transact(id, link, work));
@@ -176,34 +172,34 @@ export class SmallAllocator implements Subject {
     const mistake = this.#mistake;
     const known = this.#memories.get(id);
     if (mistake !== 'memory kept after an error') this.#memories.delete(id);
-    const { verdict, memory } = await store.changeLink(id, async (transaction) => {
-      const memory = await this.#carried(known, link, transaction);
-      const verdict = await work(transaction, memory.oracle, now());
-      if (mistake === 'memory changed before the commit') this.#take(id, memory, verdict);
-      if (mistake === 'check and insert in two transactions') return { memory, verdict };
+    const { decision, memory } = await store.changeLink(id, async (transaction) => {
+      const memory = await this.#caughtUp(known, link, transaction);
+      const decision = await work(transaction, memory.oracle, now());
+      if (mistake === 'memory changed before the commit') this.#take(id, memory, decision);
+      if (mistake === 'check and insert in two transactions') return { memory, decision };
       try {
-        if (verdict.change) await transaction.write({ changes: [verdict.change], audit: [] }, now());
+        if (decision.change) await transaction.write({ changes: [decision.change], audit: [] }, now());
       } catch (error) {
         if (mistake !== 'the failing one of a group answered as success') throw error;
       }
-      return { memory, verdict };
+      return { memory, decision };
     });
-    const { change, later } = verdict;
+    const { change, later } = decision;
     const writeAlone = (each: WrittenChange): Promise<void> =>
       store.changeLink(id, (transaction) => transaction.write({ changes: [each], audit: [] }, now()));
     if (mistake === 'check and insert in two transactions' && change) await writeAlone(change);
-    if (mistake !== 'memory changed before the commit') this.#take(id, memory, verdict);
+    if (mistake !== 'memory changed before the commit') this.#take(id, memory, decision);
     if (later) await writeAlone(later);
-    return verdict.answer;
+    return decision.answer;
   }
 
-  #take<Answer>(id: string, memory: Memory, { change, take }: Verdict<Answer>): void {
+  #take<Answer>(id: string, memory: Memory, { change, take }: Decision<Answer>): void {
     take?.(memory.oracle);
     if (change) memory.version += 1;
     this.#memories.set(id, memory);
   }
 
-  async #carried(known: Memory | undefined, link: Link, transaction: LinkTransaction): Promise<Memory> {
+  async #caughtUp(known: Memory | undefined, link: Link, transaction: LinkTransaction): Promise<Memory> {
     const { version } = transaction;
     if (!known) {
       const oracle = oracleFor(link, this.#mistake);
@@ -217,7 +213,7 @@ export class SmallAllocator implements Subject {
     if (this.#mistake === 'memory kept after an error') known.version = version;
     const changes = await transaction.changesSince(since);
     for (const change of changes) {
-      if (!change.cancelled) known.oracle.hold(change.id, change.holding);
+      if (!change.deleted) known.oracle.hold(change.id, change.holding);
       else if (this.#mistake !== 'changes without what was cancelled') known.oracle.drop(change.id);
     }
     known.version = version;
@@ -225,7 +221,7 @@ export class SmallAllocator implements Subject {
   }
 }
 
-function put(record: ReservationRecord, action: 'book' | 'amend', dryRun: boolean): Verdict<Outcome> {
+function put(record: ReservationRecord, action: 'book' | 'amend', dryRun: boolean): Decision<Outcome> {
   const answer: Outcome = { ok: true, record };
   if (dryRun) return { answer };
   return { answer, change: { action, record }, take: (oracle) => oracle.hold(record.id, record) };
@@ -233,7 +229,7 @@ function put(record: ReservationRecord, action: 'book' | 'amend', dryRun: boolea
 
 function refusal(
   link: Link,
-  { refusals }: Decision & { accepted: false },
+  { refusals }: Plan & { accepted: false },
   offers: Offer[],
 ): Outcome & { ok: false; reason: 'refused' } {
   return { ok: false, reason: 'refused', link, refusals, offers };

@@ -10,9 +10,7 @@ import {
   type EndpointGuard,
   type EndpointLimit,
 } from '../../../src/server/identity/endpoint-limits.ts';
-
-import { openStores } from '../../../src/store/open.ts';
-import { isPostgres } from '../../../src/store/stores.ts';
+import { isPostgres, openStores } from '../../../src/store/stores.ts';
 import {
   answer,
   approve,

@@ -5,7 +5,7 @@ import { createReferenceServer, type ReferenceServer } from '../../../src/refere
 import { READ_EVERY, SERVICES } from '../../../src/server/keys/key-ring.ts';
 import { rotateByHand } from '../../../src/server/keys/rotate-by-hand.ts';
 import { PUBLISHED_AFTER, PUBLISHED_AHEAD } from '../../../src/server/keys/rotation-rules.ts';
-import { openStores } from '../../../src/store/open.ts';
+import { openStores } from '../../../src/store/stores.ts';
 import { readKeySet } from '../../../src/tokens/key-set.ts';
 import { remoteKeySet } from '../../../src/tokens/remote-key-set.ts';
 import { verifyConnectivityToken, verifyUserToken } from '../../../src/tokens/verify.ts';

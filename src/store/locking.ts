@@ -3,25 +3,25 @@ import type { SqlRow, SqlStatements } from './sql.ts';
 /** Reads a link's row. */
 export const READ_LINK = 'SELECT version, forgotten FROM link WHERE id = $1';
 
-/** What the engines do differently about reservations. */
-export interface LinkLocking {
+/** What the engines do differently for reservations. */
+export interface Locking {
   /**
    * Locks a link's row until the transaction ends, in a statement that reads nothing else, and then reads it: `version`
-   * and `forgotten`. Undefined when there is no such row.
+   * and `forgotten`; undefined when there is no such row.
    */
   lock(sql: SqlStatements, link: string): Promise<SqlRow | undefined>;
-  /** Locks keys until the transaction ends. They come sorted, so that no two transactions wait for each other. */
-  lockKeys(sql: SqlStatements, keys: readonly string[]): Promise<void>;
-  /** Whether a table of its own says who holds a tag, for the engine's guard; else it guards the reservations' rows. */
+  /** Locks names until the transaction ends. They are sorted, so that no two transactions wait for each other. */
+  lockNames(sql: SqlStatements, names: readonly string[]): Promise<void>;
+  /** Whether the engine guards tags by the rows of `tag_hold`; else it guards the reservations' own rows. */
   tagsApart: boolean;
-  /** Deletes booking keys that expired by `$1`, the oldest first and `$2` at most. */
-  letKeysGo: string;
+  /** Deletes idempotency keys that expired by `$1`, the oldest first and `$2` at most. */
+  deleteExpiredKeys: string;
 }
 
-/** Locks a link's row, which is made where there is none. @returns it */
+/** Locks a link's row, inserting it where there is none. @returns `version` and `forgotten` */
 export async function lockLink(
   sql: SqlStatements,
-  locking: LinkLocking,
+  locking: Locking,
   link: string,
 ): Promise<SqlRow | undefined> {
   const row = await locking.lock(sql, link);

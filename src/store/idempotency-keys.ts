@@ -1,8 +1,8 @@
-import type { BookingKey, RememberedBooking } from '../allocator/store.ts';
+import type { IdempotencyKey, IdempotencyRecord } from '../allocator/store.ts';
 import type { SqlInsert, SqlReader, SqlStatements, SqlValue } from './sql.ts';
 
-/** A key that is there already makes this fail: whoever claimed it before knows that it is free. */
-export const KEY: SqlInsert = {
+/** Inserts keys. A key that is there already makes it fail: the caller has locked its keys, and found them free. */
+export const IDEMPOTENCY_KEY: SqlInsert = {
   into: 'idempotency_key',
   columns: {
     created_by: 'text',
@@ -14,12 +14,12 @@ export const KEY: SqlInsert = {
   },
 };
 
-/** See `ReservationStore.recall`. */
-export async function recall(
+/** See `ReservationStore.findKey`. */
+export async function findKey(
   sql: SqlReader,
-  { createdBy, experiment, key }: BookingKey,
+  { createdBy, experiment, key }: IdempotencyKey,
   now: number,
-): Promise<RememberedBooking | undefined> {
+): Promise<IdempotencyRecord | undefined> {
   const row = await sql.first(
     `SELECT fingerprint, reservation, expires_ms FROM idempotency_key
      WHERE created_by = $1 AND experiment = $2 AND key = $3 AND expires_ms > $4`,
@@ -40,16 +40,16 @@ export async function recall(
   );
 }
 
-/** The row of a key that was claimed in the same transaction, and found free. */
-export function keyRow(booking: RememberedBooking): SqlValue[] {
-  const { createdBy, experiment, key, fingerprint, reservation, expires } = booking;
+/** The row of a key. */
+export function keyRow(record: IdempotencyRecord): SqlValue[] {
+  const { createdBy, experiment, key, fingerprint, reservation, expires } = record;
   return [createdBy, experiment, key, fingerprint, reservation, expires];
 }
 
-/** Makes room for a key where one has expired. */
-export function letExpiredGo(
+/** Deletes a key if it has expired, so that it can be inserted again. */
+export function deleteIfExpired(
   sql: SqlStatements,
-  { createdBy, experiment, key }: BookingKey,
+  { createdBy, experiment, key }: IdempotencyKey,
   now: number,
 ): Promise<void> {
   return sql.run(

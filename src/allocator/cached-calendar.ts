@@ -2,30 +2,30 @@ import type { Link } from '../contract/links.ts';
 import { LinkCalendar } from './calendar.ts';
 import type { LinkTransaction, ReservationStore } from './store.ts';
 
-/** A link's calendar, the version of the link that it stands for, and how far back it reaches. */
-export interface Projection {
+/** A link's calendar in memory, the version of the link that it shows, and how far back it reaches. */
+export interface CachedCalendar {
   calendar: LinkCalendar;
   version: number;
-  /** It holds every reservation that ends after this, in milliseconds; it can't tell about earlier times. */
+  /** It holds every reservation that ends after this, in milliseconds; of earlier times it knows nothing. */
   from: number;
 }
 
-/** How long an ended reservation stays in memory, for changes of those that overlapped it: an hour, in milliseconds. */
+/** How long an ended reservation stays in memory, for updates of those that overlapped it: 1 h, in milliseconds. */
 const KEPT_AFTER_END = 3_600_000;
-/** How many ended reservations are let go of at once. */
-const LET_GO_AT_ONCE = 64;
+/** How many ended reservations are evicted at once. */
+const EVICTED_AT_ONCE = 64;
 
 /**
  * Reads a link's calendar, from an instant on, without holding its lock.
  *
  * @param share see {@link LinkCalendar}
  */
-export async function loadProjection(
+export async function loadCalendar(
   store: ReservationStore,
   link: Link,
   from: number,
   { id, share }: { id: string; share: number | undefined },
-): Promise<Projection> {
+): Promise<CachedCalendar> {
   const calendar = new LinkCalendar(link, share);
   const version = await store.loadLink(id, from, (portion) => {
     for (const held of portion) calendar.holdNew(held.id, held);
@@ -34,25 +34,25 @@ export async function loadProjection(
 }
 
 /**
- * Brings a calendar to the link's version, and back to an instant: only what changed and what is missing is read. The
- * calendar that is given is changed, and no use any more when this fails.
+ * Brings a calendar to the link's version, and back to an earlier instant: it reads only what changed and what is
+ * missing. It changes the calendar in place; when it fails, the calendar must be thrown away.
  *
  * @param known not older than what the link has forgotten
  * @param reach the earliest instant that will be decided about, in milliseconds
  */
-export async function carry(
-  known: Projection,
+export async function catchUp(
+  known: CachedCalendar,
   transaction: LinkTransaction,
   reach: number,
-): Promise<Projection> {
+): Promise<CachedCalendar> {
   const { calendar } = known;
   const { version } = transaction;
   if (known.version !== version) {
     const changes = await transaction.changesSince(known.version);
-    // All are let go before any is taken in: one may have taken over what another gave up.
+    // All are removed before any is added: one reservation may have taken the tags that another gave up.
     for (const { id } of changes) calendar.drop(id);
     for (const change of changes) {
-      if (!change.cancelled && change.holding.end > known.from) calendar.holdNew(change.id, change.holding);
+      if (!change.deleted && change.holding.end > known.from) calendar.holdNew(change.id, change.holding);
     }
   }
   if (reach >= known.from) return { ...known, version };
@@ -60,9 +60,9 @@ export async function carry(
   return { calendar, version, from: reach };
 }
 
-/** Lets go of reservations that ended a while ago, a few at a time: memory holds what is to come. */
-export function withoutEnded(known: Projection, now: number): Projection {
+/** Evicts reservations that ended over an hour ago, a few at a time, so that memory holds what is to come. */
+export function evictEnded(known: CachedCalendar, now: number): CachedCalendar {
   const until = now - KEPT_AFTER_END;
-  if (until <= known.from || !known.calendar.letGo(until, LET_GO_AT_ONCE)) return known;
+  if (until <= known.from || !known.calendar.evict(until, EVICTED_AT_ONCE)) return known;
   return { ...known, from: until };
 }
