@@ -1,18 +1,20 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-/** The tours of the README, run from its own text by a plain shell in an empty home. */
+/** The tours of the README and of the operators' README, run from their own text by a plain shell in an empty home. */
 const root = new URL('../..', import.meta.url).pathname;
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const operators = readFileSync(join(root, 'src/operate/README.md'), 'utf8');
 let folder: string;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'slices-conn-readme-'));
   // What `npx slices-conn` finds in a checkout, without asking npm each time.
   mkdirSync(join(folder, 'bin'));
+  mkdirSync(join(folder, 'tmp'));
   const launcher = join(folder, 'bin', 'npx');
   writeFileSync(launcher, `#!/bin/sh\nshift\nexec "${process.execPath}" "${root}bin/slices-conn.js" "$@"\n`);
   chmodSync(launcher, 0o755);
@@ -20,12 +22,11 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The shell blocks below a heading, as one script. */
-function script(heading: string): string {
-  const start = readme.indexOf(`\n## ${heading}\n`);
-  const end = readme.indexOf('\n## ', start + 1);
-  if (start === -1) throw new Error(`README.md has no section "${heading}"`);
-  return [...readme.slice(start, end).matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block).join('\n');
+/** The shell blocks below a heading of a page, as one script. */
+function script(page: string, heading: string): string {
+  const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}\n`));
+  if (section === undefined) throw new Error(`The page has no section "${heading}"`);
+  return [...section.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block).join('\n');
 }
 
 function runInShell(text: string) {
@@ -35,9 +36,16 @@ function runInShell(text: string) {
     timeout: 100_000,
     env: {
       HOME: folder,
+      TMPDIR: join(folder, 'tmp'),
       PATH: [join(folder, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter),
     },
   });
+}
+
+/** A tour leaves nothing in the home, in the working folder, or among the temporary files. */
+function expectNothingLeft(): void {
+  expect(readdirSync(folder).toSorted()).toEqual(['bin', 'tmp']);
+  expect(readdirSync(join(folder, 'tmp'))).toEqual([]);
 }
 
 describe('the README', () => {
@@ -50,8 +58,17 @@ describe('the README', () => {
     ]);
   });
 
+  it('has an offline tour in which every command succeeds, and which leaves nothing behind', () => {
+    const { status, stdout, stderr } = runInShell(script(readme, 'A tour, offline'));
+    expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
+    for (const said of ['Reserved', 'Verified:', 'Updated', 'Deleted']) expect(stdout).toContain(said);
+    expectNothingLeft();
+  }, 120_000);
+});
+
+describe("the operators' README", () => {
   it('has a curl tour that answers each request as it says', () => {
-    const text = script('A tour over HTTP, with curl');
+    const text = script(operators, 'A tour over HTTP, with curl');
     const due = [...text.matchAll(/ {2}# (\d{3})$/gm)].map(([, status]) => status);
     const { status, stdout, stderr } = runInShell(text);
     expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
@@ -64,8 +81,8 @@ describe('the README', () => {
     expect(stdout.match(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g)?.length).toBeGreaterThanOrEqual(2);
   }, 120_000);
 
-  it('has a tour of the command line in which every command succeeds', () => {
-    const { status, stdout, stderr } = runInShell(script('The same, with the command line'));
+  it('has a tour of the command line in which every command succeeds, and which leaves nothing behind', () => {
+    const { status, stdout, stderr } = runInShell(script(operators, 'The same, with the command line'));
     expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
     for (const said of [
       'Logged in to',
@@ -79,17 +96,18 @@ describe('the README', () => {
       expect(stdout).toContain(said);
     }
     expect(stdout.match(/verified: signed by/g)).toHaveLength(4);
+    expectNothingLeft();
   }, 120_000);
 
   it('shows a server that is watched, backed up while it runs, and restored', () => {
-    const text = script('Operate it');
+    const text = script(operators, 'Operate it');
     const { status, stdout, stderr } = runInShell(text);
     expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
     const due = [...text.matchAll(/ {2}# (\d{3})$/gm)].map(([, code]) => code);
     expect(stdout.split('\n').filter((line) => /^[2345]\d\d$/.test(line))).toEqual(due);
     expect(due).toHaveLength(2);
     expect(stdout).toContain('slices_conn_bookings_total{asked="book",result="granted"} 0');
-    expect(stdout).toContain('Backed up to backup.sqlite');
+    expect(stdout).toMatch(/Backed up to \S+\/backup\.sqlite/);
     expect(stdout.match(/Serving at /g)).toHaveLength(2);
   }, 120_000);
 });
