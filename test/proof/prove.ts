@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { newDatabase, startPostgres } from '../fixtures/postgres-server.ts';
 import { killClients } from './client-kills.ts';
@@ -75,9 +76,12 @@ const PROOFS: readonly { name: string; share: number; prove: (seconds: number) =
   { name: 'outcomes SQLite', share: 15, prove: () => fillDisk({ seed }) },
 ];
 
-const chosen = PROOFS.filter(({ name }) => name.toLowerCase().includes(values.only.toLowerCase()));
+/** Random histories against the oracle, on both engines: the suite's own test, ten for each second. */
+const HISTORIES = 'histories';
+const isChosen = (name: string): boolean => name.toLowerCase().includes(values.only.toLowerCase());
+const chosen = PROOFS.filter(({ name }) => isChosen(name));
 const whole = chosen.reduce((sum, { share }) => sum + share, 0);
-let found = chosen.length === 0 ? 1 : 0;
+let found = chosen.length === 0 && !isChosen(HISTORIES) ? 1 : 0;
 try {
   for (const { share, prove } of chosen) {
     const report = await prove((seconds * share) / whole);
@@ -86,6 +90,14 @@ try {
   }
 } finally {
   await postgres.close();
+}
+if (isChosen(HISTORIES)) {
+  const { status } = spawnSync(
+    'vitest',
+    ['run', '--config', 'test/vitest.config.ts', 'test/allocator/histories.test.ts'],
+    { stdio: 'inherit', env: { ...process.env, PROVE_HISTORIES: String(Math.ceil(seconds * 10)) } },
+  );
+  if (status !== 0) found += 1;
 }
 process.stdout.write(found === 0 ? 'Nothing was found.\n' : `${found} findings.\n`);
 process.exitCode = found === 0 ? 0 : 1;
