@@ -65,13 +65,13 @@ export { TokenError, type TokenFault } from './tokens/token-error.ts';
 export {
   type Authentication,
   createVerifier,
-  type VerifiedToken,
   type Verifier,
   type VerifierOptions,
 } from './tokens/verifier.ts';
 export {
   type TokenKind,
   type Trust,
+  type VerifiedToken,
   verifyConnectivityToken,
   verifyExperimentToken,
   verifyProjectToken,

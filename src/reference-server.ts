@@ -12,8 +12,8 @@ import { forwardedAddress } from './server/client-address.ts';
 import { administratorsNamed } from './server/connectivity/administration.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
 import { createDocs, type DocsFile } from './server/docs/docs.ts';
-import { elsewhere } from './server/elsewhere.ts';
 import {
+  externalService,
   type ForeignIssuers,
   foreignAddresses,
   foreignTrust,
@@ -25,7 +25,7 @@ import { createIdentity } from './server/identity/identity.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { createSessions } from './server/identity/sessions.ts';
 import { latestExpiry, type Person, strongestFirst, userClaims } from './server/identity/user-token.ts';
-import { addressesBelow, createIssuers, trustIn } from './server/issuers.ts';
+import { addressesBelow, createIssuers, ownTrust } from './server/issuers.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
@@ -185,7 +185,7 @@ async function assemble(
   const trust =
     foreign && options.trust
       ? { ...foreign, ownership: ownershipAmong(options.trust, stores.owners) }
-      : { ...trustIn(issuers, addresses.connectivity, now), isLive: sessions.isLive };
+      : { ...ownTrust(issuers, addresses.connectivity, now), isLive: sessions.isLive };
   metrics?.serve({ prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''), groups });
   const mount = routeMounter(groups);
   const allocator = new Allocator({
@@ -215,9 +215,11 @@ async function assemble(
       observe: metrics?.booking,
     }),
     portal: foreign
-      ? elsewhere('portal', addresses.portal)
+      ? externalService('portal', addresses.portal)
       : createPortal({ directory, issuer: issuers.portal, trust, mount, now, newId: makeId }),
-    identity: foreign ? elsewhere('identity provider', addresses.identity) : createIdentity(issuers.identity),
+    identity: foreign
+      ? externalService('identity provider', addresses.identity)
+      : createIdentity(issuers.identity),
     docs: createDocs({
       groups,
       portalElsewhere: foreign !== undefined,

@@ -1,7 +1,7 @@
 import { Failure } from '../contract/failure.ts';
 import { TokenError } from '../tokens/token-error.ts';
-import { verifyToken } from '../tokens/verifier.ts';
 import type { Trust } from '../tokens/verify.ts';
+import { verifyToken } from '../tokens/verify.ts';
 import type { UserFiles } from './invocation.ts';
 
 /**

@@ -42,7 +42,7 @@ export type SchemaName =
   | 'ProblemBody';
 
 /** What a request must carry: any valid user token, or an experiment token too; see DESIGN.md, "Who may". */
-export type Credentials = 'none' | 'user' | 'experiment';
+export type RequiredToken = 'none' | 'user' | 'experiment';
 
 /** One endpoint: the single source for the server's router, the client's addresses and the OpenAPI document. */
 export interface Route {
@@ -52,7 +52,7 @@ export interface Route {
   /** Path below the base address, with `{name}` for what varies. */
   path: string;
   summary: string;
-  credentials: Credentials;
+  credentials: RequiredToken;
   /** What the role must allow; see WHO_MAY. */
   action?: Action;
   query?: Readonly<Record<string, Parameter>>;

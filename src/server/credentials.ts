@@ -3,17 +3,10 @@ import { parseInstant } from '../contract/instants.ts';
 import { issuerName } from '../contract/issuer-address.ts';
 import { type Action, may, WHO_MAY } from '../contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../contract/routes.ts';
-import { readCompact } from '../tokens/compact.ts';
+import { type CompactToken, readCompact } from '../tokens/compact.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { readBearer, tokenProblem } from '../tokens/verifier.ts';
-import {
-  claimedKind,
-  type TokenKind,
-  type Trust,
-  verifyExperimentToken,
-  verifyProjectToken,
-  verifyUserToken,
-} from '../tokens/verify.ts';
+import { claimedKind, KIND_RULES, type TokenKind, type Trust, verifyAs } from '../tokens/verify.ts';
 import type { SessionCheck } from './identity/sessions.ts';
 import type { OwnedKind, Ownership } from './ownership.ts';
 import { refusal } from './problem-error.ts';
@@ -75,9 +68,9 @@ export async function authenticateUser(
   needs?: typeof PROJECTS_SCOPE,
 ): Promise<UserClaims> {
   const token = bearer(request);
-  const kind = await kindOf(token, trust);
+  const { kind, read } = await claimedBy(token, trust);
   if (kind !== 'user') throw refusal('token_invalid', `This is a ${kind} token; a user token is due here.`);
-  const claims = await verified('user', () => verifyUserToken(token, trust.user));
+  const claims = await verified('user', () => verifyAs(KIND_RULES.user, token, trust.user, read));
   if (needs !== undefined) requireScope(claims, trust);
   await requireLive(claims, trust);
   return claims;
@@ -111,22 +104,24 @@ export async function authenticateCaller(
   const take = async (token: string): Promise<void> => {
     if (presented.has(token)) return;
     presented.add(token);
-    const kind = await kindOf(token, trust);
+    const { kind, read } = await claimedBy(token, trust);
     if (kind === 'user') {
-      const claims = await verified(kind, () => verifyUserToken(token, trust.user));
+      const claims = await verified(kind, () => verifyAs(KIND_RULES.user, token, trust.user, read));
       requireScope(claims, trust);
       await requireLive(claims, trust);
       users.add(claims.sub);
       issuers.add(issuerName(claims.iss));
     } else if (kind === 'experiment') {
-      const claims = await verified(kind, () => verifyExperimentToken(token, trust.experiment));
+      const claims = await verified(kind, () =>
+        verifyAs(KIND_RULES.experiment, token, trust.experiment, read),
+      );
       await requireLive(claims, trust);
       const { sub: id, act, iss: issuer } = claims;
       actors.add(act.sub);
       experiments.set(`${id} ${act.sub} ${act.role} ${issuerName(issuer)}`, experimentOf(claims));
       owned.push({ kind, id, issuer });
     } else if (kind === 'project') {
-      const claims = await verified(kind, () => verifyProjectToken(token, trust.project));
+      const claims = await verified(kind, () => verifyAs(KIND_RULES.project, token, trust.project, read));
       await requireLive(claims, trust);
       const { sub: id, act, iss: issuer } = claims;
       actors.add(act.sub);
@@ -216,9 +211,15 @@ export function requireRole(role: string, action: Action, scope: string): void {
   );
 }
 
-async function kindOf(token: string, { user }: ServiceTrust): Promise<TokenKind> {
+/** The kind that a token claims; `read` is absent for a token that verified before. */
+async function claimedBy(
+  token: string,
+  { user }: ServiceTrust,
+): Promise<{ kind: TokenKind; read?: CompactToken }> {
   const known = user.verified?.find(token);
-  return verified(undefined, async () => claimedKind(known ? known.claims : readCompact(token).claims));
+  if (known) return { kind: claimedKind(known.claims) };
+  const read = await verified(undefined, async () => readCompact(token));
+  return { kind: claimedKind(read.claims), read };
 }
 
 /** Turns a token's rejection into the reply, which says which of several tokens it was. */

@@ -1,3 +1,4 @@
+import { Hono } from 'hono';
 import {
   forIssuer,
   issuerName,
@@ -17,6 +18,7 @@ import type { ServiceTrust } from './credentials.ts';
 import { CLIENT_ID } from './identity/client-id.ts';
 import type { Log } from './log.ts';
 import { createOwnership, type OwnerStore, type Ownership } from './ownership.ts';
+import { refusal } from './problem-error.ts';
 
 /** Whom a server believes that has no users of its own (DESIGN.md, "The reference server"). */
 export interface ForeignIssuers {
@@ -131,3 +133,18 @@ export function ownershipAmong(options: ForeignIssuers, owners: OwnerStore): Own
 
 /** How long an issuer may take for its key set, in milliseconds: requests wait for it. */
 const KEY_SET_TIMEOUT = 5000;
+
+/**
+ * Answers in the place of a service that this server does not have: 404 with the address of that service (DESIGN.md,
+ * "The reference server").
+ *
+ * @param service such as `portal`
+ * @param address the service's base address
+ */
+export function externalService(service: string, address: string): Hono {
+  const app = new Hono({ strict: false });
+  app.all('*', () => {
+    throw refusal('not_found', `This server has no ${service} of its own. The ${service} is at ${address}.`);
+  });
+  return app;
+}

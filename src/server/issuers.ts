@@ -28,7 +28,7 @@ export async function createIssuers(
 }
 
 /** Trust in this server's own portal and identity provider, whose keys are at hand. */
-export function trustIn(
+export function ownTrust(
   issuers: Record<Service, ServiceIssuer>,
   audience: string,
   now: () => number,

@@ -4,7 +4,7 @@ import type { ServiceClaims } from '../contract/claims.ts';
 import type { Algorithm } from './algorithms.ts';
 
 /** What was found out about a token that does not change while its key stays the same. */
-export interface VerifiedToken {
+export interface RememberedToken {
   /** What its claims were held against; each kind of token has its own. */
   schema: unknown;
   claims: ServiceClaims;
@@ -30,7 +30,7 @@ const MAX_REMEMBERED_LENGTH = 8192;
  */
 export class VerifiedTokens {
   readonly #capacity: number;
-  readonly #tokens = new Map<string, VerifiedToken>();
+  readonly #tokens = new Map<string, RememberedToken>();
 
   /** @param capacity how many are remembered, 1 at least */
   constructor(capacity: number = DEFAULT_CAPACITY) {
@@ -43,7 +43,7 @@ export class VerifiedTokens {
   }
 
   /** What is known about a token, byte for byte the same. Frozen: every request with it gets the same object. */
-  find(token: string): VerifiedToken | undefined {
+  find(token: string): RememberedToken | undefined {
     if (token.length > MAX_REMEMBERED_LENGTH) return undefined;
     const name = digest(token);
     const known = this.#tokens.get(name);
@@ -55,7 +55,7 @@ export class VerifiedTokens {
   }
 
   /** Remembers a token that passed every check. */
-  keep(token: string, verified: VerifiedToken): void {
+  keep(token: string, verified: RememberedToken): void {
     if (token.length > MAX_REMEMBERED_LENGTH) return;
     deepFreeze(verified.claims);
     this.#tokens.set(digest(token), verified);

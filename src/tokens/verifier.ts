@@ -1,54 +1,12 @@
-import type {
-  ConnectivityClaims,
-  ExperimentClaims,
-  KeySetDocument,
-  ProjectClaims,
-  ServiceClaims,
-  UserClaims,
-} from '../contract/claims.ts';
+import type { KeySetDocument } from '../contract/claims.ts';
 import { PROBLEM_STATUS, problemBody } from '../contract/problems.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
-import { readCompact } from './compact.ts';
 import { type KeySet, localKeySet } from './key-set.ts';
 import { type RemoteKeySetOptions, remoteKeySet } from './remote-key-set.ts';
 import { TokenError } from './token-error.ts';
-import {
-  claimedKind,
-  type TokenKind,
-  type Trust,
-  verifyConnectivityToken,
-  verifyExperimentToken,
-  verifyProjectToken,
-  verifyServiceToken,
-  verifyUserToken,
-} from './verify.ts';
+import { type TokenKind, type Trust, type VerifiedToken, verifyToken } from './verify.ts';
 
-/** A token that verified, told apart by its kind. */
-export type VerifiedToken =
-  | { kind: 'user'; claims: UserClaims }
-  | { kind: 'project'; claims: ProjectClaims }
-  | { kind: 'experiment'; claims: ExperimentClaims }
-  | { kind: 'connectivity'; claims: ConnectivityClaims }
-  | { kind: 'service'; claims: ServiceClaims };
-
-/** Verifies a token of the kind that its subject claims. @throws TokenError with the reason */
-export async function verifyToken(token: string, trust: Trust): Promise<VerifiedToken> {
-  const kind = claimedKind(readCompact(token).claims);
-  switch (kind) {
-    case 'user':
-      return { kind, claims: await verifyUserToken(token, trust) };
-    case 'project':
-      return { kind, claims: await verifyProjectToken(token, trust) };
-    case 'experiment':
-      return { kind, claims: await verifyExperimentToken(token, trust) };
-    case 'connectivity':
-      return { kind, claims: await verifyConnectivityToken(token, trust) };
-    case 'service':
-      return { kind, claims: await verifyServiceToken(token, trust) };
-  }
-}
-
-/** Whom a verifier believes and for what. */
+/** Which issuers a verifier trusts, and for which tokens. */
 export interface VerifierOptions {
   /**
    * Each accepted issuer with its keys: `true` for its `/.well-known/jwks.json`, the address of its key set, or the
@@ -148,7 +106,7 @@ export function readBearer(
   return { ok: true, token };
 }
 
-/** The problem code that a rejected token is answered with: its issuer's keys being away is not its bearer's fault. */
+/** The problem code for a rejected token. When the issuer's keys can't be fetched it is `unavailable`: not the bearer's fault. */
 export function tokenProblem(error: TokenError): 'token_expired' | 'token_invalid' | 'unavailable' {
   if (error.code === 'expired') return 'token_expired';
   return error.code === 'keys_unreachable' ? 'unavailable' : 'token_invalid';

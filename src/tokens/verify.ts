@@ -8,7 +8,7 @@ import {
   ServiceClaims,
   UserClaims,
 } from '../contract/claims.ts';
-import { ID_PREFIXES, type IdKind, idKind } from '../contract/ids.ts';
+import { ID_PREFIXES, idKind } from '../contract/ids.ts';
 import { forIssuer } from '../contract/issuer-address.ts';
 import { type Algorithm, ISSUER_ALGORITHMS, SERVICE_ALGORITHMS } from './algorithms.ts';
 import { type CompactToken, readCompact } from './compact.ts';
@@ -23,7 +23,7 @@ export const IAT_LEEWAY = 60;
 /** The kinds of tokens: four told apart by their subject, and a service's own (SPEC.md, "Authentication" 6). */
 export type TokenKind = 'user' | 'project' | 'experiment' | 'connectivity' | 'service';
 
-/** Whom to believe for one kind of token. */
+/** Which issuers are trusted for one kind of token. */
 export interface Trust {
   /** Each accepted `iss` with the keys it signs with; one slash at its end more or less is the same issuer. */
   issuers: ReadonlyMap<string, KeySet>;
@@ -37,12 +37,39 @@ export interface Trust {
   verified?: VerifiedTokens;
 }
 
-/** The kind that a token says it is, by its subject's prefix; what has none is a service's own. */
+/** The kind that a token claims to be, by its subject's prefix; without one it is a service's own. */
 export function claimedKind(claims: { sub?: unknown; [name: string]: unknown }): TokenKind {
   const kind = typeof claims.sub === 'string' ? idKind(claims.sub) : undefined;
   if (kind === undefined) return 'service';
   return kind === 'reservation' ? 'connectivity' : kind;
 }
+
+type ClaimsSchema = v.GenericSchema<unknown, ServiceClaims>;
+
+/** What a token of one kind must look like. */
+export interface KindRules<Schema extends ClaimsSchema = ClaimsSchema> {
+  kind: TokenKind;
+  schema: Schema;
+  /** The algorithms that may sign it. */
+  algorithms: readonly Algorithm[];
+}
+
+function rules<Schema extends ClaimsSchema>(
+  kind: TokenKind,
+  schema: Schema,
+  algorithms: readonly Algorithm[] = ISSUER_ALGORITHMS,
+): KindRules<Schema> {
+  return { kind, schema, algorithms };
+}
+
+/** The rules of each kind. A connectivity token may be signed with any asymmetric algorithm of its key's own type. */
+export const KIND_RULES = {
+  user: rules('user', UserClaims),
+  project: rules('project', ProjectClaims),
+  experiment: rules('experiment', ExperimentClaims),
+  connectivity: rules('connectivity', ConnectivityClaimsReply, SERVICE_ALGORITHMS),
+  service: rules('service', ServiceClaims),
+};
 
 /**
  * Verifies a user token (SPEC.md, "User token"): ES256, a trusted issuer, the audience where one is set, the times,
@@ -51,22 +78,22 @@ export function claimedKind(claims: { sub?: unknown; [name: string]: unknown }):
  * @throws TokenError with the reason
  */
 export async function verifyUserToken(token: string, trust: Trust): Promise<UserClaims> {
-  return verifyAs('user', UserClaims, token, trust);
+  return verifyAs(KIND_RULES.user, token, trust);
 }
 
 /** Verifies a project token (SPEC.md, "Project token"). @throws TokenError with the reason */
 export async function verifyProjectToken(token: string, trust: Trust): Promise<ProjectClaims> {
-  return verifyAs('project', ProjectClaims, token, trust);
+  return verifyAs(KIND_RULES.project, token, trust);
 }
 
 /** Verifies an experiment token (DESIGN.md, "Getting an experiment token"). @throws TokenError with the reason */
 export async function verifyExperimentToken(token: string, trust: Trust): Promise<ExperimentClaims> {
-  return verifyAs('experiment', ExperimentClaims, token, trust);
+  return verifyAs(KIND_RULES.experiment, token, trust);
 }
 
 /**
  * Verifies a signed connectivity token (SPEC.md, "Signed connectivity token"): besides signature, issuer and times,
- * its subject must be the id of the reservation inside it. Any asymmetric algorithm of its key's own type will do.
+ * its subject must be the id of the reservation inside it.
  *
  * @param expected the reservation's id, where the caller asked for a certain one
  * @throws TokenError with the reason
@@ -76,39 +103,73 @@ export async function verifyConnectivityToken(
   trust: Trust,
   expected?: string,
 ): Promise<ConnectivityClaims> {
-  const claims = await verifyAs('reservation', ConnectivityClaimsReply, token, trust, SERVICE_ALGORITHMS);
+  return aboutOneReservation(await verifyAs(KIND_RULES.connectivity, token, trust), expected);
+}
+
+/** Verifies a service's own token (SPEC.md, "Authentication" 6): `iss`, `iat`, `exp`. @throws TokenError with the reason */
+export async function verifyServiceToken(token: string, trust: Trust): Promise<ServiceClaims> {
+  return verifyAs(KIND_RULES.service, token, trust);
+}
+
+/** A token that verified, told apart by its kind. */
+export type VerifiedToken =
+  | { kind: 'user'; claims: UserClaims }
+  | { kind: 'project'; claims: ProjectClaims }
+  | { kind: 'experiment'; claims: ExperimentClaims }
+  | { kind: 'connectivity'; claims: ConnectivityClaims }
+  | { kind: 'service'; claims: ServiceClaims };
+
+/** Verifies a token of the kind that its subject claims. @throws TokenError with the reason */
+export async function verifyToken(token: string, trust: Trust): Promise<VerifiedToken> {
+  const read = readCompact(token);
+  const kind = claimedKind(read.claims);
+  switch (kind) {
+    case 'user':
+      return { kind, claims: await verifyAs(KIND_RULES.user, token, trust, read) };
+    case 'project':
+      return { kind, claims: await verifyAs(KIND_RULES.project, token, trust, read) };
+    case 'experiment':
+      return { kind, claims: await verifyAs(KIND_RULES.experiment, token, trust, read) };
+    case 'connectivity':
+      return {
+        kind,
+        claims: aboutOneReservation(await verifyAs(KIND_RULES.connectivity, token, trust, read)),
+      };
+    case 'service':
+      return { kind, claims: await verifyAs(KIND_RULES.service, token, trust, read) };
+  }
+}
+
+function aboutOneReservation(claims: ConnectivityClaims, expected = claims.sub): ConnectivityClaims {
   if (claims.sub !== claims.connectivity.id) {
     throw new TokenError('claims', `The token is about ${claims.sub}, but the reservation in it is another.`);
   }
-  if (expected !== undefined && claims.sub !== expected) {
+  if (claims.sub !== expected) {
     throw new TokenError('claims', `The token is about ${claims.sub}, not about ${expected}.`);
   }
   return claims;
 }
 
-/** Verifies a service's own token (SPEC.md, "Authentication" 6): `iss`, `iat`, `exp`. @throws TokenError with the reason */
-export async function verifyServiceToken(token: string, trust: Trust): Promise<ServiceClaims> {
-  const kind = claimedKind(readCompact(token).claims);
-  if (kind !== 'service') throw new TokenError('kind', `This is a ${kind} token, not a service's own.`);
-  return verifyAs(undefined, ServiceClaims, token, trust);
-}
-
-type ClaimsSchema = v.GenericSchema<unknown, ServiceClaims>;
-
-async function verifyAs<Schema extends ClaimsSchema>(
-  kind: IdKind | undefined,
-  schema: Schema,
+/**
+ * Verifies a token by the rules of one kind.
+ *
+ * @param read the result of {@link readCompact} for this very token, where the caller has read it already
+ * @throws TokenError with the reason
+ */
+export async function verifyAs<Schema extends ClaimsSchema>(
+  rules: KindRules<Schema>,
   token: string,
   trust: Trust,
-  algorithms: readonly Algorithm[] = ISSUER_ALGORITHMS,
+  read?: CompactToken,
 ): Promise<v.InferOutput<Schema>> {
+  const { kind, schema } = rules;
   const known = await remembered(schema, token, trust);
-  const sound = known ?? (await readSigned(kind, schema, token, trust, algorithms));
+  const sound = known ?? (await checkedToken(rules, token, trust, read ?? readCompact(token)));
   const { claims } = sound;
   checkTimes(claims, (trust.now ?? Date.now)());
-  // Of the portal's tokens SPEC.md gives only the user's an audience; one that is there must fit all the same.
+  // Of the portal's tokens SPEC.md gives only the user's an audience; an audience in another one must fit too.
   const aud = claims['aud'];
-  const isAddressed = kind === undefined || kind === 'user' || aud !== undefined;
+  const isAddressed = kind === 'service' || kind === 'user' || aud !== undefined;
   if (trust.audience !== undefined && isAddressed && !audiences(aud).includes(trust.audience)) {
     throw new TokenError('audience', `The token is not meant for ${trust.audience}.`);
   }
@@ -116,7 +177,7 @@ async function verifyAs<Schema extends ClaimsSchema>(
   return claims;
 }
 
-/** What is known of a token that verified before, while its issuer is trusted here and has the very same key. */
+/** The result for a token that verified before, as long as its issuer is trusted here and publishes the same key. */
 async function remembered<Schema extends ClaimsSchema>(
   schema: Schema,
   token: string,
@@ -127,15 +188,15 @@ async function remembered<Schema extends ClaimsSchema>(
   const { claims, kid, algorithm, key } = known;
   const isCurrent = claims.exp > now() / 1000;
   const found = isCurrent
-    ? await forIssuer(issuers, claims.iss)?.find(kid, algorithm).catch(gone)
+    ? await forIssuer(issuers, claims.iss)
+        ?.find(kid, algorithm)
+        .catch(() => undefined)
     : undefined;
   if (found === key) return known as Signed<Schema>;
-  // Why it is refused now, if it is, the check from its start says.
+  // The full check that follows gives the reason if the token is refused now.
   verified?.forget(token);
   return undefined;
 }
-
-const gone = (): undefined => undefined;
 
 /** A token whose signature is sound and whose claims have their form. */
 interface Signed<Schema extends ClaimsSchema> {
@@ -145,14 +206,12 @@ interface Signed<Schema extends ClaimsSchema> {
   key: CryptoKey;
 }
 
-async function readSigned<Schema extends ClaimsSchema>(
-  kind: IdKind | undefined,
-  schema: Schema,
+async function checkedToken<Schema extends ClaimsSchema>(
+  { kind, schema, algorithms }: KindRules<Schema>,
   token: string,
   trust: Trust,
-  algorithms: readonly Algorithm[],
+  { header, claims }: CompactToken,
 ): Promise<Signed<Schema>> {
-  const { header, claims } = readCompact(token);
   checkExtensions(header);
   const algorithm = algorithms.find((allowed) => allowed === header['alg']);
   if (algorithm === undefined) {
@@ -168,9 +227,11 @@ async function readSigned<Schema extends ClaimsSchema>(
   const key = await keys.find(kid, algorithm);
   await checkSignature(token, key, algorithm);
 
-  const subject = claims['sub'];
-  if (kind !== undefined && (typeof subject !== 'string' || idKind(subject) !== kind)) {
-    throw new TokenError('kind', `The token's subject is not a ${kind} (${ID_PREFIXES[kind]}_…).`);
+  const claimed = claimedKind(claims);
+  if (claimed !== kind) {
+    if (kind === 'service') throw new TokenError('kind', `This is a ${claimed} token, not a service's own.`);
+    const subject = kind === 'connectivity' ? 'reservation' : kind;
+    throw new TokenError('kind', `The token's subject is not a ${subject} (${ID_PREFIXES[subject]}_…).`);
   }
   if (kind === 'user' && isIdToken(header, claims, trust.clients)) {
     throw new TokenError(
@@ -189,16 +250,16 @@ async function readSigned<Schema extends ClaimsSchema>(
 /** Portal tokens carry `JWT` or no type; an access token of RFC 9068 says so (RFC 8725 §3.11). */
 function checkType(typ: unknown): void {
   if (typ === undefined || (typeof typ === 'string' && /^(?:application\/)?(?:at\+)?jwt$/i.test(typ))) return;
-  throw new TokenError('kind', 'The token is of a type (typ) that is none of ours.');
+  throw new TokenError('kind', 'The token has an unknown type (typ).');
 }
 
-/** No extension is understood here, so none may be critical (RFC 7515 §4.1.11; RFC 7797 §7). */
+/** Extensions are not supported, so a token must not name one as critical (RFC 7515 §4.1.11; RFC 7797 §7). */
 function checkExtensions(header: CompactToken['header']): void {
   if (header['b64'] !== undefined) {
     throw new TokenError('malformed', 'An unencoded payload is not supported.');
   }
   if (header['crit'] !== undefined) {
-    throw new TokenError('malformed', 'The token asks for something that is not supported here (crit).');
+    throw new TokenError('malformed', 'The token needs an extension that is not supported (crit).');
   }
 }
 

@@ -10,7 +10,7 @@ import { createReferenceServer } from '../../src/reference-server.ts';
 import { administratorsNamed } from '../../src/server/connectivity/administration.ts';
 import { createConnectivity } from '../../src/server/connectivity/connectivity.ts';
 import { userClaims } from '../../src/server/identity/user-token.ts';
-import { addressesBelow, createIssuers, trustIn } from '../../src/server/issuers.ts';
+import { addressesBelow, createIssuers, ownTrust } from '../../src/server/issuers.ts';
 import { noLog } from '../../src/server/log.ts';
 import { ProblemError } from '../../src/server/problem-error.ts';
 import { routeMounter } from '../../src/server/routing.ts';
@@ -198,7 +198,7 @@ describe('two issuers are trusted, and one name is used by both', async () => {
     now,
     log: noLog,
   });
-  const trust = trustIn(one, addresses.connectivity, now);
+  const trust = ownTrust(one, addresses.connectivity, now);
   trust.user = {
     ...trust.user,
     issuers: new Map([one.identity, other.identity].map(({ issuer, keys }) => [issuer, keys])),

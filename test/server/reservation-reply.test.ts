@@ -6,7 +6,7 @@ import {
   type ReservationRecord,
   StoreUnavailableError,
 } from '../../src/allocator/store.ts';
-import { answerChange, answerReservation } from '../../src/server/connectivity/reservation-reply.ts';
+import { answerReservation } from '../../src/server/connectivity/reservation-reply.ts';
 import { createKeyRing, type KeyStore } from '../../src/server/keys/key-ring.ts';
 import { createServiceIssuer } from '../../src/server/keys/service-issuer.ts';
 import { noLog } from '../../src/server/log.ts';
@@ -39,10 +39,14 @@ test('a database that is lost after a booking, before its key is noted: nobody h
   const options = { network: createNetwork(builtInTopology()), issuer, now: () => NOW };
   const signed = new Request('https://conn.example.org/', { headers: SIGNED });
 
-  await expect(answerChange(signed, RECORD, options)).rejects.toThrow(CommitUnknownError);
+  await expect(answerReservation(signed, RECORD, options, { committed: true })).rejects.toThrow(
+    CommitUnknownError,
+  );
   await expect(answerReservation(signed, RECORD, options)).rejects.not.toThrow(CommitUnknownError);
   // What is not signed needs no note.
-  const plain = await answerChange(new Request('https://conn.example.org/'), RECORD, options);
+  const plain = await answerReservation(new Request('https://conn.example.org/'), RECORD, options, {
+    committed: true,
+  });
   expect(await plain.json()).toMatchObject({ id: RECORD.id });
   await stores.close();
 });

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type Algorithm, SERVICE_ALGORITHMS } from '../../src/tokens/algorithms.ts';
 import { localKeySet } from '../../src/tokens/key-set.ts';
 import type { TokenFault } from '../../src/tokens/token-error.ts';
-import { verifyToken } from '../../src/tokens/verifier.ts';
-import { verifyConnectivityToken, verifyUserToken } from '../../src/tokens/verify.ts';
+import { verifyConnectivityToken, verifyToken, verifyUserToken } from '../../src/tokens/verify.ts';
 import {
   base64url,
   claimsOf,

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { MAX_NESTING } from '../../src/contract/json.ts';
 import { MAX_TOKEN_LENGTH, readCompact } from '../../src/tokens/compact.ts';
 import { TokenError, type TokenFault } from '../../src/tokens/token-error.ts';
-import { verifyToken } from '../../src/tokens/verifier.ts';
-import { verifyUserToken } from '../../src/tokens/verify.ts';
+import { verifyToken, verifyUserToken } from '../../src/tokens/verify.ts';
 import {
   base64url,
   claimsOf,

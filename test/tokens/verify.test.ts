@@ -2,12 +2,12 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { localKeySet } from '../../src/tokens/key-set.ts';
 import { remoteKeySet } from '../../src/tokens/remote-key-set.ts';
 import type { TokenFault } from '../../src/tokens/token-error.ts';
-import { verifyToken } from '../../src/tokens/verifier.ts';
 import {
   IAT_LEEWAY,
   type TokenKind,
   verifyConnectivityToken,
   verifyProjectToken,
+  verifyToken,
   verifyUserToken,
 } from '../../src/tokens/verify.ts';
 import {

@@ -6,7 +6,7 @@ import type { Session } from '../../session/session.ts';
 import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
-import type { VerifiedToken } from '../../tokens/verifier.ts';
+import type { VerifiedToken } from '../../tokens/verify.ts';
 import type { Invocation, UserFiles } from '../invocation.ts';
 import type { CardLine, Printer } from '../print/output.ts';
 import { reservationCard } from '../print/reservation-card.ts';

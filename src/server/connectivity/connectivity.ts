@@ -29,7 +29,7 @@ import { amendedPeriodProblems, lastEnd, newPeriodProblems } from './period-rule
 import { readExecutionOptions, readListQuery } from './query.ts';
 import { refusedOutcome } from './refusals.ts';
 import { presentedTokens, readReservationRequest, readReservationUpdate } from './reservation-body.ts';
-import { answerChange, answerReservation, prepareAnswer, reservationReply } from './reservation-reply.ts';
+import { answerReservation, prepareAnswer, reservationReply } from './reservation-reply.ts';
 import { capacityProblems, siteProblems } from './site-rules.ts';
 
 /** What the connectivity service needs. */
@@ -43,7 +43,7 @@ export interface ConnectivityOptions {
   isAdministrator: IsAdministrator;
   log: Log;
   now: () => number;
-  /** Told what became of each request to book or to change. */
+  /** Told the result of each request to create or to update. */
   observe?: BookingObserver | undefined;
 }
 
@@ -59,7 +59,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     (result: BookingResult): void =>
       options.observe?.(asked, result);
 
-  /** A request with a body: who sends it, with which right, and what it says. */
+  /** Reads a request with a body: its body, its user, and the experiment whose role allows the action. */
   async function readAuthorised(request: Request, action: Action) {
     let body: Record<string, unknown> = {};
     const caller = await authenticateCaller(request, trust, async () => {
@@ -69,7 +69,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     return { body, user: caller.user, experiment: authorise(caller, action) };
   }
 
-  /** A request without a body, about the caller's experiment: who sends it, with which right. */
+  /** The same for a request without a body. */
   async function authorised(request: Request, action: Action) {
     const caller = await authenticateCaller(request, trust);
     return { user: caller.user, experiment: authorise(caller, action) };
@@ -92,8 +92,8 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     return record;
   }
 
-  /** The reply to a booking that was made, now or when it was first asked for. */
-  async function answerBooking(
+  /** The reply to a request to create: the reservation, new or created by an earlier request with the same key. */
+  async function answerCreated(
     request: Request,
     outcome: Outcome | Replay,
     demanded: number,
@@ -105,11 +105,11 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       location: `${new URL(request.url).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`,
       ...('replayed' in outcome ? { [IDEMPOTENCY_REPLAYED_HEADER]: 'true' } : {}),
     };
-    return answerChange(request, record, options, { status: 201, headers });
+    return answerReservation(request, record, options, { status: 201, headers, committed: true });
   }
 
-  /** An administrator lets go of what others left behind, and says why. */
-  async function release(request: Request, id: string, by: string): Promise<Response> {
+  /** An administrator deletes a reservation of any experiment, and gives a reason. */
+  async function deleteAsAdministrator(request: Request, id: string, by: string): Promise<Response> {
     const reason = readReason(request);
     const { experiment, createdBy } = await anyReservation(id);
     if (!(await allocator.delete(id, { by, reason }))) throw missing(id);
@@ -131,7 +131,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
         ...(reading.ok ? [] : reading.problems),
         ...newPeriodProblems(period, { now: received, expiry, project }),
       ];
-      // Alone it is for the allocator to refuse, which offers something instead.
+      // A capacity problem alone is left to the allocator, which offers alternatives.
       const link = network.between(said.site1 ?? '', said.site2 ?? '');
       return found.length > 0 ? [...found, ...capacityProblems(link, said.bandwidth)] : [];
     };
@@ -139,10 +139,10 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const { site1, site2, bandwidth, start_date, end_date: end } = reading.body;
     const who = { createdBy: user, experiment: experiment.id };
     const keyed = key === undefined ? undefined : { ...who, key, fingerprint: fingerprintOf(reading.body) };
-    // Before any rule: a repeat is answered though the time, the topology or the experiment went on since.
-    const repetition = keyed && (await allocator.replay(keyed));
-    if (repetition) {
-      return answerBooking(request, await observed(tell('book'), async () => repetition), bandwidth);
+    // Before any rule: a replay is answered even if time, topology or experiment have changed since.
+    const replay = keyed && (await allocator.replay(keyed));
+    if (replay) {
+      return answerCreated(request, await observed(tell('book'), async () => replay), bandwidth);
     }
     const received = now();
     const start = start_date ?? received;
@@ -151,13 +151,13 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     if (dryRun) {
       const outcome = await allocator.create(booking, dryRun);
       if (outcome.ok) return Response.json(reservationReply(outcome.record, network));
-      return answerBooking(request, outcome, bandwidth);
+      return answerCreated(request, outcome, bandwidth);
     }
     const outcome = await observed(tell('book'), async () => {
       await prepareAnswer(request, end, options);
       return keyed ? allocator.create({ ...booking, ...keyed }) : allocator.create(booking);
     });
-    return answerBooking(request, outcome, bandwidth);
+    return answerCreated(request, outcome, bandwidth);
   });
 
   on('readReservation', async (request, id) => {
@@ -211,7 +211,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     if (!outcome) throw missing(id);
     if (outcome.ok) {
       if (dryRun) return Response.json(reservationReply(outcome.record, network));
-      return answerChange(request, outcome.record, options);
+      return answerReservation(request, outcome.record, options, { committed: true });
     }
     if (outcome.reason === 'fault') throw several(outcome.fault);
     throw refusedOutcome(outcome, change.bandwidth ?? record.bandwidth);
@@ -219,7 +219,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
 
   on('deleteReservation', async (request, id) => {
     const caller = await authenticateCaller(request, trust);
-    if (isAdministrator(caller)) return release(request, id, caller.user);
+    if (isAdministrator(caller)) return deleteAsAdministrator(request, id, caller.user);
     await ownReservation(id, authorise(caller, 'delete'));
     if (!(await allocator.delete(id, { by: caller.user }))) throw missing(id);
     return new Response(null, { status: 204 });
@@ -277,7 +277,7 @@ function movedSites({ site1, site2 }: ReservationUpdate, record: ReservationReco
   ];
 }
 
-/** A topology may have lost the link since; what is left of the reservation can only be deleted. */
+/** The topology may have lost the link since; then the reservation can only be deleted. */
 function goneLink({ link }: ReservationRecord, network: Network): Problem[] {
   if (network.byId(link)) return [];
   const msg = `${link.replace('~', ' and ')} are not interconnected any more. Delete the reservation.`;

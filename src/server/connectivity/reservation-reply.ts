@@ -29,23 +29,34 @@ export function reservationReply(record: ReservationRecord, network: Network): R
   };
 }
 
-/** What turns a reservation into a reply. */
+/** What a reply is made with. */
 export interface ReplyOptions {
   network: Network;
   issuer: ServiceIssuer;
   now: () => number;
 }
 
+/** How a reply departs from a plain 200. */
+export interface ReplyInit {
+  status?: number;
+  headers?: Record<string, string>;
+  /** Whether this request has created or updated the reservation. */
+  committed?: boolean;
+}
+
 /**
  * Answers with a reservation: as a signed connectivity token when the request asks for `application/jwt`, else as
  * JSON (SPEC.md, "POST", "Signed connectivity token"). The token lasts until the reservation's end, and 900 s at
  * least, so that a saved proof lasts as long as its link.
+ *
+ * @throws CommitUnknownError when the database fails after the commit, because another key than {@link prepareAnswer}
+ *   expected has to sign: the answer must not say that nothing was changed
  */
 export async function answerReservation(
   request: Request,
   record: ReservationRecord,
   { network, issuer, now }: ReplyOptions,
-  init: { status?: number; headers?: Record<string, string> } = {},
+  { committed = false, ...init }: ReplyInit = {},
 ): Promise<Response> {
   const connectivity = reservationReply(record, network);
   if (!acceptsJwt(request)) {
@@ -54,7 +65,12 @@ export async function answerReservation(
       headers: { 'cache-control': 'no-store', ...init.headers },
     });
   }
-  return issuer.reply({ sub: record.id, connectivity, exp: expiryOf(record.end, now()) }, init);
+  try {
+    return await issuer.reply({ sub: record.id, connectivity, exp: expiryOf(record.end, now()) }, init);
+  } catch (error) {
+    if (!committed || !(error instanceof StoreUnavailableError)) throw error;
+    throw new CommitUnknownError(error.message, { cause: error.cause ?? error });
+  }
 }
 
 /** When a reservation's token expires, in seconds. @param end of the reservation, in milliseconds, as `now` */
@@ -63,8 +79,8 @@ function expiryOf(end: number, now: number): number {
 }
 
 /**
- * Notes what the signature of an answer needs before anything is booked or changed: a database that fails at it, or has
- * no room left, then has done nothing, and the answer after the commit needs no write.
+ * Notes the expiry of the answer's token before the reservation is created or updated. If the database fails here, or is
+ * full, nothing was changed; and signing after the commit needs no write.
  *
  * @param end that the reservation will have, in milliseconds
  * @throws StoreUnavailableError
@@ -75,19 +91,4 @@ export async function prepareAnswer(
   { issuer, now }: Pick<ReplyOptions, 'issuer' | 'now'>,
 ): Promise<void> {
   if (acceptsJwt(request)) await issuer.signingKey(expiryOf(end, now()));
-}
-
-/**
- * Answers with a reservation that this request has booked or changed. A database that is lost now, when another key
- * than {@link prepareAnswer} expected has to sign, leaves that done: nobody is told that nothing was changed.
- *
- * @throws CommitUnknownError
- */
-export async function answerChange(...args: Parameters<typeof answerReservation>): Promise<Response> {
-  try {
-    return await answerReservation(...args);
-  } catch (error) {
-    if (!(error instanceof StoreUnavailableError)) throw error;
-    throw new CommitUnknownError(error.message, { cause: error.cause ?? error });
-  }
 }

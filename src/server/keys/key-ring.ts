@@ -102,8 +102,8 @@ export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRing
   async function read(): Promise<void> {
     triedAt = now();
     try {
-      const keys = await forNobodyElse(kept);
-      for (const gone of planKeys(keys, now()).gone) await forNobodyElse(() => store.forget(service, gone));
+      const keys = await asUnavailable(kept);
+      for (const gone of planKeys(keys, now()).gone) await asUnavailable(() => store.forget(service, gone));
       copy = { keys, readAt: triedAt };
     } catch (error) {
       if (!copy || !(error instanceof StoreUnavailableError)) throw error;
@@ -135,7 +135,7 @@ export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRing
       const name = `${key.number} ${noted}`;
       const writing =
         notes.get(name) ??
-        forNobodyElse(() => store.note(service, key.number, noted)).finally(() => notes.delete(name));
+        asUnavailable(() => store.note(service, key.number, noted)).finally(() => notes.delete(name));
       notes.set(name, writing);
       if (await writing) {
         key.lastExpiry = Math.max(key.lastExpiry, noted);
@@ -150,12 +150,12 @@ export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRing
 }
 
 /**
- * A write of the ring's own that was lost on its way leaves nothing unknown that a caller asked for: it is made again
- * when it is needed next.
+ * Runs a read or write of the key ring. An unknown commit is reported as unavailable: the caller's own change has not begun,
+ * and the ring repeats its write the next time.
  *
  * @throws StoreUnavailableError
  */
-async function forNobodyElse<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+async function asUnavailable<Answer>(work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work();
   } catch (error) {

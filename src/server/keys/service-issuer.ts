@@ -7,23 +7,23 @@ import { TokenError } from '../../tokens/token-error.ts';
 import { type KeyRing, READ_PAUSE, type StoredKey } from './key-ring.ts';
 import { planKeys } from './rotation-rules.ts';
 
-/** A service's issuer, whose keys follow one another while it runs. */
+/** A service's issuer, whose keys rotate while it runs. */
 export interface ServiceIssuer extends Pick<Issuer, 'issuer' | 'issue' | 'reply'> {
-  /** The keys that its tokens verify with, at each moment. */
+  /** The keys that its tokens verify with, as they change. */
   readonly keys: KeySet;
   /** Answers a request for the key set. */
   publish(request: Request): Promise<Response>;
   /**
-   * The key that signs now, for what signs by itself.
+   * The key that signs now, for a library that signs by itself.
    *
-   * @param expiry of the token that is about to be signed at the latest, in seconds; it is noted
+   * @param expiry the latest expiry of the token that is about to be signed, in seconds; the key ring notes it
    */
   signingKey(expiry: number): Promise<StoredKey>;
 }
 
-/** The keys at one moment. */
-interface Moment {
-  /** Which keys these are: the same name, the same keys. */
+/** The keys as they were at one instant. */
+interface Snapshot {
+  /** Two snapshots with the same name have the same keys. */
   name: string;
   signing: StoredKey;
   issuer: Issuer;
@@ -31,17 +31,17 @@ interface Moment {
 }
 
 /**
- * An issuer over a ring of keys: signs with the one whose turn it is, publishes and verifies with all that are
- * published (`rotation-rules.ts`).
+ * An issuer over a ring of keys: signs with the current signing key; publishes, and verifies with, all published keys
+ * (`rotation-rules.ts`).
  *
  * @param address its `iss`, without a trailing slash
  * @param now milliseconds since the Unix epoch
- * @throws StoreUnavailableError from signing, while the database is away and what is signed must be noted
+ * @throws StoreUnavailableError from signing, when the expiry must be noted and the database is unavailable
  */
 export function createServiceIssuer(address: string, ring: KeyRing, now: () => number): ServiceIssuer {
-  let last: Moment | undefined;
+  let last: Snapshot | undefined;
 
-  async function moment(maxAge?: number): Promise<Moment> {
+  async function snapshot(maxAge?: number): Promise<Snapshot> {
     const { signing, published } = planKeys(await ring.keys(maxAge), now());
     const name = [signing, ...published].map(({ jwk: { kid, x } }) => `${kid} ${x}`).join();
     if (last?.name === name) return { ...last, signing };
@@ -56,10 +56,10 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
     return last;
   }
 
-  /** The moment's key may be gone when it is to sign; then it is another's turn. */
-  async function toSign(expiry: number): Promise<Moment> {
+  /** Notes the expiry for the signing key. If that key was removed meanwhile, the next one signs. */
+  async function forSigning(expiry: number): Promise<Snapshot> {
     for (let turn = 0; turn < 2; turn += 1) {
-      const current = await moment();
+      const current = await snapshot();
       if (await ring.note(current.signing, expiry * 1000)) return current;
     }
     throw new StoreUnavailableError('The signing keys are being changed at the moment.');
@@ -71,32 +71,32 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
     issuer: address,
     keys: {
       async find(kid, algorithm) {
-        const before = await moment();
+        const before = await snapshot();
         try {
           return await before.keys.find(kid, algorithm);
         } catch (error) {
           if (!(error instanceof TokenError) || error.code !== 'key_unknown') throw error;
-          // Another replica may have begun to sign with a key that this one has not read yet.
-          const after = await moment(READ_PAUSE);
+          // Another replica may sign already with a key that this one has not read yet.
+          const after = await snapshot(READ_PAUSE);
           if (after.name === before.name) throw error;
           return after.keys.find(kid, algorithm);
         }
       },
     },
     async publish(request) {
-      const { issuer } = await moment();
+      const { issuer } = await snapshot();
       return issuer.fetch(request) ?? Response.json(issuer.keySet);
     },
     async issue(claims = {}) {
       const exp = expiryOf(claims);
-      return (await toSign(exp)).issuer.issue({ ...claims, exp });
+      return (await forSigning(exp)).issuer.issue({ ...claims, exp });
     },
     async reply(claims = {}, init) {
       const exp = expiryOf(claims);
-      return (await toSign(exp)).issuer.reply({ ...claims, exp }, init);
+      return (await forSigning(exp)).issuer.reply({ ...claims, exp }, init);
     },
     async signingKey(expiry) {
-      return (await toSign(expiry)).signing;
+      return (await forSigning(expiry)).signing;
     },
   };
 }

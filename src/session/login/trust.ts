@@ -3,8 +3,13 @@ import { readCompact } from '../../tokens/compact.ts';
 import type { KeySet } from '../../tokens/key-set.ts';
 import { type KeySetStore, type RemoteKeySetOptions, remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
-import { type VerifiedToken, verifyToken } from '../../tokens/verifier.ts';
-import { claimedKind, type TokenKind, type Trust } from '../../tokens/verify.ts';
+import {
+  claimedKind,
+  type TokenKind,
+  type Trust,
+  type VerifiedToken,
+  verifyToken,
+} from '../../tokens/verify.ts';
 import type { Profile } from '../profiles/profiles.ts';
 
 /** Whom to believe for each kind of token. */
