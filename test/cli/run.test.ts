@@ -3,7 +3,7 @@ import { PLANNED } from '../../src/cli/planned.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
-import { json, jwt } from '../client/scripted-fetch.ts';
+import { json, jwt } from '../client/replies.ts';
 import { reportOf } from '../e2e/command.ts';
 import { commandWorld, offlineWorld, tokenOf } from '../fixtures/command-world.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';

@@ -1,3 +1,4 @@
+import { http, type RequestHandler } from 'msw';
 import { describe, expect, test } from 'vitest';
 import {
   type ConnectivityClient,
@@ -10,7 +11,8 @@ import type { Reservation } from '../../src/contract/reservation.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, SECONDS, trustIn } from '../fixtures/tokens.ts';
-import { type Answer, cut, html, json, jwt, scriptedFetch, text } from './scripted-fetch.ts';
+import { type Answer, answeredBy, inTurn } from './answers.ts';
+import { cut, html, json, jwt, text } from './replies.ts';
 
 const BASE = 'https://conn.example.org';
 const PATH = `${BASE}/apis/v1alpha1/connectivity`;
@@ -29,23 +31,29 @@ const REQUEST: NewReservation = {
   end: Date.parse(RESERVATION.end_date),
 };
 
-/** A client of a service that gives these answers. */
+/** A client of a service that gives these answers, whatever it is asked. */
 function service(...answers: (Response | Answer)[]) {
-  return serviceWith({}, ...answers);
+  return serviceWith({}, ...inTurn(...answers));
 }
 
-function serviceWith(options: Partial<ConnectivityClientOptions>, ...answers: (Response | Answer)[]) {
-  const scripted = scriptedFetch(...answers);
+function serviceWith(options: Partial<ConnectivityClientOptions>, ...handlers: RequestHandler[]) {
+  const { fetch, sent } = answeredBy(...handlers);
   const client = createConnectivityClient({
-    fetch: scripted.fetch,
+    fetch,
     baseUrl: BASE,
     userToken: async () => new Secret(USER_TOKEN),
     experimentToken: async () => new Secret(EXPERIMENT_TOKEN),
     trust: trustIn(key),
     ...options,
   });
-  return { client, sent: scripted.sent };
+  return { client, sent };
 }
+
+/** What the service answers about its reservations; about one of them. */
+const post = (answer: Answer) => http.post(PATH, answer);
+const getOne = (answer: Answer) => http.get(`${PATH}/:id`, answer);
+const putOne = (answer: Answer) => http.put(`${PATH}/:id`, answer);
+const deleteOne = (answer: Answer) => http.delete(`${PATH}/:id`, answer);
 
 /** A reservation as it travels; undefined takes a member away. */
 type Wire = Readonly<Partial<Record<keyof Reservation, unknown>>>;
@@ -73,7 +81,10 @@ const methodsAndAddresses = (sent: readonly { method: string; url: string }[]) =
 
 describe('requests', () => {
   test('reserve sends the whole body, and asks for a signed answer', async () => {
-    const { client, sent } = service(jwt(signed(), 201));
+    const { client, sent } = serviceWith(
+      {},
+      post(() => jwt(signed(), 201)),
+    );
     await client.reserve(REQUEST);
     expect(methodsAndAddresses(sent)).toEqual(['POST ']);
     expect(sent[0]?.headers.get('accept')).toBe('application/jwt');
@@ -124,7 +135,7 @@ describe('requests', () => {
       [{ tokenPlacement: 'experiment' }, EXPERIMENT_TOKEN, 'Slices-Experiment-Token', null],
     ] as const;
     for (const [options, authorization, header, value] of placements) {
-      const { client, sent } = serviceWith(options, reply.clone());
+      const { client, sent } = serviceWith(options, ...inTurn(reply.clone()));
       await call(client);
       expect(sent[0]?.headers.get('authorization')).toBe(`Bearer ${authorization}`);
       expect(sent[0]?.headers.get(header)).toBe(value);
@@ -143,8 +154,10 @@ describe('requests', () => {
   test.each([307, 308, 301, 302])(
     'row 1: a POST that is redirected (%i) is sent once, and is an error',
     async (status) => {
-      const { client, sent } = service(
-        new Response(null, { status, headers: { location: 'https://evil.example.org/' } }),
+      const headers = { location: 'https://evil.example.org/' };
+      const { client, sent } = serviceWith(
+        {},
+        post(() => new Response(null, { status, headers })),
       );
       const failure = await failureOf(() => client.reserve(REQUEST));
       expect(failure).toMatchObject({ code: 'reply_invalid', facts: { httpStatus: status } });
@@ -153,9 +166,10 @@ describe('requests', () => {
   );
 
   test('row 12: a POST without a reply is sent once', async () => {
-    const { client, sent } = service(() => {
+    const lost = post(() => {
       throw new TypeError('fetch failed');
     });
+    const { client, sent } = serviceWith({}, lost);
     const failure = await failureOf(() => client.reserve(REQUEST));
     expect(failure).toMatchObject({ code: 'network', facts: { retryable: false } });
     expect(sent).toHaveLength(1);
@@ -327,7 +341,11 @@ describe('what reserve and update answer', () => {
     ['a reservation that ends on 30 February', json({ ...RESERVATION, end_date: '2026-02-30T10:00:00Z' })],
     ['a reservation with a bandwidth that is none', json({ ...RESERVATION, bandwidth: '1e3' })],
   ])('to a POST: %s is exit 9', async (_, reply) => {
-    expect((await failureOf(() => service(reply).client.reserve(REQUEST))).code).toBe('reply_invalid');
+    const { client } = serviceWith(
+      {},
+      post(() => reply),
+    );
+    expect((await failureOf(() => client.reserve(REQUEST))).code).toBe('reply_invalid');
   });
 
   test.each<[string, () => Response]>([
@@ -337,11 +355,14 @@ describe('what reserve and update answer', () => {
     ['202', () => new Response(null, { status: 202 })],
     ['204', () => new Response(null, { status: 204 })],
   ])('to a PUT: %s is followed by a GET, which is what counts', async (_, reply) => {
-    const { client, sent } = service(reply(), jwt(signed()));
+    const { client, sent } = serviceWith(
+      {},
+      putOne(reply),
+      getOne(() => jwt(signed())),
+    );
     expect(await client.update(RESERVATION, {})).toMatchObject({ verified: true });
     expect(methodsAndAddresses(sent)).toEqual([`PUT /${IDS.reservation}`, `GET /${IDS.reservation}`]);
-    const unchanged = service(reply(), jwt(signed()));
-    const failure = await failureOf(() => unchanged.client.update(RESERVATION, { bandwidth: 5 }));
+    const failure = await failureOf(() => client.update(RESERVATION, { bandwidth: 5 }));
     expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
   });
 
@@ -376,16 +397,23 @@ describe('show', () => {
 
 describe('a dry run', () => {
   test('asks for JSON and books nothing', async () => {
-    const { client, sent } = service(json(wire()));
+    const { client, sent } = serviceWith(
+      {},
+      post(() => json(wire())),
+    );
     expect(await client.rehearse(REQUEST)).toEqual(RESERVATION);
     expect(methodsAndAddresses(sent)).toEqual(['POST ?dry_run=true']);
-    const now = service(json(wire()));
-    await now.client.rehearse({ ...REQUEST, start: 'now' });
-    expect(methodsAndAddresses(now.sent)).toEqual(['POST ?start_now=true&dry_run=true']);
+    await client.rehearse({ ...REQUEST, start: 'now' });
+    expect(methodsAndAddresses(sent)[1]).toBe('POST ?start_now=true&dry_run=true');
   });
 
   test('that a service does not know has booked: the reservation is named', async () => {
-    const failure = await failureOf(() => service(json(wire(), 201)).client.rehearse(REQUEST));
+    const failure = await failureOf(() =>
+      serviceWith(
+        {},
+        post(() => json(wire(), 201)),
+      ).client.rehearse(REQUEST),
+    );
     expect(failure).toMatchObject({ code: 'reply_invalid', facts: { reservation: IDS.reservation } });
   });
 });
@@ -398,16 +426,26 @@ describe('delete', () => {
     ['200 with the reservation', () => json(wire())],
     ['200 with another object', () => json({ deleted: true })],
   ])('%s is done', async (_, reply) => {
-    await service(reply()).client.delete(IDS.reservation);
+    await serviceWith({}, deleteOne(reply)).client.delete(IDS.reservation);
   });
 
   test('a page in place of an answer is not: nothing says that it was deleted', async () => {
-    const failure = await failureOf(() => service(html()).client.delete(IDS.reservation));
+    const failure = await failureOf(() =>
+      serviceWith(
+        {},
+        deleteOne(() => html()),
+      ).client.delete(IDS.reservation),
+    );
     expect(failure.code).toBe('reply_invalid');
   });
 
   test('404 is not found', async () => {
-    const failure = await failureOf(() => service(json({}, 404)).client.delete(IDS.reservation));
+    const failure = await failureOf(() =>
+      serviceWith(
+        {},
+        deleteOne(() => json({}, 404)),
+      ).client.delete(IDS.reservation),
+    );
     expect(failure.code).toBe('not_found');
   });
 });
@@ -415,11 +453,15 @@ describe('delete', () => {
 describe('list', () => {
   test('reads every page', async () => {
     const second = { ...RESERVATION, id: OTHER_ID };
-    const { client, sent } = service(
-      json({ items: [wire({ bandwidth: '1000', start_date: '2026-12-01T10:00:00Z' })], nextCursor: 'a b&c' }),
-      json({ items: [], nextCursor: 'd' }),
-      json({ items: [second], nextCursor: null }),
-    );
+    const first = wire({ bandwidth: '1000', start_date: '2026-12-01T10:00:00Z' });
+    const pages: Record<string, object> = {
+      '': { items: [first], nextCursor: 'a b&c' },
+      'a b&c': { items: [], nextCursor: 'd' },
+      d: { items: [second], nextCursor: null },
+    };
+    const page = ({ request: { url } }: { request: Request }) =>
+      json(pages[new URL(url).searchParams.get('cursor') ?? '']);
+    const { client, sent } = serviceWith({}, http.get(PATH, page));
     expect(await client.list()).toEqual([RESERVATION, second]);
     expect(sent.map(({ url }) => new URL(url).searchParams.get('cursor'))).toEqual([null, 'a b&c', 'd']);
     expect(new Set(sent.map(({ method }) => method))).toEqual(new Set(['GET']));
@@ -484,7 +526,7 @@ describe('403 without a code', () => {
     const expired = makeToken(key, claimsOf('user', { exp: SECONDS - 1 }));
     const old = serviceWith(
       { userToken: async () => new Secret(expired) },
-      json({ detail: 'Forbidden.' }, 403),
+      getOne(() => json({ detail: 'Forbidden.' }, 403)),
     );
     expect((await failureOf(() => old.client.show(IDS.reservation))).code).toBe('token_expired');
   });

@@ -1,3 +1,4 @@
+import { http } from 'msw';
 import * as v from 'valibot';
 import { describe, expect, test, vi } from 'vitest';
 import { createConnectivityClient } from '../../src/client/connectivity.ts';
@@ -6,7 +7,8 @@ import { createPortalClient } from '../../src/client/portal.ts';
 import type { FailureCode } from '../../src/contract/failure.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { failureOf } from '../fixtures/failures.ts';
-import { type Answer, cut, endless, html, json, scriptedFetch, text } from './scripted-fetch.ts';
+import { type Answer, answeredBy, inTurn } from './answers.ts';
+import { cut, endless, html, json, text } from './replies.ts';
 
 const URL_ = 'https://conn.example.org/apis/v1alpha1/connectivity';
 
@@ -15,7 +17,7 @@ const post = () => new Request(URL_, { method: 'POST', body: '{"tokens":["eyJ"]}
 
 /** The failure that an answer to this request means. */
 async function failure(answer: Response | Answer, request = get()) {
-  return failureOf(() => exchange(scriptedFetch(answer).fetch, request));
+  return failureOf(() => exchange(answeredBy(...inTurn(answer)).fetch, request));
 }
 
 const detail = (...loc: string[]) => ({ detail: [{ loc, msg: 'No.', type: 'NotValid' }] });
@@ -202,13 +204,13 @@ describe('what a refusal says', () => {
 describe('row 1, 2: a redirect is an error, and nothing is sent again', () => {
   test.each([301, 302, 303, 307, 308])('%i', async (status) => {
     for (const request of [get(), post()]) {
-      const scripted = scriptedFetch(
-        new Response(null, { status, headers: { location: 'https://evil.example.org/' } }),
-      );
-      const found = await failureOf(() => exchange(scripted.fetch, request));
+      const redirect = () =>
+        new Response(null, { status, headers: { location: 'https://evil.example.org/' } });
+      const { fetch, sent } = answeredBy(http.all(URL_, redirect));
+      const found = await failureOf(() => exchange(fetch, request));
       expect(found).toMatchObject({ code: 'reply_invalid', facts: { httpStatus: status } });
-      expect(scripted.sent).toHaveLength(1);
-      expect(scripted.sent[0]?.redirect).toBe('manual');
+      expect(sent).toHaveLength(1);
+      expect(sent[0]?.redirect).toBe('manual');
     }
   });
 });
@@ -260,7 +262,7 @@ describe('row 10, 12: no reply, or half of one', () => {
 
   test('of exactly 1 MiB: accepted', async () => {
     const body = JSON.stringify('x'.repeat(MAX_REPLY - 2));
-    const reply = await exchange(scriptedFetch(text(body, 'application/json')).fetch, get());
+    const reply = await exchange(answeredBy(...inTurn(text(body, 'application/json'))).fetch, get());
     expect(reply.text).toHaveLength(MAX_REPLY);
     const over = await failure(text(`${body} `, 'application/json'));
     expect(over.code).toBe('reply_invalid');
@@ -277,7 +279,7 @@ describe('row 10, 12: no reply, or half of one', () => {
 describe('a successful reply is what it should be, or exit 9', () => {
   const schema = v.object({ id: v.string() });
   const read = async (response: Response) =>
-    readAs(schema, await exchange(scriptedFetch(response).fetch, get()), 'thing');
+    readAs(schema, await exchange(answeredBy(...inTurn(response)).fetch, get()), 'thing');
 
   test.each<[string, Response]>([
     ['JSON', json({ id: 'a' })],

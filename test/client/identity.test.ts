@@ -1,11 +1,13 @@
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
+import { http } from 'msw';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Fetch } from '../../src/client/exchange.ts';
 import { createIdentityClient, type IdentityClient } from '../../src/client/identity.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { Secret } from '../../src/contract/secret.ts';
-import { html, json, type SentRequest, text } from './scripted-fetch.ts';
+import { answeredBy, type SentRequest } from './answers.ts';
+import { html, json, text } from './replies.ts';
 
 const AUTH = 'https://auth.example.org/auth';
 const METADATA = {
@@ -58,7 +60,7 @@ afterEach(() => {
 
 interface Provider {
   client: IdentityClient;
-  sent: SentRequest[];
+  sent: readonly SentRequest[];
   /** The forms that were sent to an endpoint. */
   forms(endpoint: string): Record<string, string>[];
 }
@@ -78,25 +80,27 @@ function provider(answers: {
     token = [success],
     revoke = () => new Response(),
   } = answers;
-  const sent: SentRequest[] = [];
   let polls = 0;
-  const answer = (url: string): Response | Error => {
-    if (url.endsWith('/.well-known/openid-configuration')) return json({ ...METADATA, ...metadata });
-    if (url === METADATA.device_authorization_endpoint) {
-      return typeof device === 'function' ? device() : json({ ...DEVICE, ...device });
-    }
-    if (url === METADATA.revocation_endpoint) return revoke();
-    const next = token[Math.min(polls, token.length - 1)] ?? success;
-    polls += 1;
-    return next();
+  const orThrown = (answer: Answer) => () => {
+    const reply = answer();
+    if (reply instanceof Response) return reply;
+    throw reply;
   };
-  const fetch: Fetch = async (request) => {
-    const { method, url, headers, redirect } = request;
-    sent.push({ method, url, headers, redirect, body: await request.text() });
-    const reply = answer(url);
-    if (!(reply instanceof Response)) throw reply;
-    return reply;
-  };
+  const { fetch, sent } = answeredBy(
+    http.get(`${authUrl.replace(/\/$/, '')}/.well-known/openid-configuration`, () =>
+      json({ ...METADATA, ...metadata }),
+    ),
+    http.post(
+      METADATA.device_authorization_endpoint,
+      orThrown(typeof device === 'function' ? (device as Answer) : () => json({ ...DEVICE, ...device })),
+    ),
+    http.post(METADATA.revocation_endpoint, orThrown(revoke)),
+    http.post(METADATA.token_endpoint, () => {
+      const next = token[Math.min(polls, token.length - 1)] ?? success;
+      polls += 1;
+      return orThrown(next)();
+    }),
+  );
   return {
     client: createIdentityClient({ fetch, authUrl, clientId: 'slices-conn', now: () => clock }),
     sent,

@@ -4,7 +4,7 @@ import { Secret } from '../../../src/contract/secret.ts';
 import { SITES } from '../../../src/contract/sites.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import type { StoredCredentials } from '../../../src/session/login/credentials.ts';
-import { json } from '../../client/scripted-fetch.ts';
+import { json } from '../../client/replies.ts';
 import { type CommandRun, commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../../src/session/login/connection.ts';
-import { json } from '../../client/scripted-fetch.ts';
+import { json } from '../../client/replies.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { IDS, makeKey, makeToken } from '../../fixtures/tokens.ts';
