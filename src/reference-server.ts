@@ -42,52 +42,52 @@ import { verifyUserToken } from './tokens/verify.ts';
 /** What a reference server is made of. */
 export interface ReferenceServerOptions {
   /** `{base_url}`; the portal is at `/portal` below it. Default `http://offline.localhost`. */
-  baseUrl?: string;
+  baseUrl?: string | undefined;
   /**
    * A SQLite file, whose folder must be there; `:memory:` (the default); or `postgres://user@host/database`, which any
    * number of servers with one `baseUrl` share. It needs PostgreSQL 13 or newer, with the extension btree_gist; on
    * another machine it is spoken to over TLS, unless `?sslmode=disable` says otherwise.
    */
-  database?: string;
+  database?: string | undefined;
   /** Parsed JSON of a topology file. Default: the built-in one, on the twelve sites. */
-  topology?: Topology;
+  topology?: Topology | undefined;
   /** `{projects_api_group}` and `{experiments_api_group}`. Defaults `projects` and `experiments`. */
-  projectsApiGroup?: string;
-  experimentsApiGroup?: string;
+  projectsApiGroup?: string | undefined;
+  experimentsApiGroup?: string | undefined;
   /** Lifetime of a user token in seconds. Default 3600. */
-  accessTokenTtl?: number;
+  accessTokenTtl?: number | undefined;
   /**
    * The age at which a signing key is followed by a new one, in milliseconds. Default: never, so that the kid stays the
    * `key1` of SPEC.md ("Authentication" 6), and key sets that were saved verify what comes.
    */
-  rotateKeysEvery?: number;
+  rotateKeysEvery?: number | undefined;
   /** Approves every device code at once as this built-in user: for scripts that test against it. Loopback only. */
-  autoApprove?: Role;
+  autoApprove?: Role | undefined;
   /**
    * Believes the tokens of these issuers in place of users of its own: then there is no portal and no identity provider
    * here. Default: the built-in users, who log in without a password.
    */
-  trust?: ForeignIssuers;
+  trust?: ForeignIssuers | undefined;
   /** A proxy is in front: the last hop of `X-Forwarded-For` is the client's address. Default: it is not believed. */
-  behindProxy?: boolean;
+  behindProxy?: boolean | undefined;
   /**
    * Users who may read any reservation, and release it with a reason: ids as in the user token's `sub`, each followed
    * by `@` and its issuer's address where that is neither this server's own identity provider nor the only trusted one.
    * Default: nobody.
    */
-  administrators?: readonly string[];
+  administrators?: readonly string[] | undefined;
   /** How much of a link one experiment may hold at any instant, in percent: 1 to 100, default 100. See `Shares`. */
-  maxShare?: number;
+  maxShare?: number | undefined;
   /** How many reservations that have not ended one experiment may have, on all links: 1 or more. Default: any number. */
-  maxLive?: number;
+  maxLive?: number | undefined;
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
   /** That many random bytes, for ids. Default: the platform's. */
   random?: (bytes: number) => Uint8Array;
   /** Structured records of what happens; never a secret. Default: none are kept. */
-  log?: Log;
+  log?: Log | undefined;
   /** Counts what happens; see `createServerMetrics`. Default: nothing is counted. */
-  metrics?: ServerMetrics;
+  metrics?: ServerMetrics | undefined;
 }
 
 /** A reference server in this process. */

@@ -25,13 +25,12 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     ...['contract', 'files', 'tokens', 'client', 'session', 'cli', 'allocator', 'store', 'server', 'operate'],
     'src/reference-server.ts',
   ],
-  build: ['contract', 'cli', 'server'],
+  build: ['contract', 'cli', 'server', 'operate'],
 };
 
 /** Where the interface that a store implements is declared by its consumer: types only. */
 const TYPES_ONLY: Readonly<Record<string, readonly string[]>> = {
   store: ['server', 'tokens'],
-  operate: ['cli'],
 };
 
 /** Pure folders, and the only packages that they may use. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { HELP_TOPICS, helpTopic } from '../cli/help-topics.ts';
 import { createProgram, GLOBAL_FLAGS_HINT } from '../cli/program.ts';
+import { SERVER_OPTIONS } from '../operate/options.ts';
 
 /** Characters in a line, whatever terminal the generator runs in. */
 const WIDTH = 100;
@@ -19,6 +20,7 @@ export function commandReference(): string {
   let printed = '';
   const program = createProgram({
     version: '0',
+    serverOptions: SERVER_OPTIONS,
     open: () => {
       throw new TypeError('no command is run');
     },

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { Failure } from '../contract/failure.ts';
-import type { UserFiles } from './invocation.ts';
+import type { UserFiles } from './world.ts';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 

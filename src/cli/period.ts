@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import { parseDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import { parseDuration } from './durations.ts';
 import { later, parseTime, type TimeContext } from './times.ts';
 
 /** The flags of a new period, as typed. */

@@ -16,6 +16,7 @@ import { reserveCommand } from './reservation/reserve/command.ts';
 import { showCommand } from './reservation/show/command.ts';
 import { updateCommand } from './reservation/update/command.ts';
 import { serveCommand } from './serve/command.ts';
+import type { ServerOptions } from './serve/server.ts';
 import { sitesCommand } from './sites/command.ts';
 import { tokenCommand } from './token/command.ts';
 import { verifyCommand } from './verify/command.ts';
@@ -26,6 +27,8 @@ export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: 
 /** What the command tree needs. */
 export interface ProgramOptions {
   version: string;
+  /** The flags of `serve` and of the commands below it. */
+  serverOptions: ServerOptions;
   /** Opens what an action may reach for. */
   open: (flags: GlobalFlags) => Invocation;
   /** Takes help texts. */
@@ -33,7 +36,7 @@ export interface ProgramOptions {
 }
 
 /** The whole command tree (CLI.md, "Commands"). */
-export function createProgram({ version, open, write }: ProgramOptions): Command {
+export function createProgram({ version, serverOptions, open, write }: ProgramOptions): Command {
   const invoke: Invoke = <Flags>(load: () => Promise<Action<Flags>>) => {
     return async (...received: unknown[]) => {
       const command = received.at(-1);
@@ -71,7 +74,7 @@ Examples:
     projectCommand,
     profileCommand,
     tokenCommand,
-    serveCommand,
+    (invoke: Invoke) => serveCommand(invoke, serverOptions),
     completionCommand,
   ]) {
     program.addCommand(make(invoke));

@@ -1,80 +1,24 @@
-import type { Connection } from '../session/login/connection.ts';
-import type { Environment, Folders } from '../session/profiles/folders.ts';
-import type { Profile, UnderLock } from '../session/profiles/profiles.ts';
-import type { LedgerDatabase } from '../session/reservations/ledger.ts';
+import type { Profile } from '../session/profiles/profiles.ts';
 import { readCommandLine } from './completion/command-line.ts';
-import type { ShellHome } from './completion/install.ts';
 import { COMPLETE } from './completion/scripts.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { type GlobalFlags, wantedProfile } from './global-options.ts';
-import type { Invocation, UserFiles } from './invocation.ts';
+import type { Invocation } from './invocation.ts';
 import { type ColorChoice, wantsColor } from './print/color.ts';
 import { reportFailure } from './print/failure-report.ts';
-import { Output, type TextStream } from './print/output.ts';
-import { Progress, type ProgressLine } from './print/progress.ts';
+import { Output } from './print/output.ts';
+import { Progress } from './print/progress.ts';
 import { escapeText } from './print/terminal-text.ts';
 import { createProgram, runProgram } from './program.ts';
-import { SentChanges, type Stopped } from './sent-changes.ts';
+import { SentChanges } from './sent-changes.ts';
+import type { UserFiles, World } from './world.ts';
 
 /** How long to wait for a reply unless `--timeout` says otherwise, in seconds. */
 const DEFAULT_TIMEOUT = 30;
 
-/** How requests leave this machine. */
-export interface NetworkSettings {
-  /** Milliseconds. */
-  timeout: number;
-  /** Certificates to trust besides the usual ones, in PEM. */
-  certificates?: string;
-  /** Takes a line about each request and reply, without secrets. */
-  trace?: (line: string) => void;
-}
-
 /** Something that was opened. */
 interface Closable {
   close(): Promise<void>;
-}
-
-/** The world outside a run of the command line: the real one in `main.ts`, a test's own in tests. */
-export interface World {
-  version: string;
-  env: Environment;
-  folders: Folders;
-  stdout: TextStream;
-  stderr: TextStream;
-  /** Opens a line on stderr that shows what is waited for; undefined where stderr is not a terminal. */
-  progressLine?: () => Promise<ProgressLine>;
-  files: UserFiles;
-  /** The set-up files of the person's shells. */
-  shellHome: ShellHome;
-  /** Milliseconds since the Unix epoch. */
-  now: () => number;
-  /** The machine's time zone. */
-  localZone: () => string;
-  /** Opens the way to a profile's services; called when a command first needs it. */
-  connect: (profile: Profile, network: NetworkSettings) => Promise<Connection>;
-  /** Opens the database of the ledger; called when a command first needs it. */
-  openLedger: () => Promise<LedgerDatabase>;
-  /** Keeps other processes out, by a file, while something is done. */
-  underLock: UnderLock;
-  /** Makes a key that nobody else makes. */
-  newKey: () => string;
-  /** Waits so many milliseconds. */
-  sleep: (milliseconds: number) => Promise<void>;
-  openBrowser: Invocation['openBrowser'];
-  /** Starts a reference server in this process. */
-  serve: Invocation['serve'];
-  /** Rotates the signing keys in a server's database. */
-  rotateKeys: Invocation['rotateKeys'];
-  backUp: Invocation['backUp'];
-  readAudit: Invocation['readAudit'];
-  stopSignal: Invocation['stopSignal'];
-  /**
-   * Takes what is to be told, at once, when the process is told to stop by SIGINT or SIGTERM and does not wait for that
-   * by `stopSignal`; it then ends with the exit code that comes back.
-   */
-  onStop: (tell: (stopped: Stopped) => ExitCode) => void;
-  /** Asks a person a question that is answered by yes or no; undefined where nobody is there. */
-  ask?: (question: string) => Promise<boolean>;
 }
 
 /**
@@ -92,6 +36,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
   const sent = new SentChanges();
   const program = createProgram({
     version: world.version,
+    serverOptions: world.server.options,
     write: (text) => world.stdout.write(text),
     open: (flags) => openInvocation(flags, world, sent, (one) => opened.push(one)),
   });
@@ -132,7 +77,12 @@ async function answerShell(words: readonly string[], world: World): Promise<void
       import('./completion/complete.ts'),
       import('./completion/live-source.ts'),
     ]);
-    const program = createProgram({ version: world.version, write: () => undefined, open });
+    const program = createProgram({
+      version: world.version,
+      serverOptions: world.server.options,
+      write: () => undefined,
+      open,
+    });
     const wanted = wantedAt(program, words);
     world.stdout.write(await completionText(wanted, liveSource(open(wanted.services))));
   } catch {
@@ -164,16 +114,9 @@ function openInvocation(
   });
   const { ask } = world;
   return {
+    ...world,
     flags,
     output,
-    files: world.files,
-    shellHome: world.shellHome,
-    serve: world.serve,
-    rotateKeys: world.rotateKeys,
-    backUp: world.backUp,
-    readAudit: world.readAudit,
-    stopSignal: world.stopSignal,
-    openBrowser: world.openBrowser,
     waitFor: (what, work) => progress.during(what, work),
     profiles: async () => {
       const { Profiles } = await import('../session/profiles/profiles.ts');

@@ -1,6 +1,6 @@
+import { formatDuration, parseDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
-import { formatDuration, parseDuration } from './durations.ts';
 
 /** What a time that a person types is read against. */
 export interface TimeContext {

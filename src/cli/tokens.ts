@@ -2,7 +2,7 @@ import { Failure } from '../contract/failure.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { verifyToken } from '../tokens/verify.ts';
-import type { UserFiles } from './invocation.ts';
+import type { UserFiles } from './world.ts';
 
 /**
  * The claims of a token that a service has just given out, verified.

@@ -24,6 +24,11 @@ export const EXPERIMENT_TOKEN_HEADER = 'Slices-Experiment-Token';
 export const PROJECTS_API_GROUP = 'projects';
 /** The default of `{experiments_api_group}`. */
 export const EXPERIMENTS_API_GROUP = 'experiments';
+/** What a name of an API group may be, since it becomes a part of an address. */
+export const API_GROUP = {
+  pattern: /^[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?$/,
+  problem: 'It must be letters, digits, dots, dashes and underscores.',
+} as const;
 
 /** The names of the schemas that OpenAPI gathers under `components`. */
 export type SchemaName =

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { UserFiles } from '../cli/invocation.ts';
+import type { UserFiles } from '../cli/world.ts';
 import { Failure } from '../contract/failure.ts';
 import { writeWhole } from '../files/whole.ts';
 

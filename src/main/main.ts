@@ -2,10 +2,17 @@ import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { COMPLETE } from '../cli/completion/scripts.ts';
-import type { RunningServer, ServeSettings } from '../cli/invocation.ts';
 import type { TextStream } from '../cli/print/output.ts';
-import type { NetworkSettings } from '../cli/run.ts';
+import type { ServerCommands } from '../cli/serve/server.ts';
+import type { NetworkSettings } from '../cli/world.ts';
 import { cacheFolder, privateFolder } from '../files/private.ts';
+import {
+  type AuditOptions,
+  type BackupOptions,
+  type RotateKeysOptions,
+  SERVER_OPTIONS,
+  type ServeOptions,
+} from '../operate/options.ts';
 import type { Connection } from '../session/login/connection.ts';
 import { foldersFor } from '../session/profiles/folders.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
@@ -49,13 +56,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     openLedger: () => openLedger(folders.state),
     underLock,
     connect,
-    serve: startServer,
-    rotateKeys: async (settings) =>
-      (await import('../operate/rotate-keys.ts')).rotateKeys(settings, serveFolder(), Date.now),
-    backUp: async (folder, file) =>
-      (await import('../operate/backup.ts')).backUp(folder ?? serveFolder(), file),
-    readAudit: async (settings, take) =>
-      (await import('../operate/audit.ts')).readServerAudit(settings, serveFolder(), take),
+    server,
     stopSignal,
     onStop,
     openBrowser: (address) => openBrowser(address, env),
@@ -99,18 +100,35 @@ async function ask(question: string): Promise<boolean> {
   }
 }
 
-async function startServer(settings: ServeSettings): Promise<RunningServer> {
-  const { serve } = await import('../operate/serve.ts');
-  const running = await serve(settings, {
-    defaultFolder: serveFolder(),
-    write: (line) => void process.stderr.write(line),
-    now: Date.now,
-    random,
-  });
-  const { reload } = running;
-  if (reload) process.on('SIGHUP', () => reload());
-  return running;
-}
+/** The commands of an operator. Their code is loaded when one of them runs; their flags are in every help. */
+const server: ServerCommands = {
+  options: SERVER_OPTIONS,
+  async serve(options: ServeOptions, certificates) {
+    const { serve } = await import('../operate/serve.ts');
+    const running = await serve(options, {
+      defaultFolder: serveFolder(),
+      write: (line) => void process.stderr.write(line),
+      now: Date.now,
+      random,
+      certificates,
+    });
+    const { reload } = running;
+    if (reload) process.on('SIGHUP', reload);
+    return running;
+  },
+  async rotateKeys(options: RotateKeysOptions, confirm) {
+    const { rotateKeys } = await import('../operate/rotate-keys.ts');
+    return rotateKeys(options, { defaultFolder: serveFolder(), now: Date.now, confirm });
+  },
+  async backUp(options: BackupOptions, file) {
+    const { backUp } = await import('../operate/backup.ts');
+    return backUp(options, serveFolder(), file);
+  },
+  async readAudit(options: AuditOptions, take) {
+    const { readServerAudit } = await import('../operate/audit.ts');
+    return readServerAudit(options, serveFolder(), take);
+  },
+};
 
 /** A number from 0 to 1. */
 function random(): number {

@@ -1,4 +1,4 @@
-import type { World } from '../cli/run.ts';
+import type { World } from '../cli/world.ts';
 
 /** What a command is told when the process gets a signal. */
 const STOPPED = { SIGINT: 'interrupted', SIGTERM: 'terminated' } as const;

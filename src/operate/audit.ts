@@ -1,51 +1,57 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { linkId } from '../allocator/network.ts';
-import type { AuditItem, AuditSettings } from '../cli/invocation.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { dataFolder } from '../files/private.ts';
 import { type AuditRecord, readAudit } from '../store/audit.ts';
-import { openToRead, SERVER_FILE } from '../store/stores.ts';
-import { databaseFailure } from './database-failure.ts';
+import { openToRead } from '../store/stores.ts';
+import { databaseFailure, dataPlace } from './database.ts';
+import type { AuditOptions } from './options.ts';
 
 /**
- * Reads the audit in a server's database, whether or not servers run on it (CLI.md, "Commands", serve). Nothing is made
- * or changed.
+ * Reads the audit in a server's database, while servers run on it or not (CLI.md, "Commands", serve). It creates and
+ * changes nothing.
  *
- * @param defaultFolder where the data is when nothing else is said
+ * @param defaultFolder holds the data when no flag says where it is
  * @param take is given each portion, oldest first
  * @returns whether older decisions match too, and were left out
  * @throws Failure `file_unusable` or `network` for a database that can't be read
  */
 export async function readServerAudit(
-  { data, database: address, link, ...query }: AuditSettings,
+  { data, database, link, user, ...query }: AuditOptions,
   defaultFolder: string,
   take: (portion: readonly AuditItem[]) => Promise<void>,
 ): Promise<boolean> {
-  const where = address ?? join(data ?? defaultFolder, SERVER_FILE);
-  const isFile = address === undefined;
-  if (isFile && !existsSync(where)) {
-    throw new Failure('file_unusable', `There is no database at ${where}.`, {
+  const place = dataPlace({ data, database }, defaultFolder);
+  const { file, folder } = place;
+  if (file !== undefined && !existsSync(file)) {
+    throw new Failure('file_unusable', `There is no database at ${file}.`, {
       why: 'A server makes it when it starts.',
       fix: 'slices-conn serve audit --data DIR',
     });
   }
-  if (isFile) dataFolder(data ?? defaultFolder);
+  if (folder !== undefined) dataFolder(folder);
   try {
-    const database = await openToRead(where);
+    const opened = await openToRead(place.database);
     try {
-      const asked = link ? { ...query, link: linkId(...link) } : query;
-      return await readAudit(database, asked, (portion) => take(portion.map(toItem)));
+      const asked = {
+        ...query,
+        ...(user === undefined ? {} : { by: user }),
+        ...(link === undefined ? {} : { link: linkId(...link) }),
+      };
+      return await readAudit(opened, asked, (portion) => take(portion.map(toItem)));
     } finally {
-      await database.close();
+      await opened.close();
     }
   } catch (cause) {
-    throw databaseFailure(cause, isFile ? where : undefined);
+    throw databaseFailure(cause, file);
   }
 }
 
-function toItem(record: AuditRecord): AuditItem {
+/** A decision as `--json` shows it. */
+type AuditItem = ReturnType<typeof toItem>;
+
+function toItem(record: AuditRecord) {
   const { at, link, version, action, granted, by, experiment, reservation, demand, tags, why, count } =
     record;
   return {

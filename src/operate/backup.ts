@@ -2,19 +2,21 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
 import { dataFolder } from '../files/private.ts';
-import { backUp as copy } from '../store/sqlite/backup.ts';
+import { type Backup, backUp as copy } from '../store/sqlite/backup.ts';
 import { SERVER_FILE } from '../store/stores.ts';
+import type { BackupOptions } from './options.ts';
 
 /**
  * Copies a server's SQLite database to a file, as it is at one instant, while the server runs (CLI.md, "Commands",
  * serve).
  *
- * @param folder the server's data folder
+ * @param defaultFolder holds the data when no flag says where it is
  * @param file must not exist yet
  * @returns the size of the copy, and how many reservations it holds
  * @throws Failure `file_unusable` when there is no database, or the file exists or can't be written
  */
-export function backUp(folder: string, file: string): ReturnType<typeof copy> {
+export async function backUp({ data }: BackupOptions, defaultFolder: string, file: string): Promise<Backup> {
+  const folder = data ?? defaultFolder;
   const source = join(folder, SERVER_FILE);
   if (!existsSync(source)) {
     throw new Failure('file_unusable', `The file ${source} can't be read.`, {

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
-import type { ServeSettings } from '../cli/invocation.ts';
 import { Failure } from '../contract/failure.ts';
 import type { TrustedIssuer } from '../contract/issuer-address.ts';
 import { isLoopback, loopbackAddress } from '../contract/loopback.ts';
 import { shellWord } from '../contract/shell-word.ts';
+import type { ServeSettings } from './settings.ts';
 
 /** A danger of a server that others can reach. */
 interface Danger {
@@ -32,7 +32,7 @@ const DANGERS: readonly Danger[] = [
     },
   },
   {
-    threatens: ({ memory }) => memory,
+    threatens: ({ memory }) => memory === true,
     why: 'With --memory the reservations, and the key that they are signed with, are gone when it ends: leave it out, or give --database URL (--insecure-throw-away-key allows it).',
     allowed: {
       by: ({ insecureThrowAwayKey }) => insecureThrowAwayKey,

@@ -7,16 +7,71 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
-import type { Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { Failure } from '../contract/failure.ts';
+import { loopbackAddress } from '../contract/loopback.ts';
 import { PROBLEM_STATUS, type ProblemCode, problemBody } from '../contract/problems.ts';
 import type { ClientAddress } from '../server/client-address.ts';
 import { addressBlock } from '../server/identity/address-block.ts';
 import type { Certificate } from './certificate.ts';
-import { LIMITS, type Limits } from './limits.ts';
-import { listen } from './listening.ts';
 
-/** The socket of a server, over http or https, with its limits. */
-export interface Door {
+/** What one client, or many, may take of a server (HOSTILE.md 41, 47, 48). Times in milliseconds. */
+export interface Limits {
+  /** What node:http holds by itself. */
+  http: {
+    /** From the connection, or the last reply on it, to the end of a request's headers. A TLS handshake gets as much. */
+    headersTimeout: number;
+    /** From the same moment to the end of its body. */
+    requestTimeout: number;
+    /** How long a connection is kept without a request. */
+    keepAliveTimeout: number;
+    /** How often these are looked at. */
+    connectionsCheckingInterval: number;
+    /** All headers of a request together, in bytes. More is 431. */
+    maxHeaderSize: number;
+  };
+  /** Lines of headers. More is 400. */
+  headers: number;
+  /** From the end of a request's headers to the end of its reply, as the client has read it. */
+  exchangeTimeout: number;
+  /** Requests on one connection, which is then closed, so that clients spread anew over several servers. */
+  requestsPerConnection: number;
+  /** Connections that are served at once. */
+  connections: number;
+  /** Connections beyond them whose first request is answered with 503; more are closed at once. */
+  refusedConnections: number;
+  /**
+   * Connections of one address, or one /64 of IPv6, that are served at once; a tenth more are answered with 503, and more
+   * still are closed at once. Behind a proxy: requests under way for one address that the proxy names; more get 503.
+   */
+  perAddress: number;
+  /** Bytes of an answered request that are still taken in before its connection is closed. */
+  rest: number;
+  /** How long requests under way may take once the server is told to stop. */
+  stopTimeout: number;
+}
+
+/** The limits of `serve`. The limits of a body are where it is read (`MAX_BODY`, `MAX_FORM`). */
+export const LIMITS: Limits = {
+  http: {
+    headersTimeout: 5000,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 5000,
+    connectionsCheckingInterval: 1000,
+    maxHeaderSize: 16_384,
+  },
+  headers: 100,
+  exchangeTimeout: 60_000,
+  requestsPerConnection: 1000,
+  connections: 1000,
+  refusedConnections: 100,
+  perAddress: 100,
+  rest: 1_048_576,
+  stopTimeout: 6000,
+};
+
+/** An HTTP server, over http or https, with its limits. */
+export interface HttpServer {
   /** Starts to listen; requests wait until there is a listener. @returns the port @throws what the system says */
   open(host: string, port: number): Promise<number>;
   /** What answers. */
@@ -31,16 +86,16 @@ export interface Door {
 const TLS = { minVersion: 'TLSv1.2' } as const;
 
 /**
- * Makes the door of a server, closed.
+ * Makes an HTTP server, which does not listen yet.
  *
  * @param certificate speaks https with it; else http
  * @param forwarded where requests come from, behind a proxy, whose connections all come from one address
  */
-export function createDoor(
+export function createHttpServer(
   certificate?: Certificate,
   limits: Limits = LIMITS,
   forwarded?: ClientAddress,
-): Door {
+): HttpServer {
   const server = certificate
     ? createSecureServer({
         ...limits.http,
@@ -195,4 +250,39 @@ function refuse(request: IncomingMessage, response: ServerResponse, code: Proble
   };
   const patience = setTimeout(answer, REST);
   request.once('end', answer).once('error', answer).resume();
+}
+
+/** Where to listen; port 0 is any that is free. */
+export interface ListeningPlace {
+  host: string;
+  port: number;
+}
+
+/** The address of a place; its host may be an IPv6 address. */
+export function addressOf(scheme: 'http' | 'https', { host, port }: ListeningPlace): string {
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Opens a server's socket. @returns the port @throws what the system says */
+export function listen(server: Server, { host, port }: ListeningPlace): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    // A name below localhost is this machine's own, whatever DNS says (RFC 6761 §6.3).
+    server.listen(port, loopbackAddress(host) ?? host, () => {
+      server.off('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+/** What it means that a place can't be listened on. @param fix what to type when the port is taken */
+export function listeningFailure(cause: unknown, { host, port }: ListeningPlace, fix: string): Failure {
+  const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
+  const message = taken ? `Port ${port} is taken.` : `${host}:${port} can't be listened on.`;
+  const said = cause instanceof Error ? cause.message : String(cause);
+  return new Failure('network', message, {
+    why: taken ? 'Another program listens there.' : said,
+    fix,
+    cause,
+  });
 }

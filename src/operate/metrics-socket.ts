@@ -4,7 +4,7 @@ import { loopbackAddress } from '../contract/loopback.ts';
 import { createMetricsListener } from '../server/metrics/metrics-listener.ts';
 import { processFamilies } from '../server/metrics/process-metrics.ts';
 import { createServerMetrics, type ServerMetrics } from '../server/metrics/server-metrics.ts';
-import { addressOf, type ListeningPlace, listen, listeningFailure } from './listening.ts';
+import { addressOf, type ListeningPlace, listen, listeningFailure } from './http-server.ts';
 
 /** Metrics that can be read. */
 export interface Watched {

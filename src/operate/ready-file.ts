@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs';
-import type { RunningServer, ServeSettings } from '../cli/invocation.ts';
 import { writeWhole } from '../files/whole.ts';
+import type { ReferenceServer } from '../reference-server.ts';
 import { CLIENT_ID } from '../server/identity/client-id.ts';
 import { fileFailure } from './file-failure.ts';
+import type { ServeOptions } from './options.ts';
 
 /** Removes the file when the server stops. @throws Failure `file_unusable` */
 export function removeReadyFile(path: string): void {
@@ -22,8 +23,8 @@ export function removeReadyFile(path: string): void {
  */
 export function writeReadyFile(
   path: string,
-  addresses: RunningServer['addresses'],
-  facts: Pick<ServeSettings, 'projectsApiGroup' | 'experimentsApiGroup'> & { url: string | undefined },
+  addresses: ReferenceServer['addresses'],
+  facts: Pick<ServeOptions, 'projectsApiGroup' | 'experimentsApiGroup'> & { url: string | undefined },
 ): void {
   const content = {
     base_url: addresses.connectivity,

@@ -1,46 +1,44 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import type { KeyRow, RotateKeysSettings } from '../cli/invocation.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { dataFolder } from '../files/private.ts';
 import { SERVICES } from '../server/keys/key-ring.ts';
-import { rotateByHand } from '../server/keys/rotate-by-hand.ts';
-import { openStores, SERVER_FILE, type Stores } from '../store/stores.ts';
-import { databaseFailure } from './database-failure.ts';
+import { type KeyStatus, rotateByHand } from '../server/keys/rotate-by-hand.ts';
+import { openStores, type Stores } from '../store/stores.ts';
+import { databaseFailure, dataPlace } from './database.ts';
+import type { RotateKeysOptions } from './options.ts';
 
 /**
- * Rotates the signing keys in a server's database, whether or not servers run on it (CLI.md, "Commands", serve).
+ * Rotates the signing keys in a server's database, while servers run on it or not (CLI.md, "Commands", serve).
  *
- * @param defaultFolder where the data is when nothing else is said
- * @param now milliseconds since the Unix epoch
+ * @param context `defaultFolder` holds the data when no flag says where it is; `now` is in milliseconds since the Unix
+ *   epoch; `confirm` is called before keys in use are removed, and throws to prevent that
+ * @returns the keys after that, as `--json` shows them
  * @throws Failure `file_unusable` or `network` for a database that can't be used, or has no keys yet
  */
 export async function rotateKeys(
-  { data, database, retireNow }: RotateKeysSettings,
-  defaultFolder: string,
-  now: () => number,
-): Promise<KeyRow[]> {
-  const where = database ?? join(data ?? defaultFolder, SERVER_FILE);
-  // Nothing is made here: a database that is not there was meant to be another.
-  if (database === undefined && !existsSync(where)) throw withoutKeys(`There is no database at ${where}.`);
-  if (database === undefined) dataFolder(data ?? defaultFolder);
-  const file = database === undefined ? where : undefined;
-  const stores = await open(where, file);
+  options: RotateKeysOptions,
+  context: { defaultFolder: string; now: () => number; confirm: () => Promise<void> },
+) {
+  const { database, folder, file } = dataPlace(options, context.defaultFolder);
+  const { retireNow = false } = options;
+  if (retireNow) await context.confirm();
+  // Nothing is made here: a missing database means that another one was meant.
+  if (file !== undefined && !existsSync(file)) throw withoutKeys(`There is no database at ${file}.`);
+  if (folder !== undefined) dataFolder(folder);
+  const stores = await open(database, file);
   try {
-    const rows: KeyRow[] = [];
+    const now = context.now();
+    const statuses: KeyStatus[] = [];
     for (const service of SERVICES) {
-      const keys = await rotateByHand(service, stores.keys, { retireNow, now: now() });
-      for (const { publishedUntil, signsFrom, ...key } of keys) {
-        rows.push({
-          ...key,
-          signs_from: formatInstant(signsFrom),
-          published_until: publishedUntil === undefined ? null : formatInstant(publishedUntil),
-        });
-      }
+      statuses.push(...(await rotateByHand(service, stores.keys, { retireNow, now })));
     }
-    if (rows.length === 0) throw withoutKeys('The database holds no keys.');
-    return rows;
+    if (statuses.length === 0) throw withoutKeys('The database holds no keys.');
+    return statuses.map(({ publishedUntil, signsFrom, ...key }) => ({
+      ...key,
+      signs_from: formatInstant(signsFrom),
+      published_until: publishedUntil === undefined ? null : formatInstant(publishedUntil),
+    }));
   } catch (cause) {
     throw databaseFailure(cause, file);
   } finally {
@@ -48,9 +46,9 @@ export async function rotateKeys(
   }
 }
 
-async function open(where: string, file: string | undefined): Promise<Stores> {
+async function open(database: string, file: string | undefined): Promise<Stores> {
   try {
-    return await openStores(where);
+    return await openStores(database);
   } catch (cause) {
     throw databaseFailure(cause, file);
   }

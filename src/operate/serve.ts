@@ -1,7 +1,5 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TopologyError } from '../allocator/network.ts';
-import type { RunningServer, ServeSettings } from '../cli/invocation.ts';
 import { createTransport, type Transport } from '../client/transport.ts';
 import { Failure } from '../contract/failure.ts';
 import type { Topology } from '../contract/links.ts';
@@ -10,15 +8,14 @@ import { createReferenceServer, type ReferenceServer } from '../reference-server
 import { forwardedAddress } from '../server/client-address.ts';
 import { jsonLog, type Log } from '../server/log.ts';
 import type { ServerMetrics } from '../server/metrics/server-metrics.ts';
-import { SERVER_FILE } from '../store/stores.ts';
 import { type CertificateFiles, readCertificate } from './certificate.ts';
-import { databaseFailure } from './database-failure.ts';
+import { databaseFailure, dataPlace } from './database.ts';
 import { allowedDangers, checkExposure } from './exposure.ts';
-import { createDoor, type Door } from './http-server.ts';
-import { LIMITS } from './limits.ts';
-import { addressOf, listeningFailure } from './listening.ts';
+import { addressOf, createHttpServer, type HttpServer, LIMITS, listeningFailure } from './http-server.ts';
 import { openMetrics } from './metrics-socket.ts';
+import type { ServeOptions } from './options.ts';
 import { removeReadyFile, writeReadyFile } from './ready-file.ts';
+import { readSettings, type ServeSettings } from './settings.ts';
 import { readTopology } from './topology-file.ts';
 
 /** What a server is started in. */
@@ -31,6 +28,8 @@ export interface ServeSurroundings {
   now: () => number;
   /** A number from 0 to 1, anew each time. */
   random: () => number;
+  /** Certificates to trust besides the usual ones when the issuers' keys are fetched, in PEM. */
+  certificates?: string | undefined;
 }
 
 /** How often rows that nobody needs any more are looked for, in milliseconds. */
@@ -38,6 +37,21 @@ const FORGET_EVERY = 3_600_000;
 
 /** How long a trusted issuer may take for its key set, in milliseconds: requests wait for it. */
 const KEY_SET_TIMEOUT = 5000;
+
+/** A reference server that takes requests. */
+export interface RunningServer {
+  addresses: ReferenceServer['addresses'];
+  /** The page on which people log in. */
+  loginPage: string;
+  /** What is dangerous about it and was allowed by a flag, in sentences. */
+  warnings: readonly string[];
+  /** Reads the certificate again; left out without one. The log says whether it is used. */
+  reload?: () => void;
+  /** Where metrics are read. */
+  metrics?: string;
+  /** Finishes what is under way. */
+  stop(): Promise<void>;
+}
 
 /**
  * Runs a reference server on a socket (CLI.md, "Commands", serve).
@@ -48,29 +62,27 @@ const KEY_SET_TIMEOUT = 5000;
  * @throws Failure `usage` for a server that others could reach and that is not fit for it, `file_unusable` for a
  *   certificate, a topology or a folder, `network` for a port that is taken
  */
-export async function serve(
-  settings: ServeSettings,
-  surroundings: ServeSurroundings,
-): Promise<RunningServer> {
+export async function serve(options: ServeOptions, surroundings: ServeSurroundings): Promise<RunningServer> {
+  const settings = readSettings(options);
   const { host, port, readyFile, tls } = settings;
   const { now } = surroundings;
   checkExposure(settings);
   const topology = settings.topology === undefined ? undefined : readTopology(settings.topology);
-  const door = createDoor(
+  const server = createHttpServer(
     tls && readCertificate(tls, now()),
     { ...LIMITS, perAddress: settings.maxConnectionsPerAddress },
     settings.behindProxy ? forwardedAddress : undefined,
   );
   const log = jsonLog(surroundings.write, now);
-  const bound = await door.open(host, port).catch((cause: unknown) => {
+  const bound = await server.open(host, port).catch((cause: unknown) => {
     throw listeningFailure(cause, { host, port }, 'slices-conn serve --port 0');
   });
-  const opened: { close(): Promise<void> }[] = [door];
+  const opened: { close(): Promise<void> }[] = [server];
   try {
     const watched = settings.metrics && (await openMetrics(settings.metrics));
     if (watched) opened.push(watched);
     const baseUrl = settings.baseUrl ?? addressOf(tls ? 'https' : 'http', { host, port: bound });
-    const keySets = settings.trust && keySetTransport(settings, surroundings);
+    const keySets = settings.trust && keySetTransport(surroundings);
     if (keySets) opened.push(keySets);
     const services = await open(settings, {
       ...surroundings,
@@ -81,7 +93,7 @@ export async function serve(
       metrics: watched?.metrics,
     });
     opened.push(services);
-    door.answerWith(services.listener);
+    server.answerWith(services.listener);
     const url = watched?.url;
     if (readyFile !== undefined) writeReadyFile(readyFile, services.addresses, { ...settings, url });
     const forgetting = setInterval(() => void forget(services, settings.keep, { now, log }), FORGET_EVERY);
@@ -89,8 +101,9 @@ export async function serve(
     return {
       addresses: services.addresses,
       ...(url === undefined ? {} : { metrics: url }),
-      dangers: allowedDangers(settings),
-      ...(tls ? { reload: () => renew(door, tls, { now, log }) } : {}),
+      loginPage: settings.trust ? services.addresses.identity : `${services.addresses.identity}/device`,
+      warnings: warningsAbout(settings),
+      ...(tls ? { reload: () => renew(server, tls, { now, log }) } : {}),
       stop: async () => {
         clearInterval(forgetting);
         if (readyFile !== undefined) removeReadyFile(readyFile);
@@ -107,7 +120,7 @@ export async function serve(
 }
 
 /** The way to the issuers' key sets: through the proxies that the environment names, without a token. */
-function keySetTransport({ certificates }: ServeSettings, { now, random }: ServeSurroundings): Transport {
+function keySetTransport({ certificates, now, random }: ServeSurroundings): Transport {
   return createTransport({
     origins: new Set(),
     timeout: KEY_SET_TIMEOUT,
@@ -132,9 +145,13 @@ async function forget(
 }
 
 /** Reads the certificate anew; one that is unfit changes nothing. */
-function renew(door: Door, files: CertificateFiles, { now, log }: { now: () => number; log: Log }): void {
+function renew(
+  server: HttpServer,
+  files: CertificateFiles,
+  { now, log }: { now: () => number; log: Log },
+): void {
   try {
-    door.renew(readCertificate(files, now()));
+    server.renew(readCertificate(files, now()));
     log('info', 'certificate_renewed', { file: files.cert });
   } catch (error) {
     const why = error instanceof Failure ? [error.message, error.facts.why].join(' ') : String(error);
@@ -151,43 +168,32 @@ interface Opening extends ServeSurroundings {
 }
 
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
-  const { baseUrl, topology, defaultFolder, log, keySets, metrics } = opening;
-  const { data, autoApprove, accessTokenTtl, trust, audience, portalUrl, authUrl, behindProxy } = settings;
-  const { rotateKeysEvery, maxShare, maxLive, administrators, projectsApiGroup, experimentsApiGroup } =
-    settings;
-  const folder = data ?? defaultFolder;
-  const shared = settings.database ?? (settings.memory ? ':memory:' : undefined);
+  const { topology, keySets, log, metrics, baseUrl, defaultFolder } = opening;
+  // Members of these names mean something else to the reference server.
+  const { trust: issuers, topology: _file, metrics: _place, ...flags } = settings;
+  const { audience, portalUrl, authUrl } = flags;
+  const place = settings.memory ? { database: ':memory:' } : dataPlace(settings, defaultFolder);
   try {
-    if (shared === undefined) dataFolder(folder);
+    if (place.folder !== undefined) dataFolder(place.folder);
     return await createReferenceServer({
+      ...flags,
       baseUrl,
-      database: shared ?? join(folder, SERVER_FILE),
+      database: place.database,
+      topology,
       log,
-      administrators,
-      projectsApiGroup,
-      experimentsApiGroup,
-      ...(metrics === undefined ? {} : { metrics }),
-      ...(topology === undefined ? {} : { topology }),
-      ...(autoApprove === undefined ? {} : { autoApprove }),
-      ...(accessTokenTtl === undefined ? {} : { accessTokenTtl }),
-      ...(behindProxy === undefined ? {} : { behindProxy }),
-      ...(trust === undefined
-        ? {}
-        : {
-            trust: {
-              issuers: trust,
-              ...(audience === undefined ? {} : { audience }),
-              ...(portalUrl === undefined ? {} : { portalUrl }),
-              ...(authUrl === undefined ? {} : { authUrl }),
-              ...(keySets === undefined ? {} : { fetch: keySets.fetch }),
-            },
-          }),
-      ...(rotateKeysEvery === undefined ? {} : { rotateKeysEvery }),
-      ...(maxShare === undefined ? {} : { maxShare }),
-      ...(maxLive === undefined ? {} : { maxLive }),
+      metrics,
+      administrators: settings.administrator,
+      trust: issuers && { issuers, audience, portalUrl, authUrl, fetch: keySets?.fetch },
     });
   } catch (cause) {
     if (cause instanceof TopologyError) throw new Failure('file_unusable', cause.message, { cause });
-    throw databaseFailure(cause, shared === undefined ? join(folder, SERVER_FILE) : undefined);
+    throw databaseFailure(cause, place.file);
   }
+}
+
+/** Warnings for the person who starts the server. */
+function warningsAbout(settings: ServeSettings): string[] {
+  const { autoApprove } = settings;
+  const approved = autoApprove && `Every login is approved at once, as ${autoApprove}: for tests only.`;
+  return [...(approved ? [approved] : []), ...allowedDangers(settings)];
 }

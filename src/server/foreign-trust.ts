@@ -28,13 +28,13 @@ export interface ForeignIssuers {
    */
   issuers: readonly (string | TrustedIssuer)[];
   /** What the `aud` of a user token must name, and of another token that has one. Default: not checked. */
-  audience?: string;
+  audience?: string | undefined;
   /** `{portal_url}`, to tell clients. Default: the last issuer of project or experiment tokens. */
-  portalUrl?: string;
+  portalUrl?: string | undefined;
   /** `{auth_url}`, to tell clients. Default: the first issuer of user tokens. */
-  authUrl?: string;
+  authUrl?: string | undefined;
   /** Fetches the key sets, within 5 s each; must not follow redirects. Default: as `RemoteKeySetOptions` has it. */
-  fetch?: (request: Request) => Promise<Response>;
+  fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
 
 /** What {@link foreignTrust} needs besides. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
+import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { offlineWorld } from '../fixtures/command-world.ts';
 import { claimsOf, makeKey, makeToken } from '../fixtures/tokens.ts';
 
@@ -26,6 +27,7 @@ function* places(command: Command, path: readonly string[] = []): Generator<read
 
 const program = createProgram({
   version: '0.0.0',
+  serverOptions: SERVER_OPTIONS,
   write: () => undefined,
   open: () => {
     throw new Error('nothing is run');

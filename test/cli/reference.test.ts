@@ -5,6 +5,7 @@ import { commandReference } from '../../src/build/command-reference.ts';
 import { GLOBAL_FLAGS } from '../../src/cli/global-options.ts';
 import { HELP_TOPICS, helpTopic } from '../../src/cli/help-topics.ts';
 import { createProgram } from '../../src/cli/program.ts';
+import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 
 const committed = readFileSync(new URL('../../src/cli/REFERENCE.md', import.meta.url), 'utf8');
 
@@ -23,6 +24,7 @@ function commandsOf(command: Command, before = ''): [string, Command][] {
 
 const program = createProgram({
   version: '0',
+  serverOptions: SERVER_OPTIONS,
   write: () => undefined,
   open: () => {
     throw new TypeError('no command is run');

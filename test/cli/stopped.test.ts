@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { World } from '../../src/cli/run.ts';
+import type { World } from '../../src/cli/world.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
 import { commandWorld, tokenOf } from '../fixtures/command-world.ts';

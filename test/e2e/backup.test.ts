@@ -167,7 +167,7 @@ describe('serve backup', () => {
     expect(made.exitCode).toBe(0);
     const refused = await backUp('--database', 'postgres://someone:hunter2@host/none', 'x');
     expect(refused.exitCode).toBe(2);
-    expect(refused.stderr).toContain('--database is no flag of serve backup.');
+    expect(refused.stderr).toContain('serve backup has no flag --database.');
     expect(refused.stderr).not.toContain('hunter2');
   });
 });

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
+import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { type Ended, newMachine, reportOf } from './command.ts';
 import { type Client, newClient, pointingAt, serveInProcess } from './served.ts';
@@ -61,6 +62,7 @@ const PRINTS: Readonly<Record<string, 'experiment' | 'project'>> = {
 function leaves(): string[] {
   const program = createProgram({
     version: '0.0.0',
+    serverOptions: SERVER_OPTIONS,
     write: () => undefined,
     open: () => {
       throw new Error('nothing is run');

@@ -1,13 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { ServeSettings } from '../../src/cli/invocation.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { allowedDangers, checkExposure } from '../../src/operate/exposure.ts';
+import type { ServeSettings } from '../../src/operate/settings.ts';
 
 const PLAIN: ServeSettings = {
   host: '127.0.0.1',
   port: 4280,
-  memory: false,
-  administrators: [],
   drain: 0,
   maxConnectionsPerAddress: 100,
   keep: 86_400_000,

@@ -13,11 +13,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ServeSettings } from '../../src/cli/invocation.ts';
 import { Failure } from '../../src/contract/failure.ts';
+import type { ServeOptions } from '../../src/operate/options.ts';
 import { serve } from '../../src/operate/serve.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
-import { commandWorld } from '../fixtures/command-world.ts';
+import { commandWorld, serverCommands } from '../fixtures/command-world.ts';
 import { failureOf } from '../fixtures/failures.ts';
 
 /** No command here asks a service for anything. */
@@ -37,16 +37,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-function started(changes: Partial<ServeSettings>) {
+function started(changes: Partial<ServeOptions>) {
   return serve(
     {
       host: '127.0.0.1',
       port: 0,
-      memory: false,
       projectsApiGroup: 'projects',
       experimentsApiGroup: 'experiments',
       maxConnectionsPerAddress: 100,
-      administrators: [],
       drain: 0,
       keep: 86_400_000,
       ...changes,
@@ -100,7 +98,9 @@ describe('the ready file', () => {
   ])('row 55: of an earlier server is gone when a start fails: %s', async (_, args) => {
     const world = commandWorld(NOBODY, {
       stopSignal: async () => undefined,
-      serve: () => Promise.reject(new Failure('network', 'The port is taken.')),
+      server: serverCommands({
+        serve: () => Promise.reject(new Failure('network', 'The port is taken.')),
+      }),
     });
     world.files.set('/ready.json', 'left over');
     expect(await world.run('serve', '--ready-file', '/ready.json', ...args)).not.toMatchObject({

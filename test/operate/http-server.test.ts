@@ -6,8 +6,7 @@ import * as v from 'valibot';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ProblemBody } from '../../src/contract/problems.ts';
 import type { Certificate } from '../../src/operate/certificate.ts';
-import { createDoor, type Door } from '../../src/operate/http-server.ts';
-import { LIMITS, type Limits } from '../../src/operate/limits.ts';
+import { createHttpServer, type HttpServer, LIMITS, type Limits } from '../../src/operate/http-server.ts';
 import { type ClientAddress, forwardedAddress } from '../../src/server/client-address.ts';
 import {
   RENEWED_CERTIFICATE,
@@ -19,11 +18,11 @@ import {
 const CERTIFICATE: Certificate = { cert: Buffer.from(SERVER_CERTIFICATE), key: Buffer.from(SERVER_KEY) };
 const RENEWED: Certificate = { cert: Buffer.from(RENEWED_CERTIFICATE), key: Buffer.from(RENEWED_KEY) };
 
-const doors: Door[] = [];
+const servers: HttpServer[] = [];
 const sockets: Socket[] = [];
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
-  for (const door of doors.splice(0)) await door.close();
+  for (const server of servers.splice(0)) await server.close();
 });
 
 /** Limits short enough to be waited for; each test shortens the one that it is about. */
@@ -33,18 +32,18 @@ const greeting: RequestListener = (request, response) => {
   request.resume().once('end', () => response.end('hello'));
 };
 
-/** A door that is open, and its port. */
+/** An HTTP server that listens, and its port. */
 async function opened(
   limits: Partial<Limits> & { http?: Limits['http'] } = {},
   answer: RequestListener = greeting,
   certificate?: Certificate,
   forwarded?: ClientAddress,
-): Promise<{ door: Door; port: number }> {
-  const door = createDoor(certificate, { ...SHORT, ...limits }, forwarded);
-  doors.push(door);
-  const port = await door.open('127.0.0.1', 0);
-  door.answerWith(answer);
-  return { door, port };
+): Promise<{ server: HttpServer; port: number }> {
+  const server = createHttpServer(certificate, { ...SHORT, ...limits }, forwarded);
+  servers.push(server);
+  const port = await server.open('127.0.0.1', 0);
+  server.answerWith(answer);
+  return { server, port };
 }
 
 /** A client that takes down what it receives, from the moment that it is connected. */
@@ -106,10 +105,10 @@ function problemIn(reply: string): ProblemBody {
 }
 
 test('row 46: a name below localhost to listen on is this machine, whatever DNS says', async () => {
-  const door = createDoor(undefined, SHORT);
-  doors.push(door);
-  const port = await door.open('no-server-knows-me.localhost', 0);
-  door.answerWith(greeting);
+  const server = createHttpServer(undefined, SHORT);
+  servers.push(server);
+  const port = await server.open('no-server-knows-me.localhost', 0);
+  server.answerWith(greeting);
   const client = await dial(port);
   client.socket.write(get('Connection: close'));
   expect(await client.closed).toMatch(/^HTTP\/1\.1 200 /);
@@ -383,22 +382,22 @@ test('row 48: one that was answered and sends much more is cut off sooner than o
 });
 
 describe('row 41: told to stop', () => {
-  /** A door whose requests are answered when the test says so. */
+  /** An HTTP server whose requests are answered when the test says so. */
   async function held(limits: Partial<Limits> = {}) {
     const responses: ServerResponse[] = [];
-    const { door, port } = await opened(limits, (request, response) => {
+    const { server, port } = await opened(limits, (request, response) => {
       request.resume();
       responses.push(response);
     });
     const client = await dial(port);
     client.socket.write(get());
     await vi.waitUntil(() => responses.length === 1);
-    return { door, port, client, responses };
+    return { server, port, client, responses };
   }
 
   test('what is under way is finished, its connection ends with it, and nobody else gets in', async () => {
-    const { door, port, client, responses } = await held();
-    const stopped = door.close();
+    const { server, port, client, responses } = await held();
+    const stopped = server.close();
     const late = follow(connect(port, '127.0.0.1'));
     expect(await late.closed).toBe('');
     responses[0]?.end('done');
@@ -407,7 +406,7 @@ describe('row 41: told to stop', () => {
   });
 
   test('a request on a connection from before is refused', async () => {
-    const { door, port, responses, client } = await held();
+    const { server, port, responses, client } = await held();
     const other = await dial(port);
     // Its request has begun, so that it is not idle.
     other.socket.write('GET / HTTP/1.1\r\nHost: x\r\n');
@@ -415,7 +414,7 @@ describe('row 41: told to stop', () => {
     const third = await dial(port);
     third.socket.write(get());
     await vi.waitUntil(() => responses.length === 2);
-    const stopped = door.close();
+    const stopped = server.close();
     other.socket.write('\r\n');
     const reply = await other.closed;
     expect(reply).toMatch(/^HTTP\/1\.1 503 /);
@@ -429,29 +428,29 @@ describe('row 41: told to stop', () => {
     ['http', undefined],
     ['https', CERTIFICATE],
   ])('clients that ask for nothing are not waited for: %s', async (_, certificate) => {
-    const { door, port } = await opened({}, greeting, certificate);
+    const { server, port } = await opened({}, greeting, certificate);
     const silent = certificate ? follow(await dialSecurely(port)) : await dial(port);
     const kept = certificate ? follow(await dialSecurely(port)) : await dial(port);
     kept.socket.write(get());
     await vi.waitUntil(() => kept.replies() === 1);
     const began = performance.now();
-    await Promise.all([door.close(), silent.closed, kept.closed]);
+    await Promise.all([server.close(), silent.closed, kept.closed]);
     expect(performance.now() - began).toBeLessThan(2000);
   });
 
   test('what is not done in time is ended', async () => {
-    const { door, client } = await held({ stopTimeout: 200 });
-    await door.close();
+    const { server, client } = await held({ stopTimeout: 200 });
+    await server.close();
     expect(await client.closed).toBe('');
   });
 
-  test('requests that wait for a server that never came are not waited for', async () => {
-    const door = createDoor(undefined, SHORT);
-    const client = await dial(await door.open('127.0.0.1', 0));
+  test('requests that no listener will answer do not hold up the end', async () => {
+    const server = createHttpServer(undefined, SHORT);
+    const client = await dial(await server.open('127.0.0.1', 0));
     client.socket.write(get());
     await vi.waitUntil(() => client.socket.bytesWritten > 0);
     const began = performance.now();
-    await door.close();
+    await server.close();
     expect(await client.closed).toBe('');
     expect(performance.now() - began).toBeLessThan(2000);
   });
@@ -480,11 +479,11 @@ describe('over TLS', () => {
   });
 
   test('a renewed certificate is for connections from then on; those that are open go on', async () => {
-    const { door, port } = await opened({}, greeting, CERTIFICATE);
+    const { server, port } = await opened({}, greeting, CERTIFICATE);
     const names = (socket: TLSSocket): unknown => socket.getPeerCertificate().subject.CN;
     const before = await dialSecurely(port);
     expect(names(before)).toBe('slices-conn test one');
-    door.renew(RENEWED);
+    server.renew(RENEWED);
     const after = await dialSecurely(port);
     expect(names(after)).toBe('slices-conn test renewed');
     const open = follow(before);

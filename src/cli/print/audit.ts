@@ -1,13 +1,13 @@
 import { formatBandwidth } from '../bandwidth.ts';
-import type { AuditItem } from '../invocation.ts';
+import type { AuditItem } from '../serve/server.ts';
 import type { CardLine, Printer } from './output.ts';
 import { escapeText } from './terminal-text.ts';
 
 const HEAD = ['when (UTC)', 'what', 'outcome', 'link', 'bandwidth', 'period', 'reservation', 'by', 'why'];
 
 /**
- * Decisions for people: a table, which a pipe always gets. Where a terminal is too narrow for it each has lines of its
- * own: an id that is cut is none.
+ * Decisions for people: a table, which a pipe always gets. On a terminal that is too narrow for it, each decision has
+ * lines of its own, so that no id is cut.
  */
 export function auditText(print: Printer, items: readonly AuditItem[]): string {
   const rows = items.map(rowOf);
@@ -50,7 +50,7 @@ function timeText(instant: string): string {
   return instant.slice(0, 19).replace('T', ' ');
 }
 
-/** The day of the end is left out where it is that of the start. */
+/** Without the end's day where it equals the start's. */
 function periodText({ start_date, end_date }: AuditItem): string {
   const [start, end] = [timeText(start_date), timeText(end_date)];
   return `${start} – ${start.slice(0, 10) === end.slice(0, 10) ? end.slice(11) : end}`;

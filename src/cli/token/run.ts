@@ -10,10 +10,11 @@ import {
   type SigningKey,
 } from '../../tokens/signing-key.ts';
 import { claimedKind } from '../../tokens/verify.ts';
-import type { Invocation, UserFiles } from '../invocation.ts';
+import type { Invocation } from '../invocation.ts';
 import type { CardLine } from '../print/output.ts';
 import { formatTime } from '../times.ts';
 import { checkedToken, readTokenFile } from '../tokens.ts';
+import type { UserFiles } from '../world.ts';
 
 /** The flags of the command, as typed. */
 export interface IssueFlags {

@@ -7,11 +7,12 @@ import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import type { VerifiedToken } from '../../tokens/verify.ts';
-import type { Invocation, UserFiles } from '../invocation.ts';
+import type { Invocation } from '../invocation.ts';
 import type { CardLine, Printer } from '../print/output.ts';
 import { reservationCard } from '../print/reservation-card.ts';
 import type { TimeContext } from '../times.ts';
 import { checkedToken, readTokenFile } from '../tokens.ts';
+import type { UserFiles } from '../world.ts';
 
 /** The flags of the command, as typed. */
 export interface VerifyFlags {

@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
 import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
+import { API_GROUP } from '../../contract/routes.ts';
 import { shellWord } from '../../contract/shell-word.ts';
 import type { Environment } from './folders.ts';
 import {
@@ -58,13 +59,7 @@ const TAKEN_HEADERS = new Set([
 ]);
 
 const address = v.exactOptional(v.pipe(text(ADDRESS), v.check(isAddress, ADDRESS)));
-// A part of an address.
-const group = v.exactOptional(
-  patterned(
-    /^[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?$/,
-    'It must be letters, digits, dots, dashes and underscores.',
-  ),
-);
+const group = v.exactOptional(patterned(API_GROUP.pattern, API_GROUP.problem));
 const command = v.exactOptional(
   v.pipe(
     v.array(text(COMMAND), COMMAND),

@@ -3,9 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { type Wanted, wantedAt } from '../../../src/cli/completion/candidates.ts';
 import { KIND_OF, kindOfArgument, kindOfOption, valueName } from '../../../src/cli/completion/kinds.ts';
 import { createProgram } from '../../../src/cli/program.ts';
+import { SERVER_OPTIONS } from '../../../src/operate/options.ts';
 
 const program = createProgram({
   version: '0.0.0',
+  serverOptions: SERVER_OPTIONS,
   write: () => undefined,
   open: () => {
     throw new RangeError('nothing is run while a word is completed');

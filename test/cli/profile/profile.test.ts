@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { NetworkSettings } from '../../../src/cli/run.ts';
+import type { NetworkSettings } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Environment } from '../../../src/session/profiles/folders.ts';
 import { KEY_NAMES } from '../../../src/session/profiles/profile-keys.ts';

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { World } from '../../../src/cli/run.ts';
+import type { World } from '../../../src/cli/world.ts';
 import { claimedSubject } from '../../../src/client/claimed.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import { type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';

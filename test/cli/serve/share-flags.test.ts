@@ -1,21 +1,22 @@
 import { expect, test } from 'vitest';
-import type { ServeSettings } from '../../../src/cli/invocation.ts';
 import { Failure } from '../../../src/contract/failure.ts';
-import { commandWorld } from '../../fixtures/command-world.ts';
+import { commandWorld, serverCommands } from '../../fixtures/command-world.ts';
 
 /** What `serve` with these flags starts, if it does. */
-async function served(...flags: readonly string[]): Promise<{ exitCode: number; settings: ServeSettings[] }> {
-  const settings: ServeSettings[] = [];
+async function served(...flags: readonly string[]): Promise<{ exitCode: number; settings: object[] }> {
+  const settings: object[] = [];
   const connection = {
     fetch: () => Promise.reject(new Error('nobody is asked')),
     userToken: { origin: 'offline', where: 'a test', get: () => Promise.reject(new Error('no token')) },
     close: async () => undefined,
   } as const;
   const { run } = commandWorld(connection, {
-    async serve(asked) {
-      settings.push(asked);
-      throw new Failure('network', 'It starts no further.');
-    },
+    server: serverCommands({
+      async serve(asked) {
+        settings.push(asked);
+        throw new Failure('network', 'It starts no further.');
+      },
+    }),
     stopSignal: () => new Promise(() => undefined),
   });
   return { exitCode: (await run('serve', ...flags)).exitCode, settings };

@@ -1,26 +1,16 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command } from 'commander';
 import type { Invoke } from '../../invocation.ts';
-import { takeFlagsOfServe } from '../flags-of-serve.ts';
-import type { AuditFlags } from './run.ts';
+import { addOptions, takeFlagsOfServe } from '../options.ts';
+import type { AuditFlags, DeclaredOptions } from '../server.ts';
 
 /** `slices-conn serve audit`: who did what, read next to the database. */
-export function auditCommand(invoke: Invoke): Command {
-  return new Command('audit')
+export function auditCommand(invoke: Invoke, options: DeclaredOptions): Command {
+  const audit = new Command('audit')
     .summary('who booked, changed and released what on a server, and why not')
     .description(
       'Lists what a server has decided, newest last: who asked for what and when, and whether it was granted, or why not. It only reads the database, next to the servers that run on it, and holds none of them up.',
-    )
-    .option('--data <dir>', "the server's data folder (default: where serve keeps it)")
-    .addOption(
-      new Option('--database <url>', 'the PostgreSQL database that the servers share').conflicts('data'),
-    )
-    .option('--reservation <id>', 'only about this reservation')
-    .option('--user <user-id>', 'only what this user asked for')
-    .option('--link <site...>', 'only on the link between two sites, SITE1 SITE2 or SITE1~SITE2')
-    .option('--since <time>', 'only from then on; a duration such as 2d is that long ago')
-    .option('--until <time>', 'only before then')
-    .option('--refused', 'only what was refused')
-    .option('--limit <number>', 'the newest so many', count, 100)
+    );
+  return addOptions(audit, options)
     .addHelpText(
       'after',
       `
@@ -35,9 +25,4 @@ Examples:
     )
     .hook('preAction', (_program, command) => takeFlagsOfServe(command))
     .action(invoke<AuditFlags>(async () => (await import('./run.ts')).serveAudit));
-}
-
-function count(text: string): number {
-  if (/^[1-9][0-9]{0,11}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number, 1 or more.');
 }

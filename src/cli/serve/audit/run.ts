@@ -1,24 +1,11 @@
 import * as v from 'valibot';
 import { Failure } from '../../../contract/failure.ts';
 import { ExperimentId } from '../../../contract/ids.ts';
-import type { AuditItem, AuditSettings, Invocation } from '../../invocation.ts';
+import type { Invocation } from '../../invocation.ts';
 import { reservationId, siteName } from '../../names.ts';
 import { auditText } from '../../print/audit.ts';
 import { parsePastTime } from '../../times.ts';
-import { databaseAddress } from '../run.ts';
-
-/** The flags of the command, as typed. */
-export interface AuditFlags {
-  data?: string;
-  database?: string;
-  reservation?: string;
-  user?: string;
-  link?: readonly string[];
-  since?: string;
-  until?: string;
-  refused?: boolean;
-  limit: number;
-}
+import type { AuditFlags, AuditItem, AuditRequest } from '../server.ts';
 
 /** Lists what a server has decided. */
 export async function serveAudit(
@@ -26,45 +13,41 @@ export async function serveAudit(
   _args: readonly string[],
   flags: AuditFlags,
 ): Promise<void> {
-  const { output } = invocation;
-  const settings = await settingsOf(invocation, flags);
+  const { output, server } = invocation;
+  const request = await requestOf(invocation, flags);
   const printed = output.portions<AuditItem>(auditText);
-  const more = await invocation.readAudit(settings, (portion) => printed.take(portion));
+  const more = await server.readAudit(request, (portion) => printed.take(portion));
   printed.end({ more }, 'No decision matches.');
-  const { limit } = settings;
+  const { limit } = request;
   if (more) {
     const those = limit === 1 ? 'This is the newest one that matches' : `These are the newest ${limit}`;
     output.notice(`${those}; there are older ones. To see more: --limit ${limit * 10}`);
   }
 }
 
-async function settingsOf(invocation: Invocation, flags: AuditFlags): Promise<AuditSettings> {
-  const { data, database, reservation, user, link, since, until } = flags;
+async function requestOf(invocation: Invocation, flags: AuditFlags): Promise<AuditRequest> {
+  const { reservation, link, since, until, ...others } = flags;
   const { experiment } = invocation.flags;
   const times = invocation.times();
-  const settings: AuditSettings = {
-    ...(data === undefined ? {} : { data }),
-    ...(database === undefined ? {} : { database: databaseAddress(database) }),
+  const request: AuditRequest = {
+    ...others,
     ...(reservation === undefined ? {} : { reservation: reservationId(reservation) }),
     ...(experiment === undefined ? {} : { experiment: experimentId(experiment) }),
-    ...(user === undefined ? {} : { by: user }),
     ...(link === undefined ? {} : { link: linkOf(link) }),
     ...(since === undefined ? {} : { since: await parsePastTime(since, times, '--since') }),
     ...(until === undefined ? {} : { until: await parsePastTime(until, times, '--until') }),
-    refused: flags.refused === true,
-    limit: flags.limit,
   };
-  if (settings.since === undefined || settings.until === undefined || settings.since < settings.until) {
-    return settings;
+  if (request.since === undefined || request.until === undefined || request.since < request.until) {
+    return request;
   }
-  throw new Failure('usage', '--since is not before --until.', { why: 'Nothing can be between them.' });
+  throw new Failure('usage', '--since is not before --until.', { why: 'There is no time between them.' });
 }
 
-/** The audit knows ids; which experiment a name stands for, only the portal does. */
+/** The audit holds ids only; the portal alone knows names. */
 function experimentId(text: string): string {
   if (v.is(ExperimentId, text)) return text;
-  throw new Failure('usage', `${JSON.stringify(text)} is no id of an experiment.`, {
-    why: 'The audit knows experiments by their ids only, such as exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q.',
+  throw new Failure('usage', `${JSON.stringify(text)} is not an experiment id.`, {
+    why: 'The audit holds ids only, such as exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q.',
     fix: 'slices-conn experiment list',
   });
 }
@@ -72,5 +55,5 @@ function experimentId(text: string): string {
 function linkOf(words: readonly string[]): [site1: string, site2: string] {
   const [site1, site2, ...others] = words.flatMap((word) => word.split('~')).map(siteName);
   if (site1 !== undefined && site2 !== undefined && others.length === 0) return [site1, site2];
-  throw new Failure('usage', 'A link is named by its two sites.', { fix: '--link be-gent1 pl-poznan1' });
+  throw new Failure('usage', '--link takes the two sites of a link.', { fix: '--link be-gent1 pl-poznan1' });
 }

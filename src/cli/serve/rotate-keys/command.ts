@@ -1,23 +1,16 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import type { Invoke } from '../../invocation.ts';
-import { takeFlagsOfServe } from '../flags-of-serve.ts';
-import type { RotateKeysFlags } from './run.ts';
+import { addOptions, takeFlagsOfServe } from '../options.ts';
+import type { DeclaredOptions, RotateKeysFlags } from '../server.ts';
 
 /** `slices-conn serve rotate-keys`: new signing keys, for the servers on a database. */
-export function rotateKeysCommand(invoke: Invoke): Command {
-  return new Command('rotate-keys')
+export function rotateKeysCommand(invoke: Invoke, options: DeclaredOptions): Command {
+  const rotateKeys = new Command('rotate-keys')
     .summary('give the servers on a database new signing keys')
     .description(
       'Makes the next signing key of each service, next to the database: no server is restarted, and every one takes over by itself. The new key is published for 20 minutes before it signs. The old one goes when the last token that it has signed has expired.',
-    )
-    .option('--data <dir>', 'where the data is kept')
-    .addOption(
-      new Option('--database <url>', 'the PostgreSQL database that the servers share').conflicts('data'),
-    )
-    .option(
-      '--retire-now',
-      'for a key that leaked: sign with the new keys at once, and let no earlier token verify any more',
-    )
+    );
+  return addOptions(rotateKeys, options)
     .addHelpText(
       'after',
       `

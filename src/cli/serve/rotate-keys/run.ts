@@ -1,30 +1,16 @@
 import { Failure } from '../../../contract/failure.ts';
 import { shellWord } from '../../../contract/shell-word.ts';
-import type { Invocation, KeyRow } from '../../invocation.ts';
-import { databaseAddress } from '../run.ts';
+import type { Invocation } from '../../invocation.ts';
+import type { KeyRow, RotateKeysFlags } from '../server.ts';
 
-/** The flags of the command, as typed. */
-export interface RotateKeysFlags {
-  data?: string;
-  database?: string;
-  retireNow?: boolean;
-}
-
-/** Gives the servers on a database new signing keys; asks before it retires those that are in use. */
+/** Gives the servers on a database new signing keys; asks before it removes keys that are in use. */
 export async function rotateKeys(
   invocation: Invocation,
   _args: readonly string[],
   flags: RotateKeysFlags,
 ): Promise<void> {
-  const { output } = invocation;
-  const retireNow = flags.retireNow === true;
-  const database = flags.database === undefined ? undefined : databaseAddress(flags.database);
-  if (retireNow) await confirmed(invocation, flags);
-  const items = await invocation.rotateKeys({
-    ...(flags.data === undefined ? {} : { data: flags.data }),
-    ...(database === undefined ? {} : { database }),
-    retireNow,
-  });
+  const { output, server } = invocation;
+  const items = await server.rotateKeys(flags, () => confirmed(invocation, flags));
   await output.result({ items }, (print) =>
     print.table(['service', 'key', 'state', 'from', 'until'], items.map(cells)),
   );
@@ -36,11 +22,11 @@ function cells({ service, kid, state, signs_from, published_until }: KeyRow): st
 
 async function confirmed({ flags, confirm }: Invocation, { data, database }: RotateKeysFlags): Promise<void> {
   if (flags.yes) return;
-  const answer = await confirm('Retire every signing key now? No token that they have signed verifies then.');
+  const answer = await confirm('Retire every signing key now? No token that they have signed will verify.');
   if (answer) return;
   if (answer === false) throw new Failure('usage', 'Nothing was changed.');
-  throw new Failure('usage', 'Nobody is there to confirm that the keys are to be retired.', {
-    why: 'Without a terminal --retire-now does nothing unless --yes is given.',
+  throw new Failure('usage', 'Retiring the keys was not confirmed.', {
+    why: 'Without a terminal, --retire-now needs --yes.',
     fix: [
       ...['slices-conn', 'serve', 'rotate-keys'],
       ...(data === undefined ? [] : ['--data', data]),

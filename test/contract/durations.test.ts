@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatDuration, parseDuration } from '../../src/cli/durations.ts';
+import { formatDuration, parseDuration } from '../../src/contract/durations.ts';
 import { failureOf } from '../fixtures/failures.ts';
 
 const SECOND = 1000;

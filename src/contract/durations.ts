@@ -1,4 +1,4 @@
-import { Failure } from '../contract/failure.ts';
+import { Failure } from './failure.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -28,7 +28,7 @@ export function parseDuration(text: string): number {
     (minutes ?? 0) * UNIT.m +
     (seconds ?? 0) * UNIT.s;
   if (total > 0 && Number.isSafeInteger(total)) return total;
-  throw new Failure('usage', `${JSON.stringify(text)} is no duration.`, {
+  throw new Failure('usage', `${JSON.stringify(text)} is not a duration.`, {
     why: !parts
       ? 'Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.'
       : total === 0

@@ -1,0 +1,137 @@
+/** A flag as `operate` declares it; see there for what the members mean. */
+export interface DeclaredOption {
+  readonly flags: string;
+  readonly help: string;
+  /** Turns text into the value. @throws RangeError with a sentence that says what it must be */
+  readonly parse?: (text: string, before?: never) => unknown;
+  readonly choices?: readonly string[];
+  readonly default?: unknown;
+  readonly defaultText?: string;
+  readonly conflicts?: readonly string[];
+}
+
+/** The flags of a command, by the members that hold their values. */
+export type DeclaredOptions = Readonly<Record<string, DeclaredOption>>;
+
+/** The declared flags of `serve` and of the commands below it. */
+export type ServerOptions = Readonly<Record<'serve' | 'rotateKeys' | 'backup' | 'audit', DeclaredOptions>>;
+
+/** What the command itself reads of its flags; all of them are handed on. */
+export interface ServeFlags {
+  readyFile?: string;
+  trust?: readonly string[];
+}
+
+/** A reference server that takes requests. */
+export interface RunningServer {
+  addresses: { connectivity: string; portal: string; identity: string };
+  /** The page on which people log in. */
+  loginPage: string;
+  /** What is dangerous about it and was allowed by a flag, in sentences. */
+  warnings: readonly string[];
+  /** Where metrics are read. */
+  metrics?: string;
+  /** Finishes what is under way. */
+  stop(): Promise<void>;
+}
+
+/** What the command itself reads of its flags. */
+export interface RotateKeysFlags {
+  data?: string;
+  database?: string;
+}
+
+/** A signing key of a service, as it is shown. Instants are RFC 3339 in UTC with milliseconds. */
+export interface KeyRow {
+  service: string;
+  kid: string;
+  state: 'signing' | 'next' | 'old';
+  signs_from: string;
+  /** When an old key goes; null for the others. */
+  published_until: string | null;
+}
+
+/** The flags of the command as typed, without those that it hands on unread. */
+export interface AuditFlags {
+  reservation?: string;
+  link?: readonly string[];
+  since?: string;
+  until?: string;
+  limit: number;
+}
+
+/** The flags of `serve audit`, read. */
+export interface AuditRequest {
+  reservation?: string;
+  experiment?: string;
+  link?: readonly [site1: string, site2: string];
+  /** Milliseconds since the Unix epoch. */
+  since?: number;
+  until?: number;
+  limit: number;
+}
+
+/** A decision of a server's allocator, as it is shown. Instants are RFC 3339 in UTC with milliseconds. */
+export interface AuditItem {
+  at: string;
+  /** The link's sites in alphabetical order, with a `~` between. */
+  link: string;
+  /** The link's version that the decision made or, refused, was decided on. */
+  version: number;
+  action: 'book' | 'amend' | 'cancel';
+  granted: boolean;
+  /** The id of the user who asked. */
+  by: string;
+  experiment: string;
+  /** Null for a booking that was refused. */
+  reservation: string | null;
+  /** What was asked for; of a deletion, what was held. */
+  start_date: string;
+  end_date: string;
+  /** Mbps. */
+  bandwidth: number;
+  /** Granted or released, `site1` being the link's first site; null when it was refused. */
+  tags: { site1_s_tag: number; site1_c_tag: number; site2_s_tag: number; site2_c_tag: number } | null;
+  /** Of a refusal, the limits that it broke; of a deletion, the reason that was given. */
+  why: string | null;
+  /** How many decisions it stands for: refusals beyond 1,000 of one experiment in an hour are counted by the minute. */
+  count: number;
+}
+
+/**
+ * The commands of an operator, which the composition root hands to the command line (`operate/`). Each takes the values
+ * of the flags that `options` declares, unchanged.
+ */
+export interface ServerCommands {
+  readonly options: ServerOptions;
+  /**
+   * Starts a reference server.
+   *
+   * @param certificates to trust besides the usual ones when the issuers' keys are fetched, in PEM
+   * @throws Failure
+   */
+  serve(options: ServeFlags, certificates: string | undefined): Promise<RunningServer>;
+  /**
+   * Rotates the signing keys in a server's database.
+   *
+   * @param confirm is called before keys in use are removed; throws when that is not wanted
+   * @returns the keys after that
+   * @throws Failure
+   */
+  rotateKeys(options: RotateKeysFlags, confirm: () => Promise<void>): Promise<KeyRow[]>;
+  /**
+   * Copies the database of a server, which may be running. `file` must not exist yet.
+   *
+   * @returns the size of the copy, and how many reservations it holds
+   * @throws Failure `file_unusable`
+   */
+  backUp(options: object, file: string): Promise<{ bytes: number; reservations: number }>;
+  /**
+   * Reads a server's audit, oldest first; changes nothing.
+   *
+   * @param take is given each portion
+   * @returns whether older decisions match too, and were left out
+   * @throws Failure
+   */
+  readAudit(options: AuditRequest, take: (portion: readonly AuditItem[]) => Promise<void>): Promise<boolean>;
+}

@@ -1,0 +1,79 @@
+import type { Connection } from '../session/login/connection.ts';
+import type { Environment, Folders } from '../session/profiles/folders.ts';
+import type { Profile, UnderLock } from '../session/profiles/profiles.ts';
+import type { LedgerDatabase } from '../session/reservations/ledger.ts';
+import type { ShellHome } from './completion/install.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { TextStream } from './print/output.ts';
+import type { ProgressLine } from './print/progress.ts';
+import type { Stopped } from './sent-changes.ts';
+import type { ServerCommands } from './serve/server.ts';
+
+/** Reads and writes the files that a person names on the command line. */
+export interface UserFiles {
+  /** A file's bytes, or standard input's for `-`. @throws Failure `file_unusable` */
+  read(path: string): Promise<Uint8Array>;
+  /** Makes a folder where there is none. @throws Failure `file_unusable` */
+  makeFolder(path: string): Promise<void>;
+  /** Removes a file, where there is one. @throws Failure `file_unusable` */
+  remove(path: string): Promise<void>;
+  /** Checks that there is no file yet that would be lost. @throws Failure `file_unusable` */
+  checkAbsent(path: string): Promise<void>;
+  /** Checks that a file can be written where a person wants it, before anything depends on it. @throws Failure `file_unusable` */
+  checkWritable(path: string): Promise<void>;
+  /** Writes a file that only its owner can read, whole or not at all. @throws Failure `file_unusable` */
+  writePrivate(path: string, text: string): Promise<void>;
+  /** Writes a file that everyone may read. @throws Failure `file_unusable` */
+  writePublic(path: string, text: string): Promise<void>;
+}
+
+/** How requests leave this machine. */
+export interface NetworkSettings {
+  /** Milliseconds. */
+  timeout: number;
+  /** Certificates to trust besides the usual ones, in PEM. */
+  certificates?: string;
+  /** Takes a line about each request and reply, without secrets. */
+  trace?: (line: string) => void;
+}
+
+/** What a run of the command line reaches of the world outside: the real one in `main.ts`, a test's own in tests. */
+export interface World {
+  version: string;
+  env: Environment;
+  folders: Folders;
+  stdout: TextStream;
+  stderr: TextStream;
+  /** Opens a line on stderr that shows what is waited for; undefined where stderr is not a terminal. */
+  progressLine?: () => Promise<ProgressLine>;
+  files: UserFiles;
+  /** The set-up files of the person's shells. */
+  shellHome: ShellHome;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** The machine's time zone. */
+  localZone: () => string;
+  /** Opens the way to a profile's services; called when a command first needs it. */
+  connect: (profile: Profile, network: NetworkSettings) => Promise<Connection>;
+  /** Opens the database of the ledger; called when a command first needs it. */
+  openLedger: () => Promise<LedgerDatabase>;
+  /** Keeps other processes out, by a file, while something is done. */
+  underLock: UnderLock;
+  /** Makes a key that nobody else makes. */
+  newKey: () => string;
+  /** Waits so many milliseconds. */
+  sleep: (milliseconds: number) => Promise<void>;
+  /** Opens an address in the person's browser. @returns false where no person sits in front of one */
+  openBrowser: (address: string) => Promise<boolean>;
+  /** The commands of an operator, with their flags. */
+  server: ServerCommands;
+  /** Resolves when the process is told to stop, by SIGINT or SIGTERM. */
+  stopSignal: () => Promise<void>;
+  /**
+   * Takes a function that is called when SIGINT or SIGTERM stops the process, unless `stopSignal` waits for that. It
+   * reports the stop, and returns the exit code with which the process then ends.
+   */
+  onStop: (tell: (stopped: Stopped) => ExitCode) => void;
+  /** Asks a person a question that is answered by yes or no; undefined without a terminal. */
+  ask?: (question: string) => Promise<boolean>;
+}

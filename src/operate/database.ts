@@ -1,0 +1,79 @@
+import { join } from 'node:path';
+import { StoreUnavailableError } from '../allocator/store.ts';
+import { Failure } from '../contract/failure.ts';
+import { DatabaseFormatError } from '../store/sql.ts';
+import { SERVER_FILE } from '../store/stores.ts';
+
+/** Where a server's data is. */
+export interface DataPlace {
+  /** What the stores are opened with: an address of PostgreSQL, or the file. */
+  database: string;
+  /** With SQLite: the folder that holds the file. */
+  folder?: string;
+  /** With SQLite. */
+  file?: string;
+}
+
+/**
+ * Finds a server's data by `--data` and `--database`.
+ *
+ * @param defaultFolder is used when neither is given
+ * @throws Failure `usage` for an address that can't be one, or that holds a password
+ */
+export function dataPlace(
+  { data, database }: { data?: string | undefined; database?: string | undefined },
+  defaultFolder: string,
+): DataPlace {
+  if (database !== undefined) return { database: databaseAddress(database) };
+  const folder = data ?? defaultFolder;
+  const file = join(folder, SERVER_FILE);
+  return { database: file, folder, file };
+}
+
+/**
+ * Checks the address of a PostgreSQL database. A failure does not repeat it: it may hold a password, and everyone on the
+ * machine can see a password in an argument (HOSTILE.md 52).
+ *
+ * @returns the address, unchanged
+ * @throws Failure `usage`
+ */
+export function databaseAddress(text: string): string {
+  const fix = 'PGPASSWORD=… slices-conn serve --database postgres://user@db.example.org/slices';
+  if (!/^postgres(?:ql)?:\/\//i.test(text) || !URL.canParse(text)) {
+    throw new Failure('usage', 'The value of --database is not the address of a PostgreSQL database.', {
+      why: 'It must look like postgres://user@host:5432/name.',
+      fix,
+    });
+  }
+  const { password, searchParams } = new URL(text);
+  if (password === '' && !searchParams.has('password')) return text;
+  throw new Failure('usage', 'The address after --database holds a password.', {
+    why: 'Everyone on this machine can see it there. Give it in PGPASSWORD, in a file that PGPASSFILE names (default: ~/.pgpass), or in a service file (PGSERVICE).',
+    fix,
+  });
+}
+
+/**
+ * Turns an error of a database into the Failure that is shown: `network` when a PostgreSQL server can't be reached,
+ * `file_unusable` otherwise. Any other error is a bug, and is returned unchanged. The driver's messages name the server
+ * and the user, never the password.
+ *
+ * @param file the database's file, with SQLite
+ */
+export function databaseFailure(cause: unknown, file: string | undefined): unknown {
+  if (!(cause instanceof Error) || cause instanceof Failure) return cause;
+  const unavailable = cause instanceof StoreUnavailableError;
+  if (!unavailable && !(cause instanceof DatabaseFormatError) && !isOfSystem(cause)) return cause;
+  const reason = unavailable && cause.cause instanceof Error ? cause.cause.message : cause.message;
+  const what = file === undefined ? 'The database' : `The database ${file}`;
+  return new Failure(unavailable && !file ? 'network' : 'file_unusable', `${what} can't be used.`, {
+    why: reason || cause.message,
+    ...(file ? {} : { fix: 'psql "$DATABASE_URL" -c "SELECT version()"' }),
+    cause,
+  });
+}
+
+/** Whether an error comes from the system, from SQLite or from PostgreSQL. */
+function isOfSystem(cause: Error): boolean {
+  return ['syscall', 'errcode', 'severity'].some((name) => name in cause);
+}

@@ -1,0 +1,278 @@
+import { parseDuration } from '../contract/durations.ts';
+import { ROLES } from '../contract/roles.ts';
+import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
+
+/**
+ * A flag, declared once: its text in help, and how its value is read. The key in its table is the member that holds
+ * the value. Values that need several flags, or whose failure has a next step, are checked in `settings.ts`.
+ */
+interface Declaration {
+  /** As help shows it, such as `--port <number>`. Without a value in brackets it is a switch. */
+  flags: string;
+  help: string;
+  /** Turns text into the value. @param before the value so far, of a flag that was given before @throws RangeError */
+  parse?: (text: string, before?: never) => unknown;
+  choices?: readonly string[];
+  default?: unknown;
+  /** The default as help shows it. */
+  defaultText?: string;
+  /** Members whose flags can't be given together with this one. */
+  conflicts?: readonly string[];
+}
+type Table = Readonly<Record<string, Declaration>>;
+
+type ValueOf<One> = One extends { parse: (text: string) => infer Value }
+  ? Value
+  : One extends { choices: readonly (infer Choice)[] }
+    ? Choice
+    : One extends { flags: `${string}...${string}` }
+      ? readonly string[]
+      : One extends { flags: `${string}<${string}` }
+        ? string
+        : boolean;
+type WithDefault<One extends Table> = {
+  [Name in keyof One]: One[Name] extends { default: unknown } ? Name : never;
+}[keyof One];
+/** The values of a table's flags: optional where a flag has no default. */
+type OptionsOf<One extends Table> = {
+  [Name in WithDefault<One>]: ValueOf<One[Name]>;
+} & { [Name in Exclude<keyof One, WithDefault<One>>]?: ValueOf<One[Name]> };
+
+/** An hour in milliseconds: tokens that a younger key has signed may still be valid. */
+const SHORTEST_KEY_AGE = 3_600_000;
+/** A day in milliseconds: an idempotency key and its reservation are kept that long. */
+const SHORTEST_KEEPING = 86_400_000;
+/** 400 days in milliseconds: a yearly review finds the whole year. */
+const KEPT = 400 * 86_400_000;
+
+const count = wholeNumber(1, 999_999_999_999, 'It must be a whole number, 1 or more.');
+
+const SERVE = {
+  host: { flags: '--host <address>', help: 'where to listen', default: '127.0.0.1' },
+  port: {
+    flags: '--port <number>',
+    help: '0 picks a free one',
+    parse: wholeNumber(0, 65_535, 'It must be a number from 0 to 65535.'),
+    default: 4280,
+  },
+  baseUrl: { flags: '--base-url <url>', help: 'the address in tokens, links and the ready file' },
+  data: { flags: '--data <dir>', help: 'where the data is kept' },
+  memory: { flags: '--memory', help: 'keep the data in memory only', conflicts: ['data'] },
+  database: {
+    flags: '--database <url>',
+    help: 'keep the data in PostgreSQL, which several servers may share',
+    conflicts: ['data', 'memory'],
+  },
+  topology: { flags: '--topology <file>', help: 'the sites and links, as JSON' },
+  readyFile: {
+    flags: '--ready-file <file>',
+    help: 'write the addresses there once requests are taken',
+  },
+  autoApprove: {
+    flags: '--auto-approve <role>',
+    help: 'log every device code in at once, for scripts',
+    choices: ROLES,
+  },
+  /** Seconds. */
+  accessTokenTtl: {
+    flags: '--access-token-ttl <seconds>',
+    help: 'lifetime of a user token (default: 3600)',
+    parse: wholeNumber(1, 99_999_999, 'It must be a whole number of seconds.'),
+  },
+  /** Milliseconds. */
+  rotateKeysEvery: {
+    flags: '--rotate-keys-every <duration>',
+    help: 'the age at which signing keys are followed by new ones (default: never)',
+    parse: duration(SHORTEST_KEY_AGE, 'It must be a duration of an hour or more, such as 90d.'),
+  },
+  /** Each ISSUER_URL or ISSUER_URL=KIND,KIND. */
+  trust: {
+    flags: '--trust <url[=kinds]>',
+    help: 'take the tokens of the issuer there, in place of built-in users: of every kind, or only user, project, experiment, separated by commas; repeatable',
+    parse: repeatable,
+    conflicts: ['autoApprove', 'accessTokenTtl', 'insecureBuiltInUsers'],
+  },
+  audience: {
+    flags: '--audience <audience>',
+    help: 'what their user tokens must name as aud (default: not checked, on loopback only)',
+  },
+  anyAudience: {
+    flags: '--any-audience',
+    help: 'let others reach it without an audience',
+    conflicts: ['audience'],
+  },
+  authUrl: {
+    flags: '--auth-url <url>',
+    help: 'where their users log in (default: the first issuer of user tokens)',
+  },
+  portalUrl: {
+    flags: '--portal-url <url>',
+    help: 'where their portal is (default: the last issuer of other tokens)',
+  },
+  projectsApiGroup: {
+    flags: '--projects-api-group <name>',
+    help: "name of the portal's API of projects",
+    default: PROJECTS_API_GROUP,
+  },
+  experimentsApiGroup: {
+    flags: '--experiments-api-group <name>',
+    help: "name of the portal's API of experiments",
+    default: EXPERIMENTS_API_GROUP,
+  },
+  tlsCert: {
+    flags: '--tls-cert <file>',
+    help: 'serve https with this certificate and those above it, in PEM',
+  },
+  tlsKey: { flags: '--tls-key <file>', help: 'its private key, in PEM' },
+  behindProxy: {
+    flags: '--behind-proxy',
+    help: 'a proxy ends TLS; its X-Forwarded-For says where requests come from',
+  },
+  /** At most as many as the HTTP server serves at once in all. */
+  maxConnectionsPerAddress: {
+    flags: '--max-connections-per-address <number>',
+    help: 'connections served at once of one address; with --behind-proxy, requests at once',
+    parse: wholeNumber(1, 1000, 'It must be a number from 1 to 1000.'),
+    default: 100,
+  },
+  /** Each a user id, or USER_ID@ISSUER_URL. */
+  administrator: {
+    flags: '--administrator <user-id>',
+    help: 'a user who may release any reservation; may be given several times',
+    parse: repeatable,
+  },
+  /** PORT or HOST:PORT. */
+  metrics: {
+    flags: '--metrics <address>',
+    help: 'serve Prometheus metrics at /metrics of PORT, on loopback, or HOST:PORT',
+  },
+  /** Seconds. */
+  drain: {
+    flags: '--drain <seconds>',
+    help: 'once told to stop, go on for so long with /readyz at 503',
+    parse: wholeNumber(0, 600, 'It must be a whole number of seconds, 600 at most.'),
+    default: 0,
+  },
+  /** Milliseconds. */
+  keep: {
+    flags: '--keep <duration>',
+    help: 'how long the audit and cancelled reservations are kept',
+    parse: duration(SHORTEST_KEEPING + 1, 'It must be a duration of more than a day, such as 400d.'),
+    default: KEPT,
+    defaultText: '400d',
+  },
+  /** Percent. */
+  maxShare: {
+    flags: '--max-share <percent>',
+    help: 'how much of a link one experiment may hold at any instant (default: 100)',
+    parse: wholeNumber(1, 100, 'It must be a whole number from 1 to 100.'),
+  },
+  maxLive: {
+    flags: '--max-live <number>',
+    help: 'how many reservations that have not ended one experiment may have (default: any number)',
+    parse: count,
+  },
+  insecureBuiltInUsers: {
+    flags: '--insecure-built-in-users',
+    help: 'let anyone who reaches it log in, without a password',
+  },
+  insecureThrowAwayKey: {
+    flags: '--insecure-throw-away-key',
+    help: 'let others reach it with --memory',
+  },
+  insecureHttp: { flags: '--insecure-http', help: 'let others reach it over plain http' },
+} as const satisfies Table;
+
+/** Whose data a command beside the server works on. */
+const DATA = {
+  flags: '--data <dir>',
+  help: "the server's data folder (default: where serve keeps it)",
+} as const;
+const DATABASE = {
+  flags: '--database <url>',
+  help: 'the PostgreSQL database that the servers share',
+  conflicts: ['data'],
+} as const;
+
+const ROTATE_KEYS = {
+  data: DATA,
+  database: DATABASE,
+  retireNow: {
+    flags: '--retire-now',
+    help: 'for a key that leaked: sign with the new keys at once, and let no earlier token verify any more',
+  },
+} as const satisfies Table;
+
+const BACKUP = { data: DATA } as const satisfies Table;
+
+const AUDIT = {
+  data: DATA,
+  database: DATABASE,
+  reservation: { flags: '--reservation <id>', help: 'only about this reservation' },
+  user: { flags: '--user <user-id>', help: 'only what this user asked for' },
+  link: {
+    flags: '--link <site...>',
+    help: 'only on the link between two sites, SITE1 SITE2 or SITE1~SITE2',
+  },
+  since: { flags: '--since <time>', help: 'only from then on; a duration such as 2d is that long ago' },
+  until: { flags: '--until <time>', help: 'only before then' },
+  refused: { flags: '--refused', help: 'only what was refused' },
+  limit: { flags: '--limit <number>', help: 'the newest so many', parse: count, default: 100 },
+} as const satisfies Table;
+
+/**
+ * The flags of `serve` and of the commands below it (CLI.md, "Commands", serve). The composition root hands them to the
+ * command line, which reads them and hands the values back unchanged. Nothing of the server is loaded with them.
+ */
+export const SERVER_OPTIONS = {
+  serve: SERVE,
+  rotateKeys: ROTATE_KEYS,
+  backup: BACKUP,
+  audit: AUDIT,
+} as const;
+
+/** The flags of `serve`, as typed. */
+export type ServeOptions = OptionsOf<typeof SERVE>;
+/** The flags of `serve rotate-keys`. */
+export type RotateKeysOptions = OptionsOf<typeof ROTATE_KEYS>;
+/** The flags of `serve backup`. */
+export type BackupOptions = OptionsOf<typeof BACKUP>;
+/** The flags of `serve audit`, with the times and the link read; an experiment is picked by a global flag. */
+export type AuditOptions = Omit<OptionsOf<typeof AUDIT>, 'since' | 'until' | 'link'> & {
+  /** Decided at this instant or later, in milliseconds. */
+  since?: number;
+  /** Decided before this instant, in milliseconds. */
+  until?: number;
+  /** The sites of a link, in either order. */
+  link?: readonly [site1: string, site2: string];
+  experiment?: string;
+};
+
+function wholeNumber(least: number, most: number, problem: string): (text: string) => number {
+  return (text) => {
+    const value = /^[0-9]{1,12}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new RangeError(problem);
+  };
+}
+
+/** A duration in milliseconds. */
+function duration(least: number, problem: string): (text: string) => number {
+  return (text) => {
+    const value = durationIn(text);
+    if (value !== undefined && value >= least) return value;
+    throw new RangeError(problem);
+  };
+}
+
+function durationIn(text: string): number | undefined {
+  try {
+    return parseDuration(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function repeatable(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}

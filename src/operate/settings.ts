@@ -1,0 +1,147 @@
+import { readAdministrator } from '../contract/administrators.ts';
+import { Failure } from '../contract/failure.ts';
+import {
+  issuerName,
+  issuerProblem,
+  issuersFor,
+  missingKind,
+  TRUSTED_KINDS,
+  type TrustedIssuer,
+} from '../contract/issuer-address.ts';
+import { API_GROUP } from '../contract/routes.ts';
+import { shellWord } from '../contract/shell-word.ts';
+import type { CertificateFiles } from './certificate.ts';
+import { databaseAddress } from './database.ts';
+import type { ListeningPlace } from './http-server.ts';
+import { SERVER_OPTIONS, type ServeOptions } from './options.ts';
+
+/** The flags of `serve`, checked. A value that needs no reading is the flag's own. */
+export interface ServeSettings extends Omit<ServeOptions, 'trust' | 'metrics' | 'tlsCert' | 'tlsKey'> {
+  trust?: readonly TrustedIssuer[];
+  metrics?: ListeningPlace;
+  tls?: CertificateFiles;
+}
+
+/**
+ * Checks the flags of `serve`, and reads those that hold more than one value.
+ *
+ * @throws Failure `usage` for a value that can't be used, and for a flag without the flag that it needs
+ */
+export function readSettings(options: ServeOptions): ServeSettings {
+  const { tlsCert, tlsKey, metrics, trust: issuers, ...flags } = options;
+  const trust = issuers && readTrust(issuers);
+  for (const name of ['audience', 'anyAudience', 'portalUrl', 'authUrl'] as const) {
+    if (flags[name] !== undefined && trust === undefined) throw needsTrust(name);
+  }
+  for (const name of ['projectsApiGroup', 'experimentsApiGroup'] as const) checkGroup(name, flags[name]);
+  for (const name of flags.administrator ?? []) checkAdministrator(name, trust);
+  if (flags.database !== undefined) databaseAddress(flags.database);
+  return {
+    ...flags,
+    ...(trust === undefined ? {} : { trust }),
+    ...(metrics === undefined ? {} : { metrics: metricsPlace(metrics) }),
+    ...(flags.baseUrl === undefined ? {} : { baseUrl: baseAddress(flags.baseUrl) }),
+    ...(flags.portalUrl === undefined ? {} : { portalUrl: baseAddress(flags.portalUrl) }),
+    ...(flags.authUrl === undefined ? {} : { authUrl: baseAddress(flags.authUrl) }),
+    ...certificateFiles(tlsCert, tlsKey),
+  };
+}
+
+/** The values of `--trust`: each an issuer, with the kinds after the last `=` if there are any. */
+function readTrust(values: readonly string[]): TrustedIssuer[] {
+  const issuers = values.map(readIssuer);
+  const missing = missingKind(issuers);
+  if (missing === undefined) return issuers;
+  throw new Failure('usage', `No issuer is trusted for ${missing} tokens.`, {
+    why: 'A booking needs a user token and an experiment token. Each needs an issuer.',
+    fix: [
+      'slices-conn serve',
+      ...values.map((value) => `--trust ${shellWord(value)}`),
+      `--trust https://…=${missing}`,
+    ].join(' '),
+  });
+}
+
+function readIssuer(value: string): TrustedIssuer {
+  const [, issuer = value, names] = /^(.*)=([a-z,]*)$/.exec(value) ?? [];
+  const problem = issuerProblem(issuer);
+  if (problem !== undefined) {
+    throw new Failure(
+      'usage',
+      `${JSON.stringify(issuer)} is not an address of an issuer that can be trusted.`,
+      {
+        why: problem,
+      },
+    );
+  }
+  if (names === undefined) return { issuer };
+  const kinds = names.split(',').map((name) => TRUSTED_KINDS.find((kind) => kind === name));
+  if (kinds.every((kind) => kind !== undefined)) return { issuer, kinds };
+  throw new Failure('usage', `--trust ${value} names a kind of token that does not exist.`, {
+    why: `The kinds are: ${TRUSTED_KINDS.join(', ')}.`,
+    fix: `slices-conn serve --trust ${shellWord(`${issuer}=${TRUSTED_KINDS.join(',')}`)}`,
+  });
+}
+
+function needsTrust(name: keyof typeof SERVER_OPTIONS.serve): Failure {
+  return new Failure('usage', `${flagOf(name)} needs --trust.`, {
+    why: 'Without --trust this server is its own portal and identity provider.',
+  });
+}
+
+/** A client's profile takes the same names, since both put them into one address. */
+function checkGroup(name: 'projectsApiGroup' | 'experimentsApiGroup', text: string): void {
+  if (API_GROUP.pattern.test(text)) return;
+  throw new Failure('usage', `${flagOf(name)} is not the name of an API group.`, { why: API_GROUP.problem });
+}
+
+/** The flag alone, such as `--port`. */
+function flagOf(name: keyof typeof SERVER_OPTIONS.serve): string {
+  return SERVER_OPTIONS.serve[name].flags.replace(/ .*/, '');
+}
+
+function certificateFiles(cert: string | undefined, key: string | undefined): Pick<ServeSettings, 'tls'> {
+  if (cert !== undefined && key !== undefined) return { tls: { cert, key } };
+  if (cert === undefined && key === undefined) return {};
+  throw new Failure('usage', `${cert === undefined ? '--tls-cert' : '--tls-key'} is missing.`, {
+    why: 'A certificate needs its key, and a key its certificate.',
+    fix: 'slices-conn serve --tls-cert cert.pem --tls-key key.pem',
+  });
+}
+
+function baseAddress(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const plain = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username;
+  if (plain) return text.replace(/\/+$/, '');
+  throw new Failure('usage', `${JSON.stringify(text)} is not a base address.`, {
+    why: 'It must be an http or https address without a query.',
+  });
+}
+
+/** @param trust the trusted issuers; undefined when the server has the built-in users */
+function checkAdministrator(text: string, trust: readonly TrustedIssuer[] | undefined): void {
+  const read = readAdministrator(text);
+  const issuers = trust && issuersFor('user', trust);
+  if (read && read.issuer === undefined && new Set(issuers?.map(issuerName)).size > 1) {
+    throw new Failure('usage', `${text} may be a user of several issuers.`, {
+      why: 'With several issuers of user tokens, an administrator needs the issuer too.',
+      fix: `slices-conn serve --administrator ${shellWord(`${text}@${issuers?.[0]}`)}`,
+    });
+  }
+  if (read) return;
+  throw new Failure('usage', `${JSON.stringify(text)} is not the name of an administrator.`, {
+    why: 'It must be a user id, user_<host>_<id>, or for a user of another issuer user_<host>_<id>@ISSUER_URL.',
+    fix: 'slices-conn status --json',
+  });
+}
+
+/** A port alone is on loopback. */
+function metricsPlace(text: string): ListeningPlace {
+  const found = /^(?:(?<host>[^:[\]]+|\[[0-9A-Fa-f:.]+\]):)?(?<port>[0-9]{1,5})$/.exec(text);
+  const { host = '127.0.0.1', port = '' } = found?.groups ?? {};
+  if (found && Number(port) <= 65_535) return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
+  throw new Failure('usage', `${JSON.stringify(text)} is not an address for metrics.`, {
+    why: 'It must be a port of this machine, or HOST:PORT.',
+    fix: 'slices-conn serve --metrics 9464',
+  });
+}

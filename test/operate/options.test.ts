@@ -1,0 +1,73 @@
+import { Option } from 'commander';
+import { expect, test } from 'vitest';
+import { Failure } from '../../src/contract/failure.ts';
+import { SERVER_OPTIONS, type ServeOptions } from '../../src/operate/options.ts';
+import { readSettings } from '../../src/operate/settings.ts';
+
+test('every flag stands under the name by which its value is handed on', () => {
+  for (const table of Object.values(SERVER_OPTIONS)) {
+    for (const [name, { flags }] of Object.entries(table)) {
+      expect(new Option(flags).attributeName()).toBe(name);
+    }
+  }
+});
+
+const PLAIN: ServeOptions = {
+  host: '127.0.0.1',
+  port: 0,
+  drain: 0,
+  maxConnectionsPerAddress: 100,
+  keep: 90_000_000,
+  projectsApiGroup: 'projects',
+  experimentsApiGroup: 'experiments',
+};
+
+test('a value that needs no reading is passed on unchanged', () => {
+  expect(readSettings({ ...PLAIN, maxLive: 3, topology: 'a.json' })).toEqual({
+    ...PLAIN,
+    maxLive: 3,
+    topology: 'a.json',
+  });
+});
+
+test.each<[string, Partial<ServeOptions>, Partial<ReturnType<typeof readSettings>>]>([
+  [
+    'an issuer with kinds',
+    { trust: ['https://a.example.org', 'https://b.example.org=project,experiment'] },
+    {
+      trust: [
+        { issuer: 'https://a.example.org' },
+        { issuer: 'https://b.example.org', kinds: ['project', 'experiment'] },
+      ],
+    },
+  ],
+  ['a port for metrics', { metrics: '9464' }, { metrics: { host: '127.0.0.1', port: 9464 } }],
+  ['an IPv6 address for metrics', { metrics: '[::1]:0' }, { metrics: { host: '::1', port: 0 } }],
+  ['a certificate', { tlsCert: 'c', tlsKey: 'k' }, { tls: { cert: 'c', key: 'k' } }],
+  ['a slash at the end', { baseUrl: 'https://a.example.org/' }, { baseUrl: 'https://a.example.org' }],
+])('%s is read', (_, options, settings) => {
+  expect(readSettings({ ...PLAIN, ...options })).toMatchObject(settings);
+});
+
+test.each<[string, Partial<ServeOptions>, RegExp]>([
+  ['an audience without issuers', { audience: 'x' }, /^--audience needs --trust\.$/],
+  ['any audience without issuers', { anyAudience: true }, /^--any-audience needs --trust\.$/],
+  ['a name that is not one part of an address', { projectsApiGroup: 'a/b' }, /^--projects-api-group /],
+  ['a certificate without its key', { tlsCert: 'c' }, /^--tls-key is missing\.$/],
+  ['an address with a query', { baseUrl: 'https://a.example.org?x' }, /base address/],
+  ['an administrator who is not a user', { administrator: ['exp_h_1'] }, /administrator/],
+  ['no issuer for user tokens', { trust: ['https://a.example.org=project,experiment'] }, /user tokens/],
+  ['a kind that does not exist', { trust: ['https://a.example.org=service'] }, /does not exist/],
+  ['metrics at an address that is not one', { metrics: '99999' }, /metrics/],
+])('%s is refused', (_, options, message) => {
+  const failed = (): unknown => {
+    try {
+      return readSettings({ ...PLAIN, ...options });
+    } catch (error) {
+      return error;
+    }
+  };
+  const failure = failed();
+  expect(failure).toBeInstanceOf(Failure);
+  expect(failure).toMatchObject({ code: 'usage', message: expect.stringMatching(message) });
+});
