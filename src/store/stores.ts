@@ -11,11 +11,9 @@ import { POSTGRES_LOCKING } from './postgres/locking.ts';
 import { reservationStore } from './reservations.ts';
 import { signingKeyStore } from './signing-keys.ts';
 import { ping, type ReadDatabase, type SqlDatabase } from './sql.ts';
-import { SqliteDatabase } from './sqlite/database.ts';
+import { SqliteDatabase, statementsOn } from './sqlite/database.ts';
 import { SQLITE_LOCKING } from './sqlite/locking.ts';
 import { SERVER_FORMAT } from './sqlite/migrations.ts';
-import { openSqliteToRead } from './sqlite/reading.ts';
-import { statementsOn } from './sqlite/statements.ts';
 
 /** All that a server keeps, in one database. */
 export interface Stores {
@@ -62,7 +60,7 @@ export async function openStores(database: string): Promise<Stores> {
  * @throws StoreUnavailableError when it can't be read
  */
 export async function openToRead(database: string): Promise<ReadDatabase> {
-  if (!isPostgres(database)) return openSqliteToRead(database);
+  if (!isPostgres(database)) return SqliteDatabase.openToRead(database, SERVER_FORMAT);
   const { PostgresDatabase } = await import('./postgres/database.ts');
   return PostgresDatabase.openToRead(database);
 }

@@ -5,7 +5,7 @@ import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
+import { SQLITE_MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
 import { temporaryFolder } from '../fixtures/identity.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 import { newMachine, reportOf, reservationIn, tagsOf } from './command.ts';
@@ -160,7 +160,7 @@ describe('serve audit where there is nothing to read', () => {
     const folder = temporaryFolder();
     const file = join(folder, 'slices-conn.sqlite');
     const old = new DatabaseSync(file);
-    for (const migration of MIGRATIONS.slice(0, 3)) old.exec(migration);
+    for (const migration of SQLITE_MIGRATIONS.slice(0, 3)) old.exec(migration);
     old.exec('PRAGMA application_id = 0x736c6963; PRAGMA user_version = 3');
     old.close();
     const ended = await newMachine().run(['serve', 'audit', '--data', folder, '--json']);

@@ -2,10 +2,9 @@ import type { Locking } from '../../src/store/locking.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { POSTGRES_LOCKING } from '../../src/store/postgres/locking.ts';
 import type { SqlDatabase } from '../../src/store/sql.ts';
-import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
+import { SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
 import { SQLITE_LOCKING } from '../../src/store/sqlite/locking.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
-import { statementsOn } from '../../src/store/sqlite/statements.ts';
 import type { EngineName } from './place.ts';
 
 /** A database as a store is made from it, so that a proof can step in between. */

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AuditEntry } from '../../src/allocator/store.ts';
 import { type AuditQuery, type AuditRecord, readAudit } from '../../src/store/audit.ts';
 import { DatabaseFormatError, type ReadDatabase } from '../../src/store/sql.ts';
-import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
+import { SQLITE_MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
 import { openToRead } from '../../src/store/stores.ts';
 import { temporaryFolder } from '../fixtures/identity.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
@@ -150,18 +150,21 @@ describe.each([
 });
 
 describe('who reads a database changes nothing', () => {
-  test.each([MIGRATIONS.length - 1, MIGRATIONS.length + 1])('one of version %i is left', async (version) => {
-    const file = await newFile();
-    const old = new DatabaseSync(file);
-    for (const migration of MIGRATIONS.slice(0, version)) old.exec(migration);
-    old.exec(`PRAGMA application_id = 0x736c6963; PRAGMA user_version = ${version}`);
-    old.close();
-    const before = readFileSync(file);
-    await expect(openToRead(file)).rejects.toThrow(
-      `The database has schema version ${version}; this program knows ${MIGRATIONS.length}.`,
-    );
-    expect(readFileSync(file).equals(before)).toBe(true);
-  });
+  test.each([SQLITE_MIGRATIONS.length - 1, SQLITE_MIGRATIONS.length + 1])(
+    'one of version %i is left',
+    async (version) => {
+      const file = await newFile();
+      const old = new DatabaseSync(file);
+      for (const migration of SQLITE_MIGRATIONS.slice(0, version)) old.exec(migration);
+      old.exec(`PRAGMA application_id = 0x736c6963; PRAGMA user_version = ${version}`);
+      old.close();
+      const before = readFileSync(file);
+      await expect(openToRead(file)).rejects.toThrow(
+        `The database has schema version ${version}; this program knows ${SQLITE_MIGRATIONS.length}.`,
+      );
+      expect(readFileSync(file).equals(before)).toBe(true);
+    },
+  );
 
   test('nor is one of PostgreSQL', async () => {
     const place = await postgres.database();

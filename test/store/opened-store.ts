@@ -3,10 +3,9 @@ import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { POSTGRES_LOCKING } from '../../src/store/postgres/locking.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlRow, SqlValue } from '../../src/store/sql.ts';
-import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
+import { SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
 import { SQLITE_LOCKING } from '../../src/store/sqlite/locking.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
-import { statementsOn } from '../../src/store/sqlite/statements.ts';
 import { isPostgres } from '../../src/store/stores.ts';
 
 /** A store on a database of its own, and a way past it to the rows. */

@@ -6,7 +6,6 @@ import { backUp } from '../../src/store/sqlite/backup.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { underFileLock } from '../../src/store/sqlite/file-lock.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
-import { openSqliteToRead } from '../../src/store/sqlite/reading.ts';
 import { failureOf } from '../fixtures/failures.ts';
 
 let folder = '';
@@ -20,7 +19,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const OPENINGS: readonly [string, () => unknown][] = [
   ['written to', async () => (await SqliteDatabase.open(file, SERVER_FORMAT)).close()],
-  ['read', async () => openSqliteToRead(file).close()],
+  ['read', async () => SqliteDatabase.openToRead(file, SERVER_FORMAT).close()],
   ['backed up', () => backUp(file, join(folder, 'copy'))],
   ['locked', () => underFileLock(file, 1000, async () => undefined)],
 ];

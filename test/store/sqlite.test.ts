@@ -7,10 +7,10 @@ import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { DatabaseFormatError } from '../../src/store/sql.ts';
-import { SqliteDatabase, type SqliteTransaction } from '../../src/store/sqlite/database.ts';
+import { SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
 import { SQLITE_LOCKING } from '../../src/store/sqlite/locking.ts';
-import { MIGRATIONS, SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
-import { statementsOn } from '../../src/store/sqlite/statements.ts';
+import { SERVER_FORMAT, SQLITE_MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
+import type { SqliteTransaction } from '../../src/store/sqlite/statements.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { openSqlite } from './opened-store.ts';
 import { raceProcesses } from './starting-gate.ts';
@@ -141,7 +141,7 @@ describe('SqliteDatabase.open', () => {
       expect(await pragma(database, 'synchronous')).toBe(2);
       expect(await pragma(database, 'journal_mode')).toBe('wal');
       expect(await pragma(database, 'foreign_keys')).toBe(1);
-      expect(await pragma(database, 'user_version')).toBe(MIGRATIONS.length);
+      expect(await pragma(database, 'user_version')).toBe(SQLITE_MIGRATIONS.length);
       await database.close();
     }
   });
@@ -182,7 +182,7 @@ describe('SqliteDatabase.open', () => {
 
   test('a database of version 2, from before keys were remembered, keeps what it holds', async () => {
     const old = new DatabaseSync(file);
-    for (const migration of MIGRATIONS.slice(0, 2)) old.exec(migration);
+    for (const migration of SQLITE_MIGRATIONS.slice(0, 2)) old.exec(migration);
     // "slic", as every version has marked its files.
     old.exec('PRAGMA application_id = 0x736c6963; PRAGMA user_version = 2');
     old.exec(`
@@ -210,7 +210,7 @@ describe('SqliteDatabase.open', () => {
     expect(await store.find('r1')).toEqual(kept);
     const secrets = await database.transaction(async (sql) => sql.all('SELECT * FROM shared_secret'));
     expect(secrets).toMatchObject([{ name: 'cookie', value: 'kept' }]);
-    expect(await pragma(database, 'user_version')).toBe(MIGRATIONS.length);
+    expect(await pragma(database, 'user_version')).toBe(SQLITE_MIGRATIONS.length);
 
     const key = { createdBy: 'user_1', experiment: 'exp_1', key: 'k' };
     const booking = { ...key, fingerprint: 'f', reservation: 'r2', expires: 100 };
@@ -224,7 +224,7 @@ describe('SqliteDatabase.open', () => {
 
   test('a database from before keys were rotated keeps its key1, for as long as any project lasts', async () => {
     const old = new DatabaseSync(file);
-    for (const migration of MIGRATIONS.slice(0, 3)) old.exec(migration);
+    for (const migration of SQLITE_MIGRATIONS.slice(0, 3)) old.exec(migration);
     old.exec(`
       PRAGMA application_id = 0x736c6963; PRAGMA user_version = 3;
       INSERT INTO signing_key (issuer, jwk) VALUES ('portal', '{"kid":"key1"}'), ('identity', '{"kid":"key1","x":"1"}');
@@ -243,11 +243,11 @@ describe('SqliteDatabase.open', () => {
 
   test('a newer schema version is refused, and the file left as it was', async () => {
     const newer = new DatabaseSync(file);
-    newer.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    newer.exec(`PRAGMA user_version = ${SQLITE_MIGRATIONS.length + 1}`);
     newer.close();
     await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow(DatabaseFormatError);
     await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow(
-      `schema version ${MIGRATIONS.length + 1}`,
+      `schema version ${SQLITE_MIGRATIONS.length + 1}`,
     );
     const after = new DatabaseSync(file);
     expect(after.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()).toEqual({ tables: 0 });
@@ -305,7 +305,9 @@ describe('SqliteDatabase.open', () => {
     expect(await raceProcesses(args, args)).toEqual([done, done]);
     for (const path of paths) {
       const database = new DatabaseSync(path);
-      expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: MIGRATIONS.length });
+      expect(database.prepare('PRAGMA user_version').get()).toEqual({
+        user_version: SQLITE_MIGRATIONS.length,
+      });
       expect(database.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
       database.close();
     }

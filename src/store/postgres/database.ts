@@ -12,7 +12,7 @@ import type {
   SqlWrite,
 } from '../sql.ts';
 import { readConnection } from './connection.ts';
-import { commitError, postgresError } from './errors.ts';
+import { commitError, storeError } from './errors.ts';
 import { Lease } from './lease.ts';
 import { checkVersion, migrate } from './migrate.ts';
 import { POSTGRES_MIGRATIONS } from './migrations.ts';
@@ -235,7 +235,7 @@ export class PostgresDatabase implements SqlDatabase {
     try {
       return await this.#pool.connect();
     } catch (error) {
-      throw postgresError(error);
+      throw storeError(error);
     }
   }
 }

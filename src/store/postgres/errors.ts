@@ -19,7 +19,7 @@ const COMPLETION_UNKNOWN = '40003';
 const WITHOUT_TLS = 'The server does not support SSL connections';
 
 /** What an error of the driver means to those who store things: unavailable, or itself. */
-export function postgresError(cause: unknown): unknown {
+export function storeError(cause: unknown): unknown {
   if (cause instanceof DatabaseError) {
     const { code = '' } = cause;
     if (!UNAVAILABLE.has(code) && !UNAVAILABLE_CLASSES.has(code.slice(0, 2))) return cause;
@@ -39,7 +39,7 @@ export function commitError(cause: unknown): unknown {
   if (cause instanceof DatabaseError) {
     const { code = '' } = cause;
     const said = code !== COMPLETION_UNKNOWN && !MAYBE_COMMITTED_CLASSES.has(code.slice(0, 2));
-    if (said) return postgresError(cause);
+    if (said) return storeError(cause);
   }
   return new CommitUnknownError('The database was lost while it made the change.', { cause });
 }

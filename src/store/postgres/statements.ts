@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import type { PoolClient } from 'pg';
 import { isObject } from '../../contract/json.ts';
 import type { SqlInsert, SqlRow, SqlStatements, SqlValue, SqlWrite } from '../sql.ts';
-import { postgresError } from './errors.ts';
+import { storeError } from './errors.ts';
 import type { Lease } from './lease.ts';
 
 /** How many rows a portion has. */
@@ -18,7 +18,7 @@ export function statementsOf(client: PoolClient): SqlStatements {
       together();
       return (await client.query<SqlRow>({ text, ...prepared })).rows;
     } catch (error) {
-      throw postgresError(error);
+      throw storeError(error);
     }
   };
   return {

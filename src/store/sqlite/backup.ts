@@ -3,34 +3,36 @@ import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { onDisk } from '../../files/whole.ts';
 import { DatabaseFormatError } from '../sql.ts';
-import { closeDatabase, loadSqlite, storeError } from './engine.ts';
-import { checkFormat } from './format-check.ts';
+import { storeError } from './errors.ts';
+import { BUSY_TIMEOUT, denyOthers, loadSqlite } from './file.ts';
+import { checkVersion } from './migrate.ts';
+import { SERVER_FORMAT } from './migrations.ts';
 
-/** What a backup holds. */
+/** A backup that was made. */
 export interface Backup {
-  /** How large the file is. */
+  /** The size of the file. */
   bytes: number;
   /** Reservations that were not deleted. */
   reservations: number;
 }
 
 /**
- * Copies a server's database, while it runs and writes, into a file of its own: the state of one instant, with every
- * reservation that was acknowledged before. It is read in one transaction, which holds no writer up, checked, and on
- * disk before it has its name. Only its owner can read it: the signing keys are in it.
+ * Copies a server's database, while the server writes, into a new file: the state of one instant, with every reservation
+ * that was acknowledged before. It reads in one transaction, which holds up no writer; the copy is checked and on disk
+ * before it has its name. Only its owner can read it: the signing keys are in it.
  *
  * @param source the server's file
  * @param target a file that is not there yet
  * @throws DatabaseFormatError when the source is damaged, another program's, or of another version
  * @throws StoreUnavailableError when it can't be read, or the target can't be written
  * @throws Failure `state_unusable` when others could have changed the source
- * @throws Error of the file system: there is no source, or there is a target
+ * @throws Error of the file system: the source does not exist, or the target does
  */
 export function backUp(source: string, target: string): Backup {
-  // One that is not there is said to be so.
+  // Throws ENOENT, which names the file.
   lstatSync(source);
-  closeDatabase(source);
-  // A folder of its own: nobody can plant the files beside it that SQLite would believe (HOSTILE.md 51).
+  denyOthers(source);
+  // In a folder of its own, other users can't plant files beside it that SQLite would trust (HOSTILE.md 51).
   const folder = mkdtempSync(`${target}.`);
   const draft = join(folder, 'copy');
   try {
@@ -38,7 +40,7 @@ export function backUp(source: string, target: string): Backup {
     copy(source, draft);
     const reservations = check(draft);
     onDisk(draft);
-    // A name that is taken is not taken over, whoever was quicker.
+    // A link fails when the name is taken: it overwrites no file.
     linkSync(draft, target);
     onDisk(dirname(target));
     return { bytes: statSync(target).size, reservations };
@@ -51,18 +53,18 @@ export function backUp(source: string, target: string): Backup {
 
 function copy(source: string, draft: string): void {
   withDatabase(source, (database) => {
-    checkFormat(database);
-    // Into an empty file: what is there already is not overwritten by it.
+    checkVersion(database, SERVER_FORMAT);
+    // SQLite refuses to overwrite a file that is not empty.
     database.prepare('VACUUM INTO $file').run({ $file: draft });
   });
 }
 
-/** Reads all of it once: a copy that can't be used is found out now. */
+/** Reads the whole copy once, so that a damaged one is found now. @returns how many reservations it holds */
 function check(draft: string): number {
   return withDatabase(draft, (database) => {
-    checkFormat(database);
-    const { integrity_check: verdict } = database.prepare('PRAGMA integrity_check(1)').get() ?? {};
-    if (verdict !== 'ok') throw new DatabaseFormatError(`The copy is damaged: ${verdict}`);
+    checkVersion(database, SERVER_FORMAT);
+    const { integrity_check: result } = database.prepare('PRAGMA integrity_check(1)').get() ?? {};
+    if (result !== 'ok') throw new DatabaseFormatError(`The copy is damaged: ${result}`);
     const [broken] = database.prepare('PRAGMA foreign_key_check').all();
     if (broken)
       throw new DatabaseFormatError(`The copy is damaged: a row of ${broken['table']} lacks another.`);
@@ -75,7 +77,7 @@ function check(draft: string): number {
 
 function withDatabase<Answer>(path: string, work: (database: DatabaseSync) => Answer): Answer {
   const { DatabaseSync: Sqlite } = loadSqlite();
-  const database = new Sqlite(path, { readOnly: true, timeout: 5000 });
+  const database = new Sqlite(path, { readOnly: true, timeout: BUSY_TIMEOUT });
   try {
     return work(database);
   } finally {

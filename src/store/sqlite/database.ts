@@ -1,32 +1,20 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as roundOfTheLoop } from 'node:timers/promises';
 import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
-import { DatabaseFormatError, type SqlRow, type SqlValue } from '../sql.ts';
-import { commitError, keepPrivate, loadSqlite, patiently, storeError } from './engine.ts';
-import { named, type SqliteReads, type SqliteSnapshot, snapshotOn } from './snapshot.ts';
+import type { ReadDatabase, SqlDatabase, SqlReader, SqlRow, SqlValue } from '../sql.ts';
+import { commitError, storeError } from './errors.ts';
+import { BUSY_TIMEOUT, createPrivate, denyOthers, loadSqlite, retryWhileBusy } from './file.ts';
+import { checkOwner, checkVersion, type DatabaseFormat, migrate, versionOf } from './migrate.ts';
+import {
+  awaitedSnapshot,
+  awaitedTransaction,
+  named,
+  type SqliteSnapshot,
+  type SqliteTransaction,
+  snapshotOn,
+} from './statements.ts';
 
-/** How long a writer waits for another process's transaction, in milliseconds. */
-const BUSY_TIMEOUT = 5000;
-
-/** What a file of this program holds. */
-export interface DatabaseFormat {
-  /** Marks the file as one of this kind (`PRAGMA application_id`). */
-  applicationId: number;
-  /**
-   * The schema's history, oldest first: migration n brings a database of version n to version n + 1. Never changed once
-   * released; a change is a new entry.
-   */
-  migrations: readonly string[];
-  /** `WAL` for a server's file; `DELETE` where it may lie on a network's home folder, which can't do WAL. */
-  journal: 'WAL' | 'DELETE';
-}
-
-/** The statements of one transaction. */
-export interface SqliteTransaction extends SqliteReads {
-  run(sql: string, ...values: SqlValue[]): void;
-}
-
-/** Work that waits for the file, with those who wait for it. */
+/** Work that waits for the file, and how its caller is told. */
 interface Waiting {
   work: (transaction: SqliteTransaction) => Promise<unknown>;
   resolve: (answer: unknown) => void;
@@ -40,13 +28,13 @@ const GROUP_SIZE = 64;
  * One SQLite file (DESIGN.md, "Storage"): `synchronous=FULL`, every transaction `BEGIN IMMEDIATE`, since a
  * deferred one that upgrades fails in spite of the busy timeout.
  *
- * Work of this process that waits for the file at the same time shares a transaction, and so the one wait for the disk:
- * each piece between savepoints of its own, so that what one leaves undone is undone for it alone. Nobody is answered
- * before the commit. Who only reads does so on another connection, and waits for no writer.
+ * Work of this process that waits for the file at the same time shares one transaction, and so one wait for the disk. Each
+ * piece has a savepoint: failed work rolls back to its own, and the others stay. Each is answered after the commit. Reads
+ * use another connection, and wait for no writer.
  */
 export class SqliteDatabase {
   readonly #database: DatabaseSync;
-  /** Reads what is committed; in memory there is one connection only, which must not be asked within a transaction. */
+  /** Reads what is committed. A database in memory has one connection only, and so no reader. */
   readonly #reader: DatabaseSync | undefined;
   /** Opens another connection that reads. */
   readonly #open: (() => DatabaseSync) | undefined;
@@ -70,23 +58,23 @@ export class SqliteDatabase {
    */
   static async open(path: string, format: DatabaseFormat): Promise<SqliteDatabase> {
     const { DatabaseSync: Sqlite } = loadSqlite();
-    // Who waits for another process's lock does so in `patiently`, not inside SQLite.
+    // `retryWhileBusy` waits for other processes' locks, not SQLite.
     const connect = (readOnly: boolean): DatabaseSync =>
       new Sqlite(path, { timeout: 0, enableForeignKeyConstraints: true, readOnly });
     try {
-      if (path !== ':memory:') keepPrivate(path);
+      if (path !== ':memory:') createPrivate(path);
       const database = connect(false);
       try {
-        await patiently(() => database.exec('PRAGMA synchronous = FULL'), BUSY_TIMEOUT);
-        await patiently(() => checkOwner(database, format), BUSY_TIMEOUT);
-        await patiently(() => database.exec(`PRAGMA journal_mode = ${format.journal}`), BUSY_TIMEOUT);
+        await retryWhileBusy(() => database.exec('PRAGMA synchronous = FULL'));
+        await retryWhileBusy(() => checkOwner(database, format));
+        await retryWhileBusy(() => database.exec(`PRAGMA journal_mode = ${format.journal}`));
         let version = 0;
-        await patiently(() => {
+        await retryWhileBusy(() => {
           version = versionOf(database);
-        }, BUSY_TIMEOUT);
-        // A file that is up to date is not locked: whoever uses it at this moment would have to be waited for.
+        });
+        // A file that is up to date is not locked: other processes may be using it.
         if (version !== format.migrations.length) {
-          await patiently(() => database.exec('BEGIN IMMEDIATE'), BUSY_TIMEOUT);
+          await retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
           migrate(database, format);
           await commit(database);
         }
@@ -104,20 +92,48 @@ export class SqliteDatabase {
   }
 
   /**
-   * Runs `work` in a write transaction; commits when it resolves, undoes it when it rejects. It may share the
-   * transaction with other work, which it can't tell.
+   * Opens a file on a connection that can only read: it holds up no server that runs on the file.
+   *
+   * @throws DatabaseFormatError when it is damaged, another program's, or of another version
+   * @throws StoreUnavailableError when it can't be read
+   * @throws Failure `state_unusable` when other users could have changed it (HOSTILE.md 51)
+   */
+  static openToRead(path: string, format: DatabaseFormat): ReadDatabase {
+    const { DatabaseSync: Sqlite } = loadSqlite();
+    let database: DatabaseSync | undefined;
+    try {
+      denyOthers(path);
+      const connection = new Sqlite(path, { readOnly: true, timeout: BUSY_TIMEOUT });
+      database = connection;
+      checkVersion(connection, format);
+      return {
+        snapshot: (work) =>
+          snapshotOn(connection, (snapshot) => work(awaitedSnapshot(snapshot))).catch((error: unknown) => {
+            throw storeError(error);
+          }),
+        close: async () => connection.close(),
+      };
+    } catch (error) {
+      database?.close();
+      throw storeError(error);
+    }
+  }
+
+  /**
+   * Runs `work` in a write transaction; commits when it resolves, rolls its changes back when it rejects. Other work may
+   * share the transaction.
    *
    * @throws CommitUnknownError when the disk failed while the commit was under way
    */
   transaction<Answer>(work: (transaction: SqliteTransaction) => Promise<Answer>): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
-      // An answer goes to its own work: the group need not know of what kind it is.
+      // Each answer goes to its own caller: the group need not know its type.
       this.#waiting.push({ work, resolve: (answer) => resolve(answer as Answer), reject });
       this.#working ??= this.#work();
     });
   }
 
-  /** What a statement finds of what is committed. */
+  /** Reads what is committed. */
   async read(sql: string, ...values: SqlValue[]): Promise<SqlRow[]> {
     if (!this.#reader) return this.transaction(async (transaction) => transaction.all(sql, ...values));
     try {
@@ -127,7 +143,7 @@ export class SqliteDatabase {
     }
   }
 
-  /** Runs `work` on what was committed at one instant; a file's writers are not held up by it. */
+  /** Runs `work` on what was committed at one instant, without holding up writers. */
   async snapshot<Answer>(work: (snapshot: SqliteSnapshot) => Promise<Answer>): Promise<Answer> {
     if (!this.#open) return this.transaction((transaction) => work(wholeIn(transaction)));
     let connection: DatabaseSync | undefined;
@@ -149,7 +165,7 @@ export class SqliteDatabase {
 
   async #work(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // Whoever else has work at this moment brings it.
+      // Work that arrives in this round of the event loop joins the group.
       await roundOfTheLoop();
       const group = this.#waiting.splice(0, GROUP_SIZE);
       try {
@@ -159,7 +175,7 @@ export class SqliteDatabase {
         const error = storeError(cause);
         for (const { reject } of group) reject(error);
         if (!(error instanceof StoreUnavailableError)) continue;
-        // Those who came meanwhile would wait as long again; nothing of theirs was begun.
+        // The work that arrived meanwhile would wait as long again; none of it was begun.
         const waited =
           error instanceof CommitUnknownError
             ? new StoreUnavailableError("The database can't be used at the moment.", { cause: error.cause })
@@ -170,11 +186,11 @@ export class SqliteDatabase {
     this.#working = undefined;
   }
 
-  /** Runs work in one transaction. @returns how each is to be told, once that is committed */
+  /** Runs work in one transaction. @returns functions that tell each caller, to be called after the commit */
   async #commitTogether(group: readonly Waiting[]): Promise<(() => void)[]> {
     const database = this.#database;
     try {
-      await patiently(() => database.exec('BEGIN IMMEDIATE'), BUSY_TIMEOUT);
+      await retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
       const settle: (() => void)[] = [];
       for (const each of group) settle.push(await this.#runOne(each));
       await commit(database).catch((error: unknown) => {
@@ -199,14 +215,14 @@ export class SqliteDatabase {
       database.exec('RELEASE work');
       return () => resolve(answer);
     } catch (error) {
-      // A full disk undoes the whole transaction by itself; then nothing of it can be kept.
+      // On a full disk SQLite rolls the whole transaction back by itself.
       if (!database.isTransaction) throw error;
       database.exec('ROLLBACK TO work; RELEASE work');
       return () => reject(error);
     }
   }
 
-  /** Whoever asks for a statement learns from its failure whether the database is to blame. */
+  /** Runs a statement. @throws as `storeError` says, so that the work can tell whether the database is to blame */
   #execute<Answer>(sql: string, execute: (statement: StatementSync) => Answer): Answer {
     try {
       return execute(prepared(this.#database, this.#statements, sql));
@@ -216,9 +232,9 @@ export class SqliteDatabase {
   }
 }
 
-/** Without a log, whoever reads at this moment is waited for; the transaction stays as it is meanwhile. */
+/** Commits. Without a WAL it waits for readers; the transaction stays open meanwhile. */
 function commit(database: DatabaseSync): Promise<void> {
-  return patiently(() => database.exec('COMMIT'), BUSY_TIMEOUT);
+  return retryWhileBusy(() => database.exec('COMMIT'));
 }
 
 function prepared(database: DatabaseSync, known: Map<string, StatementSync>, sql: string): StatementSync {
@@ -227,7 +243,7 @@ function prepared(database: DatabaseSync, known: Map<string, StatementSync>, sql
   return statement;
 }
 
-/** In memory nobody else's request can come between. */
+/** A database in memory: the transaction itself is the snapshot. */
 function wholeIn({ all, first }: SqliteTransaction): SqliteSnapshot {
   return {
     all,
@@ -238,31 +254,24 @@ function wholeIn({ all, first }: SqliteTransaction): SqliteSnapshot {
   };
 }
 
-/** Another program's file is left as it is. */
-function checkOwner(database: DatabaseSync, { applicationId }: DatabaseFormat): void {
-  // One statement: another process may be making the schema at this very moment.
-  const { owner, tables } =
-    database
-      .prepare(
-        `SELECT (SELECT application_id FROM pragma_application_id) AS owner,
-                (SELECT count(*) FROM sqlite_schema) AS tables`,
-      )
-      .get() ?? {};
-  if (owner === applicationId || (owner === 0 && tables === 0)) return;
-  throw new DatabaseFormatError('The file is a database of another program.');
-}
-
-function versionOf(database: DatabaseSync): number {
-  return Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0);
-}
-
-function migrate(database: DatabaseSync, { applicationId, migrations }: DatabaseFormat): void {
-  const version = versionOf(database);
-  if (version > migrations.length) {
-    throw new DatabaseFormatError(
-      `The database has schema version ${version}; this program knows ${migrations.length}. Use a newer slices-conn.`,
-    );
-  }
-  for (const migration of migrations.slice(version)) database.exec(migration);
-  database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
+/** A SQLite file in the form that the stores use for either engine. */
+export function statementsOn(database: SqliteDatabase): SqlDatabase {
+  const reader: SqlReader = {
+    all: (sql, ...values) => database.read(sql, ...values),
+    first: async (sql, ...values) => (await database.read(sql, ...values))[0],
+  };
+  return {
+    reader,
+    run: (sql, ...values) => database.transaction(async (transaction) => transaction.run(sql, ...values)),
+    all: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
+    first: (sql, ...values) => database.transaction(async (transaction) => transaction.first(sql, ...values)),
+    write: (...writes) =>
+      database.transaction((transaction) => awaitedTransaction(transaction).write(...writes)),
+    transaction: (work) =>
+      database.transaction((transaction) => {
+        const statements = awaitedTransaction(transaction);
+        return work({ ...statements, finish: statements.write });
+      }),
+    snapshot: (work) => database.snapshot((snapshot) => work(awaitedSnapshot(snapshot))),
+  };
 }

@@ -1,4 +1,4 @@
-import type { DatabaseFormat } from './database.ts';
+import type { DatabaseFormat } from './migrate.ts';
 
 /** The client's ledger; see `session/ledger.ts`. Its `application_id` reads "slil". */
 export const LEDGER_FORMAT: DatabaseFormat = {

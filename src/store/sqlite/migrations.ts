@@ -1,7 +1,7 @@
-import type { DatabaseFormat } from './database.ts';
+import type { DatabaseFormat } from './migrate.ts';
 
 /** The server's schema; see {@link DatabaseFormat}. */
-export const MIGRATIONS: readonly string[] = [
+export const SQLITE_MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE link (
     id TEXT PRIMARY KEY,
@@ -205,6 +205,6 @@ export const MIGRATIONS: readonly string[] = [
 /** The server's database: reservations, directory, keys, identity. Its `application_id` reads "slic". */
 export const SERVER_FORMAT: DatabaseFormat = {
   applicationId: 0x736c6963,
-  migrations: MIGRATIONS,
+  migrations: SQLITE_MIGRATIONS,
   journal: 'WAL',
 };

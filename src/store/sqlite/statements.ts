@@ -1,29 +1,62 @@
-import type { SqlDatabase, SqlInsert, SqlReader, SqlSnapshot, SqlStatements } from '../sql.ts';
-import type { SqliteDatabase, SqliteTransaction } from './database.ts';
-import type { SqliteReads, SqliteSnapshot } from './snapshot.ts';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setImmediate as roundOfTheLoop } from 'node:timers/promises';
+import type { SqlInsert, SqlReader, SqlRow, SqlSnapshot, SqlStatements, SqlValue } from '../sql.ts';
 
-/** A SQLite file as the stores take either engine's database. */
-export function statementsOn(database: SqliteDatabase): SqlDatabase {
-  const reader: SqlReader = {
-    all: (sql, ...values) => database.read(sql, ...values),
-    first: async (sql, ...values) => (await database.read(sql, ...values))[0],
-  };
-  return {
-    reader,
-    run: (sql, ...values) => database.transaction(async (transaction) => transaction.run(sql, ...values)),
-    all: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
-    first: (sql, ...values) => database.transaction(async (transaction) => transaction.first(sql, ...values)),
-    write: (...writes) => database.transaction((transaction) => awaited(transaction).write(...writes)),
-    transaction: (work) =>
-      database.transaction((transaction) => {
-        const statements = awaited(transaction);
-        return work({ ...statements, finish: statements.write });
-      }),
-    snapshot: (work) => database.snapshot((snapshot) => work(awaitedSnapshot(snapshot))),
-  };
+/** Statements that read. SQLite answers at once; parameters bind by name: `$1`, `$2`, … */
+export interface SqliteReads {
+  all(sql: string, ...values: SqlValue[]): SqlRow[];
+  first(sql: string, ...values: SqlValue[]): SqlRow | undefined;
 }
 
-/** A snapshot as the stores take either engine's. */
+/** The statements of one transaction. */
+export interface SqliteTransaction extends SqliteReads {
+  run(sql: string, ...values: SqlValue[]): void;
+}
+
+/** What was committed at one instant, as SQLite gives it. */
+export interface SqliteSnapshot extends SqliteReads {
+  /** The rows of a statement in portions, with a round of the event loop between them. */
+  portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlRow[]>;
+}
+
+/** How many rows a portion has: some thirty milliseconds' worth. */
+const PORTION = 5000;
+
+/** Runs `work` on what was committed at one instant, on a connection that nobody else uses meanwhile. */
+export async function snapshotOn<Answer>(
+  connection: DatabaseSync,
+  work: (snapshot: SqliteSnapshot) => Promise<Answer>,
+): Promise<Answer> {
+  connection.exec('BEGIN');
+  try {
+    return await work({
+      all: (sql, ...values) => connection.prepare(sql).all(named(values)),
+      first: (sql, ...values) => connection.prepare(sql).get(named(values)),
+      portions: (sql, ...values) => portions(connection.prepare(sql), values),
+    });
+  } finally {
+    connection.exec('ROLLBACK');
+  }
+}
+
+async function* portions(statement: StatementSync, values: readonly SqlValue[]): AsyncGenerator<SqlRow[]> {
+  let portion: SqlRow[] = [];
+  for (const row of statement.iterate(named(values))) {
+    portion.push(row);
+    if (portion.length < PORTION) continue;
+    yield portion;
+    portion = [];
+    await roundOfTheLoop();
+  }
+  if (portion.length > 0) yield portion;
+}
+
+/** Values by the names that they have in a statement: `$1`, `$2`, … */
+export function named(values: readonly SqlValue[]): Record<string, SqlValue> {
+  return Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]));
+}
+
+/** A snapshot in the form that the stores use for either engine. */
 export function awaitedSnapshot(snapshot: SqliteSnapshot): SqlSnapshot {
   return { ...reads(snapshot), portions: (sql, ...values) => snapshot.portions(sql, ...values) };
 }
@@ -35,11 +68,12 @@ function reads(sqlite: SqliteReads): SqlReader {
   };
 }
 
-function awaited(transaction: SqliteTransaction): SqlStatements {
+/** A transaction in the form that the stores use for either engine. */
+export function awaitedTransaction(transaction: SqliteTransaction): SqlStatements {
   return {
     ...reads(transaction),
     run: async (sql, ...values) => transaction.run(sql, ...values),
-    // There is no way to a server that could be saved: a statement that is prepared already takes a row in microseconds.
+    // SQLite runs in this process: one prepared statement a row takes microseconds.
     write: async (...writes) => {
       for (const each of writes) {
         if ('change' in each) transaction.run(each.change, ...each.values);

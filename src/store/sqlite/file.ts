@@ -1,0 +1,87 @@
+import { randomInt } from 'node:crypto';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StoreUnavailableError } from '../../allocator/store.ts';
+import { Failure } from '../../contract/failure.ts';
+import { closeFile } from '../../files/private.ts';
+import { isBusy } from './errors.ts';
+
+/** How long to wait while another process has the file locked, in milliseconds. */
+export const BUSY_TIMEOUT = 5000;
+
+/**
+ * Runs `work` again while another connection has the file locked. Waiting inside SQLite would stop everything else in
+ * this process. It tries every 1 to 4 ms and never less often, so that a process which writes all the time does not keep
+ * another out.
+ *
+ * @param timeout how long to try, in milliseconds
+ */
+export async function retryWhileBusy(work: () => void, timeout = BUSY_TIMEOUT): Promise<void> {
+  for (let waited = 0; ; ) {
+    try {
+      work();
+      return;
+    } catch (error) {
+      if (!isBusy(error) || waited >= timeout) throw error;
+      const pause = 1 + randomInt(4);
+      waited += pause;
+      await sleep(pause);
+    }
+  }
+}
+
+/** The files that SQLite keeps beside a database, and trusts when it opens it: changes that are not in the file yet. */
+const BESIDE = ['-wal', '-shm', '-journal'];
+
+/**
+ * Creates a database file that only its owner can read, or restricts an existing one so. SQLite gives the files beside it
+ * the same mode.
+ *
+ * @throws Failure `state_unusable` as `denyOthers`
+ * @throws StoreUnavailableError when it can't be created
+ */
+export function createPrivate(path: string): void {
+  try {
+    if (!denyOthers(path)) create(path);
+  } catch (cause) {
+    if (cause instanceof Failure) throw cause;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreUnavailableError(`The file ${path} can't be opened. ${why}`, { cause });
+  }
+}
+
+/**
+ * Denies other users access to a database file and the files beside it, before any of them is opened: a planted -wal would
+ * replace what is in the file. It opens none of them: closing a file drops the locks that this process has on it.
+ *
+ * @returns whether the file is there
+ * @throws Failure `state_unusable` when a symbolic link, another user's file or one that others can write to stands in
+ *   the place of one of them (HOSTILE.md 51)
+ */
+export function denyOthers(path: string): boolean {
+  for (const end of BESIDE) closeFile(`${path}${end}`);
+  return closeFile(path);
+}
+
+function create(path: string): void {
+  try {
+    closeSync(openSync(path, 'ax', 0o600));
+  } catch (error) {
+    // Another process may have created it meanwhile.
+    if (!existsSync(path)) throw error;
+  }
+}
+
+/** SQLite as Node has it. Node 22 warns that SQLite is experimental; that one warning is not for users of a command line. */
+export function loadSqlite(): typeof import('node:sqlite') {
+  const { emitWarning } = process;
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]): void => {
+    if (String(warning).includes('SQLite is an experimental feature')) return;
+    Reflect.apply(emitWarning, process, [warning, ...rest]);
+  };
+  try {
+    return process.getBuiltinModule('node:sqlite');
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
