@@ -1,10 +1,15 @@
 import * as v from 'valibot';
-import { bodyOf, type CappedBytes, readUpTo } from '../contract/capped-bytes.ts';
+import {
+  bodyOf,
+  type CappedBytes,
+  readUpTo,
+  TimeLimitError,
+  withinTime,
+} from '../contract/bounded-reading.ts';
 import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
 import { type Secret, withoutSecrets } from '../contract/secret.ts';
-import { TimeLimitError, withinTime } from '../contract/time-limit.ts';
 import { type Reply, replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
 /** Sends a request: a socket, or a server in the same process. Must not follow redirects. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates } from 'node:tls';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { readUpTo } from '../contract/capped-bytes.ts';
+import { readUpTo } from '../contract/bounded-reading.ts';
 import { Failure } from '../contract/failure.ts';
 import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
 import { lookupLoopback } from '../tokens/loopback.ts';

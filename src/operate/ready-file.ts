@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { writeWhole } from '../files/whole.ts';
 import type { ReferenceServer } from '../reference-server.ts';
-import { CLIENT_ID } from '../server/identity/client-id.ts';
+import { CLIENT_ID } from '../server/identity/user-token.ts';
 import { fileFailure } from './file-failure.ts';
 import type { ServeOptions } from './options.ts';
 

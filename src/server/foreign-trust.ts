@@ -15,7 +15,7 @@ import { remoteKeySet } from '../tokens/remote-key-set.ts';
 import { VerifiedTokens } from '../tokens/verified-tokens.ts';
 import type { Trust } from '../tokens/verify.ts';
 import type { ServiceTrust } from './credentials.ts';
-import { CLIENT_ID } from './identity/client-id.ts';
+import { CLIENT_ID } from './identity/user-token.ts';
 import type { Log } from './log.ts';
 import { createOwnership, type OwnerStore, type Ownership } from './ownership.ts';
 import { refusal } from './problem-error.ts';

@@ -1,7 +1,6 @@
-import { bodyOf, readUpTo } from '../contract/capped-bytes.ts';
+import { bodyOf, readUpTo, TimeLimitError, withinTime } from '../contract/bounded-reading.ts';
 import type { KeySetDocument } from '../contract/claims.ts';
 import { readJson } from '../contract/json.ts';
-import { TimeLimitError, withinTime } from '../contract/time-limit.ts';
 import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
 import { fetchDirectly } from './loopback.ts';
 import { TokenError } from './token-error.ts';

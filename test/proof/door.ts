@@ -1,7 +1,7 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import * as v from 'valibot';
 import { EXPERIMENT_TOKEN_HEADER, EXPERIMENTS_API_GROUP, JWT_TYPE } from '../../src/contract/routes.ts';
-import { CLIENT_ID } from '../../src/server/identity/client-id.ts';
+import { CLIENT_ID } from '../../src/server/identity/user-token.ts';
 
 /** An answer over the socket. */
 export interface Answer {

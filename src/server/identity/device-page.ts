@@ -3,12 +3,12 @@ import { type Context, Hono } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
 import type { DeviceCode, Provider } from 'oidc-provider';
 import { problemReply, refusal } from '../problem-error.ts';
+import { readForm, singleParameters } from '../request-body.ts';
 import { hash } from './adapter.ts';
 import { addressBlock } from './address-block.ts';
 import { type Approval, grantedScopes, SCOPE_MEANING } from './approval.ts';
 import type { AttemptCounter, AttemptLimit } from './attempts.ts';
 import { isCrossSite } from './cross-site.ts';
-import { readForm, singleParameters } from './form.ts';
 import {
   closingPage,
   codePage,

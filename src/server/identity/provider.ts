@@ -15,9 +15,8 @@ import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import type { Log } from '../log.ts';
 import { type AdapterOptions, createAdapter, hash } from './adapter.ts';
-import { CLIENT_ID } from './client-id.ts';
 import { type EndpointGuard, tooManyBody } from './endpoint-limits.ts';
-import { ACCESS_TOKEN_TTL, DEFAULT_SCOPE, type Person } from './user-token.ts';
+import { ACCESS_TOKEN_TTL, CLIENT_ID, DEFAULT_SCOPE, type Person } from './user-token.ts';
 
 const DAY = 86_400;
 

@@ -1,6 +1,9 @@
 import type { JWTPayload } from 'jose';
 import { ROLES } from '../../contract/roles.ts';
 
+/** The only client of the identity provider: public, by device code (RFC 8628 §3.1). */
+export const CLIENT_ID = 'slices-conn';
+
 /** Scope of a user token when nothing else was asked (SPEC.md, "User token"). */
 export const DEFAULT_SCOPE = 'openid userinfo projects';
 
