@@ -1,7 +1,7 @@
 import manifest from '../package.json' with { type: 'json' };
 
 /**
- * The program's first step: answers what needs nothing to be loaded, and hands everything else to `main.ts`. The
+ * The program's first step: answers `--version` and `--cli-manifest` without loading anything, and hands everything else to `main.ts`. The
  * official client asks every `slices-*` on the PATH for its version, so that answer must be quick (CLI.md,
  * "Commands").
  *
@@ -22,7 +22,7 @@ export async function enter(args: readonly string[]): Promise<number> {
   return main(args, manifest.version);
 }
 
-/** What the official client asks of its sub-commands (CLI.md, "Commands"). */
+/** What the official client reads of its sub-commands (CLI.md, "Commands"). */
 const MANIFEST = {
   '@type': 'slices-cli:subcommand-metadata',
   version: '1.0',
@@ -33,7 +33,7 @@ const MANIFEST = {
   hidden_aliases: [],
 };
 
-/** A reader that has seen enough is no error: `slices-conn list | head -1`. Nobody to read an error is none either. */
+/** A closed pipe is not an error: `slices-conn list | head -1`. */
 function stopAtClosedPipe(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);

@@ -62,19 +62,19 @@ export async function main(args: readonly string[], version: string): Promise<nu
     openBrowser: (address) => openBrowser(address, env),
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   });
-  // A shell waits for its answer: what else is still under way, such as the search for a name, is left.
+  // The shell waits: a request that is still under way is abandoned.
   if (args[0] === COMPLETE) process.exit(exitCode);
   return exitCode;
 }
 
-/** Compiled code is run unseen: it is kept where nobody else could have put any (HOSTILE.md 51). */
+/** Keeps compiled code in a private folder: Node runs whatever it finds there (HOSTILE.md 51). */
 function useCompileCache(): void {
   const umask = process.umask(0o077);
   try {
     privateFolder(folders.cache);
     enableCompileCache(cacheFolder(join(folders.cache, 'compiled')));
   } catch {
-    // Without it everything works, a little later.
+    // Without the cache everything works, only slower.
   } finally {
     process.umask(umask);
   }
@@ -135,7 +135,7 @@ function random(): number {
   return (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32;
 }
 
-/** Where `serve` keeps its data when nothing else is said. */
+/** Where `serve` keeps its data when no flag says where. */
 const serveFolder = (): string => join(privateFolder(folders.state), 'serve');
 
 async function connect(profile: Profile, network: NetworkSettings): Promise<Connection> {

@@ -3,17 +3,17 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { Failure } from '../contract/failure.ts';
 import { shellWord } from '../contract/shell-word.ts';
-import { fileFailure } from './file-failure.ts';
+import { fileFailure } from './files.ts';
 
 /** Where a certificate and its key are, in PEM. */
 export interface CertificateFiles {
-  /** The server's own certificate first, then those between it and the root. */
+  /** The server's own certificate first, then the intermediate ones. */
   cert: string;
   /** Its private key, without a password. */
   key: string;
 }
 
-/** What a server proves its name with. */
+/** A server's certificate and its key, in PEM. */
 export interface Certificate {
   cert: Buffer;
   key: Buffer;
@@ -23,7 +23,7 @@ export interface Certificate {
  * Reads a certificate and its key.
  *
  * @param now milliseconds since the Unix epoch
- * @throws Failure `file_unusable` for what can't be read, does not belong together, or has expired
+ * @throws Failure `file_unusable` for a file that can't be read, a key of another certificate, or a certificate that has expired
  */
 export function readCertificate(files: CertificateFiles, now: number): Certificate {
   const cert = read('certificate', files.cert);
@@ -55,7 +55,7 @@ export function readCertificate(files: CertificateFiles, now: number): Certifica
   }
   if (expiry.getTime() > now) return { cert, key };
   throw new Failure('file_unusable', `The certificate ${files.cert} has expired.`, {
-    why: `It was valid until ${expiry.toISOString()}; no client would accept it.`,
+    why: `It was valid until ${expiry.toISOString()}; clients reject it.`,
   });
 }
 

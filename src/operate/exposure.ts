@@ -5,12 +5,12 @@ import { isLoopback, loopbackAddress } from '../contract/loopback.ts';
 import { shellWord } from '../contract/shell-word.ts';
 import type { ServeSettings } from './settings.ts';
 
-/** A danger of a server that others can reach. */
+/** Something that makes a server unsafe for others to reach. */
 interface Danger {
   threatens: (settings: ServeSettings) => boolean;
-  /** What would happen, and the flags against it. */
+  /** What would happen, and the flags that prevent it. */
   why: string;
-  /** Whether it was allowed in as many words, and what is said then when it starts. */
+  /** The flag that allows it, and the warning that is shown then at the start. */
   allowed?: { by: (settings: ServeSettings) => boolean | undefined; notice: string };
 }
 
@@ -49,16 +49,16 @@ const DANGERS: readonly Danger[] = [
   },
   {
     threatens: ({ host, baseUrl }) => isEveryAddress(host) && baseUrl === undefined,
-    why: 'It listens on every address of this machine, and none of them is a name to be called by: --base-url URL.',
+    why: 'It listens on every address of this machine, so its clients need one address to use: --base-url URL.',
   },
 ];
 
 /**
- * Lets a server that others can reach start only when that was thought of: with users, a key and a way in that are fit
- * for it (HOSTILE.md 42). Others can reach it when it listens on an address other than loopback, or when its base
- * address or a proxy says so.
+ * Checks that a server that others can reach has real users, a key that is kept, encryption and a name (HOSTILE.md 42).
+ * Others can reach it when it listens on an address other than loopback, when its base address is not on loopback, and
+ * behind a proxy.
  *
- * @throws Failure `usage` that names every danger and what to type instead; and for addresses that can't be
+ * @throws Failure `usage` that names every danger and what to type instead, and for addresses that can't be used
  */
 export function checkExposure(settings: ServeSettings): void {
   const { host, baseUrl, autoApprove } = settings;
@@ -83,7 +83,7 @@ export function checkExposure(settings: ServeSettings): void {
   });
 }
 
-/** What is dangerous about a server and was allowed in as many words, to be said when it starts. */
+/** The dangers that were allowed by a flag, as warnings for the start. */
 export function allowedDangers(settings: ServeSettings): string[] {
   if (!isExposed(settings)) return [];
   return DANGERS.flatMap(({ threatens, allowed }) =>
@@ -105,7 +105,7 @@ function checkBaseUrl(settings: ServeSettings): void {
   const { baseUrl, behindProxy } = settings;
   if (behindProxy && baseUrl === undefined) {
     throw new Failure('usage', '--behind-proxy needs --base-url.', {
-      why: 'Only the proxy knows the address by which it is called.',
+      why: 'Only the proxy knows the address that clients use.',
       fix: deployable(settings),
     });
   }
@@ -164,7 +164,7 @@ function deployable(settings: ServeSettings): string {
   ].join(' ');
 }
 
-/** In any of its spellings: 0.0.0.0, 0, ::, 0::0. */
+/** Every spelling of it: 0.0.0.0, 0, ::, 0::0. */
 function isEveryAddress(host: string): boolean {
   const address = `http://${isIP(host) === 6 ? `[${host}]` : host}`;
   return URL.canParse(address) && ['0.0.0.0', '[::]'].includes(new URL(address).hostname);

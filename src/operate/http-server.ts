@@ -15,17 +15,17 @@ import type { ClientAddress } from '../server/client-address.ts';
 import { addressBlock } from '../server/identity/address-block.ts';
 import type { Certificate } from './certificate.ts';
 
-/** What one client, or many, may take of a server (HOSTILE.md 41, 47, 48). Times in milliseconds. */
+/** How much of a server one client, or all together, may use (HOSTILE.md 41, 47, 48). Times in milliseconds. */
 export interface Limits {
-  /** What node:http holds by itself. */
+  /** The limits that node:http enforces. */
   http: {
     /** From the connection, or the last reply on it, to the end of a request's headers. A TLS handshake gets as much. */
     headersTimeout: number;
-    /** From the same moment to the end of its body. */
+    /** From the same start to the end of its body. */
     requestTimeout: number;
     /** How long a connection is kept without a request. */
     keepAliveTimeout: number;
-    /** How often these are looked at. */
+    /** How often node:http checks these times. */
     connectionsCheckingInterval: number;
     /** All headers of a request together, in bytes. More is 431. */
     maxHeaderSize: number;
@@ -72,9 +72,9 @@ export const LIMITS: Limits = {
 
 /** An HTTP server, over http or https, with its limits. */
 export interface HttpServer {
-  /** Starts to listen; requests wait until there is a listener. @returns the port @throws what the system says */
+  /** Starts to listen; requests wait until there is a listener. @returns the port @throws the system's error */
   open(host: string, port: number): Promise<number>;
-  /** What answers. */
+  /** Sets the listener that answers requests. */
   answerWith(listener: RequestListener): void;
   /** Takes another certificate for connections from now on; those that are open keep theirs. */
   renew(certificate: Certificate): void;
@@ -89,7 +89,7 @@ const TLS = { minVersion: 'TLSv1.2' } as const;
  * Makes an HTTP server, which does not listen yet.
  *
  * @param certificate speaks https with it; else http
- * @param forwarded where requests come from, behind a proxy, whose connections all come from one address
+ * @param forwarded the client's address of a request behind a proxy
  */
 export function createHttpServer(
   certificate?: Certificate,
@@ -108,10 +108,10 @@ export function createHttpServer(
   server.maxConnections = limits.connections + limits.refusedConnections;
 
   const sockets = new Set<Socket>();
-  /** Those that requests may come from: over https, they have shaken hands. */
+  /** Sockets that can carry requests: over https, after the handshake. */
   const served = new Set<Socket>();
   const crowded = new WeakSet<Socket>();
-  /** How many there are of an address; behind a proxy, where all come from it, neither is counted. */
+  /** Sockets per address. Not counted behind a proxy, since all come from the proxy. */
   const [connected, ready] = [new Map<string, number>(), new Map<string, number>()];
   const requested = new Map<string, number>();
   const underWay = new Set<ServerResponse>();
@@ -125,7 +125,7 @@ export function createHttpServer(
   server.on('connection', (socket: Socket) => {
     keep(sockets, socket);
     const before = forwarded ? 0 : countWhileOpen(connected, socket.remoteAddress, socket);
-    // What such a connection would be told takes a request, which may never come.
+    // An answer would need a request, which may never come.
     if (before >= limits.perAddress + Math.ceil(limits.perAddress / 10)) socket.destroy();
   });
   server.on(certificate ? 'secureConnection' : 'connection', (socket: Socket) => {
@@ -150,7 +150,7 @@ export function createHttpServer(
       );
     }
     underWay.add(response);
-    // A client that does not read its reply would hold it, and what it is made of.
+    // A client that does not read its reply would keep it in memory.
     const deadline = setTimeout(() => request.socket.destroy(), limits.exchangeTimeout);
     response.once('close', () => {
       clearTimeout(deadline);
@@ -176,13 +176,13 @@ export function createHttpServer(
       for (const response of underWay) response.shouldKeepAlive = false;
       server.closeIdleConnections();
       for (const socket of served) if (socket.bytesRead === 0) socket.destroy();
-      // Without a listener, nothing under way will ever be done.
-      const patience = answering ? limits.stopTimeout : 0;
-      const impatience = setTimeout(() => {
+      // Without a listener, requests under way are never answered.
+      const timeout = answering ? limits.stopTimeout : 0;
+      const forced = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
-      }, patience);
+      }, timeout);
       await closed;
-      clearTimeout(impatience);
+      clearTimeout(forced);
     },
   };
 }
@@ -213,28 +213,31 @@ function isSecure(server: Server | SecureServer): server is SecureServer {
   return 'setSecureContext' in server;
 }
 
-/** How long the rest of an answered request is taken in, in milliseconds, lest the reply be lost with the connection. */
+/**
+ * How long the rest of an answered request is read, in milliseconds. A connection that is closed with unread bytes can
+ * lose the reply.
+ */
 const REST = 500;
 
-/** How often it is looked at how much of the rest has come, in milliseconds. */
-const LOOK = 20;
+/** How often the progress of that is checked, in milliseconds. */
+const CHECK_EVERY = 20;
 
-/** Ends the connection of a request that was answered and goes on: early when more has come than the rest may be. */
+/** Closes the connection of a request that was answered before it ended: at once when more than `rest` bytes came. */
 function endSoon(request: IncomingMessage, rest: number): void {
   const { socket } = request;
   const most = socket.bytesRead + rest;
-  let left = REST / LOOK;
-  const look = setInterval(() => {
+  let left = REST / CHECK_EVERY;
+  const check = setInterval(() => {
     left -= 1;
-    if (request.complete) clearInterval(look);
+    if (request.complete) clearInterval(check);
     else if (left <= 0 || socket.bytesRead > most) {
-      clearInterval(look);
+      clearInterval(check);
       socket.destroy();
     }
-  }, LOOK);
+  }, CHECK_EVERY);
 }
 
-/** Refuses before anything is looked at; the client may come again on another connection. */
+/** Refuses a request without reading it, and closes the connection. */
 function refuse(request: IncomingMessage, response: ServerResponse, code: ProblemCode, msg: string): void {
   const away = code === 'unavailable';
   response.writeHead(PROBLEM_STATUS[code], {
@@ -263,7 +266,7 @@ export function addressOf(scheme: 'http' | 'https', { host, port }: ListeningPla
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Opens a server's socket. @returns the port @throws what the system says */
+/** Opens a server's socket. @returns the port @throws the system's error */
 export function listen(server: Server, { host, port }: ListeningPlace): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -275,7 +278,7 @@ export function listen(server: Server, { host, port }: ListeningPlace): Promise<
   });
 }
 
-/** What it means that a place can't be listened on. @param fix what to type when the port is taken */
+/** The Failure for a place that can't be listened on. @param fix what to type when the port is taken */
 export function listeningFailure(cause: unknown, { host, port }: ListeningPlace, fix: string): Failure {
   const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
   const message = taken ? `Port ${port} is taken.` : `${host}:${port} can't be listened on.`;

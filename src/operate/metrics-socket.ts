@@ -6,10 +6,10 @@ import { processFamilies } from '../server/metrics/process-metrics.ts';
 import { createServerMetrics, type ServerMetrics } from '../server/metrics/server-metrics.ts';
 import { addressOf, type ListeningPlace, listen, listeningFailure } from './http-server.ts';
 
-/** Metrics that can be read. */
-export interface Watched {
+/** Metrics on a socket of their own. */
+export interface OpenMetrics {
   readonly metrics: ServerMetrics;
-  /** Their address. */
+  /** Where they are read. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -25,12 +25,12 @@ const LIMITS = {
 } as const;
 
 /**
- * Serves metrics on a socket of their own, beside the services: whatever stands before those, such as a load balancer
- * that is open to the world, does not reach it. On loopback it answers to loopback's names only.
+ * Serves metrics on a socket of their own, beside the services: a load balancer in front of the services does not expose
+ * it. On loopback it answers only requests whose Host is a name of loopback.
  *
  * @throws Failure `network` when the port is taken
  */
-export async function openMetrics(place: ListeningPlace): Promise<Watched> {
+export async function openMetrics(place: ListeningPlace): Promise<OpenMetrics> {
   const loopDelay = monitorEventLoopDelay({ resolution: RESOLUTION });
   const metrics = createServerMetrics({
     more: () =>

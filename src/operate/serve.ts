@@ -11,28 +11,27 @@ import type { ServerMetrics } from '../server/metrics/server-metrics.ts';
 import { type CertificateFiles, readCertificate } from './certificate.ts';
 import { databaseFailure, dataPlace } from './database.ts';
 import { allowedDangers, checkExposure } from './exposure.ts';
+import { readTopology, removeReadyFile, writeReadyFile } from './files.ts';
 import { addressOf, createHttpServer, type HttpServer, LIMITS, listeningFailure } from './http-server.ts';
 import { openMetrics } from './metrics-socket.ts';
 import type { ServeOptions } from './options.ts';
-import { removeReadyFile, writeReadyFile } from './ready-file.ts';
 import { readSettings, type ServeSettings } from './settings.ts';
-import { readTopology } from './topology-file.ts';
 
-/** What a server is started in. */
+/** What `serve` takes of the world outside. */
 export interface ServeSurroundings {
-  /** Where the data is when nothing else is said. */
+  /** Holds the data when no flag says where it is. */
   defaultFolder: string;
   /** Takes log lines. */
   write: (line: string) => void;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** A number from 0 to 1, anew each time. */
+  /** A random number from 0 to 1. */
   random: () => number;
   /** Certificates to trust besides the usual ones when the issuers' keys are fetched, in PEM. */
   certificates?: string | undefined;
 }
 
-/** How often rows that nobody needs any more are looked for, in milliseconds. */
+/** How often old audit rows and old deleted reservations are removed, in milliseconds. */
 const FORGET_EVERY = 3_600_000;
 
 /** How long a trusted issuer may take for its key set, in milliseconds: requests wait for it. */
@@ -56,10 +55,10 @@ export interface RunningServer {
 /**
  * Runs a reference server on a socket (CLI.md, "Commands", serve).
  *
- * The socket is opened first, since with `--port 0` the services' addresses depend on it; until they are there,
- * requests wait.
+ * The socket is opened first, since with `--port 0` the services' addresses depend on it. Requests wait until the
+ * services are ready.
  *
- * @throws Failure `usage` for a server that others could reach and that is not fit for it, `file_unusable` for a
+ * @throws Failure `usage` for a flag that can't be used, and for a server that is not safe for others to reach, `file_unusable` for a
  *   certificate, a topology or a folder, `network` for a port that is taken
  */
 export async function serve(options: ServeOptions, surroundings: ServeSurroundings): Promise<RunningServer> {
@@ -113,13 +112,13 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
       },
     };
   } catch (error) {
-    // What can't be closed does not hide why the server did not start.
+    // An error while closing must not hide why the server did not start.
     await Promise.allSettled(opened.map((each) => each.close()));
     throw error;
   }
 }
 
-/** The way to the issuers' key sets: through the proxies that the environment names, without a token. */
+/** Fetches the issuers' key sets: through the proxies that the environment names, without a token. */
 function keySetTransport({ certificates, now, random }: ServeSurroundings): Transport {
   return createTransport({
     origins: new Set(),
@@ -130,7 +129,7 @@ function keySetTransport({ certificates, now, random }: ServeSurroundings): Tran
   });
 }
 
-/** Lets go of what is older than is to be kept. What fails is tried again the next time. */
+/** Removes what is older than `--keep`. After a failure it is tried again the next time. */
 async function forget(
   services: ReferenceServer,
   keep: number,
@@ -144,7 +143,7 @@ async function forget(
   }
 }
 
-/** Reads the certificate anew; one that is unfit changes nothing. */
+/** Reads the certificate again. If it can't be used, the old one stays. */
 function renew(
   server: HttpServer,
   files: CertificateFiles,
@@ -169,7 +168,7 @@ interface Opening extends ServeSurroundings {
 
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
   const { topology, keySets, log, metrics, baseUrl, defaultFolder } = opening;
-  // Members of these names mean something else to the reference server.
+  // The reference server has options of the same names with other values.
   const { trust: issuers, topology: _file, metrics: _place, ...flags } = settings;
   const { audience, portalUrl, authUrl } = flags;
   const place = settings.memory ? { database: ':memory:' } : dataPlace(settings, defaultFolder);

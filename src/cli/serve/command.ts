@@ -11,11 +11,11 @@ export function serveCommand(invoke: Invoke, options: ServerOptions): Command {
   const serve = new Command('serve')
     .summary('run the reference server: identity provider, portal, connectivity service')
     .description(
-      'Runs the whole other side on one port of this machine: the connectivity service at /, the portal at /portal, the identity provider at /auth. With --trust it is the connectivity service alone, for the users of another portal and identity provider. SIGINT and SIGTERM end it; SIGHUP reads the certificate anew.',
+      'Runs all three services on one port of this machine: the connectivity service at /, the portal at /portal, the identity provider at /auth. With --trust it is the connectivity service alone, for the users of another portal and identity provider. SIGINT and SIGTERM end it; SIGHUP reads the certificate anew.',
     );
   return (
     addOptions(serve, options.serve)
-      // The flags that a sub-command has of its own are its own, though they are named alike.
+      // A sub-command has flags of the same names as serve.
       .enablePositionalOptions()
       .addCommand(rotateKeysCommand(invoke, options.rotateKeys))
       .addCommand(backupCommand(invoke, options.backup))

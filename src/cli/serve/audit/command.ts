@@ -14,7 +14,7 @@ export function auditCommand(invoke: Invoke, options: DeclaredOptions): Command 
     .addHelpText(
       'after',
       `
---experiment ID, a global flag, picks what was decided in one experiment. Times are told in UTC.
+--experiment ID, a global flag, picks what was decided in one experiment. Times are in UTC.
 A server forgets decisions that are older than its --keep, 400 days unless it was told otherwise.
 
 Examples:

@@ -15,9 +15,9 @@ export function rotateKeysCommand(invoke: Invoke, options: DeclaredOptions): Com
       'after',
       `
 With --retire-now the servers refuse every earlier token within 10 s. People log in again, or wait
-until their client renews its token, an hour at most. Reservations stay; a saved proof must be had
-again with show. Who verifies elsewhere believes an old token until their copy of the key set is
-renewed: within 15 minutes for a client like this one, up to a day where no server can be reached.
+until their client renews its token, an hour at most. Reservations stay; fetch a saved
+proof again with slices-conn show ID. Other programs accept an old token until they fetch the key
+set again: within 15 minutes for this client, up to a day if it can't reach the server.
 
 Examples:
   slices-conn serve rotate-keys

@@ -1,0 +1,71 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { Failure } from '../contract/failure.ts';
+import { isObject, readJson } from '../contract/json.ts';
+import type { Topology } from '../contract/links.ts';
+import { writeWhole } from '../files/whole.ts';
+import type { ReferenceServer } from '../reference-server.ts';
+import { CLIENT_ID } from '../server/identity/user-token.ts';
+import type { ServeOptions } from './options.ts';
+
+/** The Failure for a file that a flag names and that can't be used. @param what such as `topology` */
+export function fileFailure(what: string, path: string, cause: unknown): Failure {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new Failure('file_unusable', `The ${what} ${path} can't be used.`, { why, cause });
+}
+
+/**
+ * Reads a topology file. The network is made of it, and checks its content, later.
+ *
+ * @throws Failure `file_unusable`
+ */
+export function readTopology(path: string): Topology {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw fileFailure('topology', path, cause);
+  }
+  const reading = readJson(text);
+  if (!reading.ok) throw new Failure('file_unusable', `The topology ${path} is not JSON.`);
+  if (!isObject(reading.value))
+    throw new Failure('file_unusable', `The topology ${path} is not a JSON object.`);
+  return reading.value as Topology;
+}
+
+/** Removes the ready file when the server stops. @throws Failure `file_unusable` */
+export function removeReadyFile(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch (cause) {
+    throw fileFailure('ready file', path, cause);
+  }
+}
+
+/**
+ * Writes the addresses of the services to the ready file (CLI.md, `serve`), whole or not at all: a script that waits for
+ * the file never reads half of it. Everyone may read it, since it holds no secret.
+ *
+ * @param facts the portal's API groups, and the address of the metrics if there are any
+ * @throws Failure `file_unusable`
+ */
+export function writeReadyFile(
+  path: string,
+  addresses: ReferenceServer['addresses'],
+  facts: Pick<ServeOptions, 'projectsApiGroup' | 'experimentsApiGroup'> & { url: string | undefined },
+): void {
+  const content = {
+    base_url: addresses.connectivity,
+    portal_url: addresses.portal,
+    auth_url: addresses.identity,
+    projects_api_group: facts.projectsApiGroup,
+    experiments_api_group: facts.experimentsApiGroup,
+    client_id: CLIENT_ID,
+    pid: process.pid,
+    ...(facts.url === undefined ? {} : { metrics_url: facts.url }),
+  };
+  try {
+    writeWhole(path, `${JSON.stringify(content)}\n`, 0o644);
+  } catch (cause) {
+    throw fileFailure('ready file', path, cause);
+  }
+}
