@@ -11,7 +11,7 @@ export interface Administrator {
 
 /**
  * Reads how an administrator is named: `USER_ID`, or `USER_ID@ISSUER_URL` for a user of an issuer that the server
- * trusts. A user id alone would be whoever any trusted issuer says it is.
+ * trusts. With a user id alone, any trusted issuer could claim to speak for that user.
  *
  * @returns undefined when it is neither
  * @example readAdministrator('user_h_1@https://login.example.org') // { user: 'user_h_1', issuer: 'https://login.example.org' }

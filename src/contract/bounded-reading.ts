@@ -1,16 +1,16 @@
-/** A wait that was over before its answer was there. */
+/** Work that did not finish within its time limit. */
 export class TimeLimitError extends Error {
   override readonly name = 'TimeLimitError';
 }
 
-/** The longest that a timer of the platform takes, in milliseconds: 24 days. */
+/** The longest timer of the platform, in milliseconds: 24 days. */
 const LONGEST = 2 ** 31 - 1;
 
 /**
- * Waits for work no longer than a limit, whether or not the work heeds its signal (HOSTILE.md 53).
+ * Waits for work no longer than a limit, even if the work ignores its signal (HOSTILE.md 53).
  *
  * @param limit milliseconds; `Infinity` where the work has a limit of its own
- * @param work what is waited for; its signal is aborted when the limit is over
+ * @param work gets a signal that is aborted at the limit
  * @throws TimeLimitError when the limit is over; what the work throws
  */
 export async function withinTime<Answer>(
@@ -35,15 +35,15 @@ export async function withinTime<Answer>(
   }
 }
 
-/** What was read of a body: all of it, or enough of it to know that it is too large. */
+/** A body: all of it, or enough of it to know that it is too large. */
 export interface CappedBytes {
   bytes: Buffer;
-  /** False when there was more than the limit; then `bytes` is longer than it, and the rest was never taken in. */
+  /** False when the body is larger than the limit; then `bytes` is longer than the limit, and the rest was not read. */
   whole: boolean;
 }
 
 /**
- * Reads a body of which nobody knows how long it is, so that memory stays bounded (HOSTILE.md 10, 36).
+ * Reads a body of unknown length up to a limit, so that memory stays bounded (HOSTILE.md 10, 36).
  *
  * @param limit bytes
  */
@@ -64,5 +64,5 @@ export function bodyOf(message: { body: AsyncIterable<Uint8Array> | null }): Asy
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {
-  // A body that is not there has no bytes.
+  // An absent body has no bytes.
 }

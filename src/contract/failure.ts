@@ -36,14 +36,14 @@ export interface FailureDetail {
   type: string;
 }
 
-/** What is known about a failure, for people and for programs. */
+/** The facts of a failure, for people and for programs. */
 export interface FailureFacts {
   /** Why it happened, in a sentence. */
   why?: string;
   /** What to type next. */
   fix?: string;
   httpStatus?: number;
-  /** The request may have taken effect all the same: nobody knows until someone looks. */
+  /** The request may still have taken effect: only a look at the service can tell. */
   maybeDone?: boolean;
   /** Whether trying the same again can succeed. */
   retryable?: boolean;

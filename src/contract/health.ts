@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 
-/** The answer to a health check that went well: an extension. What is not well is a problem body with its own status. */
+/** The answer to a successful health check: an extension. A failed check is a problem body with its own status. */
 export const Health = v.object({ status: v.pipe(v.literal('ok'), v.description('`ok`.')) });
 
 const CHECK = {
@@ -12,7 +12,7 @@ const CHECK = {
   extension: true,
 } as const;
 
-/** What supervisors and load balancers ask, under any Host. */
+/** The endpoints for supervisors and load balancers, answered under any Host. */
 export const HEALTH_ROUTES = {
   health: { ...CHECK, path: '/healthz', summary: 'Whether the process answers' },
   readiness: {

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 
-/** What an identifier names: the prefix before its first underscore (SPEC.md, "Resources and their fields"). */
+/** The kinds of identifiers: each has its prefix before the first underscore (SPEC.md, "Resources and their fields"). */
 export const ID_PREFIXES = { user: 'user', project: 'proj', experiment: 'exp', reservation: 'con' } as const;
 /** One of `user`, `project`, `experiment`, `reservation`. */
 export type IdKind = keyof typeof ID_PREFIXES;

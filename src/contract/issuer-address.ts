@@ -11,27 +11,27 @@ export interface TrustedIssuer {
   kinds?: readonly TrustedKind[];
 }
 
-/** Those of the issuers that are trusted for a kind of token. */
+/** The issuers that are trusted for a kind of token. */
 export function issuersFor(kind: TrustedKind, issuers: readonly TrustedIssuer[]): string[] {
   return issuers.filter(({ kinds = TRUSTED_KINDS }) => kinds.includes(kind)).map(({ issuer }) => issuer);
 }
 
-/** The kind of token that a booking needs and none of the issuers is trusted for; undefined when there is none. */
+/** A kind of token that every reservation needs but no issuer is trusted for; undefined when each kind has an issuer. */
 export function missingKind(issuers: readonly TrustedIssuer[]): TrustedKind | undefined {
   return (['user', 'experiment'] as const).find((kind) => issuersFor(kind, issuers).length === 0);
 }
 
 /**
- * What is wrong with the address of an issuer whose keys are fetched: it must be `https:`, or `http:` on this machine,
+ * Checks the address of an issuer whose keys are fetched: it must be `https:`, or `http:` on this machine,
  * without a user, a query or a fragment (HOSTILE.md 5; RFC 8414 §2).
  *
- * @returns a sentence; undefined when it will do
+ * @returns the problem, as a sentence; undefined when the address is accepted
  */
 export function issuerProblem(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) return 'It must be an https address.';
   if (!isProtected(url)) return `It must be an https address. ${UNPROTECTED}`;
-  // An empty query or fragment is one too, and leaves no trace in what was parsed.
+  // An empty query or fragment counts too, and is lost in the parsed URL.
   if (url.username || url.password || /[?#]/.test(text)) {
     return 'It must be an address without a user, a query or a fragment.';
   }
@@ -53,7 +53,7 @@ export function sameIssuer(one: string, other: string): boolean {
   return one === other || `${one}/` === other || one === `${other}/`;
 }
 
-/** What is kept for an issuer under its address, in either spelling of {@link sameIssuer}; its own spelling first. */
+/** The value for an issuer, under either spelling of {@link sameIssuer}; its own spelling first. */
 export function forIssuer<Value>(issuers: ReadonlyMap<string, Value>, issuer: string): Value | undefined {
   return issuers.get(issuer) ?? issuers.get(issuer.endsWith('/') ? issuer.slice(0, -1) : `${issuer}/`);
 }

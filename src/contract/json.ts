@@ -4,7 +4,7 @@ export type JsonFault = 'encoding' | 'syntax' | 'duplicate' | 'nesting';
 /** How many arrays and objects may lie in each other. Nothing that is read here has more than ten. */
 export const MAX_NESTING = 64;
 
-/** What {@link readJson} found: the value, or why there is none. */
+/** The result of {@link readJson}: the value, or the fault. */
 export type JsonReading = { ok: true; value: unknown } | { ok: false; fault: JsonFault };
 
 /**

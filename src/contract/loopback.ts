@@ -1,7 +1,7 @@
 /**
  * The loopback address that a host name or address of this machine stands for (HOSTILE.md 46): an address of 127/8 or
  * `::1` itself, also as IPv6 carries it (`::ffff:127.0.0.1`); `127.0.0.1` for `localhost` and every name below it, which
- * are never looked up (RFC 6761 §6.3). This is the one place that tells what is loopback.
+ * are never looked up (RFC 6761 §6.3). All code uses this one test.
  *
  * @param host in any spelling that a URL takes; an IPv6 address with or without brackets
  * @returns an address without brackets; undefined for every other host
@@ -24,8 +24,8 @@ function addressIn({ hostname }: URL): string | undefined {
 }
 
 /**
- * Whether what is sent to an address may be sent at all (HOSTILE.md 5): over https, or over http on this machine. With
- * `insecure`, which a profile may say, over http anywhere.
+ * Whether data may be sent to an address (HOSTILE.md 5): over https, or over http on this machine. With `insecure`, which
+ * a profile can set, over http anywhere.
  */
 export function isProtected(url: URL, insecure = false): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && (insecure || isLoopback(url)));

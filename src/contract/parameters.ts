@@ -37,7 +37,7 @@ export const IDEMPOTENCY_KEY: Parameter = {
 };
 /** The longest `reason` of an administrator's release, in characters. */
 export const MAX_REASON = 200;
-/** `reason` of DELETE: an extension. What an administrator must give, and who else gives it is not asked for. */
+/** `reason` of DELETE: an extension. Administrators must give it; for others it is ignored. */
 export const RELEASE_REASON: Parameter = {
   description: `Why an administrator of this server releases the reservation, 1 to ${MAX_REASON} characters; it is kept in the server's log. An administrator, whom the server's operator names, may read and delete any reservation with the user token alone; for everyone else it says nothing.`,
   type: 'string',

@@ -108,7 +108,7 @@ export type ReservationRequest = v.InferOutput<typeof ReservationRequest>;
 /** The create request as it travels: dates as timestamps, bandwidth as digits. */
 export type ReservationRequestBody = v.InferInput<typeof ReservationRequest>;
 
-/** The body of an update: as for creation, and what is absent keeps its value (DESIGN.md, "PUT"). */
+/** The body of an update: as for creation; absent members keep their values (DESIGN.md, "PUT"). */
 export const ReservationUpdate = v.partial(ReservationRequest);
 /** See {@link ReservationUpdate}. */
 export type ReservationUpdate = v.InferOutput<typeof ReservationUpdate>;

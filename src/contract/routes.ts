@@ -46,7 +46,7 @@ export type SchemaName =
   | 'Health'
   | 'ProblemBody';
 
-/** What a request must carry: any valid user token, or an experiment token too; see DESIGN.md, "Who may". */
+/** The tokens that a request must carry: any valid user token, or an experiment token too (DESIGN.md, "Who may"). */
 export type RequiredToken = 'none' | 'user' | 'experiment';
 
 /** One endpoint: the single source for the server's router, the client's addresses and the OpenAPI document. */

@@ -1,6 +1,6 @@
 /**
- * One word for a shell, whatever it holds: what is advised to be typed may carry a name that someone else chose. The
- * same to POSIX shells, zsh and fish, which differ in backslashes between quotes and in a `=` at the front.
+ * Quotes a text as one shell word, since a suggested command may hold a name that another person chose. POSIX shells, zsh
+ * and fish read the result alike; they differ in backslashes between quotes and in a `=` at the front.
  *
  * @example shellWord("my link's") // "'my link'\\''s'"
  */
@@ -9,7 +9,7 @@ export function shellWord(text: string): string {
   return `'${text.replace(/['\\]+/g, (found) => `'${found.replace(/./g, String.raw`\$&`)}'`)}'`;
 }
 
-/** The command that moves a file of ours out of the way, which is never deleted (HOSTILE.md 17). */
+/** The command that moves an unreadable file of ours away; it is never deleted (HOSTILE.md 17). */
 export function moveAway(path: string): string {
   return ['mv', path, `${path}.bad`].map(shellWord).join(' ');
 }

@@ -8,9 +8,9 @@ export type ClientAddress = (request: IncomingMessage) => string;
 export const peerAddress: ClientAddress = ({ socket }) => socket.remoteAddress ?? '';
 
 /**
- * What the proxy before this server says: the last hop of `X-Forwarded-For`, which the proxy has added itself. What
- * stands before it came from the client and may be made up. Without one, or with what is no address, it is the proxy's
- * own, so that nobody escapes a throttle by it (HOSTILE.md 29).
+ * The address that the proxy before this server reports: the last hop of `X-Forwarded-For`, which the proxy adds itself.
+ * The hops before it came from the client and may be made up. Without the header, or when its last hop is not an address,
+ * it is the proxy's own address, so that a client can't escape a limit this way (HOSTILE.md 29).
  */
 export const forwardedAddress: ClientAddress = (request) => {
   // Several lines of it arrive as one list (RFC 9110 §5.3).

@@ -11,14 +11,14 @@ import type { SessionCheck } from './identity/sessions.ts';
 import type { OwnedKind, Ownership } from './ownership.ts';
 import { refusal } from './problem-error.ts';
 
-/** Whom the services believe, for each kind of token that a request may carry. */
+/** The trust of the services, for each kind of token that a request may carry. */
 export interface ServiceTrust {
   user: Trust;
   project: Trust;
   experiment: Trust;
   /** Whether a user token must name its scope: our own all do, others may not know scopes (HOSTILE.md 50). */
   scopeRequired: boolean;
-  /** Whether the login that a token names (`sid`) goes on; absent where others end their logins (HOSTILE.md 57). */
+  /** Whether the login that a token names (`sid`) is live; absent with external issuers (HOSTILE.md 57). */
   isLive?: SessionCheck;
   /** Who may act for a project or an experiment; where only this server mints ids, it need not be asked. */
   ownership?: Ownership;
@@ -40,11 +40,11 @@ export interface CallerExperiment {
   project?: { name: string; expiry: number };
 }
 
-/** Who sends a request. */
+/** The sender of a request, as its tokens say. */
 export interface Caller {
   /** `user_<host>_<opaque_id>`. */
   user: string;
-  /** Who issued the user token; absent where there is none, or there are several of different issuers. */
+  /** The user token's issuer; absent without a user token, or with user tokens of different issuers. */
   userIssuer?: string;
   experiment?: CallerExperiment;
 }

@@ -20,14 +20,14 @@ import type { Log } from './log.ts';
 import { createOwnership, type OwnerStore, type Ownership } from './ownership.ts';
 import { refusal } from './problem-error.ts';
 
-/** Whom a server believes that has no users of its own (DESIGN.md, "The reference server"). */
+/** The issuers that a server without users of its own trusts (DESIGN.md, "The reference server"). */
 export interface ForeignIssuers {
   /**
    * Each accepted `iss`: `https:`, or `http:` on loopback; a slash at its end makes no difference. Its keys are fetched
    * from `/.well-known/jwks.json` below it. A plain address may issue user, project and experiment tokens.
    */
   issuers: readonly (string | TrustedIssuer)[];
-  /** What the `aud` of a user token must name, and of another token that has one. Default: not checked. */
+  /** Must be named by the `aud` of a user token, and of any other token that has an `aud`. Default: not checked. */
   audience?: string | undefined;
   /** `{portal_url}`, to tell clients. Default: the last issuer of project or experiment tokens. */
   portalUrl?: string | undefined;
@@ -37,7 +37,7 @@ export interface ForeignIssuers {
   fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
 
-/** What {@link foreignTrust} needs besides. */
+/** Further options of {@link foreignTrust}. */
 export interface ForeignTrustContext {
   /** Milliseconds since the Unix epoch. */
   now: () => number;
@@ -53,10 +53,10 @@ export function trustedIssuers({ issuers }: Pick<ForeignIssuers, 'issuers'>): Tr
 }
 
 /**
- * Trust in issuers elsewhere, each for its kinds of tokens, by their published keys: fetched when needed, at most once
+ * Trust in external issuers, each for its kinds of tokens, by their published keys: fetched when needed, at most once
  * per cooldown, and believed for a day while the issuer is away (HOSTILE.md 25 to 27, 50).
  *
- * @throws RangeError for an issuer that is no https address, and where none is trusted for users or for experiments:
+ * @throws RangeError for an issuer whose address is not https, and when no issuer is trusted for users or for experiments:
  *   nothing could be booked
  */
 export function foreignTrust(

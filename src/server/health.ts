@@ -23,7 +23,7 @@ export interface HealthChecks {
 }
 
 /**
- * `GET /healthz`: the process answers, whatever becomes of its database, so that nobody restarts it for a database
+ * `GET /healthz`: the process answers, even without its database, so that a supervisor does not restart it for a database
  * that is away. `GET /readyz`: 503 while the database does not answer, and from {@link HealthChecks.drain} on.
  *
  * However many ask at once, one question is with the database at a time: these addresses are open to everyone.

@@ -13,7 +13,7 @@ import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } f
 import { createRefusalDelay } from './refusal-delay.ts';
 import { requestFault } from './request-form.ts';
 
-/** What answers on a socket. */
+/** Options of {@link createListener}. */
 export interface ListenerOptions {
   /** `{base_url}`, whose host is the only one that is answered. */
   baseUrl: string;
@@ -21,7 +21,7 @@ export interface ListenerOptions {
   fetch: (request: Request) => Promise<Response>;
   /** Milliseconds, for the duration in the log. */
   now: () => number;
-  /** Built when it is first needed: it is slow to load. Undefined where the identity provider is elsewhere. */
+  /** Built when it is first needed: it is slow to load. Undefined with an external identity provider. */
   identity?: () => Promise<IdentityProvider>;
   /** Default: the other end of the connection. */
   clientAddress?: ClientAddress;
@@ -64,7 +64,7 @@ export function createListener(options: ListenerOptions): RequestListener {
     await show(request, response);
   }
 
-  /** The function of a Request logs its own; what goes past it is logged here. */
+  /** Logs a request to the identity provider; `fetch` logs all others. */
   function noteWhenDone({ method }: IncomingMessage, response: ServerResponse, path: string): void {
     const began = now();
     response.once('close', () => {
@@ -100,7 +100,7 @@ export function createListener(options: ListenerOptions): RequestListener {
   };
 }
 
-/** Refuses in a form that both our clients and OAuth's read. What is still being sent is not waited for. */
+/** Refuses in a form that both our clients and OAuth's read, without waiting for the rest of the request. */
 function refuse(request: IncomingMessage, response: ServerResponse, error: ProblemError): void {
   if (response.headersSent) {
     response.destroy();

@@ -1,13 +1,13 @@
 import { issuerName } from '../contract/issuer-address.ts';
 import { refusal } from './problem-error.ts';
 
-/** What an issuer mints ids of, for which it alone can act. */
+/** Kinds whose ids belong to the issuer that minted them. */
 export type OwnedKind = 'project' | 'experiment';
 
-/** Where it is kept which issuer an id belongs to, in the database that replicas share. */
+/** Stores the issuer of each id, in the database that replicas share. */
 export interface OwnerStore {
   /**
-   * Notes an id as an issuer's, unless it is another's already: one atomic step, so that replicas agree.
+   * Stores an issuer as an id's owner, unless the id has an owner: one atomic step, so that replicas agree.
    *
    * @returns the issuer that it belongs to from then on
    */
@@ -21,7 +21,7 @@ export interface OwnerStore {
  */
 export type Ownership = (kind: OwnedKind, id: string, issuer: string) => Promise<void>;
 
-/** How many ids are remembered with their owners, which never change: some megabytes. */
+/** How many owners are cached, which never change: some megabytes. */
 const REMEMBERED = 10_000;
 
 /**
@@ -31,10 +31,10 @@ const REMEMBERED = 10_000;
  * | the host in the id, `exp_<host>_<opaque_id>`     | it belongs to                                     |
  * |--------------------------------------------------|---------------------------------------------------|
  * | is the host of one or more trusted issuers       | one of these: the first that used it              |
- * | is the host of none of them                      | the first trusted issuer that used it             |
+ * | is not the host of a trusted issuer              | the first trusted issuer that used it             |
  *
  * "Used" means a request that carried the issuer's token for it. That is written to the database once, and so it holds on
- * every replica and after a restart. An issuer that is trusted no longer keeps its ids: nobody inherits them.
+ * every replica and after a restart. An issuer that is no longer trusted keeps its ids: no other issuer gets them.
  *
  * @param issuersOf the trusted issuers of a kind
  */

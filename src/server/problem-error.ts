@@ -9,7 +9,7 @@ import {
 } from '../contract/problems.ts';
 import type { Log } from './log.ts';
 
-/** A request that is refused: thrown by a handler, turned into the reply in one place. */
+/** A refused request. A handler throws it; {@link problemReply} turns it into the reply. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly problems: readonly [Problem, ...Problem[]];
@@ -33,7 +33,7 @@ export function refusal(code: Problem['code'], msg: string): ProblemError {
   return new ProblemError([{ code, msg }]);
 }
 
-/** Who is told of a request that failed. */
+/** Where failures of requests are reported. */
 export interface FailureObservers {
   log: Log;
   metrics?: { storeFailed(error: StoreUnavailableError): void } | undefined;
@@ -43,7 +43,7 @@ export interface FailureObservers {
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * What a failure means on the wire: the one place that decides it, for a function of a Request and for a socket.
+ * The reply to a failure, as a problem. Both the function of a Request and the socket use this one table.
  *
  * | thrown | method | reply |
  * |---|---|---|
@@ -75,7 +75,7 @@ export function problemOf(error: unknown, method: string, { log, metrics }: Fail
   return refusal('internal', 'Something went wrong in the service; its log says what.');
 }
 
-/** The database's failure, which the identity provider's library is told in a form of its own. */
+/** The database's failure, also inside the error that the identity provider's library gets for it. */
 function storeFailure(error: unknown): StoreUnavailableError | undefined {
   if (error instanceof StoreUnavailableError) return error;
   if (!(error instanceof Error && 'error' in error && error.error === 'temporarily_unavailable'))

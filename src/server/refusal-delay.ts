@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressBlock } from './identity/address-block.ts';
 
-/** How many refused requests of one address are answered at once within a second. */
+/** How many refusals a second are answered without delay, for each address. */
 export const PROMPT_REFUSALS = 20;
 
-/** How long the answer to each further one waits, in milliseconds. */
+/** The delay of each further refusal, in milliseconds. */
 export const REFUSAL_DELAY = 250;
 
 /**
- * Slows down an address that sends one wrong token after the other, so that refusing them takes little of the server's
- * time (HOSTILE.md 47): its connections are limited, and each then carries four requests a second. Requests with right
- * tokens wait for nothing, whoever shares their address.
+ * Slows down an address that sends many wrong tokens, so that refusing them takes little of the server's time (HOSTILE.md
+ * 47): its connections are limited, and each then carries four requests a second. Requests with right tokens are not
+ * delayed, even from the same address.
  *
  * @param now milliseconds
  * @returns counts a refusal of an address, and resolves when it may be answered

@@ -4,7 +4,7 @@ import { isObject, type JsonFault, readJson } from '../contract/json.ts';
 import type { DetailLocation, Problem, ProblemCode } from '../contract/problems.ts';
 import { refusal } from './problem-error.ts';
 
-/** The largest body that is read, in bytes; more is 413 before the rest is looked at. */
+/** The largest body that is read, in bytes; a larger one is 413, without reading the rest. */
 export const MAX_BODY = 262_144;
 
 /**
@@ -89,7 +89,7 @@ export interface MemberProblem {
   loc?: DetailLocation;
 }
 
-/** What a schema found wrong with a body, as problems: one for each member that is wrong. */
+/** A schema's issues with a body, as problems: one for each wrong member. */
 export function schemaProblems(
   issues: readonly v.BaseIssue<unknown>[],
   members: Readonly<Record<string, MemberProblem>>,

@@ -6,18 +6,18 @@ const PATH = /^(?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*)+$/;
 const DOT_SEGMENT = /\/\.{1,2}(?:\/|$)/;
 
 /**
- * What is wrong with a request's target: of the spellings that a path may have (RFC 3986 §6.2.2), one is taken, so that a
- * proxy, a limit, a log and a router can't take one request for two (HOSTILE.md 62). That one has no dot segment, no
- * fragment, and no escape of a character that needs none; it is no absolute address.
+ * Checks a request's target. A path has several spellings (RFC 3986 §6.2.2), and only one is accepted, so that a proxy, a
+ * limit, a log and a router all see the same request (HOSTILE.md 62): a path without dot segments, without a fragment, and
+ * without an escape of a character that needs no escape. An absolute address is refused too.
  *
- * @param target with its query, which is read in one place only and may be spelled as it likes
- * @returns a sentence; undefined when it will do
+ * @param target with its query, whose spelling is free because it is read in one place only
+ * @returns the fault, as a sentence; undefined when the target is accepted
  */
 export function targetFault(target: string): string | undefined {
   const [path = ''] = target.split('?');
   if (!path.startsWith('/')) return 'The request target must be a path.';
   if (target.includes('#')) return 'The request target must not have a fragment.';
-  if (!PATH.test(path)) return 'The path holds a character that must be escaped, or an escape that is none.';
+  if (!PATH.test(path)) return 'The path holds a character that must be escaped, or a wrong escape.';
   if (DOT_SEGMENT.test(path)) return 'The path must not hold a segment of dots.';
   if (path.replaceAll(/%[0-9A-F]{2}/gi, plainForm) !== path) {
     return 'The path escapes a character that needs no escape.';
@@ -30,10 +30,10 @@ function plainForm(escaped: string): string {
   return /^[A-Za-z0-9._~-]$/.test(character) ? character : escaped;
 }
 
-/** Headers that a request has once at most: of two, `node:http` takes the first and others the last (RFC 9110 §5.3). */
+/** Headers that must not be repeated: of two, `node:http` takes the first and others the last (RFC 9110 §5.3). */
 const SINGLE = ['host', 'authorization', 'content-type', EXPERIMENT_TOKEN_HEADER.toLowerCase()];
 
-/** What is wrong with the form of a request on a socket: its target, or a header that it has twice (HOSTILE.md 62). */
+/** Checks the form of a request on a socket: its target, and headers that must not be repeated (HOSTILE.md 62). */
 export function requestFault({ url = '', rawHeaders }: IncomingMessage): string | undefined {
   const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
   const twice = SINGLE.find((name) => names.indexOf(name) !== names.lastIndexOf(name));

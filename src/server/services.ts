@@ -16,7 +16,7 @@ export interface ServicesOptions {
   groups: ApiGroups;
   connectivity: Hono;
   portal: Hono;
-  /** What of the identity provider needs no socket. */
+  /** The identity provider's key set. */
   identity: Hono;
   docs: Hono;
   /** What supervisors and load balancers ask. */

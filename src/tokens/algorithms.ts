@@ -4,7 +4,7 @@ import type { PublicJwk } from '../contract/claims.ts';
 export const ISSUER_ALGORITHMS = ['ES256'] as const;
 
 /**
- * What a connectivity token may be signed with, since SPEC.md leaves it open ("Authentication" 8): asymmetric
+ * The algorithms that may sign a connectivity token; SPEC.md leaves them open ("Authentication" 8): asymmetric
  * algorithms only, each with the one type of key it belongs to. Never `none`, never HMAC.
  */
 export const SERVICE_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'] as const;

@@ -7,7 +7,7 @@ import type { SigningKey } from './signing-key.ts';
 /** Lifetime of a self-issued token when nothing else is asked: 900 s (SPEC.md, "Limits" 3). */
 export const DEFAULT_TTL = 900;
 
-/** What an own issuer is made of. */
+/** Options of {@link createIssuer}. */
 export interface IssuerOptions {
   /** The `iss` of every token: the issuer's address, whose key set path publishes the key. */
   issuer: string;
@@ -16,7 +16,7 @@ export interface IssuerOptions {
   ttl?: number;
   /** Default: the machine's clock. Milliseconds since the Unix epoch. */
   now?: () => number;
-  /** Keys that sign no more but still verify, or that will sign soon (HOSTILE.md 27). */
+  /** Published keys that don't sign: former ones, whose tokens still verify, and the next one (HOSTILE.md 27). */
   otherKeys?: KeySetDocument['keys'];
 }
 

@@ -18,10 +18,10 @@ export interface KeySet {
 }
 
 /**
- * Reads a key set document. A key in it that can't be read is passed over: it may be of a kind to come (RFC 7517 §5).
+ * Reads a key set document. An unreadable key is ignored: it may be of a future kind (RFC 7517 §5).
  *
  * @param value parsed JSON
- * @throws TokenError `keys_unreachable` when it is none
+ * @throws TokenError `keys_unreachable` when it is not a key set
  */
 export function readKeySet(value: unknown): KeySetDocument {
   const result = v.safeParse(v.looseObject({ keys: v.array(v.unknown()) }), value);
@@ -29,7 +29,7 @@ export function readKeySet(value: unknown): KeySetDocument {
   throw new TokenError('keys_unreachable', 'This is not a JSON Web Key Set: it has no list of keys.');
 }
 
-/** A key set that is at hand: a file's, or a service's own. Nothing is fetched (SPEC.md, "GET /.well-known/jwks.json"). */
+/** A key set in memory: from a file, or a service's own. Nothing is fetched (SPEC.md, "GET /.well-known/jwks.json"). */
 export function localKeySet(document: KeySetDocument): KeySet {
   const imported = new Map<string, Promise<CryptoKey>>();
   return {
@@ -64,7 +64,7 @@ export function localKeySet(document: KeySetDocument): KeySet {
 /** Members that only a private or secret key has (RFC 7518 §6). */
 const PRIVATE_PARTS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
 
-/** What makes up a public key, and what it says of its own use: a private part has no place in a key set. */
+/** The public members of a key: its numbers, kid, and use. Private members must not get into a key set. */
 export function publicPartOf(jwk: PublicJwk): JWK & { kty: string } {
   const found: JWK & { kty: string } = { kty: jwk.kty };
   for (const name of ['kid', 'alg', 'use', 'crv', 'x', 'y', 'n', 'e'] as const) {

@@ -5,7 +5,7 @@ import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
 import { fetchDirectly } from './loopback.ts';
 import { TokenError } from './token-error.ts';
 
-/** Where a remote key set comes from and how long what was fetched is believed. Times in milliseconds. */
+/** Where a remote key set comes from, and how long a fetched copy is used. Times in milliseconds. */
 export interface RemoteKeySetOptions {
   /** The address of the key set, `{issuer}/.well-known/jwks.json` (SPEC.md, "Endpoints"). */
   url: string;
@@ -38,7 +38,7 @@ export interface KeySetCopy {
   at: number;
 }
 
-/** Keeps what was fetched of one key set. */
+/** Stores the last copy of one key set. */
 export interface KeySetStore {
   read(): KeySetCopy | undefined;
   write(copy: KeySetCopy): void;
@@ -129,7 +129,7 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   };
 }
 
-/** One from the future was written by a clock that was wrong, and would never grow old. */
+/** A copy from the future is ignored: a wrong clock wrote it, and it would never expire. */
 function keptCopy(store: KeySetStore | undefined, now: number): Copy | undefined {
   const kept = store?.read();
   return kept && kept.at <= now ? { keys: localKeySet(kept.document), at: kept.at } : undefined;

@@ -7,10 +7,10 @@ export const DEFAULT_KID = 'key1';
 
 /** An ES256 key pair that signs tokens. */
 export interface SigningKey {
-  /** The `kid` header of what it signs. */
+  /** The `kid` header of its tokens. */
   kid: string;
   privateKey: CryptoKey;
-  /** What the key set publishes: no private part. */
+  /** The public part, for the key set. */
   publicJwk: PublicJwk;
 }
 
@@ -32,7 +32,7 @@ export async function generateSigningKey(kid: string = DEFAULT_KID): Promise<Pri
  * Reads a private key for ES256: a JWK (an object or its JSON text), or PKCS#8 in PEM. The kid is the JWK's own,
  * else `key1`.
  *
- * @throws KeyFormatError when it is none, or of another type than P-256
+ * @throws KeyFormatError when it is not a private key on P-256
  */
 export async function importSigningKey(key: string | JWK): Promise<SigningKey> {
   const jwk: unknown = typeof key === 'string' ? await readPrivateJwk(key) : key;

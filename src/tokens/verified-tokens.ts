@@ -3,30 +3,29 @@ import type { CryptoKey } from 'jose';
 import type { ServiceClaims } from '../contract/claims.ts';
 import type { Algorithm } from './algorithms.ts';
 
-/** What was found out about a token that does not change while its key stays the same. */
+/** The result of a verification that holds as long as the issuer's key stays the same. */
 export interface RememberedToken {
-  /** What its claims were held against; each kind of token has its own. */
+  /** The schema of its claims; each kind of token has its own. */
   schema: unknown;
   claims: ServiceClaims;
   kid: string | undefined;
   algorithm: Algorithm;
-  /** What its signature was checked with. */
+  /** The key that its signature was checked with. */
   key: CryptoKey;
 }
 
-/** How many tokens are remembered when nothing else is said: some megabytes. */
+/** How many tokens are remembered by default: some megabytes. */
 const DEFAULT_CAPACITY = 4096;
 
-/** A token that is longer is not remembered, in characters: what is kept of one is as large as it. */
+/** The longest token that is remembered, in characters: an entry is as large as its token. */
 const MAX_REMEMBERED_LENGTH = 8192;
 
 /**
- * Tokens that verified: a script sends the same ones with each request, and the check of a signature costs more than
- * all else that is done about them.
+ * Remembers tokens that verified. A script sends the same tokens with each request, and checking a signature costs more
+ * than the rest of the verification.
  *
- * Only what can't change is kept; whoever finds a token here still asks the issuer's key set for its key, and checks
- * times and audience. A token is known by its SHA-256, so that none can be read out of this process's memory. The one
- * that was not used for longest makes room for another.
+ * Times, audience and the issuer's key may change, so the caller checks them again each time. A token is stored by its
+ * SHA-256, so that it can't be read out of this process's memory. At capacity, the least recently used token is evicted.
  */
 export class VerifiedTokens {
   readonly #capacity: number;
@@ -42,7 +41,7 @@ export class VerifiedTokens {
     return this.#tokens.size;
   }
 
-  /** What is known about a token, byte for byte the same. Frozen: every request with it gets the same object. */
+  /** The result for exactly this token. Frozen: every request with it gets the same object. */
   find(token: string): RememberedToken | undefined {
     if (token.length > MAX_REMEMBERED_LENGTH) return undefined;
     const name = digest(token);

@@ -25,7 +25,7 @@ export interface VerifierOptions {
   now?: () => number;
 }
 
-/** What a request carried: a token that verified, or the 403 to answer. */
+/** The result for a request: a token that verified, or the 403 to answer. */
 export type Authentication = { ok: true; token: VerifiedToken } | { ok: false; response: Response };
 
 /** Checks tokens for a service; see {@link createVerifier}. */
@@ -91,7 +91,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
   };
 }
 
-/** What an `Authorization` header holds: a bearer token, or what is wrong with it (RFC 6750 §2.1). */
+/** Reads an `Authorization` header: the bearer token, or the problem with it (RFC 6750 §2.1). */
 export function readBearer(
   header: string | null,
 ): { ok: true; token: string } | { ok: false; code: 'token_missing' | 'token_invalid'; msg: string } {

@@ -46,7 +46,7 @@ export function claimedKind(claims: { sub?: unknown; [name: string]: unknown }):
 
 type ClaimsSchema = v.GenericSchema<unknown, ServiceClaims>;
 
-/** What a token of one kind must look like. */
+/** How a token of one kind is checked. */
 export interface KindRules<Schema extends ClaimsSchema = ClaimsSchema> {
   kind: TokenKind;
   schema: Schema;

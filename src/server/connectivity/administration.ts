@@ -36,9 +36,9 @@ function keyOf(user: string, issuer: string): string {
 }
 
 /**
- * Why an administrator releases a reservation: `?reason=`, without a token that may stand in it by mistake.
+ * Reads an administrator's reason for a deletion, `?reason=`; tokens in it, pasted by mistake, are masked.
  *
- * @throws ProblemError 400 when there is none, or it is too long or holds what does not print
+ * @throws ProblemError 400 when it is missing, too long, or holds characters that don't print
  */
 export function readReason(request: Request): string {
   const reason = new URL(request.url).searchParams.get('reason')?.trim() ?? '';

@@ -32,7 +32,7 @@ import { presentedTokens, readReservationRequest, readReservationUpdate } from '
 import { answerReservation, prepareAnswer, reservationReply } from './reservation-reply.ts';
 import { capacityProblems, siteProblems } from './site-rules.ts';
 
-/** What the connectivity service needs. */
+/** Options of {@link createConnectivity}. */
 export interface ConnectivityOptions {
   network: Network;
   allocator: Allocator;

@@ -2,13 +2,13 @@ import type { Period } from '../../allocator/demand.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Problem } from '../../contract/problems.ts';
 
-/** A period as far as a request's body could be read; what is absent breaks no rule. */
+/** A period as far as the body could be read; an absent member breaks no rule. */
 export interface KnownPeriod {
   start?: number | null | undefined;
   end?: number | undefined;
 }
 
-/** What a period is held against; all in milliseconds. */
+/** The limits of a period, in milliseconds. */
 export interface PeriodBounds {
   /** The time of the request. */
   now: number;

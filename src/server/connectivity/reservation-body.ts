@@ -29,7 +29,7 @@ export function readReservationRequest(
   return read(ReservationRequest, value, startNow);
 }
 
-/** Reads the body of an update: what is absent keeps its value (DESIGN.md, "PUT"). */
+/** Reads the body of an update: absent members keep their values (DESIGN.md, "PUT"). */
 export function readReservationUpdate(
   value: Record<string, unknown>,
   startNow: boolean,

@@ -7,7 +7,7 @@ import type { Problem } from '../../contract/problems.ts';
  * says which sites would do.
  */
 export function siteProblems(site1: unknown, site2: unknown, network: Network): Problem[] {
-  // What is no text at all is the schema's to refuse.
+  // The schema refuses a value that is not a text.
   if (typeof site1 !== 'string' || typeof site2 !== 'string') return [];
   const unknown = [...new Set([site1, site2])].filter((site) => !network.sites.includes(site));
   if (unknown.length > 0) {
@@ -32,7 +32,7 @@ export function siteProblems(site1: unknown, site2: unknown, network: Network): 
   ];
 }
 
-/** A bandwidth that the link does not have at any time (SPEC.md, "Errors" 2); what is absent breaks no rule. */
+/** A bandwidth that the link does not have at any time (SPEC.md, "Errors" 2); an absent bandwidth breaks no rule. */
 export function capacityProblems(link: Link | undefined, bandwidth: number | undefined): Problem[] {
   if (!link || bandwidth === undefined || bandwidth <= link.bandwidth) return [];
   const { site1, site2 } = link;

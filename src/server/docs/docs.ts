@@ -20,7 +20,7 @@ export const READ_ONLY: ReadonlySet<string> = new Set([
   ...Object.keys(DOCS_FILES).map((name) => `/api-docs/${name}`),
 ]);
 
-/** What the documentation pages need. */
+/** Options of {@link createDocs}. */
 export interface DocsOptions {
   groups: ApiGroups;
   /** The path of the base address; empty for the root. */
@@ -62,7 +62,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The OpenAPI description and the interactive page (SPEC.md, "What the service does" 7). Nothing is loaded from elsewhere. */
+/** The OpenAPI description and the interactive page (SPEC.md, "What the service does" 7). All files come from this server. */
 export function createDocs({ groups, prefix, portalElsewhere, readFile }: DocsOptions): Hono {
   const app = new Hono({ strict: false });
   const here = portalElsewhere ? withoutPortal(openapi) : openapi;
@@ -126,7 +126,7 @@ function inPieces(content: Uint8Array): ReadableStream<Uint8Array> {
   );
 }
 
-/** The description of a server whose users are elsewhere: neither the portal's paths nor what they alone refer to. */
+/** The description of a server with external users: without the portal's paths and the schemas that only they use. */
 function withoutPortal(description: typeof openapi): typeof openapi {
   const paths = Object.fromEntries(
     Object.entries(description.paths).filter(
@@ -148,7 +148,7 @@ function withoutPortal(description: typeof openapi): typeof openapi {
   };
 }
 
-/** The committed description is for the default API groups at the root; a server elsewhere shows its own paths. */
+/** The committed description is for the default API groups at the root; a server at another path shows its own paths. */
 function placed(
   paths: Readonly<Record<string, object>>,
   groups: ApiGroups,

@@ -6,10 +6,10 @@ import type { IdentityRecords } from './records.ts';
 /** How long a rotated refresh token may be used once more, after a reply that was lost, in milliseconds. */
 export const REFRESH_GRACE = 30_000;
 
-/** Marks an id that is a hash already: what `findByUserCode` hands on. No code or token holds a colon. */
+/** Marks an id that is a hash already, from `findByUserCode`. Codes and tokens don't hold a colon. */
 const HASHED = 'sha256:';
 
-/** The models that are kept; of the others (sessions, interactions) none is ever made. */
+/** The models that are stored. The others (sessions, interactions) are never made. */
 const KEPT: readonly string[] = ['DeviceCode', 'RefreshToken', 'Grant'];
 
 /** A device code that was approved or denied already. */
@@ -17,7 +17,7 @@ export class AlreadyDecided extends Error {
   override readonly name = 'AlreadyDecided';
 }
 
-/** What the adapter needs. */
+/** Options of {@link createAdapter}. */
 export interface AdapterOptions {
   records: IdentityRecords;
   /** Milliseconds since the Unix epoch. */
@@ -48,14 +48,14 @@ export function createAdapter(model: string, { records, now, interval }: Adapter
 
     find: guarded(async (value: string) => {
       if (!KEPT.includes(model)) return undefined;
-      // The value's own hash, never a hash that was sent: what is stored must open nothing.
+      // Always hash the value: a stored hash, sent as a token, must not be accepted.
       const record = await records.find(model, hash(value));
       if (!record) return undefined;
       const payload: AdapterPayload = { ...record.payload, jti: value };
       const used = { ...payload, consumed: 1 };
       if (Provider.ctx?.oidc.route !== 'token') return record.consumedAt === null ? payload : used;
       if (model === 'DeviceCode') {
-        // Handed on as consumed, the provider would revoke the grant of the one who won.
+        // If the provider saw it as consumed, it would revoke the grant of the redemption that won.
         if (record.consumedAt !== null) throw new errors.InvalidGrant('device code already redeemed');
         if (!record.decided && !(await records.pace(record.key, now(), interval))) throw slowDown();
       }
@@ -98,7 +98,7 @@ function slowDown(): Error {
   return new errors.SlowDown('polled faster than the interval');
 }
 
-/** A database that is away is 503 in the provider's own form. */
+/** Turns an unavailable database into a 503 in the provider's own form. */
 function guarded<Args extends unknown[], Answer>(
   work: (...args: Args) => Promise<Answer>,
 ): (...args: Args) => Promise<Answer> {

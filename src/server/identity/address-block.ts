@@ -4,8 +4,8 @@ import { isIPv6 } from 'node:net';
 const CARRIES_IPV4 = ['0:0:0:0:0:ffff', '64:ff9b:0:0:0:0'];
 
 /**
- * What one customer of a network has, as far as an address tells: an IPv4 address as it is, and of an IPv6 address its
- * /64, within which anyone may take as many addresses as they like (RFC 6177 §2). What is no address is its own block.
+ * The block of addresses that one customer of a network can use: an IPv4 address alone, and the /64 of an IPv6 address,
+ * since a customer can use every address within a /64 (RFC 6177 §2). A text that is not an address is its own block.
  *
  * | address              | block                  |
  * |----------------------|------------------------|

@@ -10,11 +10,11 @@ export const SCOPE_MEANING: Readonly<Record<string, string>> = {
   offline_access: 'stay logged in until you log out',
 };
 
-/** A person's word on a device code. */
+/** Writes a person's decision on a device code. */
 export interface Approval {
   /** Lets the client log in as a person. @returns false when the code was decided on already */
   approve(code: DeviceCode, person: Person): Promise<boolean>;
-  /** Turns the client away. @returns false when the code was decided on already */
+  /** Denies the login. @returns false when the code was decided on already */
   deny(code: DeviceCode): Promise<boolean>;
 }
 
@@ -53,7 +53,7 @@ export function createApproval(provider: Provider, audience: string, now: () => 
   };
 }
 
-/** The scopes that a device code asks for, as far as there are such. */
+/** The known scopes among those that a device code asks for. */
 export function grantedScopes({ params }: DeviceCode): string[] {
   const asked = typeof params?.['scope'] === 'string' ? params['scope'] : DEFAULT_SCOPE;
   return [...new Set(asked.split(' '))].filter((scope) => Object.hasOwn(SCOPE_MEANING, scope));

@@ -19,7 +19,7 @@ import {
 } from './pages.ts';
 import type { Person } from './user-token.ts';
 
-/** What the device page needs. */
+/** Options of {@link createDevicePage}. */
 export interface DevicePageOptions {
   provider: Provider;
   approval: Approval;

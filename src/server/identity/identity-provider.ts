@@ -11,7 +11,7 @@ import { createProviderEndpoints, type ProviderEndpoints } from './provider-endp
 import type { IdentityRecords } from './records.ts';
 import type { Person } from './user-token.ts';
 
-/** What the identity provider needs. */
+/** Options of {@link createIdentityProvider}. */
 export interface IdentityProviderOptions {
   /** `{auth_url}`. */
   issuer: string;
@@ -42,8 +42,8 @@ export interface IdentityProvider {
 const INTERVAL = { people: 5000, scripts: 1000 } as const;
 
 /**
- * The identity provider (DESIGN.md, "The reference server"): device login by a certified library, our records behind
- * it and our page before it. Loaded only where there is a socket.
+ * The identity provider (DESIGN.md, "The reference server"): device login by a certified library, which stores its
+ * records through our adapter; the page for people is ours. Loaded only by a server with a socket.
  */
 export async function createIdentityProvider(options: IdentityProviderOptions): Promise<IdentityProvider> {
   const { issuer, audience, records, now, autoApprove } = options;

@@ -43,7 +43,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 /** HTML in which every inserted text is escaped. */
 export type Html = ReturnType<typeof html>;
 
-/** What the forms need to come back. */
+/** What every form holds, so that its answer is accepted. */
 export interface FormContext {
   /** Where the form is sent. */
   action: string;
@@ -51,7 +51,7 @@ export interface FormContext {
   csrf: string;
 }
 
-/** The form that asks for the code, with what was wrong with the last one, or filled in with one. */
+/** The form that asks for the code, with the problem of the last code, or filled in with a code from a link. */
 export function codePage(
   form: FormContext,
   { problem, code = '' }: { problem?: string; code?: string } = {},

@@ -23,7 +23,7 @@ const DAY = 86_400;
 /** Lifetimes in seconds. A grant is never prolonged, so it must outlast every session that may build on it. */
 const LIFETIME = { deviceCode: 600, refreshToken: 30 * DAY, grant: 365 * DAY } as const;
 
-/** What the identity provider is made of. */
+/** Options of {@link createProvider}. */
 export interface ProviderOptions extends AdapterOptions {
   /** `{auth_url}`. */
   issuer: string;
@@ -64,7 +64,7 @@ const NOT_OFFERED = [
 export function createProvider(options: ProviderOptions): Provider {
   const { issuer, interval, secret, log } = options;
   const provider = new Provider(issuer, configuration(options));
-  // Its door makes every header anew, the client's address among them.
+  // The headers come from provider-endpoints.ts, with the client's address in X-Forwarded-For.
   provider.proxy = true;
   // Every address comes from the issuer, whatever Host or request target arrives.
   Object.assign(provider.OIDCContext.prototype, {
@@ -80,7 +80,7 @@ export function createProvider(options: ProviderOptions): Provider {
   });
   provider.use(async (context: KoaContextWithOIDC, next) => {
     await next();
-    // No page elsewhere has any business with these answers.
+    // Pages of other sites must not read these answers.
     for (const name of CROSS_ORIGIN) context.remove(name);
     if (context.status === 503) context.set('Retry-After', '5');
     const revoked = await revokeByAccessToken(context, options);
@@ -112,7 +112,7 @@ export function createProvider(options: ProviderOptions): Provider {
  * Ends a login by its access token (RFC 7009 §2): all that a login without `offline_access` has. The library refuses
  * tokens that it keeps no record of.
  *
- * @returns whether it was one of ours; undefined when something else was asked
+ * @returns whether it was one of this server's tokens; undefined for any other request
  */
 async function revokeByAccessToken(
   context: KoaContextWithOIDC,
@@ -128,13 +128,13 @@ async function revokeByAccessToken(
   const sid = claims?.['sid'];
   const isOurs = typeof sid === 'string' && claims?.['client_id'] === oidc.client?.clientId;
   if (isOurs) await records.remove('Grant', sid);
-  // An invalid token is no error (§2.2): there is nothing left to end.
+  // An invalid token is not an error (§2.2): its login has ended already.
   context.status = 200;
   context.body = '';
   return isOurs;
 }
 
-/** What is no fault of who asks: polls for a person's decision, and a server that can't answer (RFC 8628 §3.5). */
+/** Errors that an honest client gets while it waits for a person's decision (RFC 8628 §3.5). They count as right. */
 const HONEST_ERRORS = ['authorization_pending', 'slow_down', 'access_denied', 'expired_token'];
 
 /** Whether a code or token was right; a revocation says 200 to any (RFC 7009 §2.2). */
@@ -211,7 +211,7 @@ function configuration(options: ProviderOptions): Configuration {
       const { DeviceCode, RefreshToken } = context.oidc.entities;
       const accountId = 'accountId' in token ? String(token.accountId) : '';
       return {
-        // By it the services find out whether the login goes on; see sessions.ts.
+        // The services look up by it whether the login was ended; see sessions.ts.
         sid: 'grantId' in token && token.grantId !== undefined ? hash(token.grantId) : undefined,
         auth_time: (RefreshToken ?? DeviceCode)?.authTime,
         preferred_username: (await person(accountId))?.name,

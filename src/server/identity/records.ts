@@ -4,7 +4,7 @@ export interface IdentityRecord {
   model: string;
   /** SHA-256 of the code or token, base64url. */
   key: string;
-  /** What the provider keeps, without the code or token. */
+  /** The provider's own data, without the code or token. */
   payload: Record<string, unknown>;
   /** The grant that it belongs to; revoking that removes it. */
   grant: string | null;
@@ -20,7 +20,7 @@ export interface IdentityRecord {
   expiresAt: number;
 }
 
-/** What is given when a record is saved; the rest is the store's to set. */
+/** A record as it is saved; the store sets the other members. */
 export type NewIdentityRecord = Omit<IdentityRecord, 'consumedAt' | 'graceUntil'>;
 
 /**
@@ -37,7 +37,7 @@ export interface IdentityRecords {
   save(record: NewIdentityRecord): Promise<boolean>;
   find(model: string, key: string): Promise<IdentityRecord | undefined>;
   findByUserCode(userCode: string): Promise<IdentityRecord | undefined>;
-  /** Redeems a code, once. @returns whether this was the one */
+  /** Redeems a code, once. @returns whether this call redeemed it */
   redeem(model: string, key: string, now: number): Promise<boolean>;
   /**
    * Uses a refresh token. The first use starts its grace and ends its predecessor's; within the grace it may be used

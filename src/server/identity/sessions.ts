@@ -1,15 +1,15 @@
 import type { IdentityRecords } from './records.ts';
 
-/** How long it is believed that a session goes on, in milliseconds. */
+/** How long the answer about a session is cached, in milliseconds. */
 export const SESSION_CHECK_TTL = 5000;
 
-/** How many sessions are remembered: some megabytes. */
+/** How many sessions are cached: some megabytes. */
 const REMEMBERED = 10_000;
 
-/** Says whether a login still goes on. @param sid the claim of its tokens that names it: the key of its grant's record */
+/** Whether a login is still live. @param sid the claim of its tokens that names it: the key of its grant's record */
 export type SessionCheck = (sid: string) => Promise<boolean>;
 
-/** The check, and records that tell it at once of a session that ends in this process. */
+/** The check, and the records wrapped so that a session that ends in this process is known at once. */
 export interface Sessions {
   isLive: SessionCheck;
   records: IdentityRecords;

@@ -7,7 +7,7 @@ export const CLIENT_ID = 'slices-conn';
 /** Scope of a user token when nothing else was asked (SPEC.md, "User token"). */
 export const DEFAULT_SCOPE = 'openid userinfo projects';
 
-/** Lifetime of a user token in seconds, unless the server is told otherwise. */
+/** Default lifetime of a user token, in seconds. */
 export const ACCESS_TOKEN_TTL = 3600;
 
 /** Someone who can log in. */

@@ -30,16 +30,16 @@ export interface KeyStore {
   /**
    * Notes that a key signs a token that expires then, in milliseconds. Never less than was noted before.
    *
-   * @returns false when there is no such key any more
+   * @returns false when the key was removed
    */
   note(service: Service, number: number, expiry: number): Promise<boolean>;
-  /** Removes a key, unless it was noted meanwhile that what it signed is valid for longer. */
+  /** Removes a key, unless a later expiry was noted for it meanwhile. */
   forget(service: Service, key: KeyRecord): Promise<void>;
   /** Removes every key before this one, which signs from the time it says, even if it was to sign later. */
   replace(service: Service, key: StoredKey): Promise<void>;
 }
 
-/** What a ring of keys needs. */
+/** Options of {@link createKeyRing}. */
 export interface KeyRingOptions {
   service: Service;
   store: KeyStore;
@@ -77,7 +77,8 @@ export const READ_PAUSE = 1000;
 
 /**
  * Reads a service's keys from the database that the replicas share, makes the first one, and its followers by age, and
- * removes those that nobody needs (`rotation-rules.ts`). While the database is away, what was read last stands in.
+ * removes those that are not needed any more (`rotation-rules.ts`). While the database is unavailable, the keys that were
+ * read last are used.
  *
  * @throws StoreUnavailableError from what it gives while the database is away and nothing was read before
  */
@@ -141,7 +142,7 @@ export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRing
         key.lastExpiry = Math.max(key.lastExpiry, noted);
         return true;
       }
-      // Whoever asks for the keys next gets them from the database.
+      // The next caller reads the keys from the database.
       triedAt = Number.NEGATIVE_INFINITY;
       if (copy) copy.readAt = Number.NEGATIVE_INFINITY;
       return false;

@@ -2,7 +2,7 @@ import type { Service } from './key-ring.ts';
 import { type KeyStore, newKey, type StoredKey } from './key-ring.ts';
 import { newestOf, PUBLISHED_AHEAD, planKeys, publishedUntil } from './rotation-rules.ts';
 
-/** What a key does, for people. Times are milliseconds since the Unix epoch. */
+/** A key's state, for people. Times are milliseconds since the Unix epoch. */
 export interface KeyStatus {
   service: Service;
   kid: string;
@@ -15,7 +15,7 @@ export interface KeyStatus {
 
 /**
  * Makes a service's next key, which signs 20 minutes later; one that is under way already is left to that. With
- * `retireNow` a new key signs at once, and every earlier one is removed: no token that one of them has signed verifies
+ * `retireNow` a new key signs at once, and every earlier one is removed: no token signed by one of them verifies
  * any more.
  *
  * @param now milliseconds since the Unix epoch

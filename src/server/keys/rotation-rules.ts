@@ -1,10 +1,10 @@
-/** What is known of one of a service's signing keys. Times are milliseconds since the Unix epoch. */
+/** A signing key's number and times, in milliseconds since the Unix epoch. */
 export interface KeyRecord {
   /** 1, 2, …: the higher one is the later one. The kid is `key1`, `key2`, … */
   number: number;
   /** From when on it signs, until a later one does. */
   signsFrom: number;
-  /** No token that it has signed is valid for longer; 0 where it has signed none. */
+  /** The latest expiry of the tokens that it signed; 0 before the first one. */
   lastExpiry: number;
 }
 
@@ -24,12 +24,12 @@ export const PUBLISHED_AHEAD = 20 * MINUTE;
  */
 export const PUBLISHED_AFTER = 20 * MINUTE;
 
-/** What is to become of each key at an instant. Every list is sorted by number. */
+/** The state of each key at one instant. Every list is sorted by number. */
 export interface KeyPlan<Key extends KeyRecord = KeyRecord> {
   signing: Key;
-  /** The one that signs, those that will, and those whose tokens are still valid. */
+  /** The signing key, the keys that will sign, and the keys whose tokens are still valid. */
   published: readonly Key[];
-  /** Those that nobody needs any more. */
+  /** The keys that are not needed any more. */
   gone: readonly Key[];
 }
 
@@ -97,8 +97,8 @@ export function newestOf<Key extends KeyRecord>(keys: readonly Key[]): Key | und
 }
 
 /**
- * What is noted for a token that expires then: the next full hour, so that not every token is a write of its own. Both
- * in milliseconds.
+ * The expiry that is noted for a token: rounded up to the full hour, so that few tokens need a write. Both in
+ * milliseconds.
  *
  * @example 12:00:00.001 is noted as 13:00:00, and so is 13:00:00 itself
  */

@@ -54,7 +54,7 @@ function escapeLabel(text: string): string {
   return escapeHelp(text).replaceAll('"', '\\"');
 }
 
-/** A number as Go's ParseFloat reads it, which is what the format asks for. */
+/** A number as Go's ParseFloat reads it, as the format requires. */
 export function valueText(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (Number.isFinite(value)) return String(value);

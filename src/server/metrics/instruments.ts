@@ -1,6 +1,6 @@
 import { type Family, type Labels, type Sample, valueText } from './exposition.ts';
 
-/** What an instrument is called, and what it counts. */
+/** An instrument's name and help text. */
 export interface InstrumentOptions {
   /** See {@link Family}. */
   name: string;

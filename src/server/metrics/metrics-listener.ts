@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { requestFault } from '../request-form.ts';
 import { EXPOSITION_TYPE } from './exposition.ts';
 
-/** What answers a scraper. */
+/** Options of the metrics listener. */
 export interface MetricsListenerOptions {
   /** See `ServerMetrics.text`. */
   text: () => string;

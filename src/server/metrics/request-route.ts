@@ -13,7 +13,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 
 /**
  * The endpoint that a request is for, as a label: a template such as `/apis/v1alpha1/connectivity/{id}`, never the
- * path itself, and `other` for whatever is no endpoint. So there are only so many, whatever is asked for.
+ * path itself, and `other` for every other path. So the number of labels is bounded.
  *
  * @param target the request target: a path, with or without a query
  */

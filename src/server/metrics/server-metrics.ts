@@ -5,7 +5,7 @@ import { expositionText, type Family } from './exposition.ts';
 import { Counter, Gauge, Histogram } from './instruments.ts';
 import { requestMethod, requestRoute, type ServedAddresses } from './request-route.ts';
 
-/** What a server counts. No label holds a token, a person, an experiment or a path as it was asked for. */
+/** A server's metrics. No label holds a token, a person, an experiment or a requested path. */
 export interface ServerMetrics {
   /** Says where the services are, so that requests can be told apart. */
   serve(addresses: ServedAddresses): void;

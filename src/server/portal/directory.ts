@@ -17,7 +17,7 @@ export interface ExperimentRecord extends ProjectRecord {
 /** Something a person sees, with that person's role in it. */
 export type WithRole<Item> = Item & { role: string };
 
-/** What a server starts with. Names decide: what is there by name keeps its id. */
+/** The records that a server starts with. An existing record of the same name keeps its id. */
 export interface InitialDirectory {
   people: readonly Person[];
   projects: readonly (ProjectRecord & { experiment: ExperimentRecord; open: boolean })[];

@@ -15,7 +15,7 @@ import { readObject, schemaProblems } from '../request-body.ts';
 import type { RouteMounter } from '../routing.ts';
 import type { Directory, ExperimentRecord, ProjectRecord, WithRole } from './directory.ts';
 
-/** What the portal needs. */
+/** Options of {@link createPortal}. */
 export interface PortalOptions {
   directory: Directory;
   issuer: ServiceIssuer;
