@@ -43,7 +43,7 @@ export function createAdministrationClient(options: AdministrationClientOptions)
     try {
       return await exchange(options.fetch, sent, [user]);
     } catch (error) {
-      throw expiredInstead(toEveryoneElse(error), Object.values(headers), (trust.now ?? Date.now)());
+      throw expiredInstead(notAdministrator(error), Object.values(headers), (trust.now ?? Date.now)());
     }
   }
 
@@ -65,8 +65,8 @@ export function createAdministrationClient(options: AdministrationClientOptions)
   };
 }
 
-/** Whom a service does not know as an administrator, it asks for an experiment token. */
-function toEveryoneElse(error: unknown): unknown {
+/** A service asks users who are not administrators for an experiment token: that failure becomes `forbidden`. */
+function notAdministrator(error: unknown): unknown {
   if (!(error instanceof Failure) || error.code !== 'token_missing') return error;
   return new Failure('forbidden', 'This service does not know you as an administrator.', {
     ...error.facts,

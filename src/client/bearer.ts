@@ -1,7 +1,7 @@
 import { Failure } from '../contract/failure.ts';
 import { Secret } from '../contract/secret.ts';
 
-/** A token's text, as it is or kept from being printed. */
+/** A token's text: a plain string, or a Secret, which is never printed. */
 export type TokenText = string | Secret;
 
 /**
@@ -10,7 +10,7 @@ export type TokenText = string | Secret;
  */
 export type TokenInput = TokenText | (() => TokenText | Promise<TokenText>);
 
-/** The token that is meant. @throws Failure `usage` for anything else than a {@link TokenInput} */
+/** Calls the function where one is given, and drops white space. @throws Failure `usage` for anything else than a {@link TokenInput} */
 export async function readTokenInput(input: TokenInput): Promise<Secret> {
   const given: unknown = typeof input === 'function' ? await input() : input;
   if (given instanceof Secret) return given;
@@ -24,13 +24,13 @@ export async function readTokenInput(input: TokenInput): Promise<Secret> {
 /**
  * A token as it stands in a header.
  *
- * @throws Failure `token_invalid` for text that no token has and no header can carry; the text is not repeated
+ * @throws Failure `token_invalid` for text that a header can't carry; the failure does not repeat the text
  */
 export function headerToken(token: Secret): string {
   const text = token.reveal();
   if (/^[\x21-\x7e]+$/.test(text)) return text;
-  throw new Failure('token_invalid', 'What was given as a token is none.', {
-    why: 'It holds white space or characters that no token has.',
+  throw new Failure('token_invalid', 'This is not a token.', {
+    why: 'It contains white space or characters that a token never contains.',
   });
 }
 

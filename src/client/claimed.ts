@@ -4,20 +4,20 @@ import { ReservationId } from '../contract/ids.ts';
 import { isObject, readJson } from '../contract/json.ts';
 
 /**
- * What a token claims, however broken it is: for naming what must not be lost and for telling people what they hold,
- * never for believing it. Empty when it can't be read, as with an opaque token.
+ * The claims of a token, not verified: only to name a reservation that must not be lost, and to show people what a token
+ * says. Empty when the token can't be read, such as an opaque one.
  */
 export function claimedClaims(token: string): Readonly<Record<string, unknown>> {
   const reading = readJson(Buffer.from(token.split('.')[1] ?? '', 'base64url'));
   return reading.ok && isObject(reading.value) ? reading.value : {};
 }
 
-/** Whom a token claims to be about; see {@link claimedClaims}. */
+/** The `sub` that a token claims; see {@link claimedClaims}. */
 export function claimedSubject(token: string): string | undefined {
   return text(claimedClaims(token)['sub']);
 }
 
-/** The reservation that a token claims to be, where that can be the id of one: it is advised to be typed. */
+/** The reservation's id that a token claims; undefined for text that is not an id, since people are told to type it. */
 export function claimedReservation(token: string): string | undefined {
   const sub = claimedSubject(token);
   return v.is(ReservationId, sub) ? sub : undefined;

@@ -48,7 +48,7 @@ export interface ConnectivityClientOptions {
 
 /** How much proof an answer must carry. */
 export interface ProofOptions {
-  /** Accept an answer that nobody signed: it comes back with `verified: false`. Default false. */
+  /** Accept an unsigned answer: it comes back with `verified: false`. Default false. */
   allowUnsigned?: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface ReserveOptions extends ProofOptions {
 export interface ConnectivityClient {
   /** Books a link, and proves it. @throws Failure `unverified` or `unsigned` with the reservation's id */
   reserve(request: NewReservation, options?: ReserveOptions): Promise<ProvenReservation>;
-  /** What {@link reserve} would book at this moment, where the service can tell; nothing is booked. */
+  /** What {@link reserve} would create now, where the service knows dry runs. Nothing is created. */
   rehearse(request: NewReservation): Promise<Reservation>;
   show(id: string, options?: ProofOptions): Promise<ProvenReservation>;
   /** Changes a reservation, given as it stands, since the whole body is sent. */
@@ -78,8 +78,8 @@ export interface ConnectivityClient {
   links(): Promise<Link[] | undefined>;
 }
 
-/** The headers of a request, and what in them and in its body must not be seen. */
-interface Credentials {
+/** The headers that carry tokens, and the tokens, which no output may show. */
+interface TokenHeaders {
   headers: Record<string, string>;
   secrets: readonly Secret[];
 }
@@ -91,7 +91,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
   const userToken = () => readTokenInput(options.userToken);
   const experimentToken = () => readTokenInput(options.experimentToken);
 
-  async function credentials(): Promise<Credentials> {
+  async function credentials(): Promise<TokenHeaders> {
     const [user, experiment] = [await userToken(), await experimentToken()];
     const secrets = [user, experiment];
     if (tokenPlacement === 'experiment')
@@ -104,7 +104,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
 
   async function request(
     name: RouteName,
-    settings: Credentials & { accept: string; id?: string; query?: string; body?: object },
+    settings: TokenHeaders & { accept: string; id?: string; query?: string; body?: object },
   ): Promise<Reply> {
     const { id, query = '', accept, body } = settings;
     const headers: Record<string, string> = { ...settings.headers, accept };
@@ -127,7 +127,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     return { ...requestedOf(reservation), bandwidth: String(reservation.bandwidth), tokens };
   }
 
-  /** What an answer must say: what was asked, for the experiment whose token was sent. */
+  /** The sites, bandwidth, period and experiment that an answer must name: those of the request. */
   async function expectationOf({
     site1,
     site2,
@@ -145,7 +145,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     };
   }
 
-  /** The proof in a reply, or else in what reading the reservation again gives. */
+  /** The reservation that a reply proves. Where the reply holds no token, the reservation is read again. */
   async function proofOf(
     reply: Reply,
     expected: Expectation,
@@ -258,7 +258,7 @@ async function orUndefined(reply: Promise<Reply>): Promise<Reply | undefined> {
   }
 }
 
-/** The service answered that a change is made: what is wrong with its answer undoes nothing. */
+/** The service made the change. Its answer can't be used, but the change stays. */
 function afterChange(error: unknown): never {
   throw error instanceof Failure ? error.with({ maybeDone: true, retryable: false }) : error;
 }

@@ -82,14 +82,14 @@ export async function exchange(
   });
 }
 
-/** What is not known must be looked for before it is tried again (HOSTILE.md 43). */
+/** The outcome is unknown: it must be looked up before another attempt (HOSTILE.md 43). */
 const MAYBE_DONE = {
   why: 'The request was sent and may have taken effect.',
   maybeDone: true,
   retryable: false,
 } as const;
 
-/** A 5xx says nothing about what was done before it, unless the service says so itself; nor does a 408. */
+/** After a 5xx or 408 the request may have taken effect, unless the service itself says that it has not. */
 function unsuccessful(reply: Reply, method: string): Failure {
   const failure = replyFailure(reply);
   const unclear = reply.status >= 500 || reply.status === 408;
@@ -97,7 +97,7 @@ function unsuccessful(reply: Reply, method: string): Failure {
   return unsure ? failure.with(MAYBE_DONE) : failure;
 }
 
-/** Whether a service has no such endpoint, or no such thing: what the spec does not know may be missing. */
+/** Whether a service answered that it has no such endpoint or resource. Extensions of the spec may be missing. */
 export function isMissing(error: unknown): error is Failure {
   return error instanceof Failure && [404, 405, 501].includes(error.facts.httpStatus ?? 0);
 }
@@ -116,14 +116,14 @@ export function readAs<Schema extends v.GenericSchema>(
   const reading = readJson(reply.text);
   if (!reading.ok || reply.type === 'text/html') {
     const found = reply.text === '' ? 'is empty' : `is ${reply.type === '' ? 'something else' : reply.type}`;
-    throw new Failure('reply_invalid', `The ${what} should have been JSON; the reply ${found}.`, {
+    throw new Failure('reply_invalid', `The ${what} should have been JSON, but the reply ${found}.`, {
       httpStatus: reply.status,
     });
   }
   const result = v.safeParse(schema, reading.value);
   if (result.success) return result.output;
   const [issue] = result.issues;
-  throw new Failure('reply_invalid', `The ${what} is not what it should be.`, {
+  throw new Failure('reply_invalid', `The ${what} does not have the expected form.`, {
     why: `${v.getDotPath(issue) ?? 'It'}: ${issue.message}`,
     httpStatus: reply.status,
   });

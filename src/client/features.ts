@@ -15,7 +15,7 @@ export interface ServiceFeatures {
 
 /**
  * Reads from the service's own description what it can do beyond the spec (SPEC.md, "GET /api-spec"; DESIGN.md,
- * extensions). What is not described is not there.
+ * extensions). An extension that is not described does not exist.
  *
  * @throws Failure when the description can't be had
  */

@@ -10,15 +10,15 @@ export function replyOf(error: unknown): Response | undefined {
   return undefined;
 }
 
-/** No reply at all, or one that says "later". */
-export function isPassing(error: unknown): boolean {
+/** Whether another attempt may succeed: no reply came, or one with 408, 429 or 5xx. */
+export function isTemporary(error: unknown): boolean {
   const reply = replyOf(error);
   if (reply) return reply.status === 429 || reply.status === 408 || reply.status >= 500;
   const code = connectionProblem(error)?.code;
   return code === 'network' || code === 'timeout';
 }
 
-/** What kept a request from being answered: our own transport's word, the library's time limit, or another fetch's error. */
+/** Why no reply came: our transport's failure, the library's time limit, or an error of another `fetch`. */
 function connectionProblem(error: unknown): Failure | undefined {
   const own = transportFailure(error);
   if (own) return own;
@@ -42,7 +42,7 @@ export function retryAfter(error: unknown): number {
   return /^\d{1,3}$/.test(text) ? Number(text) : 0;
 }
 
-/** What our own transport threw, however the library wrapped it. */
+/** Our transport's failure, which the library may have wrapped in its own errors. */
 function transportFailure(error: unknown): Failure | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof Failure) return cause;
@@ -63,7 +63,7 @@ export function failureOf(error: unknown, authUrl: string): Failure {
     });
   }
   const why = error instanceof Error ? error.message : String(error);
-  // A challenge (RFC 6750 §3) in place of an error that OAuth knows.
+  // A challenge (RFC 6750 §3), not an OAuth error.
   if (httpStatus === 401) {
     return new Failure('request_rejected', 'The identity provider refused the request.', { why, httpStatus });
   }
@@ -93,17 +93,17 @@ export function refused({ error, error_description, status }: oauth.ResponseBody
   });
 }
 
-/** The failure of a code that nobody entered in time. */
+/** The failure of a code that expired before a person entered it. */
 export function codeExpired(): Failure {
   return new Failure('code_expired', 'The code is not valid any more.', {
-    why: 'It expired before anybody entered it, or it was used already.',
+    why: 'It expired before it was entered, or it was used already.',
     fix: 'slices-conn login',
   });
 }
 
-/** The failure of an answer that is not what it should be. */
+/** The failure of an answer that can't be used. */
 export function invalid(why: string): Failure {
-  return new Failure('reply_invalid', 'What the identity provider answers is not what it should be.', {
+  return new Failure('reply_invalid', "The identity provider's answer is not valid.", {
     why,
   });
 }

@@ -9,7 +9,7 @@ import {
   codeExpired,
   failureOf,
   invalid,
-  isPassing,
+  isTemporary,
   refused,
   replyOf,
   retryAfter,
@@ -60,9 +60,9 @@ export interface IdentityClient {
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** Longest lifetime of a code that is believed, in seconds: a day. */
+/** Longest lifetime of a code that is accepted, in seconds: a day. */
 const MAX_EXPIRES_IN = 86_400;
-/** Longest lifetime of a token that is believed, in seconds: ten years. What claims more is a date that nothing can hold. */
+/** Longest lifetime of a token that is accepted, in seconds: ten years. Larger numbers give dates that Date can't hold. */
 const MAX_LIFETIME = 315_576_000;
 /** Longest address that a person is asked to open, in characters; a QR code holds little more. */
 const MAX_ADDRESS = 2048;
@@ -77,7 +77,7 @@ const MAX_PAUSE = 60;
 export function createIdentityClient(options: IdentityClientOptions): IdentityClient {
   const { authUrl, clientId, now } = options;
   let discovered: Promise<oauth.Configuration> | undefined;
-  // A failure is not kept: the provider may be back for the next question.
+  // A failed discovery is not kept: the next call tries again.
   const configuration = () =>
     (discovered ??= discover(options).catch((error: unknown) => {
       discovered = undefined;
@@ -152,7 +152,7 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
   }
 }
 
-/** An endpoint elsewhere would be handed codes and tokens (HOSTILE.md 4). */
+/** Refuses endpoints at another origin, which would receive codes and tokens (HOSTILE.md 4). */
 function checkEndpoints(metadata: oauth.ServerMetadata, authUrl: string): void {
   const { origin } = new URL(authUrl);
   for (const name of [
@@ -214,7 +214,7 @@ async function withLenientMembers(reply: Response): Promise<Response> {
   return Response.json({ ...given, interval: number === 0 ? 1 : number }, { status: 200 });
 }
 
-/** The library compares issuers to the letter; one slash at the end is no difference (HOSTILE.md 4). */
+/** The library compares issuers character by character, but a slash at the end makes no difference (HOSTILE.md 4). */
 async function withKnownIssuer(reply: Response, authUrl: string): Promise<Response> {
   if (reply.status !== 200) return reply;
   const reading = readJson(await reply.clone().text());
@@ -233,7 +233,7 @@ interface Polling {
   signal: AbortSignal;
 }
 
-/** RFC 8628 §3.5: `slow_down` adds five seconds for good; what is only lost or busy is tried again, later. */
+/** RFC 8628 §3.5: `slow_down` adds five seconds for good; lost connections and busy replies are retried. */
 async function poll(config: oauth.Configuration, polling: Polling): Promise<oauth.TokenEndpointResponse> {
   const { deviceCode, expiresAt, now, signal } = polling;
   let { interval } = polling;
@@ -251,13 +251,13 @@ async function poll(config: oauth.Configuration, polling: Polling): Promise<oaut
       if (error instanceof Failure && error.code === 'code_expired') throw error;
       const answer = error instanceof oauth.ResponseBodyError && error.status < 500 && error.status !== 429;
       if (answer) {
-        // The session that this code would begin is none that could be over.
+        // There is no session yet, so it can't have ended: the code is the grant that is invalid.
         if (error.error === 'invalid_grant') throw codeExpired();
         if (error.error !== 'authorization_pending' && error.error !== 'slow_down') throw refused(error);
         if (error.error === 'slow_down') interval += 5;
         failures = 0;
         pause = interval;
-      } else if (isPassing(error)) {
+      } else if (isTemporary(error)) {
         failures += 1;
         pause = Math.max(Math.min(interval * 2 ** failures, MAX_PAUSE), retryAfter(error));
       } else {
@@ -267,7 +267,7 @@ async function poll(config: oauth.Configuration, polling: Polling): Promise<oaut
   }
 }
 
-/** Who gives up does not wait for an answer that is still due. */
+/** Rejects as soon as the signal is aborted, though the answer is still open. */
 async function unlessAborted<Answer>(asking: Promise<Answer>, signal: AbortSignal): Promise<Answer> {
   const { promise, reject } = Promise.withResolvers<never>();
   const giveUp = (): void => reject(signal.reason);

@@ -34,7 +34,7 @@ export async function readPages(
     const { items, nextCursor } = readAs(Page, reply, 'list of reservations');
     found.push(...items);
     if (nextCursor === null) return found;
-    if (cursors.has(nextCursor)) throw endless('A page names an earlier page as the next one.');
+    if (cursors.has(nextCursor)) throw endless('A page names an earlier page as its next page.');
     cursors.add(nextCursor);
     size += reply.text.length;
     if (size > MAX_LIST || cursors.size >= MAX_PAGES) {

@@ -20,20 +20,20 @@ export interface ProvenReservation {
   claims: ConnectivityClaims | null;
 }
 
-/** What was asked for, to hold an answer against. What is absent was not asked. Times in milliseconds. */
+/** The values that an answer must have. Absent members may have any value. Times in milliseconds. */
 export interface Expectation {
   id?: string;
   sites?: readonly [string, string];
   bandwidth?: number;
-  /** Exactly, or within an hour of when it was asked for now: two clocks may differ. */
+  /** Exactly, or within an hour of `near` for a start of now, since two clocks may differ. */
   start?: number | { near: number };
   end?: number;
   experiment?: string;
 }
 
 /**
- * Verifies a connectivity token and that it says what was asked for: another reservation, other sites, another
- * bandwidth or period is a lie, however well it is signed (HOSTILE.md 23).
+ * Verifies a connectivity token, and that it is about the reservation, sites, bandwidth and period of the request. A
+ * valid signature under something else is refused (HOSTILE.md 23).
  *
  * @throws Failure `unverified` with the id of the reservation that the token names, so that it is not lost;
  *   or keys that can't be had
@@ -60,11 +60,11 @@ export async function proveReservation(
   return { reservation, verified: true, token, claims };
 }
 
-/** Holds a reservation against what was asked. @throws Failure `unverified` naming the first difference */
+/** Compares a reservation with the request. @throws Failure `unverified` naming the first difference */
 export function checkExpectation(reservation: Reservation, expected: Expectation): void {
   const difference = differenceFrom(reservation, expected);
   if (difference === undefined) return;
-  throw new Failure('unverified', 'The service answered about something else than what was asked.', {
+  throw new Failure('unverified', 'The service answered about another reservation than the one requested.', {
     why: difference,
     reservation: reservation.id,
   });
@@ -116,7 +116,7 @@ export function readReservation(reply: Reply, id?: string): Reservation {
   }
 }
 
-/** The id in a reply that may be wrong in every other way: what it names must not be lost. */
+/** The id in a reply that may be wrong in every other way: the reservation that it names must not be lost. */
 export function claimedId({ text }: Reply): string | undefined {
   const reading = readJson(text);
   const id = reading.ok && isObject(reading.value) ? reading.value['id'] : undefined;

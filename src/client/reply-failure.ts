@@ -25,7 +25,7 @@ const LOOSE_DETAIL = v.looseObject({
   type: v.optional(v.string(), ''),
 });
 
-/** What a service without codes of its own must have meant, by the location that it names. */
+/** The code for a service that gives none, by the location that it names. */
 const CODE_OF_LOCATION = {
   Site: 'site_invalid',
   Date: 'date_invalid',
@@ -35,14 +35,14 @@ const CODE_OF_LOCATION = {
 const SAYS: Partial<Record<FailureCode, string>> = {
   token_invalid: 'The service did not accept the token.',
   forbidden: 'The service does not allow this.',
-  not_found: 'The service knows no such thing.',
+  not_found: 'The service does not have this.',
   too_many_requests: 'The service asks for fewer requests.',
   unavailable: 'The service is not available at the moment.',
   outcome_unknown: 'The service does not know whether it did what was asked.',
 };
 
 /**
- * What a reply that is no success means (CLI.md, "Exit codes"; DESIGN.md, "Status codes", column Client): a `detail`
+ * The failure that an unsuccessful reply means (CLI.md, "Exit codes"; DESIGN.md, "Status codes", column Client): a `detail`
  * list with Site, Date or Bandwidth is a refusal whatever its status, else the status decides, refined by the
  * service's own code where it gives one.
  */
@@ -91,7 +91,7 @@ function codeFor(
   }
 }
 
-/** The service's own code, where it is one that goes with the status. A 401 is a 403's twin. */
+/** The service's own code, where it belongs to the status. A 401 counts as a 403. */
 function namedCode(value: unknown, status: number): ProblemCode | undefined {
   const found = (Object.keys(PROBLEM_STATUS) as ProblemCode[]).find((code) => code === value);
   return found !== undefined && PROBLEM_STATUS[found] === status ? found : undefined;
@@ -113,7 +113,7 @@ function readDetails(detail: unknown): FailureDetail[] {
   });
 }
 
-/** A `loc` as it came; of what is neither a text nor a number nothing is left. */
+/** The texts and numbers of a `loc`; other values are left out. */
 function namesIn(loc: unknown): (string | number)[] {
   return (Array.isArray(loc) ? loc : [loc]).filter(isName);
 }
@@ -126,7 +126,7 @@ function isLocation(part: string | number): part is DetailLocation {
   return DETAIL_LOCATIONS.some((known) => known === part);
 }
 
-/** What an error says to people. Where it is about is in the messages of the spec, but not in those of others. */
+/** An error's message for people. The spec's messages name their member; others get its path in front. */
 function sentence({ loc, msg }: FailureDetail): string {
   return msg === '' || loc.length === 0 || loc.some(isLocation) ? msg : `${loc.join('.')}: ${msg}`;
 }

@@ -1,4 +1,4 @@
-/** What came of one attempt at a request: a reply, or none. */
+/** The result of one attempt at a request: a reply, or an error. */
 export type Attempt =
   | { status: number; retryAfter: string | null }
   | {
@@ -15,8 +15,8 @@ const FIRST_PAUSE = 300;
 const PASSING_STATUS = new Set([429, 502, 503, 504]);
 
 /**
- * Problems that may be gone in a moment. A refused connection or an unknown name is an answer: nobody is there, and
- * asking again only makes a person wait.
+ * Errors after which another attempt may succeed. A refused connection or an unknown name is not among them: another
+ * attempt would give the same result, and people would wait for it.
  */
 const PASSING_PROBLEM = new Set([
   'EAI_AGAIN',

@@ -4,14 +4,14 @@ import type { Fetch } from './exchange.ts';
 const TEXT = /^[ -~]{0,300}$/;
 const NUMBER = /^\d{1,12}$/;
 
-/** Headers of ours that say nothing that must not be seen; every other value is left out (HOSTILE.md 11). */
+/** Headers of requests that never hold a secret; the values of all others are hidden (HOSTILE.md 11). */
 const SHOWN_SENT: Readonly<Record<string, RegExp>> = {
   accept: TEXT,
   'content-type': TEXT,
   'idempotency-key': TEXT,
 };
 
-/** Headers of a reply, which could hold anything: they are shown where they are what they should be. */
+/** Headers of replies that are shown where their values have the expected form: a reply could hold anything. */
 const SHOWN_RECEIVED: Readonly<Record<string, RegExp>> = {
   'content-type': /^(?:application\/(?:json|jwt)|text\/(?:html|plain))(?:; ?charset=utf-8)?$/i,
   'content-length': NUMBER,
@@ -20,8 +20,8 @@ const SHOWN_RECEIVED: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * The same way out, telling every request and reply on the way: method, address, status, time taken, and those
- * headers that hold no secret. Bodies are told by their size only.
+ * Wraps a `fetch` so that each request and reply is described in lines: method, address, status, time taken, and the
+ * headers that hold no secret. Of bodies only the size is shown.
  *
  * @param tell takes one line
  * @param now milliseconds

@@ -26,13 +26,13 @@ export interface TransportOptions {
   random: () => number;
 }
 
-/** A way out, and how to close it. */
+/** A `fetch` over the network, and how to close its connections. */
 export interface Transport {
   fetch: Fetch;
   close(): Promise<void>;
 }
 
-/** Problems from before the first byte was sent: the request has had no effect for certain. */
+/** Errors that occur before the first byte is sent: the request can't have had an effect. */
 const NOT_SENT = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -62,7 +62,8 @@ export function createTransport(options: TransportOptions): Transport {
   const unlimited = { headersTimeout: 0, bodyTimeout: 0 };
   const near = new Agent({ ...unlimited, connect: { ...connect, lookup: lookupLoopback } });
   let far: Dispatcher | undefined;
-  // Through a proxy, `connect` concerns neither end. Made when it is needed: a proxy that is none concerns no loopback.
+  // Through a proxy, `connect` applies to neither end. Made on demand, so that an invalid proxy address does not stop
+  // requests to loopback.
   const beyond = (): Dispatcher =>
     (far ??= environmentProxy({ ...unlimited, connect, requestTls: connect, proxyTls: connect }));
 
@@ -77,7 +78,7 @@ export function createTransport(options: TransportOptions): Transport {
       body,
       signal,
     });
-    // What is too large is handed on as far as it was read: enough for the reader to refuse it.
+    // A reply that is too large is passed on in part: enough for the reader to refuse it.
     const { bytes } = await readUpTo(reply.body, MAX_REPLY);
     return new Response([204, 205, 304].includes(reply.statusCode) ? null : bytes, {
       status: reply.statusCode,
@@ -110,14 +111,14 @@ export function createTransport(options: TransportOptions): Transport {
         throw networkFailure(problem, request, limit.aborted);
       }
     },
-    // Nobody waits any more for an answer that is still due.
+    // Open requests are aborted: their callers have ended.
     close: async () => {
       await Promise.all([near.destroy(), far?.destroy()]);
     },
   };
 }
 
-/** @throws Failure `usage` for a proxy that is no address; it is not repeated, since it may hold a password */
+/** @throws Failure `usage` for an invalid proxy address, which is not repeated, since it may hold a password */
 function environmentProxy(options: EnvHttpProxyAgent.Options): Dispatcher {
   try {
     return new EnvHttpProxyAgent(options);
@@ -147,7 +148,7 @@ function checkAddress(
   if (isPublic) return;
   if (!origins.has(url.origin)) {
     throw new Failure('usage', `Nothing is sent to ${url.origin}.`, {
-      why: "It is none of the profile's addresses, so it must not see a token.",
+      why: "It is not one of the profile's addresses, so it must not receive a token.",
     });
   }
   if (url.protocol !== 'https:' || insecure || !unchecked) return;
@@ -169,7 +170,7 @@ function codeOf(problem: unknown): string {
   return problem instanceof Error && 'code' in problem ? String(problem.code) : '';
 }
 
-/** @param late whether the wait for the reply was over */
+/** @param late whether the time limit for the reply was reached */
 function networkFailure(cause: unknown, { method, signal, url }: Request, late: boolean): unknown {
   if (cause instanceof Failure || signal.aborted) return cause;
   const { origin } = new URL(url);
@@ -177,7 +178,7 @@ function networkFailure(cause: unknown, { method, signal, url }: Request, late: 
   const timedOut = late || TIMEOUTS.has(code);
   const maybeDone = !NOT_SENT.has(code) && method !== 'GET';
   const reason = late
-    ? 'The time for it was over'
+    ? 'The time limit was reached'
     : cause instanceof Error
       ? cause.message || code
       : String(cause);

@@ -110,7 +110,7 @@ export function foreignFault(found: Stats): string | undefined {
 }
 
 /**
- * Looks at a file before it is opened: only this user's own file, which nobody else could have changed, is believed.
+ * Checks a file before it is opened: it must be this user's own, and others must not be able to write to it.
  * One that others can only read is closed to them: mode 0600.
  *
  * @returns whether there is one
@@ -166,6 +166,6 @@ export function unusableFile(path: string, why: string, isOpen = false): Failure
     why,
     fix: isOpen
       ? `Look at what is in it, then close it to others: chmod 600 ${shellWord(path)}`
-      : `Mend it, or move it away: ${moveAway(path)}`,
+      : `Repair it, or move it away: ${moveAway(path)}`,
   });
 }

@@ -15,14 +15,14 @@ import { closeFile, unusableFile } from './private.ts';
 
 /**
  * Writes a file whole or not at all: into a new file beside it first, then in its place at once. A reader never sees
- * half of it, whoever is killed or finds the disk full leaves the old content (HOSTILE.md 15), and it is on the disk
- * when this returns. A symbolic link is never followed: one in the file's place is replaced (HOSTILE.md 51).
+ * half of it, the old content stays when the process is killed or the disk is full (HOSTILE.md 15), and the new content is
+ * on the disk when this returns. A symbolic link is never followed: one in the file's place is replaced (HOSTILE.md 51).
  *
  * @param mode the file's, whatever the umask
  * @throws Error of the file system; what was there is intact then
  */
 export function writeWhole(path: string, content: string | Uint8Array, mode: number): void {
-  // A name that can't be guessed, and a file that is not there: nobody else has put anything in its place.
+  // A name that can't be guessed, and `wx`: another user can't have put a file there.
   const draft = `${path}.${randomBytes(8).toString('hex')}.tmp`;
   const file = openSync(draft, 'wx', mode);
   try {

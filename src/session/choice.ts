@@ -13,7 +13,7 @@ export interface Choosable {
 }
 
 /**
- * The one that is meant: by id or by name where one was named, else the only active one, which is then echoed
+ * Chooses by id or name, or else the only active item, and says so
  * (CLI.md, "Global flags").
  *
  * @param now milliseconds; what has expired is not active
@@ -38,7 +38,7 @@ export function chooseOne<Item extends Choosable>(
     if (!only) throw new Failure('usage', `You have no active ${noun}.`, adviceForNone(noun));
     throw new Failure('usage', `You have several active ${noun}s; which one?`, {
       why: listed(active),
-      // What looks like a flag, or is shown escaped, is no name to type.
+      // A name that looks like a flag or is shown escaped can't be typed: its id can.
       fix: `slices-conn ${noun} use ${shellWord(/^\w[\w .'-]*$/.test(only.name) ? only.name : only.id)}`,
     });
   }
@@ -73,12 +73,12 @@ function shown({ id, name }: Choosable): string {
   return name === '' ? id : `${name} (${id})`;
 }
 
-/** Further off than this, a word is not a slip of the keyboard. */
+/** The most edits in a typing error. */
 const MAX_DISTANCE = 3;
 
 /**
- * The known word that another was probably meant to be; undefined when it is known itself, or when none is near. Case
- * counts for nothing. A part of three letters or more is near its whole, so that `poznan` finds `pl-poznan1`.
+ * The known word that was probably meant; undefined when the word is known itself, or when no word is near. Case is
+ * ignored. A part of three letters or more is near its whole, so that `poznan` finds `pl-poznan1`.
  */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   if (known.includes(word)) return undefined;
@@ -90,6 +90,6 @@ export function nearest(word: string, known: readonly string[]): string | undefi
     .filter((name) => Math.abs(name.length - wanted.length) <= MAX_DISTANCE)
     .map((name) => ({ name, far: distance(wanted, name.toLowerCase()) }))
     .sort((a, b) => a.far - b.far);
-  // Of a short word hardly a letter would be left.
+  // Three edits would replace most of a short word.
   return best && best.far <= Math.min(MAX_DISTANCE, wanted.length / 2) ? best.name : undefined;
 }

@@ -21,7 +21,7 @@ import type { Profile } from './profiles/profiles.ts';
 import { Ledger, type LedgerDatabase } from './reservations/ledger.ts';
 import { Reservations } from './reservations/reservations.ts';
 
-/** What a session is made of. */
+/** What a session needs. */
 export interface SessionOptions {
   profile: Profile;
   connection: Connection;
@@ -32,11 +32,11 @@ export interface SessionOptions {
   experiment?: string;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** Makes a key that nobody else makes. */
+  /** Makes a new idempotency key, different each time. */
   newKey: () => string;
   /** Waits so many milliseconds. */
   sleep: (milliseconds: number) => Promise<void>;
-  /** Told what was chosen when nobody chose, and what goes on. */
+  /** Takes notices for people: the project or experiment that was chosen for them, and progress. */
   notice: (text: string) => void;
 }
 
@@ -48,11 +48,11 @@ export class Session {
   readonly profile: Profile;
   readonly portal: PortalClient;
   readonly connectivity: ConnectivityClient;
-  /** What the service's administrators may do with anybody's reservation. */
+  /** The operations of the service's administrators, on all reservations. */
   readonly administration: AdministrationClient;
-  /** Reservations that are never lost: through the ledger. */
+  /** The experiment's reservations, each recorded in the ledger. */
   readonly reservations: Reservations;
-  /** Whom to believe, for each kind of token: only the profile's own services. */
+  /** The trusted issuers of each kind of token: only the profile's own services. */
   readonly trust: Readonly<Record<TokenKind, Trust>>;
   /** Sends a request without a token, for public things such as key sets. */
   readonly fetch: Fetch;
@@ -109,9 +109,9 @@ export class Session {
   }
 
   /**
-   * What a booking would come to at this moment; nothing is booked.
+   * The reservation that the request would create now. Nothing is created.
    *
-   * @throws Failure `not_supported` where the service does not say that it rehearses: it would book (HOSTILE.md 45)
+   * @throws Failure `not_supported` where the service does not describe dry runs: it would book (HOSTILE.md 45)
    */
   async rehearse(request: NewReservation): Promise<Reservation> {
     const features = await readFeatures(this.fetch, this.profile.baseUrl).catch((error: unknown) => {
@@ -119,8 +119,8 @@ export class Session {
       throw error;
     });
     if (features?.dryRun) return this.connectivity.rehearse(request).catch(nothingBooked);
-    throw new Failure('not_supported', 'This service can not tell what it would book.', {
-      why: 'It does not describe dry runs, so it might book when asked for one. Nothing was sent.',
+    throw new Failure('not_supported', "This service can't do dry runs.", {
+      why: 'Its API description does not mention dry runs, so it might book the link. Nothing was sent.',
     });
   }
 
@@ -149,7 +149,7 @@ export class Session {
     return this.#experiment;
   }
 
-  /** The experiment that a reservation belongs to, with a token for it; had once. See {@link accessExperiment}. */
+  /** The experiment that a command acts in, with a token for it; fetched once. See {@link accessExperiment}. */
   access(): Promise<ExperimentAccess> {
     const wanted = this.#actsIn;
     const access = this.#accesses.get(wanted) ?? this.accessTo(wanted);
@@ -166,7 +166,7 @@ export class Session {
     const { experiment, connection, profile } = this.#options;
     const byName = connection.experimentTokenFrom !== undefined && profile.experiment !== undefined;
     if (experiment !== undefined || connection.experimentToken || byName) return;
-    // A ledger that can't be used is told where it would be written to.
+    // A ledger that can't be used is reported when it is to be written.
     const entry = await this.ledger()
       .then((ledger) => ledger.about(id))
       .catch(() => undefined);
@@ -213,14 +213,14 @@ export class Session {
   /**
    * Verifies a token of any kind; see {@link verifyAny}.
    *
-   * @param trust whom to believe; the profile's services unless others are given
+   * @param trust the trusted issuers. Default: the profile's services
    * @throws TokenError with the reason
    */
   verify(token: string, source: VerificationSource, trust = this.trust): Promise<VerifiedToken> {
     return verifyAny(token, trust, source, (issuer) => this.#keysOf(issuer));
   }
 
-  /** Lets go of the ledger. */
+  /** Closes the ledger. */
   async close(): Promise<void> {
     const opened = await this.#ledger?.catch(() => undefined);
     await opened?.close();
@@ -251,7 +251,7 @@ export function staleKeys(url: string, age: number): string {
   return `warning: The key set at ${url} can't be reached; a copy from ${Math.round(age / 60_000)} min ago is used.`;
 }
 
-/** A rehearsal that was lost has booked nothing, unless its answer names what was booked all the same (HOSTILE.md 43). */
+/** A dry run without an answer has created nothing, unless the failure names a reservation (HOSTILE.md 43). */
 function nothingBooked(error: unknown): never {
   if (!(error instanceof Failure) || !error.facts.maybeDone || error.facts.reservation !== undefined)
     throw error;

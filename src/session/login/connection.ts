@@ -14,9 +14,9 @@ import { keySetFiles } from './key-set-files.ts';
 import { loginToken, type PortalTokens, portalTokens, storedFrom } from './login-tokens.ts';
 import { commandToken, givenToken, type Placeholders, type TokenSource } from './token-source.ts';
 
-/** What a logout left behind. */
+/** What remains after a logout. */
 export interface EndedLogin {
-  /** What could not be done, as a sentence. */
+  /** What failed, as a sentence. */
   problem?: string;
   /** Until when a copy of the access token stays valid at most, in milliseconds; absent where there is none. */
   aliveUntil?: number;
@@ -27,7 +27,7 @@ export interface Login {
   startLogin(): Promise<DeviceLogin>;
   /** Keeps what a login gave. */
   keep(tokens: IssuedTokens): Promise<void>;
-  /** What is kept; undefined when nobody is logged in. */
+  /** The stored login; undefined where there is none. */
   read(): StoredCredentials | undefined;
   /** Ends the session at the identity provider and forgets it. */
   end(): Promise<EndedLogin>;
@@ -48,13 +48,13 @@ export interface Connection {
   portalTokens?: PortalTokens;
   /** Keeps key sets beyond this process, by their addresses; undefined where they need not be kept. */
   keySets?: (url: string) => KeySetStore;
-  /** Undefined where nobody logs in: at the built-in server. */
+  /** Undefined for the built-in server, which needs no login. */
   login?: Login;
-  /** Lets go of what was opened. */
+  /** Closes what was opened. */
   close: () => Promise<void>;
 }
 
-/** What a connection over the network is made of. */
+/** What a connection over the network needs. */
 export interface NetworkConnectionOptions {
   /** Where credentials are kept, and public key sets. */
   stateFolder: string;
@@ -125,7 +125,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
       keep: async (tokens) => void (await credentials.change(() => storedFrom(tokens, now()))),
       end: async () => {
         let ended: StoredCredentials | undefined;
-        // Forgotten first: whatever the network does, this machine keeps nothing.
+        // Removed first: this machine keeps nothing even where the network fails.
         await credentials.change((current) => {
           ended = current;
           return undefined;
@@ -145,7 +145,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   };
 }
 
-/** A token that is asked for once in a command, however often it is sent. */
+/** A source that is asked once in a command, though its token is sent several times. */
 function remembered(source: TokenSource): TokenSource {
   let token: Promise<Secret> | undefined;
   return { ...source, get: () => (token ??= source.get()) };

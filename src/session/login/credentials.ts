@@ -16,7 +16,7 @@ const KeptSecret = v.pipe(
 
 const Entry = v.object({
   version: v.literal(1),
-  /** What the login is for; a file that was moved or copied is not taken for another's. */
+  /** The services that the login is for: a file that was moved or copied is refused. */
   services: v.strictObject({
     authUrl: v.string(),
     clientId: v.string(),
@@ -25,9 +25,9 @@ const Entry = v.object({
   }),
   accessToken: KeptSecret,
   refreshToken: v.optional(KeptSecret),
-  /** When it was had and until when it is valid, in milliseconds. */
+  /** When the access token was issued and until when it is valid, in milliseconds. */
   issuedAt: v.number(),
-  // Version 0.1.0 wrote what a provider had said, however large: it is as good as not known.
+  // Version 0.1.0 wrote any number that a provider sent: one that is too large counts as unknown.
   expiresAt: v.fallback(v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(LAST_INSTANT))), undefined),
   /** When the person logged in, in milliseconds: tells one login from the next. */
   loggedInAt: v.number(),
@@ -35,10 +35,10 @@ const Entry = v.object({
   portalTokens: v.optional(v.record(v.string(), KeptSecret), {}),
 });
 
-/** What a login left: the tokens, and how long the first is good. Times in milliseconds. */
+/** The tokens of a login, and when they were issued and expire. Times in milliseconds. */
 export type StoredCredentials = Omit<v.InferOutput<typeof Entry>, 'version' | 'services'>;
 
-/** What a change leaves; undefined forgets the login. */
+/** Returns the new login; undefined removes it. */
 export type CredentialsChange = (
   current: StoredCredentials | undefined,
 ) => Promise<StoredCredentials | undefined> | StoredCredentials | undefined;
@@ -85,7 +85,7 @@ export class Credentials {
 
   /** The login as the file holds it now. @throws Failure `state_unusable` */
   read(): StoredCredentials | undefined {
-    // Whoever could enter or replace the folder could replace what is in it.
+    // A user who could write to the folder could replace the file.
     if (existsSync(this.#folder)) this.#makeFolder();
     const text = readPrivateFile(this.path);
     if (text === undefined) return undefined;
@@ -104,7 +104,7 @@ export class Credentials {
 
   /**
    * Changes the login while no other process can: what `work` is given was read under the lock, and what it returns is
-   * on disk before the lock is let go (HOSTILE.md 13).
+   * on disk before the lock is released (HOSTILE.md 13).
    *
    * @throws Failure `state_unusable`; whatever `work` throws, and then nothing was changed
    */
@@ -121,7 +121,7 @@ export class Credentials {
     });
   }
 
-  /** What a process that was killed while it wrote has left: nobody writes now but who has the lock. */
+  /** Removes drafts of processes that were killed while they wrote: only the holder of the lock writes. */
   #removeDrafts(): void {
     for (const name of readdirSync(this.#folder)) {
       if (name.startsWith(`${this.#name}.json.`)) rmSync(join(this.#folder, name), { force: true });

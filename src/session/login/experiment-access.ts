@@ -20,7 +20,7 @@ export interface ExperimentAccess {
   token: Secret;
 }
 
-/** What an experiment is found by, and its token had from. */
+/** What an experiment is chosen by, and the sources of its token. */
 export interface ExperimentAccessOptions {
   /** Id or name given with the command. */
   wanted?: string | undefined;
@@ -37,7 +37,7 @@ export interface ExperimentAccessOptions {
   portalUrl: string;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** Told what was chosen when nobody chose. */
+  /** Takes a notice for people: the experiment that was chosen for them. */
   notice: (text: string) => void;
 }
 

@@ -17,10 +17,10 @@ const KeptKeySet = v.object({
 });
 
 /**
- * Key sets on disk, one private file for each address (CLI.md, "Files"). They are public, but whoever could change
- * them could make a forged reservation verify: a file or folder that is not this user's alone is not believed.
+ * Key sets on disk, one private file for each address (CLI.md, "Files"). They are public, but a user who could
+ * change them could make a forged reservation verify: a file or folder that others can write to is not used.
  *
- * What can't be read or written is no failure: keys are fetched then, as if none were kept.
+ * A file that can't be read or written causes no failure: the keys are fetched.
  *
  * @param cacheFolder the cache folder
  * @returns the store of a key set, by its address

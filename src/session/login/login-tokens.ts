@@ -8,8 +8,8 @@ import type { Credentials, StoredCredentials } from './credentials.ts';
 const MINUTE = 60_000;
 
 /**
- * Whether a token is to be replaced before it is used: less than a minute or a tenth of its lifetime is left,
- * whichever is less.
+ * Whether a token must be replaced before it is used: less than a minute is left, or less than a tenth of its lifetime
+ * where that is shorter.
  *
  * | lifetime | replaced when there is left less than |
  * |---|---|
@@ -17,7 +17,7 @@ const MINUTE = 60_000;
  * | 5 min | 30 s |
  * | unknown | never |
  *
- * @param token when it was had and until when it is valid, in milliseconds
+ * @param token when it was issued and until when it is valid, in milliseconds
  * @param now milliseconds
  */
 export function isAlmostOver(
@@ -28,7 +28,7 @@ export function isAlmostOver(
   return expiresAt - now < Math.min(MINUTE, (expiresAt - issuedAt) / 10);
 }
 
-/** What the user token of a login is had from. */
+/** What is needed to get the user token of a login. */
 export interface UserTokenOptions {
   profile: Profile;
   credentials: Credentials;
@@ -72,12 +72,12 @@ async function refresh(
     const tokens = await (await identity()).refresh(current.refreshToken);
     return { ...storedFrom(tokens, now()), ...keptAcrossRefresh(current, tokens) };
   } catch (error) {
-    if (isPassing(error)) {
+    if (mayBeRepeated(error)) {
       // The provider may be back before the token is over.
       if (stillValid) return current;
       const { message, code, facts } = error;
       const { httpStatus } = facts;
-      throw new Failure(code, 'Your login can not be renewed at the moment.', {
+      throw new Failure(code, "Your login can't be renewed at the moment.", {
         why: message,
         retryable: true,
         ...(httpStatus === undefined ? {} : { httpStatus }),
@@ -91,8 +91,8 @@ async function refresh(
   }
 }
 
-/** No answer, or one that says "later". A refresh whose answer got lost can be asked for again (HOSTILE.md 31). */
-function isPassing(error: unknown): error is Failure {
+/** Whether another attempt may succeed. A refresh whose answer got lost can be repeated (HOSTILE.md 31). */
+function mayBeRepeated(error: unknown): error is Failure {
   if (!(error instanceof Failure)) return false;
   return error.facts.retryable === true || error.facts.maybeDone === true;
 }
@@ -110,7 +110,7 @@ export function storedFrom(tokens: IssuedTokens, now: number): StoredCredentials
   };
 }
 
-/** The user is the same; a provider that gives no new refresh token means the old one to be used again. */
+/** What stays after a refresh. Without a new refresh token the old one stays valid (RFC 6749 §6). */
 function keptAcrossRefresh(
   { refreshToken, portalTokens, loggedInAt }: StoredCredentials,
   tokens: IssuedTokens,
@@ -155,7 +155,7 @@ export function portalTokens(credentials: Credentials, now: () => number): Porta
     async keep(id, token) {
       all();
       await credentials.change((current) => {
-        // Somebody else may have logged in, or out, in the meantime: then it is not theirs.
+        // Another user may have logged in meanwhile, or this one out: the token is not theirs.
         if (!current || current.loggedInAt !== login) return current;
         return { ...current, portalTokens: { ...good(current.portalTokens, now()), [id]: token } };
       });

@@ -10,12 +10,12 @@ export const TOKEN_ORIGINS = ['environment', 'file', 'command', 'login', 'portal
 /** One of {@link TOKEN_ORIGINS}. */
 export type TokenOrigin = (typeof TOKEN_ORIGINS)[number];
 
-/** A place that a token is had from. */
+/** A source of a token. */
 export interface TokenSource {
   readonly origin: TokenOrigin;
   /** For people: the variable, the file, the program. */
   readonly where: string;
-  /** The token; not verified. @throws Failure when it can't be had */
+  /** The token; not verified. @throws Failure when the source gives none */
   get(): Promise<Secret>;
 }
 
@@ -49,7 +49,7 @@ function tokenFile(path: string, variable: string): Secret {
 }
 
 /** How long a program may take to give a token, in milliseconds (CLI.md, "Environment"). */
-const PATIENCE = 30_000;
+const COMMAND_TIMEOUT = 30_000;
 /** The most that is read of what it prints, in bytes. */
 const MAX_OUTPUT = 65_536;
 
@@ -101,7 +101,7 @@ export function filledIn(args: readonly string[], placeholders: Placeholders): s
 function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Secret> {
   const shown = [program, ...args].map(shellWord).join(' ');
   return new Promise((resolve, reject) => {
-    const options = { env, timeout: PATIENCE, maxBuffer: MAX_OUTPUT, killSignal: 'SIGKILL' } as const;
+    const options = { env, timeout: COMMAND_TIMEOUT, maxBuffer: MAX_OUTPUT, killSignal: 'SIGKILL' } as const;
     try {
       const child = execFile(program, [...args], options, (error, stdout, stderr) => {
         const token = stdout.trim();
@@ -110,7 +110,7 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): 
       });
       child.stdin?.end();
     } catch (error) {
-      // Some of what is wrong with a path is thrown at once.
+      // Some invalid paths are thrown synchronously.
       reject(error instanceof Error ? commandFailure(shown, error, '') : error);
     }
   });
@@ -126,7 +126,7 @@ function commandFailure(shown: string, error: Error | null, said: string): Failu
     });
   }
   if (killed === true && code !== 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') {
-    return new Failure('timeout', `${shown} gave no token within ${PATIENCE / 1000} s.`, {
+    return new Failure('timeout', `${shown} gave no token within ${COMMAND_TIMEOUT / 1000} s.`, {
       retryable: true,
       ...facts,
     });
@@ -138,8 +138,8 @@ function commandFailure(shown: string, error: Error | null, said: string): Failu
 const MAX_SAID = 500;
 
 /**
- * What it said in the end, without what it may have given away: what it printed, and whatever looks like a token. Of a
- * long line only whole words are kept, so that no half of a secret is left.
+ * The last line of a program's errors, without the token that it printed and without anything that looks like one. A
+ * long line is cut between words, so that no half of a secret is left.
  */
 function lastLine(stderr: string, printed: string): string {
   const line = stderr.trim().split('\n').at(-1) ?? '';

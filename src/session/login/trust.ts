@@ -12,7 +12,7 @@ import {
 } from '../../tokens/verify.ts';
 import type { Profile } from '../profiles/profiles.ts';
 
-/** Whom to believe for each kind of token. */
+/** The trusted issuers of each kind of token. */
 export type TrustByKind = Readonly<Record<TokenKind, Trust>>;
 
 /**
@@ -39,7 +39,7 @@ export function trustIn(
   };
 }
 
-/** Whoever is believed by one of two. */
+/** Trusts the issuers of both. */
 export function either(one: TrustByKind, other: TrustByKind): TrustByKind {
   const both = (kind: TokenKind): Trust => ({
     ...one[kind],
@@ -78,9 +78,9 @@ export function keptKeys(
   });
 }
 
-/** Which keys to verify with, where the profile's own services are not meant. */
+/** The keys or the issuer to verify with, in place of the profile's services. */
 export interface VerificationSource {
-  /** The keys to use, whoever published them. */
+  /** The keys to use, for any issuer. */
   keys?: KeySet;
   /** The one issuer to accept. */
   issuer?: string;

@@ -161,7 +161,7 @@ function isAddress(found: string): boolean {
   return username === '' && password === '';
 }
 
-/** Where a value comes from; each goes before those after it (CLI.md, "Global flags"). */
+/** Where a value comes from; each overrides the ones after it (CLI.md, "Global flags"). */
 export type Source = 'environment' | 'file' | 'built-in' | 'default';
 
 /** A key's value, undefined where nothing gives one, and where it comes from. */
@@ -191,7 +191,7 @@ function builtInSettings(name: string): Settings {
   return (Object.hasOwn(BUILT_IN, name) && BUILT_IN[name]) || {};
 }
 
-/** Whether a profile takes a key: the built-in server is only ever itself, whatever a variable or the file says. */
+/** Whether a profile takes a key. `offline` takes few: a variable or the file can't change the built-in server. */
 export function takesKey(name: string, key: ProfileKey): boolean {
   const { offline }: KeyDeclaration = PROFILE_KEYS[key];
   return name !== OFFLINE || offline === true;
@@ -201,7 +201,7 @@ export function takesKey(name: string, key: ProfileKey): boolean {
  * A profile's keys, their values, and where these come from.
  *
  * @param own what the user has set of it
- * @throws Failure `usage` for a variable whose text is no value of its key; the text is not repeated
+ * @throws Failure `usage` for a variable with an invalid value, which the failure does not repeat
  */
 export function viewOf(name: string, own: Settings, env: Environment): ProfileView {
   const preset = builtInSettings(name);
@@ -220,7 +220,7 @@ export function viewOf(name: string, own: Settings, env: Environment): ProfileVi
   return { name, entries: Object.fromEntries(entries) as Record<ProfileKey, ProfileEntry> };
 }
 
-/** A file may hold what a person typed into it: addresses are put in order as they are everywhere else. */
+/** People may edit the file, so its addresses are normalised like typed ones. */
 function entry(key: ProfileKey, value: unknown, source: Source): ProfileEntry {
   return { value: typeof value === 'string' ? readValue(key, value) : value, source };
 }
@@ -230,7 +230,10 @@ function entryOfVariable(key: ProfileKey, variable: string, text: string): Profi
   const found: ProfileEntry = { ...entry(key, text, 'environment'), variable };
   const why = valueFault(key, found.value);
   if (why === undefined) return found;
-  throw new Failure('usage', `${variable} holds no value for ${key}.`, { why, fix: `unset ${variable}` });
+  throw new Failure('usage', `${variable} is not a valid value for ${key}.`, {
+    why,
+    fix: `unset ${variable}`,
+  });
 }
 
 /**

@@ -19,10 +19,10 @@ import {
 } from './profile.ts';
 import { KEY_NAMES, OFFLINE, PROFILE_KEYS, type ProfileKey } from './profile-keys.ts';
 
-/** Runs `work` while no other process runs any work under the same file. The lock ends with its process, however that ends. */
+/** Runs `work` while no other process works under the same file. The lock ends with its process, even a killed one. */
 export type UnderLock = <Answer>(file: string, work: () => Promise<Answer>) => Promise<Answer>;
 
-/** A profile with everything in place. */
+/** A profile whose values are complete. */
 export interface Profile extends ProfileValues {
   name: string;
   /**
@@ -41,11 +41,11 @@ export interface ProfileChange {
 
 /** What a removal did. */
 export interface Removal {
-  /** The profile is still there, with what is built in. */
+  /** The profile still exists, with its built-in values. */
   builtIn: boolean;
   /** False where the user had set nothing. */
   removed: boolean;
-  /** It was the preferred one, and is no more. */
+  /** It was the preferred profile until now. */
   wasPreferred: boolean;
 }
 
@@ -53,14 +53,14 @@ const Preferences = v.looseObject({
   /** The profile that is used when none is named. */
   profile: v.exactOptional(v.string()),
   profiles: v.optional(
-    v.pipe(v.custom<object>(isObject, 'it is no object'), v.record(v.string(), Settings)),
+    v.pipe(v.custom<object>(isObject, 'it is not an object'), v.record(v.string(), Settings)),
     {},
   ),
 });
 /** What `config.json` holds (CLI.md, "Files"); what a later version adds is kept. */
 type Preferences = v.InferOutput<typeof Preferences>;
 
-/** What the file is to hold, and what to tell about it. */
+/** The file's new content, and the result for the caller. */
 interface Outcome<Result> {
   preferences: Preferences;
   result: Result;
@@ -74,7 +74,7 @@ const TOKEN_COMMANDS = [
 ] as const satisfies readonly ProfileKey[];
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
-/** Names that mean something to JavaScript, and would be lost on the way to the file. */
+/** Names of JavaScript's own members, which would not be written to the file. */
 const NO_NAMES = ['constructor', 'prototype'];
 
 /** Profiles and preferences in `config.json` (CLI.md, "Files"): no secret, mode 0600. */
@@ -102,8 +102,8 @@ export class Profiles {
   }
 
   /**
-   * The name of the profile to use: `wanted`, else `SLICES_CONN_PROFILE`, else the preferred one, else `local`. There
-   * may be none of this name.
+   * The name of the profile to use: `wanted`, else `SLICES_CONN_PROFILE`, else the preferred one, else `local`. A profile
+   * of this name need not exist.
    *
    * @throws Failure `state_unusable`
    */
@@ -119,7 +119,7 @@ export class Profiles {
   /**
    * The profile of {@link activeName}, its settings overridden by the environment.
    *
-   * @throws Failure `usage` for an unknown profile, one without addresses, a variable that is no value, or a plain http
+   * @throws Failure `usage` for an unknown profile, one without addresses, an invalid variable, or a plain http
    *   address that the profile does not allow; `state_unusable`
    */
   async resolve(wanted: string | undefined): Promise<Profile> {
@@ -161,7 +161,7 @@ export class Profiles {
   /**
    * A profile's keys, their values, and where these come from. It need not be complete.
    *
-   * @throws Failure `usage` for an unknown profile or a variable that is no value, `state_unusable`
+   * @throws Failure `usage` for an unknown profile or an invalid variable, `state_unusable`
    */
   inspect(name: string): ProfileView {
     const preferences = this.#read();
@@ -220,7 +220,7 @@ export class Profiles {
     });
   }
 
-  /** The one way in which the file is changed: what it holds, and what it is to hold then. */
+  /** Reads, changes and writes the file under the lock. Every change goes through here. */
   async #change<Result>(work: (current: Preferences) => Outcome<Result>): Promise<Result> {
     const write = await preferencesWriter(this.#folder);
     privateFolder(this.#folder);
@@ -261,7 +261,7 @@ function checkKnown(name: string, preferences: Preferences): void {
 
 function checkName(name: string): void {
   if (NAME.test(name) && !NO_NAMES.includes(name)) return;
-  throw new Failure('usage', 'That can be no name of a profile.', {
+  throw new Failure('usage', 'This is not a valid profile name.', {
     why: NO_NAMES.includes(name)
       ? 'It is reserved.'
       : 'It must be up to 64 lower-case letters, digits, dots, dashes and underscores, and begin with a letter or digit.',
@@ -273,7 +273,7 @@ function checkKeys(name: string, keys: readonly ProfileKey[]): void {
   if (refused.length === 0) return;
   const taken = KEY_NAMES.filter((key) => takesKey(OFFLINE, key)).join(' and ');
   throw new Failure('usage', `Profile ${name} does not take ${refused.join(', ')}.`, {
-    why: `It is the built-in server, which is only ever itself: ${taken} can be set.`,
+    why: `It stands for the built-in server, so only ${taken} can be set.`,
   });
 }
 
@@ -286,7 +286,7 @@ function checkKeys(name: string, keys: readonly ProfileKey[]): void {
  */
 function readPreferences(folder: string): Preferences {
   if (!existsSync(folder)) return { profiles: {} };
-  // Whoever could enter or replace the folder could replace what is in it.
+  // A user who could write to the folder could replace the file.
   privateFolder(folder);
   let value: unknown;
   try {
@@ -303,8 +303,8 @@ function readPreferences(folder: string): Preferences {
 }
 
 /**
- * How to write `config.json`, whole or not at all: the file 0600, its folder 0700. What takes its time is done now, so
- * that nothing happens between reading and writing.
+ * Loads what is needed to write `config.json`, so that no loading happens between reading and writing. The file is
+ * written whole or not at all, with mode 0600 in a folder with mode 0700.
  *
  * @throws Failure `state_unusable`, the writing too
  */

@@ -75,7 +75,7 @@ const COLUMNS =
 
 /**
  * What this machine asked of one connectivity service: on disk before the request leaves, its outcome after (CLI.md,
- * "Files"). A crash in between leaves an attempt whose outcome is unknown, never one that nobody remembers.
+ * "Files"). After a crash in between, the attempt is there and its outcome is unknown.
  *
  * Every method throws Failure `state_unusable` when the file can't be used.
  */
@@ -175,7 +175,7 @@ export class Ledger {
   /** A change or deletion was refused: the reservation stands as it did. */
   async changeRefused(id: string): Promise<void> {
     const own = 'service = $1 AND reservation_id = $2 AND outcome = ';
-    // One that this machine neither asked for nor had an answer about is none of its own.
+    // Without a request or an answer of its own, this machine knows nothing about the reservation.
     const stranger = 'reservation IS NULL AND requested IS NULL';
     const asBefore = `outcome = coalesce(was, 'unknown'), was = NULL, pending = NULL`;
     await this.#database.transaction(async ({ run }) => {
@@ -277,6 +277,6 @@ function readColumn<Schema extends v.GenericSchema>(schema: Schema, text: string
 
 function foreign(what: string): Failure {
   return new Failure('state_unusable', 'The ledger holds something that this program did not write.', {
-    why: `${what} is not what it should be.`,
+    why: `${what} does not have the expected form.`,
   });
 }

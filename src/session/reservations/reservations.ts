@@ -30,13 +30,13 @@ export interface ReservationsOptions {
   newKey: () => string;
   /** Waits so many milliseconds. */
   sleep: (milliseconds: number) => Promise<void>;
-  /** Told what goes on meanwhile. */
+  /** Takes a line about progress. */
   notice: (text: string) => void;
 }
 
 /** How long a service may be relied on to keep a key, in milliseconds: a little less than the 24 hours of DESIGN.md. */
 const KEY_KEPT = 23 * 3_600_000;
-/** Pauses before a booking is asked for again under its key, in milliseconds. */
+/** Pauses before a request is sent again under its idempotency key, in milliseconds. */
 const PAUSES = [500, 2000];
 
 /**
@@ -55,7 +55,7 @@ export class Reservations {
    * where it has a list, and else stays unknown.
    *
    * @param options with a key of the person's own, the same command can be run again and books once
-   * @throws Failure with `maybeDone` when nobody can tell whether it was booked
+   * @throws Failure with `maybeDone` when it is unknown whether the reservation was created
    */
   async create(reservation: NewReservation, options: ReserveOptions = {}): Promise<ProvenReservation> {
     const { now, newKey } = this.#options;
@@ -77,7 +77,7 @@ export class Reservations {
       await this.#record((ledger) => ledger.observed(proven));
       return proven;
     } catch (error) {
-      if (isMissing(error)) await this.#record((ledger) => ledger.deleted(id));
+      if (isNotFound(error)) await this.#record((ledger) => ledger.deleted(id));
       throw error;
     }
   }
@@ -113,25 +113,25 @@ export class Reservations {
     }
   }
 
-  /** Deletes a reservation. When the answer got lost, it is asked for once more: what is gone stays gone. */
+  /** Deletes a reservation. When the answer got lost, the request is sent once more, which is safe. */
   async delete(id: string): Promise<void> {
     const { connectivity, ledger, now, newKey } = this.#options;
     const name = { experiment: await this.#experiment(), key: newKey() };
     await (await ledger()).beginChange(id, name, null, now());
     try {
       await connectivity.delete(id).catch(async (error: unknown) => {
-        // What answers, but wrongly, answers wrongly again.
+        // A service that answered wrongly would answer wrongly again.
         const lost = error instanceof Failure && error.facts.maybeDone && error.code !== 'reply_invalid';
         if (!lost) throw error;
         await connectivity.delete(id).catch((again: unknown) => {
-          // Nobody knows what became of the first: this says nothing about it.
-          if (!isMissing(again)) throw error;
+          // The outcome of the first request stays unknown: this failure says nothing about it.
+          if (!isNotFound(again)) throw error;
         });
       });
     } catch (error) {
       const refused = error instanceof Failure && !error.facts.maybeDone;
       if (refused) await this.#record((kept) => kept.changeRefused(id));
-      if (isMissing(error)) await this.#record((kept) => kept.deleted(id));
+      if (isNotFound(error)) await this.#record((kept) => kept.deleted(id));
       if (!(error instanceof Failure) || refused) throw error;
       throw inDoubt(error, { reservation: id, fix: `slices-conn show ${id}` });
     }
@@ -186,9 +186,11 @@ export class Reservations {
     const { connectivity, features, notice, sleep } = this.#options;
     const can = await features().catch(() => undefined);
     let last = lost;
-    // What answers, but wrongly, answers wrongly again.
+    // A service that answered wrongly would answer wrongly again.
     if (can?.idempotencyKey && lost.code !== 'reply_invalid' && lost.code !== 'unverified') {
-      notice('The answer got lost. Asking again under the same key, which can not book twice.');
+      notice(
+        'The answer got lost. Sending the request again under the same idempotency key, so it is not booked twice.',
+      );
       for (const pause of PAUSES) {
         await sleep(pause);
         try {
@@ -198,7 +200,7 @@ export class Reservations {
         } catch (error) {
           if (!(error instanceof Failure)) throw error;
           last = error;
-          if (error.facts.reservation !== undefined || !isPassing(error)) break;
+          if (error.facts.reservation !== undefined || !isUndecided(error)) break;
         }
       }
       const { reservation: id } = last.facts;
@@ -236,7 +238,8 @@ export class Reservations {
     if (!before.requested || !isSameRequest(before.requested, before.beganAt, requested, now())) {
       throw keyReused(`The key ${name.key} was used for another reservation.`);
     }
-    if (before.outcome === 'deleted') throw keyReused(`What was booked under ${name.key} was deleted.`);
+    if (before.outcome === 'deleted')
+      throw keyReused(`The reservation under the key ${name.key} was deleted.`);
     if (before.id !== undefined) return this.show(before.id, options);
     const reservation = asReservation(before.requested);
     const can = await features().catch(() => undefined);
@@ -245,14 +248,14 @@ export class Reservations {
     if (can?.idempotencyKey && isKept) return this.#send(name, reservation, options, true);
     const found = can?.list ? await this.#found(name) : undefined;
     if (found) return this.show(found.id, options);
-    throw new Failure('network', `What became of the request under ${name.key} is not known.`, {
-      why: 'Its answer got lost, and this service can not be asked for it.',
+    throw new Failure('network', `The outcome of the request under the key ${name.key} is not known.`, {
+      why: "Its answer got lost, and this service can't look it up.",
       maybeDone: true,
       fix: 'slices-conn list',
     });
   }
 
-  /** What happened is true, whether or not it can be written down. */
+  /** Works with the ledger. A ledger that can't be used is a warning: the service has done its part already. */
   async #record<Answer>(work: (ledger: Ledger) => Promise<Answer>): Promise<Answer | undefined> {
     try {
       return await work(await this.#options.ledger());
@@ -264,11 +267,11 @@ export class Reservations {
   }
 }
 
-function isMissing(error: unknown): boolean {
+function isNotFound(error: unknown): boolean {
   return error instanceof Failure && error.code === 'not_found';
 }
 
-/** The service looked at the request, and refused the link itself: what comes before that says nothing about a key. */
+/** Whether the service decided about the link. Refusals before that say nothing about an idempotency key. */
 function isDecision({ facts }: Failure): boolean {
   return facts.details?.some(({ loc }) => loc.length > 0) === true;
 }
@@ -278,13 +281,13 @@ function inDoubt(failure: Failure, facts: FailureFacts = {}): Failure {
   return failure.with({ ...facts, maybeDone: true, retryable: false });
 }
 
-/** What is said where a request under a key was not met, and an earlier one under it may have been. */
+/** The reason and next step where a repeated request failed, but the earlier one may have succeeded. */
 function earlier({ key }: AttemptName, { facts: { why, fix = 'slices-conn list' } }: Failure): FailureFacts {
   const said = `An earlier request under the key ${key} may have taken effect.`;
   return { why: why === undefined ? said : `${why} ${said}`, fix };
 }
 
-function isPassing({ facts }: Failure): boolean {
+function isUndecided({ facts }: Failure): boolean {
   return facts.maybeDone === true || facts.retryable === true;
 }
 

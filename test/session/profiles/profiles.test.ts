@@ -420,7 +420,7 @@ describe('changing a profile', () => {
     const failure = await failureOf(() => profiles.set('lab', { set: LAB, unset: [] }));
     expect(failure).toMatchObject({
       code: 'usage',
-      message: 'SLICES_CONN_BASE_URL holds no value for baseUrl.',
+      message: 'SLICES_CONN_BASE_URL is not a valid value for baseUrl.',
     });
     expect(JSON.stringify(failure.facts)).not.toContain('canary');
     expect(existsSync(file)).toBe(false);

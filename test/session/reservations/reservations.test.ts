@@ -210,7 +210,7 @@ describe('a booking whose answer got lost', () => {
       token: proven.token,
     });
     expect(here.sent('POST')).toBe(fates.length + 1);
-    expect(here.notices.join('\n')).toMatch(/lost.*same key/i);
+    expect(here.notices.join('\n')).toMatch(/lost.*same idempotency key/i);
   });
 
   test.each<[string, Fate]>([
