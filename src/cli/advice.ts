@@ -7,7 +7,7 @@ import type { ServiceFlags } from './global-options.ts';
 import { nearestSite } from './names.ts';
 import type { TimeContext } from './times.ts';
 
-/** Flags of `reserve` that the advised command needs just as the refused one did. */
+/** Flags of a refused `reserve` that the advised command repeats. */
 interface KeptFlags {
   dryRun?: boolean;
   save?: string;
@@ -15,7 +15,7 @@ interface KeptFlags {
   allowUnsigned?: boolean;
 }
 
-/** What to type after a failure that brings no advice of its own. */
+/** The next step after a failure that has no advice of its own. */
 export const NEXT_STEP: Partial<Record<FailureCode, string>> = {
   date_invalid: 'slices-conn help times',
   date_past: 'slices-conn help times',
@@ -27,14 +27,14 @@ export const NEXT_STEP: Partial<Record<FailureCode, string>> = {
   name_taken: 'slices-conn experiment list',
 };
 
-/** Commands that speak to services, and those among them for which an experiment and a project are chosen. */
+/** Commands that use services, and those of them that act in an experiment and a project. */
 const SPEAKS = /^slices-conn (?!-|(?:help|profile|serve|token|completion)\b)/;
 const ACTS_IN =
   /^slices-conn (?:reserve|list|show|update|delete|(?:experiment|project) (?:show|create|token))\b/;
 
 /**
- * Advice, where it is a command of this program: with the flags that said which services, project and experiment were
- * meant, without which it would mean others.
+ * Adds to an advised command of this program the flags that choose the services, the project and the experiment;
+ * without them it would act elsewhere.
  *
  * @example withServices({ profile: 'lab' }, 'slices-conn list') // 'slices-conn --profile lab list'
  */
@@ -49,9 +49,9 @@ export function withServices(services: ServiceFlags, advice: string): string {
 }
 
 /**
- * Makes a refusal say what to type instead: the first alternative that the service offers, as a command.
+ * Adds to a refusal the first alternative that the service offers, as a command.
  *
- * @returns a handler of rejections, which rejects with the advised failure
+ * @returns a rejection handler, which throws the failure with the advice
  */
 export function advisor(
   request: NewReservation,
@@ -60,7 +60,7 @@ export function advisor(
 ): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof Failure)) throw error;
-    // A service's text goes into a command only where it can be nothing but a time.
+    // A service's text becomes part of a command only when it is a time.
     const alternative = error.facts.alternatives?.find(isPeriod);
     const { now } = times();
     if (alternative) throw error.with({ fix: reserveCommandLine(request, alternative, flags, now) });
@@ -80,7 +80,7 @@ function isPeriod({ start_date, end_date }: Alternative): boolean {
 }
 
 /**
- * The same for a refused update: with the first alternative, as a command.
+ * Adds to a refused update the first alternative, as a command.
  *
  * @param id the reservation
  */

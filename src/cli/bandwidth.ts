@@ -7,7 +7,7 @@ const FACTOR = { M: 1, G: 1000, T: 1_000_000 } as const;
  * Bandwidth as people type it, in Mbps: `100`, `100M`, `1G`, `2.5G` (CLI.md, "Values").
  *
  * @example parseBandwidth('2.5G') // 2500
- * @throws Failure `usage` when it is none, or no whole number of Mbps
+ * @throws Failure `usage` for another form, or a fraction of 1 Mbps
  */
 export function parseBandwidth(text: string): number {
   const match = /^(\d{1,15})(?:\.(\d{1,6}))?\s*(?:([MGT])(?:bps|bit\/s)?)?$/i.exec(text.trim());
@@ -16,7 +16,7 @@ export function parseBandwidth(text: string): number {
   // In integers: 1.1 * 1000 is not 1100 in floating point.
   const scaled = BigInt(whole + fraction) * BigInt(FACTOR[unit.toUpperCase() as keyof typeof FACTOR]);
   const divisor = 10n ** BigInt(fraction.length);
-  if (scaled % divisor !== 0n) throw wrong(text, 'It must be a whole number of Mbps in the end.');
+  if (scaled % divisor !== 0n) throw wrong(text, 'It must be a whole number of Mbps.');
   const mbps = scaled / divisor;
   if (mbps < 1n) throw wrong(text, 'It must be at least 1 Mbps.');
   if (mbps > BigInt(MAX_BANDWIDTH)) throw wrong(text, 'It is more than any link has.');
@@ -33,5 +33,5 @@ export function formatBandwidth(mbps: number): string {
 }
 
 function wrong(text: string, why: string): Failure {
-  return new Failure('usage', `${JSON.stringify(text)} is no bandwidth.`, { why, fix: '--bandwidth 1G' });
+  return new Failure('usage', `${JSON.stringify(text)} is not a bandwidth.`, { why, fix: '--bandwidth 1G' });
 }

@@ -5,14 +5,14 @@ import type { UserFiles } from './world.ts';
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
 /**
- * The certificates of a file in PEM. Node takes a file without any, and trusts nobody for it, without a word: so they
- * are looked at here.
+ * Reads the certificates of a file in PEM. Node.js accepts a file without certificates and says nothing, so they are
+ * checked here.
  *
- * @throws Failure `file_unusable` for a file that can't be read, that holds none, or one that is broken
+ * @throws Failure `file_unusable` for a file that can't be read, that contains no certificate, or a damaged one
  */
 export async function readCertificates(files: UserFiles, path: string): Promise<string> {
   const found = new TextDecoder().decode(await files.read(path)).match(CERTIFICATE);
-  if (!found) throw unusable(path, 'It holds no certificate in PEM (BEGIN CERTIFICATE).');
+  if (!found) throw unusable(path, 'It does not contain a certificate in PEM (BEGIN CERTIFICATE).');
   for (const [index, certificate] of found.entries()) {
     try {
       new X509Certificate(certificate);

@@ -3,15 +3,15 @@ import type { FailureCode } from '../contract/failure.ts';
 /** What each exit code means (CLI.md, "Exit codes"); the text of `slices-conn help exit-codes`. */
 export const EXIT_CODES = {
   0: 'done (a closed pipe on stdout included)',
-  1: 'unexpected: a bug here, or a request that the service can make nothing of',
+  1: 'unexpected: a bug here, or a request that the service does not understand',
   2: "usage: a flag, a value, a file's content",
-  3: 'not found, or nothing that this service can do',
+  3: 'not found, or not supported by this service',
   4: 'not logged in, token expired or not accepted, device code expired',
   5: 'forbidden: the role or the scope does not allow it, device login denied',
   6: 'refused: site, date or bandwidth; the message says what would work',
   7: 'network, timeout, service unavailable: worth trying again, unless it may have taken effect (maybeDone)',
   8: 'still pending',
-  9: 'a token, key set or reply that does not verify or is not what it should be',
+  9: 'not verified: a token, key set or reply is not valid',
   10: 'several asked, some failed',
   130: 'interrupted',
   143: 'terminated',

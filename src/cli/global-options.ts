@@ -35,12 +35,12 @@ export const GLOBAL_FLAGS = 'Global flags:';
 export function addGlobalOptions(program: Command): Command {
   program.optionsGroup(GLOBAL_FLAGS);
   return program
-    .option('--profile <name>', 'which services to speak to')
+    .option('--profile <name>', 'which services to use')
     .option('--experiment <id|name>', 'the experiment to act in')
     .option('--project <id|name>', 'the project to act in')
     .option('--offline', 'the built-in server inside this process: no network, no login')
     .option('--json', 'print one JSON object')
-    .option('--quiet', 'no notices on stderr')
+    .option('--quiet', 'print no notices on stderr')
     .option('--debug', 'say more on stderr; secrets are left out')
     .addOption(new Option('--no-input', 'never ask').default(undefined))
     .option('--yes', 'answer yes to every question')
@@ -54,7 +54,7 @@ export function addGlobalOptions(program: Command): Command {
 export function wantedProfile({ offline, profile }: GlobalFlags): string | undefined {
   if (!offline) return profile;
   if (profile === undefined || profile === OFFLINE) return OFFLINE;
-  throw new Failure('usage', '--offline and --profile can not be given together.');
+  throw new Failure('usage', "--offline and --profile can't be given together.");
 }
 
 function timeZone(text: string): string {

@@ -18,11 +18,11 @@ const ENVIRONMENT = `Environment
   SLICES_CONN_CACHE_DIR         key sets, compiled code; else $XDG_CACHE_HOME/slices-conn
   HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS
   NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM=dumb
-                                as everyone honours them
+                                with their usual meaning
   TZ                            the time zone of times without an offset, unless --tz is given
 
-A flag goes before the environment, the environment before the profile, the profile before the default.
-slices-conn profile show tells where each value comes from; slices-conn profile set --help lists the keys.
+A flag overrides the environment, the environment overrides the profile, and the profile overrides the default.
+slices-conn profile show prints where each value comes from; slices-conn profile set --help lists the keys.
 `;
 
 const OUTPUT = `Output
@@ -46,7 +46,7 @@ const TIMES = `Times
   An instant is written as
     2026-12-01T10:00:00Z           RFC 3339, with Z or an offset such as +01:00
     now                            for --start: at the time of the request
-    +2h30m                         from now on
+    +2h30m                         that long after now
     2026-12-01T10:00, 2026-12-01 10:00, today 18:00, tomorrow 09:00
                                    only with --tz ZONE, or TZ set
   A duration is written as 90m, 2h, 2h30m, 3d, 1w or P3D. A day is 24 hours.

@@ -24,7 +24,9 @@ export function localInstant({ day, time, zone, now }: LocalTime): number {
   try {
     today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone).toPlainDate();
   } catch {
-    throw new Failure('usage', `${JSON.stringify(zone)} is no time zone.`, { fix: '--tz Europe/Brussels' });
+    throw new Failure('usage', `${JSON.stringify(zone)} is not a time zone.`, {
+      fix: '--tz Europe/Brussels',
+    });
   }
   try {
     const date =

@@ -31,7 +31,7 @@ export function addPeriodChangeOptions(command: Command): Command {
     .option('--start <time>', 'the new start')
     .option('--end <time>', 'the new end')
     .option('--for <duration>', 'how long it lasts, from its start')
-    .option('--extend <duration>', 'how much longer it lasts than now');
+    .option('--extend <duration>', 'how much later it ends');
 }
 
 /** A new period; times in milliseconds. */
@@ -49,7 +49,7 @@ export async function readPeriod(flags: PeriodFlags, context: TimeContext): Prom
   const { start: startText, startNow = false } = flags;
   if (startText !== undefined && startNow) throw conflict('--start', '--start-now');
   if (startText === undefined && !startNow) {
-    throw new Failure('usage', 'When does it start?', {
+    throw new Failure('usage', 'The start is missing.', {
       why: 'Give --start-now or --start TIME.',
       fix: '--start-now',
     });
@@ -59,7 +59,7 @@ export async function readPeriod(flags: PeriodFlags, context: TimeContext): Prom
   const from = start === 'now' ? context.now : start;
   const end = await readEnd(flags, from, context);
   if (end === undefined) {
-    throw new Failure('usage', 'When does it end?', {
+    throw new Failure('usage', 'The end is missing.', {
       why: 'Give --for DURATION or --end TIME.',
       fix: '--for 2h',
     });
@@ -68,7 +68,7 @@ export async function readPeriod(flags: PeriodFlags, context: TimeContext): Prom
 }
 
 /**
- * Checks the flags of a change as far as they stand by themselves, before the reservation is asked for.
+ * Checks the flags of a change that can be checked without the reservation, before it is fetched.
  *
  * @throws Failure `usage`
  */
@@ -82,7 +82,7 @@ export async function checkPeriodChange(flags: PeriodChangeFlags, context: TimeC
 }
 
 /**
- * Reads the flags of a change, against the reservation as it stands.
+ * Reads the flags of a change to an existing period.
  *
  * @returns only what changes
  * @throws Failure `usage`

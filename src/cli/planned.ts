@@ -13,7 +13,7 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The name that a command line can't be understood for now, because it is planned and not built (CLI.md, "Commands").
+ * The planned command or flag that a command line uses, which is not built yet (CLI.md, "Commands").
  *
  * @example a line that begins with `availability` // 'availability'
  */

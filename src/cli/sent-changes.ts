@@ -3,15 +3,15 @@ import { Failure, type FailureFacts } from '../contract/failure.ts';
 import { ROUTES } from '../contract/routes.ts';
 import { shellWord } from '../contract/shell-word.ts';
 
-/** Why a command was stopped: by SIGINT or by SIGTERM. */
+/** Why a command stops: SIGINT (interrupted) or SIGTERM (terminated). */
 export type Stopped = 'interrupted' | 'terminated';
 
-const SAYS = { interrupted: 'Interrupted.', terminated: 'Told to stop.' } as const satisfies Record<
+const SAYS = { interrupted: 'Interrupted.', terminated: 'Stopped.' } as const satisfies Record<
   Stopped,
   string
 >;
 
-/** Replies that say for certain that nothing was done: the service's refusals, but for a 408. */
+/** Whether a reply is certain that nothing was done: any 4xx except 408. */
 const isRefusal = ({ status }: Response): boolean => status >= 400 && status < 500 && status !== 408;
 
 /**
@@ -22,7 +22,7 @@ export class SentChanges {
   readonly #sent = new Set<Request>();
   #begun = false;
 
-  /** Keeps an eye on what goes out. */
+  /** The same fetch; its requests that change something are remembered until they are refused. */
   watched(fetch: Fetch): Fetch {
     this.#begun = true;
     return async (request) => {
@@ -39,12 +39,12 @@ export class SentChanges {
     };
   }
 
-  /** Services were to be spoken to, and nothing was changed there for certain. */
+  /** Whether services were used, and certainly nothing was changed there. */
   get isNothing(): boolean {
     return this.#begun && this.#sent.size === 0;
   }
 
-  /** What to tell somebody who stops the command now. */
+  /** The failure to report when the command is stopped now. */
   failure(stopped: Stopped): Failure {
     const [request, another] = this.#sent;
     if (!request) {
@@ -64,7 +64,7 @@ function isRehearsal({ url }: Request): boolean {
   return new URL(url).searchParams.get('dry_run') === 'true';
 }
 
-/** What shows whether a request has taken effect. */
+/** The command that shows whether a request has taken effect. */
 function nextStep({ method, url }: Request): FailureFacts {
   const { pathname } = new URL(url);
   if (method === 'POST') {

@@ -2,17 +2,17 @@ import { formatDuration, parseDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
 
-/** What a time that a person types is read against. */
+/** What is needed to read and to print times. */
 export interface TimeContext {
   /** Milliseconds since the Unix epoch. */
   now: number;
   /** `--tz`, else `TZ`; undefined where neither is set. */
   zone: string | undefined;
-  /** Where the machine is; for telling times, never for reading them. */
+  /** The machine's zone; used to print times, never to read them. */
   localZone?: string;
 }
 
-/** The zone to tell times in. */
+/** The zone in which times are printed. */
 export function shownZone({ zone, localZone }: TimeContext): string | undefined {
   return zone ?? localZone;
 }
@@ -24,7 +24,7 @@ const LOCAL = /^(today|tomorrow|\d{4}-\d{2}-\d{2})(?:[T ](\d{1,2}:\d{2}(?::\d{2}
  * An instant as people type it, in milliseconds (CLI.md, "Values"): RFC 3339 with an offset, `now`, `+2h30m`; and,
  * only where a time zone is known, `2026-12-01T10:00`, `2026-12-01 10:00`, `tomorrow 09:00`.
  *
- * @param fix what to type when it is none
+ * @param fix the advice when the text is not a time
  * @throws Failure `usage`, for a local time that the zone skips or has twice too
  */
 export async function parseTime(
@@ -35,14 +35,14 @@ export async function parseTime(
   const trimmed = text.trim();
   if (/^now$/i.test(trimmed)) return context.now;
   if (trimmed.startsWith('+')) return later(context.now, parseDuration(trimmed.slice(1)));
-  // People leave out seconds; the instant is no less exact.
+  // Seconds may be left out: they are 0.
   const exact = parseInstant(
     trimmed.replace(/^(\S{10}[Tt]\d{2}:\d{2})(?=[Zz+-])/, '$1:00').replace(' ', 'T'),
   );
   if (exact !== undefined) return exact;
   const local = LOCAL.exec(trimmed);
   if (!local) {
-    throw new Failure('usage', `${JSON.stringify(text)} is no time.`, {
+    throw new Failure('usage', `${JSON.stringify(text)} is not a time.`, {
       why: 'Write it as 2026-12-01T10:00:00Z, +2h or now; see slices-conn help times.',
       fix,
     });
@@ -59,9 +59,9 @@ export async function parseTime(
 }
 
 /**
- * An instant that people look back to, in milliseconds: what {@link parseTime} reads, or a duration for that long ago.
+ * An instant in the past, in milliseconds: what {@link parseTime} reads, or a duration, which means that long ago.
  *
- * @param flag what it was typed after, for the advice
+ * @param flag the flag that it is the value of, for the advice
  * @example parsePastTime('2d', context, '--since') // two days before now
  * @throws Failure `usage`
  */
@@ -71,9 +71,9 @@ export async function parsePastTime(text: string, context: TimeContext, flag: st
 }
 
 /**
- * An instant and a duration added up, in milliseconds.
+ * The sum of an instant and a duration, in milliseconds.
  *
- * @throws Failure `usage` when no timestamp of four digits can say it
+ * @throws Failure `usage` after the year 9999
  */
 export function later(instant: number, duration: number): number {
   if (instant + duration <= LAST_INSTANT) return instant + duration;
@@ -81,9 +81,9 @@ export function later(instant: number, duration: number): number {
 }
 
 /**
- * An instant for people: UTC, what that is where they are, and how far away it is.
+ * An instant for people: in UTC, in their zone, and how far away it is.
  *
- * @param zone their time zone; UTC itself and names that are none are left out
+ * @param zone their time zone; UTC and unknown names are ignored
  * @example formatTime(start, now) // '2026-12-01T10:00:00.000Z (in 2 h)'
  * @example formatTime(start, now, 'Europe/Brussels') // '2026-12-01T10:00:00.000Z (11:00 Europe/Brussels, in 2 h)'
  */

@@ -5,19 +5,20 @@ import { verifyToken } from '../tokens/verify.ts';
 import type { UserFiles } from './world.ts';
 
 /**
- * The claims of a token that a service has just given out, verified.
+ * Verifies a token that a service has just issued.
  *
- * @param subject whom it must be about
+ * @param subject the `sub` that it must have
+ * @returns its claims
  * @throws Failure `unverified`
  */
 export async function verifiedToken(token: string, trust: Trust, subject: string): Promise<object> {
   const { claims } = await checkedToken(() => verifyToken(token, trust));
   if (claims['sub'] === subject) return claims;
-  throw new Failure('unverified', 'The token is about something else than what was asked.');
+  throw new Failure('unverified', 'The token has another subject than expected.');
 }
 
 /**
- * Runs a check of a token; a token that it rejects is a failure with exit 9 (CLI.md, "Exit codes").
+ * Runs a check of a token. A rejected token is a failure with exit code 9 (CLI.md, "Exit codes").
  *
  * @throws Failure `unverified` for a TokenError; other errors pass
  */
@@ -31,10 +32,10 @@ export async function checkedToken<Answer>(check: () => Answer | Promise<Answer>
 }
 
 /**
- * A token from a file, or from standard input for `-`. The file may end in one line end, LF or
- * CRLF, and holds nothing else.
+ * Reads a token from a file, or from standard input for `-`. The file holds the token and at most one line end, LF or
+ * CRLF.
  *
- * @throws Failure `unverified` for an empty file or bytes that are no text: what was given is no token
+ * @throws Failure `unverified` for an empty file, or bytes that are not UTF-8
  */
 export async function readTokenFile(files: UserFiles, path: string): Promise<string> {
   const bytes = await files.read(path);
@@ -45,6 +46,6 @@ export async function readTokenFile(files: UserFiles, path: string): Promise<str
     throw new Failure('unverified', 'This is not a token.', { why: 'It is not text.' });
   }
   const token = text.replace(/\r?\n$/, '');
-  if (token === '') throw new Failure('unverified', 'There is no token.', { why: 'The input is empty.' });
+  if (token === '') throw new Failure('unverified', 'The token is missing.', { why: 'The input is empty.' });
   return token;
 }

@@ -10,7 +10,7 @@ const UNIT = { w: WEEK, d: DAY, h: HOUR, m: MINUTE, s: SECOND } as const;
 
 /**
  * A duration as people type it, in milliseconds: `90m`, `2h`, `2h30m`, `3d`, `1w`, or ISO 8601 as `P3D` and `PT90M`
- * (CLI.md, "Values"). A day is 24 hours and a week seven of them, whatever the clocks do; months and years have no
+ * (CLI.md, "Values"). A day is always 24 h and a week 7 days; months and years have no
  * fixed length and are refused.
  *
  * @example parseDuration('2h30m') // 9000000
@@ -32,7 +32,7 @@ export function parseDuration(text: string): number {
     why: !parts
       ? 'Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.'
       : total === 0
-        ? 'It must be longer than nothing.'
+        ? 'It must be at least 1 s.'
         : 'It is too long.',
     fix: '--for 2h',
   });

@@ -53,7 +53,7 @@ describe('a site as typed', () => {
   ])('%j is refused as usage', async (name) => {
     const failure = await failureOf(() => siteName(name));
     expect(failure.code).toBe('usage');
-    expect(failure.message).toBe(`${JSON.stringify(name)} is no name of a site.`);
+    expect(failure.message).toBe(`${JSON.stringify(name)} is not a site name.`);
     expect(failure.facts.fix).toBe('slices-conn sites');
   });
 

@@ -21,8 +21,8 @@ async function outcome(work: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-const NO_START = 'usage: When does it start?';
-const NO_END = 'usage: When does it end?';
+const NO_START = 'usage: The start is missing.';
+const NO_END = 'usage: The end is missing.';
 const both = (one: string, other: string) => `usage: ${one} and ${other} can't be given together.`;
 
 describe('a new period: every combination of its flags', () => {

@@ -122,7 +122,7 @@ describe('a time without an offset, in a zone', () => {
     async (zone) => {
       const failure = await failureOf(() => at('2026-12-01T10:00', zone));
       expect(failure.code).toBe('usage');
-      expect(failure.message).toBe(`${JSON.stringify(zone)} is no time zone.`);
+      expect(failure.message).toBe(`${JSON.stringify(zone)} is not a time zone.`);
     },
   );
 

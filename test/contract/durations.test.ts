@@ -62,7 +62,7 @@ describe('parseDuration', () => {
   });
 
   test.each(['0m', 'PT', 'PT0S'])('%s is refused for being nothing', async (text) => {
-    expect((await failureOf(() => parseDuration(text))).facts.why).toBe('It must be longer than nothing.');
+    expect((await failureOf(() => parseDuration(text))).facts.why).toBe('It must be at least 1 s.');
   });
 
   test('what is too long is not refused for being nothing', async () => {

@@ -267,7 +267,7 @@ describe('row 12: an answer that never comes', () => {
     expect(ended.stderr).toMatch(/may have taken effect/);
     const listed = await client.command('list');
     expect(listed.stdout).toMatch(/unknown.*be-gent1 – pl-poznan1/);
-    expect(listed.stderr).toMatch(/the answer never came, so it may be booked/);
+    expect(listed.stderr).toMatch(/the service never answered the request of \S+, so the link may be booked/);
     const [, advised = ''] = /To settle it: slices-conn (.+)\n/.exec(listed.stderr) ?? [];
     service.extended = true;
     service.way = deliver;

@@ -160,7 +160,7 @@ describe('login, status, logout', () => {
     expect(JSON.parse(logout.stdout)).toMatchObject({ loggedIn: false });
     // Row 57: what still lives, and until when.
     const until = new Date(storedUntil).toISOString().slice(11, 16);
-    expect(logout.stderr).toMatch(new RegExp(`access token stays valid until .*${until}`));
+    expect(logout.stderr).toMatch(new RegExp(`access token can be valid until .*${until}`));
     const refused = await fetch(`${served.addresses.portal_url}/apis/projects/v1alpha1/projects/`, {
       headers: { authorization: `Bearer ${accessToken}` },
     });

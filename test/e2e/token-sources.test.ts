@@ -237,11 +237,11 @@ describe('with a login', () => {
     ]);
   });
 
-  test('login says that a given token goes before it', async () => {
+  test('login says that commands use a given token instead', async () => {
     const client = newClient({ ...served.env, SLICES_CONN_USER_TOKEN: tokens.user });
     const { exitCode, stderr } = await client.command('login');
     expect(exitCode).toBe(0);
-    expect(stderr).toContain('warning: SLICES_CONN_USER_TOKEN goes before this login in every command.\n');
+    expect(stderr).toContain('Warning: commands use SLICES_CONN_USER_TOKEN instead of this login.\n');
     const without = newClient(served.env);
     expect((await without.command('login')).stderr).not.toContain('warning');
   });

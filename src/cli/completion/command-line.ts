@@ -26,9 +26,8 @@ export interface OpenFlag {
 }
 
 /**
- * Reads the words before the one to complete, as commander will when the line is complete: the top level's flags stand
- * anywhere, a command's own after it, and what follows a flag with a value is no command. Nothing is refused; what
- * commander would not understand is passed over.
+ * Reads the words before the one to complete, as commander does: global flags stand anywhere, a command's own flags
+ * after it, and the word after a flag with a value is that value. Words that commander would refuse are skipped.
  *
  * @param words without the program's own name
  */

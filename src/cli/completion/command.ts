@@ -8,14 +8,14 @@ export function completionCommand(invoke: Invoke): Command {
   return new Command('completion')
     .summary('print the script that completes words in your shell')
     .description(
-      'Prints the script by which a shell completes commands, flags, sites, profiles, experiments, projects and reservations.\n--install-completion sets it up for good.',
+      'Prints the script by which a shell completes commands, flags, sites, profiles, experiments, projects and reservations.\n--install-completion sets it up permanently.',
     )
     .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
     .addHelpText(
       'after',
       `
 Examples:
-  slices-conn --install-completion            # for the shell that $SHELL names, for good
+  slices-conn --install-completion            # permanently, for the shell that $SHELL names
   slices-conn --install-completion fish
   eval "$(slices-conn completion bash)"       # for this bash only
   eval "$(slices-conn completion zsh)"        # for this zsh only

@@ -51,7 +51,7 @@ export async function installCompletion(shell: Shell, home: ShellHome): Promise<
 export function usualShell({ SHELL = '' }: Environment): Shell {
   const found = SHELLS.find((shell) => shell === basename(SHELL));
   if (found) return found;
-  throw new Failure('usage', 'Completion for which shell?', {
+  throw new Failure('usage', 'The shell is not known.', {
     why: `SHELL is ${SHELL === '' ? 'not set' : JSON.stringify(SHELL)}; the shells are: ${SHELLS.join(', ')}.`,
     fix: 'slices-conn --install-completion bash',
   });

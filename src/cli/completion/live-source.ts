@@ -14,8 +14,8 @@ import { type CompletionSource, isPlainWord } from './complete.ts';
 export const LIVE_LIMIT = 1500;
 
 /**
- * What a completion offers from the world: the profiles of this machine, and what the services of the profile know, if
- * somebody is logged in there and they answer within {@link LIVE_LIMIT}.
+ * Candidates that this machine or a service knows: its profiles, and the projects and experiments of the profile's
+ * services, if the user is logged in and they answer within {@link LIVE_LIMIT}.
  */
 export function liveSource(invocation: Invocation): CompletionSource {
   const { now } = invocation.times();
@@ -31,7 +31,7 @@ export function liveSource(invocation: Invocation): CompletionSource {
   };
 }
 
-/** What the ledger knows of reservations that have neither ended nor been deleted: no service is asked. */
+/** The ledger's reservations that have not ended and were not deleted. No service is asked. */
 async function reservations(session: Session, now: number): Promise<Candidate[]> {
   const entries = await (await session.ledger()).all(now);
   return entries.flatMap(({ id, reservation }) => {
@@ -44,7 +44,7 @@ async function reservations(session: Session, now: number): Promise<Candidate[]>
   });
 }
 
-/** By name, which is what people know; by id where the name is shared or is no word for a shell. */
+/** Offers names, which people know, and ids where two items share a name or a shell would have to quote it. */
 function named(
   items: readonly (Choosable & { role: string; description: string })[],
   now: number,
@@ -64,8 +64,8 @@ function countryOf(site: string): string {
 }
 
 /**
- * Asks the services, where somebody is logged in; else, or when they are late, nothing is known. A login that would
- * have to be refreshed counts as none: a refresh that is cut off half-way would lose it.
+ * Asks the services if the user is logged in; otherwise, or when they answer late, there are no candidates. A login
+ * that needs a refresh is not used: a refresh that is cut off half-way would lose it.
  */
 async function asked(
   { session, times }: Invocation,

@@ -5,14 +5,14 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /**
- * The word by which a shell's script asks for candidates: `slices-conn __complete -- WORDS…`, the last word being the
- * one to complete. It is no command: nobody types it, help does not show it, and it fails in silence.
+ * The word by which a shell's script asks for candidates: `slices-conn __complete -- WORDS…`; the last word is the one to
+ * complete. Help does not show it, and it prints no errors.
  */
 export const COMPLETE = '__complete';
 
 /**
- * Bash, from 3.2 on. It cuts words at COMP_WORDBREAKS, `:` and `=` among them, and replaces only what follows the last
- * cut: words are put together again to be completed, and each candidate is given without what is left standing.
+ * The script for bash 3.2 or newer. Bash cuts words at COMP_WORDBREAKS (which has `:` and `=`) and replaces only the part
+ * after the last cut. So the script joins the parts to complete the word, and gives each candidate without its first part.
  */
 const bashScript = `
 # bash completion for slices-conn
@@ -78,7 +78,7 @@ _slices_conn() {
 complete -F _slices_conn slices-conn
 `;
 
-/** Zsh, both as a file to source and as a function on the fpath. */
+/** The script for zsh: a file to source, or a function on the fpath. */
 const zshScript = `
 #compdef slices-conn
 _slices-conn() {
@@ -115,11 +115,11 @@ else
 fi
 `;
 
-/** Fish, which loads it from its folder of completions by itself. */
+/** The script for fish, which loads it from its folder of completions. */
 const fishScript = `
 # fish completion for slices-conn
 function __slices_conn_ask
-    # One completion needs the answer twice, for values and for files: whoever is second takes it over.
+    # One completion needs the answer twice, for values and for files: the second use takes the stored answer.
     set -l line (commandline -cp)
     if test "$__slices_conn_asked" = "$line"
         set -e __slices_conn_asked

@@ -34,7 +34,7 @@ export function logoutCommand(invoke: Invoke): Command {
 export function statusCommand(invoke: Invoke): Command {
   return new Command('status')
     .summary('show who is logged in where, and for how long')
-    .description('Shows the profile, its services and the tokens. Exits with 4 when nobody is logged in.')
+    .description('Shows the profile, its services and the tokens. Exits with 4 when you are not logged in.')
     .action(invoke(async () => (await import('./status.ts')).status));
 }
 

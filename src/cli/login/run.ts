@@ -24,7 +24,7 @@ export async function login(
 ): Promise<void> {
   const session = await invocation.session();
   const account = loginOf(session);
-  // What could not be kept in the end is found out before anybody enters a code.
+  // An unusable credentials file fails here, before the user enters a code.
   account.read();
   const { host } = new URL(session.profile.authUrl);
   const started = await invocation.waitFor(host, () => account.startLogin());
@@ -32,7 +32,7 @@ export async function login(
   await account.keep(await invocation.waitFor('the code to be entered', () => decided(started, flags.wait)));
   const { userToken } = session;
   if (userToken.origin !== 'login') {
-    invocation.output.notice(`warning: ${userToken.where} goes before this login in every command.`);
+    invocation.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
   }
   await showStatus(invocation, session);
 }
@@ -47,7 +47,7 @@ export async function logout(invocation: Invocation): Promise<void> {
   if (aliveUntil !== undefined) {
     const until = formatTime(aliveUntil, invocation.times().now);
     invocation.output.notice(
-      `A copy of the access token stays valid until ${until}, where the service does not ask whether its login goes on.`,
+      `A copy of the access token can be valid until ${until}: not every service checks that its login has ended.`,
     );
   }
   const { name, baseUrl } = session.profile;
@@ -58,12 +58,12 @@ export async function logout(invocation: Invocation): Promise<void> {
 
 function loginOf({ login: account }: Session): Login {
   if (account) return account;
-  throw new Failure('usage', 'Nobody logs in to the built-in server.', {
+  throw new Failure('usage', 'The built-in server needs no login.', {
     why: 'With --offline you are its lead already.',
   });
 }
 
-/** The address and the code are no result and no mere notice: they are always on stderr. */
+/** Prints the address and the code on stderr, with `--quiet` too: without them the user can't log in. */
 async function announce(
   { output, openBrowser, times }: Invocation,
   login: DeviceLogin,
@@ -101,7 +101,7 @@ async function decided(login: DeviceLogin, wait: number | undefined): Promise<Is
     return await login.wait(signal);
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new Failure('login_pending', `Nobody entered the code within ${wait} s.`, {
+    throw new Failure('login_pending', `The code was not entered within ${wait} s.`, {
       retryable: true,
       fix: 'slices-conn login',
     });

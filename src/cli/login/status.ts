@@ -9,7 +9,7 @@ import type { Invocation } from '../invocation.ts';
 import type { CardLine } from '../print/output.ts';
 import { formatTime } from '../times.ts';
 
-/** A token as `status` tells of it: never the token itself. Times in milliseconds. */
+/** A token as `status` shows it, without the token itself. Times in milliseconds. */
 interface KnownToken {
   kind: 'user' | 'project' | 'experiment';
   source: TokenOrigin;

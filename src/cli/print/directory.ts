@@ -1,7 +1,7 @@
 import type { CardLine, Printer } from './output.ts';
 import { escapeText } from './terminal-text.ts';
 
-/** A project or an experiment, as far as it is printed; an empty text is a fact that the portal does not tell. */
+/** The printed members of a project or an experiment; an empty string means that the portal did not send it. */
 interface Entry {
   id: string;
   name: string;
@@ -11,10 +11,10 @@ interface Entry {
   project_id?: string;
 }
 
-/** What people read in place of what the portal does not tell. */
+/** Printed in place of a missing member. */
 const UNKNOWN = '–';
 
-/** The same for programs: what the portal does not tell is null, but for a description, which may well be empty. */
+/** A project or an experiment for programs. Missing members are null, except the description, which can be empty. */
 export function directoryItem(entry: Entry): Readonly<Record<string, unknown>> {
   const known = Object.entries(entry).map(([name, value]) => [
     name,
@@ -30,7 +30,7 @@ export function directoryTable(
   items: readonly Entry[],
   chosen: string | undefined,
 ): string {
-  if (items.length === 0) return `You are in no ${noun}.\n`;
+  if (items.length === 0) return `You are not in any ${noun}.\n`;
   return print.table(
     ['name', 'role', 'expires', 'id'],
     items.map(({ id, name, role, expires_at }) => [

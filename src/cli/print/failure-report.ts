@@ -6,20 +6,20 @@ import type { ServiceFlags } from '../global-options.ts';
 import type { TextStream } from './output.ts';
 import { escapeLines, escapeText, jsonText } from './terminal-text.ts';
 
-/** How a failure is told. */
+/** How a failure is printed. */
 export interface ReportOptions {
   stderr: TextStream;
   json: boolean;
   /** Show where in the program it happened. */
   debug: boolean;
-  /** Which services, project and experiment were meant: what is advised to be typed means them too. */
+  /** The flags that chose services, project and experiment; advised commands repeat them. */
   services: ServiceFlags;
-  /** Services were to be spoken to, and nothing was changed there for certain. */
+  /** Services were used, and certainly nothing was changed there. */
   nothingChanged?: boolean;
 }
 
 /**
- * Tells a failure on stderr, in one place for every command, and gives its exit code (CLI.md, "Output", "Exit
+ * Prints a failure on stderr, for every command in this one place, and returns its exit code (CLI.md, "Output", "Exit
  * codes"): with `--json` one line with an error object, else what happened, why, and what to type next.
  */
 export function reportFailure(
@@ -59,13 +59,13 @@ export function reportFailure(
   return exitCode;
 }
 
-/** Worth trying again, and safe to: exit code 7 says so (CLI.md, "Exit codes"). */
+/** Adds to a failure with exit code 7 that nothing was changed, so that it is safe to try again (CLI.md, "Exit codes"). */
 function withNothingChanged({ code, facts }: Failure): FailureFacts {
   if (EXIT_CODE_OF[code] !== 7 || facts.maybeDone || facts.reservation !== undefined) return facts;
   return { ...facts, why: `${facts.why ?? ''} Nothing was changed.`.trimStart() };
 }
 
-/** Whatever a message repeats: someone may have typed a token where it does not belong (HOSTILE.md 54). */
+/** Masks tokens: a message may repeat one that was typed in the wrong place (HOSTILE.md 54). */
 function shown(text: string): string {
   return escapeText(withoutTokens(text));
 }

@@ -6,7 +6,7 @@ import { escapeText, jsonText } from './terminal-text.ts';
 export interface TextStream {
   write(text: string): void;
   isTerminal: boolean;
-  /** Columns of the terminal; undefined where there is none. */
+  /** Columns of the terminal; undefined without a terminal. */
   columns: number | undefined;
 }
 
@@ -49,19 +49,19 @@ export class Output {
     return this.#options.json;
   }
 
-  /** Something to know that is no result. Escaped here. */
+  /** Prints a notice on stderr, unless `--quiet`. Escaped here. */
   notice(text: string): void {
     if (!this.#options.quiet) this.#options.stderr.write(`${escapeText(withoutTokens(text))}\n`);
   }
 
-  /** What a person must see to go on, such as a code to enter: not silenced by `--quiet`. Escaped here. */
+  /** Prints on stderr what a person needs to go on, such as a code to enter; `--quiet` does not silence it. Escaped here. */
   prompt(text: string): void {
     this.#options.stderr.write(`${escapeText(text)}\n`);
   }
 
   /**
-   * A result: the object as JSON, or what `render` makes of it; it may be asked twice, and must not change anything.
-   * Only a result about a token, with its claims, may hold one: elsewhere it was typed in the wrong place (HOSTILE.md 54).
+   * Prints a result: the object as JSON, or the text of `render`, which can be called twice and must change nothing.
+   * Tokens are masked unless the result has `claims`: elsewhere a token was typed in the wrong place (HOSTILE.md 54).
    */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
     const { stdout, json } = this.#options;
@@ -70,7 +70,7 @@ export class Output {
     stdout.write(json ? `${jsonText(value, masked)}\n` : mask(await this.#rendered(render)));
   }
 
-  /** A result of any length: one object with `items` as JSON, or what `render` makes of each portion. */
+  /** Prints a result of any length: one JSON object with `items`, or the text of `render` for each portion. */
   portions<Item extends object>(
     render: (print: Printer, portion: readonly Item[]) => string,
   ): Portions<Item> {
@@ -91,12 +91,12 @@ export class Output {
     };
   }
 
-  /** A result that is one plain text, such as a token; the object with `--json`. */
+  /** Prints a result that is one text, such as a token; the object with `--json`. */
   text(value: object, text: string): void {
     this.#options.stdout.write(this.#options.json ? `${jsonText(value)}\n` : `${text}\n`);
   }
 
-  /** With what most results need; what only a few need, and takes long to load, is loaded when it is missed. */
+  /** Renders with colours only; tables and wide characters are slow to load, so they are loaded when a render needs them. */
   async #rendered(render: (print: Printer) => string): Promise<string> {
     const { Chalk } = await import('chalk');
     const { stdout, color } = this.#options;
@@ -130,7 +130,7 @@ const SINGLE_WIDTH = /^[ -~\u00a1-\u00ac\u00ae-\u017f\u2010-\u2027]*$/;
 
 /** Lays out cards and tables; escapes every value that it is given. */
 export class Printer {
-  /** Colours, which come to nothing where the stream takes none. */
+  /** Colours; without effect where the stream is not coloured. */
   readonly paint: ChalkInstance;
   readonly #stream: TextStream;
   readonly #layout: Layout | undefined;
@@ -163,7 +163,7 @@ export class Printer {
     return text + ' '.repeat(Math.max(0, width - this.#width(text)));
   }
 
-  /** Rows below a head; on a terminal what is too wide is cut, except in the first column. */
+  /** Rows below a head. On a terminal, wide columns are cut, except the first. */
   table(head: readonly string[], rows: readonly (readonly string[])[]): string {
     const cells = rows.map((row) => row.map(escapeText));
     const names = head.map((name) => this.paint.dim(name.toUpperCase()));
@@ -212,7 +212,7 @@ export class Printer {
     return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
   }
 
-  /** Whether a table would be shown whole: always, where there is no terminal. */
+  /** Whether a table fits without cuts; without a terminal it always does. */
   fits(head: readonly string[], rows: readonly (readonly string[])[]): boolean {
     const { columns, isTerminal } = this.#stream;
     const cells = rows.map((row) => row.map(escapeText));

@@ -52,11 +52,11 @@ export function reservationCard(
   ];
   const proof = verified
     ? `  ${paint.green('verified')}: signed by ${escapeText(claims?.iss ?? '')}\n`
-    : `  ${paint.yellow('not verified')}: the service signed nothing\n`;
+    : `  ${paint.yellow('not verified')}: the service did not sign it\n`;
   return print.card(title, lines) + proof;
 }
 
-/** What a dry run found, for people. It has no id and no tags: by the time it is booked they may be others. */
+/** The result of a dry run for people, without id and tags: a later booking can get others. */
 export function rehearsalCard(print: Printer, reservation: Reservation, times: TimeContext): string {
   const { site1, site2, bandwidth } = reservation;
   const { start, end } = periodOf(reservation);

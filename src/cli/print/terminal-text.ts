@@ -1,14 +1,13 @@
 /**
- * Controls, and the characters that change the direction of text, hide in it or look like a space and are none: what a
- * service or a token could use to make a terminal show something else (HOSTILE.md 7, 60; CLI.md, "Output"). Unicode's
- * own "default ignorable" are tags, variation selectors, fillers, joiners and whatever else has no width.
+ * Control characters, and characters that change the direction of text or are invisible. With them, text of a service or
+ * a token could make a terminal show something else (HOSTILE.md 7, 60; CLI.md, "Output"). Unicode's "default ignorable"
+ * covers tags, variation selectors, fillers, joiners and other characters without a width.
  */
 const UNSAFE =
   /[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\ufff9-\ufffb\u2800\u{16fe4}\u{1d159}]/gu;
 
 /**
- * Text from elsewhere, made fit to print: every control or invisible character is shown as its code, in UTF-16 as JSON
- * has it.
+ * Makes foreign text safe to print: each control or invisible character becomes its UTF-16 code, as in JSON.
  *
  * @example escapeText('red\u001b[31m') // 'red\\u001b[31m'
  */
@@ -22,13 +21,13 @@ function codeOf(text: string, at: number): string {
   return `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`;
 }
 
-/** The same for a text of several lines, whose line ends are kept. */
+/** {@link escapeText} for several lines; line ends stay. */
 export function escapeLines(text: string): string {
   return text.split('\n').map(escapeText).join('\n');
 }
 
 /**
- * JSON on one line, in which no such character stands as it is: inside its strings each has a spelling that means the same.
+ * JSON on one line, with these characters escaped inside its strings; its value stays the same.
  *
  * @param replacer as that of JSON.stringify
  */

@@ -8,9 +8,9 @@ import type { ProfileChange } from '../../session/profiles/profiles.ts';
 const HELP = 'slices-conn profile set --help';
 
 /**
- * What `profile set` is to change: `KEY=VALUE` sets a key, `KEY=` unsets it (CLI.md, "Files").
+ * Reads the arguments of `profile set`: `KEY=VALUE` sets a key, `KEY=` unsets it (CLI.md, "Files").
  *
- * @throws Failure `usage` for the first that can't be understood; no value is repeated, since it may hold a secret
+ * @throws Failure `usage` for the first faulty one; the message never repeats a value, because it may be a secret
  */
 export function parseAssignments(words: readonly string[]): ProfileChange {
   const values = new Map<ProfileKey, unknown>();
@@ -41,10 +41,10 @@ function readChecked(key: ProfileKey, typed: string): unknown {
   const value = readValue(key, typed);
   const why = valueFault(key, value);
   if (why === undefined) return value;
-  throw new Failure('usage', `That is no value for ${key}.`, { why, fix: HELP });
+  throw new Failure('usage', `This is not a value for ${key}.`, { why, fix: HELP });
 }
 
-/** What stands for a key may be a value that was torn off it: of a long one only the beginning is repeated. */
+/** An unknown key may be a part of a value, so only its first 40 characters are shown. */
 function unknownKey(key: string): Failure {
   const shown = key.length > 40 ? `${key.slice(0, 40)}…` : key;
   const near = nearest(key, KEY_NAMES);

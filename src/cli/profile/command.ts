@@ -5,9 +5,9 @@ import type { Invoke } from '../invocation.ts';
 /** `slices-conn profile list | show [NAME] | use NAME | set NAME KEY=VALUE... | remove NAME`. */
 export function profileCommand(invoke: Invoke): Command {
   const command = new Command('profile')
-    .summary('list, show, choose and change profiles: which services to speak to')
+    .summary('list, show, choose and change profiles: which services to use')
     .description(
-      'A profile says which services to speak to, and how. Nothing here asks a service anything.\nBuilt in are local (slices-conn serve on this machine), offline (the built-in server) and slices.',
+      'A profile says which services to use, and how. These commands send nothing to a service.\nThe built-in profiles are local (slices-conn serve on this machine), offline (the built-in server) and slices.',
     );
   command.addCommand(
     new Command('list')
@@ -31,7 +31,7 @@ export function profileCommand(invoke: Invoke): Command {
     new Command('remove')
       .summary('remove what you have set of a profile')
       .description(
-        'Removes what you have set of a profile. One that is built in returns to its defaults.\nA login is kept apart, and is ended with slices-conn logout, before.',
+        'Removes what you have set of a profile. A built-in profile returns to its defaults.\nThe login is not removed: run slices-conn logout before.',
       )
       .argument('<name>')
       .action(invoke(async () => (await import('./run.ts')).removeProfile)),
@@ -43,7 +43,9 @@ function setCommand(invoke: Invoke): Command {
   return (
     new Command('set')
       .summary('set keys of a profile, or make a new one')
-      .description('Sets keys of a profile, all of them or, when one is refused, none. KEY= unsets a key.')
+      .description(
+        'Sets keys of a profile. When one value is refused, nothing is changed. KEY= unsets a key.',
+      )
       .argument('<name>', 'a new one may have lower-case letters, digits, dots, dashes, underscores')
       .argument('<key=value...>', 'of the keys below')
       // The keys leave less room beside them than commander would wrap in.

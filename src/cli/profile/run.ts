@@ -21,10 +21,11 @@ export async function listProfiles(invocation: Invocation): Promise<void> {
     authUrl: entries.authUrl.value ?? null,
   }));
   const changed = new Set(listed.filter(isChanged).map(({ name }) => name));
-  if (!items.some(({ active }) => active)) output.notice(`Chosen is ${chosen}, which is none of these.`);
+  if (!items.some(({ active }) => active))
+    output.notice(`The current profile is ${chosen}, but it does not exist.`);
   const variables = profiles.overridingVariables();
   if (variables.length > 0) {
-    output.notice(`From the environment, and before every profile but offline: ${variables.join(', ')}.`);
+    output.notice(`These variables override every profile except offline: ${variables.join(', ')}.`);
   }
   await output.result({ items }, (print) =>
     print.table(
@@ -52,7 +53,7 @@ export async function useProfile(
   const opened = await profiles();
   await opened.use(name);
   const before = opened.activeName(undefined);
-  if (before !== name) output.notice(`SLICES_CONN_PROFILE is set to ${before}, which goes before it.`);
+  if (before !== name) output.notice(`SLICES_CONN_PROFILE is set to ${before} and overrides this choice.`);
   await output.result(
     { profile: { name } },
     (print) => `Profile ${print.paint.bold(escapeText(name))} is now in use.\n`,

@@ -4,7 +4,7 @@ import type { Invoke } from '../invocation.ts';
 /** `slices-conn sites`: the names, and the links where the service tells. */
 export function sitesCommand(invoke: Invoke): Command {
   return new Command('sites')
-    .summary('list the sites, and the links where the service tells')
+    .summary('list the sites, and the links if the service lists them')
     .addHelpText(
       'after',
       `

@@ -48,7 +48,7 @@ export async function verify(
   await output.result(result, (print) => verifiedCard(print, verified, token, times()));
 }
 
-/** Whom to believe without a network: the built-in server, and the profile's services by the keys that are kept. */
+/** Trust without a network: the built-in server, and the profile's services with the stored keys. */
 async function offlineTrust(
   invocation: Invocation,
   session: Session,
@@ -77,7 +77,8 @@ async function keysFrom(
   try {
     return localKeySet(readKeySet(reading.value));
   } catch (error) {
-    if (error instanceof TokenError) throw new Failure('file_unusable', `The file ${source} is no key set.`);
+    if (error instanceof TokenError)
+      throw new Failure('file_unusable', `The file ${source} is not a key set.`);
     throw error;
   }
 }

@@ -104,7 +104,7 @@ describe('what is typed for a key', () => {
   ])('%s: case %# is refused, and not repeated', async (key, typed, why) => {
     const failure = await failureOf(() => parseAssignments([`${key}=${typed}`]));
     expect(failure.code).toBe('usage');
-    expect(failure.message).toMatch(/^That is no value for \w+\.$/);
+    expect(failure.message).toMatch(/^This is not a value for \w+\.$/);
     expect(failure.facts.why).toContain(why);
     if (typed.length > 8) expect(failure.message + JSON.stringify(failure.facts)).not.toContain(typed);
   });

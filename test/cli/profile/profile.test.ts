@@ -122,7 +122,7 @@ describe('profile list', () => {
       items.filter((item: { active: boolean }) => item.active).map((item: { name: string }) => item.name),
     ).toEqual(active);
     const { stderr } = await done(['profile', 'list', ...flags], env);
-    expect(stderr).toBe(active.length > 0 ? '' : 'Chosen is nope, which is none of these.\n');
+    expect(stderr).toBe(active.length > 0 ? '' : 'The current profile is nope, but it does not exist.\n');
   });
 
   test('says what the environment overrides, and lists what the profiles say', async () => {
@@ -214,10 +214,10 @@ describe('profile use', () => {
     expect(opened.map(({ profile }) => profile.name)).toEqual(['lab']);
   });
 
-  test('says when a variable goes before it', async () => {
+  test('says when a variable overrides the choice', async () => {
     const { stdout, stderr } = await done(['profile', 'use', 'offline'], { SLICES_CONN_PROFILE: 'local' });
     expect(stdout).toBe('Profile offline is now in use.\n');
-    expect(stderr).toBe('SLICES_CONN_PROFILE is set to local, which goes before it.\n');
+    expect(stderr).toBe('SLICES_CONN_PROFILE is set to local and overrides this choice.\n');
   });
 });
 

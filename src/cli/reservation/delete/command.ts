@@ -7,11 +7,11 @@ export function deleteCommand(invoke: Invoke): Command {
   return new Command('delete')
     .summary('delete reservations')
     .description(
-      'Deletes reservations: their VLANs and bandwidth are free again at once. Asks first, unless --yes.',
+      'Deletes reservations: their VLANs and bandwidth are free again at once. Asks first, unless --yes is given.',
     )
     .argument('<id...>', 'reservations, con_…')
-    .option('--as-administrator', "release anybody's, as one whom the service's operator named")
-    .option('--reason <text>', 'why an administrator releases it; the service keeps it')
+    .option('--as-administrator', 'release any reservation, as an administrator of the service')
+    .option('--reason <text>', 'why it is released; the service keeps the reason')
     .addHelpText(
       'after',
       `

@@ -28,7 +28,7 @@ export async function deleteReservations(
   }
   if (flags.reason !== undefined) {
     throw new Failure('usage', '--reason is for administrators.', {
-      why: 'Nobody asks why you delete a reservation of your own experiment.',
+      why: 'Deleting a reservation of your own experiment needs no reason.',
       fix: ['slices-conn', 'delete', ...ids].map(shellWord).join(' '),
     });
   }
@@ -48,7 +48,7 @@ export async function deleteReservations(
   );
 }
 
-/** Deletes anybody's reservations as an administrator of the service, after telling whose they are. */
+/** Deletes any reservations as an administrator of the service, after showing whose they are. */
 async function releaseEach(
   invocation: Invocation,
   ids: readonly string[],
@@ -82,13 +82,13 @@ async function releaseEach(
 function checkedReason(reason = ''): string {
   const text = reason.trim();
   if (text !== '' && [...text].length <= MAX_REASON) return text;
-  throw new Failure('usage', 'An administrator says why a reservation is released.', {
+  throw new Failure('usage', 'A release needs a reason.', {
     why: `--reason takes 1 to ${MAX_REASON} characters, which the service keeps.`,
     fix: "slices-conn delete ID --as-administrator --reason 'left behind by a job that died'",
   });
 }
 
-/** Whose it is, for the question. */
+/** A reservation and its user, for the question. */
 function described({ reservation }: ProvenReservation): string {
   const { id, site1, site2, bandwidth, end_date, created_by, experiment_id } = reservation;
   const link = `${site1} – ${site2}, ${formatBandwidth(bandwidth)} until ${end_date}`;
@@ -96,10 +96,10 @@ function described({ reservation }: ProvenReservation): string {
 }
 
 /**
- * Asks whether to go on, unless the flags say so.
+ * Asks for confirmation, unless `--yes` is given.
  *
- * @param asking the question, and the command that would not ask
- * @throws Failure `usage` when the answer is no, or nobody is there to give one
+ * @param asking the question, and the same command with `--yes`, which does not ask
+ * @throws Failure `usage` when the answer is no, or there is no terminal to ask on
  */
 async function confirmed(
   { flags, confirm }: Invocation,
@@ -109,13 +109,13 @@ async function confirmed(
   const answer = await confirm(question);
   if (answer) return;
   if (answer === false) throw new Failure('usage', 'Nothing was deleted.');
-  throw new Failure('usage', 'Nobody is there to confirm the deletion.', {
-    why: 'Without a terminal nothing is deleted unless --yes is given.',
+  throw new Failure('usage', 'The deletion was not confirmed.', {
+    why: 'Without a terminal, a deletion needs --yes.',
     fix: ['slices-conn', ...command].map(shellWord).join(' '),
   });
 }
 
-/** Does something about each reservation, one after the other. @returns what failed, by id */
+/** Does the work for each reservation, one after the other. @returns the failures, by id */
 async function deleteEach(
   ids: readonly string[],
   work: (id: string) => Promise<void>,
@@ -133,9 +133,10 @@ async function deleteEach(
 }
 
 /**
- * One failure is told as it is; several that are alike keep their code, others are `partly_done`.
+ * One failure for several deletions. The failure of a single deletion stays as it is. When all have failed with the same
+ * exit code, the code is that of the first; otherwise it is `partly_done`.
  *
- * @param deletes whether what did not fail is deleted by now
+ * @param deletes whether the reservation with this id was deleted
  */
 export function summary(
   ids: readonly string[],
@@ -143,7 +144,7 @@ export function summary(
   deletes = (id: string): boolean => !failures.has(id),
 ): Failure {
   const [first, ...rest] = failures.values();
-  if (!first) throw new RangeError('a summary of no failures');
+  if (!first) throw new RangeError('A summary needs a failure.');
   if (ids.length === 1) return first;
   const why = [...failures].map(([id, { message }]) => `${id}: ${message}`).join(' ');
   const alike = rest.every(({ code }) => EXIT_CODE_OF[code] === EXIT_CODE_OF[first.code]);

@@ -23,7 +23,7 @@ export async function list(
   const isOver = ({ state }: ListedReservation) => state === 'ended' || state === 'deleted';
   const shown = found.filter((item) => all === true || !isOver(item));
   if (!hasList) {
-    output.notice('This service does not list reservations: these are what this machine asked for.');
+    output.notice('This service does not list reservations. The list shows what this machine asked for.');
   }
   const items = shown.map(({ entry: _entry, ...item }) => item);
   await output.result({ items }, (print) => {
@@ -57,12 +57,12 @@ function whatToDo({ id, requested, entry }: ListedReservation, flags: ServiceFla
   const asked = entry ? new Date(entry.askedAt).toISOString() : '';
   if (id !== null) {
     const shows = withServices(flags, `slices-conn show ${shellWord(id)}`);
-    return `What was last asked about ${id}, at ${asked}, was never answered. To see how it stands: ${shows}`;
+    return `The service never answered the last request about ${id}, sent at ${asked}. To see its state: ${shows}`;
   }
   const link = requested ? `${requested.site1} – ${requested.site2}` : 'a link';
   const again =
     requested && entry ? ` To settle it: ${withServices(flags, reserveAgain(requested, entry.key))}` : '';
-  return `${link}, asked for at ${asked}: the answer never came, so it may be booked.${again}`;
+  return `${link}: the service never answered the request of ${asked}, so the link may be booked.${again}`;
 }
 
 function reserveAgain(requested: NonNullable<ListedReservation['requested']>, key: string): string {

@@ -8,7 +8,7 @@ export function reserveCommand(invoke: Invoke): Command {
   const command = new Command('reserve')
     .summary('book a link between two sites')
     .description(
-      'Books a link between two sites and verifies the signed answer before anything is printed.\nExits with 6 when the link is taken; the message then says what would work.',
+      'Books a link between two sites and verifies the signed answer before anything is printed.\nExits with 6 when the link is not free; the message then says what would work.',
     )
     .argument('<site1>', 'one end, such as be-gent1')
     .argument('<site2>', 'the other end')
@@ -16,8 +16,8 @@ export function reserveCommand(invoke: Invoke): Command {
   return addPeriodOptions(command)
     .option('--dry-run', 'say what would be booked, and book nothing')
     .option('--save <file>', 'write the signed reservation to a file, for verify')
-    .option('--idempotency-key <key>', 'run again with the same key, it books once', idempotencyKey)
-    .option('--allow-unsigned', 'take an answer that the service did not sign')
+    .option('--idempotency-key <key>', 'books once, however often you run it with this key', idempotencyKey)
+    .option('--allow-unsigned', 'accept an answer that the service did not sign')
     .addHelpText(
       'after',
       `

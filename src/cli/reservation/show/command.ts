@@ -8,7 +8,7 @@ export function showCommand(invoke: Invoke): Command {
     .summary('show a reservation, verified')
     .argument('<id>', 'a reservation, con_…')
     .option('--token', 'print the signed reservation itself')
-    .option('--allow-unsigned', 'take an answer that the service did not sign')
+    .option('--allow-unsigned', 'accept an answer that the service did not sign')
     .addHelpText(
       'after',
       `

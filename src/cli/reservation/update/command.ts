@@ -8,12 +8,12 @@ export function updateCommand(invoke: Invoke): Command {
   const command = new Command('update')
     .summary('change the bandwidth or the period of a reservation')
     .description(
-      'Changes a reservation. All or nothing: what the link can not give leaves it exactly as it was.\nIts VLAN tags stay when they can; what is printed is what holds.',
+      "Changes a reservation. When the link can't give all of it, nothing is changed.\nThe VLAN tags stay when they are free for the new period. The printed reservation has the tags to use.",
     )
     .argument('<id>', 'a reservation, con_…')
     .option('--bandwidth <rate>', '100 (Mbps), 100M, 1G, 2.5G');
   return addPeriodChangeOptions(command)
-    .option('--allow-unsigned', 'take an answer that the service did not sign')
+    .option('--allow-unsigned', 'accept an answer that the service did not sign')
     .addHelpText(
       'after',
       `

@@ -23,7 +23,7 @@ export async function update(
   const id = reservationId(typed);
   const { bandwidth, start, end, for: lasting, extend, allowUnsigned = false } = flags;
   if ([bandwidth, start, end, lasting, extend].every((flag) => flag === undefined)) {
-    throw new Failure('usage', 'What is to change?', {
+    throw new Failure('usage', 'The change is missing.', {
       why: 'Give --bandwidth, --start, --end, --for or --extend.',
       fix: `slices-conn update ${id} --extend 1h`,
     });
