@@ -36,8 +36,8 @@ export interface AllocatorOptions {
 /**
  * Decides on reservations, one link at a time (DESIGN.md, "Allocator").
  *
- * Every decision happens inside the transaction that records it; see {@link LinkQueue}. So any number of allocators on
- * one database agree, and a crash leaves nothing behind.
+ * Each decision is made inside the transaction that writes it; see {@link LinkQueue}. So any number of allocators on one
+ * database agree, and a crash leaves no half-written reservation.
  */
 export class Allocator {
   readonly #options: AllocatorOptions;

@@ -22,7 +22,7 @@ export const TAG_PLACES = [
   'site2_c_tag',
 ] as const satisfies readonly TagPlace[];
 
-/** What a link is asked for: Mbps over a period. */
+/** A request for bandwidth, in Mbps, over a period. */
 export interface Demand extends Period {
   bandwidth: number;
 }
@@ -30,6 +30,6 @@ export interface Demand extends Period {
 /** What a reservation holds of its link. */
 export interface Holding extends Demand {
   tags: Tags;
-  /** Whose it is; it counts where an experiment's share is limited. */
+  /** The experiment that holds it; needed only where shares are limited. */
   experiment?: string;
 }

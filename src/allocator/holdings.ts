@@ -2,12 +2,12 @@ import { type Holding, TAG_PLACES, type TagPlace, type Tags } from './demand.ts'
 import { SortedTimes } from './sorted-times.ts';
 import { doubledFloats, doubledShorts } from './typed-arrays.ts';
 
-/** Room for so many at first; it doubles. */
+/** How many slots there are at first; the arrays double when they are full. */
 const FIRST_CAPACITY = 256;
 
 /**
- * What reservations hold of a link, by id and in the order of their starts and ends. A million of them take some
- * 200 MB: numbers lie in typed arrays, each reservation in a slot, which is given to another once it is let go.
+ * The reservations on a link with what they hold, by id and in the order of their starts and ends. A million of them take
+ * some 200 MB: the numbers are in typed arrays, each reservation in a slot, which is used again once it is removed.
  */
 export class Holdings {
   readonly byStart = new SortedTimes();
@@ -25,12 +25,12 @@ export class Holdings {
     site2_c_tag: new Uint16Array(FIRST_CAPACITY),
   };
 
-  /** How many there are. */
+  /** How many reservations there are. */
   get size(): number {
     return this.#slots.size;
   }
 
-  /** What is held under an id. */
+  /** What the reservation holds; undefined for an unknown id. */
   get(id: string): Holding | undefined {
     const slot = this.#slots.get(id);
     if (slot === undefined) return undefined;
@@ -42,17 +42,17 @@ export class Holdings {
     };
   }
 
-  /** Whose slot it is. */
+  /** The id of the reservation in a slot; undefined for a free slot. */
   idAt(slot: number): string | undefined {
     return this.#ids[slot];
   }
 
-  /** The tag that is held at a place. */
+  /** The tag that the reservation in a slot holds at a place. */
   tagAt(slot: number, place: TagPlace): number {
     return this.#tags[place][slot] ?? 0;
   }
 
-  /** Adds what is held under an id that holds nothing yet. */
+  /** Adds a reservation whose id is not there yet. */
   add(id: string, { start, end, bandwidth, tags }: Holding): void {
     const slot = this.#free.pop() ?? this.#ids.length;
     if (slot >= this.#starts.length) this.#grow();
@@ -66,7 +66,7 @@ export class Holdings {
     this.byEnd.add(end, slot);
   }
 
-  /** Takes out what is held under an id; nothing for an unknown one. */
+  /** Removes a reservation; does nothing for an unknown id. */
   remove(id: string): void {
     const slot = this.#slots.get(id);
     if (slot === undefined) return;

@@ -9,15 +9,14 @@ export interface LoadSegment {
 
 /** How many breakpoints a block holds at most; one that is full is split in two. */
 const CAPACITY = 512;
-/** Room for so many blocks at first; it doubles. With shares there is a profile for each experiment: little is due. */
+/** How many blocks there is room for at first; it doubles. With shares, each experiment has a profile, so it is small. */
 const FIRST_BLOCKS = 1;
 
 /**
  * How much of a link is taken at every instant: a step function over time, kept as sorted breakpoints in blocks, so
  * that a check and a change cost about the square root of the number of breakpoints (DESIGN.md, "Allocator"). A block
- * that lies wholly within a period is neither read nor written for it: what it was raised by and its peak stand in
- * arrays of their own, beside those of its neighbours. All lies in a few typed arrays, since at a million reservations
- * it is the memory that is waited for.
+ * that lies wholly within a period is neither read nor written: its raise and its peak are in arrays of their own. A few
+ * typed arrays hold everything, because at a million reservations memory access takes the time.
  *
  * Everything is half-open: what ends at 11:00 takes nothing at 11:00. Equal instants share one breakpoint, and their
  * deltas add up.
@@ -48,7 +47,7 @@ export class LoadProfile {
    * the load that holds from each on, without what the block was raised by.
    */
   #points = new Float64Array(FIRST_BLOCKS * 2 * CAPACITY);
-  /** Where blocks were that are gone. */
+  /** The bases of removed blocks, to be used again. */
   readonly #free: number[] = [];
   #used = 0;
 
@@ -182,7 +181,7 @@ export class LoadProfile {
         points[at] = load;
         if (load > peak) peak = load;
       }
-      // What rises can only raise the peak; where something falls, the rest of the block must be looked at.
+      // A rise can only raise the peak; after a fall, the rest of the block must be measured.
       if (delta < 0) this.#measure(index);
       else this.#peaks[index] = Math.max(this.#peaks[index] ?? 0, peak + (this.#raised[index] ?? 0));
     }
@@ -236,7 +235,7 @@ export class LoadProfile {
     this.#lengths[index] = end - start - 1;
     if (end - start === 1) this.#remove(index);
     else {
-      // Within a block, the load that goes stays beside where it was.
+      // The block keeps a breakpoint with the same load, so its peak stays.
       if (at > start) return;
       this.#firsts[index] = this.#points[start] ?? 0;
       this.#measure(index);

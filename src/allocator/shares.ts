@@ -3,14 +3,14 @@ import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace } fro
 import { LoadProfile } from './load-profile.ts';
 
 /**
- * A demand that would give an experiment more than its share: `held` is what it has at the busiest instant of the
- * period, `allowed` what it may have at any. `bandwidth` is in Mbps; `tags` counts those of the place with the fewest;
- * `live` counts reservations that have not ended, on all links.
+ * A demand that would give an experiment more than its share. `held` is what it holds at the busiest instant of the
+ * period, `allowed` the most it may hold at any instant. `bandwidth` is in Mbps; `tags` counts tags at the place that has
+ * the fewest; `live` counts reservations that have not ended, on all links.
  */
 export type ShareRefusal = { limit: 'share'; held: number; allowed: number } & Period &
   ({ of: 'bandwidth' } | { of: 'tags'; place: TagPlace } | { of: 'live' });
 
-/** What one experiment has of the link. */
+/** What one experiment holds of the link. */
 interface Use {
   bandwidth: LoadProfile;
   /** Each reservation holds one tag at each place. */
@@ -19,8 +19,8 @@ interface Use {
 }
 
 /**
- * What each experiment has of one link, where an operator limits that (HOSTILE.md 59): a share of the bandwidth, and
- * the same share of the tags at each place. A share is rounded down, and is never less than 1 Mbps and one tag.
+ * Limits what each experiment may hold of one link (HOSTILE.md 59): a share of the bandwidth, and the same share of the
+ * tags at each place. A share is rounded down, but is at least 1 Mbps and one tag.
  *
  * @example
  * // A link of 1000 Mbps with 3 tags at each place, shared by 50 percent: 500 Mbps and one reservation at a time.
@@ -45,7 +45,7 @@ export class Shares {
     this.#tags = Math.max(1, Math.floor((sizeOf(first) * percent) / 100));
   }
 
-  /** Whose reservation it is; undefined for an unknown id. */
+  /** The experiment of a reservation; undefined for an unknown id. */
   experimentOf(id: string): string | undefined {
     return this.#experiments.get(id);
   }
@@ -74,7 +74,7 @@ export class Shares {
     if (use.reservations === 0) this.#uses.delete(experiment);
   }
 
-  /** What of its share a demand would exceed. */
+  /** The parts of its share that a demand would exceed; empty when it fits. */
   refusals(experiment: string, { start, end, bandwidth }: Demand): ShareRefusal[] {
     const period = { start, end };
     const held = this.#held(experiment, period);
@@ -95,7 +95,7 @@ export class Shares {
     return found;
   }
 
-  /** The most that an experiment may have besides over a whole period, in Mbps. */
+  /** How much more an experiment may hold over a whole period, in Mbps. */
   most(experiment: string, period: Period): number {
     const held = this.#held(experiment, period);
     return held.tags < this.#tags ? Math.max(0, this.#bandwidth - held.bandwidth) : 0;

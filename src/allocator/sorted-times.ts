@@ -1,14 +1,14 @@
 /** How many entries a block holds at most; one that is full is split in two. */
 const CAPACITY = 256;
 
-/** Entries that lie together; `length` of them count. */
+/** Sorted entries; the first `length` are in use. */
 interface Block {
   times: Float64Array;
   slots: Int32Array;
   length: number;
 }
 
-/** Stands between two entries, and walks. */
+/** A position between two entries. It is invalid once an entry is added or removed. */
 export interface TimeCursor {
   /** The time of the next entry; undefined at the end. */
   time(): number | undefined;
@@ -40,7 +40,7 @@ export class SortedTimes {
     if (block.length === CAPACITY) this.#split(index);
   }
 
-  /** Takes an entry out. @throws RangeError when there is none such: a defect of the caller */
+  /** Removes an entry. @throws RangeError when it is not there: a defect of the caller */
   remove(time: number, slot: number): void {
     const index = this.#blockOf(time, slot);
     const block = this.#block(index);
@@ -64,7 +64,7 @@ export class SortedTimes {
     return { time: block.times[0] ?? 0, slot: block.slots[0] ?? 0 };
   }
 
-  /** Walks up from the first entry at or after `time`. Void once an entry is added or removed. */
+  /** Walks up from the first entry at or after `time`. */
   upFrom(time: number): TimeCursor {
     let index = this.#blockOf(time, -1);
     let block = this.#block(index);
@@ -87,7 +87,7 @@ export class SortedTimes {
     };
   }
 
-  /** Walks down from the last entry at or before `time`. Void once an entry is added or removed. */
+  /** Walks down from the last entry at or before `time`. */
   downFrom(time: number): TimeCursor {
     let index = this.#blockOf(time, Number.POSITIVE_INFINITY);
     let block = this.#block(index);

@@ -3,26 +3,25 @@ import type { Holdings } from './holdings.ts';
 import type { TagLayer } from './tag-layer.ts';
 
 /**
- * How many neighbours in time are looked at before every tag is. On a link with tags to spare, a few are enough; on one
- * that is nearly full, looking at all tags is quicker than at all of their reservations.
+ * How many neighbours in time are checked before the search goes through all tags instead. On a link with many free tags a
+ * few neighbours are enough; on one that is nearly full there are fewer tags than reservations.
  */
 const NEIGHBOURS = 256;
 
-/** What a place has found so far. */
+/** The best tag that was found for a place so far. */
 interface Candidate {
   tag: number;
   gap: number;
 }
 
 /**
- * Chooses a tag at each of the four places by best fit: what {@link TagLayer.bestFit} finds for each of them, found
- * from the other end. The reservations that end before the period or start after it are walked in the order of their
- * distance; the first whose tag is free leaves the smallest gap. Of equal distances, all are looked at, since the lowest
- * tag is due.
+ * Chooses a tag at each of the four places by best fit. The result is that of {@link TagLayer.bestFit}, but the search
+ * starts from the reservations: it walks those that end before the period or start after it, nearest first; the first
+ * whose tag is free leaves the smallest gap. At equal distances it checks all of them and takes the lowest tag.
  *
- * @param now time that has passed is no gap, see {@link TagLayer.bestFit}; milliseconds
+ * @param now milliseconds; time before it does not count as a gap, see {@link TagLayer.bestFit}
  * @param kept tags that are chosen already
- * @returns the tags; a place where none is free is missing
+ * @returns the tags; a place without a free tag is missing
  */
 export function chooseTags(
   layers: Readonly<Record<TagPlace, TagLayer>>,
@@ -47,7 +46,7 @@ export function chooseTags(
       return false;
     });
     if (gap === Number.POSITIVE_INFINITY) {
-      // No free tag has a neighbour: the lowest of them is as good as any.
+      // No free tag has a neighbour: the lowest one is the best fit.
       for (const place of open) {
         const tag = layers[place].firstFree(start, end);
         if (tag !== undefined) chosen[place] = tag;

@@ -25,18 +25,18 @@ export class TagLayer {
     return this.#periods.length;
   }
 
-  /** Whether the tag is one of this layer's. */
+  /** Whether the tag is in the layer's range. */
   has(tag: number): boolean {
     return this.#periods[tag - this.#first] !== undefined;
   }
 
-  /** Whether nothing holds `tag` at any instant of `[start, end)`; false for a tag outside the range. */
+  /** Whether `tag` is free for the whole of `[start, end)`; false for a tag outside the range. */
   isFree(tag: number, start: number, end: number): boolean {
     const periods = this.#periods[tag - this.#first];
     return periods !== undefined && !isHeld(periods, start, end);
   }
 
-  /** The lowest tag that nothing holds at any instant of `[start, end)`; undefined when there is none. */
+  /** The lowest tag that is free for the whole of `[start, end)`; undefined when all are held. */
   firstFree(start: number, end: number): number | undefined {
     const index = this.#periods.findIndex((periods) => !isHeld(periods, start, end));
     return index < 0 ? undefined : this.#first + index;
@@ -46,8 +46,8 @@ export class TagLayer {
    * The free tag that wastes least: the one whose neighbours in time leave the smallest gap on one side of
    * `[start, end)`; on a tie the lowest. Undefined when none is free.
    *
-   * Time that has passed is no gap: a neighbour that ended by `now` counts as none, so that the choice is the same
-   * whether or not ended reservations are still in memory.
+   * A neighbour that ended by `now` does not count, so that the choice is the same whether or not ended reservations are
+   * still in memory.
    *
    * @example
    * // Tag 10 is held until 09:00, tag 11 until 09:59, tag 12 never; asked for 10:00 to 11:00: tag 11 (gap of a minute).
@@ -84,14 +84,14 @@ export class TagLayer {
     const periods = this.#periods[tag - this.#first];
     if (!periods) throw new RangeError(`tag ${tag} is not free`);
     const { starts, ends } = periods;
-    // A link is read in the order of its ends: there it is the last.
+    // A link is loaded in the order of end times, so the new period is usually the last.
     const index = start >= (ends.at(-1) ?? Number.NEGATIVE_INFINITY) ? ends.length : firstAfter(ends, start);
     if ((starts[index] ?? Number.POSITIVE_INFINITY) < end) throw new RangeError(`tag ${tag} is not free`);
     starts.splice(index, 0, start);
     ends.splice(index, 0, end);
   }
 
-  /** Gives back a tag that was held for exactly `[start, end)`. @throws RangeError when it was not */
+  /** Releases a tag that was held for exactly `[start, end)`. @throws RangeError when it was not */
   release(tag: number, start: number, end: number): void {
     const periods = this.#periods[tag - this.#first];
     const index = periods ? firstAfter(periods.ends, start) : -1;

@@ -1,15 +1,15 @@
 import { type Locking, lockLink } from './locking.ts';
 import type { SqlDatabase } from './sql.ts';
 
-/** How many rows go in one transaction, so that nobody waits long for its lock. */
+/** How many rows are deleted in one transaction, so that other transactions wait only briefly for its lock. */
 const AT_ONCE = 1000;
 
 /**
- * Forgets the audit and cancelled reservations from before an instant, a thousand rows at a time. A link remembers up to
- * which version its cancellations may be gone, so that a calendar in memory that is older is read anew.
+ * Deletes rows of the audit and of deleted reservations from before an instant, a thousand at a time. The link's row keeps
+ * the version up to which such rows may be gone, so that an older calendar in memory is read anew.
  *
  * @param before milliseconds
- * @returns how many rows went
+ * @returns how many rows were deleted
  */
 export async function forget(
   database: SqlDatabase,
@@ -57,8 +57,8 @@ async function forgetCancelled(
       await sql.run('DELETE FROM idempotency_key WHERE reservation = $1', String(id));
       await sql.run('DELETE FROM reservation WHERE id = $1', String(id));
     }
-    // Of two replicas, the one whose clock is ahead cancels at a later time: what goes now may be of an earlier version
-    // than what went before (HOSTILE.md 63).
+    // The clocks of two replicas differ: rows deleted now may be of an earlier version than those deleted before
+    // (HOSTILE.md 63).
     await sql.run(
       'UPDATE link SET forgotten = $2 WHERE id = $1 AND forgotten < $2',
       link,

@@ -3,14 +3,14 @@ import type { SqlDatabase, SqlRow } from './sql.ts';
 
 const COLUMNS = 'model, key, payload, grant_key, user_code, decided, consumed_ms, grace_ms, expires_ms';
 
-/** What a second save of a record does: a device code is decided once, a successor made once. */
+/** What saving a record again does: a device code is decided once, and a refresh token has one successor. */
 const ON_CONFLICT: Readonly<Record<string, string>> = {
   DeviceCode: `DO UPDATE SET payload = $3, grant_key = $4, decided = $6
     WHERE identity_record.decided = 0 AND identity_record.consumed_ms IS NULL`,
   RefreshToken: 'DO NOTHING',
 };
 
-/** The identity provider's records. What is used up is used up by one statement, so that one of many at once wins. */
+/** The identity provider's records. One statement redeems a code or token, so that one of many concurrent requests wins. */
 export function identityRecordStore(database: SqlDatabase): IdentityRecords {
   return {
     async save({ model, key, payload, grant, userCode, decided, expiresAt }) {
@@ -67,7 +67,7 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
           now + grace,
         );
         if (used) {
-          // That it is used shows that its predecessor's reply arrived.
+          // The client has this token, so the reply that carried it arrived: its predecessor needs no grace any more.
           await sql.run(
             `UPDATE identity_record SET grace_ms = 0
              WHERE model = 'RefreshToken' AND grant_key = $1 AND key <> $2 AND grace_ms > 0`,

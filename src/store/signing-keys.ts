@@ -1,7 +1,7 @@
 import type { KeyStore, StoredKey } from '../server/keys/key-ring.ts';
 import type { SqlDatabase, SqlRow } from './sql.ts';
 
-/** The services' signing keys. The SQLite file's mode keeps them secret, or who may log in to PostgreSQL. */
+/** The services' signing keys. The mode of the SQLite file, or the logins of PostgreSQL, keep them secret. */
 export function signingKeyStore(database: SqlDatabase): KeyStore {
   return {
     async keys(service) {
@@ -45,7 +45,7 @@ export function signingKeyStore(database: SqlDatabase): KeyStore {
     replace: (service, { number, signsFrom, lastExpiry, jwk }) =>
       database.transaction(async (sql) => {
         await sql.run('DELETE FROM signing_key WHERE issuer = $1 AND key_number < $2', service, number);
-        // One that another process has made meanwhile, to sign later, signs now.
+        // A key that another process made meanwhile, to sign later, signs now.
         await sql.run(
           `${INSERT} WHERE NOT EXISTS (SELECT 1 FROM signing_key WHERE issuer = $1 AND key_number > $2)
            ON CONFLICT (issuer, key_number) DO UPDATE

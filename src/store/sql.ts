@@ -3,7 +3,7 @@ export type SqlValue = string | number | null;
 /** A row as a database gives it; whole numbers are numbers on either engine. */
 export type SqlRow = Record<string, unknown>;
 
-/** Statements that find and change nothing. Parameters are `$1`, `$2`, … */
+/** Statements that read. Parameters are `$1`, `$2`, … */
 export interface SqlReader {
   all(sql: string, ...values: SqlValue[]): Promise<SqlRow[]>;
   first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined>;
@@ -23,25 +23,25 @@ export type SqlWrite =
   | { insert: SqlInsert; rows: readonly (readonly SqlValue[])[] }
   | { change: string; values: readonly SqlValue[] };
 
-/** Statements on either engine; what the engines spell differently is not written here. */
+/** Statements that both engines understand. */
 export interface SqlStatements extends SqlReader {
   run(sql: string, ...values: SqlValue[]): Promise<void>;
-  /** Makes several changes at once, as one statement where the engine can: none sees what another has changed. */
+  /** Makes several changes at once, as one statement where the engine can: no change sees the others. */
   write(...writes: readonly SqlWrite[]): Promise<void>;
 }
 
 /** The statements of one transaction. */
 export interface SqlTransaction extends SqlStatements {
   /**
-   * As `write`, but the only change that the transaction makes, and its last statement: it may be on its way with the
-   * commit, and resolve before it is answered. What is refused fails the transaction.
+   * As `write`, for the only change of the transaction and its last statement: it may be sent together with the commit,
+   * and resolve before the database has answered. A row that the database refuses fails the transaction.
    */
   finish(...writes: readonly SqlWrite[]): Promise<void>;
 }
 
 /**
- * A database of either engine (DESIGN.md, "Storage"). A statement that is asked for here is a transaction by itself; what
- * only reads is asked of its `reader`.
+ * A database of either engine (DESIGN.md, "Storage"). Each statement on it is a transaction by itself; statements that
+ * only read use its `reader`.
  *
  * @throws StoreUnavailableError from everything when the database is away, slow or locked: nothing was changed
  * @throws CommitUnknownError from everything but the reader and snapshots when it was lost after a change, or a commit,
@@ -51,8 +51,8 @@ export interface SqlDatabase extends SqlStatements {
   /** Sees what is committed, and waits for no writer. */
   readonly reader: SqlReader;
   /**
-   * Runs `work` in one transaction; commits when it resolves, rolls back when it rejects. What it asks for at once may
-   * go out together with the transaction's beginning, which a database refuses only when it takes no changes at all.
+   * Runs `work` in one transaction; commits when it resolves, rolls back when it rejects. Its first statements may be sent
+   * together with `BEGIN`, which only a read-only database refuses.
    */
   transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer>;
   /**
@@ -69,12 +69,12 @@ export interface SqlSnapshot extends SqlReader {
   portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlRow[]>;
 }
 
-/** A server's database that is only read, and never made or brought up to date. */
+/** A server's database, opened to be read only: it is neither created nor migrated. */
 export interface ReadDatabase extends Pick<SqlDatabase, 'snapshot'> {
   close(): Promise<void>;
 }
 
-/** A database that is newer than this program, is damaged, or is not one of its own. */
+/** The database is damaged, newer than this program, or another program's. */
 export class DatabaseFormatError extends Error {
   override readonly name = 'DatabaseFormatError';
 }

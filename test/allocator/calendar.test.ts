@@ -166,7 +166,7 @@ describe('LinkCalendar.without', () => {
     expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
   });
 
-  test('the reservation is held again when the question throws', () => {
+  test('the reservation is held again when `ask` throws', () => {
     const calendar = booked();
     const ask = (): never => {
       throw new Error('no answer');

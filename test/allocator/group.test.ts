@@ -95,12 +95,12 @@ describe('requests that wait for one link', () => {
     expect(await opened.rows('SELECT version FROM link WHERE id = $1', ID)).toEqual([{ version: 12 }]);
   });
 
-  test('each get their own answer: bookings, dry runs, refusals, changes, and cancellations', async () => {
+  test('each get their own answer: creates, dry runs, refusals, updates and deletes', async () => {
     const allocator = start();
     const [kept, gone] = [await booked(allocator), await booked(allocator)];
     transactions = 0;
-    const change = (amendment: Partial<Demand>) =>
-      allocator.update(kept, amendment, {
+    const change = (update: Partial<Demand>) =>
+      allocator.update(kept, update, {
         by: 'user',
         expiry: HOUR,
         check: (current, { end }) => (end < current.end ? 'shorter' : undefined),

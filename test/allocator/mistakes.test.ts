@@ -146,7 +146,10 @@ describe('mistake: updates that skip the check, or count their own use against t
     const record = await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
     await book(allocator, { start: 5, end: 25, bandwidth: 200 });
     await book(allocator, { start: 15, end: 30, bandwidth: 200 });
-    expect(await amend(allocator, record.id, change)).toEqual({ ok: true, record: { ...record, ...change } });
+    expect(await update(allocator, record.id, change)).toEqual({
+      ok: true,
+      record: { ...record, ...change },
+    });
     expect(await opened.store.find(record.id)).toEqual({ ...record, ...change });
   });
 
@@ -165,23 +168,23 @@ describe('mistake: updates that skip the check, or count their own use against t
     await book(allocator, { start: 15, end: 38, bandwidth: 100 });
     await book(allocator, { start: 20, end: 39, bandwidth: 100 });
     const before = await everyRow();
-    const outcome = await amend(allocator, record.id, change);
+    const outcome = await update(allocator, record.id, change);
     expect(outcome).toMatchObject({ ok: false, reason: 'refused' });
     if (outcome?.ok === false && outcome.reason === 'refused') {
       expect(outcome.refusals.map(({ limit }) => limit)).toEqual(refused);
     }
     expect(await everyRow()).toEqual(before);
     expect(await opened.store.find(record.id)).toEqual(record);
-    expect(await amend(allocator, record.id, {})).toEqual({ ok: true, record });
+    expect(await update(allocator, record.id, {})).toEqual({ ok: true, record });
   });
 
   test('what is given back can be booked at once, and what was taken more can’t', async () => {
     const allocator = start();
     const record = await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
-    await amend(allocator, record.id, { bandwidth: 100, end: 15 });
+    await update(allocator, record.id, { bandwidth: 100, end: 15 });
     await booked(allocator, { start: 10, end: 20, bandwidth: 900 });
-    expect(await amend(allocator, record.id, { bandwidth: 101 })).toMatchObject({ ok: false });
-    expect(await amend(allocator, record.id, { start: 20, end: 25, bandwidth: 1000 })).toMatchObject({
+    expect(await update(allocator, record.id, { bandwidth: 101 })).toMatchObject({ ok: false });
+    expect(await update(allocator, record.id, { start: 20, end: 25, bandwidth: 1000 })).toMatchObject({
       ok: true,
     });
     expect(await sweep(opened, ID, smallLink())).toEqual([]);
@@ -256,20 +259,20 @@ describe('mistake: concurrent updates of one reservation that overwrite each oth
     expect(await sweep(opened, ID, link)).toEqual([]);
   });
 
-  test('of a cancellation and updates that race, what comes after the cancellation finds nothing', async () => {
+  test('of a delete and updates that race, what comes after the delete finds nothing', async () => {
     const allocators = [start(), start()];
     const { id } = await booked(start(), { start: 10, end: 20, bandwidth: 1 });
     const outcomes = await Promise.all([
-      amend(allocators[0], id, { end: 21 }),
+      update(allocators[0], id, { end: 21 }),
       allocators[1]?.delete(id, { by: 'user' }),
-      amend(allocators[0], id, { end: 22 }),
-      amend(allocators[1], id, { end: 23 }),
+      update(allocators[0], id, { end: 22 }),
+      update(allocators[1], id, { end: 23 }),
       allocators[0]?.delete(id, { by: 'user' }),
     ]);
     expect(outcomes.filter((outcome) => outcome === true)).toHaveLength(1);
     expect(await opened.store.find(id)).toBeUndefined();
     expect(await opened.rows('SELECT * FROM tag_hold')).toEqual([]);
-    expect(await amend(allocators[1], id, { end: 24 })).toBeUndefined();
+    expect(await update(allocators[1], id, { end: 24 })).toBeUndefined();
     expect(await booked(allocators[0], { start: 10, end: 20, bandwidth: 1000 })).toMatchObject({
       tags: tags(1),
     });
@@ -288,12 +291,12 @@ describe('mistake: state kept only in memory', () => {
     });
   });
 
-  test('a long-lived allocator sees what others booked, changed and cancelled meanwhile', async () => {
+  test('a long-lived allocator sees what others created, updated and deleted meanwhile', async () => {
     const [one, other] = [start(), start()];
     const first = await booked(one, { start: 10, end: 20, bandwidth: 500 });
     const second = await booked(other, { start: 10, end: 20, bandwidth: 500 });
     expect(await book(one, { ...more, bandwidth: 1 })).toMatchObject({ ok: false, refusals: [{ free: 0 }] });
-    await amend(other, second.id, { bandwidth: 400 });
+    await update(other, second.id, { bandwidth: 400 });
     expect(await book(one, more)).toMatchObject({ ok: false, refusals: [{ free: 100 }] });
     expect(await other.delete(first.id, { by: 'user' })).toBe(true);
     expect(await book(one, more)).toMatchObject({ ok: true, record: { tags: tags(1) } });
@@ -305,9 +308,9 @@ describe('mistake: state kept only in memory', () => {
     const first = await booked(one, { start: 10, end: 20, bandwidth: 900 });
     const second = await booked(other, { start: 20, end: 30, bandwidth: 900 });
     await book(one, { start: 40, end: 50, bandwidth: 1 }, true);
-    await amend(other, second.id, { start: 60, end: 70 });
-    await amend(other, first.id, { start: 20, end: 30 });
-    await amend(other, second.id, { start: 10, end: 20 });
+    await update(other, second.id, { start: 60, end: 70 });
+    await update(other, first.id, { start: 20, end: 30 });
+    await update(other, second.id, { start: 10, end: 20 });
     expect(await book(one, { start: 10, end: 30, bandwidth: 101 })).toMatchObject({
       refusals: [{ free: 100 }],
     });
@@ -369,7 +372,7 @@ describe('mistake: state kept only in memory', () => {
     await agrees();
     expect(await opened.rows('SELECT count(*) AS n FROM reservation')).toEqual([{ n: kept ? 2 : 1 }]);
 
-    await failed(() => amend(allocator, first.id, { bandwidth: 200 }));
+    await failed(() => update(allocator, first.id, { bandwidth: 200 }));
     await agrees();
     expect(await opened.store.find(first.id)).toMatchObject({ bandwidth: kept ? 200 : 300 });
 
@@ -410,7 +413,7 @@ describe('mistake: deciding about a time that the calendar in memory does not re
     const { id, tags: held } = await booked(start(), { start: 25, end: 30, bandwidth: 400 });
     expect(held).toEqual(tags(1));
     clock = 20;
-    expect(await amend(start(), id, { start: 17 })).toMatchObject({ ok: true, record: { tags: tags(2) } });
+    expect(await update(start(), id, { start: 17 })).toMatchObject({ ok: true, record: { tags: tags(2) } });
     expect(await sweep(opened, ID, smallLink())).toEqual([]);
   });
 
@@ -509,7 +512,7 @@ async function booked(allocator: Allocator | undefined, demand: Demand): Promise
   return outcome.record;
 }
 
-async function amend(
+async function update(
   allocator: Allocator | undefined,
   id: string,
   change: Partial<Demand>,

@@ -131,7 +131,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await readBack('unknown')).toBeUndefined();
       });
 
-      test('that was cancelled is found nowhere, and its tags are free', async () => {
+      test('that was deleted is found nowhere, and its tags are free', async () => {
         await write(record('r1'));
         await withdraw('r1');
         expect(await store.find('r1')).toBeUndefined();
@@ -208,7 +208,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await since(6)).toEqual([]);
       });
 
-      test('hold what was booked and cancelled between', async () => {
+      test('hold what was created and deleted between', async () => {
         await write(record('r1'));
         await withdraw('r1');
         expect(await since(0)).toEqual([{ id: 'r1', deleted: true }]);
@@ -259,7 +259,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await ending(120, 130)).toEqual([]);
       });
 
-      test('is one link’s alone, without what was cancelled, and whole', async () => {
+      test('is of one link alone, whole, without deleted reservations', async () => {
         const kept = record('r1', { tags: tags(1) });
         await write(kept, record('r2', { tags: tags(2) }));
         await withdraw('r2');
@@ -318,9 +318,9 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         ]);
       });
 
-      test('and cancelled reservations are forgotten from before an instant, with their keys; the link knows', async () => {
+      test('and deleted reservations are forgotten from before an instant, with their keys; the link knows', async () => {
         const later = { ...entry, at: DAWN + 10 };
-        await change((transaction) => bookUnder(transaction, record('r1'), remembered('r1'), 0));
+        await change((transaction) => bookUnder(transaction, record('r1'), keyFor('r1'), 0));
         await change((transaction) => cancel(transaction, record('r1'), DAWN));
         await change((transaction) => cancel(transaction, record('r2', { tags: tags(2) }), DAWN + 10));
         await change((transaction) =>
@@ -640,7 +640,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           if (!earlier) await bookUnder(transaction, booked, booking, now);
           return earlier;
         }, link);
-      const claimed = (booking: IdempotencyKey, now: number, link = LINK): Promise<unknown[]> =>
+      const locked = (booking: IdempotencyKey, now: number, link = LINK): Promise<unknown[]> =>
         change((transaction) => transaction.lockKeys([booking], now), link);
       const keptKeys = async (): Promise<unknown[]> =>
         (await opened.rows('SELECT key FROM idempotency_key ORDER BY expires_ms, key')).map(({ key }) => key);
@@ -653,18 +653,18 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         lastTag = 0;
       });
 
-      test('is recalled as it was remembered, outside and inside, through any link, until it expires', async () => {
-        const booking = remembered('r1', { expires: 100 });
+      test('is found as it was written, outside and inside, through any link, until it expires', async () => {
+        const booking = keyFor('r1', { expires: 100 });
         expect(await book(booking)).toBeUndefined();
         for (const now of [0, 99]) {
           expect(await store.findKey(booking, now)).toEqual(booking);
           for (const link of [LINK, 'c~d']) {
-            expect(await claimed(booking, now, link)).toEqual([booking]);
+            expect(await locked(booking, now, link)).toEqual([booking]);
           }
         }
         for (const now of [100, 101]) {
           expect(await store.findKey(booking, now)).toBeUndefined();
-          expect(await claimed(booking, now)).toEqual([]);
+          expect(await locked(booking, now)).toEqual([]);
         }
       });
 
@@ -675,8 +675,8 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         ['case', { key: 'KEY' }],
         ['length', { key: 'key ' }],
       ])('of another %s is another key', async (_, difference) => {
-        const one = remembered('r1');
-        const other = remembered('r2', difference);
+        const one = keyFor('r1');
+        const other = keyFor('r2', difference);
         await book(one);
         expect(await store.findKey(other, 0)).toBeUndefined();
         expect(await book(other)).toBeUndefined();
@@ -691,7 +691,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           Array.from({ length: 95 }, (_, at) => String.fromCharCode(32 + at)).join(''),
         ],
       ])('may be a text %s', async (_, key) => {
-        const booking = remembered('r1', { key });
+        const booking = keyFor('r1', { key });
         await book(booking);
         expect(await store.findKey(booking, 0)).toEqual(booking);
       });
@@ -700,24 +700,24 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         ['on its link', LINK],
         ['on another link', 'c~d'],
       ])('that is taken stays what it is, and says so: asked for %s', async (_, link) => {
-        const first = remembered('r1', { expires: 100 });
+        const first = keyFor('r1', { expires: 100 });
         await book(first);
-        const second = remembered('r2', { fingerprint: 'other', expires: 200 });
+        const second = keyFor('r2', { fingerprint: 'other', expires: 200 });
         expect(await book(second, { now: 99, link })).toEqual(first);
         expect(await store.findKey(first, 0)).toEqual(first);
         expect(await store.find('r2')).toBeUndefined();
       });
 
       test('that expired is free, and is the newcomer’s from then on', async () => {
-        await book(remembered('r1', { expires: 100 }));
-        const second = remembered('r2', { fingerprint: 'other', expires: 200 });
+        await book(keyFor('r1', { expires: 100 }));
+        const second = keyFor('r2', { fingerprint: 'other', expires: 200 });
         expect(await book(second, { now: 100 })).toBeUndefined();
         expect(await store.findKey(second, 100)).toEqual(second);
         expect(await keptKeys()).toEqual(['key']);
       });
 
-      test('stays when its reservation is changed, and when it is cancelled', async () => {
-        const booking = remembered('r1');
+      test('stays when its reservation is updated, and when it is deleted', async () => {
+        const booking = keyFor('r1');
         await book(booking);
         await write(record('r1', { bandwidth: 9 }));
         expect(await store.findKey(booking, 0)).toEqual(booking);
@@ -726,7 +726,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       });
 
       test('is not kept when the transaction rejects, nor is the reservation', async () => {
-        const booking = remembered('r1');
+        const booking = keyFor('r1');
         const failing = change(async (transaction) => {
           await bookUnder(transaction, record('r1'), booking, 0);
           throw new Error('on purpose');
@@ -737,20 +737,20 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await book(booking)).toBeUndefined();
       });
 
-      test('that is taken is not taken over, though nobody claimed it: nothing of that is kept', async () => {
-        const first = remembered('r1');
+      test('that is taken is refused though no transaction locked it, and nothing is written', async () => {
+        const first = keyFor('r1');
         await book(first);
-        const second = remembered('r2', { fingerprint: 'other' });
-        const unclaimed = change((transaction) =>
+        const second = keyFor('r2', { fingerprint: 'other' });
+        const unlocked = change((transaction) =>
           bookUnder(transaction, record('r2', { tags: tags(2) }), second, 0),
         );
-        await expect(unclaimed).rejects.toThrow();
+        await expect(unlocked).rejects.toThrow();
         expect(await store.findKey(first, 0)).toEqual(first);
         expect(ids(await store.list(query()))).toEqual(['r1']);
       });
 
       test('of many at once on links of their own, one is kept, and all are told which', async () => {
-        const rivals = Array.from({ length: 10 }, (_, at) => remembered(`r${at}`, { fingerprint: `f${at}` }));
+        const rivals = Array.from({ length: 10 }, (_, at) => keyFor(`r${at}`, { fingerprint: `f${at}` }));
         const told = await Promise.all(rivals.map((rival, at) => book(rival, { link: `a~${at}` })));
         const winners = rivals.filter((_, at) => told[at] === undefined);
         expect(winners).toHaveLength(1);
@@ -758,7 +758,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(ids(await store.list(query()))).toEqual(winners.map(({ reservation }) => reservation));
       });
 
-      test(`${EXPIRED_KEYS_AT_ONCE} that expired are let go by each that is remembered, the oldest first`, async () => {
+      test(`each write of a key deletes ${EXPIRED_KEYS_AT_ONCE} expired ones, the oldest first`, async () => {
         const many = EXPIRED_KEYS_AT_ONCE + 50;
         const name = (at: number): string => `k${String(at).padStart(4, '0')}`;
         const old = record('r0', { tags: tags(nextTag()) });
@@ -768,7 +768,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
               changes: Array.from({ length: many }, (_, at) => ({
                 action: 'amend',
                 record: old,
-                key: remembered('r0', { key: name(at), expires: 1000 + at }),
+                key: keyFor('r0', { key: name(at), expires: 1000 + at }),
               })),
               audit: [],
             },
@@ -780,15 +780,15 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await keptKeys()).toEqual(expiring(0));
 
         const later = { expires: 100_000 };
-        await book(remembered('r1', { key: 'l1', ...later }), { now: 999 });
+        await book(keyFor('r1', { key: 'l1', ...later }), { now: 999 });
         expect(await keptKeys()).toEqual([...expiring(0), 'l1']);
-        await book(remembered('r2', { key: 'l2', ...later }), { now: 1000 });
+        await book(keyFor('r2', { key: 'l2', ...later }), { now: 1000 });
         expect(await keptKeys()).toEqual([...expiring(1), 'l1', 'l2']);
         // All but the last have expired.
         const now = 1000 + many - 2;
-        await book(remembered('r3', { key: 'l3', ...later }), { now });
+        await book(keyFor('r3', { key: 'l3', ...later }), { now });
         expect(await keptKeys()).toEqual([...expiring(1 + EXPIRED_KEYS_AT_ONCE), 'l1', 'l2', 'l3']);
-        await book(remembered('r4', { key: 'l4', ...later }), { now });
+        await book(keyFor('r4', { key: 'l4', ...later }), { now });
         expect(await keptKeys()).toEqual([name(many - 1), 'l1', 'l2', 'l3', 'l4']);
       });
     });
@@ -811,7 +811,7 @@ function record(id: string, shape: Partial<ReservationRecord> = {}): Reservation
   };
 }
 
-function remembered(reservation: string, shape: Partial<IdempotencyRecord> = {}): IdempotencyRecord {
+function keyFor(reservation: string, shape: Partial<IdempotencyRecord> = {}): IdempotencyRecord {
   return {
     createdBy: 'user_1',
     experiment: 'exp_1',

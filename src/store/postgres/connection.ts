@@ -31,10 +31,10 @@ const TLS_VARIABLES = {
  * `?service=` or `PGSERVICE` names, then from the variables that libpq has. The driver itself reads `PGHOST`,
  * `PGPASSWORD`, `PGPASSFILE` and the like.
  *
- * Without an `sslmode` a server on this machine is spoken to without TLS, every other one over TLS with a certificate
- * that is verified for its name (HOSTILE.md 52). Only three words weaken that: `disable`, `no-verify` (TLS with whoever
- * answers), and `verify-ca` (any name, where `sslrootcert` says who signs). `require` and `verify-full` verify on this
- * machine too; `prefer` and `allow` are as good as none.
+ * Without an `sslmode`, a server on this machine is reached without TLS, and every other one over TLS with a certificate
+ * that is verified for its name (HOSTILE.md 52). Three modes weaken that: `disable`, `no-verify` (the certificate is not
+ * checked), and `verify-ca` (any name, where `sslrootcert` says who signs). `require` and `verify-full` verify on this
+ * machine too; `prefer` and `allow` count as unset.
  *
  * @throws Failure `usage` for an unknown `sslmode`, or a service that is not there or not understood
  * @throws Failure `file_unusable` for a certificate or key that can't be read
@@ -107,7 +107,7 @@ function tlsOptions(
   };
 }
 
-/** A name below `localhost` may be anyone's for the resolver that the driver asks: only what can't lead elsewhere counts. */
+/** Names below `localhost` do not count: the driver's resolver may find another machine under them. */
 function isThisMachine(host: string): boolean {
   if (host.startsWith('/') || /^%2f/i.test(host)) return true;
   const address = host.replace(/^\[(.*)\]$/, '$1');
@@ -155,7 +155,7 @@ function sectionOf(path: string, name: string): [key: string, value: string][] |
     if (header && inside) found = [];
     if (header || !inside || trimmed === '' || trimmed.startsWith('#')) continue;
     const [, key, value] = /^([a-z_]+)=(.*)$/.exec(trimmed) ?? [];
-    // What the line holds may be a password: it is not repeated.
+    // The line may hold a password, so the message does not repeat it.
     if (key === undefined || value === undefined) {
       throw new Failure('usage', `Line ${index + 1} of ${path} is not understood.`, {
         why: 'A service is a section [NAME] with lines such as host=db.example.org.',

@@ -18,7 +18,7 @@ import { checkVersion, migrate } from './migrate.ts';
 import { POSTGRES_MIGRATIONS } from './migrations.ts';
 import { portions, statementsOf } from './statements.ts';
 
-/** How long a transaction may take in all, in milliseconds: then its connection is given up. */
+/** How long a transaction may take in all, in milliseconds; then its connection is closed. */
 const PATIENCE = 9000;
 /** The same for the migrations. */
 const MIGRATION_PATIENCE = 60_000;
@@ -27,13 +27,13 @@ const LIMITS = {
   connectionTimeoutMillis: 4000,
   lock_timeout: 5000,
   statement_timeout: 6000,
-  // Who hears nothing from the server closes the connection: it would wait for what was sent otherwise.
+  // When the server does not answer, the connection is closed: the driver would wait for the answer otherwise.
   query_timeout: 8000,
-  // A process that hangs in a transaction does not keep its link's lock.
+  // A process that hangs in a transaction loses its link's lock.
   idle_in_transaction_session_timeout: 10_000,
 } as const;
 
-/** The same for who only reads: a look through years of decisions may take long, and whoever pages through it longer. */
+/** The same for reading the audit: years of decisions take long, and a person who pages through them takes longer. */
 const READING_PATIENCE = 600_000;
 const READING_LIMITS = {
   ...LIMITS,
@@ -42,20 +42,20 @@ const READING_LIMITS = {
   idle_in_transaction_session_timeout: READING_PATIENCE,
 } as const;
 
-/** Connections of one process. Requests for one link wait for each other before they ask for one. */
+/** Connections of one process. Requests for one link share one: they wait in the link's queue. */
 const CONNECTIONS = 10;
 
 type Limits = typeof LIMITS | typeof READING_LIMITS;
 
-/** int8, which the driver would hand on as text; ours are milliseconds, versions and counts. */
+/** int8: the driver returns text for it; our values (milliseconds, versions, counts) fit a number. */
 const INT8 = types.builtins.INT8;
 
 /**
  * A PostgreSQL database that any number of replicas share (DESIGN.md, "Storage"): READ COMMITTED, never SERIALIZABLE.
- * One that is away or slow is StoreUnavailableError within 10 s, and is used again as soon as it is back.
+ * When it is away or slow, a call throws StoreUnavailableError within 10 s; the next call tries again.
  */
 export class PostgresDatabase implements SqlDatabase {
-  /** A statement by itself sees what is committed, and waits for nobody who only writes. */
+  /** Each statement sees what is committed, and waits for no writer. */
   readonly reader: SqlReader = {
     all: (sql, ...values) => this.#connected(PATIENCE, (client) => statementsOf(client).all(sql, ...values)),
     first: (sql, ...values) =>
@@ -79,7 +79,7 @@ export class PostgresDatabase implements SqlDatabase {
         getTypeParser: (oid, format) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
       },
     });
-    // A connection that breaks while nobody uses it is gone from the pool by then; one in use fails its statement.
+    // The pool has removed an idle connection that broke; a connection in use fails its statement.
     this.#pool.on('error', () => undefined);
     this.#pool.on('connect', (client) => void client.on('error', () => undefined));
   }
@@ -109,7 +109,7 @@ export class PostgresDatabase implements SqlDatabase {
   /**
    * Connects to read snapshots only, with the patience that a long look back needs.
    *
-   * @throws DatabaseFormatError when it is no server's, or of another version
+   * @throws DatabaseFormatError when it is not a server's, or of another version
    * @throws StoreUnavailableError when it can't be reached, or does not let us in
    */
   static async openToRead(url: string): Promise<ReadDatabase> {
@@ -169,7 +169,7 @@ export class PostgresDatabase implements SqlDatabase {
   async #transact<Answer>(patience: number, work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
     return this.#connected(patience, async (client, lease) => {
       const sql = statementsOf(client);
-      // The first statement does not wait for its answer. Where it fails, the connection is gone, or takes no changes.
+      // BEGIN is not awaited here. It fails only when the connection is lost, or the database is read-only.
       const begun = sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
       let finishing: Promise<void> | undefined;
       const finish = async (...writes: readonly SqlWrite[]): Promise<void> => {
@@ -205,7 +205,7 @@ export class PostgresDatabase implements SqlDatabase {
     });
   }
 
-  /** Lends a connection, for as long as `patience` lasts; one that was lost is not used again. */
+  /** Runs `work` on a connection, for `patience` milliseconds at most; a lost connection is not used again. */
   async #connected<Answer>(
     patience: number,
     work: (client: PoolClient, lease: Lease) => Promise<Answer>,
@@ -214,7 +214,7 @@ export class PostgresDatabase implements SqlDatabase {
     let client: PoolClient | undefined;
     try {
       const connecting = this.#connect();
-      // One that comes too late goes back to the pool as it is.
+      // A connection that comes too late goes back to the pool.
       connecting.then(
         (connected) => lease.isOver && connected.release(),
         () => undefined,
@@ -241,8 +241,8 @@ export class PostgresDatabase implements SqlDatabase {
 }
 
 /**
- * Commits, right behind the statement that finishes the transaction. Were that not even sent, there would be nothing to
- * commit: it is all or nothing either way.
+ * Commits right behind the last statement, without waiting for its answer. When that statement fails, the server rolls
+ * back: it is all or nothing either way.
  */
 async function commit(client: PoolClient, finishing: Promise<void> | undefined): Promise<void> {
   const [ended, written] = await Promise.allSettled([client.query('COMMIT'), finishing]);
@@ -250,6 +250,6 @@ async function commit(client: PoolClient, finishing: Promise<void> | undefined):
   if (written.status === 'rejected') {
     throw new RolledBackError('The transaction was rolled back.', { cause: written.reason });
   }
-  // What failed within the transaction, and was not passed on, is found out here.
+  // A statement failed, and `work` did not pass its error on: the server answers COMMIT with ROLLBACK.
   if (ended.value.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back');
 }

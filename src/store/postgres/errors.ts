@@ -10,15 +10,15 @@ const UNAVAILABLE_CLASSES: ReadonlySet<string> = new Set(['08', '28', '40', '53'
 /** Of other classes: no such database, idle for too long in a transaction, a lock's timeout, a standby. */
 const UNAVAILABLE: ReadonlySet<string> = new Set(['3D000', '25P03', '25P04', '55P03', '25006']);
 
-/** Classes of a server that may have committed, and failed to say so. */
+/** Classes of errors after which the server may have committed. */
 const MAYBE_COMMITTED_CLASSES: ReadonlySet<string> = new Set(['08', '57', '58', 'XX']);
 /** Of another class: statement completion unknown. */
 const COMPLETION_UNKNOWN = '40003';
 
-/** What the driver says of a server that is to be spoken to over TLS and does not know how. */
+/** The driver's message when the server does not offer TLS. */
 const WITHOUT_TLS = 'The server does not support SSL connections';
 
-/** What an error of the driver means to those who store things: unavailable, or itself. */
+/** Turns an error of the driver into the stores' own: unavailable; any other stays as it is. */
 export function storeError(cause: unknown): unknown {
   if (cause instanceof DatabaseError) {
     const { code = '' } = cause;
@@ -27,14 +27,17 @@ export function storeError(cause: unknown): unknown {
   }
   if (cause instanceof Error && cause.message === WITHOUT_TLS) {
     return new StoreUnavailableError(
-      'The database does not offer TLS. Where nobody else can listen, ?sslmode=disable in its address does without.',
+      'The database does not offer TLS. On a private network, add ?sslmode=disable to its address.',
     );
   }
-  // What the server did not say, the connection did.
+  // The error is not the server's, so it is the connection's.
   return new StoreUnavailableError("The database can't be reached.", { cause });
 }
 
-/** What an error of `COMMIT`, or of a statement that is a transaction by itself, means: nothing was changed, or nobody knows. */
+/**
+ * Turns an error of `COMMIT`, or of a statement that is a transaction by itself, into the stores' own: nothing was changed,
+ * or that is unknown.
+ */
 export function commitError(cause: unknown): unknown {
   if (cause instanceof DatabaseError) {
     const { code = '' } = cause;

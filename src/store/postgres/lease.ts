@@ -1,14 +1,15 @@
 import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 
-/** How long a connection is lent. */
+/** The time limit of one use of a connection. */
 export class Lease {
   /** Rejects when the time is over. */
   readonly over: Promise<never>;
-  /** Whether it is. */
+  /** Whether the time is over. */
   isOver = false;
   readonly #alarm: NodeJS.Timeout;
   #committing = false;
 
+  /** @param patience milliseconds */
   constructor(patience: number) {
     const { promise, reject } = Promise.withResolvers<never>();
     this.over = promise;
@@ -19,16 +20,17 @@ export class Lease {
     }, patience);
   }
 
-  /** Starts the time anew: the database has answered. */
+  /** Starts the time again: the database has answered. */
   goOn(): void {
     this.#alarm.refresh();
   }
 
-  /** From now on, nobody knows what became of it when the time is over. */
+  /** From now on, running out of time leaves it unknown whether the change was made. */
   committing(): void {
     this.#committing = true;
   }
 
+  /** Stops the clock. */
   end(): void {
     clearTimeout(this.#alarm);
   }

@@ -31,7 +31,7 @@ export async function migrate(
 /**
  * Checks that a database which is only read is a server's, of this program's version.
  *
- * @throws DatabaseFormatError when it is not
+ * @throws DatabaseFormatError when it is another program's, or of another version
  */
 export async function checkVersion(sql: SqlReader, migrations: readonly string[]): Promise<void> {
   if (!(Number((await tablesIn(sql))?.['ours']) > 0)) {

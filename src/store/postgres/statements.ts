@@ -35,9 +35,9 @@ export function statementsOf(client: PoolClient): SqlStatements {
 }
 
 /**
- * Holds back what goes out until all that is asked for at this moment is asked for: statements that do not wait for each
- * other make one packet, of some microseconds each, where every packet of its own costs both sides a tenth of a
- * millisecond. The driver does not promise to show its stream: without one, statements go out one by one.
+ * Sends statements that do not wait for each other in one packet: that costs some microseconds a statement, where a packet
+ * each costs both sides a tenth of a millisecond. The stream is not part of the driver's documented API: without it,
+ * statements are sent one by one.
  */
 function gathering(client: PoolClient): () => void {
   const connection: unknown = 'connection' in client ? client.connection : undefined;
@@ -110,7 +110,7 @@ function statementOf(parts: readonly Part[]): string {
   return sql;
 }
 
-/** The rows of a statement, within a transaction, a portion at a time. @param lease begins anew with each */
+/** The rows of a statement, within a transaction, a portion at a time. @param lease its time starts again with each */
 export async function* portions(
   sql: SqlStatements,
   text: string,
@@ -120,14 +120,14 @@ export async function* portions(
   await sql.run(`DECLARE portions NO SCROLL CURSOR FOR ${text}`, ...values);
   for (let rows: SqlRow[] = []; ; ) {
     rows = await sql.all(`FETCH ${PORTION} FROM portions`);
-    // A long read may take long; one that stands still may not.
+    // A long read may take long in all; each portion has its own time limit.
     lease.goOn();
     if (rows.length > 0) yield rows;
     if (rows.length < PORTION) return;
   }
 }
 
-/** PostgreSQL keeps no NUL in a text; the character that stands for what can't be shown takes its place. */
+/** Replaces NUL, which PostgreSQL can't store in a text, by U+FFFD. */
 function storable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(storable);
   return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value;

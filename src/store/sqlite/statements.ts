@@ -19,10 +19,10 @@ export interface SqliteSnapshot extends SqliteReads {
   portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlRow[]>;
 }
 
-/** How many rows a portion has: some thirty milliseconds' worth. */
+/** How many rows a portion has; reading them takes some 30 ms. */
 const PORTION = 5000;
 
-/** Runs `work` on what was committed at one instant, on a connection that nobody else uses meanwhile. */
+/** Runs `work` on what was committed at one instant, on a connection of its own. */
 export async function snapshotOn<Answer>(
   connection: DatabaseSync,
   work: (snapshot: SqliteSnapshot) => Promise<Answer>,
