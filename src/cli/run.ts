@@ -34,13 +34,18 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
   }
   const opened: Closable[] = [];
   const sent = new SentChanges();
+  let isReported = false;
+  // A request that was given up may end later than the command: the error object stays the last line.
+  const write = (text: string): void => (isReported ? undefined : world.stderr.write(text));
+  const beforeReport: World = { ...world, stderr: { ...world.stderr, write } };
   const program = createProgram({
     version: world.version,
     serverOptions: world.server.options,
     write: (text) => world.stdout.write(text),
-    open: (flags) => openInvocation(flags, world, sent, (one) => opened.push(one)),
+    open: (flags) => openInvocation(flags, beforeReport, sent, (one) => opened.push(one)),
   });
   const report = (error: unknown): ExitCode => {
+    isReported = true;
     // Flags that could not be parsed still say how the failure is wanted, and which services were meant.
     const { services, given } = readCommandLine(program, args);
     const has = (flag: string): boolean => given.some(({ long }) => long === flag);

@@ -61,8 +61,8 @@ export interface World {
   underLock: UnderLock;
   /** Makes a key that nobody else makes. */
   newKey: () => string;
-  /** Waits so many milliseconds. */
-  sleep: (milliseconds: number) => Promise<void>;
+  /** Waits so many milliseconds, or rejects when the signal is aborted. */
+  sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void>;
   /** Opens an address in the person's browser. @returns false where no person sits in front of one */
   openBrowser: (address: string) => Promise<boolean>;
   /** The commands of an operator, with their flags. */

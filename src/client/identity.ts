@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as oauth from 'openid-client';
 import { Failure } from '../contract/failure.ts';
 import { sameIssuer } from '../contract/issuer-address.ts';
@@ -23,6 +22,8 @@ export interface IdentityClientOptions {
   clientId: string;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
+  /** Waits so many milliseconds, or rejects when the signal is aborted. */
+  sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
 /** Tokens as a login or a refresh gives them. */
@@ -75,7 +76,7 @@ const MAX_PAUSE = 60;
 
 /** A client of an OAuth 2.0 identity provider over any `fetch`: device login, refresh, revocation. */
 export function createIdentityClient(options: IdentityClientOptions): IdentityClient {
-  const { authUrl, clientId, now } = options;
+  const { authUrl, clientId, now, sleep } = options;
   let discovered: Promise<oauth.Configuration> | undefined;
   // A failed discovery is not kept: the next call tries again.
   const configuration = () =>
@@ -107,7 +108,14 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
         expiresAt,
         wait: async (signal) =>
           issued(
-            await poll(config, { deviceCode: new Secret(device_code), interval, expiresAt, now, signal }),
+            await poll(config, {
+              deviceCode: new Secret(device_code),
+              interval,
+              expiresAt,
+              now,
+              sleep,
+              signal,
+            }),
             now(),
           ),
       };
@@ -230,19 +238,20 @@ interface Polling {
   interval: number;
   expiresAt: number;
   now: () => number;
+  sleep: IdentityClientOptions['sleep'];
   signal: AbortSignal;
 }
 
 /** RFC 8628 §3.5: `slow_down` adds five seconds for good; lost connections and busy replies are retried. */
 async function poll(config: oauth.Configuration, polling: Polling): Promise<oauth.TokenEndpointResponse> {
-  const { deviceCode, expiresAt, now, signal } = polling;
+  const { deviceCode, expiresAt, now, sleep, signal } = polling;
   let { interval } = polling;
   let pause = interval;
   let failures = 0;
   for (;;) {
     const left = expiresAt - now();
     try {
-      await sleep(Math.max(0, Math.min(pause * 1000, left)), undefined, { signal });
+      await sleep(Math.max(0, Math.min(pause * 1000, left)), signal);
       if (now() >= expiresAt) throw codeExpired();
       const asking = oauth.genericGrantRequest(config, DEVICE_GRANT, { device_code: deviceCode.reveal() });
       return await unlessAborted(asking, signal);

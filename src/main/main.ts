@@ -51,7 +51,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     shellHome: shellHome(homedir(), env),
     now: Date.now,
     newKey: () => crypto.randomUUID(),
-    sleep: async (milliseconds) => (await import('node:timers/promises')).setTimeout(milliseconds),
+    sleep,
     localZone: () => Intl.DateTimeFormat().resolvedOptions().timeZone,
     openLedger: () => openLedger(folders.state),
     underLock,
@@ -130,6 +130,11 @@ const server: ServerCommands = {
   },
 };
 
+async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  const { setTimeout } = await import('node:timers/promises');
+  await setTimeout(milliseconds, undefined, signal ? { signal } : {});
+}
+
 /** A number from 0 to 1. */
 function random(): number {
   return (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32;
@@ -154,5 +159,6 @@ async function connect(profile: Profile, network: NetworkSettings): Promise<Conn
     underLock,
     now: Date.now,
     random,
+    sleep,
   });
 }

@@ -1,7 +1,5 @@
-import { syncBuiltinESMExports } from 'node:module';
-import timers from 'node:timers/promises';
 import { http } from 'msw';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Fetch } from '../../src/client/exchange.ts';
 import { createIdentityClient, type IdentityClient } from '../../src/client/identity.ts';
 import { Failure } from '../../src/contract/failure.ts';
@@ -43,20 +41,14 @@ let slept: number[];
 
 beforeEach(() => {
   [clock, slept] = [Date.UTC(2026, 10, 21), []];
-  // Vitest's fake timers know nothing of node:timers/promises.
-  vi.spyOn(timers, 'setTimeout').mockImplementation(async (delay = 0, value, options) => {
-    options?.signal?.throwIfAborted();
-    slept.push(delay / 1000);
-    clock += delay;
-    return value;
-  });
-  syncBuiltinESMExports();
 });
 
-afterEach(() => {
-  vi.restoreAllMocks();
-  syncBuiltinESMExports();
-});
+const now = (): number => clock;
+const sleep = async (milliseconds: number, signal: AbortSignal): Promise<void> => {
+  signal.throwIfAborted();
+  slept.push(milliseconds / 1000);
+  clock += milliseconds;
+};
 
 interface Provider {
   client: IdentityClient;
@@ -72,6 +64,7 @@ function provider(answers: {
   token?: readonly Answer[];
   revoke?: Answer;
   authUrl?: string;
+  sleep?: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }): Provider {
   const {
     authUrl = AUTH,
@@ -102,7 +95,13 @@ function provider(answers: {
     }),
   );
   return {
-    client: createIdentityClient({ fetch, authUrl, clientId: 'slices-conn', now: () => clock }),
+    client: createIdentityClient({
+      fetch,
+      authUrl,
+      clientId: 'slices-conn',
+      now,
+      sleep: answers.sleep ?? sleep,
+    }),
     sent,
     forms: (endpoint) =>
       sent
@@ -356,10 +355,10 @@ describe('the end of a login', () => {
     expect(odd.forms('/token')).toHaveLength(1);
   });
 
-  test('who gives up is told so at once, with the reason', async () => {
-    vi.restoreAllMocks();
-    syncBuiltinESMExports();
-    const odd = provider({ token: [pending] });
+  test('an aborted wait rejects at once, with the reason', async () => {
+    const untilAborted = (_: number, signal: AbortSignal): Promise<never> =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    const odd = provider({ token: [pending], sleep: untilAborted });
     const login = await odd.client.startLogin('openid');
     const [giving, reason] = [new AbortController(), new Error('enough')];
     const waiting = login.wait(giving.signal);
@@ -368,7 +367,7 @@ describe('the end of a login', () => {
     expect(odd.forms('/token')).toEqual([]);
   });
 
-  test('who gives up while an answer is due does not wait for it', async () => {
+  test('a wait that is aborted during a request does not wait for the reply', async () => {
     const giving = new AbortController();
     const hanging: Fetch = async (request) => {
       if (request.method === 'GET') return json(METADATA);
@@ -378,7 +377,7 @@ describe('the end of a login', () => {
         request.signal.addEventListener('abort', () => reject(request.signal.reason));
       });
     };
-    const client = createIdentityClient({ fetch: hanging, authUrl: AUTH, clientId: 'c', now: () => clock });
+    const client = createIdentityClient({ fetch: hanging, authUrl: AUTH, clientId: 'c', now, sleep });
     const { wait } = await client.startLogin('openid');
     await expect(wait(giving.signal)).rejects.toThrow('enough');
   }, 3000);
@@ -424,7 +423,7 @@ describe('row 4: the discovery document', () => {
       if (method !== 'GET') return url.endsWith('/token') ? json(TOKENS) : json(DEVICE);
       return away ? html(503) : json(METADATA);
     };
-    const client = createIdentityClient({ fetch, authUrl: AUTH, clientId: 'c', now: () => clock });
+    const client = createIdentityClient({ fetch, authUrl: AUTH, clientId: 'c', now, sleep });
     expect(await failureOf(client.refresh(new Secret('refresh')))).toMatchObject({ code: 'unavailable' });
     away = false;
     expect(await client.refresh(new Secret('refresh'))).toMatchObject({ accessToken: ACCESS });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { newMachine, reportOf } from './command.ts';
+import { here } from './here.ts';
 import { newClient, pointingAt, type Recorded, type Reply, record } from './served.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
@@ -13,7 +14,10 @@ async function clientAt(answer: (asked: Recorded, url: string) => Reply | 'hang'
     portal_url: `${url}/portal`,
     auth_url: `${url}/auth`,
   });
-  return newClient({ ...services, SLICES_CONN_USER_TOKEN: USER, SLICES_CONN_EXPERIMENT_TOKEN: EXPERIMENT });
+  return newClient(
+    { ...services, SLICES_CONN_USER_TOKEN: USER, SLICES_CONN_EXPERIMENT_TOKEN: EXPERIMENT },
+    here,
+  );
 }
 
 const refusal = (said: unknown): Reply => ({
@@ -82,14 +86,14 @@ describe('a service that repeats what it was sent, in its own spelling', () => {
         return { status: 400, json: { error: 'invalid_request', error_description: `you sent ${body}` } };
       }
       const code = { device_code: DEVICE, user_code: 'ABCD', verification_uri: `${url}/activate` };
-      return { json: { ...code, expires_in: 60, interval: 1 } };
+      return { json: { ...code, expires_in: 60, interval: 0.02 } };
     });
     expectNone(await printed(client, 'login', '--wait', '5'));
   });
 });
 
 test('a token command below a file can’t be run: 2, not a bug', async () => {
-  const { run } = newMachine();
+  const { run } = newMachine(here);
   const command = JSON.stringify([`${process.execPath}/x`]);
   await run(['profile', 'set', 'local', `userTokenCommand=${command}`]);
   expect(reportOf(await run(['project', 'list', '--json']))).toMatchObject({ code: 'usage', exitCode: 2 });

@@ -6,6 +6,7 @@ import { createProgram } from '../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { type Ended, newMachine, reportOf } from './command.ts';
+import { here } from './here.ts';
 import { type Client, newClient, pointingAt, serveInProcess } from './served.ts';
 
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
@@ -18,7 +19,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   update: [IDS.reservation, '--extend', '1h'],
   delete: [IDS.reservation, '--yes'],
   verify: ['-'],
-  login: ['--wait', '3'],
+  login: ['--wait', '1'],
   status: [],
   sites: [],
   'experiment list': [],
@@ -167,7 +168,7 @@ function wellAnswer(path: string, body: string): unknown {
       user_code: 'ABCD-EFGH',
       verification_uri: `${origin}/auth/activate`,
       expires_in: 60,
-      interval: 1,
+      interval: 0.02,
     };
   }
   const { access, refresh, experiment, project } = CANARIES;
@@ -202,29 +203,35 @@ const services = (at = origin) =>
 /** Where the tokens of a machine are from, and how it is set up with them. */
 const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
   environment: async (at) =>
-    newClient({
-      ...services(at),
-      SLICES_CONN_USER_TOKEN: CANARIES.environmentUser,
-      SLICES_CONN_EXPERIMENT_TOKEN: CANARIES.environmentExperiment,
-    }),
+    newClient(
+      {
+        ...services(at),
+        SLICES_CONN_USER_TOKEN: CANARIES.environmentUser,
+        SLICES_CONN_EXPERIMENT_TOKEN: CANARIES.environmentExperiment,
+      },
+      here,
+    ),
   files: async (at) => {
     const env = services(at);
-    const client = newClient({
-      ...env,
-      get SLICES_CONN_USER_TOKEN_FILE() {
-        return join(client.home, 'user.jwt');
+    const client = newClient(
+      {
+        ...env,
+        get SLICES_CONN_USER_TOKEN_FILE() {
+          return join(client.home, 'user.jwt');
+        },
+        get SLICES_CONN_EXPERIMENT_TOKEN_FILE() {
+          return join(client.home, 'experiment.jwt');
+        },
       },
-      get SLICES_CONN_EXPERIMENT_TOKEN_FILE() {
-        return join(client.home, 'experiment.jwt');
-      },
-    });
+      here,
+    );
     writeFileSync(join(client.home, 'user.jwt'), `${CANARIES.fileUser}\n`);
     writeFileSync(join(client.home, 'experiment.jwt'), `${CANARIES.fileExperiment}\n`);
     return client;
   },
   commands: async (at) => {
     // Named, so that the portal need not be asked which there are.
-    const client = newClient({ SLICES_CONN_EXPERIMENT: 'demo' });
+    const client = newClient({ SLICES_CONN_EXPERIMENT: 'demo' }, here);
     const { SLICES_CONN_BASE_URL, SLICES_CONN_PORTAL_URL, SLICES_CONN_AUTH_URL } = services(at);
     const addresses = [
       `baseUrl=${SLICES_CONN_BASE_URL}`,
@@ -241,12 +248,12 @@ const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
     return client;
   },
   login: async () => {
-    const client = newClient(services());
+    const client = newClient(services(), here);
     await succeeds(client.command('login'));
     return client;
   },
   'expired login': async () => {
-    const client = newClient(services());
+    const client = newClient(services(), here);
     const { stdout } = await succeeds(client.command('login'));
     const file = /\S+\/credentials\/\S+\.json/.exec(stdout)?.[0] ?? '';
     const stored: object = JSON.parse(readFileSync(file, 'utf8'));
@@ -261,7 +268,7 @@ async function succeeds(running: Promise<Ended>): Promise<Ended> {
   return ended;
 }
 
-/** Runs commands twice, and looks at all that it prints. Three at a time: they wait more than they work. */
+/** Runs commands twice, and looks at all that they print. Eight at a time: they wait more than they work. */
 async function tryAll(
   client: Client,
   secrets: Readonly<Record<string, string>>,
@@ -287,7 +294,7 @@ async function tryAll(
   for (const json of [[], ['--json']]) {
     const waiting = names.filter((name) => name !== 'logout');
     await Promise.all(
-      [1, 2, 3].map(async () => {
+      Array.from({ length: 8 }, async () => {
         for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) await tryOne(name, json);
       }),
     );
@@ -340,7 +347,7 @@ test('the reference server: no token of a login, of the portal or of the environ
   timeout: 120_000,
 }, async () => {
   const served = await serveInProcess('--auto-approve', 'lead');
-  const client = newClient(served.env);
+  const client = newClient(served.env, here);
   const login = await succeeds(client.command('login', '--debug'));
   const file = /\S+\/credentials\/\S+\.json/.exec(login.stdout)?.[0] ?? '';
   await succeeds(client.command('reserve', ...LINK, '--debug'));

@@ -28,7 +28,7 @@ export interface Running {
   withoutUmask?: boolean;
 }
 
-/** A person's machine: a home folder, and the command line as a process in it. */
+/** A person's machine: a home folder, and the command line in it. */
 export interface Machine {
   readonly home: string;
   readonly config: string;
@@ -46,48 +46,52 @@ afterAll(() => {
   for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });
 });
 
+/** Runs a command in a home folder, with this environment and no other. */
+export type Runner = (home: string, args: readonly string[], running: Running) => Promise<Ended>;
+
+/** Runs a command as a process of its own, with the program that was built before the run. */
+const asProcess: Runner = (home, args, { stdin = '', env = {}, closed, withoutUmask = false }) => {
+  const given = withoutPassword(args);
+  const command = [process.execPath, launcher, ...given.args];
+  const [program = '', ...rest] = withoutUmask
+    ? ['/bin/sh', '-c', 'umask 0; exec "$@"', 'sh', ...command]
+    : command;
+  const child = spawn(program, rest, { cwd: home, env: { ...given.env, ...env } });
+  const ended: Ended = { exitCode: null, stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    if (closed === name) child[name].destroy();
+    else {
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        ended[name] += text;
+      });
+    }
+  }
+  // A command that reads nothing may be gone before this arrives.
+  child.stdin.on('error', () => undefined).end(stdin);
+  return new Promise((resolve, reject) => {
+    child.on('error', reject).on('close', (exitCode) => resolve({ ...ended, exitCode }));
+  });
+};
+
 /**
  * See {@link Machine}. Nothing of the environment that the tests run in reaches a command. Its home folder is removed
  * after the test file that asked for it.
+ *
+ * @param runner how its commands are run; default: each as a process of its own
  */
-export function newMachine(): Machine {
+export function newMachine(runner: Runner = asProcess): Machine {
   const home = mkdtempSync(join(tmpdir(), 'slices-conn-home-'));
   homes.push(home);
   const [config, state] = [join(home, 'config', 'slices-conn'), join(home, 'state', 'slices-conn')];
-
-  const run: Machine['run'] = (args, { stdin = '', env = {}, closed, withoutUmask = false } = {}) => {
-    const given = withoutPassword(args);
-    const command = [process.execPath, launcher, ...given.args];
-    const [program = '', ...rest] = withoutUmask
-      ? ['/bin/sh', '-c', 'umask 0; exec "$@"', 'sh', ...command]
-      : command;
-    const child = spawn(program, rest, {
-      cwd: home,
-      env: {
-        HOME: home,
-        XDG_CONFIG_HOME: join(home, 'config'),
-        XDG_STATE_HOME: join(home, 'state'),
-        XDG_CACHE_HOME: join(home, 'cache'),
-        PATH: '/usr/bin:/bin',
-        ...given.env,
-        ...env,
-      },
-    });
-    const ended: Ended = { exitCode: null, stdout: '', stderr: '' };
-    for (const name of ['stdout', 'stderr'] as const) {
-      if (closed === name) child[name].destroy();
-      else {
-        child[name].setEncoding('utf8').on('data', (text: string) => {
-          ended[name] += text;
-        });
-      }
-    }
-    // A command that reads nothing may be gone before this arrives.
-    child.stdin.on('error', () => undefined).end(stdin);
-    return new Promise((resolve, reject) => {
-      child.on('error', reject).on('close', (exitCode) => resolve({ ...ended, exitCode }));
-    });
+  const folders = {
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, 'config'),
+    XDG_STATE_HOME: join(home, 'state'),
+    XDG_CACHE_HOME: join(home, 'cache'),
+    PATH: '/usr/bin:/bin',
   };
+  const run: Machine['run'] = (args, running = {}) =>
+    runner(home, args, { ...running, env: { ...folders, ...running.env } });
 
   return {
     home,

@@ -71,11 +71,14 @@ export interface NetworkConnectionOptions {
   now: () => number;
   /** A number from 0 to 1, anew each time. */
   random: () => number;
+  /** Waits so many milliseconds between two polls of a login, or rejects when the signal is aborted. */
+  sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
 /** The way to a profile's services over the network, with the login that is kept for it, or the tokens that are given. */
 export function connectOverNetwork(profile: Profile, options: NetworkConnectionOptions): Connection {
-  const { stateFolder, cacheFolder, underLock, env, timeout, certificates, trace, now, random } = options;
+  const { stateFolder, cacheFolder, underLock, env, timeout, certificates, trace, now, random, sleep } =
+    options;
   const transport = createTransport({
     origins: new Set([profile.baseUrl, profile.portalUrl, profile.authUrl].map((url) => new URL(url).origin)),
     timeout,
@@ -92,7 +95,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   // Loaded for a login or a refresh only.
   const openIdentity = async (): Promise<IdentityClient> => {
     const { createIdentityClient } = await import('../../client/identity.ts');
-    return createIdentityClient({ ...profile, fetch, now });
+    return createIdentityClient({ ...profile, fetch, now, sleep });
   };
   const login: TokenSource = {
     origin: 'login',

@@ -30,6 +30,7 @@ async function sent(more: Environment) {
     timeout: 5000,
     now: Date.now,
     random: () => 0,
+    sleep: async () => undefined,
   });
   const request = new Request(`${BASE}/a`, { method: 'DELETE', headers: { authorization: 'Bearer a' } });
   try {

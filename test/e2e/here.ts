@@ -1,0 +1,115 @@
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import manifest from '../../package.json' with { type: 'json' };
+import { run } from '../../src/cli/run.ts';
+import type { World } from '../../src/cli/world.ts';
+import { files } from '../../src/main/files.ts';
+import { openLedger } from '../../src/main/ledger.ts';
+import { underLock } from '../../src/main/lock.ts';
+import { connectOffline } from '../../src/main/offline-connection.ts';
+import { shellHome } from '../../src/main/shell-home.ts';
+import {
+  type AuditOptions,
+  type BackupOptions,
+  type RotateKeysOptions,
+  SERVER_OPTIONS,
+  type ServeOptions,
+} from '../../src/operate/options.ts';
+import { connectOverNetwork } from '../../src/session/login/connection.ts';
+import { foldersFor } from '../../src/session/profiles/folders.ts';
+import { OFFLINE } from '../../src/session/profiles/profile-keys.ts';
+import { recordedStream } from '../fixtures/recorded-stream.ts';
+import type { Runner } from './command.ts';
+
+/** No pause lasts longer, in milliseconds: what is waited for is on this machine. */
+const LONGEST_PAUSE = 20;
+
+/**
+ * Runs a command in the process of the test, with real files, sockets and locks. Tests of many combinations use it: a
+ * process for each would cost a hundred times as much. What a process alone shows (signals, streams that are closed,
+ * the umask, a terminal) needs one.
+ */
+export const here: Runner = async (home, args, { stdin = '', env = {}, closed, withoutUmask }) => {
+  if (closed !== undefined || withoutUmask) throw new RangeError('this needs a process of its own');
+  const folders = foldersFor(env, home);
+  const [stdout, stderr] = [recordedStream(), recordedStream()];
+  const pause: World['sleep'] = async (milliseconds, signal) => {
+    await sleep(Math.min(milliseconds, LONGEST_PAUSE), undefined, signal ? { signal } : {});
+  };
+  const serveFolder = resolve(folders.state, 'serve');
+  const at = (path: string): string => (path === '-' ? path : resolve(home, path));
+  const exitCode = await run(args, {
+    version: manifest.version,
+    env,
+    folders,
+    stdout,
+    stderr,
+    files: {
+      read: async (path) => (path === '-' ? Buffer.from(stdin) : files.read(at(path))),
+      makeFolder: (path) => files.makeFolder(at(path)),
+      remove: (path) => files.remove(at(path)),
+      checkAbsent: (path) => files.checkAbsent(at(path)),
+      checkWritable: (path) => files.checkWritable(at(path)),
+      writePrivate: (path, text) => files.writePrivate(at(path), text),
+      writePublic: (path, text) => files.writePublic(at(path), text),
+    },
+    shellHome: shellHome(home, env),
+    now: Date.now,
+    newKey: () => crypto.randomUUID(),
+    localZone: () => 'UTC',
+    sleep: pause,
+    openLedger: () => openLedger(folders.state),
+    underLock,
+    async connect(profile, network) {
+      if (profile.name === OFFLINE) {
+        const { trace } = network;
+        return connectOffline(profile, {
+          stateFolder: folders.state,
+          now: Date.now,
+          ...(trace ? { trace } : {}),
+        });
+      }
+      return connectOverNetwork(profile, {
+        ...network,
+        env,
+        stateFolder: folders.state,
+        cacheFolder: folders.cache,
+        underLock,
+        now: Date.now,
+        random: Math.random,
+        sleep: pause,
+      });
+    },
+    server: {
+      options: SERVER_OPTIONS,
+      async serve(options: ServeOptions, certificates) {
+        const { serve } = await import('../../src/operate/serve.ts');
+        const write = (line: string): void => stderr.write(line);
+        return serve(options, {
+          defaultFolder: serveFolder,
+          write,
+          now: Date.now,
+          random: Math.random,
+          certificates,
+        });
+      },
+      async rotateKeys(options: RotateKeysOptions, confirm) {
+        const { rotateKeys } = await import('../../src/operate/rotate-keys.ts');
+        return rotateKeys(options, { defaultFolder: serveFolder, now: Date.now, confirm });
+      },
+      async backUp(options: BackupOptions, file) {
+        const { backUp } = await import('../../src/operate/backup.ts');
+        return backUp(options, serveFolder, at(file));
+      },
+      async readAudit(options: AuditOptions, take) {
+        const { readServerAudit } = await import('../../src/operate/audit.ts');
+        return readServerAudit(options, serveFolder, take);
+      },
+    },
+    openBrowser: async () => false,
+    // A server that starts runs until the test times out.
+    stopSignal: () => new Promise(() => undefined),
+    onStop: () => undefined,
+  });
+  return { exitCode, stdout: stdout.text, stderr: stderr.text };
+};
