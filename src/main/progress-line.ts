@@ -10,17 +10,19 @@ export async function openProgressLine(terminal: NodeJS.WriteStream): Promise<Pr
   terminal.once('error', () => {
     isGone = true;
   });
+  // On a terminal that says it has no columns, ora would clear lines for ever.
+  const isDrawable = (): boolean => !isGone && terminal.writable && terminal.columns > 0;
   const { default: ora } = await import('ora');
   const spinner = ora({ stream: terminal, color: false, hideCursor: false, discardStdin: false });
   return {
     draw(text) {
-      if (isGone || !terminal.writable || !spinner.isEnabled) return false;
+      if (!isDrawable() || !spinner.isEnabled) return false;
       spinner.text = text;
       spinner.render();
       return true;
     },
     clear() {
-      if (!isGone && terminal.writable) spinner.clear();
+      if (isDrawable()) spinner.clear();
     },
   };
 }
