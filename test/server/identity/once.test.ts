@@ -156,6 +156,8 @@ describe.each([
           return browser.submit({ user, action: 'approve' });
         }),
       );
+      // First: a 500 has its reason in the log.
+      expectNoBugs(server);
       expect(tally(pages.map(({ status }) => String(status)))).toEqual({ '200': 1, '400': 3 });
       const winner = people[pages.findIndex(({ status }) => status === 200)];
       const { access_token } = tokensIn(await poll(server, login));
