@@ -35,7 +35,8 @@ describe.each(ENGINES)(
       await opened.close();
     });
 
-    test.each([1, 2])('with %i of them on one database', async (allocators) => {
+    // So many histories, however long that takes.
+    test.each([1, 2])('with %i of them on one database', { timeout: 600_000 }, async (allocators) => {
       await fc.assert(
         fc.asyncProperty(
           shapes,

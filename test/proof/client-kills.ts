@@ -11,7 +11,7 @@ import { ProofMachine } from './machine.ts';
 import { type Ended, printedId } from './outcomes.ts';
 import { newPlace, type Place } from './place.ts';
 import { replayAll } from './replay.ts';
-import { newReport, type Report } from './report.ts';
+import { goesOn, newReport, type Report } from './report.ts';
 import { ServedProcess } from './served-process.ts';
 import type { ProofOptions } from './server-kills.ts';
 
@@ -38,10 +38,11 @@ interface Attempt {
  * request is on the way. After that the ledger joined with the service names every reservation that exists, and the
  * same command under its own key books once.
  */
-export async function killClients({ seconds, seed, postgres }: ProofOptions): Promise<Report> {
+export async function killClients({ until, seed, postgres }: ProofOptions): Promise<Report> {
   const place = newPlace(postgres);
   const report = newReport('kill -9 of the client', place.engine, seed);
   const began = performance.now();
+  const more = goesOn(report, until);
   const chance = chanceFrom(seed);
   const port = await freePort();
   const line = await openLine(`http://127.0.0.1:${port}`);
@@ -55,7 +56,7 @@ export async function killClients({ seconds, seed, postgres }: ProofOptions): Pr
     await server.start();
     const machine = new ProofMachine(place, base, await logIn(server.door));
     const attempts: Attempt[] = [];
-    while (performance.now() - began < seconds * 600) {
+    while (more()) {
       report.rounds += 1;
       const batch = [newAttempt(attempts.length), newAttempt(attempts.length + 1)];
       attempts.push(...batch);

@@ -10,7 +10,7 @@ import { sweepAll } from './links.ts';
 import { acknowledged, startLoad } from './load.ts';
 import { newPlace } from './place.ts';
 import { replayAll } from './replay.ts';
-import { type Finding, newReport, type Report } from './report.ts';
+import { type Finding, goesOn, newReport, type Report, type Until } from './report.ts';
 import { type Fleet, quiet, startFleet } from './server-kills.ts';
 
 const CLIENTS = 16;
@@ -28,11 +28,12 @@ const RECOVERY_LIMIT = 15_000;
  */
 export async function killDatabase(
   server: RunningPostgres,
-  { seconds, seed }: { seconds: number; seed: number },
+  { until, seed }: { until: Until; seed: number },
 ): Promise<Report> {
   const place = newPlace((await newDatabase(server.url)).url);
   const report = newReport('kill -9 of the database', place.engine, seed);
   const began = performance.now();
+  const more = goesOn(report, until);
   const chance = chanceFrom(seed);
   const journal = new Journal();
   const fleet = await startFleet(place, 2);
@@ -53,7 +54,7 @@ export async function killDatabase(
     };
   };
   try {
-    while (performance.now() - began < seconds * 1000) {
+    while (more()) {
       report.rounds += 1;
       const load = startLoad({
         doors: fleet.servers.map(({ door }) => door),

@@ -45,28 +45,34 @@ const PROOFS: readonly { name: string; share: number; prove: (seconds: number) =
       return proveFailpoints(opened).finally(() => opened.close());
     },
   },
-  { name: 'race SQLite', share: 10, prove: (share) => raceOnLinks({ seconds: share, seed }) },
+  { name: 'race SQLite', share: 10, prove: (share) => raceOnLinks({ until: { seconds: share }, seed }) },
   {
     name: 'race PostgreSQL',
     share: 10,
-    prove: async (share) => raceOnLinks({ seconds: share, seed, postgres: await database() }),
+    prove: async (share) => raceOnLinks({ until: { seconds: share }, seed, postgres: await database() }),
   },
-  { name: 'server SQLite', share: 15, prove: (share) => killServers({ seconds: share, seed }) },
+  { name: 'server SQLite', share: 15, prove: (share) => killServers({ until: { seconds: share }, seed }) },
   {
     name: 'server PostgreSQL',
     share: 15,
-    prove: async (share) => killServers({ seconds: share, seed, postgres: await database() }),
+    prove: async (share) => killServers({ until: { seconds: share }, seed, postgres: await database() }),
   },
   {
     name: 'database PostgreSQL',
     share: 15,
-    prove: (share) => killDatabase(postgres, { seconds: share, seed }),
+    prove: (share) => killDatabase(postgres, { until: { seconds: share }, seed }),
   },
-  { name: 'client SQLite', share: 10, prove: (share) => killClients({ seconds: share, seed }) },
+  // What was killed is run again afterwards, in the other part of the time.
+  {
+    name: 'client SQLite',
+    share: 10,
+    prove: (share) => killClients({ until: { seconds: share * 0.6 }, seed }),
+  },
   {
     name: 'client PostgreSQL',
     share: 10,
-    prove: async (share) => killClients({ seconds: share, seed, postgres: await database() }),
+    prove: async (share) =>
+      killClients({ until: { seconds: share * 0.6 }, seed, postgres: await database() }),
   },
   {
     name: 'outcomes PostgreSQL',

@@ -9,14 +9,15 @@ import { openEither } from '../store/opened-store.ts';
 import { chanceFrom } from './chance.ts';
 import { LINKS, TOPOLOGY } from './links.ts';
 
-/** What a racing process is to do from when it is told to, until its time is over. */
+/** What a racing process is to do once it is told to begin. */
 export interface RaceLoadOrder {
   database: string;
   /** Comes before the ids of what it books. */
   name: string;
   seed: number;
   connections: number;
-  milliseconds: number;
+  /** Requests that each connection makes. */
+  requests: number;
   /** Of the links, the first so many. */
   links: number;
   /** The first instant that is booked: another for each round, so that what an earlier one left does not fill it. */
@@ -63,7 +64,6 @@ const INSTANTS = 24;
 let ids = 0;
 process.stdout.write('ready');
 await text(process.stdin);
-const end = performance.now() + order.milliseconds;
 await Promise.all(
   opened.map(async ({ store }, connection) => {
     const chance = chanceFrom(order.seed + connection);
@@ -105,7 +105,7 @@ await Promise.all(
       }
     };
 
-    while (performance.now() < end) {
+    for (let made = 0; made < order.requests; made += 1) {
       const start = order.dawn + chance.below(INSTANTS);
       const terms = { start, end: start + 1 + chance.below(6), bandwidth: 10 + chance.below(240) };
       const live = chance.of([...own.values()].filter(({ deleted }) => !deleted));

@@ -5,15 +5,15 @@ import { LINKS, sweepAll } from './links.ts';
 import { newPlace, type Place } from './place.ts';
 import type { RaceHolding, RaceLoadOrder, RaceLoadResult } from './race-load.ts';
 import { replayAll } from './replay.ts';
-import { type Finding, newReport, type Report } from './report.ts';
+import { type Finding, goesOn, newReport, type Report } from './report.ts';
 import type { ProofOptions } from './server-kills.ts';
 
 const PROCESSES = 2;
 const CONNECTIONS = 8;
 /** So many decisions of each link the oracle makes again. */
 const REPLAYED = 200;
-/** A round on one link, then one on all of them, in seconds each. */
-const ROUND = 2.5;
+/** So many requests are made by each connection in a round. Rounds are on one link and on all of them, in turn. */
+const REQUESTS = 60;
 /** So far apart are two rounds' bookings. */
 const APART = 40;
 
@@ -21,16 +21,17 @@ const APART = 40;
  * Row 40: two processes with eight connections each book, change and cancel on one hot link, then on several. At the
  * end every answer is what the rows say, no link is above its capacity and no tag held twice at any instant.
  */
-export async function raceOnLinks({ seconds, seed, postgres }: ProofOptions): Promise<Report> {
+export async function raceOnLinks({ until, seed, postgres }: ProofOptions): Promise<Report> {
   const place = newPlace(postgres);
   const report = newReport(`race of ${PROCESSES} processes x ${CONNECTIONS} connections`, place.engine, seed);
   const began = performance.now();
+  const more = goesOn(report, until);
   try {
     // The schema is there before they start.
     await (await openEither(place.database)).close();
     const expected = new Map<string, RaceHolding>();
     const unsure = new Set<string>();
-    while (performance.now() - began < seconds * 1000) {
+    while (more()) {
       report.rounds += 1;
       const links = report.rounds % 2 === 1 ? 1 : LINKS.length;
       for (const result of await raceOnce(place, {
@@ -70,7 +71,7 @@ async function raceOnce(
         name: `${name}-${index}`,
         seed: seed * 1000 + index * 100,
         connections: CONNECTIONS,
-        milliseconds: ROUND * 1000,
+        requests: REQUESTS,
         links,
         dawn,
       };

@@ -35,6 +35,28 @@ export function newReport(proof: string, engine: string, seed: number): Report {
   return { proof, engine, seed, ...counts, findings: [], notes: [] };
 }
 
+/** Work that a proof must have tried; the suite counts work, so that a slow machine is slow and green. */
+export type Tried = Partial<Pick<Report, 'kills' | 'acknowledged' | 'rounds'>>;
+
+/** How long a proof goes on: for about so many seconds, or until it has tried this. The round under way is finished. */
+export type Until = { seconds: number } | Tried;
+
+/** A proof that has not tried what it should after so many seconds fails. */
+const PATIENCE = 300;
+
+/** A function that says, before each round, whether a proof goes on. @throws Error when it lasts far too long */
+export function goesOn(report: Report, until: Until): () => boolean {
+  const began = performance.now();
+  return () => {
+    const seconds = (performance.now() - began) / 1000;
+    if ('seconds' in until) return seconds < until.seconds;
+    const { kills = 0, acknowledged = 0, rounds = 0 } = until;
+    if (report.kills >= kills && report.acknowledged >= acknowledged && report.rounds >= rounds) return false;
+    if (seconds > PATIENCE) throw new Error(`Too little was tried in ${PATIENCE} s:\n${printed(report)}`);
+    return true;
+  };
+}
+
 /** A report for people; the first twenty findings are told, all are counted. */
 export function printed(report: Report): string {
   const { proof, engine, seed, findings, notes } = report;

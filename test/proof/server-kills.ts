@@ -12,13 +12,12 @@ import { acknowledged, startLoad } from './load.ts';
 import { atAnyTime, atMessageOn, atWriteOf, type Moment } from './moment.ts';
 import { newPlace, type Place } from './place.ts';
 import { replayAll } from './replay.ts';
-import { newReport, type Report } from './report.ts';
+import { goesOn, newReport, type Report, type Until } from './report.ts';
 import { ServedProcess } from './served-process.ts';
 
 /** How much of a proof is run, and on what. */
 export interface ProofOptions {
-  /** About how long, in seconds; the round that is under way is finished. */
-  seconds: number;
+  until: Until;
   seed: number;
   /** The address of an empty PostgreSQL database; without it SQLite is meant. */
   postgres?: string;
@@ -97,10 +96,11 @@ export async function startFleet(place: Place, replicas: number): Promise<Fleet>
  * Row 39: `serve` is killed with SIGKILL under load and started again, over and over; each time the database is held
  * against what was answered, and swept. On PostgreSQL two replicas share it, of which one is killed, or both.
  */
-export async function killServers({ seconds, seed, postgres }: ProofOptions): Promise<Report> {
+export async function killServers({ until, seed, postgres }: ProofOptions): Promise<Report> {
   const place = newPlace(postgres);
   const report = newReport('kill -9 of the server', place.engine, seed);
   const began = performance.now();
+  const more = goesOn(report, until);
   const chance = chanceFrom(seed);
   const journal = new Journal();
   const fleet = await startFleet(place, postgres === undefined ? 1 : 2);
@@ -110,7 +110,7 @@ export async function killServers({ seconds, seed, postgres }: ProofOptions): Pr
       : [atAnyTime, atMessageOn((server) => lineOf(fleet, server))];
   const times = new Map<string, number>();
   try {
-    while (performance.now() - began < seconds * 1000) {
+    while (more()) {
       report.rounds += 1;
       const doors = fleet.servers.map(({ door }) => door);
       const load = startLoad({
