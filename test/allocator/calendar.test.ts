@@ -37,7 +37,7 @@ describe('LinkCalendar.decide', () => {
     else expect(decision.accepted).toBe(true);
   });
 
-  test('bandwidth is refused with the first of the tightest parts of the period', () => {
+  test('a refusal for bandwidth names the tightest part of the period, the first one on a tie', () => {
     const range: TagRange = [1, 4];
     const calendar = new LinkCalendar(
       smallLink({ site1_s_tags: range, site1_c_tags: range, site2_s_tags: range, site2_c_tags: range }),
@@ -53,7 +53,7 @@ describe('LinkCalendar.decide', () => {
   });
 
   test.each(TAG_PLACES)(
-    '%s is refused over the whole period when each of its tags is held in some of it',
+    '%s is refused over the whole period when each tag is held in a part of it',
     (place) => {
       const calendar = new LinkCalendar(smallLink({ [`${place}s`]: [8, 9] }));
       calendar.hold('one', { start: 10, end: 20, bandwidth: 1, tags: { ...tags(1), [place]: 8 } });
@@ -67,7 +67,7 @@ describe('LinkCalendar.decide', () => {
     },
   );
 
-  test('every limit that was broken is named, in one order', () => {
+  test('a refusal names every broken limit, always in the same order', () => {
     const calendar = new LinkCalendar(smallLink({ site1_c_tags: [5, 5], site2_s_tags: [7, 7] }));
     calendar.hold('one', {
       start: 10,
@@ -85,7 +85,7 @@ describe('LinkCalendar.decide', () => {
     });
   });
 
-  test('each place finds its own best tag', () => {
+  test('each place chooses its own best tag', () => {
     const calendar = new LinkCalendar(smallLink());
     calendar.hold('one', {
       start: 10,
@@ -116,7 +116,7 @@ describe('LinkCalendar.planUpdate', () => {
     { rule: 'is shortened', start: 12, end: 18, bandwidth: 600 },
     { rule: 'takes all of the link', start: 10, end: 20, bandwidth: 1000 },
     { rule: 'moves by half of itself', start: 15, end: 25, bandwidth: 600 },
-  ])('its own use does not count when a reservation $rule', ({ rule: _, ...demand }) => {
+  ])('a reservation does not compete with itself when it $rule', ({ rule: _, ...demand }) => {
     const calendar = new LinkCalendar(
       smallLink({ site1_s_tags: [2, 2], site1_c_tags: [2, 2], site2_s_tags: [2, 2], site2_c_tags: [2, 2] }),
     );
@@ -124,7 +124,7 @@ describe('LinkCalendar.planUpdate', () => {
     expect(calendar.planUpdate('own', demand, 0)).toEqual({ accepted: true, tags: tags(2) });
   });
 
-  test('what others use counts', () => {
+  test('the use of other reservations counts', () => {
     const calendar = new LinkCalendar(smallLink());
     calendar.hold('own', { start: 10, end: 20, bandwidth: 600, tags: tags(1) });
     calendar.hold('other', { start: 15, end: 25, bandwidth: 300, tags: tags(2) });
@@ -134,7 +134,7 @@ describe('LinkCalendar.planUpdate', () => {
     });
   });
 
-  test('the tags stay where they can, and only there: best fit would choose others', () => {
+  test('an update keeps each tag that stays free, where best fit would choose another one', () => {
     const calendar = new LinkCalendar(smallLink());
     calendar.hold('own', { start: 10, end: 20, bandwidth: 1, tags: tags(3) });
     calendar.hold('near', { start: 5, end: 10, bandwidth: 1, tags: tags(2) });
@@ -145,7 +145,7 @@ describe('LinkCalendar.planUpdate', () => {
     });
   });
 
-  test('the reservation is held as before afterwards, accepted or not', () => {
+  test('the reservation is held as before, whether the plan is accepted or refused', () => {
     for (const bandwidth of [1000, 1001]) {
       const calendar = booked();
       calendar.planUpdate('first', { start: TEN, end: ELEVEN, bandwidth }, 0);
@@ -153,14 +153,14 @@ describe('LinkCalendar.planUpdate', () => {
     }
   });
 
-  test('a reservation that is not held is decided on as a new one', () => {
+  test('an unknown reservation is decided like a new one', () => {
     const demand = { start: TEN, end: ELEVEN, bandwidth: 400 };
     expect(booked().planUpdate('unknown', demand, 0)).toEqual(booked().plan(demand, 0));
   });
 });
 
 describe('LinkCalendar.without', () => {
-  test('asks as if the reservation were not there', () => {
+  test('asks about the calendar without the reservation', () => {
     const calendar = booked();
     expect(calendar.without('first', (rest) => rest.most({ start: TEN, end: ELEVEN }))).toBe(1000);
     expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
@@ -187,7 +187,7 @@ describe('LinkCalendar.without', () => {
 });
 
 describe('LinkCalendar.hold and drop', () => {
-  test('holding again takes the place of what was held', () => {
+  test('holding a reservation again replaces its former period', () => {
     const calendar = booked();
     calendar.hold('first', { start: TEN, end: ELEVEN, bandwidth: 100, tags: tags(1) });
     expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(900);
@@ -196,7 +196,7 @@ describe('LinkCalendar.hold and drop', () => {
     expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(1000);
   });
 
-  test('a tag that is held is not taken in twice', () => {
+  test('a held tag is not held a second time', () => {
     const holding = { start: TEN + 1, end: TEN + 2, bandwidth: 1, tags: { ...tags(2), site2_c_tag: 1 } };
     expect(() => booked().hold('second', holding)).toThrow(RangeError);
   });
@@ -211,14 +211,14 @@ describe('LinkCalendar.most and earliest', () => {
     expect(booked().most(period)).toBe(most);
   });
 
-  test('nothing can be had where one place has no tag left', () => {
+  test('the most is nothing when one place has no tag left', () => {
     const calendar = new LinkCalendar(smallLink({ site2_s_tags: [1, 1] }));
     calendar.hold('first', { start: 10, end: 20, bandwidth: 1, tags: tags(1) });
     expect(calendar.most({ start: 19, end: 21 })).toBe(0);
     expect(calendar.most({ start: 20, end: 21 })).toBe(1000);
   });
 
-  test('the earliest start is where the last of the five limits agrees', () => {
+  test('the earliest start is the first instant at which all five limits agree', () => {
     const calendar = new LinkCalendar(smallLink({ site1_s_tags: [1, 1], site2_c_tags: [1, 1] }));
     calendar.hold('one', { start: 10, end: 20, bandwidth: 600, tags: tags(1) });
     calendar.hold('two', { start: 25, end: 30, bandwidth: 1, tags: tags(1) });
@@ -228,7 +228,7 @@ describe('LinkCalendar.most and earliest', () => {
     expect(calendar.earliest(6, 6, 500)).toBe(30);
   });
 
-  test('more than the link has is never to be had', () => {
+  test('a demand above the capacity has no earliest start', () => {
     expect(booked().earliest(0, 1, 1001)).toBeUndefined();
     expect(booked().earliest(TEN, 1, 1000)).toBe(ELEVEN);
   });

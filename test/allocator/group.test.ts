@@ -27,7 +27,7 @@ const SOME: Demand = { start: 10, end: 20, bandwidth: 100 };
 let opened: OpenedStore;
 let clock: number;
 let ids: number;
-/** How many transactions there were. */
+/** Counts the transactions. */
 let transactions: number;
 let counted: ReservationStore;
 
@@ -82,7 +82,7 @@ function wrapped(
 }
 
 describe('requests that wait for one link', () => {
-  test('are decided on in one transaction, each as if those before it had been committed', async () => {
+  test('are decided in one transaction, each as if the earlier ones were committed', async () => {
     const allocator = start();
     const asked = Array.from({ length: 16 }, (_, index) =>
       book(allocator, { bandwidth: index < 8 ? 100 : 50 }),
@@ -142,7 +142,7 @@ describe('requests that wait for one link', () => {
     ]);
   });
 
-  test('are no worse off for one that cannot be decided: it fails alone', async () => {
+  test('still succeed when one of them throws: only that one fails', async () => {
     const allocator = start();
     const id = await booked(allocator);
     const failing = (): never => {
@@ -159,7 +159,7 @@ describe('requests that wait for one link', () => {
     expect(await book(allocator, { bandwidth: 701 })).toMatchObject({ ok: false, refusals: [{ free: 700 }] });
   });
 
-  test('are no worse off for one that the database refuses: it fails alone', async () => {
+  test('still succeed when the database refuses one of them: only that one fails', async () => {
     const refusesThird = wrapped(counted, (transaction) => ({
       ...transaction,
       async write(decided, now) {
@@ -176,7 +176,7 @@ describe('requests that wait for one link', () => {
     expect(await book(allocator, { bandwidth: 994 })).toMatchObject({ ok: false, refusals: [{ free: 993 }] });
   });
 
-  test('more than a group at once all get their answer', async () => {
+  test('all get their answer when they are more than one group', async () => {
     const allocator = start();
     const outcomes = await Promise.all(
       Array.from({ length: 150 }, (_, index) => book(allocator, { start: index, end: index + 1 })),
@@ -187,7 +187,7 @@ describe('requests that wait for one link', () => {
 });
 
 describe('a database that fails', () => {
-  test('while it is away, all that wait are told so at once, and nothing was changed', async () => {
+  test('fails all waiting requests at once while it is away, and nothing is changed', async () => {
     let asked = 0;
     let away = Promise.withResolvers<never>();
     const allocator = start({
@@ -211,7 +211,7 @@ describe('a database that fails', () => {
     expect(await liveIds()).toHaveLength(1);
   });
 
-  test('at the commit of a group, that group does not know; those behind it know that nothing was done', async () => {
+  test('leaves the outcome of a group unknown when its commit fails; later requests know that nothing was done', async () => {
     const lost = Promise.withResolvers<void>();
     let asked = 0;
     const allocator = start({
@@ -239,31 +239,28 @@ describe('a database that fails', () => {
   });
 });
 
-test.each(['book', 'amend'])(
-  'row 43: a dry run (%s) whose commit is lost has changed nothing',
-  async (what) => {
-    const id = await booked(start());
-    const allocator = start({
-      ...counted,
-      changeLink: async (link, work) => {
-        await counted.changeLink(link, work);
-        throw new CommitUnknownError('lost');
-      },
-    });
-    const terms = { by: 'user', expiry: HOUR, dryRun: true, check: () => undefined };
-    const asked = what === 'book' ? book(allocator, {}, true) : allocator.update(id, { bandwidth: 1 }, terms);
-    const error = await asked.catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(StoreUnavailableError);
-    expect(error).not.toBeInstanceOf(CommitUnknownError);
-  },
-);
+test.each(['book', 'amend'])('row 43: a dry run (%s) with a lost commit changes nothing', async (what) => {
+  const id = await booked(start());
+  const allocator = start({
+    ...counted,
+    changeLink: async (link, work) => {
+      await counted.changeLink(link, work);
+      throw new CommitUnknownError('lost');
+    },
+  });
+  const terms = { by: 'user', expiry: HOUR, dryRun: true, check: () => undefined };
+  const asked = what === 'book' ? book(allocator, {}, true) : allocator.update(id, { bandwidth: 1 }, terms);
+  const error = await asked.catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(StoreUnavailableError);
+  expect(error).not.toBeInstanceOf(CommitUnknownError);
+});
 
-describe('row 64: one of a group that cannot be decided, and then a database that goes away', () => {
+describe('row 64: one operation of a group throws, and then the database goes away', () => {
   const failing = (): never => {
     throw new TypeError('a bug of one caller');
   };
 
-  /** Answers the group, and lets the `lost`th of those that are tried alone be lost. */
+  /** Answers the group, and loses the `lost`th of the operations that are retried one by one. */
   async function askGroup(lost: number, error: StoreUnavailableError) {
     const id = await booked(start());
     let asked = 0;
@@ -281,7 +278,7 @@ describe('row 64: one of a group that cannot be decided, and then a database tha
     return { answers: answers.map((answer) => ('reason' in answer ? answer.reason.name : 'done')), asked };
   }
 
-  test('is waited for once: those not tried are told that nothing was done', async () => {
+  test('the queue waits for it once: operations that were not retried know that nothing was done', async () => {
     const { answers, asked } = await askGroup(2, new StoreUnavailableError('away'));
     expect(answers).toEqual(['TypeError', ...Array.from({ length: 5 }, () => 'StoreUnavailableError')]);
     // The group, the one with the bug, and the one that found the database away.
@@ -289,7 +286,7 @@ describe('row 64: one of a group that cannot be decided, and then a database tha
     expect(await liveIds()).toHaveLength(1);
   });
 
-  test('at the commit of one leaves that one unknown, and no other', async () => {
+  test('a lost commit of one operation leaves only that operation unknown', async () => {
     const { answers, asked } = await askGroup(3, new CommitUnknownError('lost'));
     expect(answers).toEqual([
       'TypeError',
@@ -300,7 +297,7 @@ describe('row 64: one of a group that cannot be decided, and then a database tha
     expect(asked).toBe(4);
   });
 
-  test('leaves nothing behind: the next ones are decided together again', async () => {
+  test('the next operations are decided together again', async () => {
     let away = false;
     const allocator = start({
       ...counted,
@@ -331,7 +328,7 @@ describe('row 64: one of a group that cannot be decided, and then a database tha
 });
 
 describe('the calendar in memory', () => {
-  test('of one link is read while others answer', async () => {
+  test('is read for one link while other links answer', async () => {
     const loading = Promise.withResolvers<void>();
     const allocator = start({
       ...counted,
@@ -347,7 +344,7 @@ describe('the calendar in memory', () => {
     expect(await waiting).toMatchObject({ ok: true });
   });
 
-  test('lets go of what ended an hour ago, and reads it again for a change that reaches back', async () => {
+  test('evicts reservations that ended an hour ago, and reads them again for an update that reaches back', async () => {
     const read: [number, number][] = [];
     const watched = wrapped(counted, (transaction) => ({
       ...transaction,
@@ -374,7 +371,7 @@ describe('the calendar in memory', () => {
     expect(read[0]).toEqual([1, 2 * HOUR]);
   });
 
-  test('that is older than what the link has forgotten is read anew', async () => {
+  test('is read again when it is older than the link’s deleted rows', async () => {
     const [one, other] = [start(), start()];
     const id = await booked(one, { bandwidth: 1000 });
     expect(await book(one, {}, true)).toMatchObject({ ok: false });

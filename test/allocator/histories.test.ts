@@ -21,7 +21,7 @@ const ENGINES = [
 ];
 
 describe.each(ENGINES)(
-  'random histories on $engine: the allocator answers as the oracle does',
+  'random histories on $engine: the allocator gives the oracle’s answers',
   { timeout: HISTORIES * 500 },
   ({ open, histories: planned, often }) => {
     let opened: OpenedStore;
@@ -35,7 +35,7 @@ describe.each(ENGINES)(
       await opened.close();
     });
 
-    // So many histories, however long that takes.
+    // This counts histories and has no time limit of its own.
     test.each([1, 2])('with %i of them on one database', { timeout: 600_000 }, async (allocators) => {
       await fc.assert(
         fc.asyncProperty(

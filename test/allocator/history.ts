@@ -15,30 +15,30 @@ import { sweep } from './sweep.ts';
 /** The first of the instants that times are drawn from. */
 const DAWN = 1_800_000_000_000;
 
-/** How often each kind of answer came up: histories that refuse nothing prove nothing. Cleared by who reads it. */
+/** How often each kind of answer came up: histories without refusals prove nothing. The reader clears it. */
 export const seen = new Map<string, number>();
 
-/** A link on which little is enough to be refused. */
+/** A small link, which refuses often. */
 export interface Shape {
   bandwidth: number;
   ranges: readonly [TagRange, TagRange, TagRange, TagRange];
 }
 
-/** One thing that happens. */
+/** One event of a history. */
 export interface Step {
   kind: 'book' | 'amend' | 'cancel';
   /** How far the clock moves before. */
   pause: number;
   /** Which allocator is asked. */
   asked: number;
-  /** Whether that one is started anew before, and so knows nothing but the database. */
+  /** Whether that allocator is restarted first, and so knows only the database. */
   restart: boolean;
   dryRun: boolean;
   /** The reservation to amend or cancel, of those that are held. */
   pick: number;
-  /** Picks from all that ever were, and one that never was, instead. */
+  /** Picks from all former reservations and an unknown id instead. */
   gone: boolean;
-  /** Where from and for how long: about twenty instants in all. */
+  /** The start and the length: about twenty instants in all. */
   start: number;
   length: number;
   bandwidth: number;
@@ -81,7 +81,7 @@ export const steps: fc.Arbitrary<Step> = fc.record({
   rescales: fc.boolean(),
 });
 
-/** One link's life, told to the allocators and to the oracle; what they differ in is a failed expectation. */
+/** Gives one link's events to the allocators and to the oracle. A difference is a failed expectation. */
 export class History {
   readonly #opened: OpenedStore;
   readonly #link: Link;
@@ -94,7 +94,7 @@ export class History {
   #ids = 0;
 
   /**
-   * @param number tells it from the database's other histories
+   * @param number distinguishes it from the database's other histories
    * @param make makes the allocators; default: the real one
    */
   constructor(
@@ -122,7 +122,7 @@ export class History {
     if (step.kind === 'cancel') await this.#cancel(allocator, step);
   }
 
-  /** The database, looked at without the allocator. */
+  /** Checks the database without the allocator. */
   async conclude(): Promise<void> {
     expect(await sweep(this.#opened, this.#id, this.#link)).toEqual([]);
     const rows = await this.#opened.rows(
@@ -213,7 +213,7 @@ export class History {
     count(`cancel: ${done ? 'done' : 'gone'}`);
   }
 
-  /** What is to be offered for a refused demand: the most that there is, then the earliest later start. */
+  /** The alternatives for a refused demand: the most bandwidth, then the earliest later start. */
   #offers(demand: Demand, from: number | undefined, own?: string): Offer[] {
     const offers: Offer[] = [];
     const most = this.#oracle.most(demand, own);
@@ -229,7 +229,7 @@ export class History {
     return offers;
   }
 
-  /** The rules about dates, as a server has them: what has ended stays, and nothing new lies in the past. */
+  /** A server's rules about dates: an ended reservation is not updated, and a new one does not start in the past. */
   #fault(current: Demand, { start, end }: Demand): string | undefined {
     if (current.end <= this.#now) return 'it has ended';
     if (start !== current.start && start < this.#now) return 'it would start in the past';
@@ -252,7 +252,7 @@ export class History {
     return { ...sites, ...demand, experiment: 'exp', createdBy: 'user', expiry: this.#expiry };
   }
 
-  /** Everything that the database holds about this link. */
+  /** All rows of this link. */
   async #rows(): Promise<unknown> {
     return {
       reservations: await this.#opened.rows(

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { LoadProfile, type LoadSegment } from '../../src/allocator/load-profile.ts';
 
 describe('LoadProfile', () => {
-  test('adds up what overlaps: 100 + 400 = 500 Mbps between 15 and 20', () => {
+  test('adds overlapping reservations: 100 + 400 = 500 Mbps between 15 and 20', () => {
     const profile = docstring();
     expect(profile.peak(0, 40)).toBe(500);
     expect(profile.peak(20, 30)).toBe(400);
@@ -25,11 +25,11 @@ describe('LoadProfile', () => {
     { rule: 'one millisecond is enough to meet', from: 10, to: 16, peak: 500 },
     { rule: 'a question within one segment finds its load', from: 16, to: 18, peak: 500 },
     { rule: 'before everything there is nothing', from: -9, to: 10, peak: 0 },
-  ])('half-open: $rule', ({ from, to, peak }) => {
+  ])('periods are half-open: $rule', ({ from, to, peak }) => {
     expect(docstring().peak(from, to)).toBe(peak);
   });
 
-  test('equal deltas at one instant each count', () => {
+  test('each of two equal deltas at one instant counts', () => {
     const profile = new LoadProfile();
     profile.add(10, 20, 100);
     profile.add(10, 20, 100);
@@ -58,7 +58,7 @@ describe('LoadProfile', () => {
     { limit: 0, duration: 10, from: 1, earliest: 30 },
     { limit: 0, duration: 10, from: 35, earliest: 35 },
   ])(
-    'at most $limit Mbps for $duration from $from on: at $earliest',
+    'a load of at most $limit Mbps for $duration from $from on starts at $earliest',
     ({ limit, duration, from, earliest }) => {
       expect(docstring().earliest(from, duration, limit)).toBe(earliest);
     },
@@ -115,7 +115,7 @@ describe('LoadProfile', () => {
     },
   );
 
-  test('a block that was split off knows its own peak: of 2,000 rising steps, the last asked is the highest', () => {
+  test('a block knows its own peak after a split: the last of 2,000 rising steps is the highest', () => {
     const profile = new LoadProfile();
     for (let step = 1; step <= 2000; step += 1) {
       profile.add(step, step + 1, step);
@@ -124,7 +124,7 @@ describe('LoadProfile', () => {
     }
   });
 
-  test.each([1, 2])('agrees where breakpoints come and go by the thousand (seed %i)', (seed) => {
+  test.each([1, 2])('agrees while thousands of breakpoints are added and removed (seed %i)', (seed) => {
     const horizon = 4000;
     const upTo = random(seed);
     const both = new Both(horizon);
@@ -139,7 +139,7 @@ describe('LoadProfile', () => {
   });
 });
 
-/** A small generator of whole numbers below a bound (mulberry32): the same ones for the same seed. */
+/** Makes whole numbers below a bound (mulberry32), the same for the same seed. */
 function random(seed: number): (bound: number) => number {
   let state = seed;
   return (bound) => {
@@ -186,7 +186,7 @@ class Both {
     this.#change(start, Math.min(end, this.#loads.length), load);
   }
 
-  /** Releases one of those that were added. */
+  /** Removes one of the added loads. */
   release(pick: number): void {
     const [released] = this.#added.splice(pick % Math.max(1, this.#added.length), 1);
     if (released) this.#change(released[0], released[1], -released[2]);

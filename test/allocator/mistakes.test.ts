@@ -21,7 +21,7 @@ const EXPIRY = 1000;
 let folder: string;
 let path: string;
 let opened: OpenedStore;
-/** What the clock of every allocator shows. */
+/** The time of every allocator's clock. */
 let clock: number;
 let ids: number;
 
@@ -49,7 +49,7 @@ describe('mistake: equal deltas at one instant counted once', () => {
     expect(await book(allocator, { start: 10, end: 20, bandwidth: 200 })).toMatchObject({ ok: true });
   });
 
-  test('two that end together both end: all of the link is free again', async () => {
+  test('two reservations that end together free the whole link', async () => {
     const allocator = start();
     await book(allocator, { start: 5, end: 20, bandwidth: 500 });
     await book(allocator, { start: 10, end: 20, bandwidth: 500 });
@@ -118,7 +118,7 @@ describe('mistake: check and insert in separate transactions', () => {
   );
 
   test.each(limits)(
-    'a store that makes this mistake loses the same race for the last $last',
+    'a store with this mistake overbooks in the same race for the last $last',
     async ({ link, winners, why }) => {
       const answers = tally(await raceHere(link, checkThenInsert(opened.store)));
       expect(answers).not.toEqual({ won: winners, [why]: 24 - winners });
@@ -141,7 +141,7 @@ describe('mistake: updates that skip the check, or count their own use against t
     { rule: 'is shortened at its end', change: { end: 15 } },
     { rule: 'is shortened at its start', change: { start: 15 } },
     { rule: 'gives bandwidth back', change: { bandwidth: 1 } },
-  ])('on a full link, what $rule is accepted and keeps its tags', async ({ change }) => {
+  ])('on a full link an update that $rule is accepted and keeps its tags', async ({ change }) => {
     const allocator = start();
     const record = await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
     await book(allocator, { start: 5, end: 25, bandwidth: 200 });
@@ -161,7 +161,7 @@ describe('mistake: updates that skip the check, or count their own use against t
       change: { end: 40, bandwidth: 701 },
       refused: ['bandwidth', ...TAG_PLACES.map(() => 'tags')],
     },
-  ])('what cannot be met for $rule leaves the reservation exactly as it was', async ({ change, refused }) => {
+  ])('an update that is refused for $rule leaves the reservation unchanged', async ({ change, refused }) => {
     const allocator = start();
     const record = await booked(allocator, { start: 10, end: 20, bandwidth: 500 });
     await book(allocator, { start: 15, end: 35, bandwidth: 100 });
@@ -178,7 +178,7 @@ describe('mistake: updates that skip the check, or count their own use against t
     expect(await update(allocator, record.id, {})).toEqual({ ok: true, record });
   });
 
-  test('what is given back can be booked at once, and what was taken more can’t', async () => {
+  test('bandwidth that an update frees can be booked at once, and bandwidth that it adds can’t', async () => {
     const allocator = start();
     const record = await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
     await update(allocator, record.id, { bandwidth: 100, end: 15 });
@@ -190,7 +190,7 @@ describe('mistake: updates that skip the check, or count their own use against t
     expect(await sweep(opened, ID, smallLink())).toEqual([]);
   });
 
-  test('a fault that the caller finds changes nothing and is passed on', async () => {
+  test('a fault that the caller finds is passed on and changes nothing', async () => {
     const allocator = start();
     const record = await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
     const before = await everyRow();
@@ -205,7 +205,7 @@ describe('mistake: updates that skip the check, or count their own use against t
 });
 
 describe('mistake: concurrent updates of one reservation that overwrite each other', () => {
-  test('updates by two allocators have one order: each sees what the one before it left', async () => {
+  test('updates by two allocators have one order: each sees the result of the one before', async () => {
     const allocators = [start(), start()];
     const record = await booked(start(), { start: 10, end: 20, bandwidth: 1 });
     const seen: { current: ReservationRecord; amended: Demand }[] = [];
@@ -233,7 +233,7 @@ describe('mistake: concurrent updates of one reservation that overwrite each oth
     expect(await opened.store.find(record.id)).toMatchObject({ start: 10, end: 30, bandwidth: 11 });
   });
 
-  test('two processes that change different things of one reservation lose neither', async () => {
+  test('two processes update different members of one reservation, and neither change is lost', async () => {
     const link = smallLink();
     const { id } = await booked(start(), { start: 10, end: 20, bandwidth: 1 });
     const steps = Array.from({ length: 10 }, (_, index) => index + 1);
@@ -259,7 +259,7 @@ describe('mistake: concurrent updates of one reservation that overwrite each oth
     expect(await sweep(opened, ID, link)).toEqual([]);
   });
 
-  test('of a delete and updates that race, what comes after the delete finds nothing', async () => {
+  test('updates that race with a delete find nothing after it', async () => {
     const allocators = [start(), start()];
     const { id } = await booked(start(), { start: 10, end: 20, bandwidth: 1 });
     const outcomes = await Promise.all([
@@ -302,7 +302,7 @@ describe('mistake: state kept only in memory', () => {
     expect(await book(one, more)).toMatchObject({ ok: true, record: { tags: tags(1) } });
   });
 
-  test('two others may have swapped places since: all is let go before any is taken in', async () => {
+  test('catching up frees all changed reservations before it holds any, so that two can have swapped tags', async () => {
     const [one, other] = [start(), start()];
     const link = smallLink();
     const first = await booked(one, { start: 10, end: 20, bandwidth: 900 });
@@ -317,7 +317,7 @@ describe('mistake: state kept only in memory', () => {
     expect(await sweep(opened, ID, link)).toEqual([]);
   });
 
-  test('a dry run leaves nothing behind, in memory or on disk', async () => {
+  test('a dry run leaves no trace in memory or on disk', async () => {
     const allocator = start();
     const before = await everyRow();
     expect(await book(allocator, { ...more, bandwidth: 1000 }, true)).toMatchObject({ ok: true });
@@ -334,7 +334,7 @@ describe('mistake: state kept only in memory', () => {
     expect(await opened.store.find(record.id)).toEqual(record);
   });
 
-  test('yet the whole calendar is read once, and after that only what others changed', async () => {
+  test('the allocator reads the whole calendar once, and then only the changes of others', async () => {
     const reads: string[] = [];
     const allocator = start({ store: recordsReads(opened.store, reads) });
     const bandwidths = Array.from({ length: 10 }, (_, index) => index + 1);
@@ -348,7 +348,7 @@ describe('mistake: state kept only in memory', () => {
   test.each([
     { fault: 'is rolled back at its commit', failing: rollsBack, kept: false },
     { fault: 'commits, and the answer is lost', failing: commitsAndThrows, kept: true },
-  ])('after a change that $fault, decisions agree with the database', async ({ failing, kept }) => {
+  ])('after an operation that $fault, decisions agree with the database', async ({ failing, kept }) => {
     const faults = { next: false };
     const allocator = start({ store: failing(opened.store, faults) });
     const first = await booked(allocator, { start: 10, end: 20, bandwidth: 300 });
@@ -357,7 +357,7 @@ describe('mistake: state kept only in memory', () => {
       await expect(work()).rejects.toThrow('on purpose');
       expect(faults.next).toBe(false);
     };
-    /** What a fresh allocator would answer is what this one must. */
+    /** Expects the answers of a fresh allocator. */
     const agrees = async (): Promise<void> => {
       for (const bandwidth of [1, 101, 401, 701, 1000]) {
         const demand = { start: 10, end: 20, bandwidth };
@@ -384,22 +384,22 @@ describe('mistake: state kept only in memory', () => {
     await agrees();
   });
 
-  test('requests that come after a group that failed at its commit are decided on as if it had not been', async () => {
+  test('requests after a group with a failed commit are decided as if the group had not been there', async () => {
     const faults = { next: true };
     const allocator = start({ store: rollsBack(opened.store, faults) });
     const answers = await Promise.all(
       [900, 800, 700].map((bandwidth) => answerOf(book(allocator, { start: 10, end: 20, bandwidth }))),
     );
-    // They were decided on together: nothing was written for any of them.
+    // They were decided together, and none of their rows was written.
     expect(tally(answers)).toEqual({ 'Error: on purpose': 3 });
     expect(await opened.rows('SELECT bandwidth FROM reservation')).toEqual([]);
     expect(await book(allocator, { start: 10, end: 20, bandwidth: 1000 })).toMatchObject({ ok: true });
   });
 });
 
-/** What a calendar in memory leaves out because it has ended must not be missed by a decision about that time. */
-describe('mistake: deciding about a time that the calendar in memory does not reach back to', () => {
-  test('a start that passed while the request waited is decided on with what was booked then', async () => {
+/** A calendar in memory evicts ended reservations. A decision about that time has to read them again. */
+describe('mistake: deciding about a time before the start of the calendar in memory', () => {
+  test('a create whose start passed while it waited counts the reservations of that time', async () => {
     await booked(start(), { start: 10, end: 18, bandwidth: 600 });
     clock = 20;
     const outcome = await book(start(), { start: 17, end: 30, bandwidth: 400 });
@@ -408,7 +408,7 @@ describe('mistake: deciding about a time that the calendar in memory does not re
     expect(await sweep(opened, ID, smallLink())).toEqual([]);
   });
 
-  test('a change to a start that passed while the request waited, too', async () => {
+  test('an update whose start passed while it waited counts them too', async () => {
     await booked(start(), { start: 10, end: 18, bandwidth: 600 });
     const { id, tags: held } = await booked(start(), { start: 25, end: 30, bandwidth: 400 });
     expect(held).toEqual(tags(1));
@@ -417,7 +417,7 @@ describe('mistake: deciding about a time that the calendar in memory does not re
     expect(await sweep(opened, ID, smallLink())).toEqual([]);
   });
 
-  test('a clock that is set back does not make what it had seen ended forgotten', async () => {
+  test('a clock that is set back finds the evicted reservations again', async () => {
     const early = start();
     const freed = await booked(early, { start: 10, end: 18, bandwidth: 1 });
     await booked(early, { start: 10, end: 18, bandwidth: 900 });
@@ -465,10 +465,10 @@ describe('mistake: deciding about a time that the calendar in memory does not re
   });
 });
 
-describe('a topology that was narrowed since', () => {
+describe('a topology that became smaller', () => {
   const narrow = smallLink({ bandwidth: 500, site1_s_tags: [2, 3] });
 
-  test('does not lock out a link with reservations from before: what is free of both is given out', async () => {
+  test('keeps a link with older reservations usable: it allocates tags that are in the new ranges and free', async () => {
     const { id } = await booked(start(), { start: 10, end: 20, bandwidth: 800 });
     const allocator = start({ link: narrow });
     expect(await book(allocator, { start: 20, end: 30, bandwidth: 500 })).toMatchObject({
@@ -482,7 +482,7 @@ describe('a topology that was narrowed since', () => {
   });
 });
 
-test('an offer is a demand and nothing else: no names and no expiry', async () => {
+test('an alternative holds a demand only, without names and expiry', async () => {
   const allocator = start();
   await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
   const outcome = await book(allocator, { start: 10, end: 15, bandwidth: 500 });
@@ -520,7 +520,7 @@ async function update(
   return allocator?.update<never>(id, change, { by: 'user', expiry: EXPIRY, check: () => undefined });
 }
 
-/** An outcome without what differs from one decision to the next. */
+/** An outcome without the members that differ in each decision. */
 function decisionOf(outcome: Outcome): unknown {
   return outcome.ok ? outcome.record.tags : outcome.refusals;
 }
@@ -558,12 +558,12 @@ function tags(tag: number): Tags {
   return { site1_s_tag: tag, site1_c_tag: tag, site2_s_tag: tag, site2_c_tag: tag };
 }
 
-/** When `next` is set, the next change fails, once. */
+/** When `next` is set, the next change fails once. */
 interface Faults {
   next: boolean;
 }
 
-/** A store that notes what a decision reads of a link. */
+/** A store that records what a decision reads of a link. */
 function recordsReads(store: ReservationStore, reads: string[]): ReservationStore {
   return {
     ...store,
@@ -584,7 +584,7 @@ function recordsReads(store: ReservationStore, reads: string[]): ReservationStor
   };
 }
 
-/** A store whose commit fails: all was written, and is rolled back. */
+/** A store whose commit fails: it rolls back all that was written. */
 function rollsBack(store: ReservationStore, faults: Faults): ReservationStore {
   return {
     ...store,
@@ -614,7 +614,7 @@ function fail(faults: Faults): never {
   throw new Error('on purpose');
 }
 
-/** A store that makes the mistake: it reads and decides in one transaction, and writes in another. */
+/** A store with the mistake: it reads and decides in one transaction, and writes in another. */
 function checkThenInsert(store: ReservationStore): ReservationStore {
   return {
     ...store,

@@ -28,7 +28,7 @@ describe('the built-in topology', () => {
     expect(unconnected.length).toBe(pairs.length - network.links.length);
   });
 
-  test('is made anew on every call, so that nobody can change it for others', () => {
+  test('is a new object on every call, so that one caller can’t change it for others', () => {
     builtInTopology().links.pop();
     expect(builtInTopology().links).toHaveLength(network.links.length);
   });
@@ -46,7 +46,7 @@ describe('Network', () => {
   const other = smallLink({ site1: 'b', site2: 'c', site1_c_tags: [5, 9] });
   const network = createNetwork({ sites: ['c', 'b', 'a', 'd'], links: [other, link] });
 
-  test('a link is found either way round and by its id, and has no direction', () => {
+  test('a link is found by its id and by its sites in either order', () => {
     expect(network.between('a', 'b')).toEqual(network.between('b', 'a'));
     expect(network.byId(linkId('b', 'a'))).toEqual(network.between('a', 'b'));
     expect(linkId('b', 'a')).toBe(linkId('a', 'b'));
@@ -87,7 +87,7 @@ describe('Network', () => {
   });
 });
 
-describe('a topology is refused, and each violation named', () => {
+describe('a wrong topology is refused with each violation', () => {
   const toC = smallLink({ site1: 'a', site2: 'c', site1_c_tags: [4, 6] });
   test.each<{ rule: string; topology: unknown; named: RegExp[] }>([
     { rule: 'it is an object', topology: 'sites', named: [/object/i] },

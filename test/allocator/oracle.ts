@@ -10,8 +10,8 @@ import {
 import type { Link } from '../../src/contract/links.ts';
 
 /**
- * Says what the allocator must answer, with no cleverness: a list of what is held, and every question asked of every
- * single millisecond. Right by reading, and slow: for times that are a few dozen milliseconds apart.
+ * Gives the answer that is due from the allocator, by brute force: a list of reservations, checked in every
+ * millisecond. It is slow, so its times are a few dozen milliseconds apart.
  */
 export class Oracle {
   readonly #link: Link;
@@ -21,7 +21,7 @@ export class Oracle {
     this.#link = link;
   }
 
-  /** What is held, by id. */
+  /** The live reservations by id. */
   get held(): ReadonlyMap<string, Holding> {
     return this.#held;
   }
@@ -34,7 +34,7 @@ export class Oracle {
     this.#held.delete(id);
   }
 
-  /** @param own the reservation that is asked about anew: its use does not count, and its tags stay if they can */
+  /** @param own the reservation that is updated: its use does not count, and its free tags stay */
   plan(demand: Demand, now: number, own?: string): Plan {
     const keep = own === undefined ? undefined : this.#held.get(own)?.tags;
     const refusals: Refusal[] = [];
@@ -62,13 +62,13 @@ export class Oracle {
     return first ? { accepted: false, refusals: [first, ...rest] } : { accepted: true, tags };
   }
 
-  /** The most Mbps that would be accepted over a period. */
+  /** The most Mbps that the link accepts over a period. */
   most(period: Period, own?: string): number {
     const bandwidths = Array.from({ length: this.#link.bandwidth }, (_, index) => index + 1);
     return bandwidths.findLast((bandwidth) => this.#accepts({ ...period, bandwidth }, own)) ?? 0;
   }
 
-  /** The earliest start from `from` on at which the demand would be accepted and end by `by`. */
+  /** The earliest accepted start from `from` on, for a demand that ends by `by`. */
   earliest(from: number, duration: number, bandwidth: number, by: number, own?: string): number | undefined {
     return instants({ start: from, end: by - duration + 1 }).find((start) =>
       this.#accepts({ start, end: start + duration, bandwidth }, own),
@@ -111,7 +111,7 @@ export class Oracle {
     );
   }
 
-  /** Free milliseconds beside a period, on the tighter side; time that has passed is no gap. */
+  /** Free milliseconds beside a period, on the tighter side. Past time does not count. */
   #gap(place: TagPlace, tag: number, { start, end }: Period, now: number, own?: string): number {
     const gap = instants({ start: 0, end: FAR }).find((free) => {
       const before = start - 1 - free;
@@ -123,7 +123,7 @@ export class Oracle {
   }
 }
 
-/** Further than any two times of a test are apart. */
+/** Longer than the distance of any two times in a test. */
 const FAR = 80;
 
 function instants({ start, end }: Period): number[] {

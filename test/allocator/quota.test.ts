@@ -65,7 +65,7 @@ describe.each([
   const terms = { by: 'user', expiry: HOUR, check: () => undefined };
   const granted = (outcomes: readonly Outcome[]): number => outcomes.filter(({ ok }) => ok).length;
 
-  test('holds no more than its share of the bandwidth, whoever asks at once; others have theirs', async () => {
+  test('holds no more than its share of the bandwidth, also with requests at once; others get their share', async () => {
     const replicas = [start({ maxShare: 50 }), start({ maxShare: 50 })] as const;
     const asked = Array.from({ length: 24 }, (_, index) =>
       book(replicas[index % 2 === 0 ? 0 : 1], { experiment: index % 4 < 2 ? 'mine' : 'other' }),
@@ -98,7 +98,7 @@ describe.each([
     expect(await book(allocator, { ...there, experiment: 'other' })).toMatchObject({ ok: true });
   });
 
-  test('is offered what its share leaves', async () => {
+  test('is offered the rest of its share', async () => {
     const allocator = start({ maxShare: 50 });
     await book(allocator, { bandwidth: 300 });
     await book(allocator, { start: 20, end: 30, bandwidth: 450 });
@@ -117,7 +117,7 @@ describe.each([
     }
   });
 
-  test('changes what it has within its share, which its own use does not count against', async () => {
+  test('updates its reservations within its share, where their own use does not count', async () => {
     const allocator = start({ maxShare: 50 });
     const id = idOf(await book(allocator, { bandwidth: 400 }));
     expect(await allocator.update(id, { bandwidth: 500, end: 25 }, terms)).toMatchObject({ ok: true });
@@ -125,7 +125,7 @@ describe.each([
       refusals: [{ limit: 'share', held: 0, allowed: 500 }],
       offers: [{ start: 10, end: 25, bandwidth: 500 }],
     });
-    // A server that shares less leaves what there is, and lets it be made smaller.
+    // A server with a smaller share keeps what is booked, and allows updates that reduce it.
     const stricter = start({ maxShare: 10 });
     expect(await stricter.update(id, { bandwidth: 450, end: 22 }, terms)).toMatchObject({ ok: true });
     expect(await stricter.update(id, { end: 23 }, terms)).toMatchObject({ refusals: [{ limit: 'share' }] });
@@ -133,7 +133,7 @@ describe.each([
     expect(await book(stricter, { bandwidth: 100 })).toMatchObject({ ok: true });
   });
 
-  test('has so many live reservations on all links at most, whoever asks at once', async () => {
+  test('has no more live reservations on all links than the limit, also with requests at once', async () => {
     const replicas = [start({ maxLive: 3 }), start({ maxLive: 3 })] as const;
     const links = [
       { site1: 'a', site2: 'b' },
@@ -161,7 +161,7 @@ describe.each([
     const first = idOf(await book(allocator));
     const second = idOf(await book(allocator));
     expect(await book(allocator)).toMatchObject({ ok: false });
-    // It may change what it has.
+    // It can update its reservations.
     expect(await allocator.update(second, { bandwidth: 1 }, terms)).toMatchObject({ ok: true });
     const [, third, fourth] = await Promise.all([
       allocator.delete(first, { by: 'user' }),
@@ -176,7 +176,7 @@ describe.each([
     ).toBe(2);
   });
 
-  test('gets a repeat of what it was granted, though it has no room for more', async () => {
+  test('gets the replay of an accepted request although its quota is used up', async () => {
     const allocator = start({ maxLive: 1, maxShare: 10 });
     const request = {
       ...{
@@ -194,7 +194,7 @@ describe.each([
     expect(await allocator.create(request)).toMatchObject({ ...first, replayed: true });
   });
 
-  test('never holds more, and is never refused less, in random histories: by a sweep of the rows', async () => {
+  test('in random histories uses its quota exactly: a sweep of the rows finds no excess and no needless refusal', async () => {
     const allocator = start({ maxShare: 30 });
     let seed = 7;
     const draw = (below: number): number => {
@@ -231,7 +231,7 @@ test.each([
   { maxShare: Number.NaN },
   { maxLive: 0 },
   { maxLive: 0.5 },
-])('%j is no limit', async (limits) => {
+])('%j is refused as a limit', async (limits) => {
   const opened = await openSqlite();
   const options = { network: createNetwork({ sites: ['a', 'b'], links: [WIDE] }), store: opened.store };
   expect(() => new Allocator({ ...options, now: () => 0, newId: () => '', ...limits })).toThrow(RangeError);

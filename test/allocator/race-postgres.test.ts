@@ -65,7 +65,7 @@ describe('bookings that race on PostgreSQL', () => {
   ];
 
   test.each(limits)(
-    '36 of three processes race for the last $last: what was acknowledged is there, and no more',
+    '36 requests of three processes race for the last $last: the database holds exactly the acknowledged ones',
     async ({ link, winners, why }) => {
       const order = { path, link, book: Array.from({ length: 12 }, () => ALL) };
       const answers = await race(['one', 'two', 'three'].map((name) => ({ ...order, name })));
@@ -75,7 +75,7 @@ describe('bookings that race on PostgreSQL', () => {
     },
   );
 
-  test('without the lock of the link, two that were decided on at once overbook it', async () => {
+  test('without the lock of the link, two decisions at once overbook it', async () => {
     const link = smallLink({ ...WIDE, bandwidth: 1000 });
     const first = allocatorOn(opened.store, link, 'first');
     for (const start of [20, 25]) {
@@ -106,7 +106,7 @@ describe('bookings that race on PostgreSQL', () => {
           }),
         ),
     };
-    // Each lies beside another of the two, and takes over its tags: the guard of the tags does not see them.
+    // Each touches one of the first two and takes its tags, so the guard of the tags does not see the overbooking.
     const answers = await Promise.all(
       [10, 15].map((start) =>
         allocatorOn(meeting, link, `${start}-`).create({
@@ -123,7 +123,7 @@ describe('bookings that race on PostgreSQL', () => {
   });
 });
 
-test('two replicas that change different things of one reservation lose neither', async () => {
+test('two replicas update different members of one reservation, and neither change is lost', async () => {
   const link = smallLink(WIDE);
   const other = await openPostgres(path);
   const [one, two] = [allocatorOn(opened.store, link, 'one'), allocatorOn(other.store, link, 'two')];
@@ -156,7 +156,7 @@ test('two replicas that change different things of one reservation lose neither'
   expect(await sweep(opened, ID, link)).toEqual([]);
 });
 
-test('many bookings of two processes under one key are one reservation, which every answer names', async () => {
+test('many requests of two processes under one key make one reservation, and every answer names it', async () => {
   const link = smallLink(WIDE);
   const order = { path, link, key: 'k', book: Array.from({ length: 10 }, () => ALL) };
   const answers = await race([
@@ -176,7 +176,7 @@ test('one key for two links at once, by two processes: one of them is booked', a
       link,
       name: `p${index}-`,
       key: 'k',
-      // Another request under the same key: whoever comes second is told so.
+      // The second request under the same key is refused.
       book: Array.from({ length: 10 }, () => ({ ...ALL, bandwidth: index + 1 })),
     })),
   );

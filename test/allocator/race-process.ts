@@ -5,22 +5,22 @@ import { createNetwork } from '../../src/allocator/network.ts';
 import type { Link } from '../../src/contract/links.ts';
 import { openEither } from '../store/opened-store.ts';
 
-/** What a racing process is to do, all at once, as soon as it is told to. */
+/** The requests of a racing process. It sends them at once when it gets the signal. */
 export interface RaceOrder {
   /** The SQLite file, or the address of a PostgreSQL database. */
   path: string;
   link: Link;
-  /** Comes before the ids of what this process books. */
+  /** Prefix of the ids of this process's reservations. */
   name: string;
-  /** Bookings to ask for. */
+  /** Reservations to create. */
   book: readonly Demand[];
-  /** Under which all of them are asked for, as one user. */
+  /** The idempotency key of all of them, for one user. */
   key?: string;
-  /** Changes of one reservation to ask for. */
+  /** Updates of one reservation. */
   amend?: { id: string; changes: readonly Partial<Demand>[] };
 }
 
-/** What became of a request, or the error that it ended in. */
+/** The outcome of a request, or its error. */
 export type RaceAnswer = { ok: true; id: string } | { ok: false; why: string };
 
 // Run as a process of its own: the order as JSON in argv; `ready` once the database is open; then it waits for stdin to

@@ -14,7 +14,7 @@ import { smallLink } from './small-link.ts';
 import { sweep } from './sweep.ts';
 
 const AB = smallLink();
-/** Its C-tags at `a` are others than those of the link to `b`. */
+/** Its C-tags at `a` differ from those of the link to `b`. */
 const AC = smallLink({ site2: 'c', site1_c_tags: [4, 6] });
 const ALL: Demand = { start: 10, end: 20, bandwidth: 1000 };
 const SOME: Demand = { start: 10, end: 20, bandwidth: 100 };
@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 
 describe('a request under a key', () => {
-  test('is answered again with what it got, and nothing is booked', async () => {
+  test('gets its first answer again, and nothing is booked', async () => {
     const allocator = start();
     const first = await bookOnce(allocator, SOME);
     expect(first).toMatchObject({ ok: true, record: { id: 'r0', ...SOME } });
@@ -52,13 +52,13 @@ describe('a request under a key', () => {
     expect(await liveIds()).toEqual(['r0']);
   });
 
-  test('is answered though the link has no room for another', async () => {
+  test('gets its first answer again although the link is full', async () => {
     const allocator = start();
     await bookOnce(allocator, ALL);
     expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true, replayed: true, record: { id: 'r0' } });
   });
 
-  test('is answered with the reservation as it stands now', async () => {
+  test('gets the reservation as it is now', async () => {
     const allocator = start();
     await bookOnce(allocator, SOME);
     await allocator.update<never>(
@@ -71,7 +71,7 @@ describe('a request under a key', () => {
     expect(await allocator.replay(keyed(SOME))).toMatchObject(repetition);
   });
 
-  test('whose reservation was deleted is told so', async () => {
+  test('is refused after its reservation was deleted', async () => {
     const allocator = start();
     await bookOnce(allocator, SOME);
     await allocator.delete('r0', { by: 'user' });
@@ -84,7 +84,7 @@ describe('a request under a key', () => {
   test.each<[string, Demand, Asked]>([
     ['on its link', { ...SOME, bandwidth: 7 }, {}],
     ['on another link', SOME, { to: 'c' }],
-  ])('that another request had, %s, is refused', async (_, demand, asked) => {
+  ])('is refused when another request, %s, used the key', async (_, demand, asked) => {
     const allocator = start();
     await bookOnce(allocator, SOME);
     const taken = { ok: false, reason: 'key_taken' };
@@ -96,14 +96,14 @@ describe('a request under a key', () => {
   test.each<[string, Asked]>([
     ['user', { createdBy: 'other' }],
     ['experiment', { experiment: 'other' }],
-  ])('is nobody else’s: another %s has their own', async (_, asked) => {
+  ])('does not share its key: another %s has a key of their own', async (_, asked) => {
     const allocator = start();
     await bookOnce(allocator, SOME);
     expect(await allocator.replay(keyed(SOME, asked))).toBeUndefined();
     expect(await bookOnce(allocator, SOME, asked)).toMatchObject({ ok: true, record: { id: 'r1' } });
   });
 
-  test('that was refused is decided anew, and may ask for something else', async () => {
+  test('that was refused is decided again, and can ask for something else', async () => {
     const allocator = start();
     await bookOnce(allocator, ALL, { key: 'other' });
     expect(await bookOnce(allocator, SOME)).toMatchObject({ ok: false, reason: 'refused' });
@@ -112,7 +112,7 @@ describe('a request under a key', () => {
     expect(await bookOnce(allocator, later)).toMatchObject({ ok: true, record: later });
   });
 
-  test('is forgotten after 24 h', async () => {
+  test('expires after 24 h', async () => {
     expect(KEY_LIFETIME).toBe(86_400_000);
     const far = { ...SOME, start: 2 * KEY_LIFETIME, end: 3 * KEY_LIFETIME };
     const allocator = start();
@@ -120,7 +120,7 @@ describe('a request under a key', () => {
     await bookOnce(allocator, far);
     clock = 5 + KEY_LIFETIME - 1;
     expect(await bookOnce(allocator, far)).toMatchObject({ replayed: true });
-    // That it was asked for again does not prolong it.
+    // A replay does not prolong it.
     clock = 5 + KEY_LIFETIME;
     expect(await allocator.replay(keyed(far))).toBeUndefined();
     const anew = await bookOnce(allocator, far);
@@ -129,19 +129,22 @@ describe('a request under a key', () => {
   });
 });
 
-describe('what fails on the way', () => {
+describe('a failure during a request under a key', () => {
   const steps = ['lockKeys', 'write'] as const;
 
-  test.each(steps)('at %s leaves neither a key nor a reservation, and may be asked again', async (step) => {
-    const faults = { next: true };
-    const allocator = start(failsAt(opened.store, step, faults));
-    await expect(bookOnce(allocator, ALL)).rejects.toThrow('on purpose');
-    expect(await keyRows()).toEqual([]);
-    expect(await liveIds()).toEqual([]);
-    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true });
-    expect(await liveIds()).toHaveLength(1);
-    expect(await sweep(opened, linkId('a', 'b'), AB)).toEqual([]);
-  });
+  test.each(steps)(
+    'at %s leaves neither a key nor a reservation, and the request can be sent again',
+    async (step) => {
+      const faults = { next: true };
+      const allocator = start(failsAt(opened.store, step, faults));
+      await expect(bookOnce(allocator, ALL)).rejects.toThrow('on purpose');
+      expect(await keyRows()).toEqual([]);
+      expect(await liveIds()).toEqual([]);
+      expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true });
+      expect(await liveIds()).toHaveLength(1);
+      expect(await sweep(opened, linkId('a', 'b'), AB)).toEqual([]);
+    },
+  );
 
   test('at the commit leaves neither', async () => {
     const faults = { next: true };
@@ -160,7 +163,7 @@ describe('what fails on the way', () => {
     expect(await liveIds()).toHaveLength(1);
   });
 
-  test('after the commit leaves both: the repeat gets what nobody was told of', async () => {
+  test('after the commit leaves both: the replay gets the reservation whose answer was lost', async () => {
     const faults = { next: true };
     const allocator = start({
       ...opened.store,
@@ -176,17 +179,20 @@ describe('what fails on the way', () => {
   });
 });
 
-describe('many at once under one key', () => {
-  test.each([1, 2])('of %d allocators on one link: one reservation, every answer names it', async (count) => {
-    const allocators = Array.from({ length: count }, () => start());
-    const answers = await Promise.all(twenty(allocators).map((allocator) => bookOnce(allocator, SOME)));
-    const live = await liveIds();
-    expect(live).toHaveLength(1);
-    expect(answers.map(idIn)).toEqual(answers.map(() => live[0]));
-    expect(answers.filter((answer) => !('replayed' in answer))).toHaveLength(1);
-  });
+describe('many requests at once under one key', () => {
+  test.each([1, 2])(
+    'of %d allocators on one link make one reservation, and every answer names it',
+    async (count) => {
+      const allocators = Array.from({ length: count }, () => start());
+      const answers = await Promise.all(twenty(allocators).map((allocator) => bookOnce(allocator, SOME)));
+      const live = await liveIds();
+      expect(live).toHaveLength(1);
+      expect(answers.map(idIn)).toEqual(answers.map(() => live[0]));
+      expect(answers.filter((answer) => !('replayed' in answer))).toHaveLength(1);
+    },
+  );
 
-  test('of two processes: one reservation, every answer names it', async () => {
+  test('of two processes make one reservation, and every answer names it', async () => {
     const order = { path, link: AB, book: Array.from({ length: 12 }, () => SOME), key: 'key' };
     const answers = await race([
       { ...order, name: 'one' },
@@ -197,7 +203,7 @@ describe('many at once under one key', () => {
     expect(answers).toEqual(Array.from({ length: 24 }, () => ({ ok: true, id: live[0] })));
   });
 
-  test('for two links: one of them is booked, the others are told that the key is taken', async () => {
+  test('for two links book one of them, and the others learn that the key is taken', async () => {
     const answers = await forTwoLinks(opened.store);
     expect(answers.filter(({ ok }) => ok)).toHaveLength(10);
     expect(answers.filter((answer) => !answer.ok && answer.reason === 'key_taken')).toHaveLength(10);
@@ -208,7 +214,7 @@ describe('many at once under one key', () => {
   });
 
   test('without the lock on keys, the database refuses the second insert', async () => {
-    // What a database that locks single rows may show: the key is free for all, and nothing is committed yet.
+    // A database with row locks can show this state: the key is free for all, and nothing is committed yet.
     const blind = wrapped(opened.store, (transaction) => ({ ...transaction, lockKeys: async () => [] }));
     const answers = await Promise.allSettled(
       (['b', 'c'] as const).map((to) => bookOnce(start(blind), SOME, { to })),
@@ -217,7 +223,7 @@ describe('many at once under one key', () => {
     expect(await liveIds()).toHaveLength(1);
   });
 
-  test('a store that keeps keys outside the transaction that books makes several', async () => {
+  test('a store that writes keys in a transaction of their own makes several reservations', async () => {
     const answers = await forTwoLinks(remembersLater(opened.store));
     expect(answers.filter(({ ok }) => ok).length).toBeGreaterThan(10);
     expect((await liveIds()).length).toBeGreaterThan(1);
@@ -270,7 +276,7 @@ function keyRows(): Promise<unknown[]> {
   return opened.rows('SELECT * FROM idempotency_key');
 }
 
-/** When `next` is set, the next one fails, once. */
+/** When `next` is set, the next step fails once. */
 interface Faults {
   next: boolean;
 }
@@ -288,7 +294,7 @@ function wrapped(
   return { ...store, changeLink: (link, work) => store.changeLink(link, (inner) => work(wrap(inner))) };
 }
 
-/** A store that fails once, when a step was done. */
+/** A store that fails once after a step. */
 function failsAt(store: ReservationStore, step: 'lockKeys' | 'write', faults: Faults): ReservationStore {
   const failing =
     <Arguments extends unknown[], Answer>(work: (...given: Arguments) => Promise<Answer>) =>
@@ -300,7 +306,7 @@ function failsAt(store: ReservationStore, step: 'lockKeys' | 'write', faults: Fa
   return wrapped(store, (inner) => ({ ...inner, [step]: failing<never[], unknown>(inner[step]) }));
 }
 
-/** A store that makes the mistake: it books in one transaction and keeps the key in another. */
+/** A store with the mistake: it books in one transaction and writes the key in another. */
 function remembersLater(store: ReservationStore): ReservationStore {
   return {
     ...store,

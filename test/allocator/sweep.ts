@@ -1,10 +1,10 @@
 import type { Link } from '../../src/contract/links.ts';
 import type { SqlRow, SqlValue } from '../../src/store/sql.ts';
 
-/** Asks a database of either engine, past the store. Parameters are `$1`, `$2`, … */
+/** Queries a database of either engine without the store. Parameters are `$1`, `$2`, … */
 export type Rows = (sql: string, ...values: SqlValue[]) => Promise<SqlRow[]>;
 
-/** The places of a reservation's four tags, spelled out here: the proof shares no list with what it judges. */
+/** The places of a reservation's four tags, written again here: the proof shares no list with the code it checks. */
 const PLACES = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'] as const;
 
 /** A row for each tag that a live reservation of link `$1` names. */
@@ -15,7 +15,7 @@ const NAMED = PLACES.map(
 
 const HELD = 'SELECT reservation AS id, place, tag, start_ms, end_ms FROM tag_hold WHERE link = $1';
 
-/** In order of start, each period of a tag against the latest end of those before it: one pass, whatever their number. */
+/** Compares each period of a tag, in order of start, with the latest end of the earlier ones, in one pass. */
 const OVERLAPS = `
   SELECT id, place, tag, start_ms, taken_until FROM (
     SELECT id, place, tag, start_ms, max(end_ms) OVER (
@@ -23,7 +23,7 @@ const OVERLAPS = `
     ) AS taken_until FROM (${NAMED}) named
   ) in_order WHERE taken_until > start_ms`;
 
-/** The sum of what begins and ends up to each instant; what ends and begins at one instant is summed up first. */
+/** The sum of starts and ends up to each instant. Starts and ends at one instant are summed first. */
 const OVERBOOKED = `
   SELECT instant, load FROM (
     SELECT instant, sum(change) OVER (ORDER BY instant) AS load FROM (
@@ -48,7 +48,7 @@ const VERSIONS = `
   WHERE link.id = $1 GROUP BY link.id, link.version, link.forgotten`;
 
 /**
- * Looks at a link's rows, not at the allocator, in SQL of its own: names every overlap of a tag, every instant above
+ * Checks a link's rows in SQL of its own, without the allocator: names every overlap of a tag, every instant above
  * the capacity, every row of `tag_hold` that is missing or too many, every tag outside the link's ranges, and a version
  * that does not fit. Empty when all is well.
  */

@@ -11,7 +11,7 @@ describe('TagLayer', () => {
     expect(new TagLayer([4094, 4094]).size).toBe(1);
   });
 
-  test('best fit: of tags held until 09:00, until 09:59 and never, the one held until 09:59', () => {
+  test('best fit at 10:00: of tags held until 09:00, until 09:59 and never, it chooses the one held until 09:59', () => {
     const layer = new TagLayer([10, 12]);
     layer.hold(10, 8 * HOUR, 9 * HOUR);
     layer.hold(11, 8 * HOUR, 10 * HOUR - MINUTE);
@@ -104,14 +104,17 @@ describe('TagLayer', () => {
     { rule: 'inside', start: 54, end: 55, free: false },
     { rule: 'around', start: 40, end: 70, free: false },
     { rule: 'the same', start: 50, end: 60, free: false },
-  ])('a tag held from 50 to 60, asked from $start to $end ($rule): free is $free', ({ start, end, free }) => {
-    const layer = new TagLayer([7, 7]);
-    layer.hold(7, 50, 60);
-    expect(layer.isFree(7, start, end)).toBe(free);
-    expect(layer.bestFit(start, end, 0)).toBe(free ? 7 : undefined);
-    if (free) layer.hold(7, start, end);
-    else expect(() => layer.hold(7, start, end)).toThrow(RangeError);
-  });
+  ])(
+    'a tag that is held from 50 to 60 is free from $start to $end ($rule): $free',
+    ({ start, end, free }) => {
+      const layer = new TagLayer([7, 7]);
+      layer.hold(7, 50, 60);
+      expect(layer.isFree(7, start, end)).toBe(free);
+      expect(layer.bestFit(start, end, 0)).toBe(free ? 7 : undefined);
+      if (free) layer.hold(7, start, end);
+      else expect(() => layer.hold(7, start, end)).toThrow(RangeError);
+    },
+  );
 
   test('a tag outside the range is never free and never held', () => {
     const layer = new TagLayer([10, 12]);
@@ -128,7 +131,7 @@ describe('TagLayer', () => {
     { start: 40, end: 50 },
     { start: 60, end: 70 },
     { start: 0, end: 1 },
-  ])('only the period that is held is released: $start to $end is not 50 to 60', ({ start, end }) => {
+  ])('releasing $start to $end throws when 50 to 60 is held', ({ start, end }) => {
     const layer = new TagLayer([1, 1]);
     layer.hold(1, 50, 60);
     expect(() => layer.release(1, start, end)).toThrow(RangeError);
@@ -146,7 +149,7 @@ describe('TagLayer', () => {
     { from: 30, duration: 3, earliest: 30 },
     { from: 30, duration: 4, earliest: 35 },
     { from: 90, duration: 9, earliest: 90 },
-  ])('the earliest $duration from $from on: $earliest', ({ from, duration, earliest }) => {
+  ])('the earliest free $duration from $from on starts at $earliest', ({ from, duration, earliest }) => {
     const layer = new TagLayer([1, 2]);
     layer.hold(1, 10, 20);
     layer.hold(1, 20, 35);
@@ -193,7 +196,7 @@ describe('TagLayer', () => {
 
 type Hold = readonly [tag: number, start: number, end: number];
 
-/** A list of holds, asked about one millisecond at a time. */
+/** A list of holds, checked in every millisecond. */
 class Grid {
   static readonly #horizon = 60;
   readonly #tags: readonly number[];
@@ -231,7 +234,7 @@ class Grid {
     return start;
   }
 
-  /** Free milliseconds on the tighter side; before `now` nothing counts. */
+  /** Free milliseconds on the tighter side. Time before `now` does not count. */
   #gap(tag: number, start: number, end: number, now: number): number {
     for (let gap = 0; gap < Grid.#horizon; gap += 1) {
       const before = start - 1 - gap;

@@ -22,7 +22,7 @@ const request: NewReservation = {
 };
 const later: Alternative = { bandwidth: 1500, start_date: iso(HOUR), end_date: iso(3 * HOUR) };
 
-/** What a person is advised after this refusal of {@link request}. */
+/** The advice after this refusal of {@link request}. */
 async function advised(
   code: FailureCode,
   facts: FailureFacts = {},
@@ -50,7 +50,7 @@ describe('the command that is advised', () => {
     );
   });
 
-  test('says the alternative’s own bandwidth and period, as they are read', async () => {
+  test('names the alternative’s own bandwidth and period, in a form that the command reads', async () => {
     const words = reserveCommandLine(request, later, {}, NOW).split(' ');
     const value = (flag: string) => words[words.indexOf(flag) + 1] ?? '';
     expect(parseBandwidth(value('--bandwidth'))).toBe(later.bandwidth);
@@ -60,14 +60,14 @@ describe('the command that is advised', () => {
     });
   });
 
-  test('row 45: keeps what makes it no booking, or no second one', () => {
+  test('row 45: keeps --dry-run and --idempotency-key', () => {
     const flags = { dryRun: true, save: 'link.jwt', idempotencyKey: 'ci-7', allowUnsigned: true };
     expect(reserveCommandLine(request, later, flags, NOW)).toMatch(
       / --dry-run --save link\.jwt --idempotency-key ci-7 --allow-unsigned$/,
     );
   });
 
-  test('can be pasted into a shell: a value with a space or a quote is one word', () => {
+  test('can be pasted into a shell, where a value with a space or a quote stays one word', () => {
     const save = "my link's $HOME.jwt";
     const line = reserveCommandLine(request, later, { save }, NOW);
     const { stdout } = spawnSync('sh', ['-c', `set -- ${line}; printf '%s\\n' "$@"`], { encoding: 'utf8' });
@@ -87,7 +87,7 @@ describe('a refusal', () => {
     });
   });
 
-  test('of a start that is past advises to start now, where the end is to come', async () => {
+  test('of a past start advises to start now, if the end is in the future', async () => {
     const wanted = { ...request, start: NOW - HOUR };
     const { facts } = await advised('date_past', {}, { wanted, flags: { dryRun: true } });
     expect(facts.fix).toBe(
@@ -106,31 +106,31 @@ describe('a refusal', () => {
     ['be-gent1', 'pl-poznan', 'pl-poznan1'],
     ['be-gent', 'pl-poznan1', 'be-gent1'],
     ['gent', 'poznan', 'be-gent1'],
-  ])('of the unknown site among %s and %s names the nearest to it: %s', async (site1, site2, nearest) => {
+  ])('of an unknown site among %s and %s names the most similar site: %s', async (site1, site2, nearest) => {
     const { facts } = await advised('site_unknown', {}, { wanted: { ...request, site1, site2 } });
     expect(facts.why).toBe(`Did you mean ${nearest}?`);
   });
 
-  test('of a site that resembles none names none', async () => {
+  test('of a site without a similar one suggests no site', async () => {
     const { facts } = await advised('site_unknown', {}, { wanted: { ...request, site2: 'uk-london' } });
     expect(facts.why ?? '').not.toContain('Did you mean');
   });
 
   test.each(['2026-12-01T10:00:00Z; touch pwned', '$(touch pwned)', '--save /etc/passwd', 'soon', ''])(
-    'row 7: a service’s alternative that ends at %j is no command to type',
+    'row 7: a service’s alternative that ends at %j is not advised',
     async (end_date) => {
       const { facts } = await advised('bandwidth_unavailable', { alternatives: [{ ...later, end_date }] });
       expect(facts.fix).toBeUndefined();
     },
   );
 
-  test.each(['$(touch pwned)', 'soon'])('nor one that starts at %j, least of all now', async (start_date) => {
+  test.each(['$(touch pwned)', 'soon'])('nor is one that starts at %j', async (start_date) => {
     const { facts } = await advised('bandwidth_unavailable', { alternatives: [{ ...later, start_date }] });
     expect(facts.fix).toBeUndefined();
   });
 });
 
-test('an error that is no refusal passes as it is', () => {
+test('an error that is not a refusal stays unchanged', () => {
   const error = new TypeError('a defect');
   expect(() => advisor(request, {}, () => times)(error)).toThrow(error);
 });

@@ -78,7 +78,7 @@ describe('formatBandwidth', () => {
     expect(formatBandwidth(mbps)).toBe(text);
   });
 
-  test('what is printed can be typed', () => {
+  test('printed bandwidth can be typed again', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: MAX_BANDWIDTH }), (mbps) => {
         expect(parseBandwidth(formatBandwidth(mbps))).toBe(mbps);

@@ -5,7 +5,7 @@ import { PROBLEM_STATUS } from '../../src/contract/problems.ts';
 
 /** CLI.md, "Exit codes", with the failures that belong to each row. */
 const TABLE: Readonly<Record<number, readonly FailureCode[]>> = {
-  // Unexpected, and a service's other 4xx: 405, 409, 413, 415, 421, a 400 or 422 about none of Site, Date, Bandwidth.
+  // Unexpected, and a service's other 4xx: 405, 409, 413, 415, 421, a 400 or 422 without Site, Date or Bandwidth.
   1: [
     'bug',
     'request_rejected',
@@ -59,17 +59,17 @@ describe('exit codes', () => {
     expect(EXIT_CODE_OF[code]).toBe(exitCode);
   });
 
-  test('every failure has one, and only the known failures do', () => {
+  test('every known failure has an exit code, and only they have one', () => {
     const known = [...Object.keys(PROBLEM_STATUS), ...CLIENT_FAILURES].toSorted();
     expect(rows.map(([code]) => code).toSorted()).toEqual(known);
     expect(Object.keys(EXIT_CODE_OF).toSorted()).toEqual(known);
   });
 
-  test('no failure ends with 0', () => {
+  test('every failure ends with a code above 0', () => {
     expect(Object.values(EXIT_CODE_OF)).not.toContain(0);
   });
 
-  test('those that CLI.md lists are explained, and no others', () => {
+  test('the help topic explains exactly the exit codes of CLI.md', () => {
     expect(Object.keys(EXIT_CODES).map(Number)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130, 143]);
     for (const meaning of Object.values(EXIT_CODES)) expect(meaning).toMatch(/\S/);
   });

@@ -40,13 +40,13 @@ const COMMANDS = {
   completion: ['__complete', '--', '--offline', 'show', ''],
 };
 
-test('row 66: 100,000 past reservations cost list and completion at most twice what 100 do', async () => {
+test('row 66: with 100,000 past reservations list and completion take at most twice as long as with 100', async () => {
   const [few, many] = [await worldWith(100), await worldWith(100_000)];
   for (const args of Object.values(COMMANDS)) {
     const best = new Map<CommandWorld, number>();
     const isKept = (): boolean => (best.get(many) ?? Infinity) < 2 * (best.get(few) ?? 0);
     const said = new Set<string>();
-    // What other processes take away is in no round the same: the best of several is the command's own.
+    // Other processes disturb each round differently: the best of several rounds is the command's own time.
     for (let round = 0; round < 25 && !isKept(); round += 1) {
       for (const world of [few, many]) {
         const began = performance.now();

@@ -5,7 +5,7 @@ import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { offlineWorld } from '../fixtures/command-world.ts';
 import { claimsOf, makeKey, makeToken } from '../fixtures/tokens.ts';
 
-/** What somebody may paste in the wrong place. */
+/** Secrets that a person can paste in the wrong place. */
 const SECRETS: Readonly<Record<string, string>> = {
   'a JWT': makeToken(makeKey(), claimsOf('user')),
   'a refresh token': 'nOt7Zq3vXkW_1mB-8sLpD4yRcT6hJgFa0EuIoQxVb2K',
@@ -35,7 +35,7 @@ const program = createProgram({
 });
 const ALL = [...places(program)];
 
-/** The environment's variables that are not meant for a token. */
+/** The environment's variables that do not take a token. */
 const VARIABLES = [
   ...['EXPERIMENT', 'PROJECT', 'PROFILE', 'BASE_URL', 'PORTAL_URL', 'AUTH_URL', 'CLIENT_ID', 'CONFIG_DIR'],
   ...['PROJECTS_API_GROUP', 'EXPERIMENTS_API_GROUP', 'USER_TOKEN_FILE', 'EXPERIMENT_TOKEN_FILE'],
@@ -65,7 +65,7 @@ describe.each(Object.entries(SECRETS))('row 54: %s in the wrong place is never p
     expect(ALL.length).toBeGreaterThan(150);
     const leaking: string[] = [];
     for (const words of ALL) leaking.push(...(await leaks(words)));
-    // What `token issue` signs is what it was told to sign.
+    // `token issue` signs the claims that it gets.
     expect(leaking.filter((words) => !words.includes('token issue'))).toEqual([]);
   });
 

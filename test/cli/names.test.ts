@@ -24,15 +24,15 @@ describe('the nearest site', () => {
   });
 
   test.each(['', 'x', 'kt', 'fr', 'fr-', 'london', 'de-berlin', 'a-site-with-a-long-name'])(
-    'to %j is none: it is no slip of the keyboard',
+    'to %j does not exist: it is too different from every site',
     (typed) => {
       expect(nearestSite(typed)).toBeUndefined();
     },
   );
 });
 
-describe('a site as typed', () => {
-  test.each([...SITES, 'de-berlin', 'a', '1', 'x'.repeat(63)])('%s has the form of one', (name) => {
+describe('a typed site', () => {
+  test.each([...SITES, 'de-berlin', 'a', '1', 'x'.repeat(63)])('%s has the form of a site', (name) => {
     expect(siteName(name)).toBe(name);
   });
 
@@ -57,7 +57,7 @@ describe('a site as typed', () => {
     expect(failure.facts.fix).toBe('slices-conn sites');
   });
 
-  test('the refusal names the nearest, else all of them', async () => {
+  test('the refusal names the nearest site, else all sites', async () => {
     expect((await failureOf(() => siteName('BE-GENT1'))).facts.why).toBe('Did you mean be-gent1?');
     const { why } = (await failureOf(() => siteName('London!'))).facts;
     for (const site of SITES) expect(why).toContain(site);

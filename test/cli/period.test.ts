@@ -11,7 +11,7 @@ const context = { now: NOW, zone: undefined };
 const start = '2026-12-01T10:00:00Z';
 const end = '2026-12-01T18:00:00Z';
 
-/** What is read, or the message that refuses it. */
+/** The period that the flags give, or the message that refuses them. */
 async function outcome(work: () => Promise<unknown>): Promise<unknown> {
   try {
     return await work();
@@ -98,7 +98,7 @@ describe('a new period: every combination of its flags', () => {
     ['at its start, written with another offset', { start, end: '2026-12-01T11:00:00+01:00' }],
     ['now, where it starts now', { startNow: true, end: 'now' }],
     ['in the past, where it starts now', { startNow: true, end: '2026-11-01T11:59:59Z' }],
-  ])('that would end %s is refused, and both instants are echoed', async (_, flags) => {
+  ])('a period that would end %s is refused, and the message names both instants', async (_, flags) => {
     const failure = await failureOf(() => readPeriod(flags, context));
     expect(failure.code).toBe('usage');
     expect(failure.message).toBe('It would end before it starts.');
@@ -116,7 +116,7 @@ describe('a new period: every combination of its flags', () => {
   });
 });
 
-describe('a change to a period: every combination of its flags', () => {
+describe('an update of a period: every combination of its flags', () => {
   const current = { start: START, end: END };
   const newStart = '2026-12-01T12:00:00Z';
   const newEnd = '2026-12-01T20:00:00Z';
@@ -157,12 +157,12 @@ describe('a change to a period: every combination of its flags', () => {
     ['at its start', { end: start }],
     ['before its new start', { start: newEnd, end: newStart }],
     ['before its new start, though longer than now', { start: '2026-12-02T10:00:00Z', extend: '1h' }],
-  ])('that would make it end %s is refused', async (_, flags) => {
+  ])('an update that would make it end %s is refused', async (_, flags) => {
     const failure = await failureOf(() => readPeriodChange(flags, current, context));
     expect(failure).toMatchObject({ code: 'usage', message: 'It would end before it starts.' });
   });
 
-  test('an earlier end is a change like any other', async () => {
+  test('an earlier end is accepted', async () => {
     const change = await readPeriodChange({ end: '2026-12-01T11:00:00Z' }, current, context);
     expect(change).toEqual({ end: START + HOUR });
   });

@@ -16,7 +16,7 @@ function section(title: string): string {
   return found[0] ?? '';
 }
 
-/** Every command that can be typed, by its words. */
+/** Every command, by its words. */
 function commandsOf(command: Command, before = ''): [string, Command][] {
   const name = `${before}${command.name()}`;
   return [[name, command], ...command.commands.flatMap((child) => commandsOf(child, `${name} `))];
@@ -33,7 +33,7 @@ const program = createProgram({
 const commands = commandsOf(program);
 
 describe('the command reference', () => {
-  it('is what the help texts say (npm run generate)', () => {
+  it('equals the help texts (npm run generate)', () => {
     expect(committed).toBe(commandReference());
   });
 
@@ -68,7 +68,7 @@ describe('the command reference', () => {
     expect(targets).toEqual(headings.slice(1));
   });
 
-  it('fits a page that is a hundred characters wide, except for examples', () => {
+  it('is at most a hundred characters wide, except for examples', () => {
     const blocks = [...committed.matchAll(/```text\n([\s\S]*?)```/g)].map(([, block = '']) => block);
     const help = blocks.flatMap((block) => block.split('\nExamples:')[0]?.split('\n') ?? []);
     const topics = HELP_TOPICS.flatMap((topic) => helpTopic(topic).split('\n'));

@@ -11,13 +11,13 @@ import { claimsOf, IDS, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 const OFFLINE = '--offline';
 
-/** In place of a service that must not be asked. */
+/** A service that must not get a request. */
 const never = async (): Promise<never> => {
   throw new RangeError('nobody expected a request');
 };
 
 describe('deleting asks first', () => {
-  /** A world with a reservation, where somebody answers every question like this. */
+  /** A world with a reservation, and a person who answers every prompt like this. */
   async function asked(answer: boolean | undefined) {
     const questions: string[] = [];
     const world = await offlineWorld({
@@ -54,7 +54,7 @@ describe('deleting asks first', () => {
     await world.server.close();
   });
 
-  test('about an id that is none nobody is asked', async () => {
+  test('does not ask about text that is not an id', async () => {
     const { world, questions } = await asked(true);
     expect((await world.run(OFFLINE, 'delete', 'x')).exitCode).toBe(2);
     expect(questions).toEqual([]);
@@ -83,7 +83,7 @@ describe('global flags', () => {
     'list --all --offline --json --quiet',
     '--tz UTC --color never --timeout 5 --no-input --yes --debug --offline --json --quiet list',
     'list --tz UTC --color never --timeout 5 --no-input --yes --debug --offline --json --quiet',
-  ])('stand before and after the command: %s', async (command) => {
+  ])('are accepted before and after the command: %s', async (command) => {
     const { exitCode, stdout, stderr } = await world.run(...command.split(' '));
     expect([exitCode, stderr]).toEqual([0, '']);
     expect(JSON.parse(stdout)).toHaveProperty('items.length', 1);
@@ -93,7 +93,7 @@ describe('global flags', () => {
     '--offline --json experiment list',
     'experiment --offline --json list',
     'experiment list --offline --json',
-  ])('and before, within and after a command of two words: %s', async (command) => {
+  ])('are accepted before, within and after a command of two words: %s', async (command) => {
     const { exitCode, stdout } = await world.run(...command.split(' '));
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toHaveProperty('items.length', 1);
@@ -129,7 +129,7 @@ describe('help', () => {
     'token issue -h',
     'experiment help create',
     'token',
-  ])('%j is a text on stdout, 0', async (command) => {
+  ])('%j prints a text on stdout, exit 0', async (command) => {
     const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: async () => undefined });
     const { exitCode, stdout, stderr } = await world.run(...command.split(' ').filter(Boolean));
     expect([exitCode, stderr]).toEqual([0, '']);
@@ -241,7 +241,7 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     expect(reportOf(ended).exitCode).toBe(exitCode);
   });
 
-  test('nothing of all this changed the reservation', async () => {
+  test('none of these commands changed the reservation', async () => {
     const { stdout } = await world.run(OFFLINE, '--json', '--experiment', 'demo', 'list', '--all');
     expect(JSON.parse(stdout)).toMatchObject({ items: [{ reservation: { id, bandwidth: 1000 } }] });
   });
@@ -263,8 +263,8 @@ describe('row 24: one flipped byte anywhere in a saved reservation', () => {
     expect((await world.run(OFFLINE, 'verify', 'link.jwt')).exitCode).toBe(0);
   });
 
-  // The lowest bit, the bit of the case, and the one that makes it no text.
-  test.each([0x01, 0x20, 0x80])('bit %i: exit 9, and nothing is said to be true', async (bit) => {
+  // The lowest bit, the bit of the case, and the one that makes the byte invalid text.
+  test.each([0x01, 0x20, 0x80])('bit %i: exit 9, and nothing is reported as verified', async (bit) => {
     const accepted: number[] = [];
     for (const [position, byte] of saved.entries()) {
       const flipped = Buffer.from(saved);
@@ -276,7 +276,7 @@ describe('row 24: one flipped byte anywhere in a saved reservation', () => {
     expect(accepted).toEqual([]);
   });
 
-  test('a byte that is missing, or there twice: exit 9', async () => {
+  test('a missing byte or a doubled byte: exit 9', async () => {
     const accepted: number[] = [];
     // Without its last byte, the line end, the file is still the token.
     for (const position of saved.subarray(0, -1).keys()) {
@@ -291,7 +291,7 @@ describe('row 24: one flipped byte anywhere in a saved reservation', () => {
   });
 });
 
-/** Everything at once that a terminal obeys. */
+/** Every kind of control sequence. */
 const EVIL = 'a\u001b]0;t\u0007\u001b[2J\r\n\u009b31m\u202e\u200bz';
 const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/;
 
@@ -306,7 +306,7 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
   const experiment = { ...entry, id: IDS.experiment, project_id: EVIL };
   const project = { ...entry, id: IDS.project };
 
-  /** A service that answers everything with text of this kind. */
+  /** A service that puts this text into every answer. */
   const hostile: Connection = {
     async fetch({ url, method }) {
       const { pathname } = new URL(url);
@@ -351,7 +351,7 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
     expect(result.stdout + result.stderr).toMatch(/\S/);
   });
 
-  test('token inspect, of claims and header both names and values', async () => {
+  test('token inspect escapes names and values of claims and header', async () => {
     const claims = { [EVIL]: EVIL, iss: EVIL, list: [EVIL], exp: 1e300, iat: -1 };
     const world = commandWorld(hostile);
     world.files.set('-', makeToken(makeKey(), claims, { header: { [EVIL]: EVIL, kid: EVIL } }));
@@ -365,7 +365,7 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
   test.each<[string, Record<string, unknown>]>([
     ['service', claimsOf('service', { [EVIL]: EVIL, sub: EVIL })],
     ['connectivity', claimsOf('connectivity', { iss: EVIL })],
-  ])('verify, of a %s token that verifies', async (_, claims) => {
+  ])('verify escapes a valid %s token', async (_, claims) => {
     const key = makeKey();
     const world = commandWorld(hostile);
     world.files.set('-', makeToken(key, claims));
@@ -377,7 +377,7 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
   });
 });
 
-describe('row 11: no secret is told', () => {
+describe('row 11: secrets are never printed', () => {
   const CANARY = 'Q0FOQVJZ';
   const TOKEN = `${CANARY}.${CANARY}.${CANARY}`;
 
@@ -386,7 +386,7 @@ describe('row 11: no secret is told', () => {
       ? json({ experiments: [{ id: IDS.experiment, name: 'demo' }] })
       : json({ projects: [{ id: IDS.project, name: 'demo' }] });
 
-  /** Services that answer everything but the portal's lists like this. */
+  /** Services that give this answer to everything except the portal's lists. */
   function answering(answer: (url: URL) => Response, userToken = TOKEN): Connection {
     return {
       async fetch({ url }) {
@@ -429,13 +429,13 @@ describe('row 11: no secret is told', () => {
       }),
     ],
     ['gets a token that no header can carry', answering(() => json({}), `${TOKEN}\r\nX-Evil: 1`)],
-  ])('when the service %s, whatever the command, --debug and --json', async (_, connection) => {
+  ])('when the service %s, for every command, with --debug and --json', async (_, connection) => {
     const world = commandWorld(connection);
     world.files.set('-', TOKEN);
     for (const command of commands) {
       for (const flags of [[], ['--debug'], ['--json', '--debug']]) {
         const { exitCode, stdout, stderr } = await world.run(OFFLINE, ...flags, ...command.split(' '));
-        // A deletion needs no proof: any 2xx that is no page will do.
+        // A deletion needs no proof: any 2xx except a page succeeds.
         if (!command.startsWith('delete')) expect([command, exitCode === 0]).toEqual([command, false]);
         expect(stdout + stderr).not.toContain(CANARY);
       }
@@ -443,7 +443,7 @@ describe('row 11: no secret is told', () => {
   });
 });
 
-describe('row 28: verify that checked nothing does not succeed', () => {
+describe('row 28: verify fails when it checked nothing', () => {
   const key = makeKey();
   const services: Connection = {
     fetch: async () => new Response(null, { status: 404 }),
@@ -520,8 +520,8 @@ describe('row 28: verify that checked nothing does not succeed', () => {
   });
 });
 
-describe('whatever happens, the failure is what is told', () => {
-  test('a connection that can’t be closed hides no failure', async () => {
+describe('the failure is always reported', () => {
+  test('a connection that can’t be closed does not hide the failure', async () => {
     const broken = () => {
       throw new Failure('state_unusable', 'The folder is closed.');
     };
@@ -550,7 +550,7 @@ describe('whatever happens, the failure is what is told', () => {
   });
 });
 
-describe('what is planned', () => {
+describe('planned commands and flags', () => {
   test.each([
     ...PLANNED,
     'help availability',
@@ -564,20 +564,20 @@ describe('what is planned', () => {
     expect(report).toMatchObject({ code: 'planned', exitCode: 2, maybeDone: false });
   });
 
-  test('is not in the help, nor offered', async () => {
+  test('are not in the help and not offered by completion', async () => {
     const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
     const { stdout } = await world.run('__complete', '--', '');
     for (const name of PLANNED) expect(stdout).not.toMatch(new RegExp(`^${name}\\b`, 'm'));
   });
 
-  test('a slip is still only a slip', async () => {
+  test('a typing error is still an unknown command', async () => {
     const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
     expect(reportOf(await world.run('--json', 'availabilit')).code).toBe('usage');
     expect(reportOf(await world.run('--json', 'show', 'x', '--name')).code).toBe('usage');
   });
 });
 
-describe('row 45: what is advised means the same services, however they were named', () => {
+describe('row 45: the advised command names the same services as the failed one', () => {
   test.each<[string, string]>([
     ['--profile=lab show x', 'slices-conn --profile lab list'],
     ['show --profile lab x', 'slices-conn --profile lab list'],
@@ -596,7 +596,7 @@ describe('row 45: what is advised means the same services, however they were nam
   });
 
   test.each(['--json show x', 'show x --json', 'show --debug --json x', 'delete --reason --json y x'])(
-    '%s: an object',
+    '%s prints an error object',
     async (line) => {
       const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
       expect(reportOf(await world.run(...line.split(' '))).code).toBe('usage');
@@ -604,10 +604,10 @@ describe('row 45: what is advised means the same services, however they were nam
   );
 });
 
-describe('a reservation’s experiment is known to the ledger', () => {
+describe('the ledger knows a reservation’s experiment', () => {
   const other = ['--experiment', 'second'];
 
-  test('show, update and delete of its id ask for none', async () => {
+  test('show, update and delete need no --experiment', async () => {
     const world = await offlineWorld();
     await world.run(OFFLINE, 'experiment', 'create', 'second', '--end', '+1d');
     const booked = async (...experiment: string[]): Promise<string> =>
@@ -626,7 +626,7 @@ describe('a reservation’s experiment is known to the ledger', () => {
   });
 });
 
-describe('a refusal for a date says what to type next', () => {
+describe('a refusal of a date says what to type next', () => {
   test.each<[string, string]>([
     ['reserve be-gent1 pl-poznan1 --bandwidth 1G --start -1 --end +2h', '--start-now'],
     [
@@ -644,7 +644,7 @@ describe('a refusal for a date says what to type next', () => {
   });
 });
 
-describe('nobody there: exit 7', () => {
+describe('a service that can’t be reached: exit 7', () => {
   test.each(['reserve', 'list'])('%s says that nothing was changed', async (name) => {
     const fetch = async () => {
       throw new Failure('network', 'Nobody is there.', { why: 'connect ECONNREFUSED.' });
@@ -663,7 +663,7 @@ describe('nobody there: exit 7', () => {
   });
 });
 
-describe('row 45: --dry-run books nothing', () => {
+describe('row 45: --dry-run creates no reservation', () => {
   test.each<[string, () => Response]>([
     ['describes none', () => Response.json({ paths: {} })],
     ['has no description', () => new Response(null, { status: 404 })],
@@ -685,7 +685,7 @@ describe('row 45: --dry-run books nothing', () => {
     await server.close();
   });
 
-  test('row 43: whose answer got lost: nothing was done, and it is said', async () => {
+  test('row 43: a lost answer is reported with maybeDone false', async () => {
     const server = await createReferenceServer({ now: () => NOW });
     const world = commandWorld({
       fetch: async (request) => {
@@ -701,7 +701,7 @@ describe('row 45: --dry-run books nothing', () => {
     await server.close();
   });
 
-  test('what is advised after a refused one is a rehearsal too', async () => {
+  test('the advised command after a refusal has --dry-run too', async () => {
     const world = await offlineWorld();
     const wanted = LINK.map((word) => (word === '1G' ? '101G' : word));
     const { fix } = reportOf(await world.run(OFFLINE, '--json', ...wanted, '--dry-run'));
@@ -710,7 +710,7 @@ describe('row 45: --dry-run books nothing', () => {
     await world.server.close();
   });
 
-  test('an unsigned answer advises to look, not to book again', async () => {
+  test('an unsigned answer advises `show`, not a second `reserve`', async () => {
     const server = await createReferenceServer({ now: () => NOW });
     const world = commandWorld({
       fetch: async (request) => {
@@ -732,7 +732,7 @@ describe('row 45: --dry-run books nothing', () => {
   });
 });
 
-describe('row 45: an answer to a booking that can’t be believed', () => {
+describe('row 45: an answer to `reserve` that does not verify', () => {
   const signed = (sub: string): string =>
     [{ alg: 'ES256' }, { sub }, 'x']
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
@@ -742,11 +742,11 @@ describe('row 45: an answer to a booking that can’t be believed', () => {
     ['is no token', 'garbage', 'slices-conn --offline list'],
     ['names a command', signed('x; touch run'), 'slices-conn --offline list'],
     ['names a reservation', signed(IDS.reservation), `slices-conn --offline show ${IDS.reservation}`],
-  ])('and %s: it may be booked, and the next step is safe', async (_, body, fix) => {
+  ])('and %s: the report has maybeDone, and the next step is safe', async (_, body, fix) => {
     const server = await createReferenceServer({ now: () => NOW });
     const world = commandWorld({
       fetch: async (request) => {
-        // A service that can do what the spec asks, and no more.
+        // A service without extensions.
         if (request.url.endsWith('/api-spec')) return new Response(null, { status: 404 });
         const reply = await server.fetch(request);
         return request.method === 'POST' ? jwt(body) : reply;
@@ -759,7 +759,7 @@ describe('row 45: an answer to a booking that can’t be believed', () => {
     await server.close();
   });
 
-  test('since the service’s keys can’t be had: it is booked, and named', async () => {
+  test('because the service’s keys can’t be fetched: the report names the reservation, which exists', async () => {
     const server = await createReferenceServer({ now: () => NOW });
     let sent = 0;
     const world = commandWorld({

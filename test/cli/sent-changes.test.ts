@@ -5,7 +5,7 @@ import { Failure } from '../../src/contract/failure.ts';
 const BASE = 'https://conn.example.org/apis/v1alpha1/connectivity';
 const sending = (method: string, url = BASE): Request => new Request(url, { method });
 
-/** What is said after a request that was answered, or not, like this. */
+/** The report after a request with this answer, or without one. */
 async function after(method: string, answer: () => Promise<Response>, url = BASE): Promise<Failure['facts']> {
   const sent = new SentChanges();
   await sent
@@ -45,7 +45,7 @@ describe('row 44: whether a request may have taken effect', () => {
     expect((await after(method, async () => new Response(), url)).fix).toBe(fix);
   });
 
-  test('after several: the whole list', async () => {
+  test('after several requests: list shows them all', async () => {
     const sent = new SentChanges();
     const fetch = sent.watched(async () => new Response(null, { status: 200 }));
     for (const id of ['a', 'b']) await fetch(sending('DELETE', `${BASE}/${id}`));

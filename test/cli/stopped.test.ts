@@ -11,7 +11,7 @@ const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start
 type TellStop = Parameters<World['onStop']>[0];
 type Held = 'POST' | 'PUT' | 'DELETE' | 'GET';
 
-/** A machine with a reservation, at a service that does what it is asked and then holds an answer back. */
+/** A machine with a reservation, at a service that does its work and then holds an answer back. */
 async function scene(held: Held) {
   const server = await createReferenceServer({ now: () => NOW });
   const stderr = recordedStream();
@@ -40,7 +40,7 @@ async function scene(held: Held) {
   return {
     world,
     id,
-    /** What a command says that is told to stop while an answer is held back. */
+    /** The output of a command that is stopped while its answer is held back. */
     async stopped(how: Parameters<TellStop>[0], ...args: string[]) {
       const before = stderr.text.length;
       await new Promise<void>((resolve) => {
@@ -53,7 +53,7 @@ async function scene(held: Held) {
   };
 }
 
-describe('row 44: told to stop while an answer is awaited', () => {
+describe('row 44: a command that is stopped while it waits for an answer', () => {
   test.each<[string, Held, (id: string) => string[], (id: string) => object]>([
     ['reserve', 'POST', () => LINK, () => ({ fix: 'slices-conn --offline list', reservation: null })],
     [
@@ -68,7 +68,7 @@ describe('row 44: told to stop while an answer is awaited', () => {
       (id) => ['delete', '--yes', id],
       (id) => ({ fix: `slices-conn --offline show ${id}`, reservation: id }),
     ],
-  ])('%s: it may have taken effect, and list settles it', async (_, held, args, facts) => {
+  ])('%s: it may have taken effect, and `list` shows the outcome', async (_, held, args, facts) => {
     const { world, id, stopped } = await scene(held);
     const said = { why: expect.stringContaining('may have taken effect'), maybeDone: true, retryable: false };
     expect(reportOf(await stopped('interrupted', '--json', ...args(id)))).toMatchObject({
@@ -84,7 +84,7 @@ describe('row 44: told to stop while an answer is awaited', () => {
     );
   });
 
-  test('for people, told to end: exit 143', async () => {
+  test('SIGTERM, without --json: exit 143', async () => {
     const { stopped } = await scene('POST');
     const { exitCode, stderr } = await stopped('terminated', ...LINK);
     expect(exitCode).toBe(143);
@@ -97,7 +97,7 @@ describe('row 44: told to stop while an answer is awaited', () => {
     ['before anything was sent', 'GET', LINK],
     ['while a rehearsal is awaited', 'POST', [...LINK, '--dry-run']],
     ['while something is read', 'GET', ['list']],
-  ])('%s: no such word', async (_, held, args) => {
+  ])('%s: maybeDone is false', async (_, held, args) => {
     const { stopped } = await scene(held);
     const report = reportOf(await stopped('interrupted', '--json', ...args));
     expect(report).toMatchObject({ code: 'interrupted', exitCode: 130, maybeDone: false, fix: null });

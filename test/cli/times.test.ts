@@ -27,7 +27,7 @@ describe('RFC 3339 with an offset', () => {
     ' 2026-12-01T10:00:00Z ',
     '2026-12-01T10:00Z',
     '2026-12-01T11:00+01:00',
-  ])('%s is 10:00 UTC, whatever the zone', async (text) => {
+  ])('%s is 10:00 UTC in every zone', async (text) => {
     expect(await iso(text)).toBe('2026-12-01T10:00:00.000Z');
     expect(await iso(text, 'Asia/Tokyo')).toBe('2026-12-01T10:00:00.000Z');
   });
@@ -113,7 +113,7 @@ describe('a time without an offset, in a zone', () => {
     ['2027-03-28T03:00', '2027-03-28T01:00:00.000Z'],
     ['2026-10-25T01:59:59', '2026-10-24T23:59:59.000Z'],
     ['2026-10-25T03:00', '2026-10-25T02:00:00.000Z'],
-  ])('what lies beside such an hour is accepted: %s', async (text, instant) => {
+  ])('a time beside such an hour is accepted: %s', async (text, instant) => {
     expect(await iso(text, 'Europe/Brussels')).toBe(instant);
   });
 
@@ -127,7 +127,7 @@ describe('a time without an offset, in a zone', () => {
   );
 
   test.each(['2026-12-01T10:00', '2026-12-01T10:00:00', '2026-12-01 10:00', '2026-12-01', 'tomorrow 09:00'])(
-    'without a zone %s is refused, and the flag that is missing is named',
+    'without a zone %s is refused, and the message names --tz',
     async (text) => {
       const failure = await failureOf(() => at(text));
       expect(failure.code).toBe('usage');
@@ -137,7 +137,7 @@ describe('a time without an offset, in a zone', () => {
   );
 });
 
-describe('what is no time', () => {
+describe('text that is not a time', () => {
   test.each([
     '',
     ' ',
@@ -167,7 +167,7 @@ describe('what is no time', () => {
     expect((await failureOf(() => at(text, 'UTC'))).code).toBe('usage');
   });
 
-  test('the advice is itself a time that is accepted', async () => {
+  test('the advised time is accepted', async () => {
     const { facts } = await failureOf(() => at('soon'));
     const [flag, text = ''] = (facts.fix ?? '').split(' ');
     expect(flag).toBe('--start');
@@ -175,7 +175,7 @@ describe('what is no time', () => {
   });
 
   test.each(['+99999999d', '+3000000d'])(
-    '%s is refused: no timestamp of four digits can say it',
+    '%s is refused: its year has more than four digits',
     async (text) => {
       expect((await failureOf(() => at(text))).code).toBe('usage');
     },
@@ -196,7 +196,7 @@ describe('formatTime', () => {
   });
 });
 
-describe('told in the zone of whoever reads it', () => {
+describe('a time printed in the reader’s zone', () => {
   const TEN = Date.UTC(2026, 11, 1, 10);
   test.each<[string | undefined, number, string]>([
     [undefined, TEN, '2026-12-01T10:00:00.000Z (in 2 h)'],
@@ -215,7 +215,7 @@ describe('told in the zone of whoever reads it', () => {
   });
 });
 
-describe('a time to look back to', () => {
+describe('a past time', () => {
   const past = (text: string) => parsePastTime(text, { now: NOW, zone: undefined }, '--since');
 
   test.each([
@@ -229,7 +229,7 @@ describe('a time to look back to', () => {
     expect(await past(text)).toBe(instant);
   });
 
-  test('what is none is told with its own flag, and the advice is accepted', async () => {
+  test('the refusal names its own flag, and the advised time is accepted', async () => {
     const { facts } = await failureOf(() => past('yesterday'));
     expect(facts.fix).toBe('--since 2d');
     expect(await past('2d')).toBeLessThan(NOW);

@@ -14,7 +14,7 @@ const program = createProgram({
   },
 });
 
-/** What is wanted at the end of a line that is written as a person types it. */
+/** The candidates at the end of a line, which is written as a person types it. */
 const at = (line: string): Wanted => wantedAt(program, line.split(' '));
 const values = ({ known }: Wanted): string[] => known.map(({ value }) => value);
 
@@ -56,12 +56,12 @@ describe('commands', () => {
     expect(at(line)).toMatchObject({ files: false, before: '' });
   });
 
-  test('each has its summary beside it', () => {
+  test('each command has its summary', () => {
     expect(at('').known).toContainEqual({ value: 'reserve', description: 'book a link between two sites' });
     expect(at('').known.filter(({ description }) => description === '')).toEqual([]);
   });
 
-  test('what help hides is hidden', () => {
+  test('completion hides what help hides', () => {
     expect(values(at('__'))).not.toContain('__complete');
     expect(values(at('experiment '))).not.toContain('help');
   });
@@ -83,7 +83,7 @@ describe('flags', () => {
     expect(values(at(line))).toEqual(expected);
   });
 
-  test('a flag that may be repeated is offered again', () => {
+  test('a repeatable flag is offered again', () => {
     expect(values(at('token issue --claim a=b --claim c=d --'))).toContain('--claim');
     expect(values(at('token issue --sub x --'))).not.toContain('--sub');
   });
@@ -96,9 +96,12 @@ describe('flags', () => {
     ['list --all ', []],
     ['reserve be-gent1 pl-poznan1 x', []],
     ['reserve be-gent1 pl-poznan1 -- ', []],
-  ])('%j: where nothing else can follow, the command’s own need no dash', (line, expected) => {
-    expect(values(at(line))).toEqual(expected);
-  });
+  ])(
+    '%j: where only flags can follow, the command’s own flags are offered without a dash',
+    (line, expected) => {
+      expect(values(at(line))).toEqual(expected);
+    },
+  );
 });
 
 describe('choices', () => {
@@ -117,7 +120,7 @@ describe('choices', () => {
     expect(values(at(line))).toEqual(expected);
   });
 
-  test('--flag=value completes behind the sign', () => {
+  test('--flag=value completes after the sign', () => {
     expect(at('list --color=al')).toMatchObject({ typed: 'al', before: '--color=' });
     expect(values(at('list --color=al'))).toEqual(['auto', 'always', 'never']);
     expect(at('--json=')).toMatchObject({ typed: '', before: '--json=', known: [] });
@@ -165,7 +168,7 @@ describe('live values', () => {
     expect([known, files]).toEqual([[], false]);
   });
 
-  test('a profile by the name of the argument, where the group decides', () => {
+  test('a NAME argument completes to profiles in the group profile', () => {
     const group = program.createCommand('profile');
     const [use, show] = [group.command('use <name>'), group.command('show [name]')];
     for (const command of [use, show]) {
@@ -199,7 +202,7 @@ describe('files', () => {
   });
 });
 
-describe('the services that a line names', () => {
+describe('the services in a line', () => {
   test.each<[string, object]>([
     ['show ', {}],
     ['--offline show ', { offline: true }],
@@ -234,7 +237,7 @@ describe('the table of kinds', () => {
       })),
   ]);
 
-  /** What nobody but the person who types knows. */
+  /** Values that only the person who types knows. */
   const FREE = [
     ...[
       'address',
@@ -253,12 +256,12 @@ describe('the table of kinds', () => {
     ...['text', 'time', 'url', 'user-id', 'zone'],
   ];
 
-  test('every value in the tree is of some kind, or free text', () => {
+  test('every value in the tree has a kind or is free text', () => {
     const free = places.filter(({ kind }) => kind === undefined).map(({ names }) => names.at(-1));
     expect([...new Set(free)].toSorted()).toEqual(FREE);
   });
 
-  test('every name in it is one in the tree', () => {
+  test('every name in the table exists in the tree', () => {
     const named = new Set(places.flatMap(({ names }) => names));
     const unused = Object.keys(KIND_OF).filter((name) => !named.has(name));
     expect(unused.filter((name) => name !== 'profile name')).toEqual([]);

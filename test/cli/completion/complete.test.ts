@@ -37,7 +37,7 @@ test.each<[string, string]>([
   expect(await withSites([candidate(name), candidate('demo')], '')).toBe('demo\t\n:0\n');
 });
 
-test('row 60: what a list holds twice is offered once', async () => {
+test('row 60: a name that a list holds twice is offered once', async () => {
   const twice = [candidate('demo', '$(touch run)'), candidate('demo', '$(touch run)')];
   expect(await withSites(twice, '')).toBe('demo\t$(touch run)\n:0\n');
 });
@@ -68,14 +68,14 @@ describe('the answer to a shell', () => {
     ['lille', ['be-gent1'], 'fr-lille\t\n:0\n'],
     ['fr-x', [], ':0\n'],
   ])(
-    'of live values, %j without %j: those that begin so, else the only one that holds it',
+    'for %j without %j the live values with this beginning are offered, else the only one that contains it',
     async (typed, without, text) => {
       const sites = ['be-gent1', 'fr-lille', 'fr-nantes', 'pl-poznan1'].map((value) => candidate(value));
       expect(await withSites(sites, typed, without)).toBe(text);
     },
   );
 
-  test('several that hold it are none: a shell would replace the word by what they begin with', async () => {
+  test('several that contain it are not offered: a shell would replace the word by their common beginning', async () => {
     const sites = [candidate('aa-site1'), candidate('bb-site2')];
     expect(await withSites(sites, 'site')).toBe(':0\n');
   });
@@ -101,7 +101,7 @@ describe('the answer to a shell', () => {
     'a\u202eb',
     '=ls',
     '!!',
-  ])('a live value that no shell would take as it is, %j, is not offered', async (value) => {
+  ])('the live value %j, which a shell does not take as one plain word, is not offered', async (value) => {
     expect(await withSites([candidate(value), candidate('good')], '')).toBe('good\t\n:0\n');
   });
 
@@ -113,11 +113,11 @@ describe('the answer to a shell', () => {
     'a:b',
     'a=b',
     'v1.2+x',
-  ])('%j is', async (value) => {
+  ])('the live value %j is offered', async (value) => {
     expect(await withSites([candidate(value)], '')).toBe(`${value}\t\n:0\n`);
   });
 
-  test('a description stays on its line, and shows what it holds', async () => {
+  test('a description stays on its line and shows its control characters', async () => {
     const text = await withSites([candidate('x', 'one\ntwo\tthree\u001b[31m')], '');
     expect(text).toBe('x\tone\\u000atwo\\u0009three\\u001b[31m\n:0\n');
   });

@@ -32,13 +32,13 @@ const text = (path: string): string => readFileSync(inHome(path), 'utf8');
 const install = (shell: Shell, env: Record<string, string> = {}) =>
   installCompletion(shell, shellHome(home, env));
 
-/** A file in the home folder, with the folders that it needs. */
+/** Writes a file in the home folder, and makes its folders. */
 function put(path: string, content: string | Buffer): void {
   mkdirSync(dirname(inHome(path)), { recursive: true });
   writeFileSync(inHome(path), content);
 }
 
-/** Every file below the home folder, with what would show that it was touched. */
+/** Every file below the home folder, with content, mode and time of the last change. */
 function everything(): string[] {
   return readdirSync(home, { recursive: true, encoding: 'utf8' })
     .map((path) => {
@@ -52,7 +52,7 @@ const BASH = '.local/share/bash-completion/completions/slices-conn';
 const ZSH = '.local/share/slices-conn/zsh/_slices-conn';
 const FISH = '.config/fish/completions/slices-conn.fish';
 
-describe('where it goes', () => {
+describe('the place of the script', () => {
   test.each<[Shell, Record<string, string>, string[]]>([
     ['bash', {}, [BASH, '.bashrc']],
     ['bash', { XDG_DATA_HOME: '~/data' }, ['data/bash-completion/completions/slices-conn', '.bashrc']],
@@ -74,20 +74,20 @@ describe('where it goes', () => {
     expect(written.toSorted()).toEqual(paths.toSorted());
   });
 
-  test('a block names the script by the home folder, which is another on another machine', async () => {
+  test('a block names the script relative to the home folder, which differs between machines', async () => {
     await install('bash');
     expect(text('.bashrc')).toContain(`. "$HOME"/${BASH}\n`);
     expect(text('.bashrc')).not.toContain(home);
   });
 
-  test('a path with what a shell would read otherwise is quoted', async () => {
+  test('a path with a shell’s special characters is quoted', async () => {
     await install('zsh', { XDG_DATA_HOME: inHome("it's $HOME") });
     expect(text('.zshrc')).toContain(`source "$HOME"/'it'\\''s $HOME/slices-conn/zsh/_slices-conn'\n`);
   });
 });
 
-describe('a second time', () => {
-  test.each(SHELLS)('%s: nothing is touched', async (shell) => {
+describe('a second installation', () => {
+  test.each(SHELLS)('%s: no file is touched', async (shell) => {
     put('.bashrc', 'alias ll="ls -l"');
     const first = await install(shell);
     const before = everything();
@@ -97,7 +97,7 @@ describe('a second time', () => {
     expect(second).toEqual(first.map(({ path }) => ({ path, change: 'none' })));
   });
 
-  test('an older script and an older block are replaced where they are', async () => {
+  test('an older script and an older block are replaced in place', async () => {
     await install('bash');
     const [current, script] = [text('.bashrc'), text(BASH)];
     put('.bashrc', `before\n${current.replace(/^if .*$/m, 'something older')}after\n`);
@@ -130,7 +130,7 @@ describe('a block in a file', () => {
     expect(Buffer.compare(withBlock(once, BLOCK), once)).toBe(0);
   });
 
-  test('what is not UTF-8 stays as it is, byte by byte', () => {
+  test('text that is not UTF-8 keeps every byte', () => {
     const latin1 = Buffer.from([0x23, 0x20, 0xe9, 0xff, 0x00, 0x0d, 0x0a]);
     const block = `${BEGIN}\n"$HOME"/é\n${END}\n`;
     const changed = Buffer.from(withBlock(latin1, block));
@@ -143,7 +143,7 @@ describe('a set-up file that is a symbolic link', () => {
   test.each<[string, string]>([
     ['relative', 'dotfiles/bashrc'],
     ['absolute', '~/dotfiles/bashrc'],
-  ])('%s: what it leads to is written, and keeps its mode', async (_, target) => {
+  ])('%s: its target is written and keeps its mode', async (_, target) => {
     put('dotfiles/bashrc', 'mine\n');
     chmodSync(inHome('dotfiles/bashrc'), 0o640);
     symlinkSync(target.replace('~', home), inHome('.bashrc'));
@@ -154,7 +154,7 @@ describe('a set-up file that is a symbolic link', () => {
     expect(readdirSync(inHome('dotfiles'))).toEqual(['bashrc']);
   });
 
-  test('a link to a link, in a folder that is one too', async () => {
+  test('a link to a link, in a folder that is also a link, is followed', async () => {
     put('elsewhere/deep/zshrc', 'mine\n');
     mkdirSync(inHome('elsewhere/zsh'));
     symlinkSync('elsewhere/zsh', inHome('zsh'));
@@ -166,7 +166,7 @@ describe('a set-up file that is a symbolic link', () => {
     expect(lstatSync(inHome('elsewhere/deep/link')).isSymbolicLink()).toBe(true);
   });
 
-  test('to nothing yet: there it is made', async () => {
+  test('that leads to a missing file makes that file', async () => {
     symlinkSync('dotfiles/bashrc', inHome('.bashrc'));
     await install('bash');
     expect(lstatSync(inHome('.bashrc')).isSymbolicLink()).toBe(true);
@@ -174,13 +174,13 @@ describe('a set-up file that is a symbolic link', () => {
     expect((await install('bash')).every(({ change }) => change === 'none')).toBe(true);
   });
 
-  test('to itself: a failure, not an endless search', async () => {
+  test('that leads to itself is a failure, not an endless search', async () => {
     symlinkSync('.bashrc', inHome('.bashrc'));
     await expect(install('bash')).rejects.toThrow(Failure);
   });
 });
 
-test('what can not be written is told, and nothing is left beside it', async () => {
+test('a failed write is reported and leaves no draft', async () => {
   mkdirSync(inHome('.bashrc'));
   await expect(install('bash')).rejects.toMatchObject({ code: 'file_unusable' });
   put('.local/share/slices-conn', 'a file where a folder must be');
@@ -213,7 +213,7 @@ describe('--install-completion', () => {
       { shellHome: shellHome(home, env) },
     ).run(...args);
 
-  test('says what it wrote and what to do next, then that nothing was left to do', async () => {
+  test('names the written files and the next step, and at the second run that all was done already', async () => {
     const first = await run({}, '--install-completion', 'bash');
     expect(first).toEqual({
       exitCode: 0,
@@ -254,7 +254,7 @@ describe('--install-completion', () => {
     expect(JSON.parse(stdout)).toEqual({ shell, script: scriptOf(shell) });
   });
 
-  test('a command that is misspelt is still that', async () => {
+  test('a misspelt command is still refused as one', async () => {
     const { exitCode, stderr } = await run({}, 'lst');
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining('Did you mean list?')]);
   });

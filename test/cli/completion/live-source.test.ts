@@ -21,7 +21,7 @@ function candidates({ exitCode, stdout, stderr }: CommandRun): string[] {
   return lines;
 }
 
-describe('at a service that somebody is logged in to', () => {
+describe('at a service with a login', () => {
   let world: Awaited<ReturnType<typeof offlineWorld>>;
   const complete = (...words: string[]) =>
     world.run('__complete', '--', '--offline', ...words).then(candidates);
@@ -40,7 +40,7 @@ describe('at a service that somebody is logged in to', () => {
   });
   afterAll(() => world.server.close());
 
-  test('experiments and projects by name', async () => {
+  test('experiments and projects are offered by name', async () => {
     expect((await complete('experiment', 'use', '')).toSorted()).toEqual([
       expect.stringMatching(/^demo\tlead/),
       expect.stringMatching(/^second\tlead/),
@@ -50,7 +50,7 @@ describe('at a service that somebody is logged in to', () => {
     expect(await complete('--project=de')).toEqual([expect.stringMatching(/^--project=demo\t/)]);
   });
 
-  test('reservations by id, as this machine’s ledger knows them, but not those that the line names', async () => {
+  test('reservations of this machine’s ledger are offered by id, without those in the line', async () => {
     const first = `${active}\tbe-gent1 – pl-poznan1, 1 Gbps, active`;
     const second = `${later}\tbe-gent1 – pl-poznan1, 2.5 Gbps, scheduled`;
     const third = `${other}\tbe-gent1 – pl-poznan1, 100 Mbps, active`;
@@ -59,7 +59,7 @@ describe('at a service that somebody is logged in to', () => {
     expect(await complete('show', (later ?? '').slice(-9))).toEqual([second]);
   });
 
-  test('one that has ended is not offered, as list does not show it', async () => {
+  test('an ended reservation is not offered, as `list` does not show it', async () => {
     let now = NOW;
     const moving = await offlineWorld({ now: () => now });
     const hour = ['--bandwidth', '1G', '--start-now', '--end', new Date(NOW + 3_600_000).toISOString()];
@@ -74,7 +74,7 @@ describe('at a service that somebody is logged in to', () => {
 });
 
 describe('without a service', () => {
-  test('all that this machine knows by itself needs no request', async () => {
+  test('names that this machine knows are offered without a request', async () => {
     const world = commandWorld(nobody);
     const complete = (...words: string[]) => world.run('__complete', '--', ...words).then(candidates);
     expect((await complete('reserve', '')).map((line) => line.split('\t')[0])).toEqual([...SITES]);
@@ -114,12 +114,12 @@ describe('without a service', () => {
       { ...nobody, userToken: tokenOf(async () => 'x'), fetch: async () => new Response('<p>') },
     ],
     ['it can not be reached', { ...nobody, userToken: tokenOf(async () => 'x') }],
-  ])('when %s, nothing is offered and nothing is said', async (_, connection) => {
+  ])('when %s, nothing is offered and nothing is printed', async (_, connection) => {
     const run = await commandWorld(connection).run('__complete', '--', 'experiment', 'use', '');
     expect(run).toEqual({ exitCode: 0, stdout: ':0\n', stderr: '' });
   });
 
-  test(`when it does not answer, the shell has waited ${LIVE_LIMIT} ms`, async () => {
+  test(`when it does not answer, the shell waits ${LIVE_LIMIT} ms`, async () => {
     const hanging: Connection = {
       ...nobody,
       userToken: tokenOf(async () => 'x'),
@@ -159,7 +159,7 @@ describe('without a service', () => {
   });
 });
 
-describe('whatever is asked, no error is seen', () => {
+describe('completion never prints an error', () => {
   test.each<[string, string[]]>([
     ['nothing', []],
     ['no words', ['--']],
@@ -174,7 +174,7 @@ describe('whatever is asked, no error is seen', () => {
     expect(stdout).toMatch(/^(?:[^\n]*\t[^\n]*\n)*:[01]\n$/);
   });
 
-  test('a clock that fails leaves nothing at all', async () => {
+  test('a failing clock gives an empty answer', async () => {
     const broken = commandWorld(nobody, {
       now: () => {
         throw new RangeError('no clock');

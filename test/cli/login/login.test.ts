@@ -5,7 +5,7 @@ import type { Connection } from '../../../src/session/login/connection.ts';
 import { commandWorld } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
-/** Logs in where the provider names this address. */
+/** Logs in at a provider that names this address. */
 async function logIn(device: Partial<DeviceLogin>) {
   const opened: string[] = [];
   const accessToken = new Secret('access');
@@ -37,13 +37,13 @@ async function logIn(device: Partial<DeviceLogin>) {
   return { ...(await world.run('login', '--qr')), opened };
 }
 
-describe('row 6: what is handed to the browser', () => {
+describe('row 6: the address that the browser opens', () => {
   test.each([
     ['https://login.example.org/device', 'https://login.example.org/device'],
     ['HTTPS://LOGIN.example.org/a b'.replace(' ', '%20'), 'https://login.example.org/a%20b'],
     ['https://login.example.org/"x"?a=\'b\'', 'https://login.example.org/%22x%22?a=%27b%27'],
     ['http://127.0.0.1:4280/auth/device', 'http://127.0.0.1:4280/auth/device'],
-  ])('%j is, as its reader writes it', async (address, handed) => {
+  ])('%j is opened, in normal form', async (address, handed) => {
     const { opened, exitCode } = await logIn({ verificationUriComplete: address });
     expect({ opened, exitCode }).toEqual({ opened: [handed], exitCode: 0 });
   });
@@ -63,13 +63,13 @@ describe('row 6: what is handed to the browser', () => {
     'javascript:alert(1)',
     'file:///etc/passwd',
     'http://login.example.org/',
-  ])('%j is not', async (address) => {
+  ])('%j is not opened', async (address) => {
     const { opened, exitCode, stderr } = await logIn({ verificationUriComplete: address });
     expect({ opened, exitCode }).toEqual({ opened: [], exitCode: 0 });
     expect(stderr).toContain('BCDF-GHJK');
   });
 
-  test('row 55: an address as long as any that is accepted still has a QR code', async () => {
+  test('row 55: the longest accepted address still has a QR code', async () => {
     const address = `https://login.example.org/${'x'.repeat(2022)}`;
     const { opened, exitCode } = await logIn({ verificationUri: address });
     expect({ length: address.length, opened, exitCode }).toEqual({

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type ColorChoice, wantsColor } from '../../../src/cli/print/color.ts';
 import type { Environment } from '../../../src/session/profiles/folders.ts';
 
-/** Environment, and whether a stream is coloured under `--color auto`: on a terminal, and elsewhere. */
+/** Environment, and whether a stream has colours under `--color auto`: on a terminal, and elsewhere. */
 const ENVIRONMENTS: [Environment, onTerminal: boolean, elsewhere: boolean][] = [
   [{}, true, false],
   [{ TERM: 'xterm-256color' }, true, false],
@@ -25,7 +25,7 @@ const ENVIRONMENTS: [Environment, onTerminal: boolean, elsewhere: boolean][] = [
   [{ NO_COLOR: '', FORCE_COLOR: '1' }, true, true],
 ];
 
-describe('whether a stream is coloured', () => {
+describe('the colours of a stream', () => {
   describe.each(ENVIRONMENTS)('%j', (env, onTerminal, elsewhere) => {
     test.each<[ColorChoice, boolean, boolean]>([
       ['auto', true, onTerminal],

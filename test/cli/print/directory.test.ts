@@ -5,7 +5,7 @@ import { reportOf } from '../../e2e/command.ts';
 import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { IDS, makeKey, makeToken } from '../../fixtures/tokens.ts';
 
-/** A world whose portal answers like this. */
+/** A world whose portal gives this answer. */
 function worldOf(answer: (path: string) => Response) {
   const connection: Connection = {
     fetch: async ({ url }) => answer(new URL(url).pathname),
@@ -24,7 +24,7 @@ const other = {
   expires_at: '2027-12-01T10:00:00Z',
 };
 
-describe('row 67: a record with facts that can’t be read is listed all the same', () => {
+describe('row 67: a record with unreadable members is still listed', () => {
   const world = () =>
     worldOf((path) => json({ [path.includes('/projects/') ? 'projects' : 'experiments']: [bare, other] }));
 
@@ -36,7 +36,7 @@ describe('row 67: a record with facts that can’t be read is listed all the sam
     expect(second).toContain('demo');
   });
 
-  test.each(['project', 'experiment'])('%s list --json: what is not known is null', async (noun) => {
+  test.each(['project', 'experiment'])('%s list --json shows an unknown member as null', async (noun) => {
     const { stdout } = await world().run(noun, 'list', '--json');
     const [first, second] = JSON.parse(stdout).items;
     expect(first).toMatchObject({ ...bare, description: '', created_at: null });
@@ -50,7 +50,7 @@ describe('row 67: a record with facts that can’t be read is listed all the sam
   });
 });
 
-describe('row 55: what a portal may answer instead of a list', () => {
+describe('row 55: a wrong answer of a portal in place of a list', () => {
   const deep = (around: (inner: string) => string) =>
     new Response(around('['.repeat(20_000) + ']'.repeat(20_000)), {
       headers: { 'content-type': 'application/json' },
@@ -66,13 +66,13 @@ describe('row 55: what a portal may answer instead of a list', () => {
     ],
     ['an id that is the folder above', () => json({ projects: [{ ...other, id: '..' }] }), 2],
     ['an id that is no Unicode', () => json({ projects: [{ ...other, id: '\ud800' }] }), 2],
-  ])('%s: a clear error, never unexpected', async (_, answer, expected) => {
+  ])('%s is a clear error, not an unexpected one', async (_, answer, expected) => {
     const { exitCode, stderr } = await worldOf(answer).run('project', 'token', '--json');
     expect(exitCode).toBe(expected);
     expect(stderr).not.toContain('unexpected');
   });
 
-  test.each(['show', 'update', 'delete'])('%s ..: an id that is none', async (command) => {
+  test.each(['show', 'update', 'delete'])('%s refuses `..` as an id', async (command) => {
     const flags = command === 'update' ? ['--bandwidth', '1G'] : ['--yes'];
     const { exitCode } = await worldOf(() => json({}, 500)).run(
       command,
@@ -104,7 +104,7 @@ describe('a portal without experiments', () => {
     [['experiment', 'create', 'mine', '--end', '+1h']],
     [['list', '--all']],
     [['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h']],
-  ])('%j: exit 3, not_supported, and how a token can be had', async (args) => {
+  ])('%j: exit 3, not_supported, and how to get a token', async (args) => {
     const result = await world().run(...args, '--json');
     const { code, exitCode, message, why, fix } = reportOf(result);
     expect({ code, exitCode }).toEqual({ code: 'not_supported', exitCode: 3 });

@@ -5,7 +5,7 @@ import { Failure } from '../../../src/contract/failure.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS } from '../../fixtures/tokens.ts';
 
-/** What a failure is told as, and the exit code. */
+/** The report of a failure, and its exit code. */
 function told(error: unknown, changes: Partial<Omit<ReportOptions, 'stderr'>> = {}) {
   const stderr = recordedStream(80);
   const exitCode = reportFailure(error, { stderr, json: false, debug: false, services: {}, ...changes });
@@ -23,7 +23,7 @@ const refused = new Failure('bandwidth_unavailable', 'Not enough free bandwidth.
   ],
 });
 
-/** Everything at once that a terminal obeys, and how it is shown. */
+/** Every kind of control sequence, and its printed form. */
 const EVIL = 'a\u001b[2J\u0007\r\u009b31m\u202e\u200b\u007fz';
 const SHOWN = 'a\\u001b[2J\\u0007\\u000d\\u009b31m\\u202e\\u200b\\u007fz';
 const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/;
@@ -50,7 +50,7 @@ describe('with --json', () => {
     });
   });
 
-  test('what is not known is null or empty, never absent', () => {
+  test('an unknown member is null or empty, never absent', () => {
     expect(JSON.parse(told(new Failure('not_found', 'Gone.'), { json: true }).text)).toEqual({
       error: {
         code: 'not_found',
@@ -68,7 +68,7 @@ describe('with --json', () => {
     });
   });
 
-  test('row 43: what may have been done is told apart from what was not', () => {
+  test('row 43: a change that may have been made differs from one that was not made', () => {
     const facts = { maybeDone: true, why: 'The request was sent and may have taken effect.' };
     const { exitCode, text } = told(new Failure('outcome_unknown', 'Nobody knows.', facts), { json: true });
     expect(exitCode).toBe(7);
@@ -78,21 +78,21 @@ describe('with --json', () => {
     );
   });
 
-  test('a reservation that exists in spite of the failure is named', () => {
+  test('a reservation that exists despite the failure is named', () => {
     const failure = new Failure('unverified', 'No.', { reservation: IDS.reservation });
     expect(JSON.parse(told(failure, { json: true }).text)).toMatchObject({
       error: { reservation: IDS.reservation, exitCode: 9 },
     });
   });
 
-  test('it is the last line, whatever --debug says before it', () => {
+  test('the error object is the last line, after the lines of --debug', () => {
     const { text } = told(refused, { json: true, debug: true });
     const last = text.trimEnd().split('\n').at(-1) ?? '';
     expect(text).toContain('failure-report.test.ts');
     expect(JSON.parse(last)).toMatchObject({ error: { code: 'bandwidth_unavailable' } });
   });
 
-  test('row 7: the line holds no character that a terminal obeys, and the text is unchanged', () => {
+  test('row 7: the line holds no control characters, and its text is unchanged when parsed', () => {
     const failure = new Failure('forbidden', EVIL, {
       why: EVIL,
       details: [{ loc: [], msg: EVIL, type: EVIL }],
@@ -107,7 +107,7 @@ describe('with --json', () => {
 });
 
 describe('without --json', () => {
-  test('what happened, why, and what to type next', () => {
+  test('the report says what happened, why, and what to type next', () => {
     expect(told(refused)).toEqual({
       exitCode: 6,
       text: `error: Not enough free bandwidth.
@@ -117,11 +117,11 @@ describe('without --json', () => {
     });
   });
 
-  test('only what is known', () => {
+  test('the report leaves out unknown parts', () => {
     expect(told(new Failure('not_found', 'Gone.')).text).toBe('error: Gone.\n');
   });
 
-  test('row 43: what may have been done is told apart from what was not', () => {
+  test('row 43: a change that may have been made differs from one that was not made', () => {
     const facts = { maybeDone: true, why: 'The request was sent and may have taken effect.' };
     const { exitCode, text } = told(new Failure('outcome_unknown', 'Nobody knows.', facts), { json: true });
     expect(exitCode).toBe(7);
@@ -131,12 +131,12 @@ describe('without --json', () => {
     );
   });
 
-  test('a reservation that exists in spite of the failure is named', () => {
+  test('a reservation that exists despite the failure is named', () => {
     const { text } = told(new Failure('unsigned', 'No.', { reservation: IDS.reservation }));
     expect(text).toContain(`  reservation: ${IDS.reservation}\n`);
   });
 
-  test('row 7: nothing in it makes the terminal do anything', () => {
+  test('row 7: the report shows control characters as their codes', () => {
     const failure = new Failure('forbidden', EVIL, { why: EVIL, fix: EVIL, reservation: EVIL });
     const { text } = told(failure, { debug: true });
     expect(text).not.toMatch(OBEYED);
@@ -152,7 +152,7 @@ describe('without --json', () => {
   });
 });
 
-describe('what is advised', () => {
+describe('the advised command', () => {
   test.each<[string, ServiceFlags, string]>([
     ['slices-conn list', { offline: true }, 'slices-conn --offline list'],
     ['slices-conn list', { profile: 'lab' }, 'slices-conn --profile lab list'],
@@ -166,7 +166,7 @@ describe('what is advised', () => {
     ['slices-conn login', { caFile: 'ca.pem', experiment: 'e' }, 'slices-conn --ca-file ca.pem login'],
     ['slices-conn experiment use demo', { experiment: 'e' }, 'slices-conn experiment use demo'],
     ['slices-conn list', { profile: "it's $& $(x)" }, "slices-conn --profile 'it'\\''s $& $(x)' list"],
-  ])('row 45: %s, after %j, is typed as %s', (fix, services, typed) => {
+  ])('row 45: %s, after %j, becomes %s', (fix, services, typed) => {
     const failure = new Failure('usage', 'No.', { fix });
     expect(told(failure, { services }).text).toContain(`  try: ${typed}\n`);
     expect(JSON.parse(told(failure, { services, json: true }).text)).toMatchObject({
@@ -175,7 +175,7 @@ describe('what is advised', () => {
   });
 });
 
-describe('exit 7 where nothing was changed for certain', () => {
+describe('exit 7 when nothing was changed', () => {
   test.each<[string, Failure, boolean]>([
     ['nobody is there', new Failure('network', 'No.', { why: 'connect ECONNREFUSED.' }), true],
     ['503', new Failure('unavailable', 'No.'), true],
@@ -189,7 +189,7 @@ describe('exit 7 where nothing was changed for certain', () => {
   });
 });
 
-describe('an error that is no failure', () => {
+describe('an error that is not a Failure', () => {
   test.each<[string, unknown]>([
     ['an error', new TypeError('x is undefined')],
     ['a thrown text', 'x is undefined'],
@@ -200,7 +200,7 @@ describe('an error that is no failure', () => {
     expect(text).toContain('--debug');
   });
 
-  test('where it happened is told with --debug only', () => {
+  test('the stack is printed with --debug only', () => {
     const error = new TypeError('x is undefined');
     expect(told(error).text).not.toContain('failure-report.test.ts');
     expect(told(error, { debug: true }).text).toContain('failure-report.test.ts');

@@ -5,7 +5,7 @@ import { IDS } from '../../fixtures/tokens.ts';
 
 const ESC = '\u001b';
 
-/** What a result looks like on a stream with these columns, or on none that is a terminal. */
+/** A printed result, on a terminal with these columns or, without columns, on another stream. */
 async function rendered(
   render: (print: Printer) => string,
   { columns, color = false }: { columns?: number; color?: boolean } = {},
@@ -38,7 +38,7 @@ describe('a card', () => {
     expect(await rendered(card)).toBe(`Reserved x\n  id          ${IDS.reservation}\n  experiment  demo\n`);
   });
 
-  test('is the same on a terminal, however narrow', async () => {
+  test('is the same on a narrow terminal', async () => {
     expect(await rendered(card, { columns: 20 })).toBe(await rendered(card));
   });
 
@@ -56,7 +56,7 @@ describe('a table', () => {
   ];
   const table = (print: Printer) => print.table(head, rows);
 
-  test('is a head and rows, in columns that are two spaces apart', async () => {
+  test('has a head and rows, in columns that are two spaces apart', async () => {
     expect((await rendered(table)).split('\n')).toEqual([
       `${'ID'.padEnd(IDS.reservation.length)}  STATE      LINK`,
       `${IDS.reservation}  scheduled  be-gent1 – pl-poznan1`,
@@ -66,13 +66,13 @@ describe('a table', () => {
   });
 
   test.each([200, 83, 80, 72, 70, 40, 10])(
-    'on a terminal of %i columns no id is cut, and the rest is',
+    'on a terminal of %i columns ids stay whole and the rest is cut',
     async (columns) => {
       const lines = (await rendered(table, { columns })).trimEnd().split('\n');
       expect(lines).toHaveLength(3);
       expect(lines[1]).toMatch(new RegExp(`^${IDS.reservation}  sch`));
       expect(lines[2]).toMatch(/^con_conn\.example\.org_1 +act/);
-      // The id, and eight characters for each other column, are the least that there is.
+      // The id and eight characters for each other column always fit in.
       const least = IDS.reservation.length + 2 + 8 + 2 + 8;
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(Math.max(columns, least));
       if (columns < 80) expect(lines[1]).toContain('…');
@@ -80,13 +80,13 @@ describe('a table', () => {
     },
   );
 
-  test('is never cut where there is no terminal', async () => {
+  test('is never cut when the stream is not a terminal', async () => {
     const wide = 'x'.repeat(500);
     expect(await rendered((print) => print.table(['id', 'text'], [['1', wide]]))).toContain(wide);
   });
 
   test.each(['日本語の実験', '🚀🚀🚀', 'e\u0301e\u0301'])(
-    'is not cut there for characters that are wider or narrower than one: %s',
+    'is not cut there for characters of another width than one column: %s',
     async (name) => {
       expect(await rendered((print) => print.table(['name'], [[name]]))).toContain(name);
     },
@@ -101,7 +101,7 @@ describe('a table', () => {
 describe('colour', () => {
   const print = (print: Printer) => print.paint.green('done') + print.table(['a'], [['b']]);
 
-  test.each([undefined, 80])('off: no escape sequence at all, columns %s', async (columns) => {
+  test.each([undefined, 80])('off: there are no escape sequences, columns %s', async (columns) => {
     expect(await rendered(print, columns === undefined ? {} : { columns })).not.toContain(ESC);
   });
 
@@ -112,7 +112,7 @@ describe('colour', () => {
   });
 });
 
-describe('where things are printed', () => {
+describe('the stream that a text is printed on', () => {
   test.each<[string, Partial<OutputOptions>, string, string]>([
     ['results on stdout, notices on stderr', {}, 'result\ntext\n', 'notice\n'],
     ['--quiet silences notices only', { quiet: true }, 'result\ntext\n', ''],
@@ -144,7 +144,7 @@ describe('where things are printed', () => {
     }
   });
 
-  test('row 7: --json holds no character that a terminal obeys, and the text is unchanged', async () => {
+  test('row 7: --json holds no control characters, and its text is unchanged when parsed', async () => {
     const value = { name: `a${ESC}b\u009bc\u202ed\u200be\u2066f\u007fg` };
     const stdout = recordedStream(80);
     await open({ stdout, json: true }).result(value, () => '');

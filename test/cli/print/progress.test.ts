@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Progress } from '../../../src/cli/print/progress.ts';
 
-/** A terminal's line: what stands on it, and how often it was opened. */
+/** A terminal's line: its text, and how often it was opened. */
 function fakeLine() {
   const line = {
     shown: '',
@@ -22,7 +22,7 @@ function fakeLine() {
   return line;
 }
 
-/** Work that ends when it is told to. */
+/** Work that ends when the test says so. */
 function openWork() {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   return { work: () => promise, resolve, reject };

@@ -4,7 +4,7 @@ import { escapeLines, escapeText, jsonText } from '../../../src/cli/print/termin
 const range = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);
 
-describe('row 7: what could make a terminal show something else is shown as its code', () => {
+describe('row 7: a control character is shown as its code', () => {
   test.each<[string, number[]]>([
     ['C0 controls', range(0x00, 0x1f)],
     ['DEL', [0x7f]],
@@ -39,7 +39,7 @@ describe('row 7: what could make a terminal show something else is shown as its 
   });
 });
 
-describe('row 60: what has no width, or looks like a space and is none, is shown as its code', () => {
+describe('row 60: a character without width, or one that looks like a space, is shown as its code', () => {
   test.each<[string, number[]]>([
     ['tags', [0xe0001, ...range(0xe0020, 0xe007f)]],
     ['variation selectors', [...range(0xfe00, 0xfe0f), ...range(0xe0100, 0xe01ef)]],

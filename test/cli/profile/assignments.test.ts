@@ -6,7 +6,7 @@ import { failureOf } from '../../fixtures/failures.ts';
 const LONG = 'x'.repeat(1_000_000);
 const TOKEN = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.c2ln';
 
-describe('what is typed for a key', () => {
+describe('the value of a key', () => {
   test.each<[string, string, unknown]>([
     ['baseUrl', 'https://conn.example.org', 'https://conn.example.org'],
     ['baseUrl', 'https://conn.example.org/', 'https://conn.example.org'],
@@ -110,8 +110,8 @@ describe('what is typed for a key', () => {
   });
 });
 
-describe('several at once', () => {
-  test('are all taken, and what is empty is unset', () => {
+describe('several assignments at once', () => {
+  test('are all applied, and an empty value unsets its key', () => {
     expect(parseAssignments(['project=demo', 'clientId=', 'insecure=true', 'experiment='])).toEqual({
       set: { project: 'demo', insecure: true },
       unset: ['clientId', 'experiment'],
@@ -123,7 +123,7 @@ describe('several at once', () => {
   });
 
   test.each([[['project=a', 'project=b']], [['project=', 'project=b']], [['project=a', 'project=']]])(
-    '%j says it twice',
+    '%j is refused, because it assigns a key twice',
     async (words) => {
       const failure = await failureOf(() => parseAssignments(words));
       expect(failure).toMatchObject({ code: 'usage', message: 'The key project is given twice.' });
@@ -131,7 +131,7 @@ describe('several at once', () => {
   );
 });
 
-describe('what is no KEY=VALUE', () => {
+describe('a word without a known key or a value', () => {
   test.each<[string, string | undefined]>([
     ['basUrl=https://conn.example.org', 'baseUrl'],
     ['BASEURL=https://conn.example.org', 'baseUrl'],
@@ -145,7 +145,7 @@ describe('what is no KEY=VALUE', () => {
     ['constructor=x', undefined],
     ['toString=x', undefined],
     [`${LONG}=x`, undefined],
-  ])('case %# names no key', async (word, near) => {
+  ])('case %#: an unknown key is refused with the most similar key', async (word, near) => {
     const failure = await failureOf(() => parseAssignments([word]));
     expect(failure.code).toBe('usage');
     expect(failure.message).toMatch(/^A profile has no key "/);
@@ -155,7 +155,7 @@ describe('what is no KEY=VALUE', () => {
     expect(/^Did you mean (\w+)\? /.exec(why)?.[1]).toBe(near);
   });
 
-  test('a key without a value', async () => {
+  test('a key without a value is refused', async () => {
     const failure = await failureOf(() => parseAssignments(['project']));
     expect(failure).toMatchObject({ code: 'usage', message: 'No value is given for project.' });
     expect(failure.facts.why).toContain('project=');

@@ -33,7 +33,7 @@ beforeEach(() => {
   opened = [];
 });
 
-/** A command line whose configuration is on disk; what it connects to is noted, and answers nothing. */
+/** A command line with its configuration on disk. It records the connections, which answer nothing. */
 function world(env: Environment = {}) {
   const connection = { fetch: never, userToken: tokenOf(never), close: async () => undefined };
   return commandWorld(connection, {
@@ -60,7 +60,7 @@ const refused = async (args: readonly string[], env: Environment = {}) =>
 const content = () => JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
 
 describe('profile list', () => {
-  test('names them all, nulls present', async () => {
+  test('names all profiles, with null for unset members', async () => {
     await done(['profile', 'set', 'lab', ...ADDRESSES]);
     const local = 'http://127.0.0.1:4280';
     const offline = 'http://offline.localhost';
@@ -96,7 +96,7 @@ describe('profile list', () => {
     });
   });
 
-  test('for people: the one in use marked, and whose each is', async () => {
+  test('marks the current profile for people, and says whose each profile is', async () => {
     await done(['profile', 'set', 'lab', ...ADDRESSES]);
     await done(['profile', 'set', 'local', 'project=demo']);
     await done(['profile', 'use', 'lab']);
@@ -116,7 +116,7 @@ describe('profile list', () => {
     [['--profile', 'slices'], { SLICES_CONN_PROFILE: 'offline' }, ['slices']],
     [[], { SLICES_CONN_PROFILE: 'offline' }, ['offline']],
     [[], { SLICES_CONN_PROFILE: 'nope' }, []],
-  ])('in use, with %j and %j: %j', async (flags, env, active) => {
+  ])('with %j and %j the current profile is %j', async (flags, env, active) => {
     const { items } = await printed(['profile', 'list', ...flags], env);
     expect(
       items.filter((item: { active: boolean }) => item.active).map((item: { name: string }) => item.name),
@@ -125,7 +125,7 @@ describe('profile list', () => {
     expect(stderr).toBe(active.length > 0 ? '' : 'The current profile is nope, but it does not exist.\n');
   });
 
-  test('says what the environment overrides, and lists what the profiles say', async () => {
+  test('names the environment’s overrides, and lists the profiles’ own values', async () => {
     const env = { SLICES_CONN_BASE_URL: 'https://other.example.org' };
     const { stdout, stderr } = await done(['profile', 'list'], env);
     expect(stdout).not.toContain('other.example.org');
@@ -134,7 +134,7 @@ describe('profile list', () => {
 });
 
 describe('profile show', () => {
-  test('every key, its value and where it comes from', async () => {
+  test('shows every key, its value and where it comes from', async () => {
     await done([
       'profile',
       'set',
@@ -178,7 +178,7 @@ describe('profile show', () => {
     expect(opened).toEqual([]);
   });
 
-  test('for people, the variable by its name', async () => {
+  test('names the variable for people', async () => {
     await done(['profile', 'set', 'local', 'insecure=true', 'userTokenCommand=["my token"]']);
     const { stdout } = await done(['profile', 'show'], { SLICES_EXPERIMENT: 'theirs' });
     const lines = stdout.split('\n').map((line) => line.trim().replace(/ {2,}/g, ' | '));
@@ -207,7 +207,7 @@ describe('profile show', () => {
 });
 
 describe('profile use', () => {
-  test('is for later commands', async () => {
+  test('chooses the profile of later commands', async () => {
     await done(['profile', 'set', 'lab', ...ADDRESSES]);
     expect(await printed(['profile', 'use', 'lab'])).toEqual({ profile: { name: 'lab' } });
     await world().run('list');
@@ -222,7 +222,7 @@ describe('profile use', () => {
 });
 
 describe('profile set', () => {
-  test('makes a profile that commands use, every key of it', async () => {
+  test('makes a profile, and commands use every key of it', async () => {
     const words = [
       ...ADDRESSES,
       'clientId=client',
@@ -246,7 +246,7 @@ describe('profile set', () => {
     expect(opened.map((connection) => connection.profile)).toEqual([profile]);
   });
 
-  test('all or nothing', async () => {
+  test('sets all keys or none', async () => {
     await done(['profile', 'set', 'lab', ...ADDRESSES]);
     const before = content();
     for (const word of ['insecure=maybe', 'nonsense=x', 'baseUrl=http://example.invalid', 'scope']) {
@@ -255,7 +255,7 @@ describe('profile set', () => {
     expect(content()).toEqual(before);
   });
 
-  test('unsets', async () => {
+  test('unsets keys', async () => {
     await done(['profile', 'set', 'lab', ...ADDRESSES, 'clientId=client']);
     const { profile, sources } = await printed(['profile', 'set', 'lab', 'clientId=', 'scope=']);
     expect([profile.clientId, sources.clientId]).toEqual(['slices-conn', 'default']);
@@ -273,7 +273,7 @@ describe('profile set', () => {
 });
 
 describe('profile remove', () => {
-  test('of one’s own: it is gone, and so is the preference for it', async () => {
+  test('removes a person’s own profile, and the preference for it', async () => {
     await done(['profile', 'set', 'lab', ...ADDRESSES]);
     await done(['profile', 'use', 'lab']);
     const { stdout, stderr } = await done(['profile', 'remove', 'lab']);
@@ -282,7 +282,7 @@ describe('profile remove', () => {
     expect((await refused(['profile', 'remove', 'lab'])).exitCode).toBe(2);
   });
 
-  test('of a built-in one: back to its defaults, and it says so', async () => {
+  test('resets a built-in profile to its defaults, and says so', async () => {
     await done(['profile', 'set', 'slices', ...ADDRESSES]);
     expect((await done(['profile', 'remove', 'slices'])).stdout).toBe(
       'Profile slices is built in, and is back to its defaults.\n',
@@ -297,7 +297,7 @@ describe('profile remove', () => {
   });
 });
 
-describe('refused as usage, 2', () => {
+describe('a usage error, exit 2', () => {
   test.each<[string, RegExp]>([
     ['profile use slcies', /Did you mean slices\?/],
     ['profile show slcies', /Did you mean slices\?/],
@@ -320,12 +320,12 @@ describe('refused as usage, 2', () => {
     expect(() => content()).toThrow('ENOENT');
   });
 
-  test('what is advised names the profile itself, without the flags of the command', async () => {
+  test('the advised command names the profile itself, without the flags of the failed one', async () => {
     const { fix } = await refused(['--profile', 'slices', 'list']);
     expect(fix).toBe('slices-conn profile set slices baseUrl=… portalUrl=… authUrl=…');
   });
 
-  test('http beyond loopback: before anything is connected', async () => {
+  test('plain http beyond loopback is refused before anything is connected', async () => {
     mkdirSync(folder, { mode: 0o700 });
     const lab = {
       baseUrl: 'http://example.invalid',
@@ -343,7 +343,7 @@ describe('refused as usage, 2', () => {
   });
 });
 
-describe('certificates to trust', () => {
+describe('trusted certificates', () => {
   /** Runs `list`, with files at hand. @returns its exit code and the certificates that it connected with */
   async function connected(args: readonly string[], files: Readonly<Record<string, string>>) {
     const own = world();
@@ -360,7 +360,7 @@ describe('certificates to trust', () => {
   const connects = (certificates?: string) => ({ exitCode: 7, certificates: [certificates?.trim()] });
   const REFUSED = { exitCode: 2, certificates: [] };
 
-  test('are the profile’s, and the flag’s before them', async () => {
+  test('come from the flag, else from the profile', async () => {
     await done(['profile', 'set', 'lab', ...ADDRESSES, 'caFile=/own.pem']);
     expect(await connected(['--profile', 'lab'], files)).toEqual(connects(SERVER_CERTIFICATE));
     opened = [];
@@ -371,13 +371,13 @@ describe('certificates to trust', () => {
     expect(await connected(['--profile', 'local'], files)).toEqual(connects());
   });
 
-  test('of a profile’s file that is not there: 2', async () => {
+  test('from a profile’s missing file: exit 2', async () => {
     await done(['profile', 'set', 'lab', ...ADDRESSES, 'caFile=/gone.pem']);
     expect(await connected(['--profile', 'lab'], files)).toEqual(REFUSED);
   });
 
   test.each(['/gone.pem', '/empty', '/key.pem', '/damaged.pem'])(
-    'of %s: 2, whatever the profile',
+    'from %s: exit 2 in every profile',
     async (path) => {
       const damaged = SERVER_CERTIFICATE.replace(/\n[A-Za-z0-9+/]{64}\n/, '\n');
       const all = { ...files, '/damaged.pem': `${SERVER_CERTIFICATE}${damaged}` };
@@ -387,7 +387,7 @@ describe('certificates to trust', () => {
     },
   );
 
-  test('several, with text between them', async () => {
+  test('can be several in one file, with text between them', async () => {
     const bundle = `# one\n${SERVER_CERTIFICATE}\n# two\n${OTHER_CERTIFICATE}`;
     const { certificates } = await connected(['--ca-file', '/bundle.pem'], { '/bundle.pem': bundle });
     expect(certificates[0]?.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);

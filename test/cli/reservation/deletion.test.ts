@@ -6,7 +6,7 @@ const unknown = new Failure('outcome_unknown', 'Nobody knows.', { maybeDone: tru
 const away = new Failure('unavailable', 'Not now.', { retryable: true });
 const gone = new Failure('not_found', 'It is gone.');
 
-/** What became of three deletions, and what is said of all. */
+/** The outcomes of three deletions, and the one failure that reports them. */
 test.each<[string, (Failure | undefined)[], string, FailureFacts]>([
   [
     'one unknown, two done',
@@ -16,13 +16,13 @@ test.each<[string, (Failure | undefined)[], string, FailureFacts]>([
   ],
   ['one unknown, two away', [away, unknown, away], 'unavailable', { maybeDone: true, retryable: false }],
   ['one unknown, one gone', [gone, unknown, undefined], 'partly_done', { maybeDone: true, retryable: false }],
-])('row 43: of several deletions: %s', (_, failed, code, facts) => {
+])('row 43: several deletions: %s', (_, failed, code, facts) => {
   const ids = ['con_1', 'con_2', 'con_3'];
   const failures = new Map(ids.flatMap((id, index) => (failed[index] ? [[id, failed[index]]] : [])));
   expect(summary(ids, failures)).toMatchObject({ code, facts });
 });
 
-test('row 43: of several deletions that were not done none may have been', () => {
+test('row 43: several deletions that were not made have no maybeDone', () => {
   const failures = new Map([
     ['con_1', away],
     ['con_2', gone],

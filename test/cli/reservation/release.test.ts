@@ -66,7 +66,7 @@ const asAdministrator = (...more: string[]): string[] => [
 ];
 
 describe('delete --as-administrator', () => {
-  test('releases what another booked, and says whose it was and why', async () => {
+  test('deletes another person’s reservation, and names its owner and the reason', async () => {
     const result = await worldOf(server, 'viewer').run(
       ...asAdministrator('--yes', '--reason', 'its job died'),
     );
@@ -76,7 +76,7 @@ describe('delete --as-administrator', () => {
     expect(await isThere()).toBe(false);
   });
 
-  test('as JSON', async () => {
+  test('prints JSON', async () => {
     const booker = claimedSubject(await server.signIn('lead'));
     const { stdout } = await worldOf(server, 'viewer').run(
       '--json',
@@ -90,7 +90,7 @@ describe('delete --as-administrator', () => {
     [true, 0, false],
     [false, 2, true],
     [undefined, 2, true],
-  ])('asks first, naming who booked it: %s', async (answer, exitCode, stays) => {
+  ])('asks first and names the owner: %s', async (answer, exitCode, stays) => {
     const questions: string[] = [];
     const ask = async (question: string): Promise<boolean> => {
       questions.push(question);
@@ -129,14 +129,17 @@ describe('delete --as-administrator', () => {
     expect(await isThere()).toBe(true);
   });
 
-  test.each(['lead', 'member'] as const)('%s is none: exit 5, and it stays', async (user) => {
-    const result = await worldOf(server, user).run(...asAdministrator('--yes', '--reason', 'x'));
-    expect(result.exitCode).toBe(5);
-    expect(result.stderr).toContain('does not know you as an administrator');
-    expect(await isThere()).toBe(true);
-  });
+  test.each(['lead', 'member'] as const)(
+    '%s is not an administrator: exit 5, and the reservation stays',
+    async (user) => {
+      const result = await worldOf(server, user).run(...asAdministrator('--yes', '--reason', 'x'));
+      expect(result.exitCode).toBe(5);
+      expect(result.stderr).toContain('does not know you as an administrator');
+      expect(await isThere()).toBe(true);
+    },
+  );
 
-  test('of one that is not there, none of several is released', async () => {
+  test('deletes none of several reservations when one of them does not exist', async () => {
     const gone = `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`;
     const world = worldOf(server, 'viewer');
     const alone = await world.run(OFFLINE, 'delete', gone, '--as-administrator', '--yes', '--reason', 'x');

@@ -39,7 +39,7 @@ const forged: AuditItem = {
   why: 'died\n\u001b]0;x\u0007',
 };
 
-/** Runs `serve audit` on decisions that come in these portions. */
+/** Runs `serve audit` on these portions of decisions. */
 async function audit(
   args: readonly string[],
   portions: readonly AuditItem[][] = [],
@@ -62,7 +62,7 @@ async function audit(
   return { exitCode, stdout: stdout.text, stderr, asked };
 }
 
-test('without a terminal it is a table, one line each, however long', async () => {
+test('without a terminal the audit is a table with one line for each decision', async () => {
   const { stdout, stderr, exitCode } = await audit([], [[booked, refused]]);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   const [head, first, second, end] = stdout.split('\n').map((line) => line.split(/ {2,}/));
@@ -86,7 +86,7 @@ test('without a terminal it is a table, one line each, however long', async () =
   expect(end).toEqual(['']);
 });
 
-test('row 59: refusals that were counted say how many they are', async () => {
+test('row 59: counted refusals show their number', async () => {
   const { stdout } = await audit([], [[{ ...refused, count: 37 }]]);
   expect(stdout).toContain('refused 37 times');
   expect(
@@ -94,7 +94,7 @@ test('row 59: refusals that were counted say how many they are', async () => {
   ).toContain('book refused 37 times');
 });
 
-test('on a terminal that is wide enough it is the same', async () => {
+test('on a wide terminal the table is the same', async () => {
   const piped = await audit([], [[booked, refused]]);
   const width = Math.max(...piped.stdout.split('\n').map((line) => line.length));
   expect((await audit([], [[booked, refused]], { columns: width })).stdout).toContain('WHEN (UTC)');
@@ -104,7 +104,7 @@ test('on a terminal that is wide enough it is the same', async () => {
   expect((await audit([], [[booked, refused]], { columns: width - 1 })).stdout).not.toContain('WHEN');
 });
 
-test('on a narrower one each has lines of its own, and no id is cut', async () => {
+test('on a narrow terminal each decision takes several lines, and ids stay whole', async () => {
   const { stdout } = await audit(['--color', 'never'], [[booked, refused]], { columns: 80 });
   expect(stdout.split('\n')).toEqual([
     '2026-11-01 11:59:58 UTC  book granted',
@@ -125,7 +125,7 @@ test('on a narrower one each has lines of its own, and no id is cut', async () =
 });
 
 test.each([undefined, 1000, 80])(
-  'HOSTILE.md 7: nothing that was written down reaches a terminal as it is, columns %s',
+  'row 7: control characters in decisions are escaped, columns %s',
   async (columns) => {
     const width = columns === undefined ? {} : { columns };
     const { stdout } = await audit(['--color', 'never'], [[forged]], width);
@@ -134,7 +134,7 @@ test.each([undefined, 1000, 80])(
   },
 );
 
-test('--json is one object, whatever number of portions it came in', async () => {
+test('--json prints one object for all portions', async () => {
   for (const portions of [[], [[booked]], [[booked, refused], [forged]]]) {
     const { stdout, stderr } = await audit(['--json'], portions, { more: true });
     expect(JSON.parse(stdout)).toEqual({ items: portions.flat(), more: true });
@@ -144,14 +144,14 @@ test('--json is one object, whatever number of portions it came in', async () =>
   expect(JSON.parse((await audit(['--json'], [[booked]])).stdout)).toEqual({ items: [booked], more: false });
 });
 
-test('that there are more, or none, is said', async () => {
+test('the output says that there are more decisions, or that there are none', async () => {
   const { stderr } = await audit(['--limit', '7'], [[booked]], { more: true });
   expect(stderr).toBe('These are the newest 7; there are older ones. To see more: --limit 70\n');
   expect((await audit(['--quiet'], [[booked]], { more: true })).stderr).toBe('');
   expect(await audit([])).toMatchObject({ stdout: 'No decision matches.\n', stderr: '' });
 });
 
-test('the flags are handed on, with times and ids read', async () => {
+test('the flags are passed on, with times and ids parsed', async () => {
   const nothing = { limit: 100 };
   expect((await audit([])).asked).toEqual([nothing]);
   expect(
@@ -181,7 +181,7 @@ test.each([
   ['two words', ['--link', 'pl-poznan1', 'be-gent1']],
   ['as it is written', ['--link', 'pl-poznan1~be-gent1']],
   ['each after its flag', ['--link', 'pl-poznan1', '--link', 'be-gent1']],
-])('a link is named by its sites, %s', async (_, args) => {
+])('a link is selected by its sites, %s', async (_, args) => {
   expect((await audit([...args, '--refused'])).asked).toMatchObject([{ link: ['pl-poznan1', 'be-gent1'] }]);
 });
 

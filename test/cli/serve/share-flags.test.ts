@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
 import { commandWorld, serverCommands } from '../../fixtures/command-world.ts';
 
-/** What `serve` with these flags starts, if it does. */
+/** The options that `serve` starts with, for these flags. */
 async function served(...flags: readonly string[]): Promise<{ exitCode: number; settings: object[] }> {
   const settings: object[] = [];
   const connection = {
@@ -22,7 +22,7 @@ async function served(...flags: readonly string[]): Promise<{ exitCode: number; 
   return { exitCode: (await run('serve', ...flags)).exitCode, settings };
 }
 
-test('row 59: serve takes the limits of one experiment, and has none by itself', async () => {
+test('row 59: serve accepts the limits of one experiment, and has no limits by default', async () => {
   const { settings } = await served('--max-share', '25', '--max-live', '10');
   expect(settings).toMatchObject([{ maxShare: 25, maxLive: 10 }]);
   const [plain] = (await served()).settings;
