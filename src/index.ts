@@ -39,13 +39,13 @@ export {
   type ReferenceServer,
   type ReferenceServerOptions,
 } from './reference-server.ts';
-export type { ForeignIssuers } from './server/foreign-trust.ts';
 export { jsonLog, type Log } from './server/log.ts';
 export {
   createServerMetrics,
   type ServerMetrics,
   type ServerMetricsOptions,
 } from './server/metrics/server-metrics.ts';
+export type { ForeignIssuers } from './server/trust.ts';
 export type { Algorithm } from './tokens/algorithms.ts';
 export { createIssuer, type Issuer, type IssuerOptions } from './tokens/issuer.ts';
 export { type KeySet, localKeySet } from './tokens/key-set.ts';

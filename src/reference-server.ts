@@ -4,38 +4,35 @@ import type { RequestListener } from 'node:http';
 import { Allocator } from './allocator/allocator.ts';
 import { builtInTopology } from './allocator/built-in-topology.ts';
 import { createNetwork } from './allocator/network.ts';
-import { type IdKind, newId } from './contract/ids.ts';
+import { type IdKind, newId, randomPool } from './contract/ids.ts';
 import type { Topology } from './contract/links.ts';
 import type { Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
 import { forwardedAddress } from './server/client-address.ts';
-import { administratorsNamed } from './server/connectivity/administration.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
+import { administratorsNamed } from './server/credentials.ts';
 import { createDocs, type DocsFile } from './server/docs/docs.ts';
+import { createHealth } from './server/health.ts';
+import type { IdentityProvider } from './server/identity/identity-provider.ts';
+import { createSessions } from './server/identity/sessions.ts';
+import { latestExpiry, type Person, strongestFirst, userClaims } from './server/identity/user-token.ts';
+import { addressesBelow, createIssuers } from './server/keys/service-issuer.ts';
+import { createListener } from './server/listener.ts';
+import { type Log, noLog } from './server/log.ts';
+import type { ServerMetrics } from './server/metrics/server-metrics.ts';
+import { builtInDirectory } from './server/portal/directory.ts';
+import { createPortal } from './server/portal/portal.ts';
+import { routeMounter } from './server/routing.ts';
+import { createIdentity, createServices, externalService } from './server/services.ts';
 import {
-  externalService,
   type ForeignIssuers,
   foreignAddresses,
   foreignTrust,
   ownershipAmong,
+  ownTrust,
   soleIssuer,
-} from './server/foreign-trust.ts';
-import { createHealth } from './server/health.ts';
-import { createIdentity } from './server/identity/identity.ts';
-import type { IdentityProvider } from './server/identity/identity-provider.ts';
-import { createSessions } from './server/identity/sessions.ts';
-import { latestExpiry, type Person, strongestFirst, userClaims } from './server/identity/user-token.ts';
-import { addressesBelow, createIssuers, ownTrust } from './server/issuers.ts';
-import { createListener } from './server/listener.ts';
-import { type Log, noLog } from './server/log.ts';
-import type { ServerMetrics } from './server/metrics/server-metrics.ts';
-import { builtInDirectory } from './server/portal/built-in.ts';
-import { createPortal } from './server/portal/portal.ts';
-import { randomPool } from './server/random-pool.ts';
-import { routeMounter } from './server/routing.ts';
-import { createServices } from './server/services.ts';
-import type { Stores } from './store/stores.ts';
-import { openStores } from './store/stores.ts';
+} from './server/trust.ts';
+import { openStores, type Stores } from './store/stores.ts';
 import type { PrivateJwk } from './tokens/signing-key.ts';
 import { verifyUserToken } from './tokens/verify.ts';
 

@@ -11,8 +11,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Failure } from '../contract/failure.ts';
 import { loopbackAddress } from '../contract/loopback.ts';
 import { PROBLEM_STATUS, type ProblemCode, problemBody } from '../contract/problems.ts';
-import type { ClientAddress } from '../server/client-address.ts';
-import { addressBlock } from '../server/identity/address-block.ts';
+import { addressBlock, type ClientAddress } from '../server/client-address.ts';
 import type { Certificate } from './certificate.ts';
 
 /** How much of a server one client, or all together, may use (HOSTILE.md 41, 47, 48). Times in milliseconds. */

@@ -1,3 +1,4 @@
+import { readAdministrator } from '../contract/administrators.ts';
 import type { ExperimentClaims, ProjectClaims, ServiceClaims, UserClaims } from '../contract/claims.ts';
 import { parseInstant } from '../contract/instants.ts';
 import { issuerName } from '../contract/issuer-address.ts';
@@ -231,4 +232,34 @@ async function verified<Claims>(kind: TokenKind | undefined, verify: () => Promi
     const msg = kind === undefined ? error.message : error.message.replace(/^The token/, `The ${kind} token`);
     throw refusal(tokenProblem(error), msg);
   }
+}
+
+/** Whether a caller acts as one of a server's administrators. */
+export type IsAdministrator = (caller: Caller) => boolean;
+
+/**
+ * A server's administrators, as its operator named them. A caller is one who proves to be that user by a user token of
+ * that issuer, and brings no experiment token: with one it acts in that experiment, by its role there.
+ *
+ * @param named see {@link readAdministrator}
+ * @param issuer the issuer of those who are named without one; undefined where there are several
+ * @throws RangeError when one is named in neither form, or without an issuer where there are several
+ */
+export function administratorsNamed(named: readonly string[], issuer: string | undefined): IsAdministrator {
+  const known = new Set(
+    named.map((text) => {
+      const read = readAdministrator(text);
+      if (!read) throw new RangeError(`${JSON.stringify(text)} names no administrator`);
+      const from = read.issuer ?? issuer;
+      if (from === undefined) throw new RangeError(`${text} may be a user of several issuers`);
+      return keyOf(read.user, from);
+    }),
+  );
+  return ({ user, userIssuer, experiment }) =>
+    experiment === undefined && userIssuer !== undefined && known.has(keyOf(user, userIssuer));
+}
+
+/** An id holds no space. */
+function keyOf(user: string, issuer: string): string {
+  return `${user} ${issuerName(issuer)}`;
 }

@@ -1,8 +1,8 @@
 import { IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
-
 import { PROBLEM_STATUS } from '../contract/problems.ts';
-import { type ClientAddress, peerAddress } from './client-address.ts';
+import { addressBlock, type ClientAddress, peerAddress } from './client-address.ts';
 import { isHealthPath } from './health.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
 import { PAGE_HEADERS } from './identity/pages.ts';
@@ -10,7 +10,6 @@ import { isProviderPath, oauthError } from './identity/provider-endpoints.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } from './problem-error.ts';
-import { createRefusalDelay } from './refusal-delay.ts';
 import { requestFault } from './request-form.ts';
 
 /** Options of {@link createListener}. */
@@ -114,4 +113,33 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: Probl
     ...problemHeaders(code),
   });
   response.end(JSON.stringify(body));
+}
+
+/** How many refusals a second are answered without delay, for each address. */
+export const PROMPT_REFUSALS = 20;
+
+/** The delay of each further refusal, in milliseconds. */
+export const REFUSAL_DELAY = 250;
+
+/**
+ * Slows down an address that sends many wrong tokens, so that refusing them takes little of the server's time (HOSTILE.md
+ * 47): its connections are limited, and each then carries four requests a second. Requests with right tokens are not
+ * delayed, even from the same address.
+ *
+ * @param now milliseconds
+ * @returns counts a refusal of an address, and resolves when it may be answered
+ */
+export function createRefusalDelay(now: () => number): (address: string) => Promise<void> {
+  let began = now();
+  const refused = new Map<string, number>();
+  return async (address) => {
+    if (Math.abs(now() - began) >= 1000) {
+      refused.clear();
+      began = now();
+    }
+    const block = addressBlock(address);
+    const count = (refused.get(block) ?? 0) + 1;
+    refused.set(block, count);
+    if (count > PROMPT_REFUSALS) await sleep(REFUSAL_DELAY);
+  };
 }

@@ -1,8 +1,10 @@
 import { Hono } from 'hono';
 import { isObject, readJson } from '../contract/json.ts';
+import { KEY_SET_PATH } from '../contract/routes.ts';
 import { withoutTokens } from '../contract/secret.ts';
 import { READ_ONLY } from './docs/docs.ts';
 import { isHealthPath } from './health.ts';
+import type { ServiceIssuer } from './keys/service-issuer.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { problemOf, problemReply, refusal } from './problem-error.ts';
@@ -88,4 +90,26 @@ async function problemCode(response: Response): Promise<string | undefined> {
   if (response.ok) return undefined;
   const reading = readJson(await response.clone().text());
   return reading.ok && isObject(reading.value) ? String(reading.value['code']) : undefined;
+}
+
+/** The identity provider's key set, with which user tokens are verified: its only part that needs no socket. */
+export function createIdentity(issuer: ServiceIssuer): Hono {
+  const app = new Hono({ strict: false });
+  app.get(KEY_SET_PATH, ({ req }) => issuer.publish(req.raw));
+  return app;
+}
+
+/**
+ * Answers in the place of a service that this server does not have: 404 with the address of that service (DESIGN.md,
+ * "The reference server").
+ *
+ * @param service such as `portal`
+ * @param address the service's base address
+ */
+export function externalService(service: string, address: string): Hono {
+  const app = new Hono({ strict: false });
+  app.all('*', () => {
+    throw refusal('not_found', `This server has no ${service} of its own. The ${service} is at ${address}.`);
+  });
+  return app;
 }

@@ -7,13 +7,14 @@ import { readAdministrator } from '../../src/contract/administrators.ts';
 import { ROLES } from '../../src/contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
-import { administratorsNamed } from '../../src/server/connectivity/administration.ts';
 import { createConnectivity } from '../../src/server/connectivity/connectivity.ts';
+import { administratorsNamed } from '../../src/server/credentials.ts';
 import { userClaims } from '../../src/server/identity/user-token.ts';
-import { addressesBelow, createIssuers, ownTrust } from '../../src/server/issuers.ts';
+import { addressesBelow, createIssuers } from '../../src/server/keys/service-issuer.ts';
 import { noLog } from '../../src/server/log.ts';
 import { ProblemError } from '../../src/server/problem-error.ts';
 import { routeMounter } from '../../src/server/routing.ts';
+import { ownTrust } from '../../src/server/trust.ts';
 import { openStores } from '../../src/store/stores.ts';
 import {
   addressOf,

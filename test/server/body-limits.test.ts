@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ROUTES, type Route, type RouteName } from '../../src/contract/routes.ts';
-import { MAX_BODY, MAX_FORM } from '../../src/server/request-body.ts';
+import { MAX_BODY, MAX_FORM } from '../../src/server/request-reading.ts';
 import { FORM_TYPE, type IdentityServer, PAGE, sendRaw, startIdentity } from '../fixtures/identity.ts';
 import { addressOf } from '../fixtures/service.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_NESTING } from '../../src/contract/json.ts';
 import { MAX_TOKENS } from '../../src/contract/reservation.ts';
-import { MAX_BODY } from '../../src/server/request-body.ts';
+import { MAX_BODY } from '../../src/server/request-reading.ts';
 import {
   at,
   booking,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
-import type { ForeignIssuers } from '../../src/server/foreign-trust.ts';
+import type { ForeignIssuers } from '../../src/server/trust.ts';
 import {
   addressOf,
   at,

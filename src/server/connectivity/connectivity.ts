@@ -15,22 +15,34 @@ import {
   authenticateUser,
   authorise,
   type CallerExperiment,
+  type IsAdministrator,
   type ServiceTrust,
 } from '../credentials.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
-import { readObject } from '../request-body.ts';
+import { readObject } from '../request-reading.ts';
 import type { RouteMounter } from '../routing.ts';
-import { type IsAdministrator, readReason } from './administration.ts';
-import { type BookingObserver, type BookingResult, observed } from './booking-observer.ts';
-import { fingerprintOf, readIdempotencyKey, reusedKey } from './idempotency.ts';
-import { amendedPeriodProblems, lastEnd, newPeriodProblems } from './period-rules.ts';
-import { readExecutionOptions, readListQuery } from './query.ts';
-import { refusedOutcome } from './refusals.ts';
-import { presentedTokens, readReservationRequest, readReservationUpdate } from './reservation-body.ts';
+import { observed, type ReservationObserver, type ReservationResult, refusedOutcome } from './outcomes.ts';
+import {
+  amendedPeriodProblems,
+  capacityProblems,
+  lastEnd,
+  newPeriodProblems,
+  siteProblems,
+} from './request-rules.ts';
 import { answerReservation, prepareAnswer, reservationReply } from './reservation-reply.ts';
-import { capacityProblems, siteProblems } from './site-rules.ts';
+import {
+  fingerprintOf,
+  presentedTokens,
+  readExecutionOptions,
+  readIdempotencyKey,
+  readListQuery,
+  readReason,
+  readReservationRequest,
+  readReservationUpdate,
+  reusedKey,
+} from './reservation-request.ts';
 
 /** Options of {@link createConnectivity}. */
 export interface ConnectivityOptions {
@@ -44,7 +56,7 @@ export interface ConnectivityOptions {
   log: Log;
   now: () => number;
   /** Told the result of each request to create or to update. */
-  observe?: BookingObserver | undefined;
+  observe?: ReservationObserver | undefined;
 }
 
 /** The connectivity service (SPEC.md, "Connectivity service"), with DESIGN.md's list and links. */
@@ -56,7 +68,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
 
   const tell =
     (asked: 'book' | 'change') =>
-    (result: BookingResult): void =>
+    (result: ReservationResult): void =>
       options.observe?.(asked, result);
 
   /** Reads a request with a body: its body, its user, and the experiment whose role allows the action. */

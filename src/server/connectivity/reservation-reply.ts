@@ -3,8 +3,8 @@ import { CommitUnknownError, type ReservationRecord, StoreUnavailableError } fro
 import { formatInstant } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
-import { acceptsJwt } from '../content-negotiation.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
+import { acceptsJwt } from '../request-reading.ts';
 
 /** A reservation as the service shows it: the sites in the request's order, each tag with its site. */
 export function reservationReply(record: ReservationRecord, network: Network): Reservation {

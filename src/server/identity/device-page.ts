@@ -2,13 +2,13 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { type Context, Hono } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
 import type { DeviceCode, Provider } from 'oidc-provider';
+import { addressBlock } from '../client-address.ts';
 import { problemReply, refusal } from '../problem-error.ts';
-import { readForm, singleParameters } from '../request-body.ts';
+import { isCrossSite } from '../request-form.ts';
+import { readForm, singleParameters } from '../request-reading.ts';
 import { hash } from './adapter.ts';
-import { addressBlock } from './address-block.ts';
 import { type Approval, grantedScopes, SCOPE_MEANING } from './approval.ts';
-import type { AttemptCounter, AttemptLimit } from './attempts.ts';
-import { isCrossSite } from './cross-site.ts';
+import type { AttemptCounter, AttemptLimit } from './attempt-limits.ts';
 import {
   closingPage,
   codePage,

@@ -3,9 +3,13 @@ import type { UserClaims } from '../../contract/claims.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
 import { createApproval } from './approval.ts';
-import { ATTEMPT_WINDOW, createAttemptCounter } from './attempts.ts';
+import {
+  ATTEMPT_WINDOW,
+  createAttemptCounter,
+  createEndpointGuard,
+  type EndpointGuard,
+} from './attempt-limits.ts';
 import { createDevicePage, type DevicePage } from './device-page.ts';
-import { createEndpointGuard, type EndpointGuard } from './endpoint-limits.ts';
 import { createProvider } from './provider.ts';
 import { createProviderEndpoints, type ProviderEndpoints } from './provider-endpoints.ts';
 import type { IdentityRecords } from './records.ts';

@@ -2,9 +2,9 @@ import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { PROBLEM_STATUS } from '../../contract/problems.ts';
 import { type ProblemError, refusal } from '../problem-error.ts';
-import { readForm } from '../request-body.ts';
-import { isCrossSite } from './cross-site.ts';
-import { answerTooMany, type EndpointGuard } from './endpoint-limits.ts';
+import { isCrossSite } from '../request-form.ts';
+import { readForm } from '../request-reading.ts';
+import { answerTooMany, type EndpointGuard } from './attempt-limits.ts';
 
 /** The provider's endpoints that are served, by path. Its own router accepts other spellings of them; this server does not. */
 const ENDPOINTS: Readonly<Record<string, readonly string[]>> = {

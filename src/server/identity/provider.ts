@@ -15,7 +15,7 @@ import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import type { Log } from '../log.ts';
 import { type AdapterOptions, createAdapter, hash } from './adapter.ts';
-import { type EndpointGuard, tooManyBody } from './endpoint-limits.ts';
+import { type EndpointGuard, tooManyBody } from './attempt-limits.ts';
 import { ACCESS_TOKEN_TTL, CLIENT_ID, DEFAULT_SCOPE, type Person } from './user-token.ts';
 
 const DAY = 86_400;
@@ -211,7 +211,7 @@ function configuration(options: ProviderOptions): Configuration {
       const { DeviceCode, RefreshToken } = context.oidc.entities;
       const accountId = 'accountId' in token ? String(token.accountId) : '';
       return {
-        // The services look up by it whether the login was ended; see sessions.ts.
+        // The services look up by it whether the login was ended; see `createSessions`.
         sid: 'grantId' in token && token.grantId !== undefined ? hash(token.grantId) : undefined,
         auth_time: (RefreshToken ?? DeviceCode)?.authTime,
         preferred_username: (await person(accountId))?.name,

@@ -4,7 +4,15 @@ import { createIssuer, DEFAULT_TTL, type Issuer } from '../../tokens/issuer.ts';
 import { type KeySet, localKeySet } from '../../tokens/key-set.ts';
 import { importSigningKey } from '../../tokens/signing-key.ts';
 import { TokenError } from '../../tokens/token-error.ts';
-import { type KeyRing, READ_PAUSE, type StoredKey } from './key-ring.ts';
+import {
+  createKeyRing,
+  type KeyRing,
+  type KeyRingOptions,
+  READ_PAUSE,
+  SERVICES,
+  type Service,
+  type StoredKey,
+} from './key-ring.ts';
 import { planKeys } from './rotation-rules.ts';
 
 /** A service's issuer, whose keys rotate while it runs. */
@@ -99,4 +107,28 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
       return (await forSigning(expiry)).signing;
     },
   };
+}
+
+/** The services' addresses, without a trailing slash. Each is its service's issuer. */
+export type Addresses = Record<Service, string>;
+
+/** The addresses below one base address: the portal at `/portal`, the identity provider at `/auth`. */
+export function addressesBelow(baseUrl: string): Addresses {
+  const base = baseUrl.replace(/\/+$/, '');
+  return { connectivity: base, portal: `${base}/portal`, identity: `${base}/auth` };
+}
+
+/** Makes the three issuers, with keys from the store or, the first time, new ones (ES256, kid `key1`). */
+export async function createIssuers(
+  addresses: Addresses,
+  options: Omit<KeyRingOptions, 'service'>,
+): Promise<Record<Service, ServiceIssuer>> {
+  const issuerOf = async (service: Service): Promise<ServiceIssuer> => {
+    const ring = createKeyRing({ ...options, service });
+    await ring.keys();
+    return createServiceIssuer(addresses[service], ring, options.now);
+  };
+  const [connectivity, portal, identity] = await Promise.all(SERVICES.map(issuerOf));
+  if (!connectivity || !portal || !identity) throw new RangeError('an issuer is missing');
+  return { connectivity, portal, identity };
 }

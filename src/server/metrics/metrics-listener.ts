@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { requestFault } from '../request-form.ts';
-import { EXPOSITION_TYPE } from './exposition.ts';
+import { EXPOSITION_TYPE } from './instruments.ts';
 
 /** Options of the metrics listener. */
 export interface MetricsListenerOptions {

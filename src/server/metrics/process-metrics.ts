@@ -1,4 +1,4 @@
-import type { Family } from './exposition.ts';
+import type { Family } from './instruments.ts';
 
 /** What a process knows about itself; `process` and `perf_hooks` have it all. */
 export interface ProcessFacts {

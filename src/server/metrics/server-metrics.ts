@@ -1,9 +1,10 @@
 import type { AllocatorObserver } from '../../allocator/link-queue.ts';
 import { CommitUnknownError, type StoreUnavailableError } from '../../allocator/store.ts';
-import { BOOKING_RESULTS, type BookingObserver } from '../connectivity/booking-observer.ts';
-import { expositionText, type Family } from './exposition.ts';
-import { Counter, Gauge, Histogram } from './instruments.ts';
-import { requestMethod, requestRoute, type ServedAddresses } from './request-route.ts';
+import { RESERVATION_RESULTS, type ReservationObserver } from '../connectivity/outcomes.ts';
+import { READ_ONLY } from '../docs/docs.ts';
+import { isProviderPath } from '../identity/provider-endpoints.ts';
+import { type ApiGroups, templateAt } from '../routing.ts';
+import { Counter, expositionText, type Family, Gauge, Histogram } from './instruments.ts';
 
 /** A server's metrics. No label holds a token, a person, an experiment or a requested path. */
 export interface ServerMetrics {
@@ -15,7 +16,7 @@ export interface ServerMetrics {
    * @returns to be called once it is over, with its status, or undefined when it got no answer
    */
   requestBegan(method: string, target: string): (status: number | undefined) => void;
-  readonly booking: BookingObserver;
+  readonly booking: ReservationObserver;
   readonly allocator: AllocatorObserver;
   /** A request failed since the database was away, locked or full. */
   storeFailed(error: StoreUnavailableError): void;
@@ -62,7 +63,7 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
       name: 'slices_conn_bookings_total',
       help: 'Requests to book or change a reservation that were decided on, by what came of them.',
     },
-    ['book', 'change'].flatMap((asked) => BOOKING_RESULTS.map((result) => ({ asked, result }))),
+    ['book', 'change'].flatMap((asked) => RESERVATION_RESULTS.map((result) => ({ asked, result }))),
   );
   const sizes = new Histogram(
     { name: 'slices_conn_commit_size', help: 'Requests that one transaction on a link decided.' },
@@ -119,4 +120,39 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
     keySetFailed: (url) => keySets.add({ url }),
     text: () => expositionText([...instruments.map((one) => one.family()), ...more()]),
   };
+}
+
+/** Where the services are. */
+export interface ServedAddresses {
+  /** The path of the base address; empty for the root. */
+  prefix: string;
+  groups: ApiGroups;
+}
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/**
+ * The endpoint that a request is for, as a label: a template such as `/apis/v1alpha1/connectivity/{id}`, never the
+ * path itself, and `other` for every other path. So the number of labels is bounded.
+ *
+ * @param target the request target: a path, with or without a query
+ */
+export function requestRoute(target: string, { prefix, groups }: ServedAddresses): string {
+  const [path = ''] = target.split('?');
+  if (!path.startsWith(`${prefix}/`)) return 'other';
+  const below = path.slice(prefix.length);
+  if (below.startsWith('/portal/')) {
+    const template = templateAt(below.slice('/portal'.length), 'portal', groups);
+    return template === undefined ? 'other' : `/portal${template}`;
+  }
+  const page = below.replace(/\/$/, '');
+  if (READ_ONLY.has(page)) return page;
+  const identity = below.startsWith('/auth/') ? below.slice('/auth'.length) : undefined;
+  if (identity !== undefined && (identity === '/device' || isProviderPath(identity))) return below;
+  return templateAt(below, 'connectivity', groups) ?? 'other';
+}
+
+/** A method as a label: `other` for what no service knows. */
+export function requestMethod(method: string): string {
+  return METHODS.has(method) ? method : 'other';
 }

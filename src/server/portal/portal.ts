@@ -7,11 +7,10 @@ import { formatInstant } from '../../contract/instants.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { RouteName } from '../../contract/routes.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
-import { acceptsJwt } from '../content-negotiation.ts';
 import { authenticateUser, requireRole, type ServiceTrust } from '../credentials.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
-import { readObject, schemaProblems } from '../request-body.ts';
+import { acceptsJwt, readObject, schemaProblems } from '../request-reading.ts';
 import type { RouteMounter } from '../routing.ts';
 import type { Directory, ExperimentRecord, ProjectRecord, WithRole } from './directory.ts';
 

@@ -8,12 +8,11 @@ import {
   newKey,
   READ_EVERY,
   READ_PAUSE,
+  rotateByHand,
 } from '../../../src/server/keys/key-ring.ts';
-import { rotateByHand } from '../../../src/server/keys/rotate-by-hand.ts';
 import { PUBLISHED_AFTER, PUBLISHED_AHEAD } from '../../../src/server/keys/rotation-rules.ts';
 import { noLog } from '../../../src/server/log.ts';
-import type { Stores } from '../../../src/store/stores.ts';
-import { openStores } from '../../../src/store/stores.ts';
+import { openStores, type Stores } from '../../../src/store/stores.ts';
 import { temporaryFolder } from '../../fixtures/identity.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
 import { DAY, HOUR, NOW } from '../../fixtures/service.ts';

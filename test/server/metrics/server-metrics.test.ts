@@ -7,10 +7,9 @@ import { CommitUnknownError, StoreUnavailableError } from '../../../src/allocato
 import { ROUTES, type Route } from '../../../src/contract/routes.ts';
 import { createListener } from '../../../src/server/listener.ts';
 import { noLog } from '../../../src/server/log.ts';
-import { expositionText } from '../../../src/server/metrics/exposition.ts';
+import { expositionText } from '../../../src/server/metrics/instruments.ts';
 import { processFamilies } from '../../../src/server/metrics/process-metrics.ts';
-import { requestRoute } from '../../../src/server/metrics/request-route.ts';
-import { createServerMetrics } from '../../../src/server/metrics/server-metrics.ts';
+import { createServerMetrics, requestRoute } from '../../../src/server/metrics/server-metrics.ts';
 import { createServices } from '../../../src/server/services.ts';
 import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 import { send, startIdentity } from '../../fixtures/identity.ts';

@@ -1,4 +1,3 @@
-import { Hono } from 'hono';
 import {
   forIssuer,
   issuerName,
@@ -16,9 +15,27 @@ import { VerifiedTokens } from '../tokens/verified-tokens.ts';
 import type { Trust } from '../tokens/verify.ts';
 import type { ServiceTrust } from './credentials.ts';
 import { CLIENT_ID } from './identity/user-token.ts';
+import type { Service } from './keys/key-ring.ts';
+import type { ServiceIssuer } from './keys/service-issuer.ts';
 import type { Log } from './log.ts';
 import { createOwnership, type OwnerStore, type Ownership } from './ownership.ts';
-import { refusal } from './problem-error.ts';
+
+/** Trust in this server's own portal and identity provider, whose keys are at hand. */
+export function ownTrust(
+  issuers: Record<Service, ServiceIssuer>,
+  audience: string,
+  now: () => number,
+): ServiceTrust {
+  const verified = new VerifiedTokens();
+  const by = ({ issuer, keys }: ServiceIssuer) => ({ issuers: new Map([[issuer, keys]]), now, verified });
+  const portal = by(issuers.portal);
+  return {
+    user: { ...by(issuers.identity), audience },
+    project: portal,
+    experiment: portal,
+    scopeRequired: true,
+  };
+}
 
 /** The issuers that a server without users of its own trusts (DESIGN.md, "The reference server"). */
 export interface ForeignIssuers {
@@ -133,18 +150,3 @@ export function ownershipAmong(options: ForeignIssuers, owners: OwnerStore): Own
 
 /** How long an issuer may take for its key set, in milliseconds: requests wait for it. */
 const KEY_SET_TIMEOUT = 5000;
-
-/**
- * Answers in the place of a service that this server does not have: 404 with the address of that service (DESIGN.md,
- * "The reference server").
- *
- * @param service such as `portal`
- * @param address the service's base address
- */
-export function externalService(service: string, address: string): Hono {
-  const app = new Hono({ strict: false });
-  app.all('*', () => {
-    throw refusal('not_found', `This server has no ${service} of its own. The ${service} is at ${address}.`);
-  });
-  return app;
-}

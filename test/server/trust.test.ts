@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { ProblemBody } from '../../src/contract/problems.ts';
 import { ROUTES, type Route } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
-import type { ForeignIssuers } from '../../src/server/foreign-trust.ts';
+import type { ForeignIssuers } from '../../src/server/trust.ts';
 import {
   addressOf,
   at,

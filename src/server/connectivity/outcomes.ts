@@ -1,10 +1,12 @@
 import type { Refusal } from '../../allocator/calendar.ts';
+import type { Replay } from '../../allocator/create.ts';
 import type { TagPlace } from '../../allocator/demand.ts';
 import type { Offer, RefusedOutcome } from '../../allocator/operation.ts';
 import type { ShareRefusal } from '../../allocator/shares.ts';
+import type { UpdateOutcome } from '../../allocator/update.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
-import type { Alternative, Limit, Problem } from '../../contract/problems.ts';
+import { type Alternative, LIMITS, type Limit, type Problem } from '../../contract/problems.ts';
 import { ProblemError } from '../problem-error.ts';
 
 /**
@@ -84,4 +86,47 @@ function sentence({ bandwidth, start, end }: Offer): string {
 
 function alternative({ bandwidth, start, end }: Offer): Alternative {
   return { bandwidth, start_date: formatInstant(start), end_date: formatInstant(end) };
+}
+
+/**
+ * What became of a request to book or to change: `granted`; `repeated`, when its key had been used; `bandwidth` or
+ * `tags` or `share`, the first limit that it broke, in this order; `rule`, what the caller must put right; `fault`, when
+ * nobody can tell.
+ */
+export const RESERVATION_RESULTS = [
+  'granted',
+  'repeated',
+  'bandwidth',
+  'tags',
+  'share',
+  'rule',
+  'fault',
+] as const;
+/** One of {@link RESERVATION_RESULTS}. */
+export type ReservationResult = (typeof RESERVATION_RESULTS)[number];
+
+/** Told what became of each request to book or to change, dry runs left out. */
+export type ReservationObserver = (asked: 'book' | 'change', result: ReservationResult) => void;
+
+/** Asks for a decision, and tells what came of it. */
+export async function observed<Answer extends UpdateOutcome<unknown> | Replay | undefined>(
+  tell: (result: ReservationResult) => void,
+  ask: () => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    const answer = await ask();
+    tell(resultOf(answer));
+    return answer;
+  } catch (error) {
+    tell('fault');
+    throw error;
+  }
+}
+
+function resultOf(answer: UpdateOutcome<unknown> | Replay | undefined): ReservationResult {
+  if (!answer) return 'rule';
+  if (answer.ok) return 'replayed' in answer ? 'repeated' : 'granted';
+  if (answer.reason !== 'refused') return 'rule';
+  const broken = new Set(answer.refusals.map(({ limit }) => limit));
+  return LIMITS.find((limit) => broken.has(limit)) ?? 'rule';
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { expositionText } from '../../../src/server/metrics/exposition.ts';
-import { Counter, Gauge, Histogram } from '../../../src/server/metrics/instruments.ts';
+import { Counter, expositionText, Gauge, Histogram } from '../../../src/server/metrics/instruments.ts';
 import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 
 const name = 'slices_conn_things_total';

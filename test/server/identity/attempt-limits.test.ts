@@ -2,14 +2,15 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import { ATTEMPT_WINDOW, createAttemptCounter } from '../../../src/server/identity/attempts.ts';
-import { GUESS_LIMITS, guessLimits } from '../../../src/server/identity/device-page.ts';
 import {
+  ATTEMPT_WINDOW,
+  createAttemptCounter,
   createEndpointGuard,
   ENDPOINT_LIMITS,
   type EndpointGuard,
   type EndpointLimit,
-} from '../../../src/server/identity/endpoint-limits.ts';
+} from '../../../src/server/identity/attempt-limits.ts';
+import { GUESS_LIMITS, guessLimits } from '../../../src/server/identity/device-page.ts';
 import { isPostgres, openStores } from '../../../src/store/stores.ts';
 import {
   answer,

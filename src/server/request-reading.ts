@@ -2,6 +2,7 @@ import type * as v from 'valibot';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/bounded-reading.ts';
 import { isObject, type JsonFault, readJson } from '../contract/json.ts';
 import type { DetailLocation, Problem, ProblemCode } from '../contract/problems.ts';
+import { JWT_TYPE } from '../contract/routes.ts';
 import { refusal } from './problem-error.ts';
 
 /** The largest body that is read, in bytes; a larger one is 413, without reading the rest. */
@@ -102,4 +103,20 @@ export function schemaProblems(
     if (!found.has(member)) found.set(member, { ...problem, msg });
   }
   return [...found.values()];
+}
+
+/**
+ * Whether a request wants the signed form: `Accept` names `application/jwt` and does not prefer JSON to it by its
+ * quality (RFC 9110 §12.5.1; SPEC.md, "POST": otherwise JSON is returned).
+ */
+export function acceptsJwt(request: Request): boolean {
+  const qualities = new Map(
+    (request.headers.get('accept') ?? '').split(',').map((range): [string, number] => {
+      const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+      const quality = parameters.find((parameter) => parameter.startsWith('q='));
+      return [type, quality === undefined ? 1 : Number(quality.slice(2))];
+    }),
+  );
+  const jwt = qualities.get(JWT_TYPE) ?? 0;
+  return jwt > 0 && jwt >= (qualities.get('application/json') ?? 0);
 }

@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto';
+import * as v from 'valibot';
+import type { Replay } from '../../allocator/create.ts';
+import type { ReservationQuery } from '../../allocator/store.ts';
+import { IDEMPOTENCY_KEY_HEADER, MAX_IDEMPOTENCY_KEY, MAX_REASON } from '../../contract/parameters.ts';
+import type { Problem } from '../../contract/problems.ts';
+import {
+  MAX_TOKENS,
+  ReservationRequest,
+  type ReservationState,
+  ReservationUpdate,
+} from '../../contract/reservation.ts';
+import { withoutTokens } from '../../contract/secret.ts';
+import { ProblemError, refusal } from '../problem-error.ts';
+import { type MemberProblem, schemaProblems } from '../request-reading.ts';
+
+const MEMBERS: Readonly<Record<keyof ReservationRequest, MemberProblem>> = {
+  site1: { code: 'site_invalid', loc: 'Site' },
+  site2: { code: 'site_invalid', loc: 'Site' },
+  bandwidth: { code: 'bandwidth_invalid', loc: 'Bandwidth' },
+  start_date: { code: 'date_invalid', loc: 'Date' },
+  end_date: { code: 'date_invalid', loc: 'Date' },
+  tokens: { code: 'tokens_invalid' },
+};
+
+/**
+ * A body that was read; or every member that is wrong with it, and what the others say, so that the rules can judge
+ * that too (SPEC.md, "Validation error body": one object per error).
+ */
+export type BodyReading<Body> =
+  | { ok: true; body: Body }
+  | { ok: false; problems: Problem[]; rest: ReservationUpdate };
+
+/** Reads the body of a create request (SPEC.md, "POST"). */
+export function readReservationRequest(
+  value: Record<string, unknown>,
+  startNow: boolean,
+): BodyReading<ReservationRequest> {
+  return read(ReservationRequest, value, startNow);
+}
+
+/** Reads the body of an update: absent members keep their values (DESIGN.md, "PUT"). */
+export function readReservationUpdate(
+  value: Record<string, unknown>,
+  startNow: boolean,
+): BodyReading<ReservationUpdate> {
+  return read(ReservationUpdate, value, startNow);
+}
+
+function read<Body extends { start_date?: number | null | undefined }>(
+  schema: v.GenericSchema<unknown, Body>,
+  value: Record<string, unknown>,
+  startNow: boolean,
+): BodyReading<Body> {
+  const result = v.safeParse(schema, value);
+  const issues = result.success ? [] : result.issues;
+  const problems = schemaProblems(issues, MEMBERS);
+  const start = value['start_date'];
+  if (startNow && start !== null && start !== undefined) {
+    problems.push(startProblem('start_date must be null when start_now=true.'));
+  }
+  if (!startNow && start === null) {
+    problems.push(startProblem('start_date is null, but start_now=true was not given.'));
+  }
+  if (result.success && problems.length === 0) return { ok: true, body: result.output };
+  const wrong = new Set(issues.map(({ path }) => path?.[0]?.key));
+  const sound = Object.entries(value).filter(([member]) => !wrong.has(member));
+  const rest = v.safeParse(ReservationUpdate, Object.fromEntries(sound));
+  return { ok: false, problems, rest: rest.success ? rest.output : {} };
+}
+
+function startProblem(msg: string): Problem {
+  return { code: 'date_invalid', loc: 'Date', msg };
+}
+
+/**
+ * The strings in a body's `tokens`, for authentication, which comes before the body is judged.
+ *
+ * @throws ProblemError 422 for more than {@link MAX_TOKENS}
+ */
+export function presentedTokens({ tokens }: Record<string, unknown>): string[] {
+  const presented = Array.isArray(tokens) ? tokens.filter((token) => typeof token === 'string') : [];
+  if (presented.length <= MAX_TOKENS) return presented;
+  throw refusal('tokens_invalid', `tokens holds more than ${MAX_TOKENS}.`);
+}
+
+/** The most reservations in one page of a list. */
+export const MAX_PAGE = 1000;
+const DEFAULT_PAGE = 100;
+
+/** How a create or update request is to be carried out. */
+export interface ExecutionOptions {
+  startNow: boolean;
+  dryRun: boolean;
+}
+
+/** Reads `start_now` and `dry_run`. @throws ProblemError 422 when `start_now` is no boolean, 400 for `dry_run` */
+export function readExecutionOptions(request: Request): ExecutionOptions {
+  const { searchParams } = new URL(request.url);
+  const startNow = readBoolean(searchParams.get('start_now'));
+  if (startNow === undefined) {
+    throw new ProblemError([{ code: 'date_invalid', loc: 'Date', msg: 'start_now must be true or false.' }]);
+  }
+  const dryRun = readBoolean(searchParams.get('dry_run'));
+  if (dryRun === undefined) throw refusal('request_invalid', 'dry_run must be true or false.');
+  return { startNow, dryRun };
+}
+
+/** The spec says boolean; clients write it in several ways. */
+function readBoolean(value: string | null): boolean | undefined {
+  if (value === null) return false;
+  if (/^(?:true|1)$/i.test(value)) return true;
+  return /^(?:false|0)$/i.test(value) ? false : undefined;
+}
+
+const STATES = ['scheduled', 'active', 'ended'] as const satisfies readonly ReservationState[];
+
+/** Reads the filters of a list. @throws ProblemError 400 */
+export function readListQuery(request: Request): Pick<ReservationQuery, 'state' | 'after' | 'limit'> {
+  const { searchParams } = new URL(request.url);
+  const wanted = searchParams.get('state');
+  const state = STATES.find((known) => known === wanted);
+  if (wanted !== null && state === undefined) {
+    throw refusal('request_invalid', `state must be one of ${STATES.join(', ')}.`);
+  }
+  const limit = searchParams.get('limit') ?? String(DEFAULT_PAGE);
+  if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > MAX_PAGE) {
+    throw refusal('request_invalid', `limit must be a number from 1 to ${MAX_PAGE}.`);
+  }
+  const after = searchParams.get('cursor');
+  return {
+    limit: Number(limit),
+    ...(state === undefined ? {} : { state }),
+    ...(after === null ? {} : { after }),
+  };
+}
+
+const PRINTABLE = new RegExp(`^[ -~]{1,${MAX_IDEMPOTENCY_KEY}}$`);
+/** A String of structured fields (RFC 9651 §3.3.3): quoted, with `\\` before a quote or a backslash. */
+const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/;
+
+/**
+ * The text of `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header §2.1); `"abc"` and `abc` are one key. What
+ * was given in two fields is one text, as it arrives.
+ *
+ * @returns undefined when there is none
+ * @throws ProblemError 400 when it is empty, longer than {@link MAX_IDEMPOTENCY_KEY}, or not printable ASCII
+ */
+export function readIdempotencyKey(request: Request): string | undefined {
+  const value = request.headers.get(IDEMPOTENCY_KEY_HEADER);
+  if (value === null) return undefined;
+  const key = QUOTED.exec(value)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? value;
+  if (PRINTABLE.test(key)) return key;
+  throw refusal(
+    'request_invalid',
+    `${IDEMPOTENCY_KEY_HEADER} must be 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters, such as a UUID.`,
+  );
+}
+
+/**
+ * What tells one booking request from another, whatever its spelling: a SHA-256 of what is asked for (a start of null
+ * is start_now). `tokens` say who asks, and are other ones after a refresh.
+ */
+export function fingerprintOf({ site1, site2, bandwidth, start_date, end_date }: ReservationRequest): string {
+  const asked = JSON.stringify([site1, site2, bandwidth, start_date, end_date]);
+  return createHash('sha256').update(asked).digest('hex');
+}
+
+/** The reply to a request whose key stands for something that it can't be answered with: 409. */
+export function reusedKey(repetition: Replay & { ok: false }): ProblemError {
+  const why =
+    repetition.reason === 'deleted'
+      ? `The reservation that was booked under this ${IDEMPOTENCY_KEY_HEADER}, ${repetition.reservation}, was deleted. Use another key to book anew.`
+      : `This ${IDEMPOTENCY_KEY_HEADER} was used for another request in the last 24 hours. Use another key for this one.`;
+  return refusal('idempotency_key_reused', why);
+}
+
+/**
+ * Reads an administrator's reason for a deletion, `?reason=`; tokens in it, pasted by mistake, are masked.
+ *
+ * @throws ProblemError 400 when it is missing, too long, or holds characters that don't print
+ */
+export function readReason(request: Request): string {
+  const reason = new URL(request.url).searchParams.get('reason')?.trim() ?? '';
+  const { length } = [...reason];
+  if (length >= 1 && length <= MAX_REASON && !/[\p{Cc}\p{Bidi_Control}]/u.test(reason))
+    return withoutTokens(reason);
+  throw refusal(
+    'request_invalid',
+    `An administrator says why a reservation is released: ?reason= with 1 to ${MAX_REASON} characters that print.`,
+  );
+}
