@@ -5,14 +5,13 @@
  * @module
  */
 
-export type { TokenInput, TokenText } from './client/bearer.ts';
 export type { ProofOptions, ReserveOptions, TokenPlacement } from './client/connectivity.ts';
 export {
   type ConnectivityClient,
   type ConnectivityClientOptions,
   createConnectivityClient,
 } from './client/connectivity.ts';
-export type { Fetch } from './client/exchange.ts';
+export type { Fetch, TokenInput, TokenText } from './client/exchange.ts';
 export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
 export type { ProvenReservation } from './client/proof.ts';
 export type { NewReservation, ReservationChange } from './client/reservation-request.ts';

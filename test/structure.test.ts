@@ -157,6 +157,6 @@ describe('every file of src', () => {
 
   it('never leaves the process or prints by itself, outside the entry and the composition root', () => {
     const calls = files.filter((file) => /process\.exit\(|console\./.test(sources.get(file) ?? ''));
-    expect(calls).toEqual(['src/entry.ts', 'src/main/main.ts', 'src/main/signals.ts']);
+    expect(calls).toEqual(['src/entry.ts', 'src/main/main.ts', 'src/main/terminal.ts']);
   });
 });

@@ -4,8 +4,8 @@ import { formatInstant, parseInstant } from '../contract/instants.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { shellWord } from '../contract/shell-word.ts';
 import type { ServiceFlags } from './global-options.ts';
-import { nearestSite } from './names.ts';
 import type { TimeContext } from './times.ts';
+import { nearestSite } from './values.ts';
 
 /** Flags of a refused `reserve` that the advised command repeats. */
 interface KeptFlags {

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Failure } from '../contract/failure.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
-import { COLOR_CHOICES, type ColorChoice } from './print/color.ts';
+import { COLOR_CHOICES, type ColorChoice } from './print/output.ts';
 
 /** The flags that every command takes (CLI.md, "Global flags"). */
 export interface GlobalFlags {

@@ -4,11 +4,9 @@ import { COMPLETE } from './completion/scripts.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation } from './invocation.ts';
-import { type ColorChoice, wantsColor } from './print/color.ts';
 import { reportFailure } from './print/failure-report.ts';
-import { Output } from './print/output.ts';
+import { type ColorChoice, escapeText, Output, wantsColor } from './print/output.ts';
 import { Progress } from './print/progress.ts';
-import { escapeText } from './print/terminal-text.ts';
 import { createProgram, runProgram } from './program.ts';
 import { SentChanges } from './sent-changes.ts';
 import type { UserFiles, World } from './world.ts';
@@ -77,9 +75,8 @@ async function answerShell(words: readonly string[], world: World): Promise<void
   const open = (flags: GlobalFlags) =>
     openInvocation(flags, silent, new SentChanges(), (one) => opened.push(one));
   try {
-    const [{ wantedAt }, { completionText }, { liveSource }] = await Promise.all([
+    const [{ completionText, wantedAt }, { liveSource }] = await Promise.all([
       import('./completion/candidates.ts'),
-      import('./completion/complete.ts'),
       import('./completion/live-source.ts'),
     ]);
     const program = createProgram({
@@ -167,11 +164,10 @@ function openInvocation(
       return session;
     },
     async keptTrust() {
-      const [{ Profiles }, { keptKeys, trustIn }, { staleKeys }, { keySetFiles }] = await Promise.all([
+      const [{ Profiles }, { keptKeys, keySetFiles, trustIn }, { staleKeys }] = await Promise.all([
         import('../session/profiles/profiles.ts'),
         import('../session/login/trust.ts'),
         import('../session/session.ts'),
-        import('../session/login/key-set-files.ts'),
       ]);
       const { now } = world;
       const profile = await new Profiles(world.folders.config, env).resolve(flags.profile);

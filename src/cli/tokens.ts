@@ -1,7 +1,6 @@
 import { Failure } from '../contract/failure.ts';
 import { TokenError } from '../tokens/token-error.ts';
-import type { Trust } from '../tokens/verify.ts';
-import { verifyToken } from '../tokens/verify.ts';
+import { type Trust, verifyToken } from '../tokens/verify.ts';
 import type { UserFiles } from './world.ts';
 
 /**

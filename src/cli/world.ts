@@ -2,7 +2,6 @@ import type { Connection } from '../session/login/connection.ts';
 import type { Environment, Folders } from '../session/profiles/folders.ts';
 import type { Profile, UnderLock } from '../session/profiles/profiles.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
-import type { ShellHome } from './completion/install.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { TextStream } from './print/output.ts';
 import type { ProgressLine } from './print/progress.ts';
@@ -25,6 +24,22 @@ export interface UserFiles {
   writePrivate(path: string, text: string): Promise<void>;
   /** Writes a file that everyone may read. @throws Failure `file_unusable` */
   writePublic(path: string, text: string): Promise<void>;
+}
+
+/** A person's home folder, and the set-up files in it. */
+export interface ShellHome {
+  /** The home folder. */
+  readonly path: string;
+  readonly env: Environment;
+  /** A file's bytes; undefined where there is none. @throws Failure `file_unusable` */
+  read(path: string): Promise<Uint8Array | undefined>;
+  /**
+   * Writes a file whole or not at all, with the folders that it needs. A symbolic link stays one: what it leads to is
+   * written, and keeps its mode.
+   *
+   * @throws Failure `file_unusable`
+   */
+  write(path: string, content: Uint8Array): Promise<void>;
 }
 
 /** How requests leave this machine. */

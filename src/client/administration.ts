@@ -1,8 +1,7 @@
 import { Failure } from '../contract/failure.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import type { Trust } from '../tokens/verify.ts';
-import { bearerHeader, readTokenInput, type TokenInput } from './bearer.ts';
-import { exchange, type Fetch, tokenIn } from './exchange.ts';
+import { bearerHeader, exchange, type Fetch, readTokenInput, type TokenInput, tokenIn } from './exchange.ts';
 import { type ProvenReservation, proveReservation } from './proof.ts';
 import { expiredInstead, type Reply } from './reply-failure.ts';
 

@@ -1,15 +1,31 @@
+import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
+import { isObject, readJson } from '../contract/json.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../contract/parameters.ts';
-import type { Reservation, ReservationRequestBody, ReservationState } from '../contract/reservation.ts';
+import {
+  type Reservation,
+  ReservationReply,
+  type ReservationRequestBody,
+  type ReservationState,
+} from '../contract/reservation.ts';
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import type { Secret } from '../contract/secret.ts';
 import { shellWord } from '../contract/shell-word.ts';
 import type { Trust } from '../tokens/verify.ts';
-import { bearerHeader, headerToken, readTokenInput, type TokenInput } from './bearer.ts';
 import { claimedSubject } from './claimed.ts';
-import { exchange, type Fetch, isMissing, REPLY_TIMEOUT, readAs, tokenIn } from './exchange.ts';
-import { readPages } from './list-pages.ts';
+import {
+  bearerHeader,
+  exchange,
+  type Fetch,
+  headerToken,
+  isMissing,
+  REPLY_TIMEOUT,
+  readAs,
+  readTokenInput,
+  type TokenInput,
+  tokenIn,
+} from './exchange.ts';
 import {
   checkExpectation,
   claimedId,
@@ -261,4 +277,87 @@ async function orUndefined(reply: Promise<Reply>): Promise<Reply | undefined> {
 /** The service made the change. Its answer can't be used, but the change stays. */
 function afterChange(error: unknown): never {
   throw error instanceof Failure ? error.with({ maybeDone: true, retryable: false }) : error;
+}
+
+/** The most that is read of a list in all its pages, in characters (HOSTILE.md 56). */
+const MAX_LIST = 64 * 1_048_576;
+/** The most pages that are asked for: pages without items would never fill {@link MAX_LIST}. */
+const MAX_PAGES = 1000;
+
+const Page = v.object({
+  items: v.array(ReservationReply),
+  nextCursor: v.optional(v.nullable(v.string()), null),
+});
+
+/**
+ * All pages of a list of reservations; undefined where the service has no list.
+ *
+ * @param query of the first page, such as `?limit=1000`
+ * @param ask undefined where the service has no list
+ * @throws Failure `reply_invalid` for a list that does not end: a cursor that comes again, or too much in all
+ */
+export async function readPages(
+  query: string,
+  ask: (query: string) => Promise<Reply | undefined>,
+): Promise<Reservation[] | undefined> {
+  const found: Reservation[] = [];
+  const cursors = new Set<string>();
+  let size = 0;
+  for (let next = query; ; ) {
+    const reply = await ask(next);
+    if (!reply) return undefined;
+    const { items, nextCursor } = readAs(Page, reply, 'list of reservations');
+    found.push(...items);
+    if (nextCursor === null) return found;
+    if (cursors.has(nextCursor)) throw endless('A page names an earlier page as its next page.');
+    cursors.add(nextCursor);
+    size += reply.text.length;
+    if (size > MAX_LIST || cursors.size >= MAX_PAGES) {
+      throw endless(`After ${cursors.size} pages and ${size} characters there is still another page.`);
+    }
+    next = `${query}&cursor=${encodeURIComponent(nextCursor)}`;
+  }
+}
+
+function endless(why: string): Failure {
+  return new Failure('reply_invalid', "The service's list of reservations does not end.", { why });
+}
+
+/** What a connectivity service can do beyond SPEC.md. */
+export interface ServiceFeatures {
+  /** It lists an experiment's reservations. */
+  list: boolean;
+  /** It gives the same reservation for the same `Idempotency-Key`. */
+  idempotencyKey: boolean;
+  /** It rehearses a booking when asked with `dry_run`. */
+  dryRun: boolean;
+}
+
+/**
+ * Reads from the service's own description what it can do beyond the spec (SPEC.md, "GET /api-spec"; DESIGN.md,
+ * extensions). An extension that is not described does not exist.
+ *
+ * @throws Failure when the description can't be had
+ */
+export async function readFeatures(fetch: Fetch, baseUrl: string): Promise<ServiceFeatures> {
+  const request = new Request(`${baseUrl}/api-spec`, {
+    headers: { accept: 'application/json' },
+    redirect: 'manual',
+  });
+  const reading = readJson((await exchange(fetch, request)).text);
+  const paths = member(reading.ok ? reading.value : undefined, 'paths');
+  const reservations = member(paths, ROUTES.createReservation.path);
+  const parameters = member(member(reservations, 'post'), 'parameters');
+  const all: unknown[] = Array.isArray(parameters) ? parameters : [];
+  // Names of headers are the same in any case; a service has no two parameters that differ in nothing else.
+  const names = all.map((parameter) => String(member(parameter, 'name')).toLowerCase());
+  return {
+    list: isObject(member(reservations, 'get')),
+    idempotencyKey: names.includes(IDEMPOTENCY_KEY_HEADER.toLowerCase()),
+    dryRun: names.includes('dry_run'),
+  };
+}
+
+function member(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }

@@ -9,7 +9,7 @@ import {
 import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
-import { type Secret, withoutSecrets } from '../contract/secret.ts';
+import { Secret, withoutSecrets, withoutTokens } from '../contract/secret.ts';
 import { type Reply, replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
 /** Sends a request: a socket, or a server in the same process. Must not follow redirects. */
@@ -145,4 +145,91 @@ export function tokenIn({ type, text }: Reply): string | undefined {
 
 function decode(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+}
+
+/** A token's text: a plain string, or a Secret, which is never printed. */
+export type TokenText = string | Secret;
+
+/**
+ * A token as the clients take it: its text, or a function that gives it. The function is asked for each request, so
+ * that a token can be replaced before it expires. White space around the text is dropped.
+ */
+export type TokenInput = TokenText | (() => TokenText | Promise<TokenText>);
+
+/** Calls the function where one is given, and drops white space. @throws Failure `usage` for anything else than a {@link TokenInput} */
+export async function readTokenInput(input: TokenInput): Promise<Secret> {
+  const given: unknown = typeof input === 'function' ? await input() : input;
+  if (given instanceof Secret) return given;
+  if (typeof given === 'string') return new Secret(given.trim());
+  throw new Failure(
+    'usage',
+    `A token must be a text, or a function that gives one; this is ${typeof given}.`,
+  );
+}
+
+/**
+ * A token as it stands in a header.
+ *
+ * @throws Failure `token_invalid` for text that a header can't carry; the failure does not repeat the text
+ */
+export function headerToken(token: Secret): string {
+  const text = token.reveal();
+  if (/^[\x21-\x7e]+$/.test(text)) return text;
+  throw new Failure('token_invalid', 'This is not a token.', {
+    why: 'It contains white space or characters that a token never contains.',
+  });
+}
+
+/** The `Authorization` of a request with a bearer token (RFC 6750 §2.1). @throws Failure `token_invalid` */
+export function bearerHeader(token: Secret): string {
+  return `Bearer ${headerToken(token)}`;
+}
+
+const TEXT = /^[ -~]{0,300}$/;
+const NUMBER = /^\d{1,12}$/;
+
+/** Headers of requests that never hold a secret; the values of all others are hidden (HOSTILE.md 11). */
+const SHOWN_SENT: Readonly<Record<string, RegExp>> = {
+  accept: TEXT,
+  'content-type': TEXT,
+  'idempotency-key': TEXT,
+};
+
+/** Headers of replies that are shown where their values have the expected form: a reply could hold anything. */
+const SHOWN_RECEIVED: Readonly<Record<string, RegExp>> = {
+  'content-type': /^(?:application\/(?:json|jwt)|text\/(?:html|plain))(?:; ?charset=utf-8)?$/i,
+  'content-length': NUMBER,
+  'retry-after': NUMBER,
+  'idempotency-replayed': /^true$/,
+};
+
+/**
+ * Wraps a `fetch` so that each request and reply is described in lines: method, address, status, time taken, and the
+ * headers that hold no secret. Of bodies only the size is shown.
+ *
+ * @param tell takes one line
+ * @param now milliseconds
+ */
+export function traced(send: Fetch, tell: (line: string) => void, now: () => number): Fetch {
+  return async (request) => {
+    const began = now();
+    tell(`→ ${request.method} ${withoutTokens(request.url)}`);
+    for (const [name, value] of request.headers) tell(`    ${name}: ${shown(SHOWN_SENT, name, value)}`);
+    try {
+      const reply = await send(request);
+      tell(`← ${reply.status} after ${now() - began} ms`);
+      for (const [name, value] of reply.headers) {
+        if (name in SHOWN_RECEIVED) tell(`    ${name}: ${shown(SHOWN_RECEIVED, name, value)}`);
+      }
+      return reply;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : 'an unknown error';
+      tell(`← nothing after ${now() - began} ms: ${withoutTokens(why)}`);
+      throw error;
+    }
+  };
+}
+
+function shown(table: Readonly<Record<string, RegExp>>, name: string, value: string): string {
+  return table[name]?.test(value) ? value : String(new Secret(value));
 }

@@ -15,8 +15,18 @@ import {
   type RouteName,
   routePath,
 } from '../contract/routes.ts';
-import { bearerHeader, readTokenInput, type TokenInput } from './bearer.ts';
-import { COMPACT, exchange, type Fetch, isMissing, REPLY_TIMEOUT, readAs, tokenIn } from './exchange.ts';
+import {
+  bearerHeader,
+  COMPACT,
+  exchange,
+  type Fetch,
+  isMissing,
+  REPLY_TIMEOUT,
+  readAs,
+  readTokenInput,
+  type TokenInput,
+  tokenIn,
+} from './exchange.ts';
 import type { Reply } from './reply-failure.ts';
 
 /** What the portal's client needs. */

@@ -17,12 +17,9 @@ import type { Connection } from '../session/login/connection.ts';
 import { foldersFor } from '../session/profiles/folders.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile } from '../session/profiles/profiles.ts';
-import { openBrowser } from './browser.ts';
-import { files } from './files.ts';
-import { openLedger } from './ledger.ts';
-import { underLock } from './lock.ts';
-import { shellHome } from './shell-home.ts';
-import { onStop, stopAtSignals, stopSignal } from './signals.ts';
+import { files, shellHome } from './files.ts';
+import { openLedger, underLock } from './state.ts';
+import { onStop, openBrowser, openProgressLine, stopAtSignals, stopSignal } from './terminal.ts';
 
 const { env } = process;
 const folders = foldersFor(env, homedir());
@@ -44,9 +41,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     folders,
     stdout: textStream(process.stdout),
     stderr: textStream(process.stderr),
-    ...(process.stderr.isTTY
-      ? { progressLine: async () => (await import('./progress-line.ts')).openProgressLine(process.stderr) }
-      : {}),
+    ...(process.stderr.isTTY ? { progressLine: () => openProgressLine(process.stderr) } : {}),
     files,
     shellHome: shellHome(homedir(), env),
     now: Date.now,

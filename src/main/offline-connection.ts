@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { StoreUnavailableError } from '../allocator/store.ts';
-import type { Fetch } from '../client/exchange.ts';
-import { traced } from '../client/trace.ts';
+import { type Fetch, traced } from '../client/exchange.ts';
 import { Failure } from '../contract/failure.ts';
 import { Secret } from '../contract/secret.ts';
 import { moveAway } from '../contract/shell-word.ts';

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { advisor, reserveCommandLine } from '../../src/cli/advice.ts';
-import { parseBandwidth } from '../../src/cli/bandwidth.ts';
 import { readPeriod } from '../../src/cli/period.ts';
+import { parseBandwidth } from '../../src/cli/values.ts';
 import type { NewReservation } from '../../src/client/reservation-request.ts';
 import { Failure, type FailureCode, type FailureFacts } from '../../src/contract/failure.ts';
 import type { Alternative } from '../../src/contract/problems.ts';

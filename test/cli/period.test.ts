@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { PeriodChangeFlags, PeriodFlags } from '../../src/cli/period.ts';
-import { readPeriod, readPeriodChange } from '../../src/cli/period.ts';
+import {
+  type PeriodChangeFlags,
+  type PeriodFlags,
+  readPeriod,
+  readPeriodChange,
+} from '../../src/cli/period.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { TokenInput } from '../../src/client/bearer.ts';
 import { type ConnectivityClient, createConnectivityClient } from '../../src/client/connectivity.ts';
+import type { TokenInput } from '../../src/client/exchange.ts';
 import { createPortalClient, type PortalClient } from '../../src/client/portal.ts';
 import type { NewReservation } from '../../src/client/reservation-request.ts';
 import type { Role } from '../../src/contract/roles.ts';

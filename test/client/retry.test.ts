@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Attempt, pauseBeforeNext } from '../../src/client/retry.ts';
+import { type Attempt, pauseBeforeNext } from '../../src/client/transport.ts';
 
 const status = (code: number, retryAfter: string | null = null): Attempt => ({ status: code, retryAfter });
 

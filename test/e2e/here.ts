@@ -3,11 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
 import { run } from '../../src/cli/run.ts';
 import type { World } from '../../src/cli/world.ts';
-import { files } from '../../src/main/files.ts';
-import { openLedger } from '../../src/main/ledger.ts';
-import { underLock } from '../../src/main/lock.ts';
+import { files, shellHome } from '../../src/main/files.ts';
 import { connectOffline } from '../../src/main/offline-connection.ts';
-import { shellHome } from '../../src/main/shell-home.ts';
+import { openLedger, underLock } from '../../src/main/state.ts';
 import {
   type AuditOptions,
   type BackupOptions,

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { openProgressLine } from '../../src/main/progress-line.ts';
+import { openProgressLine } from '../../src/main/terminal.ts';
 
 test.each([0, undefined])(
   'a terminal of %s columns: nothing is drawn, where ora would clear lines for ever',

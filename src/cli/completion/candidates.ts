@@ -1,6 +1,7 @@
-import type { Command, Option } from 'commander';
+import type { Argument, Command, Option } from 'commander';
 import { GLOBAL_FLAGS, type ServiceFlags } from '../global-options.ts';
 import { HELP_TOPICS } from '../help-topics.ts';
+import { escapeText } from '../print/output.ts';
 import {
   type CommandLine,
   childOf,
@@ -11,7 +12,6 @@ import {
   takes,
   takesValue,
 } from './command-line.ts';
-import { isRepeatable, type Kind, kindOfArgument, kindOfOption, type LiveKind } from './kinds.ts';
 
 /** A word that could be typed, and what it means. */
 export interface Candidate {
@@ -133,4 +133,119 @@ function flagsAt({ command, given }: CommandLine): Candidate[] {
 
 function isOwn({ options }: Command, flag: string): boolean {
   return isFlag(flag) && options.some(({ long }) => long === flag);
+}
+
+/** Values that a file or a service knows; the names are those of the questions in `CompletionSource`. */
+export type LiveKind = 'sites' | 'profiles' | 'experiments' | 'projects' | 'reservations';
+
+/** What the value of a flag or an argument is, where choices alone don't say it. */
+export type Kind = LiveKind | 'files' | 'topics';
+
+/**
+ * What completes each value, by the name that help gives it: a flag's own name, or else the word between its brackets;
+ * an argument's name, after that of its group where the group decides. What is missing here is typed freely: a time, a
+ * bandwidth, the name of something new.
+ *
+ * @example `--save <file>` is found as `file`, the argument of `experiment show [id]` as `experiment id`
+ */
+export const KIND_OF = {
+  '--profile': 'profiles',
+  '--experiment': 'experiments',
+  '--project': 'projects',
+  'profile name': 'profiles',
+  'experiment id': 'experiments',
+  'project id': 'projects',
+  id: 'reservations',
+  site1: 'sites',
+  site2: 'sites',
+  site: 'sites',
+  file: 'files',
+  'file|url': 'files',
+  dir: 'files',
+  topic: 'topics',
+} as const satisfies Readonly<Record<string, Kind>>;
+
+/** Flags that mean more each time they are given. Variadic ones do by themselves. */
+const REPEATABLE: ReadonlySet<string | undefined> = new Set(['--claim', '--trust']);
+
+/** What the value of a flag is; undefined for free text. */
+export function kindOfOption(option: Option): Kind | undefined {
+  return kindNamed(option.long ?? '') ?? kindNamed(valueName(option));
+}
+
+/** What an argument of a command is; undefined for free text. */
+export function kindOfArgument(command: Command, argument: Argument): Kind | undefined {
+  const name = argument.name();
+  return kindNamed(`${command.parent?.name()} ${name}`) ?? kindNamed(name);
+}
+
+/** Whether a flag can be given again. */
+export function isRepeatable({ variadic, long }: Option): boolean {
+  return variadic || REPEATABLE.has(long);
+}
+
+/** The word between the brackets of a flag that takes a value; empty for others. */
+export function valueName({ flags }: Option): string {
+  return /[<[]([^<[\]>]+?)(?:\.\.\.)?[[>\]]/.exec(flags)?.[1] ?? '';
+}
+
+function kindNamed(name: string): Kind | undefined {
+  const kinds: Readonly<Record<string, Kind>> = KIND_OF;
+  return Object.hasOwn(kinds, name) ? kinds[name] : undefined;
+}
+
+/** What is asked while a word is completed. None of them prints anything, or takes long. */
+export interface CompletionSource {
+  /** Sites by name. */
+  sites(): Promise<readonly Candidate[]>;
+  /** Profiles by name. */
+  profiles(): Promise<readonly Candidate[]>;
+  /** The user's experiments, by name where that is enough. */
+  experiments(): Promise<readonly Candidate[]>;
+  /** The user's projects, likewise. */
+  projects(): Promise<readonly Candidate[]>;
+  /** The experiment's reservations, by id. */
+  reservations(): Promise<readonly Candidate[]>;
+}
+
+/**
+ * What can stand in a command line as it is, in every shell. A name that someone else chose and that holds anything
+ * else, such as `$(…)` or a line end, is never offered.
+ */
+const PLAIN_WORD = /^[\p{L}\p{N}_][\p{L}\p{N}_@%+=:,./-]*$/u;
+
+/** Whether a shell takes a word as it is, and a person sees all of it: some letters have no width (HOSTILE.md 60). */
+export function isPlainWord(word: string): boolean {
+  return PLAIN_WORD.test(word) && escapeText(word) === word;
+}
+
+/**
+ * The answer to a shell: a line `value<TAB>description` for each candidate, and one that says whether names of files
+ * are wanted too (`:1`) or not (`:0`).
+ */
+export async function completionText(wanted: Wanted, source: CompletionSource): Promise<string> {
+  const { typed, before, known, live, files } = wanted;
+  const found = live ? await source[live.kind]() : [];
+  const candidates = [
+    ...known.filter(({ value }) => value.startsWith(typed)),
+    ...near(
+      found.filter(({ value }) => isPlainWord(value) && !live?.without.includes(value)),
+      typed,
+    ),
+  ];
+  // Two of a kind, such as a portal may list, have more in common than the word.
+  const once = [...new Map(candidates.map((each) => [each.value, each])).values()];
+  const lines = once.map(({ value, description }) => `${before}${value}\t${escapeText(description)}\n`);
+  return `${lines.join('')}${files ? ':1' : ':0'}\n`;
+}
+
+/**
+ * Those that begin as was typed, else the only one that holds it, so that `poznan` finds `pl-poznan1`. Several of that
+ * kind are none: a shell would replace what was typed by the little that they begin with in common.
+ */
+function near(candidates: readonly Candidate[], typed: string): readonly Candidate[] {
+  const begun = candidates.filter(({ value }) => value.startsWith(typed));
+  if (begun.length > 0 || typed.length < 3) return begun;
+  const holding = candidates.filter(({ value }) => value.includes(typed));
+  return holding.length === 1 ? holding : [];
 }

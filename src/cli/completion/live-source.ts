@@ -4,11 +4,10 @@ import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
 import { isAlmostOver } from '../../session/login/login-tokens.ts';
 import type { Session } from '../../session/session.ts';
-import { formatBandwidth } from '../bandwidth.ts';
 import type { Invocation } from '../invocation.ts';
-import { reservationState } from '../print/reservation-card.ts';
-import type { Candidate } from './candidates.ts';
-import { type CompletionSource, isPlainWord } from './complete.ts';
+import { reservationState } from '../print/cards.ts';
+import { formatBandwidth } from '../values.ts';
+import { type Candidate, type CompletionSource, isPlainWord } from './candidates.ts';
 
 /** How long a person waits for a completion at most, in milliseconds. */
 export const LIVE_LIMIT = 1500;

@@ -1,6 +1,10 @@
+import { basename, dirname, isAbsolute, join, relative } from 'node:path';
+import { Failure } from '../../contract/failure.ts';
+import { shellWord } from '../../contract/shell-word.ts';
+import type { Environment } from '../../session/profiles/folders.ts';
 import type { Invocation } from '../invocation.ts';
-import { escapeText } from '../print/terminal-text.ts';
-import { installCompletion, usualShell } from './install.ts';
+import { escapeText } from '../print/output.ts';
+import type { ShellHome } from '../world.ts';
 import { SHELLS, type Shell, scriptOf } from './scripts.ts';
 
 /** The flag as typed. */
@@ -31,3 +35,123 @@ export async function install(
 }
 
 const DONE = { written: 'Wrote', extended: 'Wrote a block in', none: 'Unchanged:' } as const;
+
+/** A file of an installation, and what became of it. */
+export interface InstalledFile {
+  readonly path: string;
+  readonly change: 'written' | 'extended' | 'none';
+}
+
+/**
+ * Installs completion for the user: the script, and for bash and zsh a marked block in the file that such a shell
+ * reads when it starts. What is in place already is left alone.
+ *
+ * @throws Failure `file_unusable`
+ */
+export async function installCompletion(shell: Shell, home: ShellHome): Promise<InstalledFile[]> {
+  const { script, startup } = placesOf(shell, home);
+  const files = [await put(home, script, 'written', () => Buffer.from(`${scriptOf(shell)}\n`))];
+  if (startup) {
+    const inHome = (path: string) => shellPath(path, home.path);
+    const block = blockOf(startup.lines(inHome(script), inHome(dirname(script))));
+    files.push(await put(home, startup.path, 'extended', (content) => withBlock(content, block)));
+  }
+  return files;
+}
+
+/**
+ * The shell that a person uses, by `SHELL`.
+ *
+ * @throws Failure `usage` for one that is not among {@link SHELLS}
+ */
+export function usualShell({ SHELL = '' }: Environment): Shell {
+  const found = SHELLS.find((shell) => shell === basename(SHELL));
+  if (found) return found;
+  throw new Failure('usage', 'The shell is not known.', {
+    why: `SHELL is ${SHELL === '' ? 'not set' : JSON.stringify(SHELL)}; the shells are: ${SHELLS.join(', ')}.`,
+    fix: 'slices-conn --install-completion bash',
+  });
+}
+
+interface Places {
+  script: string;
+  /** What loads the script, in a file that every interactive shell reads; fish looks for scripts by itself. */
+  startup?: { path: string; lines: (script: string, folder: string) => string };
+}
+
+function placesOf(shell: Shell, { path: home, env }: ShellHome): Places {
+  // A relative path in one of these counts as unset, as the XDG specification asks.
+  const folder = (name: string, otherwise: string) =>
+    (isAbsolute(env[name] ?? '') ? env[name] : otherwise) ?? '';
+  const data = folder('XDG_DATA_HOME', join(home, '.local', 'share'));
+  switch (shell) {
+    case 'bash':
+      return {
+        script: join(
+          folder('BASH_COMPLETION_USER_DIR', join(data, 'bash-completion')),
+          'completions',
+          'slices-conn',
+        ),
+        startup: {
+          path: join(home, '.bashrc'),
+          lines: (file) => `if [ -r ${file} ]; then\n  . ${file}\nfi`,
+        },
+      };
+    case 'zsh':
+      return {
+        script: join(data, 'slices-conn', 'zsh', '_slices-conn'),
+        startup: {
+          path: join(folder('ZDOTDIR', home), '.zshrc'),
+          // On the path too: a compinit that runs later forgets what was defined before it.
+          lines: (file, folder) =>
+            `if [[ -r ${file} ]]; then\n  fpath=(${folder} $fpath)\n  source ${file}\nfi`,
+        },
+      };
+    case 'fish':
+      return {
+        script: join(
+          folder('XDG_CONFIG_HOME', join(home, '.config')),
+          'fish',
+          'completions',
+          'slices-conn.fish',
+        ),
+      };
+  }
+}
+
+async function put(
+  home: ShellHome,
+  path: string,
+  change: InstalledFile['change'],
+  changed: (content: Uint8Array) => Uint8Array,
+): Promise<InstalledFile> {
+  const before = await home.read(path);
+  const after = changed(before ?? Buffer.of());
+  if (before !== undefined && Buffer.compare(before, after) === 0) return { path, change: 'none' };
+  await home.write(path, after);
+  return { path, change };
+}
+
+/** A path as a word for a shell; below the home folder by that, since people share such files between machines. */
+function shellPath(path: string, home: string): string {
+  const below = relative(home, path);
+  return below.startsWith('..') || isAbsolute(below) ? shellWord(path) : `"$HOME"/${shellWord(below)}`;
+}
+
+const [BEGIN, END] = ['# >>> slices-conn completion >>>', '# <<< slices-conn completion <<<'];
+
+function blockOf(lines: string): string {
+  return `${BEGIN}\n# Written by: slices-conn --install-completion\n${lines}\n${END}\n`;
+}
+
+/**
+ * A file with the block in it: in place of an older one, else at the end. Everything else stays as it is, byte by byte,
+ * whatever its encoding.
+ */
+export function withBlock(content: Uint8Array, block: string): Uint8Array {
+  const [text, own] = [Buffer.from(content).toString('latin1'), Buffer.from(block).toString('latin1')];
+  const older = new RegExp(`^${BEGIN}\n(?:(?!${BEGIN}$|${END}$).*\n)*${END}(?:\n|$(?![^]))`, 'm');
+  const gap = text === '' ? '' : text.endsWith('\n') ? '\n' : '\n\n';
+  const changed = older.test(text) ? text.replace(older, () => own) : text + gap + own;
+  return Buffer.from(changed, 'latin1');
+}

@@ -1,7 +1,7 @@
 import { claimedClaims } from '../../client/claimed.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Invocation } from '../invocation.ts';
-import { directoryCard, directoryItem, directoryTable } from '../print/directory.ts';
+import { directoryCard, directoryItem, directoryTable } from '../print/cards.ts';
 import { parseTime } from '../times.ts';
 import { verifiedToken } from '../tokens.ts';
 

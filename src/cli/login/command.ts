@@ -35,7 +35,7 @@ export function statusCommand(invoke: Invoke): Command {
   return new Command('status')
     .summary('show who is logged in where, and for how long')
     .description('Shows the profile, its services and the tokens. Exits with 4 when you are not logged in.')
-    .action(invoke(async () => (await import('./status.ts')).status));
+    .action(invoke(async () => (await import('./run.ts')).status));
 }
 
 function seconds(text: string): number {

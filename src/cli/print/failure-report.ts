@@ -3,8 +3,7 @@ import { withoutTokens } from '../../contract/secret.ts';
 import { NEXT_STEP, withServices } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
-import type { TextStream } from './output.ts';
-import { escapeLines, escapeText, jsonText } from './terminal-text.ts';
+import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
 
 /** How a failure is printed. */
 export interface ReportOptions {

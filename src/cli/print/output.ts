@@ -1,6 +1,6 @@
 import type { ChalkInstance } from 'chalk';
 import { withoutTokens } from '../../contract/secret.ts';
-import { escapeText, jsonText } from './terminal-text.ts';
+import type { Environment } from '../../session/profiles/folders.ts';
 
 /** A stream to print on. */
 export interface TextStream {
@@ -239,4 +239,59 @@ export class Printer {
       widths[widths.lastIndexOf(widest)] = widest - 1;
     }
   }
+}
+
+/**
+ * Control characters, and characters that change the direction of text or are invisible. With them, text of a service or
+ * a token could make a terminal show something else (HOSTILE.md 7, 60; CLI.md, "Output"). Unicode's "default ignorable"
+ * covers tags, variation selectors, fillers, joiners and other characters without a width.
+ */
+const UNSAFE =
+  /[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\ufff9-\ufffb\u2800\u{16fe4}\u{1d159}]/gu;
+
+/**
+ * Makes foreign text safe to print: each control or invisible character becomes its UTF-16 code, as in JSON.
+ *
+ * @example escapeText('red\u001b[31m') // 'red\\u001b[31m'
+ */
+export function escapeText(text: string): string {
+  return text.replace(UNSAFE, (found) =>
+    Array.from({ length: found.length }, (_, at) => codeOf(found, at)).join(''),
+  );
+}
+
+function codeOf(text: string, at: number): string {
+  return `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`;
+}
+
+/** {@link escapeText} for several lines; line ends stay. */
+export function escapeLines(text: string): string {
+  return text.split('\n').map(escapeText).join('\n');
+}
+
+/**
+ * JSON on one line, with these characters escaped inside its strings; its value stays the same.
+ *
+ * @param replacer as that of JSON.stringify
+ */
+export function jsonText(value: unknown, replacer?: (name: string, value: unknown) => unknown): string {
+  return escapeText(JSON.stringify(value, replacer));
+}
+
+/** The values of `--color`. */
+export const COLOR_CHOICES = ['auto', 'always', 'never'] as const;
+/** One of {@link COLOR_CHOICES}. */
+export type ColorChoice = (typeof COLOR_CHOICES)[number];
+
+/**
+ * Whether to colour a stream: the flag, else `NO_COLOR`, else `FORCE_COLOR` and `CLICOLOR_FORCE`, else a terminal
+ * that is not dumb (CLI.md, "Environment"). Asked for each stream by itself.
+ */
+export function wantsColor(choice: ColorChoice, env: Environment, isTerminal: boolean): boolean {
+  if (choice !== 'auto') return choice === 'always';
+  if (env['NO_COLOR']) return false;
+  const { FORCE_COLOR: force, CLICOLOR_FORCE: cliForce, TERM: term } = env;
+  if (force !== undefined) return force !== '0' && force !== 'false';
+  if (cliForce !== undefined && cliForce !== '0') return true;
+  return isTerminal && term !== 'dumb';
 }

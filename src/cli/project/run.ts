@@ -1,5 +1,5 @@
 import type { Invocation } from '../invocation.ts';
-import { directoryCard, directoryItem, directoryTable } from '../print/directory.ts';
+import { directoryCard, directoryItem, directoryTable } from '../print/cards.ts';
 import { verifiedToken } from '../tokens.ts';
 
 /** Lists the person's projects. */

@@ -1,10 +1,14 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { Failure } from '../../contract/failure.ts';
 import type { Invoke } from '../invocation.ts';
-import { auditCommand } from './audit/command.ts';
-import { backupCommand } from './backup/command.ts';
-import { addOptions } from './options.ts';
-import { rotateKeysCommand } from './rotate-keys/command.ts';
-import type { ServeFlags, ServerOptions } from './server.ts';
+import type {
+  AuditFlags,
+  DeclaredOption,
+  DeclaredOptions,
+  RotateKeysFlags,
+  ServeFlags,
+  ServerOptions,
+} from './server.ts';
 
 /** `slices-conn serve`: the reference server on a socket. */
 export function serveCommand(invoke: Invoke, options: ServerOptions): Command {
@@ -32,4 +36,118 @@ Examples:
       )
       .action(invoke<ServeFlags>(async () => (await import('./run.ts')).serve))
   );
+}
+
+/** `slices-conn serve rotate-keys`: new signing keys, for the servers on a database. */
+function rotateKeysCommand(invoke: Invoke, options: DeclaredOptions): Command {
+  const rotateKeys = new Command('rotate-keys')
+    .summary('give the servers on a database new signing keys')
+    .description(
+      'Makes the next signing key of each service, next to the database: no server is restarted, and every one takes over by itself. The new key is published for 20 minutes before it signs. The old one goes when the last token that it has signed has expired.',
+    );
+  return addOptions(rotateKeys, options)
+    .addHelpText(
+      'after',
+      `
+With --retire-now the servers refuse every earlier token within 10 s. People log in again, or wait
+until their client renews its token, an hour at most. Reservations stay; fetch a saved
+proof again with slices-conn show ID. Other programs accept an old token until they fetch the key
+set again: within 15 minutes for this client, up to a day if it can't reach the server.
+
+Examples:
+  slices-conn serve rotate-keys
+  PGPASSWORD=… slices-conn serve rotate-keys --database postgres://slices@db.example.org/slices
+  slices-conn serve rotate-keys --data /var/lib/slices-conn --retire-now --yes`,
+    )
+    .hook('preAction', (_program, command) => takeFlagsOfServe(command))
+    .action(invoke<RotateKeysFlags>(async () => (await import('./run.ts')).rotateKeys));
+}
+
+/** `slices-conn serve backup FILE`. */
+function backupCommand(invoke: Invoke, options: DeclaredOptions): Command {
+  const backup = new Command('backup')
+    .summary("copy a server's data to a file, while it runs")
+    .description(
+      "Copies the database of a server with --data, as it is at one instant, while the server goes on. The file holds everything, signing keys included, and only its owner can read it. To restore it, put it into a new folder as slices-conn.sqlite and serve that. PostgreSQL's data is copied with pg_dump.",
+    )
+    .argument('<file>', 'where to; nothing may be there yet');
+  return addOptions(backup, options)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  slices-conn serve backup --data /var/lib/slices-conn /backup/slices-conn-$(date +%F).sqlite
+  install -d -m 700 restored && cp backup.sqlite restored/slices-conn.sqlite && slices-conn serve --data restored`,
+    )
+    .hook('preAction', (_program, command) => takeFlagsOfServe(command))
+    .action(invoke<object>(async () => (await import('./run.ts')).serveBackup));
+}
+
+/** `slices-conn serve audit`: who did what, read next to the database. */
+function auditCommand(invoke: Invoke, options: DeclaredOptions): Command {
+  const audit = new Command('audit')
+    .summary('who booked, changed and released what on a server, and why not')
+    .description(
+      'Lists what a server has decided, newest last: who asked for what and when, and whether it was granted, or why not. It only reads the database, next to the servers that run on it, and holds none of them up.',
+    );
+  return addOptions(audit, options)
+    .addHelpText(
+      'after',
+      `
+--experiment ID, a global flag, picks what was decided in one experiment. Times are in UTC.
+A server forgets decisions that are older than its --keep, 400 days unless it was told otherwise.
+
+Examples:
+  slices-conn serve audit
+  slices-conn serve audit --data /var/lib/slices-conn --since 2d --refused
+  slices-conn serve audit --link be-gent1 pl-poznan1 --since 2026-12-01T00:00Z --until 2026-12-02T00:00Z
+  PGPASSWORD=… slices-conn serve audit --database postgres://slices@db.example.org/slices --limit 1000000 --json`,
+    )
+    .hook('preAction', (_program, command) => takeFlagsOfServe(command))
+    .action(invoke<AuditFlags>(async () => (await import('./audit.ts')).serveAudit));
+}
+
+/** Adds declared flags to a command, in their order. */
+function addOptions(command: Command, options: DeclaredOptions): Command {
+  for (const declared of Object.values(options)) command.addOption(optionOf(declared));
+  return command;
+}
+
+function optionOf(declared: DeclaredOption): Option {
+  const { flags, help, parse, choices, conflicts, defaultText } = declared;
+  const option = new Option(flags, help);
+  if (parse) option.argParser<unknown>((text, before) => read(() => parse(text, before as never)));
+  if (choices) option.choices(choices);
+  if (conflicts) option.conflicts([...conflicts]);
+  if (declared.default !== undefined) option.default(declared.default, defaultText);
+  return option;
+}
+
+function read(parse: () => unknown): unknown {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof RangeError) throw new InvalidArgumentError(error.message);
+    throw error;
+  }
+}
+
+/**
+ * Moves flags from `serve` to the command below it. Commander gives a flag that both have to `serve`, wherever it
+ * stands.
+ *
+ * @throws Failure `usage` for a flag that only `serve` has
+ */
+function takeFlagsOfServe(command: Command): void {
+  const { parent: serve } = command;
+  for (const option of serve?.options ?? []) {
+    const name = option.attributeName();
+    if (serve?.getOptionValueSource(name) !== 'cli') continue;
+    if (!command.options.some(({ long }) => long === option.long)) {
+      throw new Failure('usage', `serve ${command.name()} has no flag ${option.long ?? option.flags}.`, {
+        fix: `slices-conn serve ${command.name()} --help`,
+      });
+    }
+    command.setOptionValueWithSource(name, serve.getOptionValue(name), 'cli');
+  }
 }

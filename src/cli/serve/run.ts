@@ -1,6 +1,9 @@
+import { Failure } from '../../contract/failure.ts';
+import { shellWord } from '../../contract/shell-word.ts';
 import { readCertificates } from '../ca-file.ts';
 import type { Invocation } from '../invocation.ts';
-import type { ServeFlags } from './server.ts';
+import { escapeText } from '../print/output.ts';
+import type { KeyRow, RotateKeysFlags, ServeFlags } from './server.ts';
 
 /** Runs a reference server until it is told to stop. */
 export async function serve(
@@ -27,4 +30,55 @@ export async function serve(
   for (const warning of warnings) output.notice(warning);
   await stopped;
   await stop();
+}
+
+/** Gives the servers on a database new signing keys; asks before it removes keys that are in use. */
+export async function rotateKeys(
+  invocation: Invocation,
+  _args: readonly string[],
+  flags: RotateKeysFlags,
+): Promise<void> {
+  const { output, server } = invocation;
+  const items = await server.rotateKeys(flags, () => confirmed(invocation, flags));
+  await output.result({ items }, (print) =>
+    print.table(['service', 'key', 'state', 'from', 'until'], items.map(cells)),
+  );
+}
+
+/** Copies a server's database while it runs. */
+export async function serveBackup(
+  { server, output }: Invocation,
+  [file = '']: readonly string[],
+  flags: object,
+): Promise<void> {
+  const { bytes, reservations } = await server.backUp(flags, file);
+  await output.result({ file, bytes, reservations }, (print) =>
+    print.card(`Backed up to ${print.paint.bold(escapeText(file))}`, [
+      ['holds', `${reservations} reservation${reservations === 1 ? '' : 's'}, ${bytes} bytes`],
+      ['secret', 'the signing keys are in it'],
+    ]),
+  );
+}
+
+function cells({ service, kid, state, signs_from, published_until }: KeyRow): string[] {
+  return [service, kid, state, signs_from, published_until ?? '–'];
+}
+
+/** Asks before keys that are in use are removed. @throws Failure `usage` unless the answer is yes */
+async function confirmed({ flags, confirm }: Invocation, { data, database }: RotateKeysFlags): Promise<void> {
+  if (flags.yes) return;
+  const answer = await confirm('Retire every signing key now? No token that they have signed will verify.');
+  if (answer) return;
+  if (answer === false) throw new Failure('usage', 'Nothing was changed.');
+  throw new Failure('usage', 'Retiring the keys was not confirmed.', {
+    why: 'Without a terminal, --retire-now needs --yes.',
+    fix: [
+      ...['slices-conn', 'serve', 'rotate-keys'],
+      ...(data === undefined ? [] : ['--data', data]),
+      ...(database === undefined ? [] : ['--database', database]),
+      ...['--retire-now', '--yes'],
+    ]
+      .map(shellWord)
+      .join(' '),
+  });
 }

@@ -1,7 +1,7 @@
 import type { Link } from '../../contract/links.ts';
 import { SITES } from '../../contract/sites.ts';
-import { formatBandwidth } from '../bandwidth.ts';
 import type { Invocation } from '../invocation.ts';
+import { formatBandwidth } from '../values.ts';
 
 /** Lists the sites, and the links where the service tells. */
 export async function sites({ session, output }: Invocation): Promise<void> {

@@ -1,7 +1,6 @@
 import { claimedExpiry } from '../../client/claimed.ts';
-import type { Fetch } from '../../client/exchange.ts';
+import { type Fetch, traced } from '../../client/exchange.ts';
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
-import { traced } from '../../client/trace.ts';
 import { createTransport } from '../../client/transport.ts';
 import { Failure } from '../../contract/failure.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
@@ -10,9 +9,9 @@ import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Environment } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials, type StoredCredentials } from './credentials.ts';
-import { keySetFiles } from './key-set-files.ts';
 import { loginToken, type PortalTokens, portalTokens, storedFrom } from './login-tokens.ts';
 import { commandToken, givenToken, type Placeholders, type TokenSource } from './token-source.ts';
+import { keySetFiles } from './trust.ts';
 
 /** What remains after a logout. */
 export interface EndedLogin {

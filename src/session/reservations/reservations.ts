@@ -1,12 +1,17 @@
-import type { ConnectivityClient, ProofOptions, ReserveOptions } from '../../client/connectivity.ts';
-import type { ServiceFeatures } from '../../client/features.ts';
+import type {
+  ConnectivityClient,
+  ProofOptions,
+  ReserveOptions,
+  ServiceFeatures,
+} from '../../client/connectivity.ts';
 import type { ProvenReservation } from '../../client/proof.ts';
-import type { NewReservation, ReservationChange } from '../../client/reservation-request.ts';
 import {
   asReservation,
   isSameRequest,
   meets,
+  type NewReservation,
   type Requested,
+  type ReservationChange,
   requestedOf,
   updated,
 } from '../../client/reservation-request.ts';

@@ -1,7 +1,13 @@
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { type Wanted, wantedAt } from '../../../src/cli/completion/candidates.ts';
-import { KIND_OF, kindOfArgument, kindOfOption, valueName } from '../../../src/cli/completion/kinds.ts';
+import {
+  KIND_OF,
+  kindOfArgument,
+  kindOfOption,
+  valueName,
+  type Wanted,
+  wantedAt,
+} from '../../../src/cli/completion/candidates.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../../src/operate/options.ts';
 

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { Candidate, Wanted } from '../../../src/cli/completion/candidates.ts';
-import { type CompletionSource, completionText } from '../../../src/cli/completion/complete.ts';
+import {
+  type Candidate,
+  type CompletionSource,
+  completionText,
+  type Wanted,
+} from '../../../src/cli/completion/candidates.ts';
 
 const never = async (): Promise<never> => {
   throw new RangeError('nobody expected a question');

@@ -15,10 +15,10 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { installCompletion, usualShell, withBlock } from '../../../src/cli/completion/install.ts';
+import { installCompletion, usualShell, withBlock } from '../../../src/cli/completion/run.ts';
 import { SHELLS, type Shell, scriptOf } from '../../../src/cli/completion/scripts.ts';
 import { Failure } from '../../../src/contract/failure.ts';
-import { shellHome } from '../../../src/main/shell-home.ts';
+import { shellHome } from '../../../src/main/files.ts';
 import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 
 let home: string;

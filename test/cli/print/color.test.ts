@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type ColorChoice, wantsColor } from '../../../src/cli/print/color.ts';
+import { type ColorChoice, wantsColor } from '../../../src/cli/print/output.ts';
 import type { Environment } from '../../../src/session/profiles/folders.ts';
 
 /** Environment, and whether a stream has colours under `--color auto`: on a terminal, and elsewhere. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { escapeLines, escapeText, jsonText } from '../../../src/cli/print/terminal-text.ts';
+import { escapeLines, escapeText, jsonText } from '../../../src/cli/print/output.ts';
 
 const range = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { keySetFiles } from '../../../src/session/login/key-set-files.ts';
+import { keySetFiles } from '../../../src/session/login/trust.ts';
 import { keySetOf, makeKey, NOW } from '../../fixtures/tokens.ts';
 
 const URL_OF_SET = 'https://conn.example.org/.well-known/jwks.json';

@@ -2,12 +2,11 @@ import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, type FailureFacts } from '../../../contract/failure.ts';
 import { MAX_REASON } from '../../../contract/parameters.ts';
 import { shellWord } from '../../../contract/shell-word.ts';
-import { formatBandwidth } from '../../bandwidth.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
-import { reservationId } from '../../names.ts';
-import { reservationCard } from '../../print/reservation-card.ts';
-import { escapeText } from '../../print/terminal-text.ts';
+import { reservationCard } from '../../print/cards.ts';
+import { escapeText } from '../../print/output.ts';
+import { formatBandwidth, reservationId } from '../../values.ts';
 
 /** The flags of the command, as typed. */
 export interface DeleteFlags {

@@ -1,10 +1,10 @@
 import { shellWord } from '../../../contract/shell-word.ts';
 import type { ListedReservation } from '../../../session/reservations/joined-list.ts';
 import { withServices } from '../../advice.ts';
-import { formatBandwidth } from '../../bandwidth.ts';
 import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';
 import type { Printer } from '../../print/output.ts';
+import { formatBandwidth } from '../../values.ts';
 
 /** The flags of the command, as typed. */
 export interface ListFlags {

@@ -3,14 +3,12 @@ import type { NewReservation } from '../../../client/reservation-request.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { shellWord } from '../../../contract/shell-word.ts';
 import { advisor } from '../../advice.ts';
-import { parseBandwidth } from '../../bandwidth.ts';
 import type { Invocation } from '../../invocation.ts';
-import { siteName } from '../../names.ts';
-import type { PeriodFlags } from '../../period.ts';
-import { readPeriod } from '../../period.ts';
-import { rehearsalCard, reservationCard, reservationResult } from '../../print/reservation-card.ts';
-import { escapeText } from '../../print/terminal-text.ts';
+import { type PeriodFlags, readPeriod } from '../../period.ts';
+import { rehearsalCard, reservationCard, reservationResult } from '../../print/cards.ts';
+import { escapeText } from '../../print/output.ts';
 import type { TimeContext } from '../../times.ts';
+import { parseBandwidth, siteName } from '../../values.ts';
 import type { UserFiles } from '../../world.ts';
 
 /** The flags of `reserve`, as typed. */

@@ -1,6 +1,6 @@
 import type { Invocation } from '../../invocation.ts';
-import { reservationId } from '../../names.ts';
-import { reservationCard, reservationResult, reservationState } from '../../print/reservation-card.ts';
+import { reservationCard, reservationResult, reservationState } from '../../print/cards.ts';
+import { reservationId } from '../../values.ts';
 
 /** The flags of the command, as typed. */
 export interface ShowFlags {

@@ -1,0 +1,112 @@
+import * as v from 'valibot';
+import { Failure } from '../../contract/failure.ts';
+import { ExperimentId } from '../../contract/ids.ts';
+import type { Invocation } from '../invocation.ts';
+import { type CardLine, escapeText, type Printer } from '../print/output.ts';
+import { parsePastTime } from '../times.ts';
+import { formatBandwidth, reservationId, siteName } from '../values.ts';
+import type { AuditFlags, AuditItem, AuditRequest } from './server.ts';
+
+/** Lists what a server has decided. */
+export async function serveAudit(
+  invocation: Invocation,
+  _args: readonly string[],
+  flags: AuditFlags,
+): Promise<void> {
+  const { output, server } = invocation;
+  const request = await requestOf(invocation, flags);
+  const printed = output.portions<AuditItem>(auditText);
+  const more = await server.readAudit(request, (portion) => printed.take(portion));
+  printed.end({ more }, 'No decision matches.');
+  const { limit } = request;
+  if (more) {
+    const those = limit === 1 ? 'This is the newest one that matches' : `These are the newest ${limit}`;
+    output.notice(`${those}; there are older ones. To see more: --limit ${limit * 10}`);
+  }
+}
+
+async function requestOf(invocation: Invocation, flags: AuditFlags): Promise<AuditRequest> {
+  const { reservation, link, since, until, ...others } = flags;
+  const { experiment } = invocation.flags;
+  const times = invocation.times();
+  const request: AuditRequest = {
+    ...others,
+    ...(reservation === undefined ? {} : { reservation: reservationId(reservation) }),
+    ...(experiment === undefined ? {} : { experiment: experimentId(experiment) }),
+    ...(link === undefined ? {} : { link: linkOf(link) }),
+    ...(since === undefined ? {} : { since: await parsePastTime(since, times, '--since') }),
+    ...(until === undefined ? {} : { until: await parsePastTime(until, times, '--until') }),
+  };
+  if (request.since === undefined || request.until === undefined || request.since < request.until) {
+    return request;
+  }
+  throw new Failure('usage', '--since is not before --until.', { why: 'There is no time between them.' });
+}
+
+/** The audit holds ids only; the portal alone knows names. */
+function experimentId(text: string): string {
+  if (v.is(ExperimentId, text)) return text;
+  throw new Failure('usage', `${JSON.stringify(text)} is not an experiment id.`, {
+    why: 'The audit holds ids only, such as exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q.',
+    fix: 'slices-conn experiment list',
+  });
+}
+
+function linkOf(words: readonly string[]): [site1: string, site2: string] {
+  const [site1, site2, ...others] = words.flatMap((word) => word.split('~')).map(siteName);
+  if (site1 !== undefined && site2 !== undefined && others.length === 0) return [site1, site2];
+  throw new Failure('usage', '--link takes the two sites of a link.', { fix: '--link be-gent1 pl-poznan1' });
+}
+
+const HEAD = ['when (UTC)', 'what', 'outcome', 'link', 'bandwidth', 'period', 'reservation', 'by', 'why'];
+
+/**
+ * Decisions for people: a table, which a pipe always gets. On a terminal that is too narrow for it, each decision has
+ * lines of its own, so that no id is cut.
+ */
+function auditText(print: Printer, items: readonly AuditItem[]): string {
+  const rows = items.map(rowOf);
+  return print.fits(HEAD, rows) ? print.table(HEAD, rows) : items.map((item) => card(print, item)).join('');
+}
+
+function rowOf(item: AuditItem): string[] {
+  const { action, link, reservation, by, why } = item;
+  const asked = [linkText(link), formatBandwidth(item.bandwidth), periodText(item)];
+  return [timeText(item.at), action, outcome(item), ...asked, reservation ?? '–', by, why ?? '–'];
+}
+
+function card(print: Printer, item: AuditItem): string {
+  const { action, link, reservation, experiment, by, why } = item;
+  const { paint } = print;
+  const colour = item.granted ? paint.green : paint.red;
+  const what = `${timeText(item.at)} UTC  ${colour(escapeText(`${action} ${outcome(item)}`))}`;
+  const lines: CardLine[] = [
+    ...(why === null ? [] : [['why', why] as const]),
+    ['link', `${linkText(link)}, ${formatBandwidth(item.bandwidth)}`],
+    ['period', periodText(item)],
+    ['reservation', reservation ?? '–'],
+    ['by', by],
+    ['experiment', experiment],
+  ];
+  return print.card(what, lines);
+}
+
+function outcome({ granted, count }: AuditItem): string {
+  if (granted) return 'granted';
+  return count === 1 ? 'refused' : `refused ${count} times`;
+}
+
+function linkText(link: string): string {
+  return link.replace('~', ' – ');
+}
+
+/** To the second: the millisecond is in JSON. */
+function timeText(instant: string): string {
+  return instant.slice(0, 19).replace('T', ' ');
+}
+
+/** Without the end's day where it equals the start's. */
+function periodText({ start_date, end_date }: AuditItem): string {
+  const [start, end] = [timeText(start_date), timeText(end_date)];
+  return `${start} – ${start.slice(0, 10) === end.slice(0, 10) ? end.slice(11) : end}`;
+}

@@ -1,0 +1,79 @@
+import type { ProgressLine } from '../cli/print/progress.ts';
+import type { World } from '../cli/world.ts';
+import type { Environment } from '../session/profiles/folders.ts';
+
+/** What a command is told when the process gets a signal. */
+const STOPPED = { SIGINT: 'interrupted', SIGTERM: 'terminated' } as const;
+let tellStop: Parameters<World['onStop']>[0] = (stopped) => (stopped === 'interrupted' ? 130 : 143);
+
+/** Lets SIGINT and SIGTERM end the process at once, with the exit code that {@link onStop}'s function returns. */
+export function stopAtSignals(): void {
+  for (const [signal, stopped] of Object.entries(STOPPED)) {
+    process.once(signal, () => process.exit(tellStop(stopped)));
+  }
+}
+
+/** See `World.onStop`. Without a function the exit code is the shells' own: 130 or 143. */
+export function onStop(tell: Parameters<World['onStop']>[0]): void {
+  tellStop = tell;
+}
+
+/** From now on SIGINT and SIGTERM do not end the process. @returns resolves at the first of them */
+export function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of Object.keys(STOPPED)) {
+      process.removeAllListeners(signal);
+      process.once(signal, () => resolve());
+    }
+  });
+}
+
+/**
+ * Opens an address in the person's browser, if a person sits in front of this terminal: not over ssh, not in CI.
+ *
+ * @returns whether a browser was started
+ */
+export async function openBrowser(address: string, env: Environment): Promise<boolean> {
+  const remote = env['SSH_CONNECTION'] || env['SSH_TTY'] || env['CI'];
+  if (!process.stderr.isTTY || remote) return false;
+  const opener = env['BROWSER'] || (process.platform === 'darwin' ? 'open' : 'xdg-open');
+  if (!env['BROWSER'] && process.platform === 'linux' && !env['DISPLAY'] && !env['WAYLAND_DISPLAY'])
+    return false;
+  const { spawn } = await import('node:child_process');
+  return new Promise((resolve) => {
+    // No shell: the address comes from a service.
+    const browser = spawn(opener, [address], { stdio: 'ignore', detached: true });
+    browser.once('error', () => resolve(false));
+    browser.once('spawn', () => {
+      browser.unref();
+      resolve(true);
+    });
+  });
+}
+
+/**
+ * A line with a spinner on a terminal, drawn by ora, which is loaded here: no command pays for it that waits for
+ * nothing. ora's own timer would keep the process alive, and it would go on when the terminal is gone: so it is never
+ * started, and only draws a frame when it is told to. It hides no cursor and reads no keys.
+ */
+export async function openProgressLine(terminal: NodeJS.WriteStream): Promise<ProgressLine> {
+  let isGone = false;
+  terminal.once('error', () => {
+    isGone = true;
+  });
+  // On a terminal that says it has no columns, ora would clear lines for ever.
+  const isDrawable = (): boolean => !isGone && terminal.writable && terminal.columns > 0;
+  const { default: ora } = await import('ora');
+  const spinner = ora({ stream: terminal, color: false, hideCursor: false, discardStdin: false });
+  return {
+    draw(text) {
+      if (!isDrawable() || !spinner.isEnabled) return false;
+      spinner.text = text;
+      spinner.render();
+      return true;
+    },
+    clear() {
+      if (isDrawable()) spinner.clear();
+    },
+  };
+}
