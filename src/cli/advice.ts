@@ -1,19 +1,6 @@
-import type { NewReservation } from '../client/reservation-request.ts';
-import { Failure, type FailureCode } from '../contract/failure.ts';
-import { formatInstant, parseInstant } from '../contract/instants.ts';
-import type { Alternative } from '../contract/problems.ts';
+import type { FailureCode } from '../contract/failure.ts';
 import { shellWord } from '../contract/shell-word.ts';
 import type { ServiceFlags } from './global-options.ts';
-import type { TimeContext } from './times.ts';
-import { nearestSite } from './values.ts';
-
-/** Flags of a refused `reserve` that the advised command repeats. */
-interface KeptFlags {
-  dryRun?: boolean;
-  save?: string;
-  idempotencyKey?: string;
-  allowUnsigned?: boolean;
-}
 
 /** The next step after a failure that has no advice of its own. */
 export const NEXT_STEP: Partial<Record<FailureCode, string>> = {
@@ -46,92 +33,4 @@ export function withServices(services: ServiceFlags, advice: string): string {
   const words = values.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
   const flags = [...(offline ? ['--offline'] : []), ...words].map((word) => `${shellWord(word)} `).join('');
   return `slices-conn ${flags}${advice.slice('slices-conn '.length)}`;
-}
-
-/**
- * Adds to a refusal the first alternative that the service offers, as a command.
- *
- * @returns a rejection handler, which throws the failure with the advice
- */
-export function advisor(
-  request: NewReservation,
-  flags: KeptFlags,
-  times: () => TimeContext,
-): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof Failure)) throw error;
-    // A service's text becomes part of a command only when it is a time.
-    const alternative = error.facts.alternatives?.find(isPeriod);
-    const { now } = times();
-    if (alternative) throw error.with({ fix: reserveCommandLine(request, alternative, flags, now) });
-    if (error.code === 'date_past' && request.start !== 'now' && request.end > now) {
-      const { bandwidth, start, end } = request;
-      const started = { bandwidth, start_date: formatInstant(start), end_date: formatInstant(end) };
-      throw error.with({ fix: reserveCommandLine(request, started, flags, now) });
-    }
-    const unknown = error.code === 'site_unknown' ? [request.site1, request.site2] : [];
-    const [near] = unknown.map(nearestSite).filter((site) => site !== undefined);
-    throw near === undefined ? error : error.with({ why: `Did you mean ${near}?` });
-  };
-}
-
-function isPeriod({ start_date, end_date }: Alternative): boolean {
-  return parseInstant(start_date) !== undefined && parseInstant(end_date) !== undefined;
-}
-
-/**
- * Adds to a refused update the first alternative, as a command.
- *
- * @param id the reservation
- */
-export function updateAdvisor(
-  id: string,
-  start: number,
-  { allowUnsigned }: Pick<KeptFlags, 'allowUnsigned'>,
-): (error: unknown) => never {
-  return (error) => {
-    const alternative = error instanceof Failure ? error.facts.alternatives?.find(isPeriod) : undefined;
-    if (!(error instanceof Failure) || !alternative) throw error;
-    const { bandwidth, start_date, end_date } = alternative;
-    const moved = parseInstant(start_date) === start ? [] : ['--start', start_date];
-    const words = [
-      'slices-conn',
-      'update',
-      id,
-      '--bandwidth',
-      String(bandwidth),
-      ...moved,
-      '--end',
-      end_date,
-      ...(allowUnsigned ? ['--allow-unsigned'] : []),
-    ];
-    throw error.with({ fix: words.map(shellWord).join(' ') });
-  };
-}
-
-/** The command that books an alternative. A start that has come is written as --start-now. */
-export function reserveCommandLine(
-  { site1, site2 }: NewReservation,
-  { bandwidth, start_date, end_date }: Alternative,
-  { dryRun, save, idempotencyKey, allowUnsigned }: KeptFlags,
-  now: number,
-): string {
-  const start = parseInstant(start_date) ?? 0;
-  return [
-    'slices-conn',
-    'reserve',
-    site1,
-    site2,
-    '--bandwidth',
-    String(bandwidth),
-    ...(start <= now ? ['--start-now'] : ['--start', start_date]),
-    '--end',
-    end_date,
-    ...(dryRun ? ['--dry-run'] : []),
-    ...(save === undefined ? [] : ['--save', save]),
-    ...(idempotencyKey === undefined ? [] : ['--idempotency-key', idempotencyKey]),
-    ...(allowUnsigned ? ['--allow-unsigned'] : []),
-  ]
-    .map(shellWord)
-    .join(' ');
 }

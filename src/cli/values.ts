@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
-import { ReservationId } from '../contract/ids.ts';
+import { ReservationId } from '../contract/fields.ts';
 import { MAX_BANDWIDTH } from '../contract/reservation.ts';
 import { SITES } from '../contract/sites.ts';
 import { nearest } from '../session/choice.ts';

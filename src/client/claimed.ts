@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { LAST_SECOND } from '../contract/claims.ts';
-import { ReservationId } from '../contract/ids.ts';
+import { ReservationId } from '../contract/fields.ts';
 import { isObject, readJson } from '../contract/json.ts';
 
 /**

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { ConnectivityClaims } from '../contract/claims.ts';
 import { Failure } from '../contract/failure.ts';
-import { ReservationId } from '../contract/ids.ts';
+import { ReservationId } from '../contract/fields.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';

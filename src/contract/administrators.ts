@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { UserId } from './ids.ts';
+import { UserId } from './fields.ts';
 
 /** A user of one issuer who may read and release any reservation of a server: named by its operator, never by a role. */
 export interface Administrator {

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { ExperimentId, ProjectId, ReservationId, UserId } from './ids.ts';
+import { ExperimentId, ProjectId, ReservationId, UserId } from './fields.ts';
 import { Reservation, ReservationReply } from './reservation.ts';
 
 /** The last second that a date can hold; what lies beyond is no time. */

@@ -1,6 +1,5 @@
 import * as v from 'valibot';
-import { ExperimentId, ProjectId } from './ids.ts';
-import { Instant, ReplyInstant, requestInstant } from './instant-schemas.ts';
+import { ExperimentId, Instant, ProjectId, ReplyInstant, requestInstant } from './fields.ts';
 
 /** The longest name of an experiment, in characters. */
 export const MAX_NAME = 64;

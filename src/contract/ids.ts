@@ -1,37 +1,7 @@
-import * as v from 'valibot';
-
 /** The kinds of identifiers: each has its prefix before the first underscore (SPEC.md, "Resources and their fields"). */
 export const ID_PREFIXES = { user: 'user', project: 'proj', experiment: 'exp', reservation: 'con' } as const;
 /** One of `user`, `project`, `experiment`, `reservation`. */
 export type IdKind = keyof typeof ID_PREFIXES;
-
-const HOST = String.raw`[A-Za-z0-9.:\[\]-]{1,255}`;
-const OPAQUE = '[A-Za-z0-9_-]{1,128}';
-
-const idOf = (kind: IdKind, example: string) =>
-  v.pipe(
-    v.string(),
-    v.regex(new RegExp(`^${ID_PREFIXES[kind]}_${HOST}_${OPAQUE}$`)),
-    v.description(`Format ${ID_PREFIXES[kind]}_<host>_<opaque_id>.`),
-    v.examples([example]),
-  );
-
-/** A user's identifier, `user_<host>_<opaque_id>` (SPEC.md, "User token"). */
-export const UserId = idOf('user', 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
-/** See {@link UserId}. */
-export type UserId = v.InferOutput<typeof UserId>;
-/** A project's identifier, `proj_<host>_<opaque_id>` (SPEC.md, "Project record"). */
-export const ProjectId = idOf('project', 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
-/** See {@link ProjectId}. */
-export type ProjectId = v.InferOutput<typeof ProjectId>;
-/** An experiment's identifier, `exp_<host>_<opaque_id>` (SPEC.md, "Connectivity reservation"). */
-export const ExperimentId = idOf('experiment', 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
-/** See {@link ExperimentId}. */
-export type ExperimentId = v.InferOutput<typeof ExperimentId>;
-/** A reservation's identifier, `con_<service_host>_<opaque_id>` (SPEC.md, "Connectivity reservation"). */
-export const ReservationId = idOf('reservation', 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
-/** See {@link ReservationId}. */
-export type ReservationId = v.InferOutput<typeof ReservationId>;
 
 /**
  * The kind of thing that an identifier names, by its prefix; undefined for anything else.

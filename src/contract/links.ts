@@ -1,6 +1,6 @@
 import * as v from 'valibot';
+import { SiteName } from './fields.ts';
 import { VlanTag } from './reservation.ts';
-import { SiteName } from './sites.ts';
 
 /** An inclusive range of VLAN tags, `[from, to]`. */
 export const TagRange = v.pipe(

@@ -2,8 +2,7 @@ import { toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { KeySetDocument } from './claims.ts';
 import { Experiment, ExperimentList, ExperimentRequest, Project, ProjectList } from './directory.ts';
-import { Health } from './health.ts';
-import { ReservationId } from './ids.ts';
+import { ReservationId } from './fields.ts';
 import { LinkList } from './links.ts';
 import type { Parameter } from './parameters.ts';
 import { PROBLEM_STATUS, ProblemBody, type ProblemCode } from './problems.ts';
@@ -23,6 +22,9 @@ const ReservationList = v.object({
   items: v.array(Reservation),
   nextCursor: v.pipe(v.nullable(v.string()), v.description('Give it as ?cursor= for the next page.')),
 });
+
+/** The answer to a health check that passed. A failed one is a problem body with a status of its own. */
+const Health = v.object({ status: v.pipe(v.literal('ok'), v.description('`ok`.')) });
 
 const SCHEMAS = {
   Reservation,

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { Instant } from './instant-schemas.ts';
+import { Instant } from './fields.ts';
 import { withoutTokens } from './secret.ts';
 
 /** The allowed values of `detail[].loc` (SPEC.md, "Errors"). */

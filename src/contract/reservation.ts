@@ -1,8 +1,14 @@
 import * as v from 'valibot';
-import { ExperimentId, ReservationId, UserId } from './ids.ts';
-import { Instant, ReplyInstant, requestInstant } from './instant-schemas.ts';
+import {
+  ExperimentId,
+  Instant,
+  ReplyInstant,
+  ReservationId,
+  requestInstant,
+  SiteName,
+  UserId,
+} from './fields.ts';
 import { received } from './instants.ts';
-import { SiteName } from './sites.ts';
 
 /** The largest bandwidth that a request can name, in Mbps: fifteen digits, which a number holds exactly. */
 export const MAX_BANDWIDTH = 999_999_999_999_999;

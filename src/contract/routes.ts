@@ -1,5 +1,4 @@
 import { Failure } from './failure.ts';
-import { HEALTH_ROUTES } from './health.ts';
 import {
   DRY_RUN,
   IDEMPOTENCY_KEY,
@@ -102,6 +101,16 @@ const RESERVATION_REFUSALS = [
   'vlans_unavailable',
   'share_exceeded',
 ] as const;
+
+/** For supervisors and load balancers: an extension, answered under any Host. */
+const HEALTH_CHECK = {
+  service: 'connectivity',
+  method: 'GET',
+  credentials: 'none',
+  success: { status: 200, schema: 'Health' },
+  problems: [],
+  extension: true,
+} as const;
 
 /** Every endpoint of the connectivity service and the portal (SPEC.md, "Endpoints"; DESIGN.md for extensions). */
 export const ROUTES = {
@@ -207,7 +216,13 @@ export const ROUTES = {
     success: { status: 200, schema: 'KeySetDocument' },
     problems: [],
   },
-  ...HEALTH_ROUTES,
+  health: { ...HEALTH_CHECK, path: '/healthz', summary: 'Whether the process answers' },
+  readiness: {
+    ...HEALTH_CHECK,
+    path: '/readyz',
+    summary:
+      'Whether requests should be sent here: the database answers, and the server is not about to stop',
+  },
   listProjects: {
     service: 'portal',
     method: 'GET',

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   fchmodSync,
@@ -23,7 +22,7 @@ import { closeFile, unusableFile } from './private.ts';
  */
 export function writeWhole(path: string, content: string | Uint8Array, mode: number): void {
   // A name that can't be guessed, and `wx`: another user can't have put a file there.
-  const draft = `${path}.${randomBytes(8).toString('hex')}.tmp`;
+  const draft = `${path}.${crypto.randomUUID()}.tmp`;
   const file = openSync(draft, 'wx', mode);
   try {
     try {

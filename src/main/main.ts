@@ -1,11 +1,11 @@
-import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { COMPLETE } from '../cli/completion/scripts.ts';
 import type { TextStream } from '../cli/print/output.ts';
+import { run } from '../cli/run.ts';
 import type { ServerCommands } from '../cli/serve/server.ts';
 import type { NetworkSettings } from '../cli/world.ts';
-import { cacheFolder, privateFolder } from '../files/private.ts';
+import { privateFolder } from '../files/private.ts';
 import {
   type AuditOptions,
   type BackupOptions,
@@ -14,15 +14,14 @@ import {
   type ServeOptions,
 } from '../operate/options.ts';
 import type { Connection } from '../session/login/connection.ts';
-import { foldersFor } from '../session/profiles/folders.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile } from '../session/profiles/profiles.ts';
+import { folders } from './compile-cache.ts';
 import { files, shellHome } from './files.ts';
 import { openLedger, underLock } from './state.ts';
 import { onStop, openBrowser, openProgressLine, stopAtSignals, stopSignal } from './terminal.ts';
 
 const { env } = process;
-const folders = foldersFor(env, homedir());
 
 /**
  * The command line in the real world: the only place that knows the real clock, files, environment and streams.
@@ -33,8 +32,6 @@ const folders = foldersFor(env, homedir());
  */
 export async function main(args: readonly string[], version: string): Promise<number> {
   stopAtSignals();
-  useCompileCache();
-  const { run } = await import('../cli/run.ts');
   const exitCode = await run(args, {
     version,
     env,
@@ -60,19 +57,6 @@ export async function main(args: readonly string[], version: string): Promise<nu
   // The shell waits: a request that is still under way is abandoned.
   if (args[0] === COMPLETE) process.exit(exitCode);
   return exitCode;
-}
-
-/** Keeps compiled code in a private folder: Node runs whatever it finds there (HOSTILE.md 51). */
-function useCompileCache(): void {
-  const umask = process.umask(0o077);
-  try {
-    privateFolder(folders.cache);
-    enableCompileCache(cacheFolder(join(folders.cache, 'compiled')));
-  } catch {
-    // Without the cache everything works, only slower.
-  } finally {
-    process.umask(umask);
-  }
 }
 
 function textStream(stream: NodeJS.WriteStream): TextStream {

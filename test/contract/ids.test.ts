@@ -1,17 +1,8 @@
 import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import {
-  ExperimentId,
-  ID_PREFIXES,
-  type IdKind,
-  idKind,
-  newId,
-  ProjectId,
-  ReservationId,
-  randomPool,
-  UserId,
-} from '../../src/contract/ids.ts';
+import { ExperimentId, ProjectId, ReservationId, UserId } from '../../src/contract/fields.ts';
+import { ID_PREFIXES, type IdKind, idKind, newId, randomPool } from '../../src/contract/ids.ts';
 
 const SCHEMAS = { user: UserId, project: ProjectId, experiment: ExperimentId, reservation: ReservationId };
 const IDS = Object.keys(ID_PREFIXES) as IdKind[];

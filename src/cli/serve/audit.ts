@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
-import { ExperimentId } from '../../contract/ids.ts';
+import { ExperimentId } from '../../contract/fields.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText, type Printer } from '../print/output.ts';
 import { parsePastTime } from '../times.ts';

@@ -2,7 +2,6 @@ import type { ProvenReservation } from '../../../client/proof.ts';
 import type { NewReservation } from '../../../client/reservation-request.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { shellWord } from '../../../contract/shell-word.ts';
-import { advisor } from '../../advice.ts';
 import type { Invocation } from '../../invocation.ts';
 import { type PeriodFlags, readPeriod } from '../../period.ts';
 import { rehearsalCard, reservationCard, reservationResult } from '../../print/cards.ts';
@@ -10,6 +9,7 @@ import { escapeText } from '../../print/output.ts';
 import type { TimeContext } from '../../times.ts';
 import { parseBandwidth, siteName } from '../../values.ts';
 import type { UserFiles } from '../../world.ts';
+import { advisor } from '../alternatives.ts';
 
 /** The flags of `reserve`, as typed. */
 export interface ReserveFlags extends PeriodFlags {

@@ -1,10 +1,10 @@
 import type { ReservationChange } from '../../../client/reservation-request.ts';
 import { Failure } from '../../../contract/failure.ts';
-import { updateAdvisor } from '../../advice.ts';
 import type { Invocation } from '../../invocation.ts';
 import { checkPeriodChange, type PeriodChangeFlags, readPeriodChange } from '../../period.ts';
 import { periodOf, reservationCard, reservationResult } from '../../print/cards.ts';
 import { parseBandwidth, reservationId } from '../../values.ts';
+import { updateAdvisor } from '../alternatives.ts';
 
 /** The flags of the command, as typed. */
 export interface UpdateFlags extends PeriodChangeFlags {

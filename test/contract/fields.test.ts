@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { Instant, requestInstant } from '../../src/contract/instant-schemas.ts';
+import { Instant, requestInstant } from '../../src/contract/fields.ts';
 
 describe('requestInstant', () => {
   const schema = requestInstant('end_date');

@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { advisor, reserveCommandLine } from '../../src/cli/advice.ts';
-import { readPeriod } from '../../src/cli/period.ts';
-import { parseBandwidth } from '../../src/cli/values.ts';
-import type { NewReservation } from '../../src/client/reservation-request.ts';
-import { Failure, type FailureCode, type FailureFacts } from '../../src/contract/failure.ts';
-import type { Alternative } from '../../src/contract/problems.ts';
-import { failureOf } from '../fixtures/failures.ts';
-import { NOW } from '../fixtures/tokens.ts';
+import { readPeriod } from '../../../src/cli/period.ts';
+import { advisor, reserveCommandLine } from '../../../src/cli/reservation/alternatives.ts';
+import { parseBandwidth } from '../../../src/cli/values.ts';
+import type { NewReservation } from '../../../src/client/reservation-request.ts';
+import { Failure, type FailureCode, type FailureFacts } from '../../../src/contract/failure.ts';
+import type { Alternative } from '../../../src/contract/problems.ts';
+import { failureOf } from '../../fixtures/failures.ts';
+import { NOW } from '../../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
 const times = { now: NOW, zone: undefined };

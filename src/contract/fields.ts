@@ -1,0 +1,89 @@
+import * as v from 'valibot';
+import { ID_PREFIXES, type IdKind } from './ids.ts';
+import { formatInstant, parseInstant, received } from './instants.ts';
+
+const HOST = String.raw`[A-Za-z0-9.:\[\]-]{1,255}`;
+const OPAQUE = '[A-Za-z0-9_-]{1,128}';
+
+const idOf = (kind: IdKind, example: string) =>
+  v.pipe(
+    v.string(),
+    v.regex(new RegExp(`^${ID_PREFIXES[kind]}_${HOST}_${OPAQUE}$`)),
+    v.description(`Format ${ID_PREFIXES[kind]}_<host>_<opaque_id>.`),
+    v.examples([example]),
+  );
+
+/** A user's identifier, `user_<host>_<opaque_id>` (SPEC.md, "User token"). */
+export const UserId = idOf('user', 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+/** See {@link UserId}. */
+export type UserId = v.InferOutput<typeof UserId>;
+/** A project's identifier, `proj_<host>_<opaque_id>` (SPEC.md, "Project record"). */
+export const ProjectId = idOf('project', 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+/** See {@link ProjectId}. */
+export type ProjectId = v.InferOutput<typeof ProjectId>;
+/** An experiment's identifier, `exp_<host>_<opaque_id>` (SPEC.md, "Connectivity reservation"). */
+export const ExperimentId = idOf('experiment', 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+/** See {@link ExperimentId}. */
+export type ExperimentId = v.InferOutput<typeof ExperimentId>;
+/** A reservation's identifier, `con_<service_host>_<opaque_id>` (SPEC.md, "Connectivity reservation"). */
+export const ReservationId = idOf('reservation', 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+/** See {@link ReservationId}. */
+export type ReservationId = v.InferOutput<typeof ReservationId>;
+
+/**
+ * The name of a site: a lower-case label of 1 to 63 characters, as in SPEC.md, "Available sites".
+ *
+ * The schema holds the form only. Whether the site exists is the topology's to say, so that the answer to an
+ * unknown one can name its nearest neighbour.
+ */
+export const SiteName = v.pipe(
+  v.string(),
+  v.regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/),
+  v.description('Site name, from the list of sites.'),
+  v.examples(['be-gent1', 'pl-poznan1']),
+);
+/** See {@link SiteName}. */
+export type SiteName = v.InferOutput<typeof SiteName>;
+
+/** A timestamp in a reply of the reference server: RFC 3339, UTC, milliseconds. */
+export const Instant = v.pipe(
+  v.string(),
+  v.isoTimestamp(),
+  v.metadata({ format: 'date-time' }),
+  v.description('ISO 8601 UTC timestamp with milliseconds.'),
+  v.examples(['2026-12-01T10:00:00.000Z']),
+);
+/** See {@link Instant}. */
+export type Instant = v.InferOutput<typeof Instant>;
+
+/** A timestamp in any service's reply (DESIGN.md, "Timestamps", column Client). Comes out as an {@link Instant}. */
+export const ReplyInstant = v.pipe(
+  v.string(),
+  v.rawTransform<string, string>(({ dataset, addIssue, NEVER }) => {
+    const instant = parseInstant(dataset.value, 'utc-if-absent');
+    if (instant !== undefined) return formatInstant(instant);
+    addIssue({ message: 'not an RFC 3339 timestamp' });
+    return NEVER;
+  }),
+);
+
+/**
+ * A timestamp in a request: RFC 3339 with a zone (SPEC.md, "POST"). Comes out in milliseconds since the Unix epoch.
+ *
+ * @param name the member, for the message
+ * @param example shown in the API's description
+ */
+export const requestInstant = (name: string, example = '2030-01-01T10:00:00.000Z') =>
+  v.pipe(
+    v.string((issue) => `${name} must be an ISO 8601 UTC timestamp; ${received(issue.input)}.`),
+    v.examples([example]),
+    v.rawTransform<string, number>(({ dataset, addIssue, NEVER }) => {
+      const instant = parseInstant(dataset.value);
+      if (instant !== undefined) return instant;
+      addIssue({
+        message: `${name} must be a day and time that exist, as an ISO 8601 UTC timestamp with a zone, such as 2026-12-01T10:00:00.000Z; ${received(dataset.value)}.`,
+      });
+      return NEVER;
+    }),
+    v.description('ISO 8601 UTC timestamp.'),
+  );
