@@ -45,9 +45,8 @@ export {
   type ServerMetricsOptions,
 } from './server/metrics/server-metrics.ts';
 export type { ForeignIssuers } from './server/trust.ts';
-export type { Algorithm } from './tokens/algorithms.ts';
 export { createIssuer, type Issuer, type IssuerOptions } from './tokens/issuer.ts';
-export { type KeySet, localKeySet } from './tokens/key-set.ts';
+export { type Algorithm, type KeySet, localKeySet } from './tokens/key-set.ts';
 export {
   type KeySetCopy,
   type KeySetStore,

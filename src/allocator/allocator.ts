@@ -1,11 +1,22 @@
 import type { Link } from '../contract/links.ts';
-import { type CreateRequest, createOperation, type KeyedRequest, type Replay, replayOf } from './create.ts';
-import { type DeleteTerms, deleteOperation } from './delete.ts';
 import { type AllocatorObserver, LinkQueue } from './link-queue.ts';
 import { linkId, type Network } from './network.ts';
-import type { Operation, Outcome } from './operation.ts';
+import {
+  type CreateRequest,
+  createOperation,
+  type DeleteTerms,
+  deleteOperation,
+  type KeyedRequest,
+  type Operation,
+  type Outcome,
+  type Replay,
+  replayOf,
+  type UpdateOutcome,
+  type UpdateRequest,
+  type UpdateTerms,
+  updateOperation,
+} from './operations.ts';
 import { CommitUnknownError, type ReservationStore, StoreUnavailableError } from './store.ts';
-import { type UpdateOutcome, type UpdateRequest, type UpdateTerms, updateOperation } from './update.ts';
 
 /** What an allocator needs. */
 export interface AllocatorOptions {

@@ -3,8 +3,7 @@ import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type
 import { Holdings } from './holdings.ts';
 import { LoadProfile } from './load-profile.ts';
 import { type ShareRefusal, Shares } from './shares.ts';
-import { chooseTags } from './tag-choice.ts';
-import { TagLayer } from './tag-layer.ts';
+import { chooseTags, TagLayer } from './tag-layer.ts';
 
 /**
  * Why a demand was refused: which limit, how much is free, and over which part of the period.

@@ -1,7 +1,7 @@
 import type { Link } from '../contract/links.ts';
 import { type CachedCalendar, catchUp, evictEnded, loadCalendar } from './cached-calendar.ts';
 import type { LinkCalendar } from './calendar.ts';
-import type { Decision, LinkView, Operation } from './operation.ts';
+import type { Decision, LinkView, Operation } from './operations.ts';
 import {
   type IdempotencyKey,
   type IdempotencyRecord,

@@ -1,5 +1,4 @@
-import type { FailureCode } from '../contract/failure.ts';
-import { shellWord } from '../contract/shell-word.ts';
+import { type FailureCode, shellWord } from '../contract/failure.ts';
 import type { ServiceFlags } from './global-options.ts';
 
 /** The next step after a failure that has no advice of its own. */

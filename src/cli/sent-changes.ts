@@ -1,7 +1,6 @@
 import type { Fetch } from '../client/exchange.ts';
-import { Failure, type FailureFacts } from '../contract/failure.ts';
+import { Failure, type FailureFacts, shellWord } from '../contract/failure.ts';
 import { ROUTES } from '../contract/routes.ts';
-import { shellWord } from '../contract/shell-word.ts';
 
 /** Why a command stops: SIGINT (interrupted) or SIGTERM (terminated). */
 export type Stopped = 'interrupted' | 'terminated';

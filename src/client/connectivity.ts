@@ -1,17 +1,22 @@
 import * as v from 'valibot';
-import { Failure } from '../contract/failure.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { type Link, LinkList } from '../contract/links.ts';
-import { IDEMPOTENCY_KEY_HEADER } from '../contract/parameters.ts';
 import {
   type Reservation,
   ReservationReply,
   type ReservationRequestBody,
   type ReservationState,
 } from '../contract/reservation.ts';
-import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
+import {
+  EXPERIMENT_TOKEN_HEADER,
+  IDEMPOTENCY_KEY_HEADER,
+  JWT_TYPE,
+  ROUTES,
+  type RouteName,
+  routePath,
+} from '../contract/routes.ts';
 import type { Secret } from '../contract/secret.ts';
-import { shellWord } from '../contract/shell-word.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { claimedSubject } from './claimed.ts';
 import {

@@ -4,7 +4,6 @@ import { KeySetDocument } from './claims.ts';
 import { Experiment, ExperimentList, ExperimentRequest, Project, ProjectList } from './directory.ts';
 import { ReservationId } from './fields.ts';
 import { LinkList } from './links.ts';
-import type { Parameter } from './parameters.ts';
 import { PROBLEM_STATUS, ProblemBody, type ProblemCode } from './problems.ts';
 import { Reservation, ReservationRequest, ReservationUpdate } from './reservation.ts';
 import { WHO_MAY } from './roles.ts';
@@ -12,6 +11,7 @@ import {
   EXPERIMENT_TOKEN_HEADER,
   EXPERIMENTS_API_GROUP,
   JWT_TYPE,
+  type Parameter,
   PROJECTS_API_GROUP,
   ROUTES,
   type Route,

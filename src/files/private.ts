@@ -10,8 +10,7 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { Failure } from '../contract/failure.ts';
-import { moveAway, shellWord } from '../contract/shell-word.ts';
+import { Failure, moveAway, shellWord } from '../contract/failure.ts';
 
 /** Writable by the group, and by everyone. Windows has neither, nor numbers of users: nothing is judged there. */
 const GROUP_WRITES = 0o020;

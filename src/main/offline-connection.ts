@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { StoreUnavailableError } from '../allocator/store.ts';
 import { type Fetch, traced } from '../client/exchange.ts';
-import { Failure } from '../contract/failure.ts';
+import { Failure, moveAway } from '../contract/failure.ts';
 import { Secret } from '../contract/secret.ts';
-import { moveAway } from '../contract/shell-word.ts';
 import { privateFolder } from '../files/private.ts';
 import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
 import type { Connection } from '../session/login/connection.ts';

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { Failure } from '../contract/failure.ts';
-import { moveAway } from '../contract/shell-word.ts';
+import { Failure, moveAway } from '../contract/failure.ts';
 import { privateFolder } from '../files/private.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 
@@ -13,7 +12,7 @@ import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 export async function openLedger(stateFolder: string): Promise<LedgerDatabase> {
   const [{ SqliteDatabase }, { LEDGER_FORMAT }] = await Promise.all([
     import('../store/sqlite/database.ts'),
-    import('../store/sqlite/ledger-format.ts'),
+    import('../store/sqlite/migrations.ts'),
   ]);
   const path = join(privateFolder(stateFolder), 'ledger.sqlite');
   const unusable = (cause: unknown): never => {
@@ -41,7 +40,7 @@ const LOCK_TIMEOUT = 90_000;
  */
 export async function underLock<Answer>(file: string, work: () => Promise<Answer>): Promise<Answer> {
   const [{ underFileLock }, { StoreUnavailableError }] = await Promise.all([
-    import('../store/sqlite/file-lock.ts'),
+    import('../store/sqlite/file.ts'),
     import('../allocator/store.ts'),
   ]);
   try {

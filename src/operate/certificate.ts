@@ -1,8 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { Failure } from '../contract/failure.ts';
-import { shellWord } from '../contract/shell-word.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
 import { fileFailure } from './files.ts';
 
 /** Where a certificate and its key are, in PEM. */

@@ -1,8 +1,7 @@
 import { isIP } from 'node:net';
-import { Failure } from '../contract/failure.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
 import type { TrustedIssuer } from '../contract/issuer-address.ts';
 import { isLoopback, loopbackAddress } from '../contract/loopback.ts';
-import { shellWord } from '../contract/shell-word.ts';
 import type { ServeSettings } from './settings.ts';
 
 /** Something that makes a server unsafe for others to reach. */

@@ -1,15 +1,14 @@
-import { readAdministrator } from '../contract/administrators.ts';
-import { Failure } from '../contract/failure.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
 import {
   issuerName,
   issuerProblem,
   issuersFor,
   missingKind,
+  readAdministrator,
   TRUSTED_KINDS,
   type TrustedIssuer,
 } from '../contract/issuer-address.ts';
 import { API_GROUP } from '../contract/routes.ts';
-import { shellWord } from '../contract/shell-word.ts';
 import type { CertificateFiles } from './certificate.ts';
 import { databaseAddress } from './database.ts';
 import type { ListeningPlace } from './http-server.ts';

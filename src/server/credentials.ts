@@ -1,7 +1,6 @@
-import { readAdministrator } from '../contract/administrators.ts';
 import type { ExperimentClaims, ProjectClaims, ServiceClaims, UserClaims } from '../contract/claims.ts';
 import { parseInstant } from '../contract/instants.ts';
-import { issuerName } from '../contract/issuer-address.ts';
+import { issuerName, readAdministrator } from '../contract/issuer-address.ts';
 import { type Action, may, WHO_MAY } from '../contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../contract/routes.ts';
 import { type CompactToken, readCompact } from '../tokens/compact.ts';

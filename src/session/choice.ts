@@ -1,7 +1,6 @@
 import { distance } from 'fastest-levenshtein';
-import { Failure } from '../contract/failure.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
 import { parseInstant } from '../contract/instants.ts';
-import { shellWord } from '../contract/shell-word.ts';
 
 /** What can be chosen by id or name: a project, an experiment. */
 export interface Choosable {

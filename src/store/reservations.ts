@@ -11,10 +11,19 @@ import {
   type ReservationStore,
 } from '../allocator/store.ts';
 import { auditWrites } from './audit.ts';
-import { forget } from './forgetting.ts';
 import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
-import { type Locking, lockLink } from './locking.ts';
-import type { SqlDatabase, SqlInsert, SqlReader, SqlRow, SqlTransaction, SqlValue, SqlWrite } from './sql.ts';
+import { deleteOldRows } from './old-rows.ts';
+import {
+  type Locking,
+  lockLink,
+  type SqlDatabase,
+  type SqlInsert,
+  type SqlReader,
+  type SqlRow,
+  type SqlTransaction,
+  type SqlValue,
+  type SqlWrite,
+} from './sql.ts';
 
 /** What a reservation holds of its link. */
 const HELD =
@@ -104,7 +113,7 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
            WHERE cancelled_ms IS NULL`,
         );
       }),
-    forget: (before) => forget(database, locking, before),
+    forget: (before) => deleteOldRows(database, locking, before),
   };
 }
 

@@ -3,16 +3,12 @@ import type { IdentityRecords } from '../server/identity/records.ts';
 import type { KeyStore } from '../server/keys/key-ring.ts';
 import type { OwnerStore } from '../server/ownership.ts';
 import type { Directory } from '../server/portal/directory.ts';
-import { directoryStore } from './directory.ts';
+import { directoryStore, ownerStore } from './directory.ts';
 import { identityRecordStore } from './identity-records.ts';
-import type { Locking } from './locking.ts';
-import { ownerStore } from './owners.ts';
-import { POSTGRES_LOCKING } from './postgres/locking.ts';
 import { reservationStore } from './reservations.ts';
 import { signingKeyStore } from './signing-keys.ts';
-import { ping, type ReadDatabase, type SqlDatabase } from './sql.ts';
-import { SqliteDatabase, statementsOn } from './sqlite/database.ts';
-import { SQLITE_LOCKING } from './sqlite/locking.ts';
+import { type Locking, ping, type ReadDatabase, type SqlDatabase } from './sql.ts';
+import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from './sqlite/database.ts';
 import { SERVER_FORMAT } from './sqlite/migrations.ts';
 
 /** All that a server keeps, in one database. */
@@ -47,7 +43,7 @@ export async function openStores(database: string): Promise<Stores> {
     const file = await SqliteDatabase.open(database, SERVER_FORMAT);
     return storesOn(statementsOn(file), SQLITE_LOCKING, () => file.close());
   }
-  const { PostgresDatabase } = await import('./postgres/database.ts');
+  const { POSTGRES_LOCKING, PostgresDatabase } = await import('./postgres/database.ts');
   const server = await PostgresDatabase.open(database);
   return storesOn(server, POSTGRES_LOCKING, () => server.close());
 }

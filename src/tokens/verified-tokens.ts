@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { CryptoKey } from 'jose';
 import type { ServiceClaims } from '../contract/claims.ts';
-import type { Algorithm } from './algorithms.ts';
+import type { Algorithm } from './key-set.ts';
 
 /** The result of a verification that holds as long as the issuer's key stays the same. */
 export interface RememberedToken {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { Outcome } from '../../src/allocator/operation.ts';
+import type { Outcome } from '../../src/allocator/operations.ts';
 import {
   CommitUnknownError,
   type LinkTransaction,

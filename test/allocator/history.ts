@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { CreateRequest } from '../../src/allocator/create.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { Offer, Outcome } from '../../src/allocator/operation.ts';
-import type { UpdateOutcome } from '../../src/allocator/update.ts';
+import type { CreateRequest, Offer, Outcome, UpdateOutcome } from '../../src/allocator/operations.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import type { MakeSubject, Subject } from '../proof/subject.ts';
 import type { OpenedStore } from '../store/opened-store.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
-import { createNetwork, linkId, TopologyError } from '../../src/allocator/network.ts';
+import { builtInTopology, createNetwork, linkId, TopologyError } from '../../src/allocator/network.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import { SITES } from '../../src/contract/sites.ts';
 import { smallLink } from './small-link.ts';

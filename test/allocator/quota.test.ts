@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator, type AllocatorOptions } from '../../src/allocator/allocator.ts';
-import type { CreateRequest } from '../../src/allocator/create.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { Outcome } from '../../src/allocator/operation.ts';
+import type { CreateRequest, Outcome } from '../../src/allocator/operations.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { type OpenedStore, openPostgres, openSqlite } from '../store/opened-store.ts';
 import { smallLink } from './small-link.ts';

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { CreateRequest } from '../../src/allocator/create.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import type { CreateRequest } from '../../src/allocator/operations.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
-import { type Locking, READ_LINK } from '../../src/store/locking.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
+import { type Locking, READ_LINK } from '../../src/store/sql.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { type OpenedStore, openPostgres } from '../store/opened-store.ts';
 import { race, tally } from './race.ts';

@@ -3,10 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import { KEY_LIFETIME, type KeyedRequest, type Replay } from '../../src/allocator/create.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { Outcome } from '../../src/allocator/operation.ts';
+import {
+  KEY_LIFETIME,
+  type KeyedRequest,
+  type Outcome,
+  type Replay,
+} from '../../src/allocator/operations.ts';
 import type { LinkTransaction, ReservationStore, WrittenChange } from '../../src/allocator/store.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { race } from './race.ts';

@@ -1,6 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
-import { linkId } from '../../src/allocator/network.ts';
+import { builtInTopology, linkId } from '../../src/allocator/network.ts';
 import type { Link } from '../../src/contract/links.ts';
 import { openStores } from '../../src/store/stores.ts';
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
-import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
-import { linkId } from '../../src/allocator/network.ts';
+import { builtInTopology, linkId } from '../../src/allocator/network.ts';
 import type { Link } from '../../src/contract/links.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { allocatorOn, booked, requestFor } from './requests.ts';

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
-import type { CreateRequest } from '../../src/allocator/create.ts';
-import { createNetwork } from '../../src/allocator/network.ts';
+import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
+import type { CreateRequest } from '../../src/allocator/operations.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { newId } from '../../src/contract/ids.ts';
 import type { Link } from '../../src/contract/links.ts';

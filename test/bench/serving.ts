@@ -3,7 +3,7 @@ import { existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
-import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
+import { builtInTopology } from '../../src/allocator/network.ts';
 import { ExperimentList } from '../../src/contract/directory.ts';
 import {
   EXPERIMENT_TOKEN_HEADER,

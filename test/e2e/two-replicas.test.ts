@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { expect, test, vi } from 'vitest';
-import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
-import { linkId } from '../../src/allocator/network.ts';
+import { builtInTopology, linkId } from '../../src/allocator/network.ts';
 import { sweep } from '../allocator/sweep.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 import { roundRobin } from '../fixtures/round-robin.ts';

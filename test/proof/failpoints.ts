@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { CreateRequest } from '../../src/allocator/create.ts';
 import type { Demand, Holding } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import type { CreateRequest } from '../../src/allocator/operations.ts';
 import { CommitUnknownError } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import { reservationStore } from '../../src/store/reservations.ts';

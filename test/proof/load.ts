@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
-import { IDEMPOTENCY_KEY_HEADER } from '../../src/contract/parameters.ts';
+import { IDEMPOTENCY_KEY_HEADER } from '../../src/contract/routes.ts';
 import { CONNECTIVITY_PATH } from './addresses.ts';
 import type { Chance } from './chance.ts';
 import type { Answer, Door } from './door.ts';

@@ -1,10 +1,8 @@
 import { text } from 'node:stream/consumers';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import type { Replay } from '../../src/allocator/create.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { Outcome } from '../../src/allocator/operation.ts';
+import type { Outcome, Replay, UpdateOutcome } from '../../src/allocator/operations.ts';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
-import type { UpdateOutcome } from '../../src/allocator/update.ts';
 import { openEither } from '../store/opened-store.ts';
 import { chanceFrom } from './chance.ts';
 import { LINKS, TOPOLOGY } from './links.ts';

@@ -1,9 +1,6 @@
-import type { Locking } from '../../src/store/locking.ts';
-import { PostgresDatabase } from '../../src/store/postgres/database.ts';
-import { POSTGRES_LOCKING } from '../../src/store/postgres/locking.ts';
-import type { SqlDatabase } from '../../src/store/sql.ts';
-import { SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
-import { SQLITE_LOCKING } from '../../src/store/sqlite/locking.ts';
+import { POSTGRES_LOCKING, PostgresDatabase } from '../../src/store/postgres/database.ts';
+import type { Locking, SqlDatabase } from '../../src/store/sql.ts';
+import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import type { EngineName } from './place.ts';
 

@@ -1,9 +1,8 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
-import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
-import { createNetwork } from '../../src/allocator/network.ts';
-import { readAdministrator } from '../../src/contract/administrators.ts';
+import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
+import { readAdministrator } from '../../src/contract/issuer-address.ts';
 import { ROLES } from '../../src/contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';

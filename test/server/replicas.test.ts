@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { IDEMPOTENCY_KEY_HEADER } from '../../src/contract/parameters.ts';
-import { KEY_SET_PATH } from '../../src/contract/routes.ts';
+import { IDEMPOTENCY_KEY_HEADER, KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import { idIn, send, signedBy } from '../fixtures/asked-server.ts';
 import { usePostgres } from '../fixtures/postgres.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { builtInTopology } from '../../src/allocator/built-in-topology.ts';
-import { createNetwork } from '../../src/allocator/network.ts';
+import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
 import {
   CommitUnknownError,
   type ReservationRecord,

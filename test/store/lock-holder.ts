@@ -1,4 +1,4 @@
-import { underFileLock } from '../../src/store/sqlite/file-lock.ts';
+import { underFileLock } from '../../src/store/sqlite/file.ts';
 
 /** A process that takes a lock, says so, and holds it until its stdin ends or it is killed. */
 const [file = ''] = process.argv.slice(2);

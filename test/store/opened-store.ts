@@ -1,10 +1,8 @@
 import type { ReservationStore } from '../../src/allocator/store.ts';
-import { PostgresDatabase } from '../../src/store/postgres/database.ts';
-import { POSTGRES_LOCKING } from '../../src/store/postgres/locking.ts';
+import { POSTGRES_LOCKING, PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlRow, SqlValue } from '../../src/store/sql.ts';
-import { SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
-import { SQLITE_LOCKING } from '../../src/store/sqlite/locking.ts';
+import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import { isPostgres } from '../../src/store/stores.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { backUp } from '../../src/store/sqlite/backup.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
-import { underFileLock } from '../../src/store/sqlite/file-lock.ts';
+import { underFileLock } from '../../src/store/sqlite/file.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import { failureOf } from '../fixtures/failures.ts';
 

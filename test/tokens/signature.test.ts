@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { SERVICE_ALGORITHMS } from '../../src/tokens/algorithms.ts';
+import { SERVICE_ALGORITHMS } from '../../src/tokens/key-set.ts';
 import { verifyConnectivityToken } from '../../src/tokens/verify.ts';
 import { claimsOf, faultOf, makeKey, makeToken, type Sign, signer, trustIn } from '../fixtures/tokens.ts';
 

@@ -1,7 +1,6 @@
 import { createHash, createHmac, generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type Algorithm, SERVICE_ALGORITHMS } from '../../src/tokens/algorithms.ts';
-import { localKeySet } from '../../src/tokens/key-set.ts';
+import { type Algorithm, localKeySet, SERVICE_ALGORITHMS } from '../../src/tokens/key-set.ts';
 import type { TokenFault } from '../../src/tokens/token-error.ts';
 import { verifyConnectivityToken, verifyToken, verifyUserToken } from '../../src/tokens/verify.ts';
 import {

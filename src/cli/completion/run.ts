@@ -1,6 +1,5 @@
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
-import { Failure } from '../../contract/failure.ts';
-import { shellWord } from '../../contract/shell-word.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
 import type { Environment } from '../../session/profiles/folders.ts';
 import type { Invocation } from '../invocation.ts';
 import { escapeText } from '../print/output.ts';

@@ -1,8 +1,7 @@
 import type { NewReservation } from '../../client/reservation-request.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import type { Alternative } from '../../contract/problems.ts';
-import { shellWord } from '../../contract/shell-word.ts';
 import type { TimeContext } from '../times.ts';
 import { nearestSite } from '../values.ts';
 

@@ -1,5 +1,4 @@
-import { Failure } from '../../contract/failure.ts';
-import { shellWord } from '../../contract/shell-word.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
 import { readCertificates } from '../ca-file.ts';
 import type { Invocation } from '../invocation.ts';
 import { escapeText } from '../print/output.ts';

@@ -1,15 +1,12 @@
 import { Hono } from 'hono';
 import type { Allocator } from '../../allocator/allocator.ts';
-import type { Replay } from '../../allocator/create.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
-import type { Outcome } from '../../allocator/operation.ts';
+import type { Outcome, Replay, UpdateRequest } from '../../allocator/operations.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
-import type { UpdateRequest } from '../../allocator/update.ts';
-import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/parameters.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { ReservationUpdate } from '../../contract/reservation.ts';
 import type { Action } from '../../contract/roles.ts';
-import type { RouteName } from '../../contract/routes.ts';
+import { IDEMPOTENCY_REPLAYED_HEADER, type RouteName } from '../../contract/routes.ts';
 import {
   authenticateCaller,
   authenticateUser,

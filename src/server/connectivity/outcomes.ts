@@ -1,9 +1,7 @@
 import type { Refusal } from '../../allocator/calendar.ts';
-import type { Replay } from '../../allocator/create.ts';
 import type { TagPlace } from '../../allocator/demand.ts';
-import type { Offer, RefusedOutcome } from '../../allocator/operation.ts';
+import type { Offer, RefusedOutcome, Replay, UpdateOutcome } from '../../allocator/operations.ts';
 import type { ShareRefusal } from '../../allocator/shares.ts';
-import type { UpdateOutcome } from '../../allocator/update.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import { type Alternative, LIMITS, type Limit, type Problem } from '../../contract/problems.ts';

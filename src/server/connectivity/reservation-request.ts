@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as v from 'valibot';
-import type { Replay } from '../../allocator/create.ts';
+import type { Replay } from '../../allocator/operations.ts';
 import type { ReservationQuery } from '../../allocator/store.ts';
-import { IDEMPOTENCY_KEY_HEADER, MAX_IDEMPOTENCY_KEY, MAX_REASON } from '../../contract/parameters.ts';
 import type { Problem } from '../../contract/problems.ts';
 import {
   MAX_TOKENS,
@@ -10,6 +9,7 @@ import {
   type ReservationState,
   ReservationUpdate,
 } from '../../contract/reservation.ts';
+import { IDEMPOTENCY_KEY_HEADER, MAX_IDEMPOTENCY_KEY, MAX_REASON } from '../../contract/routes.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { type MemberProblem, schemaProblems } from '../request-reading.ts';

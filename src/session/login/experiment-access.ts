@@ -1,9 +1,8 @@
 import { claimedName, claimedSubject } from '../../client/claimed.ts';
 import type { PortalClient } from '../../client/portal.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
-import { shellWord } from '../../contract/shell-word.ts';
 import { chooseOne } from '../choice.ts';
 import type { PortalTokens } from './login-tokens.ts';
 import type { Placeholders, TokenOrigin, TokenSource } from './token-source.ts';

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
 import { Secret, withoutSecrets, withoutTokens } from '../../contract/secret.ts';
-import { shellWord } from '../../contract/shell-word.ts';
 import type { Environment } from '../profiles/folders.ts';
 
 /** Where tokens come from, in the words of `status`. */

@@ -1,10 +1,9 @@
 import { isAbsolute } from 'node:path';
 import * as v from 'valibot';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
 import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
 import { API_GROUP } from '../../contract/routes.ts';
-import { shellWord } from '../../contract/shell-word.ts';
 import type { Environment } from './folders.ts';
 import {
   KEY_NAMES,

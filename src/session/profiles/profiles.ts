@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
 import { isObject } from '../../contract/json.ts';
-import { shellWord } from '../../contract/shell-word.ts';
 import { closeFile, privateFolder } from '../../files/private.ts';
 import { nearest } from '../choice.ts';
 import type { Environment } from './folders.ts';

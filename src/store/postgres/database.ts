@@ -1,22 +1,22 @@
 import { Pool, type PoolClient, types } from 'pg';
 import { RolledBackError, StoreUnavailableError } from '../../allocator/store.ts';
-import type {
-  ReadDatabase,
-  SqlDatabase,
-  SqlReader,
-  SqlRow,
-  SqlSnapshot,
-  SqlStatements,
-  SqlTransaction,
-  SqlValue,
-  SqlWrite,
+import {
+  type Locking,
+  READ_LINK,
+  type ReadDatabase,
+  type SqlDatabase,
+  type SqlReader,
+  type SqlRow,
+  type SqlSnapshot,
+  type SqlStatements,
+  type SqlTransaction,
+  type SqlValue,
+  type SqlWrite,
 } from '../sql.ts';
 import { readConnection } from './connection.ts';
 import { commitError, storeError } from './errors.ts';
-import { Lease } from './lease.ts';
-import { checkVersion, migrate } from './migrate.ts';
-import { POSTGRES_MIGRATIONS } from './migrations.ts';
-import { portions, statementsOf } from './statements.ts';
+import { checkVersion, migrate, POSTGRES_MIGRATIONS } from './migrations.ts';
+import { Lease, portions, statementsOf } from './statements.ts';
 
 /** How long a transaction may take in all, in milliseconds; then its connection is closed. */
 const PATIENCE = 9000;
@@ -253,3 +253,34 @@ async function commit(client: PoolClient, finishing: Promise<void> | undefined):
   // A statement failed, and `work` did not pass its error on: the server answers COMMIT with ROLLBACK.
   if (ended.value.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back');
 }
+
+/** Row locks and advisory locks, which last until the transaction ends. */
+export const POSTGRES_LOCKING: Locking = {
+  /**
+   * Locks the row in a statement that reads nothing else. At READ COMMITTED a statement sees what was committed before
+   * it began: a statement that waited for the lock and read the row too would read it as it was before the wait.
+   */
+  async lock(sql, link) {
+    // Both are sent at once; the server starts the second once the first has the lock.
+    const [, row] = await Promise.all([
+      sql.first('SELECT id FROM link WHERE id = $1 FOR UPDATE', link),
+      sql.first(READ_LINK, link),
+    ]);
+    return row;
+  },
+  tagsApart: false,
+  async lockNames(sql, names) {
+    await Promise.all(
+      names.map((name) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', name)),
+    );
+  },
+  // SKIP LOCKED leaves the keys that another transaction inserts or deletes to it. A WITH that locks runs once; a
+  // subquery might run again, and delete more.
+  deleteExpiredKeys: `
+    WITH gone AS MATERIALIZED (
+      SELECT created_by, experiment, key FROM idempotency_key WHERE expires_ms <= $1
+      ORDER BY expires_ms LIMIT $2 FOR UPDATE SKIP LOCKED)
+    DELETE FROM idempotency_key USING gone
+    WHERE idempotency_key.created_by = gone.created_by AND idempotency_key.experiment = gone.experiment
+      AND idempotency_key.key = gone.key`,
+};

@@ -1,9 +1,9 @@
 import { Writable } from 'node:stream';
 import type { PoolClient } from 'pg';
+import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import { isObject } from '../../contract/json.ts';
 import type { SqlInsert, SqlRow, SqlStatements, SqlValue, SqlWrite } from '../sql.ts';
 import { storeError } from './errors.ts';
-import type { Lease } from './lease.ts';
 
 /** How many rows a portion has. */
 const PORTION = 2000;
@@ -131,4 +131,46 @@ export async function* portions(
 function storable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(storable);
   return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value;
+}
+
+/** The time limit of one use of a connection. */
+export class Lease {
+  /** Rejects when the time is over. */
+  readonly over: Promise<never>;
+  /** Whether the time is over. */
+  isOver = false;
+  readonly #alarm: NodeJS.Timeout;
+  #committing = false;
+
+  /** @param patience milliseconds */
+  constructor(patience: number) {
+    const { promise, reject } = Promise.withResolvers<never>();
+    this.over = promise;
+    promise.catch(() => undefined);
+    this.#alarm = setTimeout(() => {
+      this.isOver = true;
+      reject(this.#late());
+    }, patience);
+  }
+
+  /** Starts the time again: the database has answered. */
+  goOn(): void {
+    this.#alarm.refresh();
+  }
+
+  /** From now on, running out of time leaves it unknown whether the change was made. */
+  committing(): void {
+    this.#committing = true;
+  }
+
+  /** Stops the clock. */
+  end(): void {
+    clearTimeout(this.#alarm);
+  }
+
+  #late(): StoreUnavailableError {
+    return this.#committing
+      ? new CommitUnknownError('The database did not say in time whether it made the change.')
+      : new StoreUnavailableError("The database can't be reached in time.");
+  }
 }

@@ -5,8 +5,7 @@ import { onDisk } from '../../files/whole.ts';
 import { DatabaseFormatError } from '../sql.ts';
 import { storeError } from './errors.ts';
 import { BUSY_TIMEOUT, denyOthers, loadSqlite } from './file.ts';
-import { checkVersion } from './migrate.ts';
-import { SERVER_FORMAT } from './migrations.ts';
+import { checkVersion, SERVER_FORMAT } from './migrations.ts';
 
 /** A backup that was made. */
 export interface Backup {

@@ -1,10 +1,18 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as roundOfTheLoop } from 'node:timers/promises';
 import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
-import type { ReadDatabase, SqlDatabase, SqlReader, SqlRow, SqlValue } from '../sql.ts';
+import {
+  type Locking,
+  READ_LINK,
+  type ReadDatabase,
+  type SqlDatabase,
+  type SqlReader,
+  type SqlRow,
+  type SqlValue,
+} from '../sql.ts';
 import { commitError, storeError } from './errors.ts';
 import { BUSY_TIMEOUT, createPrivate, denyOthers, loadSqlite, retryWhileBusy } from './file.ts';
-import { checkOwner, checkVersion, type DatabaseFormat, migrate, versionOf } from './migrate.ts';
+import { checkOwner, checkVersion, type DatabaseFormat, migrate, versionOf } from './migrations.ts';
 import {
   awaitedSnapshot,
   awaitedTransaction,
@@ -275,3 +283,15 @@ export function statementsOn(database: SqliteDatabase): SqlDatabase {
     snapshot: (work) => database.snapshot((snapshot) => work(awaitedSnapshot(snapshot))),
   };
 }
+
+/** The transaction is the lock: it began with `BEGIN IMMEDIATE`, so no other connection writes. */
+export const SQLITE_LOCKING: Locking = {
+  lock: (sql, link) => sql.first(READ_LINK, link),
+  tagsApart: true,
+  async lockNames() {
+    // No other connection writes.
+  },
+  deleteExpiredKeys: `
+    DELETE FROM idempotency_key WHERE (created_by, experiment, key) IN (
+      SELECT created_by, experiment, key FROM idempotency_key WHERE expires_ms <= $1 ORDER BY expires_ms LIMIT $2)`,
+};

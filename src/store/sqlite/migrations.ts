@@ -1,4 +1,73 @@
-import type { DatabaseFormat } from './migrate.ts';
+import type { DatabaseSync } from 'node:sqlite';
+import { DatabaseFormatError } from '../sql.ts';
+
+/** The format of a SQLite file of this program. */
+export interface DatabaseFormat {
+  /** Marks the file as one of this kind (`PRAGMA application_id`). */
+  applicationId: number;
+  /**
+   * The schema's history, oldest first: migration n brings a database of version n to version n + 1. Never changed once
+   * released; a change is a new entry.
+   */
+  migrations: readonly string[];
+  /** `WAL` for a server's file; `DELETE` for a file in a home folder, which may be on a network: WAL does not work there. */
+  journal: 'WAL' | 'DELETE';
+}
+
+/** @throws DatabaseFormatError when the file is another program's; it is left as it is */
+export function checkOwner(database: DatabaseSync, { applicationId }: DatabaseFormat): void {
+  // One statement, since another process may be making the schema meanwhile.
+  const { owner, tables } =
+    database
+      .prepare(
+        `SELECT (SELECT application_id FROM pragma_application_id) AS owner,
+                (SELECT count(*) FROM sqlite_schema) AS tables`,
+      )
+      .get() ?? {};
+  if (owner === applicationId || (owner === 0 && tables === 0)) return;
+  throw new DatabaseFormatError('The file is a database of another program.');
+}
+
+/** The schema version of a file; 0 for a new one. */
+export function versionOf(database: DatabaseSync): number {
+  return Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0);
+}
+
+/**
+ * Applies the migrations that a file lacks, within a transaction.
+ *
+ * @throws DatabaseFormatError when a newer version of this program made the file
+ */
+export function migrate(database: DatabaseSync, { applicationId, migrations }: DatabaseFormat): void {
+  const version = versionOf(database);
+  if (version > migrations.length) {
+    throw new DatabaseFormatError(
+      `The database has schema version ${version}; this program knows ${migrations.length}. Use a newer slices-conn.`,
+    );
+  }
+  for (const migration of migrations.slice(version)) database.exec(migration);
+  database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
+}
+
+/**
+ * Checks that a file which is only read is of this format and version. A reader does not bring an older one up to date.
+ *
+ * @throws DatabaseFormatError when it is another program's, or of another version
+ */
+export function checkVersion(database: DatabaseSync, { applicationId, migrations }: DatabaseFormat): void {
+  const { owner, version } =
+    database
+      .prepare(
+        `SELECT (SELECT application_id FROM pragma_application_id) AS owner,
+                (SELECT user_version FROM pragma_user_version) AS version`,
+      )
+      .get() ?? {};
+  if (owner !== applicationId) throw new DatabaseFormatError('The file is a database of another program.');
+  if (version === migrations.length) return;
+  throw new DatabaseFormatError(
+    `The database has schema version ${version}; this program knows ${migrations.length}. Use the slices-conn that serves it.`,
+  );
+}
 
 /** The server's schema; see {@link DatabaseFormat}. */
 export const SQLITE_MIGRATIONS: readonly string[] = [
@@ -207,4 +276,54 @@ export const SERVER_FORMAT: DatabaseFormat = {
   applicationId: 0x736c6963,
   migrations: SQLITE_MIGRATIONS,
   journal: 'WAL',
+};
+
+/** The client's ledger; see `session/reservations/ledger.ts`. Its `application_id` reads "slil". */
+export const LEDGER_FORMAT: DatabaseFormat = {
+  applicationId: 0x736c696c,
+  migrations: [
+    `
+    -- What this machine asked of a connectivity service, one row for each reservation or attempt at one.
+    CREATE TABLE attempt (
+      service TEXT NOT NULL,
+      experiment TEXT NOT NULL,
+      key TEXT NOT NULL,
+      -- What was asked last: reserve, update or delete.
+      asked TEXT NOT NULL CHECK (asked IN ('reserve', 'update', 'delete')),
+      asked_ms INTEGER NOT NULL,
+      -- When it was asked for first.
+      began_ms INTEGER NOT NULL,
+      -- As it was sent, in JSON.
+      requested TEXT,
+      -- A change that was sent and not answered yet.
+      pending TEXT,
+      outcome TEXT NOT NULL CHECK (outcome IN ('unknown', 'booked', 'refused', 'deleted')),
+      -- The outcome before a change or deletion that is not answered yet.
+      was TEXT,
+      reservation_id TEXT,
+      -- What the service answered last, in JSON, and the token that proves it.
+      reservation TEXT,
+      token TEXT,
+      PRIMARY KEY (service, experiment, key),
+      CHECK (outcome <> 'booked' OR reservation_id IS NOT NULL)
+    ) STRICT, WITHOUT ROWID;
+    CREATE UNIQUE INDEX attempt_reservation ON attempt (service, reservation_id) WHERE reservation_id IS NOT NULL;
+    `,
+    `
+    -- From when on a row is past, in milliseconds: its reservation has ended; at once where it was deleted, or never
+    -- made. What is past is read only when it is asked for (HOSTILE.md 66).
+    ALTER TABLE attempt ADD COLUMN past_ms INTEGER AS (
+      CASE outcome
+        WHEN 'booked' THEN coalesce(
+          -- To the next whole second. Our own text always begins with a year; 'now' would be no fixed value.
+          1000 + 1000 * unixepoch(iif(json_valid(reservation) AND reservation ->> '$.end_date' GLOB '[0-9]*',
+            reservation ->> '$.end_date', NULL)),
+          9000000000000000)
+        WHEN 'unknown' THEN 9000000000000000
+        ELSE 0
+      END);
+    CREATE INDEX attempt_past ON attempt (service, past_ms);
+    `,
+  ],
+  journal: 'DELETE',
 };

@@ -1,8 +1,7 @@
 import type { HeldReservation, LinkTransaction, ReservationStore } from '../../../src/allocator/store.ts';
-import { READ_LINK } from '../../../src/store/locking.ts';
-import { POSTGRES_LOCKING } from '../../../src/store/postgres/locking.ts';
+import { POSTGRES_LOCKING } from '../../../src/store/postgres/database.ts';
 import { reservationStore } from '../../../src/store/reservations.ts';
-import type { SqlDatabase, SqlRow, SqlTransaction } from '../../../src/store/sql.ts';
+import { READ_LINK, type SqlDatabase, type SqlRow, type SqlTransaction } from '../../../src/store/sql.ts';
 
 /**
  * A store that makes the mistake: it locks the link in the statement that reads its reservations. At READ COMMITTED the

@@ -1,6 +1,6 @@
 import type { AllocatorOptions } from '../../../src/allocator/allocator.ts';
 import { createNetwork, linkId } from '../../../src/allocator/network.ts';
-import type { Outcome } from '../../../src/allocator/operation.ts';
+import type { Outcome } from '../../../src/allocator/operations.ts';
 import type { ReservationStore } from '../../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../../src/contract/links.ts';
 import { smallLink } from '../../allocator/small-link.ts';

@@ -1,18 +1,26 @@
 import type { AllocatorOptions } from '../../../src/allocator/allocator.ts';
 import type { Plan } from '../../../src/allocator/calendar.ts';
-import type { CreateRequest } from '../../../src/allocator/create.ts';
-import { KEY_LIFETIME, type KeyedRequest, type Replay, replayOf } from '../../../src/allocator/create.ts';
-import type { DeleteTerms } from '../../../src/allocator/delete.ts';
 import type { Demand, Holding } from '../../../src/allocator/demand.ts';
 import { linkId } from '../../../src/allocator/network.ts';
-import type { Offer, Outcome } from '../../../src/allocator/operation.ts';
+import {
+  type CreateRequest,
+  type DeleteTerms,
+  KEY_LIFETIME,
+  type KeyedRequest,
+  type Offer,
+  type Outcome,
+  type Replay,
+  replayOf,
+  type UpdateOutcome,
+  type UpdateRequest,
+  type UpdateTerms,
+} from '../../../src/allocator/operations.ts';
 import type {
   IdempotencyRecord,
   LinkTransaction,
   ReservationRecord,
   WrittenChange,
 } from '../../../src/allocator/store.ts';
-import type { UpdateOutcome, UpdateRequest, UpdateTerms } from '../../../src/allocator/update.ts';
 import type { Link } from '../../../src/contract/links.ts';
 import { Oracle } from '../../allocator/oracle.ts';
 import type { Subject } from '../subject.ts';

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Requested } from '../../../src/client/reservation-request.ts';
 import { Ledger, type LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
-import { LEDGER_FORMAT } from '../../../src/store/sqlite/ledger-format.ts';
+import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
 import { failureOf } from '../../fixtures/failures.ts';
 import { IDS, NOW, RESERVATION } from '../../fixtures/tokens.ts';
 

@@ -10,7 +10,7 @@ import type { Ledger, LedgerDatabase } from '../../../src/session/reservations/l
 import type { Reservations } from '../../../src/session/reservations/reservations.ts';
 import { Session } from '../../../src/session/session.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
-import { LEDGER_FORMAT } from '../../../src/store/sqlite/ledger-format.ts';
+import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
 import { tokenOf } from '../../fixtures/command-world.ts';
 import { failureOf } from '../../fixtures/failures.ts';
 import { NOW } from '../../fixtures/tokens.ts';

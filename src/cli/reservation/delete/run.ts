@@ -1,7 +1,6 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
-import { Failure, type FailureFacts } from '../../../contract/failure.ts';
-import { MAX_REASON } from '../../../contract/parameters.ts';
-import { shellWord } from '../../../contract/shell-word.ts';
+import { Failure, type FailureFacts, shellWord } from '../../../contract/failure.ts';
+import { MAX_REASON } from '../../../contract/routes.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationCard } from '../../print/cards.ts';

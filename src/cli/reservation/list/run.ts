@@ -1,4 +1,4 @@
-import { shellWord } from '../../../contract/shell-word.ts';
+import { shellWord } from '../../../contract/failure.ts';
 import type { ListedReservation } from '../../../session/reservations/joined-list.ts';
 import { withServices } from '../../advice.ts';
 import type { ServiceFlags } from '../../global-options.ts';

@@ -1,7 +1,6 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
 import type { NewReservation } from '../../../client/reservation-request.ts';
-import { Failure } from '../../../contract/failure.ts';
-import { shellWord } from '../../../contract/shell-word.ts';
+import { Failure, shellWord } from '../../../contract/failure.ts';
 import type { Invocation } from '../../invocation.ts';
 import { type PeriodFlags, readPeriod } from '../../period.ts';
 import { rehearsalCard, reservationCard, reservationResult } from '../../print/cards.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
-import { underFileLock } from '../../src/store/sqlite/file-lock.ts';
+import { underFileLock } from '../../src/store/sqlite/file.ts';
 
 const PATIENCE = 10_000;
 

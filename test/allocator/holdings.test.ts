@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SortedTimes, type TimeCursor } from '../../src/allocator/sorted-times.ts';
+import { SortedTimes, type TimeCursor } from '../../src/allocator/holdings.ts';
 import { seeded } from '../bench/seeded.ts';
 
 interface Entry {

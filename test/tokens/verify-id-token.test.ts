@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isIdToken } from '../../src/tokens/id-token.ts';
-import { verifyUserToken } from '../../src/tokens/verify.ts';
+import { isIdToken, verifyUserToken } from '../../src/tokens/verify.ts';
 import { claimsOf, faultOf, makeKey, makeToken, trustIn } from '../fixtures/tokens.ts';
 
 const CLIENTS = ['slices-conn'];

@@ -1,5 +1,4 @@
-import { type Locking, lockLink } from './locking.ts';
-import type { SqlDatabase } from './sql.ts';
+import { type Locking, lockLink, type SqlDatabase } from './sql.ts';
 
 /** How many rows are deleted in one transaction, so that other transactions wait only briefly for its lock. */
 const AT_ONCE = 1000;
@@ -8,26 +7,27 @@ const AT_ONCE = 1000;
  * Deletes rows of the audit and of deleted reservations from before an instant, a thousand at a time. The link's row keeps
  * the version up to which such rows may be gone, so that an older calendar in memory is read anew.
  *
- * @param before milliseconds
+ * @param before milliseconds since the Unix epoch
  * @returns how many rows were deleted
  */
-export async function forget(
+export async function deleteOldRows(
   database: SqlDatabase,
   locking: Locking,
   before: number,
 ): Promise<{ audit: number; cancelled: number }> {
   const gone = { audit: 0, cancelled: 0 };
-  for (let rows = AT_ONCE; rows === AT_ONCE; gone.audit += rows) rows = await forgetAudit(database, before);
+  for (let rows = AT_ONCE; rows === AT_ONCE; gone.audit += rows)
+    rows = await deleteFromAudit(database, before);
   for (const link of await database.reader.all('SELECT id FROM link ORDER BY id')) {
     const id = String(link['id']);
     for (let rows = AT_ONCE; rows === AT_ONCE; gone.cancelled += rows) {
-      rows = await forgetCancelled(database, locking, id, before);
+      rows = await deleteCancelled(database, locking, id, before);
     }
   }
   return gone;
 }
 
-async function forgetAudit(database: SqlDatabase, before: number): Promise<number> {
+async function deleteFromAudit(database: SqlDatabase, before: number): Promise<number> {
   const gone = await database.all(
     `DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)
      RETURNING seq`,
@@ -37,7 +37,7 @@ async function forgetAudit(database: SqlDatabase, before: number): Promise<numbe
   return gone.length;
 }
 
-async function forgetCancelled(
+async function deleteCancelled(
   database: SqlDatabase,
   locking: Locking,
   link: string,

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { moveAway, shellWord } from '../../src/contract/shell-word.ts';
+import { moveAway, shellWord } from '../../src/contract/failure.ts';
 
 const TEXTS = [
   'plain-word_1.0:/@%+,=',

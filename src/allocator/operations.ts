@@ -1,0 +1,330 @@
+import type { Link } from '../contract/links.ts';
+import type { LinkCalendar, Refusal } from './calendar.ts';
+import type { Demand } from './demand.ts';
+import { linkId } from './network.ts';
+import type {
+  AuditEntry,
+  IdempotencyKey,
+  IdempotencyRecord,
+  ReservationRecord,
+  WrittenChange,
+} from './store.ts';
+
+/**
+ * What waits in a link's queue: it names what must be read for it, and then decides, as a pure function of what was
+ * read. `createOperation`, `updateOperation` and `deleteOperation` make them.
+ */
+export interface Operation<Answer> {
+  /** The id of the reservation to read. */
+  readonly about?: string;
+  /** The idempotency key to lock and read. */
+  readonly key?: IdempotencyKey;
+  /** The experiment whose live reservations are counted. */
+  readonly counts?: string;
+  /** The earliest instant that it looks at, in milliseconds; undefined when it needs no calendar. */
+  from(view: Pick<LinkView, 'reservation'>): number | undefined;
+  decide(view: LinkView): Decision<Answer>;
+}
+
+/** The result of an operation: the answer, the change to write, and its row in the audit. */
+export interface Decision<Answer> {
+  answer: Answer;
+  change?: WrittenChange;
+  audit?: AuditEntry;
+}
+
+/** A link as an operation sees it: with the changes of the operations before it in the same transaction. */
+export interface LinkView {
+  /** Milliseconds. */
+  now: number;
+  /** @throws RangeError for an operation whose `from` is undefined */
+  readonly calendar: LinkCalendar;
+  /** The reservation that the operation is about, or that its key stands for; undefined when it was deleted. */
+  reservation(id: string): ReservationRecord | undefined;
+  /** How many reservations of the experiment have not ended, on all links. @throws RangeError when they were not counted */
+  live(experiment: string): number;
+  /** What the operation's key stands for; undefined when the key is free. */
+  idempotencyRecord(key: IdempotencyKey): IdempotencyRecord | undefined;
+}
+
+/** The answer to a create or an update. Refusals are values: they are everyday outcomes, not faults. */
+export type Outcome = { ok: true; record: ReservationRecord } | RefusedOutcome;
+
+/** A demand that can't be met: every limit that it broke, and what would be accepted in its place. */
+export interface RefusedOutcome {
+  ok: false;
+  reason: 'refused';
+  link: Link;
+  refusals: readonly [Refusal, ...Refusal[]];
+  offers: Offer[];
+}
+
+/** A demand that would be accepted now in place of the refused one. */
+export type Offer = Demand;
+
+/**
+ * Offers in place of a refused demand: the same period with as much bandwidth as is free, and the same bandwidth and
+ * duration at the earliest possible start.
+ *
+ * @param experiment whose share counts
+ * @param later where to look for another start, in milliseconds; undefined when the start can't change
+ */
+export function offersFor(
+  demand: Demand,
+  calendar: LinkCalendar,
+  experiment: string,
+  later: { from: number; expiry: number } | undefined,
+): Offer[] {
+  const { bandwidth } = demand;
+  const most = calendar.most(demand, experiment);
+  const offers: Offer[] = most > 0 ? [{ start: demand.start, end: demand.end, bandwidth: most }] : [];
+  if (!later) return offers;
+  const duration = demand.end - demand.start;
+  const start = calendar.earliest(later.from, duration, bandwidth, experiment);
+  if (start !== undefined && start + duration <= later.expiry) {
+    offers.push({ start, end: start + duration, bandwidth });
+  }
+  return offers;
+}
+
+/**
+ * A refusal in a few words, for the audit: "bandwidth: 400 of 1000 Mbps free", "tags: no site1_s_tag of 100 free",
+ * "share: 400 of 500 Mbps held".
+ */
+export function reasonOf(refusals: readonly Refusal[]): string {
+  return refusals.map(wordsOf).join('; ');
+}
+
+function wordsOf(refusal: Refusal): string {
+  if (refusal.limit === 'bandwidth') {
+    return `bandwidth: ${refusal.free} of ${refusal.capacity} Mbps free`;
+  }
+  if (refusal.limit === 'tags') return `tags: no ${refusal.place} of ${refusal.total} free`;
+  const counted = { bandwidth: 'Mbps held', tags: 'tags held', live: 'live reservations' }[refusal.of];
+  return `share: ${refusal.held} of ${refusal.allowed} ${counted}`;
+}
+
+/** A new reservation to be decided on. */
+export interface CreateRequest extends Demand {
+  site1: string;
+  site2: string;
+  experiment: string;
+  createdBy: string;
+  /** When the experiment ends: no alternative is offered beyond it. Milliseconds. */
+  expiry: number;
+}
+
+/** A request under an idempotency key, and what tells it from other requests under the same key. */
+export interface KeyedRequest extends IdempotencyKey {
+  /** Equal for equal requests. */
+  fingerprint: string;
+}
+
+/** How long an idempotency key stands for its reservation (DESIGN.md, "List, links, …"): 24 h, in milliseconds. */
+export const KEY_LIFETIME = 24 * 3600 * 1000;
+
+/** The answer to a request whose idempotency key stands for a reservation already. */
+export type Replay =
+  /** The same request: its reservation, as it is now. */
+  | { ok: true; record: ReservationRecord; replayed: true }
+  /** The same request, whose reservation was deleted since. */
+  | { ok: false; reason: 'deleted'; reservation: string }
+  /** Another request. */
+  | { ok: false; reason: 'key_taken' };
+
+/** What the operation needs besides the request. */
+export interface CreateTerms {
+  link: Link;
+  /** Makes the reservation's id. */
+  newId: () => string;
+  /** Decide and answer, and write nothing. */
+  dryRun: boolean;
+  /** How many reservations that have not ended one experiment may have, on all links. Default: any number. */
+  maxLive?: number;
+}
+
+/**
+ * The answer to a request whose idempotency key is taken.
+ *
+ * @param earlier what the key stands for
+ * @param record its reservation; undefined when it was deleted since
+ */
+export function replayOf(
+  earlier: IdempotencyRecord,
+  { fingerprint }: KeyedRequest,
+  record: ReservationRecord | undefined,
+): Replay {
+  if (earlier.fingerprint !== fingerprint) return { ok: false, reason: 'key_taken' };
+  return record
+    ? { ok: true, record, replayed: true }
+    : { ok: false, reason: 'deleted', reservation: earlier.reservation };
+}
+
+/** Creates a reservation; under an idempotency key, at most one. */
+export function createOperation(
+  request: CreateRequest,
+  keyed: KeyedRequest | undefined,
+  terms: CreateTerms,
+): Operation<Outcome | Replay> {
+  return {
+    ...(terms.maxLive === undefined ? {} : { counts: request.experiment }),
+    ...(keyed ? { key: keyed } : {}),
+    from: () => request.start,
+    decide(view) {
+      if (!keyed) return decideCreate(view, request, terms);
+      const earlier = view.idempotencyRecord(keyed);
+      if (earlier) return { answer: replayOf(earlier, keyed, view.reservation(earlier.reservation)) };
+      const { change, ...decision } = decideCreate(view, request, terms);
+      if (!change) return decision;
+      const { createdBy, experiment, key, fingerprint } = keyed;
+      const [reservation, expires] = [change.record.id, view.now + KEY_LIFETIME];
+      const record = { createdBy, experiment, key, fingerprint, reservation, expires };
+      return { ...decision, change: { ...change, key: record } };
+    },
+  };
+}
+
+function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms): Decision<Outcome> {
+  const { site1, site2, start, end, bandwidth, experiment, createdBy } = request;
+  const { link, newId, dryRun, maxLive = Number.POSITIVE_INFINITY } = terms;
+  const { now, calendar } = view;
+  const demand = { start, end, bandwidth };
+  const entry = { at: now, action: 'book', by: createdBy, experiment, demand } as const;
+  const plan = calendar.plan(demand, now, { experiment });
+  const live = Number.isFinite(maxLive) ? view.live(experiment) : 0;
+  if (!plan.accepted || live >= maxLive) {
+    const tooMany = { limit: 'share', of: 'live', held: live, allowed: maxLive, start, end } as const;
+    const [first, ...rest] = [...(plan.accepted ? [] : plan.refusals), ...(live >= maxLive ? [tooMany] : [])];
+    const refusals = [first ?? tooMany, ...rest] as const;
+    // With too many live reservations, no other demand would be accepted either.
+    const offers =
+      live >= maxLive ? [] : offersFor(demand, calendar, experiment, { from: start, expiry: request.expiry });
+    const audit: AuditEntry = { ...entry, reservation: null, tags: null, why: reasonOf(refusals) };
+    return { answer: { ok: false, reason: 'refused', link, refusals, offers }, ...(dryRun ? {} : { audit }) };
+  }
+  const { tags } = plan;
+  const record: ReservationRecord = {
+    id: newId(),
+    link: linkId(site1, site2),
+    reversed: site1 !== link.site1,
+    ...demand,
+    tags,
+    experiment,
+    createdBy,
+    createdAt: now,
+  };
+  const answer: Outcome = { ok: true, record };
+  if (dryRun) return { answer };
+  const audit: AuditEntry = { ...entry, reservation: record.id, tags, why: null };
+  return { answer, change: { action: 'book', record }, audit };
+}
+
+/** What to change about a reservation; an absent member keeps its value. Milliseconds and Mbps. */
+export interface UpdateRequest {
+  start?: number;
+  end?: number;
+  bandwidth?: number;
+}
+
+/** The answer to an update: as for a create, or what the caller's own check found. */
+export type UpdateOutcome<Fault> = Outcome | { ok: false; reason: 'fault'; fault: Fault };
+
+/** Who updates a reservation, and within which limits. */
+export interface UpdateTerms<Fault> {
+  /** The `sub` of the user who asks. */
+  by: string;
+  /** When the experiment ends: no alternative is offered beyond it. Milliseconds. */
+  expiry: number;
+  /** Checks the updated reservation before it is decided on; a fault is the answer in place of a decision. */
+  check: (current: ReservationRecord, updated: Demand) => Fault | undefined;
+  /** Decide and answer, and write nothing. */
+  dryRun?: boolean;
+}
+
+/** What an update is about. */
+export interface UpdateSubject {
+  link: Link;
+  /** The reservation as it was before the link was locked. */
+  found: ReservationRecord;
+  update: UpdateRequest;
+}
+
+/** Updates a reservation; the answer is undefined when it was deleted meanwhile. */
+export function updateOperation<Fault>(
+  subject: UpdateSubject,
+  terms: UpdateTerms<Fault>,
+): Operation<UpdateOutcome<Fault> | undefined> {
+  const { found, update } = subject;
+  return {
+    about: found.id,
+    from(view) {
+      const start = view.reservation(found.id)?.start ?? found.start;
+      return Math.min(start, update.start ?? start);
+    },
+    decide(view) {
+      const current = view.reservation(found.id);
+      return current ? decideUpdate(view, current, subject, terms) : { answer: undefined };
+    },
+  };
+}
+
+function decideUpdate<Fault>(
+  view: LinkView,
+  current: ReservationRecord,
+  { link, update }: UpdateSubject,
+  { by, expiry, check, dryRun }: UpdateTerms<Fault>,
+): Decision<UpdateOutcome<Fault>> {
+  const { calendar, now } = view;
+  const { id, experiment } = current;
+  const demand: Demand = {
+    start: update.start ?? current.start,
+    end: update.end ?? current.end,
+    bandwidth: update.bandwidth ?? current.bandwidth,
+  };
+  const fault = check(current, demand);
+  if (fault !== undefined) return { answer: { ok: false, reason: 'fault', fault } };
+  const entry = { at: now, action: 'amend', by, experiment, reservation: id, demand } as const;
+  // A demand for no more than before does not count against the experiment's share, which may have been larger then.
+  const grows =
+    demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
+  const plan = calendar.planUpdate(id, demand, now, grows ? experiment : undefined);
+  if (!plan.accepted) {
+    const { refusals } = plan;
+    const later = current.start > now ? { from: demand.start, expiry } : undefined;
+    const offers = calendar.without(id, (rest) => offersFor(demand, rest, experiment, later));
+    const audit: AuditEntry = { ...entry, tags: null, why: reasonOf(refusals) };
+    return { answer: { ok: false, reason: 'refused', link, refusals, offers }, ...(dryRun ? {} : { audit }) };
+  }
+  const { tags } = plan;
+  const record = { ...current, ...demand, tags };
+  if (dryRun) return { answer: { ok: true, record } };
+  const audit: AuditEntry = { ...entry, tags, why: null };
+  return { answer: { ok: true, record }, change: { action: 'amend', record }, audit };
+}
+
+/** Who deletes a reservation. */
+export interface DeleteTerms {
+  /** The `sub` of the user who asks. */
+  by: string;
+  /** Why, where that was said: an administrator's release. */
+  reason?: string;
+}
+
+/**
+ * Deletes a reservation. @returns whether there was one. It needs no calendar, so reservations on a link that left the
+ * topology can be deleted too.
+ */
+export function deleteOperation(id: string, { by, reason }: DeleteTerms): Operation<boolean> {
+  return {
+    about: id,
+    from: () => undefined,
+    decide(view) {
+      const record = view.reservation(id);
+      if (!record) return { answer: false };
+      const { experiment, start, end, bandwidth, tags } = record;
+      const demand = { start, end, bandwidth };
+      const entry = { at: view.now, by, experiment, reservation: id, demand, tags, why: reason ?? null };
+      return { answer: true, change: { action: 'cancel', record }, audit: { ...entry, action: 'cancel' } };
+    },
+  };
+}
