@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { newMachine, reportOf } from './command.ts';
-import { here } from './here.ts';
 import { newClient, pointingAt, type Recorded, type Reply, record } from './served.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
@@ -14,10 +13,7 @@ async function clientAt(answer: (asked: Recorded, url: string) => Reply | 'hang'
     portal_url: `${url}/portal`,
     auth_url: `${url}/auth`,
   });
-  return newClient(
-    { ...services, SLICES_CONN_USER_TOKEN: USER, SLICES_CONN_EXPERIMENT_TOKEN: EXPERIMENT },
-    here,
-  );
+  return newClient({ ...services, SLICES_CONN_USER_TOKEN: USER, SLICES_CONN_EXPERIMENT_TOKEN: EXPERIMENT });
 }
 
 const refusal = (said: unknown): Reply => ({
@@ -94,7 +90,7 @@ describe('a service that repeats what it was sent, in its own spelling', () => {
 });
 
 test('a token command below a file can’t be run: 2, not a bug', async () => {
-  const { run } = newMachine(here);
+  const { run } = newMachine();
   const command = JSON.stringify([`${process.execPath}/x`]);
   await run(['profile', 'set', 'local', `userTokenCommand=${command}`]);
   expect(reportOf(await run(['project', 'list', '--json']))).toMatchObject({ code: 'usage', exitCode: 2 });

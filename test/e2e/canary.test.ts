@@ -6,7 +6,6 @@ import { createProgram } from '../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { type Ended, newMachine, reportOf } from './command.ts';
-import { here } from './here.ts';
 import { type Client, newClient, pointingAt, serveInProcess } from './served.ts';
 
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
@@ -203,35 +202,29 @@ const services = (at = origin) =>
 /** Where the tokens of a machine are from, and how it is set up with them. */
 const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
   environment: async (at) =>
-    newClient(
-      {
-        ...services(at),
-        SLICES_CONN_USER_TOKEN: CANARIES.environmentUser,
-        SLICES_CONN_EXPERIMENT_TOKEN: CANARIES.environmentExperiment,
-      },
-      here,
-    ),
+    newClient({
+      ...services(at),
+      SLICES_CONN_USER_TOKEN: CANARIES.environmentUser,
+      SLICES_CONN_EXPERIMENT_TOKEN: CANARIES.environmentExperiment,
+    }),
   files: async (at) => {
     const env = services(at);
-    const client = newClient(
-      {
-        ...env,
-        get SLICES_CONN_USER_TOKEN_FILE() {
-          return join(client.home, 'user.jwt');
-        },
-        get SLICES_CONN_EXPERIMENT_TOKEN_FILE() {
-          return join(client.home, 'experiment.jwt');
-        },
+    const client = newClient({
+      ...env,
+      get SLICES_CONN_USER_TOKEN_FILE() {
+        return join(client.home, 'user.jwt');
       },
-      here,
-    );
+      get SLICES_CONN_EXPERIMENT_TOKEN_FILE() {
+        return join(client.home, 'experiment.jwt');
+      },
+    });
     writeFileSync(join(client.home, 'user.jwt'), `${CANARIES.fileUser}\n`);
     writeFileSync(join(client.home, 'experiment.jwt'), `${CANARIES.fileExperiment}\n`);
     return client;
   },
   commands: async (at) => {
     // Named, so that the portal need not be asked which there are.
-    const client = newClient({ SLICES_CONN_EXPERIMENT: 'demo' }, here);
+    const client = newClient({ SLICES_CONN_EXPERIMENT: 'demo' });
     const { SLICES_CONN_BASE_URL, SLICES_CONN_PORTAL_URL, SLICES_CONN_AUTH_URL } = services(at);
     const addresses = [
       `baseUrl=${SLICES_CONN_BASE_URL}`,
@@ -248,12 +241,12 @@ const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
     return client;
   },
   login: async () => {
-    const client = newClient(services(), here);
+    const client = newClient(services());
     await succeeds(client.command('login'));
     return client;
   },
   'expired login': async () => {
-    const client = newClient(services(), here);
+    const client = newClient(services());
     const { stdout } = await succeeds(client.command('login'));
     const file = /\S+\/credentials\/\S+\.json/.exec(stdout)?.[0] ?? '';
     const stored: object = JSON.parse(readFileSync(file, 'utf8'));
@@ -347,7 +340,7 @@ test('the reference server: no token of a login, of the portal or of the environ
   timeout: 120_000,
 }, async () => {
   const served = await serveInProcess('--auto-approve', 'lead');
-  const client = newClient(served.env, here);
+  const client = newClient(served.env);
   const login = await succeeds(client.command('login', '--debug'));
   const file = /\S+\/credentials\/\S+\.json/.exec(login.stdout)?.[0] ?? '';
   await succeeds(client.command('reserve', ...LINK, '--debug'));

@@ -26,6 +26,10 @@ export interface Running {
   closed?: 'stdout' | 'stderr';
   /** Lets others into the files that it makes, if it does not see to it itself. */
   withoutUmask?: boolean;
+  /** Runs it as a process of its own; default: only where the other options need one. */
+  ownProcess?: boolean;
+  /** Takes the length in milliseconds of each pause that the command asks for, unless it is a process of its own. */
+  pauses?: number[];
 }
 
 /** A person's machine: a home folder, and the command line in it. */
@@ -73,13 +77,23 @@ const asProcess: Runner = (home, args, { stdin = '', env = {}, closed, withoutUm
   });
 };
 
+/** Runs a command in the process of the test, unless an option needs a process of its own. */
+const asNeeded: Runner = async (home, args, running) => {
+  const { ownProcess, closed, withoutUmask, env } = running;
+  // Node.js and the driver of PostgreSQL read these variables from the process.
+  const fromProcess = env?.['NODE_EXTRA_CA_CERTS'] ?? withoutPassword(args).env['PGPASSWORD'];
+  if (ownProcess || closed || withoutUmask || fromProcess) return asProcess(home, args, running);
+  // Loaded late: test files that only start processes do not need the sources of the command line.
+  return (await import('./here.ts')).here(home, args, running);
+};
+
 /**
  * See {@link Machine}. Nothing of the environment that the tests run in reaches a command. Its home folder is removed
  * after the test file that asked for it.
  *
- * @param runner how its commands are run; default: each as a process of its own
+ * @param ownProcess whether each of its commands is a process of its own; default: only where it needs one
  */
-export function newMachine(runner: Runner = asProcess): Machine {
+export function newMachine({ ownProcess = false }: Pick<Running, 'ownProcess'> = {}): Machine {
   const home = mkdtempSync(join(tmpdir(), 'slices-conn-home-'));
   homes.push(home);
   const [config, state] = [join(home, 'config', 'slices-conn'), join(home, 'state', 'slices-conn')];
@@ -91,7 +105,7 @@ export function newMachine(runner: Runner = asProcess): Machine {
     PATH: '/usr/bin:/bin',
   };
   const run: Machine['run'] = (args, running = {}) =>
-    runner(home, args, { ...running, env: { ...folders, ...running.env } });
+    asNeeded(home, args, { ownProcess, ...running, env: { ...folders, ...running.env } });
 
   return {
     home,

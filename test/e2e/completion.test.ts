@@ -332,7 +332,7 @@ describe('__complete as a process', () => {
   test('at a service that never answers, it asks once and ends soon', async () => {
     const { url, requests } = await record(() => 'hang');
     const env = pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` });
-    const client = newClient(env);
+    const client = newClient(env, { ownProcess: true });
     const profile = await new Profiles(client.config, env).resolve(undefined);
     const issuedAt = Date.now();
     const keep = (expiresAt: number) =>

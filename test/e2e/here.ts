@@ -19,19 +19,18 @@ import { OFFLINE } from '../../src/session/profiles/profile-keys.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
 import type { Runner } from './command.ts';
 
-/** No pause lasts longer, in milliseconds: what is waited for is on this machine. */
+/** No pause lasts longer, in milliseconds: the services of the tests are on this machine. */
 const LONGEST_PAUSE = 20;
 
 /**
- * Runs a command in the process of the test, with real files, sockets and locks. Tests of many combinations use it: a
- * process for each would cost a hundred times as much. What a process alone shows (signals, streams that are closed,
- * the umask, a terminal) needs one.
+ * Runs a command in the process of the test, with real files, sockets and locks. A process for each command would take
+ * ten times as much processor time. It can't show signals, closed streams, the umask, or a terminal.
  */
-export const here: Runner = async (home, args, { stdin = '', env = {}, closed, withoutUmask }) => {
-  if (closed !== undefined || withoutUmask) throw new RangeError('this needs a process of its own');
+export const here: Runner = async (home, args, { stdin = '', env = {}, pauses }) => {
   const folders = foldersFor(env, home);
   const [stdout, stderr] = [recordedStream(), recordedStream()];
   const pause: World['sleep'] = async (milliseconds, signal) => {
+    pauses?.push(milliseconds);
     await sleep(Math.min(milliseconds, LONGEST_PAUSE), undefined, signal ? { signal } : {});
   };
   const serveFolder = resolve(folders.state, 'serve');
@@ -54,7 +53,7 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, closed, w
     shellHome: shellHome(home, env),
     now: Date.now,
     newKey: () => crypto.randomUUID(),
-    localZone: () => 'UTC',
+    localZone: () => env['TZ'] ?? 'UTC',
     sleep: pause,
     openLedger: () => openLedger(folders.state),
     underLock,
@@ -105,7 +104,7 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, closed, w
       },
     },
     openBrowser: async () => false,
-    // A server that starts runs until the test times out.
+    // A server that starts runs until the test times out: such a test calls `start` instead.
     stopSignal: () => new Promise(() => undefined),
     onStop: () => undefined,
   });

@@ -212,7 +212,7 @@ describe('help and version', () => {
   test.each([['--version'], ['--offline', '--version', '--json']])(
     '%s %s %s prints one line that starts with v, and nothing else',
     async (...args) => {
-      const { exitCode, stdout, stderr } = await own.run(args);
+      const { exitCode, stdout, stderr } = await own.run(args, { ownProcess: true });
       expect([exitCode, stderr]).toEqual([0, '']);
       expect(stdout).toMatch(/^v\d+\.\d+\.\d+\S*\n$/);
     },
@@ -236,7 +236,7 @@ describe('help and version', () => {
   });
 
   test('--cli-manifest is what the official client reads', async () => {
-    const { exitCode, stdout } = await own.run(['--cli-manifest']);
+    const { exitCode, stdout } = await own.run(['--cli-manifest'], { ownProcess: true });
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
       '@type': 'slices-cli:subcommand-metadata',

@@ -55,7 +55,8 @@ afterAll(async () => {
   for (const server of servers.splice(0).toReversed()) await server.close();
 });
 
-async function newService(): Promise<Service> {
+/** @param ownProcess whether each command of its client is a process of its own */
+async function newService({ ownProcess = false } = {}): Promise<Service> {
   const listening: Server = createServer((request, response) => void handle(request, response));
   await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
   const bound = listening.address();
@@ -111,7 +112,7 @@ async function newService(): Promise<Service> {
     seen: [],
     extended: true,
     env,
-    client: newClient(env),
+    client: newClient(env, { ownProcess }),
     async booked() {
       const portal = createPortalClient({
         fetch: server.fetch,
@@ -346,7 +347,7 @@ describe('--idempotency-key', () => {
 });
 
 test('two reserves at the same moment share the ledger: both are in it', async () => {
-  const service = await newService();
+  const service = await newService({ ownProcess: true });
   const both = await Promise.all([service.client.result(...LATER), service.client.result(...LATER)]);
   const ids = both.map((printed) => bookedIn(printed).id).toSorted();
   const rows = rowsOf(service.client).map((row) => ({ ...row }) as Record<string, unknown>);

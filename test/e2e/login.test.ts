@@ -15,7 +15,6 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { reportOf } from './command.ts';
-import { here } from './here.ts';
 import {
   type Client,
   LAUNCHER,
@@ -98,7 +97,7 @@ function oddServices({
 }
 
 const at = (url: string) =>
-  newClient(pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` }), here);
+  newClient(pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` }));
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -109,7 +108,7 @@ beforeAll(async () => {
 
 describe('login, status, logout', () => {
   test('no terminal is needed; --quiet and --json leave address and code on stderr, and one object on stdout', async () => {
-    const client = newClient(served.env);
+    const client = newClient(served.env, { ownProcess: true });
     const { exitCode, stdout, stderr } = await client.command('login', '--quiet', '--json');
     expect(stderr).toMatch(/^ {2}http:\/\/127\.0\.0\.1:\d+\/auth\/device$/m);
     expect(stderr).toMatch(/^ {2}[A-Z]{4}-[A-Z]{4}$/m);
@@ -143,7 +142,7 @@ describe('login, status, logout', () => {
   });
 
   test('nobody is logged in: status is 4 and says what to type', async () => {
-    const client = newClient(served.env, here);
+    const client = newClient(served.env);
     expect(reportOf(await client.command('status', '--json'))).toMatchObject({
       exitCode: 4,
       code: 'not_logged_in',
@@ -154,7 +153,7 @@ describe('login, status, logout', () => {
   });
 
   test('logout revokes: the refresh token is worth nothing any more', async () => {
-    const client = newClient(served.env, here);
+    const client = newClient(served.env);
     await client.result('login');
     const { refreshToken, accessToken, expiresAt: storedUntil } = storedLogin(client);
     const logout = await client.command('logout', '--json', '--tz', 'UTC');
@@ -181,7 +180,7 @@ describe('login, status, logout', () => {
   });
 
   test('logout of nobody is done, and says that there was nothing to do', async () => {
-    const client = newClient(served.env, here);
+    const client = newClient(served.env);
     const { exitCode, stderr, stdout } = await client.command('logout');
     expect(stderr).toBe('You were not logged in.\n');
     expect(stdout).not.toContain('Logged out');
@@ -202,7 +201,7 @@ describe('login, status, logout', () => {
 
   test('the access token is refreshed when it expires, and the refresh token with it', async () => {
     const short = await serveInProcess('--auto-approve', 'lead', '--access-token-ttl', '2');
-    const client = newClient(short.env, here);
+    const client = newClient(short.env);
     await client.result('login');
     const first = storedLogin(client);
     const refreshed = await vi.waitFor(
@@ -337,7 +336,7 @@ describe('rows 16, 17: where the login is kept', () => {
   let client: Client;
   let kept: string;
   beforeEach(async () => {
-    client = newClient(served.env, here);
+    client = newClient(served.env);
     await client.result('login');
     kept = readFileSync(client.credentials, 'utf8');
   });
@@ -477,7 +476,7 @@ describe('rows 16, 17: where the login is kept', () => {
   });
 
   test('row 3: the login to other services, copied into its place, is refused', async () => {
-    const other = newClient((await serveInProcess('--auto-approve', 'lead')).env, here);
+    const other = newClient((await serveInProcess('--auto-approve', 'lead')).env);
     await other.result('login');
     const foreign = readFileSync(other.credentials, 'utf8');
     expect(basename(other.credentials)).not.toBe(basename(client.credentials));
@@ -506,7 +505,7 @@ describe('row 3: a token goes to the services that it was obtained for, and nowh
     'SLICES_CONN_CLIENT_ID',
   ])('with another %s nobody is logged in, and nothing is sent there', async (name) => {
     const foreign = await record(() => ({ json: { projects: [], experiments: [], links: [] } }));
-    const client = newClient(served.env, here);
+    const client = newClient(served.env);
     await client.result('login');
     const env = { ...served.env, [name]: name.endsWith('ID') ? 'other' : foreign.url };
     for (const args of [['project', 'list'], ['sites'], ['status'], ['list']]) {
@@ -522,14 +521,14 @@ describe('row 5: http beyond this machine', () => {
     'login at %s: 2',
     async (auth_url) => {
       const env = pointingAt({ ...served.addresses, auth_url });
-      const report = reportOf(await newClient(env, here).command('login', '--json'));
+      const report = reportOf(await newClient(env).command('login', '--json'));
       expect(report).toMatchObject({ exitCode: 2, code: 'usage' });
     },
   );
 
   test('a token is not sent there either', async () => {
     const portal_url = 'http://192.0.2.1/portal';
-    const client = newClient(pointingAt({ ...served.addresses, portal_url }), here);
+    const client = newClient(pointingAt({ ...served.addresses, portal_url }));
     await client.command('login');
     expect(reportOf(await client.command('project', 'list', '--json'))).toMatchObject({ exitCode: 2 });
   });
@@ -639,7 +638,7 @@ describe('row 6: the address to open', () => {
 
   test('without a terminal none is opened', async () => {
     const odd = await oddServices({ token: () => tokens('canary', 3600) });
-    const client = newClient({});
+    const client = newClient({}, { ownProcess: true });
     const opened = join(client.home, 'opened');
     const browser = join(client.home, 'browser');
     writeFileSync(browser, `#!/bin/sh\necho "$@" > ${opened}\n`);
@@ -676,7 +675,7 @@ describe('rows 1, 2: a redirect is an error, and nothing is sent again', () => {
     const foreign = await record(() => ({ json: { projects: [], experiments: [], links: [] } }));
     const redirecting = await record(({ path }) => ({ status, headers: { location: foreign.url + path } }));
     const at = pointingAt({ ...served.addresses, base_url: redirecting.url });
-    const client = newClient(at, here);
+    const client = newClient(at);
     await client.command('login');
     const book = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1', '--start-now', '--for', '1h'];
     for (const args of [['sites'], book, ['list'], ['delete', '--yes', 'con_127.0.0.1_x']]) {
@@ -696,7 +695,7 @@ describe('rows 1, 2: a redirect is an error, and nothing is sent again', () => {
   test.each(STATUSES)('%i from the portal', async (status) => {
     const foreign = await record(() => ({ json: { projects: [], experiments: [] } }));
     const portal = await record(({ path }) => ({ status, headers: { location: foreign.url + path } }));
-    const client = newClient(pointingAt({ ...served.addresses, portal_url: portal.url }), here);
+    const client = newClient(pointingAt({ ...served.addresses, portal_url: portal.url }));
     await client.command('login');
     for (const args of [
       ['project', 'list'],

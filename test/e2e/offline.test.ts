@@ -10,7 +10,7 @@ const LATER = [...LINK, '--start', '+1h', '--for', '2h'];
 
 describe('the life of a reservation', () => {
   test('reserve, list, show, update, delete, each a process of its own', async () => {
-    const { json, run } = newMachine();
+    const { json, run } = newMachine({ ownProcess: true });
     const booked = await json(...LATER);
     const reservation = reservationIn(booked);
     const { id } = reservation;
@@ -81,7 +81,10 @@ describe('the life of a reservation', () => {
     const times = ['--start', `${day}T10:00`, '--for', '1h'];
     const east = reservationIn(await json(...LINK, ...times, '--tz', 'Asia/Tokyo'));
     expect(east.start_date).toBe(`${day}T01:00:00.000Z`);
-    const tokyo = await run(['--offline', '--json', ...LINK, ...times], { env: { TZ: 'Asia/Tokyo' } });
+    const tokyo = await run(['--offline', '--json', ...LINK, ...times], {
+      env: { TZ: 'Asia/Tokyo' },
+      ownProcess: true,
+    });
     expect(reservationIn(JSON.parse(tokyo.stdout)).start_date).toBe(`${day}T01:00:00.000Z`);
     const both = await run(['--offline', '--json', ...LINK, ...times, '--tz', 'UTC'], {
       env: { TZ: 'Asia/Tokyo' },
@@ -104,7 +107,7 @@ describe('the life of a reservation', () => {
   });
 
   test('two, and more, at the same moment never get the same tag, be it the first time', async () => {
-    const { json, run } = newMachine();
+    const { json, run } = newMachine({ ownProcess: true });
     const asked = Array.from({ length: 6 }, () => run(['--offline', '--json', ...LATER]));
     const booked = (await Promise.all(asked)).map(({ stdout }) => reservationIn(JSON.parse(stdout)));
     const tags = booked.map(tagsOf);

@@ -20,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('the first command of the README books a link on a machine that has never seen it', async () => {
   const [, command = ''] = /^ {4}npm ci && npx slices-conn (.*)$/m.exec(readme) ?? [];
-  const { exitCode, stdout } = await newMachine().run(command.split(' '));
+  const { exitCode, stdout } = await newMachine({ ownProcess: true }).run(command.split(' '));
   expect(stdout).toContain('verified: signed by http://offline.localhost');
   expect(stdout.match(/[SC]-tag \d+/g)).toHaveLength(4);
   // The card that stands in the README has the same lines, whatever ids and times they hold.

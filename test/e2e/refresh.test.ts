@@ -22,7 +22,7 @@ type Instead = (count: number) => Reply | 'hang' | undefined;
  * A provider and a portal that know one session, and forgive nothing: a refresh token that comes a second time ends the
  * session (RFC 9700 §4.14.2), and only the newest access token is worth anything.
  */
-async function strictServices(instead: Instead = () => undefined) {
+async function strictServices(instead: Instead = () => undefined, { ownProcess = false } = {}) {
   let [generation, refreshes, over] = [1, 0, false];
   const issue = (): Reply => ({
     json: {
@@ -73,6 +73,7 @@ async function strictServices(instead: Instead = () => undefined) {
   });
   const client = newClient(
     pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` }),
+    { ownProcess },
   );
   expect(await client.command('login')).toMatchObject({ exitCode: 0 });
   return {
@@ -85,7 +86,7 @@ async function strictServices(instead: Instead = () => undefined) {
 
 describe('row 13: many commands on an expired access token', () => {
   test('one of them refreshes, all succeed, and the session lives on', async () => {
-    const { client, refreshes } = await strictServices();
+    const { client, refreshes } = await strictServices(undefined, { ownProcess: true });
     age(client);
     const ended = await Promise.all(Array.from({ length: 12 }, () => client.command(...COMMAND)));
     expect(ended.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(ended.map(() => [0, '']));
@@ -98,7 +99,7 @@ describe('row 13: many commands on an expired access token', () => {
 
   test('at the reference server too', async () => {
     const served = await serveInProcess('--auto-approve', 'lead');
-    const client = newClient(served.env);
+    const client = newClient(served.env, { ownProcess: true });
     await client.result('login');
     for (let round = 0; round < 2; round += 1) {
       const before = age(client);

@@ -42,7 +42,8 @@ async function serve(where: readonly string[]) {
   return { running, kids };
 }
 
-describe.each([
+// Both wait for a server to read its keys again, so they wait at the same time.
+describe.concurrent.each([
   ['a folder', async () => ['--data', `${newMachine().home}/data`]],
   ['PostgreSQL', async () => ['--database', await postgres.database()]],
 ] as const)('serve rotate-keys beside a server on %s', (_, place) => {

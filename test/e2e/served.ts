@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import * as v from 'valibot';
 import { afterAll, vi } from 'vitest';
 import { withoutPassword } from '../fixtures/postgres-server.ts';
-import { type Ended, type Machine, newMachine, type Runner } from './command.ts';
+import { type Ended, type Machine, newMachine } from './command.ts';
 
 /** The launcher of the command line. */
 export const LAUNCHER = new URL('../../bin/slices-conn.js', import.meta.url).pathname;
@@ -170,10 +170,13 @@ export function age(client: Client, { left = -1000, of = 3_600_000 } = {}): Stor
 /**
  * A new machine, pointed at some services. `env` is read anew for each command.
  *
- * @param runner how its commands are run, except those that are started; default: each as a process of its own
+ * @param options see {@link newMachine}; a command that is started is always a process of its own
  */
-export function newClient(env: Readonly<Record<string, string>>, runner?: Runner): Client {
-  const machine = newMachine(runner);
+export function newClient(
+  env: Readonly<Record<string, string>>,
+  options?: Parameters<typeof newMachine>[0],
+): Client {
+  const machine = newMachine(options);
   const { home, run } = machine;
   const folders = {
     HOME: home,

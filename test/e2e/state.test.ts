@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Machine, newMachine, reportOf, reservationIn } from './command.ts';
+import { type Machine, newMachine, type Running, reportOf, reservationIn } from './command.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 
@@ -37,8 +37,8 @@ function modes(folder: string): string[] {
 }
 
 /** A failure to use the state: told like any other, and nothing after it. */
-async function failed(...args: string[]) {
-  const ended = await own.run(['--offline', '--json', ...args]);
+async function failed(args: readonly string[], running?: Running) {
+  const ended = await own.run(['--offline', '--json', ...args], running);
   expect(ended.stderr).not.toMatch(/^ {4}at /m);
   expect(ended.stderr).not.toContain('Node.js v');
   return reportOf(ended);
@@ -87,7 +87,7 @@ describe('row 16: what is kept is for its owner only', () => {
     const elsewhere = join(own.home, 'elsewhere');
     renameSync(path, elsewhere);
     symlinkSync(elsewhere, path);
-    const report = await failed('list');
+    const report = await failed(['list']);
     expect(report).toMatchObject({ code: 'state_unusable', exitCode: 2 });
     expect(report.message).toContain(path);
   });
@@ -109,7 +109,7 @@ describe('row 17: a state that can’t be used is a clear message, and left as i
     damage(own.database);
     const before = readFileSync(own.database);
     for (const args of [['list'], LINK, ['experiment', 'list']]) {
-      const report = await failed(...args);
+      const report = await failed(args, { ownProcess: args === LINK });
       expect(report).toMatchObject({ code: 'state_unusable', exitCode: 2 });
       expect(`${report.message} ${report.why}`).toContain(own.database);
     }
@@ -120,7 +120,7 @@ describe('row 17: a state that can’t be used is a clear message, and left as i
   test('a folder in place of the database', async () => {
     rmSync(own.database);
     mkdirSync(own.database);
-    expect(await failed('list')).toMatchObject({ code: 'state_unusable', exitCode: 2 });
+    expect(await failed(['list'])).toMatchObject({ code: 'state_unusable', exitCode: 2 });
     expect(readdirSync(own.database)).toEqual([]);
   });
 
@@ -128,7 +128,7 @@ describe('row 17: a state that can’t be used is a clear message, and left as i
     const opened = new DatabaseSync(own.database);
     opened.exec('PRAGMA user_version = 99');
     opened.close();
-    const { message, why } = await failed('list');
+    const { message, why } = await failed(['list']);
     expect(`${message} ${why}`).toMatch(/newer/);
   });
 
@@ -136,7 +136,7 @@ describe('row 17: a state that can’t be used is a clear message, and left as i
     mkdirSync(own.config, { recursive: true });
     writeFileSync(join(own.config, 'config.json'), '{garbage');
     for (const args of [['list'], ['experiment', 'use', 'demo']]) {
-      const report = await failed(...args);
+      const report = await failed(args);
       expect(report).toMatchObject({ code: 'state_unusable', exitCode: 2 });
       expect(report.message).toContain('config.json');
     }
@@ -162,7 +162,7 @@ test('a database that another process has locked is worth trying again: 7', asyn
     { stdio: ['pipe', 'pipe', 'inherit'] },
   );
   await new Promise((resolve) => holder.stdout.once('data', resolve));
-  const report = await failed('list');
+  const report = await failed(['list'], { ownProcess: true });
   holder.stdin.end();
   expect(report).toMatchObject({ exitCode: 7, retryable: true });
   expect((await own.json('list'))['items']).toHaveLength(1);
