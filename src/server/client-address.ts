@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP, isIPv6 } from 'node:net';
 
-/** Where a request comes from, as an IP address; empty when the client is gone already. */
+/** Where a request comes from, as an IP address; empty when the client has disconnected. */
 export type ClientAddress = (request: IncomingMessage) => string;
 
-/** The other end of the connection. */
+/** The remote address of the connection. */
 export const peerAddress: ClientAddress = ({ socket }) => socket.remoteAddress ?? '';
 
 /**

@@ -20,7 +20,7 @@ export interface ServiceTrust {
   scopeRequired: boolean;
   /** Whether the login that a token names (`sid`) is live; absent with external issuers (HOSTILE.md 57). */
   isLive?: SessionCheck;
-  /** Who may act for a project or an experiment; where only this server mints ids, it need not be asked. */
+  /** Checks which issuer may act for a project or an experiment; absent where only this server makes their ids. */
   ownership?: Ownership;
 }
 
@@ -69,7 +69,8 @@ export async function authenticateUser(
 ): Promise<UserClaims> {
   const token = bearer(request);
   const { kind, read } = await claimedBy(token, trust);
-  if (kind !== 'user') throw refusal('token_invalid', `This is a ${kind} token; a user token is due here.`);
+  if (kind !== 'user')
+    throw refusal('token_invalid', `This is a ${kind} token; this request needs a user token.`);
   const claims = await verified('user', () => verifyAs(KIND_RULES.user, token, trust.user, read));
   if (needs !== undefined) requireScope(claims, trust);
   await requireLive(claims, trust);
@@ -82,8 +83,8 @@ export async function authenticateUser(
  * each must verify (DESIGN.md, "Experiment token's header"). Those in the headers are verified before the body is read
  * (HOSTILE.md 47).
  *
- * A request with a body must carry a user token. One without (GET, DELETE) can't where the experiment token takes the
- * place in `Authorization`, as with the sister services; there the experiment token's `act` names the user.
+ * A request with a body must carry a user token. A request without one (GET, DELETE) may carry the experiment token in
+ * `Authorization` and no user token, as with the sister services; then the experiment token's `act` names the user.
  *
  * @param readTokens reads the body's `tokens`; undefined for a request without a body
  * @throws ProblemError 403; 400 for experiment tokens that differ; what reading throws
@@ -237,18 +238,21 @@ async function verified<Claims>(kind: TokenKind | undefined, verify: () => Promi
 export type IsAdministrator = (caller: Caller) => boolean;
 
 /**
- * A server's administrators, as its operator named them. A caller is one who proves to be that user by a user token of
- * that issuer, and brings no experiment token: with one it acts in that experiment, by its role there.
+ * The check whether a caller is one of the administrators that the operator named. Its user token must be of that user
+ * and that issuer. A caller with an experiment token is not: it acts in that experiment, by its role there.
  *
  * @param named see {@link readAdministrator}
- * @param issuer the issuer of those who are named without one; undefined where there are several
- * @throws RangeError when one is named in neither form, or without an issuer where there are several
+ * @param issuer the issuer of users who are named without one; undefined where several are trusted
+ * @throws RangeError for a text in neither form, or without an issuer where several are trusted
  */
 export function administratorsNamed(named: readonly string[], issuer: string | undefined): IsAdministrator {
   const known = new Set(
     named.map((text) => {
       const read = readAdministrator(text);
-      if (!read) throw new RangeError(`${JSON.stringify(text)} names no administrator`);
+      if (!read)
+        throw new RangeError(
+          `${JSON.stringify(text)} is not an administrator: give user_<host>_<opaque_id>, or that with @ISSUER_URL`,
+        );
       const from = read.issuer ?? issuer;
       if (from === undefined) throw new RangeError(`${text} may be a user of several issuers`);
       return keyOf(read.user, from);
@@ -258,7 +262,7 @@ export function administratorsNamed(named: readonly string[], issuer: string | u
     experiment === undefined && userIssuer !== undefined && known.has(keyOf(user, userIssuer));
 }
 
-/** An id holds no space. */
+/** The key of a user and its issuer: the space between can't be part of an id. */
 function keyOf(user: string, issuer: string): string {
   return `${user} ${issuerName(issuer)}`;
 }

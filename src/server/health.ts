@@ -4,21 +4,21 @@ import { refusal } from './problem-error.ts';
 import type { RouteMounter } from './routing.ts';
 
 /** How long the database may take to answer before this server counts as not ready, in milliseconds. */
-export const READY_PATIENCE = 2000;
+export const READY_TIMEOUT = 2000;
 
 /** What health and readiness need. */
 export interface HealthOptions {
   mount: RouteMounter;
-  /** Asks the database one cheap question. @throws StoreUnavailableError */
+  /** Runs one cheap query on the database. @throws StoreUnavailableError */
   ping: () => Promise<void>;
-  /** Default {@link READY_PATIENCE}. */
-  patience?: number;
+  /** Default {@link READY_TIMEOUT}. */
+  timeout?: number;
 }
 
 /** The two checks that a supervisor and a load balancer make, which need no token. */
 export interface HealthChecks {
   readonly routes: Hono;
-  /** From now on this server is not ready: it is about to stop. */
+  /** Makes this server not ready from now on, because it is about to stop. */
   drain(): void;
 }
 
@@ -26,9 +26,9 @@ export interface HealthChecks {
  * `GET /healthz`: the process answers, even without its database, so that a supervisor does not restart it for a database
  * that is away. `GET /readyz`: 503 while the database does not answer, and from {@link HealthChecks.drain} on.
  *
- * However many ask at once, one question is with the database at a time: these addresses are open to everyone.
+ * At most one query runs at a time, however many requests come: these addresses are open to everyone.
  */
-export function createHealth({ mount, ping, patience = READY_PATIENCE }: HealthOptions): HealthChecks {
+export function createHealth({ mount, ping, timeout = READY_TIMEOUT }: HealthOptions): HealthChecks {
   const routes = new Hono({ strict: false });
   let stopping = false;
   let underWay: Promise<boolean> | undefined;
@@ -42,15 +42,15 @@ export function createHealth({ mount, ping, patience = READY_PATIENCE }: HealthO
       .finally(() => {
         underWay = undefined;
       });
-    return within(patience, underWay);
+    return within(timeout, underWay);
   }
 
   mount(routes, 'health', async () => well());
   mount(routes, 'readiness', async () => {
-    if (stopping) throw refusal('unavailable', 'This server is about to stop; another one answers.');
+    if (stopping) throw refusal('unavailable', 'This server is about to stop. Ask another one.');
     if (!(await databaseAnswers())) throw refusal('unavailable', 'The database does not answer.');
-    // It may have been told to stop meanwhile.
-    if (stopping) throw refusal('unavailable', 'This server is about to stop; another one answers.');
+    // `drain` may have been called during the query.
+    if (stopping) throw refusal('unavailable', 'This server is about to stop. Ask another one.');
     return well();
   });
   return {
@@ -63,7 +63,7 @@ export function createHealth({ mount, ping, patience = READY_PATIENCE }: HealthO
 
 /**
  * Whether a path below the base address is a health check's: answered under any Host, since load balancers ask by the
- * machine's own address, and not logged when all is well.
+ * machine's own address, and logged only when it fails.
  */
 export function isHealthPath(path: string): boolean {
   const [plain] = path.split('?');
@@ -76,9 +76,9 @@ function well(): Response {
   return Response.json({ status: 'ok' }, { headers: { 'cache-control': 'no-store' } });
 }
 
-async function within(patience: number, answer: Promise<boolean>): Promise<boolean> {
+async function within(timeout: number, answer: Promise<boolean>): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<boolean>();
-  const alarm = setTimeout(resolve, patience, false);
+  const alarm = setTimeout(resolve, timeout, false);
   try {
     return await Promise.race([answer, late]);
   } finally {

@@ -22,7 +22,7 @@ export interface ListenerOptions {
   now: () => number;
   /** Built when it is first needed: it is slow to load. Undefined with an external identity provider. */
   identity?: () => Promise<IdentityProvider>;
-  /** Default: the other end of the connection. */
+  /** Default: the remote address of the connection. */
   clientAddress?: ClientAddress;
   log: Log;
   metrics?: Pick<ServerMetrics, 'requestBegan' | 'storeFailed'> | undefined;
@@ -30,7 +30,7 @@ export interface ListenerOptions {
 
 /**
  * All services on one socket: the identity provider's endpoints go to its library, its page to ours, and everything
- * else to the function of a Request. The Host is pinned for all of them (HOSTILE.md 32).
+ * else to the function of a Request. All of them accept the Host of the base address only (HOSTILE.md 32).
  */
 export function createListener(options: ListenerOptions): RequestListener {
   const { baseUrl, fetch, identity, log, metrics, now, clientAddress = peerAddress } = options;
@@ -64,7 +64,7 @@ export function createListener(options: ListenerOptions): RequestListener {
   }
 
   /** Logs a request to the identity provider; `fetch` logs all others. */
-  function noteWhenDone({ method }: IncomingMessage, response: ServerResponse, path: string): void {
+  function logWhenDone({ method }: IncomingMessage, response: ServerResponse, path: string): void {
     const began = now();
     response.once('close', () => {
       log('info', 'request', { method, path, status: response.statusCode, ms: now() - began });
@@ -82,7 +82,7 @@ export function createListener(options: ListenerOptions): RequestListener {
     const [path = ''] = url.split('?');
     const below = path.startsWith(`${auth}/`) ? path.slice(auth.length) : undefined;
     if (identity && below !== undefined && (below === '/device' || isProviderPath(below))) {
-      noteWhenDone(request, response, path);
+      logWhenDone(request, response, path);
       const provider = await identity();
       if (below === '/device') return answerPage(provider, request, response);
       return provider.endpoints(request, response, below, clientAddress(request));

@@ -1,7 +1,7 @@
 /** What a log record may hold: never a token, a header or a body. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Takes a record of something that happened. */
+/** Writes a record of an event. */
 export type Log = (level: 'info' | 'error', event: string, fields: LogFields) => void;
 
 /**
@@ -16,5 +16,5 @@ export function jsonLog(write: (line: string) => void, now: () => number): Log {
   };
 }
 
-/** A log that keeps nothing. */
+/** A log that drops every record. */
 export const noLog: Log = () => undefined;

@@ -21,7 +21,7 @@ export interface OwnerStore {
  */
 export type Ownership = (kind: OwnedKind, id: string, issuer: string) => Promise<void>;
 
-/** How many owners are cached, which never change: some megabytes. */
+/** How many owners are cached: some megabytes. An owner never changes. */
 const REMEMBERED = 10_000;
 
 /**

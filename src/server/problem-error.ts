@@ -51,7 +51,7 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  * | CommitUnknownError | POST, PUT, DELETE | 503 `outcome_unknown`, without Retry-After (HOSTILE.md 43) |
  * | CommitUnknownError | GET, HEAD | 503 `unavailable`: no change was asked for |
  * | StoreUnavailableError | any | 503 `unavailable`, with Retry-After: nothing was changed |
- * | anything else | any | 500 `internal`, and all of it in the log; after a change it says nothing about the change |
+ * | anything else | any | 500 `internal`; the log holds the error. The reply does not say whether a change was made |
  *
  * @param method of the request that failed
  */
@@ -67,7 +67,7 @@ export function problemOf(error: unknown, method: string, { log, metrics }: Fail
     return unknown
       ? refusal(
           'outcome_unknown',
-          `${failure.message} It may have been made or not; look before you try again.`,
+          `${failure.message} The change may have been made or not; check before you try again.`,
         )
       : refusal('unavailable', `${failure.message} Nothing was changed; try again.`);
   }
@@ -75,7 +75,7 @@ export function problemOf(error: unknown, method: string, { log, metrics }: Fail
   return refusal('internal', 'Something went wrong in the service; its log says what.');
 }
 
-/** The database's failure, also inside the error that the identity provider's library gets for it. */
+/** Finds the database's failure, also when the identity provider's library has wrapped it. */
 function storeFailure(error: unknown): StoreUnavailableError | undefined {
   if (error instanceof StoreUnavailableError) return error;
   if (!(error instanceof Error && 'error' in error && error.error === 'temporarily_unavailable'))

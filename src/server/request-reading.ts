@@ -49,7 +49,7 @@ export async function readForm(request: Request, most: number = MAX_FORM): Promi
   return singleParameters(new URLSearchParams(new TextDecoder().decode(bytes)));
 }
 
-/** Parameters of which none is given twice (RFC 6749 §3.1). @throws ProblemError 400 */
+/** Refuses parameters that are given twice (RFC 6749 §3.1). @throws ProblemError 400 */
 export function singleParameters(parameters: URLSearchParams): URLSearchParams {
   for (const name of parameters.keys()) {
     if (parameters.getAll(name).length > 1) {
@@ -59,7 +59,7 @@ export function singleParameters(parameters: URLSearchParams): URLSearchParams {
   return parameters;
 }
 
-/** Reads a body of at most `limit` bytes. @throws ProblemError 413, or 400 when it breaks off */
+/** Reads a body of at most `limit` bytes. @throws ProblemError 413, or 400 when it ends too early */
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   let body: CappedBytes;
   try {
@@ -67,13 +67,13 @@ export async function readBytes(request: Request, limit: number): Promise<Uint8A
       ? await readAtOnce(request, limit)
       : await readUpTo(bodyOf(request), limit);
   } catch {
-    throw refusal('body_unreadable', 'The body broke off.');
+    throw refusal('body_unreadable', 'The body ended too early.');
   }
   if (body.whole) return body.bytes;
   throw refusal('body_too_large', `The body is larger than ${limit} bytes.`);
 }
 
-/** HTTP lets no more than its declared length through (RFC 9112 §6.2): such a body needs no stream around it. */
+/** HTTP ends a body at its declared length (RFC 9112 §6.2): such a body can be read without counting its bytes. */
 function isDeclaredWithin(request: Request, limit: number): boolean {
   const length = request.headers.get('content-length');
   return length !== null && /^[0-9]{1,15}$/.test(length) && Number(length) <= limit;
@@ -84,7 +84,7 @@ async function readAtOnce(request: Request, limit: number): Promise<CappedBytes>
   return { bytes, whole: bytes.byteLength <= limit };
 }
 
-/** Which problem an invalid member is, and where it belongs. */
+/** The problem code of an invalid member, and the location that its message concerns. */
 export interface MemberProblem {
   code: ProblemCode;
   loc?: DetailLocation;

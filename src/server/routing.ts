@@ -5,7 +5,7 @@ import { refusal } from './problem-error.ts';
 /** Answers one endpoint. `id` is the path's, empty where it has none. */
 export type Handler = (request: Request, id: string) => Promise<Response>;
 
-/** Puts an endpoint of the route table onto a router. */
+/** Adds an endpoint of the route table to a router. */
 export type RouteMounter = (app: Hono, name: RouteName, handle: Handler) => void;
 
 /** The API groups in the portal's paths (SPEC.md, "Portal endpoints": `{projects_api_group}`). */
@@ -14,7 +14,7 @@ export interface ApiGroups {
   experiments: string;
 }
 
-/** A mounter for paths with these API groups. It refuses a query parameter that the route knows, given twice. */
+/** A mounter for paths with these API groups. It refuses requests that give a known query parameter twice. */
 export function routeMounter(groups: ApiGroups): RouteMounter {
   return (app, name, handle) => {
     const route: Route = ROUTES[name];
@@ -31,7 +31,7 @@ export function routeMounter(groups: ApiGroups): RouteMounter {
 }
 
 /**
- * The methods that a path knows, for the `Allow` of a 405 (RFC 9110 §15.5.6); empty for an unknown path.
+ * The methods that a path allows, for the `Allow` of a 405 (RFC 9110 §15.5.6); empty for an unknown path.
  *
  * @param path below the service's base address
  */
@@ -41,7 +41,7 @@ export function allowedMethods(path: string, service: Route['service'], groups: 
     .map(({ method }) => method);
 }
 
-/** The template of the endpoint that a path is of, as the route table has it; undefined for an unknown path. */
+/** The path of the route table that matches a path, such as `/a/{id}`; undefined for an unknown path. */
 export function templateAt(path: string, service: Route['service'], groups: ApiGroups): string | undefined {
   return Object.values(ROUTES).find(
     (route: Route) => route.service === service && matches(pattern(route, groups), path),

@@ -11,7 +11,7 @@ import { problemOf, problemReply, refusal } from './problem-error.ts';
 import { targetFault } from './request-form.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
 
-/** What makes up the server's function of a Request. */
+/** Options of {@link createServices}. */
 export interface ServicesOptions {
   /** `{base_url}`: the connectivity service's address, whose host is the only one that is answered. */
   baseUrl: string;
@@ -21,7 +21,7 @@ export interface ServicesOptions {
   /** The identity provider's key set. */
   identity: Hono;
   docs: Hono;
-  /** What supervisors and load balancers ask. */
+  /** The checks for supervisors and load balancers. */
   health: Hono;
   log: Log;
   metrics?: Pick<ServerMetrics, 'storeFailed'> | undefined;
@@ -31,7 +31,7 @@ export interface ServicesOptions {
 
 /**
  * Portal, connectivity service and documentation as one function of a Request (DESIGN.md, "The reference server").
- * Whatever a handler throws becomes a reply here; see {@link problemOf}.
+ * An error that a handler throws becomes a reply here; see {@link problemOf}.
  */
 export function createServices(options: ServicesOptions): (request: Request) => Promise<Response> {
   const { baseUrl, groups, connectivity, portal, identity, docs, health, log, now } = options;
@@ -58,7 +58,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     const methods = allowedAt(below, groups);
     if (methods.length === 0) return problemReply(refusal('not_found', `There is nothing at ${below}.`));
     const allow = [...new Set(methods)].join(', ');
-    return problemReply(refusal('method_not_allowed', `This address knows ${allow}.`), { allow });
+    return problemReply(refusal('method_not_allowed', `This address allows ${allow} only.`), { allow });
   });
   app.onError((error, { req }) => problemReply(problemOf(error, req.method, options)));
 
@@ -66,7 +66,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     const began = now();
     const response = await app.fetch(request);
     const { pathname } = new URL(request.url);
-    // Every second from every balancer, they would be all that a log holds.
+    // Load balancers ask every second: these requests would fill the log.
     if (response.ok && isHealthPath(pathname.slice(prefix.length))) return response;
     log('info', 'request', {
       method: request.method,
@@ -79,7 +79,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   };
 }
 
-/** The methods that an address below the base knows. Pages and key sets outside the route table are read only. */
+/** The methods that an address below the base allows. Pages and key sets outside the route table are read only. */
 function allowedAt(path: string, groups: ApiGroups): string[] {
   if (path.startsWith('/portal/')) return allowedMethods(path.slice('/portal'.length), 'portal', groups);
   if (READ_ONLY.has(path.replace(/\/$/, ''))) return ['GET'];

@@ -58,9 +58,9 @@ export interface ForeignIssuers {
 export interface ForeignTrustContext {
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** Told when an issuer's keys can't be had and a kept copy stands in. */
+  /** Records that an issuer's keys can't be fetched and a cached copy is used. */
   log: Log;
-  /** Told of each fetch that failed, by its address. */
+  /** Called with the address of a key set for each fetch that failed. */
   keySetFailed?: (url: string) => void;
 }
 
@@ -71,10 +71,10 @@ export function trustedIssuers({ issuers }: Pick<ForeignIssuers, 'issuers'>): Tr
 
 /**
  * Trust in external issuers, each for its kinds of tokens, by their published keys: fetched when needed, at most once
- * per cooldown, and believed for a day while the issuer is away (HOSTILE.md 25 to 27, 50).
+ * per cooldown, and used for a day while the issuer is away (HOSTILE.md 25 to 27, 50).
  *
  * @throws RangeError for an issuer whose address is not https, and when no issuer is trusted for users or for experiments:
- *   nothing could be booked
+ *   nothing could be reserved
  */
 export function foreignTrust(
   options: ForeignIssuers,
@@ -87,7 +87,7 @@ export function foreignTrust(
   const keySets = new Map<string, KeySet>();
   for (const { issuer } of issuers) {
     const problem = issuerProblem(issuer);
-    if (problem !== undefined) throw new RangeError(`${issuer} is no issuer. ${problem}`);
+    if (problem !== undefined) throw new RangeError(`${issuer} can't be trusted as an issuer. ${problem}`);
     const onStale = (_url: string, age: number): void => log('error', 'keys_stale', { issuer, ms: age });
     const keys = remoteKeySet({
       url: issuerName(issuer) + KEY_SET_PATH,
@@ -97,7 +97,7 @@ export function foreignTrust(
       ...(fetch ? { fetch } : {}),
       ...(keySetFailed ? { onFailure: keySetFailed } : {}),
     });
-    // Named twice, for one kind after the other, it is asked for its keys once.
+    // An issuer that is named twice, once for each kind, has one key set.
     if (forIssuer(keySets, issuer) === undefined) keySets.set(issuer, keys);
   }
   const verified = new VerifiedTokens();
@@ -121,13 +121,13 @@ export function foreignTrust(
   };
 }
 
-/** Whose users they are who are named without an issuer; undefined where there are several issuers of user tokens. */
+/** The only issuer of user tokens; undefined where there are several. */
 export function soleIssuer(options: ForeignIssuers): string | undefined {
   const [issuer, another] = new Set(issuersFor('user', trustedIssuers(options)).map(issuerName));
   return another === undefined ? issuer : undefined;
 }
 
-/** Where users find their portal and log in when other issuers are trusted, without a slash at the end. */
+/** The addresses of portal and identity provider when other issuers are trusted, without a slash at the end. */
 export function foreignAddresses(options: ForeignIssuers): { portal: string; identity: string } {
   const issuers = trustedIssuers(options);
   const portals = issuers.filter(({ kinds = TRUSTED_KINDS }) => kinds.some((kind) => kind !== 'user'));
@@ -139,7 +139,7 @@ export function foreignAddresses(options: ForeignIssuers): { portal: string; ide
   };
 }
 
-/** Which of the trusted issuers a project or an experiment belongs to. */
+/** The check that a project or an experiment belongs to the issuer of its token; see {@link createOwnership}. */
 export function ownershipAmong(options: ForeignIssuers, owners: OwnerStore): Ownership {
   const issuers = trustedIssuers(options);
   return createOwnership(owners, {

@@ -13,8 +13,8 @@ const READY = addressOf('readiness');
 const mount = routeMounter({ projects: 'projects', experiments: 'experiments' });
 
 /** What the checks say alone, over a database of the test's own. */
-function checksOver(ping: () => Promise<void>, patience?: number) {
-  const checks = createHealth({ mount, ping, ...(patience === undefined ? {} : { patience }) });
+function checksOver(ping: () => Promise<void>, timeout?: number) {
+  const checks = createHealth({ mount, ping, ...(timeout === undefined ? {} : { timeout }) });
   checks.routes.onError((error) => {
     if (error instanceof ProblemError) return new Response(error.message, { status: 503 });
     throw error;

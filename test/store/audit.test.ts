@@ -64,12 +64,14 @@ describe.each([
     return { at: records.map(({ at }) => at - NOON), more };
   };
 
-  test('is read as it was written', async () => {
+  test('says who, what, when, and why not, with the version that it made or was decided on', async () => {
     const refused = granted(1, { action: 'book', reservation: null, tags: null, why: 'bandwidth: 0 of 1' });
     const released = granted(2, { action: 'cancel', why: 'its job died' });
-    await decide('a~b', granted(0), refused, released);
+    const early = { ...refused, at: NOON - 1 };
+    await decide('a~b', early, granted(0), refused, released);
     expect(await found()).toMatchObject({
       records: [
+        { ...early, link: 'a~b', version: 0, granted: false },
         { ...granted(0), link: 'a~b', version: 1, granted: true },
         { ...refused, link: 'a~b', version: 1, granted: false },
         { ...released, link: 'a~b', version: 2, granted: true },

@@ -22,11 +22,11 @@ import { readObject } from '../request-reading.ts';
 import type { RouteMounter } from '../routing.ts';
 import { observed, type ReservationObserver, type ReservationResult, refusedOutcome } from './outcomes.ts';
 import {
-  amendedPeriodProblems,
   capacityProblems,
   lastEnd,
   newPeriodProblems,
   siteProblems,
+  updatedPeriodProblems,
 } from './request-rules.ts';
 import { answerReservation, prepareAnswer, reservationReply } from './reservation-reply.ts';
 import {
@@ -63,7 +63,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   const on = (name: RouteName, handle: (request: Request, id: string) => Promise<Response>): void =>
     options.mount(app, name, handle);
 
-  const tell =
+  const report =
     (asked: 'book' | 'change') =>
     (result: ReservationResult): void =>
       options.observe?.(asked, result);
@@ -151,7 +151,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     // Before any rule: a replay is answered even if time, topology or experiment have changed since.
     const replay = keyed && (await allocator.replay(keyed));
     if (replay) {
-      return answerCreated(request, await observed(tell('book'), async () => replay), bandwidth);
+      return answerCreated(request, await observed(report('book'), async () => replay), bandwidth);
     }
     const received = now();
     const start = start_date ?? received;
@@ -162,7 +162,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       if (outcome.ok) return Response.json(reservationReply(outcome.record, network));
       return answerCreated(request, outcome, bandwidth);
     }
-    const outcome = await observed(tell('book'), async () => {
+    const outcome = await observed(report('book'), async () => {
       await prepareAnswer(request, end, options);
       return keyed ? allocator.create({ ...booking, ...keyed }) : allocator.create(booking);
     });
@@ -187,8 +187,8 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const said = reading.ok ? reading.body : reading.rest;
     const tooMuch = capacityProblems(network.byId(record.link), said.bandwidth);
     const wrong = [
-      ...movedSites(said, record),
-      ...goneLink(record, network),
+      ...changedSites(said, record),
+      ...removedLink(record, network),
       ...(reading.ok ? [] : reading.problems),
     ];
     if (!reading.ok || wrong.length > 0) {
@@ -196,26 +196,26 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       const end = body['end_date'] === undefined ? record.end : said.end_date;
       throw several([
         ...wrong,
-        ...amendedPeriodProblems(record, { start, end }, { now: received, expiry, project }),
+        ...updatedPeriodProblems(record, { start, end }, { now: received, expiry, project }),
         ...tooMuch,
       ]);
     }
-    const change = amendment(reading.body, startNow ? received : undefined);
-    const amend = () =>
+    const change = updateOf(reading.body, startNow ? received : undefined);
+    const update = () =>
       allocator.update<Problem[]>(id, change, {
         by: user,
         expiry: lastEnd(experiment),
         dryRun,
-        check: (current, amended) => {
-          const problems = amendedPeriodProblems(current, amended, { now: received, expiry, project });
+        check: (current, updated) => {
+          const problems = updatedPeriodProblems(current, updated, { now: received, expiry, project });
           return problems.length > 0 ? [...problems, ...tooMuch] : undefined;
         },
       });
     const outcome = await (dryRun
-      ? amend()
-      : observed(tell('change'), async () => {
+      ? update()
+      : observed(report('change'), async () => {
           await prepareAnswer(request, change.end ?? record.end, options);
-          return amend();
+          return update();
         }));
     if (!outcome) throw missing(id);
     if (outcome.ok) {
@@ -259,7 +259,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   return app;
 }
 
-function amendment(body: ReservationUpdate, startNow: number | undefined): UpdateRequest {
+function updateOf(body: ReservationUpdate, startNow: number | undefined): UpdateRequest {
   const start = startNow ?? body.start_date ?? undefined;
   return {
     ...(start === undefined ? {} : { start }),
@@ -268,8 +268,8 @@ function amendment(body: ReservationUpdate, startNow: number | undefined): Updat
   };
 }
 
-/** An update may name the sites, either way round, but not others. */
-function movedSites({ site1, site2 }: ReservationUpdate, record: ReservationRecord): Problem[] {
+/** An update may name the reservation's sites, in either order, but no others. */
+function changedSites({ site1, site2 }: ReservationUpdate, record: ReservationRecord): Problem[] {
   const current = record.link.split('~');
   const named = [site1, site2].filter((site) => site !== undefined);
   const same =
@@ -286,8 +286,8 @@ function movedSites({ site1, site2 }: ReservationUpdate, record: ReservationReco
   ];
 }
 
-/** The topology may have lost the link since; then the reservation can only be deleted. */
-function goneLink({ link }: ReservationRecord, network: Network): Problem[] {
+/** The link may have been removed from the topology; then the reservation can only be deleted. */
+function removedLink({ link }: ReservationRecord, network: Network): Problem[] {
   if (network.byId(link)) return [];
   const msg = `${link.replace('~', ' and ')} are not interconnected any more. Delete the reservation.`;
   return [{ code: 'sites_not_connected', loc: 'Site', msg }];

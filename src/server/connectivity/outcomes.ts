@@ -8,7 +8,7 @@ import { type Alternative, LIMITS, type Limit, type Problem } from '../../contra
 import { ProblemError } from '../problem-error.ts';
 
 /**
- * The reply to a demand that the link can't meet: every limit that it broke, with the arithmetic, and what would be
+ * The reply to a demand that the link can't meet: every limit that it exceeds, with the arithmetic, and what would be
  * accepted instead (SPEC.md, "Errors" 2 and 3).
  */
 export function refusedOutcome(outcome: RefusedOutcome, demanded: number): ProblemError {
@@ -57,7 +57,7 @@ function shareText(refusal: ShareRefusal, link: Link, demanded: number): string 
   return `One experiment may hold ${allowed} of the ${layer}-tags at ${site} ${between} at any instant: this one holds ${held} ${period}.`;
 }
 
-/** Limits of the link itself are told in the text so far. */
+/** The limits of a share, for programs; the link's own limits are in the text only. */
 function limit(refusal: Refusal, link: Link): Limit[] {
   if (refusal.limit !== 'share') return [];
   const always = refusal.of === 'live';
@@ -87,9 +87,9 @@ function alternative({ bandwidth, start, end }: Offer): Alternative {
 }
 
 /**
- * What became of a request to book or to change: `granted`; `repeated`, when its key had been used; `bandwidth` or
- * `tags` or `share`, the first limit that it broke, in this order; `rule`, what the caller must put right; `fault`, when
- * nobody can tell.
+ * The results of a request to create or update a reservation: `granted`; `repeated`, a replay of its idempotency key;
+ * `bandwidth`, `tags` or `share`, the first limit that it exceeds, in this order; `rule`, any other refusal; `fault`,
+ * when it failed and the result is unknown.
  */
 export const RESERVATION_RESULTS = [
   'granted',
@@ -103,20 +103,20 @@ export const RESERVATION_RESULTS = [
 /** One of {@link RESERVATION_RESULTS}. */
 export type ReservationResult = (typeof RESERVATION_RESULTS)[number];
 
-/** Told what became of each request to book or to change, dry runs left out. */
+/** Called with the result of each request to create (`book`) or update (`change`) a reservation, except dry runs. */
 export type ReservationObserver = (asked: 'book' | 'change', result: ReservationResult) => void;
 
-/** Asks for a decision, and tells what came of it. */
+/** Runs an operation and reports its result. */
 export async function observed<Answer extends UpdateOutcome<unknown> | Replay | undefined>(
-  tell: (result: ReservationResult) => void,
-  ask: () => Promise<Answer>,
+  report: (result: ReservationResult) => void,
+  run: () => Promise<Answer>,
 ): Promise<Answer> {
   try {
-    const answer = await ask();
-    tell(resultOf(answer));
+    const answer = await run();
+    report(resultOf(answer));
     return answer;
   } catch (error) {
-    tell('fault');
+    report('fault');
     throw error;
   }
 }

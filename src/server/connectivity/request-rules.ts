@@ -12,7 +12,7 @@ export interface KnownPeriod {
 
 /** The limits of a period, in milliseconds. */
 export interface PeriodBounds {
-  /** The time of the request. */
+  /** When the request arrived. */
   now: number;
   /** When the experiment expires. */
   expiry: number;
@@ -20,7 +20,7 @@ export interface PeriodBounds {
   project?: { name: string; expiry: number } | undefined;
 }
 
-/** Until when a reservation may last: no longer than its experiment, nor than a project whose token came along. */
+/** The latest end of a reservation: its experiment's expiry, or that of a project whose token came along if earlier. */
 export function lastEnd({ expiry, project }: Omit<PeriodBounds, 'now'>): number {
   return Math.min(expiry, project?.expiry ?? expiry);
 }
@@ -36,7 +36,7 @@ export function newPeriodProblems(period: KnownPeriod, bounds: PeriodBounds): Pr
   const { start, end } = period;
   const { now } = bounds;
   if (end !== undefined && end <= now && (isAbsent(start) || start < end))
-    return [past('end_date', end, 'A reservation can be for the time to come only.')];
+    return [past('end_date', end, 'A reservation must end in the future.')];
   const problems = [...emptyProblems(period), ...expiryProblems(period, bounds)];
   if (!isAbsent(start) && start < now)
     problems.push(past('start_date', start, 'Give start_now=true to start at once.'));
@@ -44,23 +44,23 @@ export function newPeriodProblems(period: KnownPeriod, bounds: PeriodBounds): Pr
 }
 
 /**
- * The same for an update: a start that stays as it was may lie in the past, a reservation that has ended can't be
- * changed, and it can't be made to have ended.
+ * The same for an update: an unchanged start may lie in the past, a reservation that has ended can't be updated, and
+ * its end can't be set to the past.
  */
-export function amendedPeriodProblems(
+export function updatedPeriodProblems(
   current: Period,
-  amended: KnownPeriod,
+  updated: KnownPeriod,
   bounds: PeriodBounds,
 ): Problem[] {
   const { now } = bounds;
-  const { start, end } = amended;
+  const { start, end } = updated;
   if (current.end <= now) {
     const msg = `The reservation ended at ${formatInstant(current.end)}; book a new one.`;
     return [{ code: 'reservation_ended', loc: 'Date', msg }];
   }
-  const problems = [...emptyProblems(amended), ...expiryProblems(amended, bounds)];
+  const problems = [...emptyProblems(updated), ...expiryProblems(updated, bounds)];
   if (!isAbsent(start) && start !== current.start && start < now) {
-    problems.push(past('start_date', start, 'A start can stay in the past, but not be moved there.'));
+    problems.push(past('start_date', start, 'An unchanged start may lie in the past, a new one may not.'));
   }
   if (end !== undefined && end <= now) {
     problems.push(past('end_date', end, 'Delete the reservation to end it at once.'));
@@ -102,7 +102,7 @@ function isAbsent(instant: number | null | undefined): instant is null | undefin
 
 /**
  * The rules of SPEC.md, "Errors" 2 (Site): both sites are known, they differ, and a link connects them. Each message
- * says which sites would do.
+ * names the sites that are possible.
  */
 export function siteProblems(site1: unknown, site2: unknown, network: Network): Problem[] {
   // The schema refuses a value that is not a text.

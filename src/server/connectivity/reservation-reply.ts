@@ -6,7 +6,7 @@ import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { acceptsJwt } from '../request-reading.ts';
 
-/** A reservation as the service shows it: the sites in the request's order, each tag with its site. */
+/** A reservation as the service returns it: the sites in the request's order, each tag with its site. */
 export function reservationReply(record: ReservationRecord, network: Network): Reservation {
   const { id, reversed, bandwidth, tags } = record;
   const link = network.byId(record.link);
@@ -29,18 +29,18 @@ export function reservationReply(record: ReservationRecord, network: Network): R
   };
 }
 
-/** What a reply is made with. */
+/** What {@link answerReservation} needs. */
 export interface ReplyOptions {
   network: Network;
   issuer: ServiceIssuer;
   now: () => number;
 }
 
-/** How a reply departs from a plain 200. */
+/** The status and headers of a reply, by default 200 and none. */
 export interface ReplyInit {
   status?: number;
   headers?: Record<string, string>;
-  /** Whether this request has created or updated the reservation. */
+  /** Whether this request has created or updated the reservation. Default false. */
   committed?: boolean;
 }
 

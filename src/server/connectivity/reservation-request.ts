@@ -24,8 +24,8 @@ const MEMBERS: Readonly<Record<keyof ReservationRequest, MemberProblem>> = {
 };
 
 /**
- * A body that was read; or every member that is wrong with it, and what the others say, so that the rules can judge
- * that too (SPEC.md, "Validation error body": one object per error).
+ * A valid body; or a problem for every invalid member, and the valid members, so that the rules can check those
+ * too (SPEC.md, "Validation error body": one object per error).
  */
 export type BodyReading<Body> =
   | { ok: true; body: Body }
@@ -88,13 +88,13 @@ export function presentedTokens({ tokens }: Record<string, unknown>): string[] {
 export const MAX_PAGE = 1000;
 const DEFAULT_PAGE = 100;
 
-/** How a create or update request is to be carried out. */
+/** The query parameters of a create or update request. */
 export interface ExecutionOptions {
   startNow: boolean;
   dryRun: boolean;
 }
 
-/** Reads `start_now` and `dry_run`. @throws ProblemError 422 when `start_now` is no boolean, 400 for `dry_run` */
+/** Reads `start_now` and `dry_run`. @throws ProblemError 422 when `start_now` is not a boolean, 400 for `dry_run` */
 export function readExecutionOptions(request: Request): ExecutionOptions {
   const { searchParams } = new URL(request.url);
   const startNow = readBoolean(searchParams.get('start_now'));
@@ -140,8 +140,8 @@ const PRINTABLE = new RegExp(`^[ -~]{1,${MAX_IDEMPOTENCY_KEY}}$`);
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/;
 
 /**
- * The text of `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header §2.1); `"abc"` and `abc` are one key. What
- * was given in two fields is one text, as it arrives.
+ * The text of `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header §2.1); `"abc"` and `abc` are one key. Two
+ * fields arrive as one text, joined by a comma.
  *
  * @returns undefined when there is none
  * @throws ProblemError 400 when it is empty, longer than {@link MAX_IDEMPOTENCY_KEY}, or not printable ASCII
@@ -158,19 +158,19 @@ export function readIdempotencyKey(request: Request): string | undefined {
 }
 
 /**
- * What tells one booking request from another, whatever its spelling: a SHA-256 of what is asked for (a start of null
- * is start_now). `tokens` say who asks, and are other ones after a refresh.
+ * A SHA-256 of what a create request asks for, the same for every spelling (a start of null is start_now). It leaves out
+ * `tokens`, which say who asks and change with a refresh.
  */
 export function fingerprintOf({ site1, site2, bandwidth, start_date, end_date }: ReservationRequest): string {
   const asked = JSON.stringify([site1, site2, bandwidth, start_date, end_date]);
   return createHash('sha256').update(asked).digest('hex');
 }
 
-/** The reply to a request whose key stands for something that it can't be answered with: 409. */
-export function reusedKey(repetition: Replay & { ok: false }): ProblemError {
+/** The refusal of an idempotency key of another request, or of a reservation that was deleted: 409. */
+export function reusedKey(replay: Replay & { ok: false }): ProblemError {
   const why =
-    repetition.reason === 'deleted'
-      ? `The reservation that was booked under this ${IDEMPOTENCY_KEY_HEADER}, ${repetition.reservation}, was deleted. Use another key to book anew.`
+    replay.reason === 'deleted'
+      ? `The reservation that was booked under this ${IDEMPOTENCY_KEY_HEADER}, ${replay.reservation}, was deleted. Use another key to book again.`
       : `This ${IDEMPOTENCY_KEY_HEADER} was used for another request in the last 24 hours. Use another key for this one.`;
   return refusal('idempotency_key_reused', why);
 }
@@ -178,7 +178,7 @@ export function reusedKey(repetition: Replay & { ok: false }): ProblemError {
 /**
  * Reads an administrator's reason for a deletion, `?reason=`; tokens in it, pasted by mistake, are masked.
  *
- * @throws ProblemError 400 when it is missing, too long, or holds characters that don't print
+ * @throws ProblemError 400 when it is missing, too long, or holds characters that are not printable
  */
 export function readReason(request: Request): string {
   const reason = new URL(request.url).searchParams.get('reason')?.trim() ?? '';
@@ -187,6 +187,6 @@ export function readReason(request: Request): string {
     return withoutTokens(reason);
   throw refusal(
     'request_invalid',
-    `An administrator says why a reservation is released: ?reason= with 1 to ${MAX_REASON} characters that print.`,
+    `An administrator must give the reason for a deletion: ?reason= with 1 to ${MAX_REASON} printable characters.`,
   );
 }

@@ -12,9 +12,9 @@ export const SCOPE_MEANING: Readonly<Record<string, string>> = {
 
 /** Writes a person's decision on a device code. */
 export interface Approval {
-  /** Lets the client log in as a person. @returns false when the code was decided on already */
+  /** Lets the client log in as a person. @returns false when the code was approved or denied before */
   approve(code: DeviceCode, person: Person): Promise<boolean>;
-  /** Denies the login. @returns false when the code was decided on already */
+  /** Denies the login. @returns false when the code was approved or denied before */
   deny(code: DeviceCode): Promise<boolean>;
 }
 

@@ -76,14 +76,14 @@ type Found =
 /** How many characters of a code from a link are shown in the form. */
 const MAX_ENTERED = 20;
 
-const SAYS = {
+const PROBLEMS = {
   unknown: 'There is no such code. Compare it with the one in your terminal.',
   expired: 'This code has expired. Run slices-conn login again.',
   used: 'This code was used already. Run slices-conn login again.',
 } as const;
 
 /**
- * The page on which a person enters or confirms the code, chooses the user, and lets the client in or not (RFC 8628
+ * The page on which a person enters or confirms the code, chooses the user, and approves or denies the login (RFC 8628
  * §3.3). Every confirmation names client, scopes and code and lets the user be changed, even when the code came with
  * the address (§5.4). It works without JavaScript.
  */
@@ -178,7 +178,7 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     const entered = parameters.get('user_code') ?? '';
     if (entered.trim() === '') return again(200);
     if (!sent && isCrossSite((name) => req.header(name), origin)) {
-      // A lookup would be a guess: any page could use up the guesses of its visitor's address (HOSTILE.md 58).
+      // A lookup would count as a guess: any page could use up the guesses of its visitor's address (HOSTILE.md 58).
       return show(context, browser, 200, codePage(form, { code: entered.slice(0, MAX_ENTERED) }));
     }
     const found = await find(entered, browser, context.env.address);
@@ -188,11 +188,11 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
       const retryAfter = { 'retry-after': String(found.retryAfter) };
       return show(context, browser, 429, codePage(form, { problem }), retryAfter);
     }
-    if (found.state !== 'pending') return again(400, SAYS[found.state]);
+    if (found.state !== 'pending') return again(400, PROBLEMS[found.state]);
     const action = sent ? parameters.get('action') : null;
     if (action === null) return show(context, browser, 200, await confirmation(form, found.code, browser));
     const decided = await decide(action, found.code, parameters.get('user'));
-    if (!decided) return again(400, SAYS.used);
+    if (!decided) return again(400, PROBLEMS.used);
     if (decided === 'denied') {
       return show(context, browser, 200, closingPage('Login denied', 'Nobody was logged in.'));
     }
@@ -200,7 +200,7 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     return show(context, { ...browser, lastUser: decided.name }, 200, closingPage('You are logged in', text));
   });
   app.notFound(() => {
-    const refused = refusal('method_not_allowed', 'This address knows GET, HEAD, POST.');
+    const refused = refusal('method_not_allowed', 'This address allows GET, HEAD, POST only.');
     return problemReply(refused, { ...PAGE_HEADERS, allow: 'GET, HEAD, POST' });
   });
   app.onError((error) => {

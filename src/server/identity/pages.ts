@@ -43,7 +43,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 /** HTML in which every inserted text is escaped. */
 export type Html = ReturnType<typeof html>;
 
-/** What every form holds, so that its answer is accepted. */
+/** What every form needs, so that its submission is accepted. */
 export interface FormContext {
   /** Where the form is sent. */
   action: string;
@@ -79,7 +79,7 @@ export interface Confirmation {
   chosen: string | undefined;
 }
 
-/** Asks whether this is one's own login, and as which user. */
+/** Asks the person to confirm the login and to choose the user. */
 export function confirmationPage(form: FormContext, confirmation: Confirmation): Html {
   const { client, userCode, address, scopes, people, chosen = people[0]?.id } = confirmation;
   return page(
@@ -99,7 +99,7 @@ ${formOf(
   );
 }
 
-/** The last page of a login: nothing is left to do. */
+/** The last page of a login. */
 export function closingPage(title: string, text: string): Html {
   return page(title, html`<p>${text}</p><p class="soft">You can close this page.</p>`);
 }

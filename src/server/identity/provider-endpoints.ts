@@ -63,12 +63,15 @@ export function createProviderEndpoints(
     const allowed = ENDPOINTS[path] ?? [];
     if (!allowed.includes(method)) {
       response.setHeader('allow', allowed.join(', '));
-      throw refusal('method_not_allowed', `This address knows ${allowed.join(', ')}.`);
+      throw refusal('method_not_allowed', `This address allows ${allowed.join(', ')} only.`);
     }
-    // Not counted either: any page could use up the limit of its visitor's address (HOSTILE.md 58).
+    // Refused before it is counted: any page could use up the limit of its visitor's address (HOSTILE.md 58).
     const header = (name: string): string | undefined => request.headersDistinct[name]?.join();
     if (method === 'POST' && isCrossSite(header, origin)) {
-      throw refusal('request_invalid', 'A page of another site has sent this, which nothing here is for.');
+      throw refusal(
+        'request_invalid',
+        'A page of another site sent this request, which is not allowed here.',
+      );
     }
     const inner = new IncomingMessage(request.socket);
     const tooMany = method === 'POST' ? await guard.admit(inner, path, address) : undefined;
@@ -84,7 +87,7 @@ export function createProviderEndpoints(
       // Without it the provider would answer errors as HTML.
       accept: 'application/json',
       'user-agent': headers['user-agent'] ?? '',
-      // The provider takes the client's address from here, whatever stands between.
+      // The provider reads the client's address from this header.
       'x-forwarded-for': address,
       ...(headers.authorization === undefined ? {} : { authorization: headers.authorization }),
       ...(body === undefined

@@ -33,9 +33,9 @@ export interface ProviderOptions extends AdapterOptions {
   person: (id: string) => Promise<Person | undefined>;
   /** Lifetime of an access token in seconds. */
   accessTokenTtl?: number;
-  /** Signs what must be the same on every replica. */
+  /** Derives refresh tokens that must be the same on every replica. */
   secret: Uint8Array;
-  /** Called for every new device code, before the client hears of it. */
+  /** Called for every new device code, before the client gets it. */
   onDeviceCode?: (code: DeviceCode) => Promise<void>;
   /** Verifies one of its own access tokens. @throws TokenError */
   verify: (token: string) => Promise<UserClaims>;
@@ -46,7 +46,7 @@ export interface ProviderOptions extends AdapterOptions {
 
 const CROSS_ORIGIN = ['Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Vary'];
 
-/** Addresses in the discovery document that lead nowhere here. */
+/** Members of the discovery document whose features are off here. */
 const NOT_OFFERED = [
   'authorization_endpoint',
   'code_challenge_methods_supported',
@@ -71,7 +71,7 @@ export function createProvider(options: ProviderOptions): Provider {
     urlFor: (name: string, parameters?: Record<string, unknown>) => provider.urlFor(name, parameters),
   });
   Object.assign(provider.RefreshToken.prototype, {
-    /** Derived from its predecessor: used again within the grace, that gives the same successor, and one line stays one. */
+    /** Derived from the token that is rotated: a second use within its grace gives the same successor. */
     generateTokenId(): string {
       const rotated = Provider.ctx?.oidc.entities.RotatedRefreshToken;
       if (!rotated) return randomBytes(32).toString('base64url');
@@ -103,14 +103,14 @@ export function createProvider(options: ProviderOptions): Provider {
   provider.on('server_error', (_context, error) => {
     log('error', 'bug', { why: error.stack ?? error.message });
   });
-  // Without a listener the error would be printed past our log.
+  // Without a listener the library would print the error besides our log.
   EventEmitter.prototype.on.call(provider, 'error', () => undefined);
   return provider;
 }
 
 /**
- * Ends a login by its access token (RFC 7009 §2): all that a login without `offline_access` has. The library refuses
- * tokens that it keeps no record of.
+ * Ends a login by its access token (RFC 7009 §2): the only token of a login without `offline_access`. The library
+ * refuses tokens that it has not stored.
  *
  * @returns whether it was one of this server's tokens; undefined for any other request
  */

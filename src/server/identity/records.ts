@@ -1,4 +1,4 @@
-/** A record of the identity provider as it is kept: under a hash of its value, never the value itself (HOSTILE.md 33). */
+/** A stored record of the identity provider, under the hash of its code or token, never the value (HOSTILE.md 33). */
 export interface IdentityRecord {
   /** `DeviceCode`, `RefreshToken` or `Grant`. */
   model: string;
@@ -48,7 +48,7 @@ export interface IdentityRecords {
    */
   rotate(key: string, now: number, grace: number): Promise<boolean>;
   /**
-   * Takes note of a poll with a device code (RFC 8628 §3.5). The first is free; later ones may come up to half an
+   * Records a poll with a device code (RFC 8628 §3.5). The first is always accepted; later ones may come up to half an
    * interval early, as a jittery client's do, but not more often on the whole.
    *
    * @param interval milliseconds
@@ -57,9 +57,9 @@ export interface IdentityRecords {
   pace(key: string, now: number, interval: number): Promise<boolean>;
   remove(model: string, key: string): Promise<void>;
   removeGrant(model: string, grant: string): Promise<void>;
-  /** Removes what expired, and attempts whose window began, before an instant each, in milliseconds. */
+  /** Removes records that expired before one instant, and attempts whose window began before another, in milliseconds. */
   purge(expiredBefore: number, beganBefore: number): Promise<void>;
-  /** A random secret that all replicas share; `candidate` becomes it where there was none. */
+  /** A random secret that all replicas share. Stores `candidate` when there is none yet. */
   secret(name: string, candidate: Uint8Array): Promise<Uint8Array>;
   /**
    * Counts an attempt within a window.

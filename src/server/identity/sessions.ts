@@ -9,7 +9,7 @@ const REMEMBERED = 10_000;
 /** Whether a login is still live. @param sid the claim of its tokens that names it: the key of its grant's record */
 export type SessionCheck = (sid: string) => Promise<boolean>;
 
-/** The check, and the records wrapped so that a session that ends in this process is known at once. */
+/** The check, and records that tell it at once when a session ends in this process. */
 export interface Sessions {
   isLive: SessionCheck;
   records: IdentityRecords;
@@ -17,8 +17,8 @@ export interface Sessions {
 
 /**
  * Looks up whether the login that a token belongs to was revoked (HOSTILE.md 57): an access token verifies until it
- * expires, whatever became of its login. The database is asked once in {@link SESSION_CHECK_TTL} for each session, not
- * for each request. So a revocation counts at once in the process that took it, and 5 s later everywhere.
+ * expires, even if its login was revoked. The database is asked once in {@link SESSION_CHECK_TTL} for each session, not
+ * for each request. So a revocation takes effect at once in this process, and within 5 s in the others.
  *
  * @param now milliseconds since the Unix epoch
  */

@@ -10,7 +10,7 @@ export const DEFAULT_SCOPE = 'openid userinfo projects';
 /** Default lifetime of a user token, in seconds. */
 export const ACCESS_TOKEN_TTL = 3600;
 
-/** Someone who can log in. */
+/** A user who can log in. */
 export interface Person {
   /** `user_<host>_<opaque_id>`. */
   id: string;
@@ -42,7 +42,7 @@ export function userClaims(
 const REQUEST_TIME = 60;
 
 /**
- * When a user token expires at the latest that is asked for now, in seconds.
+ * The latest possible expiry of a user token that is requested now, in seconds.
  *
  * @param now milliseconds since the Unix epoch
  * @param ttl its lifetime in seconds
@@ -51,7 +51,7 @@ export function latestExpiry(now: number, ttl = ACCESS_TOKEN_TTL): number {
   return Math.ceil(now / 1000) + REQUEST_TIME + ttl;
 }
 
-/** People by the role that the built-in users are named after, the strongest first. */
+/** Sorts people by the role that they are named after, the strongest first. */
 export function strongestFirst(people: readonly Person[]): Person[] {
   const rank = ({ name }: Person): number => ([...ROLES] as string[]).indexOf(name);
   return people.toSorted((one, other) => rank(one) - rank(other));

@@ -28,14 +28,14 @@ export interface KeyStore {
   /** Adds a key, unless there is one of its number or a higher one: of several at once, one wins. */
   add(service: Service, key: StoredKey): Promise<void>;
   /**
-   * Notes that a key signs a token that expires then, in milliseconds. Never less than was noted before.
+   * Stores the expiry of a token that a key signs, in milliseconds, unless a later one is stored.
    *
    * @returns false when the key was removed
    */
   note(service: Service, number: number, expiry: number): Promise<boolean>;
   /** Removes a key, unless a later expiry was noted for it meanwhile. */
   forget(service: Service, key: KeyRecord): Promise<void>;
-  /** Removes every key before this one, which signs from the time it says, even if it was to sign later. */
+  /** Adds a key and removes all earlier ones. A stored key of the same number stays, and signs from the earlier time. */
   replace(service: Service, key: StoredKey): Promise<void>;
 }
 
@@ -59,28 +59,28 @@ export interface KeyRing {
    */
   keys(maxAge?: number): Promise<readonly StoredKey[]>;
   /**
-   * Must come before a key signs a token that expires then, in milliseconds.
+   * Stores the expiry of a token, in milliseconds. Call it before the key signs that token.
    *
-   * @returns false when the key is there no more, and may not sign
+   * @returns false when the key was removed and must not sign
    */
   note(key: StoredKey, expiry: number): Promise<boolean>;
 }
 
 /**
- * How old the copy of the keys may be, in milliseconds: so soon does every replica know of a key that was made or
- * retired at another one. They are read when they are needed; no timer runs.
+ * How old the copy of the keys may be, in milliseconds. Within this time every replica knows which keys another one
+ * made or removed. Keys are read when they are needed; no timer runs.
  */
 export const READ_EVERY = 10_000;
 
-/** The least time between two reads, in milliseconds: tokens with made-up kids must not become questions to the database. */
+/** The least time between two reads, in milliseconds: tokens with made-up kids must not cause a query each. */
 export const READ_PAUSE = 1000;
 
 /**
- * Reads a service's keys from the database that the replicas share, makes the first one, and its followers by age, and
+ * Reads a service's keys from the database that the replicas share, makes the first one, later ones by age, and
  * removes those that are not needed any more (`rotation-rules.ts`). While the database is unavailable, the keys that were
  * read last are used.
  *
- * @throws StoreUnavailableError from what it gives while the database is away and nothing was read before
+ * @throws StoreUnavailableError from its methods while the database is unavailable and no keys were read before
  */
 export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRingOptions): KeyRing {
   let copy: { keys: StoredKey[]; readAt: number } | undefined;
@@ -111,7 +111,7 @@ export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRing
     }
   }
 
-  /** A clock that was set back must not stop the reading until it has caught up. */
+  /** False for an instant in the future: after the clock was set back, the keys are read again. */
   function isWithin(instant: number, span: number): boolean {
     const passed = now() - instant;
     return passed >= 0 && passed < span;
@@ -132,7 +132,7 @@ export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRing
     async note(key, expiry) {
       if (expiry <= key.lastExpiry) return true;
       const noted = expiryToNote(expiry);
-      // Many tokens at once need it noted once.
+      // Many tokens at once share one write.
       const name = `${key.number} ${noted}`;
       const writing =
         notes.get(name) ??
@@ -177,17 +177,16 @@ export interface KeyStatus {
   /** `next` is published and will sign; `old` is published and verifies what it has signed. */
   state: 'signing' | 'next' | 'old';
   signsFrom: number;
-  /** For an old key: when it goes. */
+  /** When an old key is removed; undefined for the others. */
   publishedUntil: number | undefined;
 }
 
 /**
- * Makes a service's next key, which signs 20 minutes later; one that is under way already is left to that. With
- * `retireNow` a new key signs at once, and every earlier one is removed: no token signed by one of them verifies
- * any more.
+ * Makes a service's next key, which signs 20 minutes later. If a next key is waiting already, no other is made. With
+ * `retireNow` a new key signs at once and all earlier ones are removed: tokens that they signed stop verifying.
  *
  * @param now milliseconds since the Unix epoch
- * @returns the service's keys after that; none where no server has ever run on the database
+ * @returns the service's keys after that; none when no server has run on the database
  */
 export async function rotateByHand(
   service: Service,

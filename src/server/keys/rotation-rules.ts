@@ -2,7 +2,7 @@
 export interface KeyRecord {
   /** 1, 2, …: the higher one is the later one. The kid is `key1`, `key2`, … */
   number: number;
-  /** From when on it signs, until a later one does. */
+  /** When it begins to sign; it signs until a later key does. */
   signsFrom: number;
   /** The latest expiry of the tokens that it signed; 0 before the first one. */
   lastExpiry: number;
@@ -36,7 +36,7 @@ export interface KeyPlan<Key extends KeyRecord = KeyRecord> {
 /**
  * Which key signs, which are published, which may go (HOSTILE.md 27).
  *
- * The latest key that may sign does. Every later one is published. An earlier one is published until 20 minutes after
+ * The latest key whose time has come signs. Every later key is published. An earlier one is published until 20 minutes after
  * the last of its tokens has expired, and after the one that followed it began to sign.
  *
  * With a `key1` whose last token expires at 13:00, and a `key2` that was made at 12:00 and so signs from 12:20:
@@ -58,7 +58,7 @@ export interface KeyPlan<Key extends KeyRecord = KeyRecord> {
  */
 export function planKeys<Key extends KeyRecord>(keys: readonly Key[], now: number): KeyPlan<Key> {
   const sorted = keys.toSorted((one, other) => one.number - other.number);
-  // A clock that was set back may know none that signs yet; the first one then does.
+  // After the clock was set back, every key may be in the future; then the first one signs.
   const signing = sorted.findLast(({ signsFrom }) => signsFrom <= now) ?? sorted[0];
   if (!signing) throw new RangeError('a service has no key');
   const gone = sorted.filter((key) => now >= publishedUntil(sorted, key));
@@ -66,8 +66,8 @@ export function planKeys<Key extends KeyRecord>(keys: readonly Key[], now: numbe
 }
 
 /**
- * Until when a key is published that has been followed by another, in milliseconds; infinity for the last one. It may
- * still grow while the key signs.
+ * When a key stops being published, in milliseconds; infinity for the last key. While the key signs, this may still
+ * become later.
  */
 export function publishedUntil(keys: readonly KeyRecord[], { number, lastExpiry }: KeyRecord): number {
   const followers = keys.filter((key) => key.number > number);
@@ -76,8 +76,8 @@ export function publishedUntil(keys: readonly KeyRecord[], { number, lastExpiry 
 }
 
 /**
- * Whether a new key is due by age: so far ahead that it signs when the one before it is as old as that. While one waits
- * to sign, none is.
+ * Whether it is time to make the next key: {@link PUBLISHED_AHEAD} before the newest key reaches the age at which another
+ * follows it. False while a key waits to sign.
  *
  * A key that signs from 1 January 2026, 00:00, with 90 days: due on 31 March at 23:40.
  *

@@ -5,7 +5,7 @@ export interface InstrumentOptions {
   help: string;
 }
 
-/** Values that one instrument keeps apart, by their labels. */
+/** The values of one instrument, by their labels. */
 class Series<Value> {
   readonly #values = new Map<string, { labels: Labels; value: Value }>();
   readonly #initial: () => Value;
@@ -26,7 +26,7 @@ class Series<Value> {
   }
 }
 
-/** Something that only grows, until the process ends. */
+/** A number that only grows, until the process ends. */
 export class Counter {
   readonly #options: InstrumentOptions;
   readonly #series = new Series(() => 0);
@@ -46,7 +46,7 @@ export class Counter {
   }
 }
 
-/** Something that rises and falls; without labels. */
+/** A number that rises and falls; it has no labels. */
 export class Gauge {
   readonly #options: InstrumentOptions;
   #value = 0;
@@ -68,14 +68,14 @@ export class Gauge {
   }
 }
 
-/** How values are spread: how many were at most so large, for each of some bounds. */
+/** Counts values by size: for each bound, how many values were at most that large. */
 export class Histogram {
   readonly #options: InstrumentOptions;
   readonly #bounds: readonly number[];
   readonly #series: Series<{ counts: number[]; sum: number }>;
 
   /**
-   * @param bounds rising; what is larger than the last is counted as well
+   * @param bounds in rising order; values above the last one are counted too
    * @param shown as for {@link Counter}
    */
   constructor(options: InstrumentOptions, bounds: readonly number[], shown: readonly Labels[] = []) {
@@ -120,12 +120,12 @@ export interface Sample {
   value: number;
 }
 
-/** Everything that one metric says. Names are in base units: seconds, bytes. */
+/** One metric with its samples. Names are in base units: seconds, bytes. */
 export interface Family {
   /** `[a-z_][a-z0-9_]*`; a counter's ends in `_total`. */
   name: string;
   type: 'counter' | 'gauge' | 'histogram';
-  /** What it counts, for people. */
+  /** What it measures, for people. */
   help: string;
   samples: readonly Sample[];
 }

@@ -6,13 +6,13 @@ import { EXPOSITION_TYPE } from './instruments.ts';
 export interface MetricsListenerOptions {
   /** See `ServerMetrics.text`. */
   text: () => string;
-  /** Whether a host name, without a port, is one to answer under. */
+  /** Whether requests with this host name, without a port, are answered. */
   hostAllowed: (host: string) => boolean;
 }
 
 /**
- * `GET /metrics` and nothing else, for a socket of its own: what a server's operator may know is not for those whom it
- * serves. The Host is looked at so that no page in a browser on this machine can read it under a name of its own.
+ * Answers `GET /metrics` on a socket of its own: metrics are for the operator, not for users. The Host is checked, so that
+ * a web page in a browser on this machine can't read them through a domain name of its own.
  */
 export function createMetricsListener({ text, hostAllowed }: MetricsListenerOptions): RequestListener {
   return (request, response) => {
@@ -24,9 +24,9 @@ export function createMetricsListener({ text, hostAllowed }: MetricsListenerOpti
     const fault = requestFault(request);
     if (fault !== undefined) return refuse(400, fault);
     if (!hostAllowed(hostName(headers.host ?? '')))
-      return refuse(421, 'This address answers for itself only.');
+      return refuse(421, 'This server does not answer for that host.');
     if (url.split('?')[0] !== '/metrics') return refuse(404, 'There is only /metrics.');
-    if (method !== 'GET' && method !== 'HEAD') return refuse(405, 'Ask with GET.', { allow: 'GET, HEAD' });
+    if (method !== 'GET' && method !== 'HEAD') return refuse(405, 'Use GET.', { allow: 'GET, HEAD' });
     response.writeHead(200, { 'content-type': EXPOSITION_TYPE, 'cache-control': 'no-store' });
     response.end(text());
   };

@@ -1,6 +1,6 @@
 import type { Family } from './instruments.ts';
 
-/** What a process knows about itself; `process` and `perf_hooks` have it all. */
+/** Readings of a process, as `process` and `perf_hooks` give them. */
 export interface ProcessFacts {
   /** Bytes. */
   memory(): { rss: number; heapUsed: number; heapTotal: number; external: number };
@@ -10,7 +10,7 @@ export interface ProcessFacts {
   uptime(): number;
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** How much later than due the event loop came round, in nanoseconds, since it was last reset. */
+  /** The delay of the event loop since the last reset, in nanoseconds. */
   loopDelay: { mean: number; max: number; percentile(percent: number): number; reset(): void };
 }
 
@@ -19,7 +19,7 @@ const MICROSECONDS = 1e6;
 
 /**
  * The process's memory, processor time, age, and event-loop delay, under the names that dashboards for Node.js know.
- * The delay is that since the last reading.
+ * The delay is measured since the last reading.
  */
 export function processFamilies(facts: ProcessFacts): Family[] {
   const { rss, heapUsed, heapTotal, external } = facts.memory();
@@ -30,8 +30,8 @@ export function processFamilies(facts: ProcessFacts): Family[] {
   loopDelay.reset();
   return [
     gauge('process_resident_memory_bytes', 'Resident memory.', rss),
-    gauge('nodejs_heap_size_used_bytes', 'Heap that is in use.', heapUsed),
-    gauge('nodejs_heap_size_total_bytes', 'Heap that is set aside.', heapTotal),
+    gauge('nodejs_heap_size_used_bytes', 'Heap in use.', heapUsed),
+    gauge('nodejs_heap_size_total_bytes', 'Heap reserved.', heapTotal),
     gauge('nodejs_external_memory_bytes', 'Memory of objects outside the heap.', external),
     {
       ...gauge('process_cpu_seconds_total', 'Processor time so far.', (user + system) / MICROSECONDS),
@@ -45,7 +45,7 @@ export function processFamilies(facts: ProcessFacts): Family[] {
     ...[['mean', mean] as const, ['max', max] as const, ...percentiles].map(([name, nanoseconds]) =>
       gauge(
         `nodejs_eventloop_lag_${name}_seconds`,
-        `How late the event loop came round since the last reading: ${name}.`,
+        `Delay of the event loop since the last reading: ${name}.`,
         Number.isFinite(nanoseconds) ? nanoseconds / NANOSECONDS : 0,
       ),
     ),

@@ -8,29 +8,29 @@ import { Counter, expositionText, type Family, Gauge, Histogram } from './instru
 
 /** A server's metrics. No label holds a token, a person, an experiment or a requested path. */
 export interface ServerMetrics {
-  /** Says where the services are, so that requests can be told apart. */
+  /** Sets where the services are, so that requests are labelled by endpoint. */
   serve(addresses: ServedAddresses): void;
   /**
-   * A request has arrived.
+   * Counts a request that has arrived.
    *
-   * @returns to be called once it is over, with its status, or undefined when it got no answer
+   * @returns call this when the request is over, with its status; with undefined when it got no answer
    */
   requestBegan(method: string, target: string): (status: number | undefined) => void;
   readonly booking: ReservationObserver;
   readonly allocator: AllocatorObserver;
-  /** A request failed since the database was away, locked or full. */
+  /** Counts a request that failed because the database was unavailable, locked or full. */
   storeFailed(error: StoreUnavailableError): void;
-  /** A trusted issuer's key set could not be had. @param url its address: those that the operator named */
+  /** Counts a failed fetch of a trusted issuer's key set. @param url its address, which the operator configured */
   keySetFailed(url: string): void;
-  /** All of it, in Prometheus' text format; see {@link expositionText}. */
+  /** All metrics in Prometheus' text format; see {@link expositionText}. */
   text(): string;
 }
 
-/** Where the counting gets the time, and what else to tell. */
+/** Options of {@link createServerMetrics}. */
 export interface ServerMetricsOptions {
   /** Milliseconds since any instant, never set back. Default: the process's. */
   elapsed?: () => number;
-  /** More families, read when they are asked for. Default: none. */
+  /** More metrics, read for each text. Default: none. */
   more?: () => readonly Family[];
 }
 
@@ -45,7 +45,7 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
   let addresses: ServedAddresses | undefined;
   const requests = new Counter({
     name: 'slices_conn_http_requests_total',
-    help: 'Requests that are over, by endpoint, method and class of status; "aborted" got no answer.',
+    help: 'Finished requests, by endpoint, method and class of status; "aborted" got no answer.',
   });
   const durations = new Histogram(
     {
@@ -61,7 +61,7 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
   const bookings = new Counter(
     {
       name: 'slices_conn_bookings_total',
-      help: 'Requests to book or change a reservation that were decided on, by what came of them.',
+      help: 'Requests to book or change a reservation, by result.',
     },
     ['book', 'change'].flatMap((asked) => RESERVATION_RESULTS.map((result) => ({ asked, result }))),
   );
@@ -81,7 +81,7 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
   const storeErrors = new Counter(
     {
       name: 'slices_conn_store_errors_total',
-      help: 'Requests that failed since the database was away, locked or full; "commit_unknown" may have been done.',
+      help: 'Requests that failed because the database was unavailable, locked or full; "commit_unknown" may have been done.',
     },
     [{ kind: 'unavailable' }, { kind: 'commit_unknown' }],
   );
@@ -133,7 +133,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 
 /**
  * The endpoint that a request is for, as a label: a template such as `/apis/v1alpha1/connectivity/{id}`, never the
- * path itself, and `other` for every other path. So the number of labels is bounded.
+ * path itself, and `other` for every other path, so that the number of labels is bounded.
  *
  * @param target the request target: a path, with or without a query
  */
@@ -152,7 +152,7 @@ export function requestRoute(target: string, { prefix, groups }: ServedAddresses
   return templateAt(below, 'connectivity', groups) ?? 'other';
 }
 
-/** A method as a label: `other` for what no service knows. */
+/** A method as a label: `other` for methods outside HTTP's usual ones. */
 export function requestMethod(method: string): string {
   return METHODS.has(method) ? method : 'other';
 }

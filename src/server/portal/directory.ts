@@ -2,7 +2,7 @@ import type { IdKind } from '../../contract/ids.ts';
 import { ROLES } from '../../contract/roles.ts';
 import type { Person } from '../identity/user-token.ts';
 
-/** A project as it is kept; times in milliseconds. */
+/** A project as it is stored; times in milliseconds. */
 export interface ProjectRecord {
   id: string;
   name: string;
@@ -11,12 +11,12 @@ export interface ProjectRecord {
   expiresAt: number;
 }
 
-/** An experiment as it is kept; it ends no later than its project. */
+/** An experiment as it is stored; it ends no later than its project. */
 export interface ExperimentRecord extends ProjectRecord {
   project: string;
 }
 
-/** Something a person sees, with that person's role in it. */
+/** A project or an experiment, with a person's role in it. */
 export type WithRole<Item> = Item & { role: string };
 
 /** The records that a server starts with. An existing record of the same name keeps its id. */
@@ -28,8 +28,8 @@ export interface InitialDirectory {
 /** Users, projects and experiments: what the portal administers (SPEC.md, "What the service does" 6). */
 export interface Directory {
   /**
-   * Puts in what is missing and prolongs what is there, in one transaction. Each person gets the role of its own name
-   * in the projects that are `open`, and in their experiments.
+   * Adds missing records and extends the lifetime of existing ones, in one transaction. Each person gets the role that
+   * it is named after in the projects that are `open`, and in their experiments.
    */
   settle(initial: InitialDirectory): Promise<void>;
   people(): Promise<Person[]>;
@@ -53,13 +53,13 @@ export const PROJECT_LIFETIME = 365 * DAY;
 export const EXPERIMENT_LIFETIME = 90 * DAY;
 
 /**
- * What a reference server starts with (DESIGN.md, "The reference server"): a user for each role, named after it; a
+ * The built-in users, projects and experiments (DESIGN.md, "The reference server"): a user for each role, named after it; a
  * project and an experiment, both named `demo`, that they share; and one of each named `other` that is not theirs.
  */
 export function builtInDirectory(now: number, newId: (kind: IdKind) => string): InitialDirectory {
   const project = (name: string, open: boolean) => {
     const id = newId('project');
-    const described = open ? 'Comes with the reference server.' : 'Nobody of the built-in users is in it.';
+    const described = open ? 'Comes with the reference server.' : 'The built-in users are not in it.';
     const record = { name, description: described, createdAt: now };
     return {
       ...record,

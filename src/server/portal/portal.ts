@@ -107,12 +107,12 @@ export function createPortal(options: PortalOptions): Hono {
   return app;
 }
 
-/** It ends with the login that it was had with (HOSTILE.md 57). */
+/** The session of the user token: the new token ends with that login too (HOSTILE.md 57). */
 function sessionOf(user: UserClaims): { sid?: unknown } {
   return user['sid'] === undefined ? {} : { sid: user['sid'] };
 }
 
-/** A token for a project or experiment lasts 15 minutes, and no longer than the user token it was had with. */
+/** A token for a project or experiment lasts 15 minutes, and no longer than the user token that asked for it. */
 function tokenEnd(now: number, user: UserClaims): number {
   return Math.min(Math.floor(now / 1000) + DEFAULT_TTL, user.exp);
 }
