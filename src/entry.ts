@@ -1,9 +1,9 @@
 import manifest from '../package.json' with { type: 'json' };
 
 /**
- * The program's first step: answers `--version` and `--cli-manifest` without loading anything, and hands everything else to `main.ts`. The
- * official client asks every `slices-*` on the PATH for its version, so that answer must be quick (CLI.md,
- * "Commands").
+ * The program's first step: answers `--version` and `--cli-manifest` without loading anything, and passes everything else
+ * to `main.ts`. The official client asks every `slices-*` on the PATH for its version, so that answer must be quick
+ * (CLI.md, "Commands").
  *
  * @param args without the program's own name
  * @returns the exit code

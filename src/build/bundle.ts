@@ -35,8 +35,8 @@ function packagesUsed(found: Set<string>): Plugin {
 }
 
 /**
- * Commander loads child_process for commands that are programs of their own; there are none here, and loading it
- * would cost every start a tenth of a bare Node.
+ * Removes child_process, which commander loads for sub-commands that are programs of their own. This program has no such
+ * sub-command, and loading it would add a tenth of a bare Node's start-up time to every start.
  */
 const withoutChildProcess: Plugin = {
   name: 'without-child-process',
@@ -96,7 +96,7 @@ function copyDocs(): void {
   }
 }
 
-/** What the licences of the bundled packages ask for: their texts, with every copy. */
+/** Writes the licence texts of the bundled packages, which must accompany every copy. */
 function writeNotices(folders: ReadonlySet<string>): void {
   const notices = [...folders, join(ROOT, 'node_modules/swagger-ui-dist')].toSorted().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));

@@ -14,7 +14,7 @@ interface Entry {
 
 /**
  * The command reference, in Markdown: the help of every command as the command line itself prints it, so that nothing
- * is declared twice. What stands in every help is said once, at the top.
+ * is declared twice. Text that is in every help appears once, at the top.
  */
 export function commandReference(): string {
   let printed = '';
@@ -53,7 +53,7 @@ export function commandReference(): string {
   ].join('\n');
 }
 
-/** A command that help shows, and those below it. */
+/** A command that help shows, and its sub-commands. */
 function entries(command: Command, before: string): Entry[] {
   const name = `${before} ${command.name()}`;
   const below = command.commands.filter((child) => shown(command).has(child));
@@ -68,7 +68,7 @@ function topicTitle(topic: string): string {
   return `slices-conn help ${topic}`;
 }
 
-/** A line of the contents; what is below another command stands below it. */
+/** A line of the contents; sub-commands are indented. */
 function contentsLine(name: string, summary: string): string {
   const indent = '  '.repeat(Math.max(0, name.split(' ').length - 2));
   const link = `[${name}](#${name.replaceAll(' ', '-')})`;
@@ -87,7 +87,7 @@ function sentence(summary: string): string {
   return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
 }
 
-/** Text that Markdown takes for nothing else. */
+/** Text with Markdown's special characters escaped. */
 function escaped(text: string): string {
   return text.replaceAll(/[\\`*_<>[\]]/g, '\\$&');
 }

@@ -13,19 +13,20 @@ export const NEXT_STEP: Partial<Record<FailureCode, string>> = {
   name_taken: 'slices-conn experiment list',
 };
 
-/** Commands that use services, and those of them that act in an experiment and a project. */
-const SPEAKS = /^slices-conn (?!-|(?:help|profile|serve|token|completion)\b)/;
+/** Commands that use services. */
+const USES_SERVICES = /^slices-conn (?!-|(?:help|profile|serve|token|completion)\b)/;
+/** Commands that act in an experiment and a project. */
 const ACTS_IN =
   /^slices-conn (?:reserve|list|show|update|delete|(?:experiment|project) (?:show|create|token))\b/;
 
 /**
  * Adds to an advised command of this program the flags that choose the services, the project and the experiment;
- * without them it would act elsewhere.
+ * without them it would use other services.
  *
  * @example withServices({ profile: 'lab' }, 'slices-conn list') // 'slices-conn --profile lab list'
  */
 export function withServices(services: ServiceFlags, advice: string): string {
-  if (!SPEAKS.test(advice)) return advice;
+  if (!USES_SERVICES.test(advice)) return advice;
   const { offline, profile, caFile, project, experiment } = services;
   const where = ACTS_IN.test(advice) ? { project, experiment } : {};
   const values = Object.entries({ profile, 'ca-file': caFile, ...where });

@@ -22,14 +22,14 @@ export interface GlobalFlags {
   tz?: string;
 }
 
-/** The global flags that decide what a service would answer, and which one is asked. */
+/** The global flags that choose the services, the project and the experiment. */
 export type ServiceFlags = Pick<GlobalFlags, 'profile' | 'experiment' | 'project' | 'offline' | 'caFile'>;
 
-/** What help calls them. */
+/** Their heading in help. */
 export const GLOBAL_FLAGS = 'Global flags:';
 
 /**
- * Adds the global flags to the top-level command. Commander reads a program's own options wherever they stand, so
+ * Adds the global flags to the top-level command. Commander reads a program's own options anywhere on the line, so
  * each is accepted before and after the command.
  */
 export function addGlobalOptions(program: Command): Command {

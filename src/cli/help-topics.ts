@@ -32,8 +32,9 @@ const OUTPUT = `Output
 
   --json prints one object. A list is {"items":[…]}; a reservation is
     {"reservation":{…},"verified":true,"token":"eyJ…","claims":{…},"source":"service"}
-  with the service's own field names. In a list each stands beside its state (scheduled, active, ended, deleted, or
-  unknown where the answer never came), its source (service or ledger) and what was requested. Times are RFC 3339 in UTC with milliseconds, bandwidth is in Mbps.
+  with the service's own field names. In a list each item also has its state (scheduled, active, ended, deleted,
+  or unknown when no answer came), its source (service or ledger) and the request. Times are RFC 3339 in
+  UTC with milliseconds, bandwidth is in Mbps.
 
   A failure with --json leaves stdout empty; the last line of stderr is
     {"error":{"code":"bandwidth_unavailable","message":"…","why":"…","fix":"slices-conn …","exitCode":6,
@@ -52,7 +53,7 @@ const TIMES = `Times
   A duration is written as 90m, 2h, 2h30m, 3d, 1w or P3D. A day is 24 hours.
 
   A period begins at its start and ends just before its end, so one can follow another without a gap.
-  What was understood is always printed in UTC.
+  Results show times in UTC, so you can check how yours were read.
 `;
 
 function exitCodes(): string {

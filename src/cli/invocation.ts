@@ -7,7 +7,7 @@ import type { Output } from './print/output.ts';
 import type { TimeContext } from './times.ts';
 import type { World } from './world.ts';
 
-/** The issuers that can be checked with what is on this machine alone (CLI.md, "Global flags", verify). */
+/** The issuers whose key sets are stored on this machine, for `verify --offline` (CLI.md, "Global flags", verify). */
 export interface KeptTrust {
   /** The profile's services. */
   trust: TrustByKind;
@@ -15,7 +15,7 @@ export interface KeptTrust {
   keysOf(issuer: string): KeySet;
 }
 
-/** One run of a command: what its action may use. A session is opened when it is first asked for. */
+/** One run of a command, with all that its action may use. Sessions are opened on demand. */
 export interface Invocation
   extends Pick<World, 'files' | 'shellHome' | 'server' | 'stopSignal' | 'openBrowser'> {
   readonly flags: GlobalFlags;
@@ -26,7 +26,7 @@ export interface Invocation
   session(profile?: string): Promise<Session>;
   /** The issuers whose key sets are on this machine. */
   keptTrust(): Promise<KeptTrust>;
-  /** What times are read against. */
+  /** The current time and the time zones, for reading and printing times. */
   times(): TimeContext;
   /** Does some work; a terminal shows `Waiting for WHAT` when it takes long. */
   waitFor<Result>(what: string, work: () => Promise<Result>): Promise<Result>;
@@ -38,7 +38,6 @@ export interface Invocation
 export type Action<Flags> = (invocation: Invocation, args: readonly string[], flags: Flags) => Promise<void>;
 
 /**
- * Makes commander's callback of an action, which is loaded when the command is run: help needs none of what the
- * actions need.
+ * Makes commander's callback of an action. The action is loaded when its command runs, so that help starts quickly.
  */
 export type Invoke = <Flags>(load: () => Promise<Action<Flags>>) => (...received: unknown[]) => Promise<void>;

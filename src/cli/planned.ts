@@ -3,7 +3,7 @@ import type { CommandLine } from './completion/command-line.ts';
 /** Commands of CLI.md, "Commands", that are not built yet. */
 const COMMANDS = ['availability', 'watch', 'run', 'plan', 'apply', 'vlan', 'probe', 'user'];
 
-/** Flags likewise, by the name of their command. */
+/** Flags of CLI.md that are not built yet, by the name of their command. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   login: ['--ci'],
   reserve: ['--earliest', '--volume', '--name', '--wait'],
@@ -28,7 +28,7 @@ export function plannedIn({
   return flag && `${command.name()} ${flag}`;
 }
 
-/** All such names, as they are typed. */
+/** All planned commands and flags, as they are typed. */
 export const PLANNED: readonly string[] = [
   ...COMMANDS,
   ...Object.entries(FLAGS).flatMap(([command, flags]) => flags.map((flag) => `${command} ${flag}`)),

@@ -29,7 +29,7 @@ export interface ProgramOptions {
   version: string;
   /** The flags of `serve` and of the commands below it. */
   serverOptions: ServerOptions;
-  /** Opens what an action may reach for. */
+  /** Opens the invocation of an action. */
   open: (flags: GlobalFlags) => Invocation;
   /** Takes help texts. */
   write: (text: string) => void;
@@ -46,7 +46,9 @@ export function createProgram({ version, serverOptions, open, write }: ProgramOp
     };
   };
   const program = new Command('slices-conn')
-    .description('Books network links between research sites, and proves it with a signed reservation.')
+    .description(
+      'Books network links between research sites, and proves each booking with a signed reservation.',
+    )
     .version(`v${version}`, '--version', 'print the version')
     .helpCommand(false)
     .addHelpText(
@@ -101,7 +103,7 @@ function helpCommand(program: Command, write: (text: string) => void): Command {
     });
 }
 
-/** Every command suggests what was meant and throws instead of leaving the process. */
+/** Sets up every command: it throws instead of ending the process, and its help ends with the hint. */
 function prepare(command: Command, write: (text: string) => void): void {
   command
     .exitOverride()
@@ -123,7 +125,7 @@ export async function runProgram(program: Command, args: readonly string[]): Pro
     await program.parseAsync([...args], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // A command group by itself shows what it has, as gh and kubectl do.
+    // A command group without a command shows its help, as gh and kubectl do.
     if (error.exitCode === 0 || error.code === 'commander.help') return;
     const planned = plannedIn(readCommandLine(program, args));
     throw planned === undefined ? usage(error) : notBuiltYet(planned);
@@ -137,7 +139,7 @@ function notBuiltYet(name: string): Failure {
   });
 }
 
-/** Commander's message in this program's form: what, and did-you-mean as why. */
+/** Commander's message as a failure: its first line is the message, its suggestion the reason. */
 function usage(error: CommanderError): Failure {
   const [what = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
   const hint = rest

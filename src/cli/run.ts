@@ -14,7 +14,7 @@ import type { UserFiles, World } from './world.ts';
 /** How long to wait for a reply unless `--timeout` says otherwise, in seconds. */
 const DEFAULT_TIMEOUT = 30;
 
-/** Something that was opened. */
+/** A session or connection, to be closed when the command ends. */
 interface Closable {
   close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ interface Closable {
  * Runs one command.
  *
  * @param args without the program's own name
- * @returns the exit code (CLI.md, "Exit codes"); everything that was to be said has been printed
+ * @returns the exit code (CLI.md, "Exit codes"), after results and errors were printed
  */
 export async function run(args: readonly string[], world: World): Promise<ExitCode> {
   if (args[0] === COMPLETE) {
@@ -44,7 +44,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
   });
   const report = (error: unknown): ExitCode => {
     isReported = true;
-    // Flags that could not be parsed still say how the failure is wanted, and which services were meant.
+    // Commander may have stopped at a wrong flag: --json, --debug and the services are read from all that was typed.
     const { services, given } = readCommandLine(program, args);
     const has = (flag: string): boolean => given.some(({ long }) => long === flag);
     const [json, debug] = [has('--json'), has('--debug')];
@@ -52,7 +52,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     return reportFailure(error, { stderr: world.stderr, json, debug, services, nothingChanged });
   };
   world.onStop((stopped) => {
-    // The terminal's own ^C, or an unanswered question, stands on the line.
+    // The line holds the terminal's own ^C, or a question without an answer.
     if (world.stderr.isTerminal) world.stderr.write('\n');
     return report(sent.failure(stopped));
   });
@@ -62,12 +62,12 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
   } catch (error) {
     return report(error);
   } finally {
-    // What was to be told has been told; a connection that does not close changes nothing about it.
+    // The result is printed already: a connection that does not close must not change the exit code.
     await Promise.allSettled(opened.map(async (one) => one.close()));
   }
 }
 
-/** Answers a shell that completes a word: with candidates, or else with nothing at all, whatever is wrong. */
+/** Answers a shell that completes a word: with candidates, or with nothing after any error. */
 async function answerShell(words: readonly string[], world: World): Promise<void> {
   const opened: Closable[] = [];
   const { progressLine: _progressLine, ...rest } = world;
@@ -88,7 +88,7 @@ async function answerShell(words: readonly string[], world: World): Promise<void
     const wanted = wantedAt(program, words);
     world.stdout.write(await completionText(wanted, liveSource(open(wanted.services))));
   } catch {
-    // Nobody has asked for a message.
+    // A shell would print a message into the line that is being typed.
   } finally {
     await Promise.allSettled(opened.map(async (one) => one.close()));
   }
@@ -179,7 +179,7 @@ function openInvocation(
   };
 }
 
-/** Those of the flag before the profile's. A file that is named must be one, whether or not anything comes of it. */
+/** The certificates of --ca-file, else of the profile. The file is checked even where no request will use it. */
 async function certificatesFor(
   flags: GlobalFlags,
   profile: Profile,

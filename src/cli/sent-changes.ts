@@ -10,7 +10,7 @@ const SAYS = { interrupted: 'Interrupted.', terminated: 'Stopped.' } as const sa
   string
 >;
 
-/** Whether a reply is certain that nothing was done: any 4xx except 408. */
+/** Whether a reply says that nothing was done: any 4xx except 408. */
 const isRefusal = ({ status }: Response): boolean => status >= 400 && status < 500 && status !== 408;
 
 /**

@@ -35,7 +35,7 @@ export async function parseTime(
   const trimmed = text.trim();
   if (/^now$/i.test(trimmed)) return context.now;
   if (trimmed.startsWith('+')) return later(context.now, parseDuration(trimmed.slice(1)));
-  // Seconds may be left out: they are 0.
+  // RFC 3339 needs seconds; people may leave them out.
   const exact = parseInstant(
     trimmed.replace(/^(\S{10}[Tt]\d{2}:\d{2})(?=[Zz+-])/, '$1:00').replace(' ', 'T'),
   );
@@ -72,8 +72,8 @@ interface LocalTime {
 /**
  * The instant of a local time, in milliseconds.
  *
- * @throws Failure `usage` for an unknown zone, a day or time that does not exist, and one that exists twice, when
- *   clocks are put back
+ * @throws Failure `usage` for an unknown zone, for a day or time that does not exist, and for a time that exists twice
+ *   because clocks are put back
  */
 async function localInstant({ day, time, zone, now }: LocalTime): Promise<number> {
   // Slow to load, and most times are typed with an offset.
@@ -131,13 +131,13 @@ export function later(instant: number, duration: number): number {
 export function formatTime(instant: number, now: number, zone?: string): string {
   const distance = instant - now;
   const duration = formatDuration(Math.abs(distance));
-  // Within a second either way nothing is worth saying about seconds.
+  // Less than a second away counts as now.
   const away = Math.abs(distance) < 1000 ? 'now' : distance > 0 ? `in ${duration}` : `${duration} ago`;
   const there = zone === undefined ? undefined : localTime(instant, zone);
   return `${formatInstant(instant)} (${there === undefined ? '' : `${there}, `}${away})`;
 }
 
-/** The time of day in a zone, with the date where it is another than in UTC. */
+/** The time of day in a zone, with the date where it differs from the date in UTC. */
 function localTime(instant: number, zone: string): string | undefined {
   if (/^(?:Etc\/)?(?:UTC|GMT|Zulu|Universal)$/i.test(zone)) return undefined;
   let text: string;
@@ -148,7 +148,7 @@ function localTime(instant: number, zone: string): string | undefined {
       timeStyle: 'short',
     }).format(instant);
   } catch {
-    // TZ may name a file, or nothing that is known here; a flag that does was refused before.
+    // TZ may name a file or an unknown zone; --tz was checked before.
     return undefined;
   }
   const isSameDay = text.startsWith(formatInstant(instant).slice(0, 10));

@@ -16,7 +16,7 @@ export interface UserFiles {
   makeFolder(path: string): Promise<void>;
   /** Removes a file, where there is one. @throws Failure `file_unusable` */
   remove(path: string): Promise<void>;
-  /** Checks that there is no file yet that would be lost. @throws Failure `file_unusable` */
+  /** Checks that no file exists there, which would be lost. @throws Failure `file_unusable` */
   checkAbsent(path: string): Promise<void>;
   /** Checks that a file can be written where a person wants it, before anything depends on it. @throws Failure `file_unusable` */
   checkWritable(path: string): Promise<void>;
@@ -26,7 +26,7 @@ export interface UserFiles {
   writePublic(path: string, text: string): Promise<void>;
 }
 
-/** A person's home folder, and the set-up files in it. */
+/** A person's home folder, and the start-up files of shells in it. */
 export interface ShellHome {
   /** The home folder. */
   readonly path: string;
@@ -34,8 +34,8 @@ export interface ShellHome {
   /** A file's bytes; undefined where there is none. @throws Failure `file_unusable` */
   read(path: string): Promise<Uint8Array | undefined>;
   /**
-   * Writes a file whole or not at all, with the folders that it needs. A symbolic link stays one: what it leads to is
-   * written, and keeps its mode.
+   * Writes a file whole or not at all, with the folders that it needs. Of a symbolic link, the target is written, and
+   * keeps its mode.
    *
    * @throws Failure `file_unusable`
    */
@@ -52,7 +52,7 @@ export interface NetworkSettings {
   trace?: (line: string) => void;
 }
 
-/** What a run of the command line reaches of the world outside: the real one in `main.ts`, a test's own in tests. */
+/** The surroundings of a command: clock, files, streams, network. `main.ts` gives the real ones, tests their own. */
 export interface World {
   version: string;
   env: Environment;
@@ -62,7 +62,7 @@ export interface World {
   /** Opens a line on stderr that shows what is waited for; undefined where stderr is not a terminal. */
   progressLine?: () => Promise<ProgressLine>;
   files: UserFiles;
-  /** The set-up files of the person's shells. */
+  /** The start-up files of the person's shells. */
   shellHome: ShellHome;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
@@ -72,13 +72,13 @@ export interface World {
   connect: (profile: Profile, network: NetworkSettings) => Promise<Connection>;
   /** Opens the database of the ledger; called when a command first needs it. */
   openLedger: () => Promise<LedgerDatabase>;
-  /** Keeps other processes out, by a file, while something is done. */
+  /** Runs work while no other process runs work under the same file. */
   underLock: UnderLock;
-  /** Makes a key that nobody else makes. */
+  /** Makes a new idempotency key, different each time. */
   newKey: () => string;
   /** Waits so many milliseconds, or rejects when the signal is aborted. */
   sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void>;
-  /** Opens an address in the person's browser. @returns false where no person sits in front of one */
+  /** Opens an address in the person's browser. @returns false where no browser was opened */
   openBrowser: (address: string) => Promise<boolean>;
   /** The commands of an operator, with their flags. */
   server: ServerCommands;

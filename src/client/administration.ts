@@ -1,28 +1,36 @@
 import { Failure } from '../contract/failure.ts';
-import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
+import { JWT_TYPE, type RouteName } from '../contract/routes.ts';
 import type { Trust } from '../tokens/verify.ts';
-import { bearerHeader, exchange, type Fetch, readTokenInput, type TokenInput, tokenIn } from './exchange.ts';
-import { type ProvenReservation, proveReservation } from './proof.ts';
+import {
+  bearerHeader,
+  exchange,
+  type Fetch,
+  readTokenInput,
+  requestTo,
+  type TokenInput,
+  tokenIn,
+} from './exchange.ts';
+import { checkDeletion, type ProvenReservation, proveReservation } from './proof.ts';
 import { expiredInstead, type Reply } from './reply-failure.ts';
 
-/** What an administrator's client needs. */
+/** Options of {@link createAdministrationClient}. */
 export interface AdministrationClientOptions {
   fetch: Fetch;
   /** `{base_url}`, without a trailing slash. */
   baseUrl: string;
   userToken: TokenInput;
-  /** Whose signature on a reservation is believed. */
+  /** The issuers whose signature on a reservation is accepted. */
   trust: Trust;
 }
 
 /**
- * What the administrators of a connectivity service may do beyond an experiment: an extension of the reference server.
- * They send the user token alone. Every method throws Failure, `forbidden` for everyone else.
+ * What the administrators of a connectivity service may do in every experiment: an extension of the reference server.
+ * They send only the user token. Every method throws Failure, `forbidden` for users who are not administrators.
  */
 export interface AdministrationClient {
-  /** Anybody's reservation, proven. */
+  /** A reservation of any experiment, verified. */
   show(id: string): Promise<ProvenReservation>;
-  /** Deletes anybody's reservation. @param reason 1 to 200 characters, which the service keeps */
+  /** Deletes a reservation of any experiment. @param reason 1 to 200 characters, which the service keeps */
   release(id: string, reason: string): Promise<void>;
 }
 
@@ -32,13 +40,8 @@ export function createAdministrationClient(options: AdministrationClientOptions)
 
   async function request(name: RouteName, accept: string, id: string, query = ''): Promise<Reply> {
     const user = await readTokenInput(userToken);
-    const headers = { authorization: bearerHeader(user), accept };
-    const { method } = ROUTES[name];
-    const sent = new Request(baseUrl + routePath(name, { id }) + query, {
-      method,
-      headers,
-      redirect: 'manual',
-    });
+    const headers = { authorization: bearerHeader(user) };
+    const sent = requestTo(baseUrl, name, { values: { id }, query, headers, accept });
     try {
       return await exchange(options.fetch, sent, [user]);
     } catch (error) {
@@ -53,13 +56,7 @@ export function createAdministrationClient(options: AdministrationClientOptions)
     },
     async release(id, reason) {
       const query = `?${new URLSearchParams({ reason })}`;
-      const reply = await request('deleteReservation', 'application/json', id, query);
-      if (reply.type !== 'text/html') return;
-      throw new Failure('reply_invalid', 'The service answered with a page.', {
-        why: 'Nothing says that the reservation was deleted, or not.',
-        maybeDone: true,
-        reservation: id,
-      });
+      checkDeletion(await request('deleteReservation', 'application/json', id, query), id);
     },
   };
 }

@@ -5,7 +5,7 @@ import { isObject, readJson } from '../contract/json.ts';
 
 /**
  * The claims of a token, not verified: only to name a reservation that must not be lost, and to show people what a token
- * says. Empty when the token can't be read, such as an opaque one.
+ * claims. Empty for a token that can't be read, such as an opaque one.
  */
 export function claimedClaims(token: string): Readonly<Record<string, unknown>> {
   const reading = readJson(Buffer.from(token.split('.')[1] ?? '', 'base64url'));
@@ -17,7 +17,7 @@ export function claimedSubject(token: string): string | undefined {
   return text(claimedClaims(token)['sub']);
 }
 
-/** The reservation's id that a token claims; undefined for text that is not an id, since people are told to type it. */
+/** The reservation's id that a token claims; undefined for text that is not an id, since people may be asked to type it. */
 export function claimedReservation(token: string): string | undefined {
   const sub = claimedSubject(token);
   return v.is(ReservationId, sub) ? sub : undefined;

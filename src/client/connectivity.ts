@@ -14,7 +14,6 @@ import {
   JWT_TYPE,
   ROUTES,
   type RouteName,
-  routePath,
 } from '../contract/routes.ts';
 import type { Secret } from '../contract/secret.ts';
 import type { Trust } from '../tokens/verify.ts';
@@ -28,10 +27,12 @@ import {
   REPLY_TIMEOUT,
   readAs,
   readTokenInput,
+  requestTo,
   type TokenInput,
   tokenIn,
 } from './exchange.ts';
 import {
+  checkDeletion,
   checkExpectation,
   claimedId,
   type Expectation,
@@ -50,7 +51,7 @@ export interface ConnectivityClientOptions {
   fetch: Fetch;
   /**
    * How long a reply may take to its end, in milliseconds; `Infinity` where `fetch` has a limit of its own. Default
-   * 60,000. A request that the limit ends may have taken effect all the same (`maybeDone`).
+   * 60,000. A request that the limit ends may still have taken effect (`maybeDone`).
    */
   timeout?: number;
   /** `{base_url}`, without a trailing slash. */
@@ -59,7 +60,7 @@ export interface ConnectivityClientOptions {
   userToken: TokenInput;
   /** A token of the experiment that reservations belong to, such as the portal's client gives. */
   experimentToken: TokenInput;
-  /** Whose signature on a reservation is believed. */
+  /** The issuers whose signature on a reservation is accepted. */
   trust: Trust;
   /** `user` (the default): user token in Authorization; `experiment`: experiment token there, user token in `tokens`. */
   tokenPlacement?: TokenPlacement;
@@ -67,7 +68,7 @@ export interface ConnectivityClientOptions {
   experimentTokenHeader?: string;
 }
 
-/** How much proof an answer must carry. */
+/** Whether an answer must be signed. */
 export interface ProofOptions {
   /** Accept an unsigned answer: it comes back with `verified: false`. Default false. */
   allowUnsigned?: boolean;
@@ -75,27 +76,27 @@ export interface ProofOptions {
 
 /** How a link is booked. */
 export interface ReserveOptions extends ProofOptions {
-  /** Sent as `Idempotency-Key`: where the service honours it, the same request under it is booked once. */
+  /** Sent as `Idempotency-Key`. A service that honours it books the same request under the same key once. */
   idempotencyKey?: string;
 }
 
 /** The connectivity service, seen from a client. Every method throws Failure. */
 export interface ConnectivityClient {
-  /** Books a link, and proves it. @throws Failure `unverified` or `unsigned` with the reservation's id */
+  /** Books a link, and verifies the signed answer. @throws Failure `unverified` or `unsigned` with the reservation's id */
   reserve(request: NewReservation, options?: ReserveOptions): Promise<ProvenReservation>;
-  /** What {@link reserve} would create now, where the service knows dry runs. Nothing is created. */
+  /** A dry run: the reservation that {@link reserve} would create now. @throws Failure `reply_invalid` where the service booked */
   rehearse(request: NewReservation): Promise<Reservation>;
   show(id: string, options?: ProofOptions): Promise<ProvenReservation>;
-  /** Changes a reservation, given as it stands, since the whole body is sent. */
+  /** Changes a reservation. @param current how it stands now: a request holds all its values, changed or not */
   update(current: Reservation, change: ReservationChange, options?: ProofOptions): Promise<ProvenReservation>;
   delete(id: string): Promise<void>;
   /**
    * The experiment's reservations, all pages; undefined where the service has no list.
    *
-   * @param state only those, where the service can tell them apart: one that can't lists all
+   * @param state lists these only, where the service has that filter; a service without it lists all
    */
   list(state?: ReservationState): Promise<Reservation[] | undefined>;
-  /** The links between sites; undefined where the service does not tell. */
+  /** The links between sites; undefined where the service does not list them. */
   links(): Promise<Link[] | undefined>;
 }
 
@@ -127,19 +128,12 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     name: RouteName,
     settings: TokenHeaders & { accept: string; id?: string; query?: string; body?: object },
   ): Promise<Reply> {
-    const { id, query = '', accept, body } = settings;
-    const headers: Record<string, string> = { ...settings.headers, accept };
-    if (body) headers['content-type'] = 'application/json';
-    const sent = new Request(baseUrl + routePath(name, id === undefined ? {} : { id }) + query, {
-      method: ROUTES[name].method,
-      headers,
-      redirect: 'manual',
-      ...(body ? { body: JSON.stringify(body) } : {}),
-    });
+    const { id, secrets, ...parts } = settings;
+    const sent = requestTo(baseUrl, name, { ...parts, ...(id === undefined ? {} : { values: { id } }) });
     try {
-      return await exchange(options.fetch, sent, settings.secrets, options.timeout ?? REPLY_TIMEOUT);
+      return await exchange(options.fetch, sent, secrets, options.timeout ?? REPLY_TIMEOUT);
     } catch (error) {
-      throw expiredInstead(error, Object.values(headers), (trust.now ?? Date.now)());
+      throw expiredInstead(error, Object.values(parts.headers), (trust.now ?? Date.now)());
     }
   }
 
@@ -148,7 +142,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     return { ...requestedOf(reservation), bandwidth: String(reservation.bandwidth), tokens };
   }
 
-  /** The sites, bandwidth, period and experiment that an answer must name: those of the request. */
+  /** The sites, bandwidth, period and experiment of the request, which the answer must name. */
   async function expectationOf({
     site1,
     site2,
@@ -186,8 +180,8 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     checkExpectation(reservation, { ...expected, id });
     if (allowUnsigned) return { reservation, verified: false, token: null, claims: null };
     throw new Failure('unsigned', 'The service answered without a signed token.', {
-      why: 'Nothing proves that the answer is its own.',
-      // Never what was typed with one more flag: that would book again (HOSTILE.md 45).
+      why: 'Without a signature, nothing proves that the answer comes from the service.',
+      // The same command with --allow-unsigned would book again (HOSTILE.md 45).
       fix: `slices-conn show ${shellWord(id)} --allow-unsigned`,
       reservation: id,
     });
@@ -244,13 +238,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
 
     async delete(id) {
       const held = await credentials();
-      const reply = await request('deleteReservation', { ...held, accept: 'application/json', id });
-      if (reply.type !== 'text/html') return;
-      throw new Failure('reply_invalid', 'The service answered with a page.', {
-        why: 'Nothing says that the reservation was deleted, or not.',
-        maybeDone: true,
-        reservation: id,
-      });
+      checkDeletion(await request('deleteReservation', { ...held, accept: 'application/json', id }), id);
     },
 
     async list(state) {
@@ -279,7 +267,7 @@ async function orUndefined(reply: Promise<Reply>): Promise<Reply | undefined> {
   }
 }
 
-/** The service made the change. Its answer can't be used, but the change stays. */
+/** Adds `maybeDone` to a failure after the service made the change: its answer can't be used, but the change stays. */
 function afterChange(error: unknown): never {
   throw error instanceof Failure ? error.with({ maybeDone: true, retryable: false }) : error;
 }
@@ -295,13 +283,13 @@ const Page = v.object({
 });
 
 /**
- * All pages of a list of reservations; undefined where the service has no list.
+ * Reads all pages of a list of reservations.
  *
  * @param query of the first page, such as `?limit=1000`
- * @param ask undefined where the service has no list
+ * @param ask fetches a page; undefined where the service has no list
  * @throws Failure `reply_invalid` for a list that does not end: a cursor that comes again, or too much in all
  */
-export async function readPages(
+async function readPages(
   query: string,
   ask: (query: string) => Promise<Reply | undefined>,
 ): Promise<Reservation[] | undefined> {
@@ -339,10 +327,10 @@ export interface ServiceFeatures {
 }
 
 /**
- * Reads from the service's own description what it can do beyond the spec (SPEC.md, "GET /api-spec"; DESIGN.md,
- * extensions). An extension that is not described does not exist.
+ * Reads the extensions of a service from its API description (SPEC.md, "GET /api-spec"; DESIGN.md, extensions). An
+ * extension that is not described counts as missing.
  *
- * @throws Failure when the description can't be had
+ * @throws Failure when the description can't be fetched
  */
 export async function readFeatures(fetch: Fetch, baseUrl: string): Promise<ServiceFeatures> {
   const request = new Request(`${baseUrl}/api-spec`, {

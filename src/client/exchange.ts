@@ -8,7 +8,7 @@ import {
 } from '../contract/bounded-reading.ts';
 import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
-import { JWT_TYPE } from '../contract/routes.ts';
+import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import { Secret, withoutSecrets, withoutTokens } from '../contract/secret.ts';
 import { type Reply, replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
@@ -21,14 +21,39 @@ export const MAX_REPLY = 1_048_576;
 /** How long the exported clients wait for a reply unless told otherwise, in milliseconds (HOSTILE.md 53). */
 export const REPLY_TIMEOUT = 60_000;
 
+/** The parts of a request beside its method and path, which follow from the route. */
+export interface RequestParts {
+  /** The values of the path's placeholders. */
+  values?: Readonly<Record<string, string>>;
+  /** Begins with `?`. */
+  query?: string;
+  /** Tokens, and what else this request needs. `Accept` is set by `accept`, `Content-Type` by `body`. */
+  headers: Readonly<Record<string, string>>;
+  /** The media type to ask for. */
+  accept: string;
+  /** Sent as JSON. */
+  body?: object;
+}
+
+/** A request to a route of the service at `address`. No redirect is followed. */
+export function requestTo(address: string, name: RouteName, parts: RequestParts): Request {
+  const { values = {}, query = '', headers, accept, body } = parts;
+  return new Request(address + routePath(name, values) + query, {
+    method: ROUTES[name].method,
+    headers: { ...headers, accept, ...(body ? { 'content-type': 'application/json' } : {}) },
+    redirect: 'manual',
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+}
+
 /**
  * Sends a request and reads the whole reply.
  *
- * @param secrets what was sent and must not be repeated: a service may do so in its error, or anywhere
+ * @param secrets tokens that were sent; they are masked in the reply, since a service may repeat them
  * @param timeout how long the reply may take to its end, in milliseconds. Default: what `send` has as its limit
  * @throws Failure for every reply that is not 2xx; `reply_invalid` for a redirect or a reply over {@link MAX_REPLY};
- *   `network` when there was no reply and `timeout` when it did not end in time, which for other methods than GET may
- *   have taken effect all the same
+ *   `network` when there was no reply and `timeout` when it did not end in time; unless the method is GET, the request
+ *   may still have taken effect
  */
 export async function exchange(
   send: Fetch,
@@ -103,7 +128,7 @@ export function isMissing(error: unknown): error is Failure {
 }
 
 /**
- * What a successful reply holds, by a schema.
+ * Reads the JSON of a successful reply by a schema.
  *
  * @param what names it in an error, such as "list of projects"
  * @throws Failure `reply_invalid` for HTML, nothing, or anything else than the schema
@@ -133,8 +158,8 @@ export function readAs<Schema extends v.GenericSchema>(
 export const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /**
- * The token that a successful reply is, not verified: what calls itself a JWT, or has the form of one under any other
- * media type. A JSON string is read, since some frameworks write every reply as JSON. One line end is allowed.
+ * The token in a successful reply, not verified: a reply with the media type of a JWT, or with the form of a JWT under
+ * any other media type. A JSON string is read, since some frameworks write every reply as JSON. One line end is allowed.
  */
 export function tokenIn({ type, text }: Reply): string | undefined {
   const quoted = text.startsWith('"') ? readJson(text) : undefined;
@@ -168,7 +193,7 @@ export async function readTokenInput(input: TokenInput): Promise<Secret> {
 }
 
 /**
- * A token as it stands in a header.
+ * A token's text, checked for a header.
  *
  * @throws Failure `token_invalid` for text that a header can't carry; the failure does not repeat the text
  */
@@ -180,7 +205,7 @@ export function headerToken(token: Secret): string {
   });
 }
 
-/** The `Authorization` of a request with a bearer token (RFC 6750 §2.1). @throws Failure `token_invalid` */
+/** The value of `Authorization` for a request with a bearer token (RFC 6750 §2.1). @throws Failure `token_invalid` */
 export function bearerHeader(token: Secret): string {
   return `Bearer ${headerToken(token)}`;
 }

@@ -43,7 +43,7 @@ export interface DeviceLogin {
   /** When the code expires, in milliseconds. */
   expiresAt: number;
   /**
-   * Polls until the person has decided (RFC 8628 §3.4). Lost connections, 5xx and 429 are waited out.
+   * Polls until the person has decided (RFC 8628 §3.4). After a lost connection, 5xx or 429 it polls again.
    *
    * @throws Failure `login_denied`, `code_expired`; the signal's reason when it is aborted
    */
@@ -53,9 +53,9 @@ export interface DeviceLogin {
 /** The identity provider, seen from a client. Every method throws Failure. */
 export interface IdentityClient {
   startLogin(scope: string): Promise<DeviceLogin>;
-  /** @throws Failure `not_logged_in` when the session is over, `unavailable` when that can't be told now */
+  /** @throws Failure `not_logged_in` when the session is over, `unavailable` when the provider can't say now */
   refresh(refreshToken: Secret): Promise<IssuedTokens>;
-  /** Ends what a token stands for (RFC 7009). @returns false where the provider offers no revocation */
+  /** Revokes a token (RFC 7009), and with a refresh token its session. @returns false where the provider offers no revocation */
   revoke(token: Secret, kind: 'refresh_token' | 'access_token'): Promise<boolean>;
 }
 
@@ -142,9 +142,9 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
     const published = (algorithm: 'oidc' | 'oauth2') =>
       oauth.discovery(new URL(authUrl), clientId, undefined, oauth.None(), {
         algorithm,
-        // Whether plain http is allowed is the transport's to say: on loopback, or where the profile does.
+        // The transport decides whether plain http is allowed: on loopback, or where the profile allows it.
         execute: [oauth.allowInsecureRequests],
-        // How long to wait is the transport's to say too; the library's own limit is put out of the way.
+        // The transport limits how long to wait; the library's own limit must not end a request before.
         timeout: LIBRARY_TIMEOUT,
         [oauth.customFetch]: async (url, init) => withKnownIssuer(await sendForm(fetch, url, init), authUrl),
       });
@@ -196,7 +196,7 @@ async function sendForm(
   return withLenientMembers(await withoutSent(reply, body));
 }
 
-/** A provider may repeat in its error what it was sent: codes and tokens are taken out before anybody reads it. */
+/** Masks the codes and tokens that were sent: a provider may repeat them in its error. */
 async function withoutSent(reply: Response, form: unknown): Promise<Response> {
   if (reply.status < 400 || !(form instanceof URLSearchParams)) return reply;
   const { status, headers } = reply;
@@ -206,8 +206,8 @@ async function withoutSent(reply: Response, form: unknown): Promise<Response> {
 }
 
 /**
- * What providers write and the library does not take: a member that is null is one that is absent; `interval` "5" is 5
- * and 0 is 1 (HOSTILE.md 9). An ID token is of no use here, so that it need not be one that can be read.
+ * Turns what some providers write into what the library accepts: null members become absent, `interval` "5" becomes 5,
+ * and 0 becomes 1 (HOSTILE.md 9). The ID token is not used here; it is removed, so that a faulty one does no harm.
  */
 async function withLenientMembers(reply: Response): Promise<Response> {
   if (reply.status !== 200) return reply;
@@ -260,7 +260,7 @@ async function poll(config: oauth.Configuration, polling: Polling): Promise<oaut
       if (error instanceof Failure && error.code === 'code_expired') throw error;
       const answer = error instanceof oauth.ResponseBodyError && error.status < 500 && error.status !== 429;
       if (answer) {
-        // There is no session yet, so it can't have ended: the code is the grant that is invalid.
+        // There is no session yet that could have ended: the invalid grant is the code.
         if (error.error === 'invalid_grant') throw codeExpired();
         if (error.error !== 'authorization_pending' && error.error !== 'slow_down') throw refused(error);
         if (error.error === 'slow_down') interval += 5;
@@ -276,7 +276,7 @@ async function poll(config: oauth.Configuration, polling: Polling): Promise<oaut
   }
 }
 
-/** Rejects as soon as the signal is aborted, though the answer is still open. */
+/** Rejects as soon as the signal is aborted, without waiting for the answer. */
 async function unlessAborted<Answer>(asking: Promise<Answer>, signal: AbortSignal): Promise<Answer> {
   const { promise, reject } = Promise.withResolvers<never>();
   const giveUp = (): void => reject(signal.reason);

@@ -11,7 +11,6 @@ import {
   EXPERIMENTS_API_GROUP,
   JWT_TYPE,
   PROJECTS_API_GROUP,
-  ROUTES,
   type RouteName,
   routePath,
 } from '../contract/routes.ts';
@@ -24,6 +23,7 @@ import {
   REPLY_TIMEOUT,
   readAs,
   readTokenInput,
+  requestTo,
   type TokenInput,
   tokenIn,
 } from './exchange.ts';
@@ -34,7 +34,7 @@ export interface PortalClientOptions {
   fetch: Fetch;
   /**
    * How long a reply may take to its end, in milliseconds; `Infinity` where `fetch` has a limit of its own. Default
-   * 60,000. A request that the limit ends may have taken effect all the same (`maybeDone`).
+   * 60,000. A request that the limit ends may still have taken effect (`maybeDone`).
    */
   timeout?: number;
   /** `{portal_url}`, without a trailing slash. */
@@ -48,8 +48,8 @@ export interface PortalClientOptions {
 }
 
 /**
- * The portal, seen from a client (SPEC.md, "Portal endpoints"). Every method throws Failure; those about experiments
- * throw `not_supported` where the portal has none, which the spec allows.
+ * The portal, seen from a client (SPEC.md, "Portal endpoints"). Every method throws Failure: the methods for
+ * experiments throw `not_supported` where the portal has no experiments, which the spec allows.
  */
 export interface PortalClient {
   projects(): Promise<Project[]>;
@@ -74,19 +74,13 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
     body?: object,
   ) {
     const user = await readTokenInput(userToken);
-    const headers: Record<string, string> = { authorization: bearerHeader(user), accept };
-    if (body) headers['content-type'] = 'application/json';
-    return exchange(
-      options.fetch,
-      new Request(portalUrl + routePath(name, { ...groups, ...values }), {
-        method: ROUTES[name].method,
-        headers,
-        redirect: 'manual',
-        ...(body ? { body: JSON.stringify(body) } : {}),
-      }),
-      [user],
-      options.timeout ?? REPLY_TIMEOUT,
-    );
+    const sent = requestTo(portalUrl, name, {
+      values: { ...groups, ...values },
+      headers: { authorization: bearerHeader(user) },
+      accept,
+      ...(body ? { body } : {}),
+    });
+    return exchange(options.fetch, sent, [user], options.timeout ?? REPLY_TIMEOUT);
   }
 
   async function token(name: 'projectToken' | 'experimentToken', id: string): Promise<string> {
@@ -113,7 +107,7 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
     } catch (error) {
       if (!isMissing(error)) throw error;
       throw new Failure('not_supported', `The portal ${portalUrl} has no experiments.`, {
-        why: `It answers ${error.facts.httpStatus} to ${routePath('listExperiments', groups)}, so no experiment token can be had from it.`,
+        why: `It answers ${error.facts.httpStatus} to ${routePath('listExperiments', groups)}, so it gives no experiment tokens.`,
         ...(error.facts.httpStatus === undefined ? {} : { httpStatus: error.facts.httpStatus }),
         cause: error,
       });

@@ -14,7 +14,7 @@ import type { Reply } from './reply-failure.ts';
 /** A reservation, and the signed token that proves it. */
 export interface ProvenReservation {
   reservation: Reservation;
-  /** Whether a token was there and verified; without one only where the caller allowed it. */
+  /** Whether the answer held a token that verified; false only where the caller allowed unsigned answers. */
   verified: boolean;
   token: string | null;
   claims: ConnectivityClaims | null;
@@ -32,11 +32,11 @@ export interface Expectation {
 }
 
 /**
- * Verifies a connectivity token, and that it is about the reservation, sites, bandwidth and period of the request. A
- * valid signature under something else is refused (HOSTILE.md 23).
+ * Verifies a connectivity token, and checks that it names the reservation, sites, bandwidth and period of the request.
+ * A valid token about another reservation is refused (HOSTILE.md 23).
  *
  * @throws Failure `unverified` with the id of the reservation that the token names, so that it is not lost;
- *   or keys that can't be had
+ *   or a failure to fetch the keys
  */
 export async function proveReservation(
   token: string,
@@ -102,10 +102,10 @@ function startsAt({ start_date }: Reservation, due: number | { near: number }): 
 }
 
 /**
- * The reservation in a reply that no token proves.
+ * Reads the reservation of a reply that holds no token.
  *
  * @param id the reservation that must not be lost when the reply can't be read
- * @throws Failure `reply_invalid`; what was asked may have been done all the same
+ * @throws Failure `reply_invalid` with `maybeDone`: the request may still have taken effect
  */
 export function readReservation(reply: Reply, id?: string): Reservation {
   try {
@@ -116,9 +116,24 @@ export function readReservation(reply: Reply, id?: string): Reservation {
   }
 }
 
-/** The id in a reply that may be wrong in every other way: the reservation that it names must not be lost. */
+/** The reservation's id in a reply that can't be read otherwise, so that the reservation is not lost. */
 export function claimedId({ text }: Reply): string | undefined {
   const reading = readJson(text);
   const id = reading.ok && isObject(reading.value) ? reading.value['id'] : undefined;
   return v.is(ReservationId, id) ? id : undefined;
+}
+
+/**
+ * Checks the reply to a deletion: a page comes from a proxy or a login, not from the service.
+ *
+ * @param id the reservation
+ * @throws Failure `reply_invalid` with `maybeDone` for a page
+ */
+export function checkDeletion({ type }: Reply, id: string): void {
+  if (type !== 'text/html') return;
+  throw new Failure('reply_invalid', 'The service answered with a page.', {
+    why: 'The page does not say whether the reservation was deleted.',
+    maybeDone: true,
+    reservation: id,
+  });
 }

@@ -65,7 +65,7 @@ export function replyFailure(reply: Reply): Failure {
   return new Failure(code, message ?? `The service answered with status ${status}.`, facts);
 }
 
-/** Whether a 5xx comes from a service that tells this one from others: then nothing was changed. */
+/** Whether a 5xx has the code `unavailable`, with which a service says that it changed nothing. */
 export function saysNothingWasDone(reply: Reply): boolean {
   return reply.status === 503 && readBody(reply)['code'] === ('unavailable' satisfies ProblemCode);
 }
@@ -137,7 +137,7 @@ function readAlternatives(value: unknown): Alternative[] {
 }
 
 /**
- * A 403 without a code of its own may be about an expired token: it is, when one that was sent has expired (DESIGN.md,
+ * Turns a 403 without a code into `token_expired` when one of the tokens that were sent has expired (DESIGN.md,
  * "Status codes", column Client).
  *
  * @param sent the values of the headers that carried tokens

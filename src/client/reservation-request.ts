@@ -12,7 +12,7 @@ export interface NewReservation {
   end: number;
 }
 
-/** What to change about a reservation; what is absent stays. */
+/** A change to a reservation. Absent members stay. */
 export interface ReservationChange {
   bandwidth?: number;
   start?: number | 'now';
@@ -52,8 +52,8 @@ export function asReservation({ site1, site2, bandwidth, start_date, end_date }:
     site1,
     site2,
     bandwidth,
-    start: start_date === null ? 'now' : instant(start_date),
-    end: instant(end_date),
+    start: start_date === null ? 'now' : instantOf(start_date),
+    end: instantOf(end_date),
   };
 }
 
@@ -63,15 +63,20 @@ export function updated(current: Reservation, change: ReservationChange): NewRes
     site1: current.site1,
     site2: current.site2,
     bandwidth: change.bandwidth ?? current.bandwidth,
-    start: change.start ?? instant(current.start_date),
-    end: change.end ?? instant(current.end_date),
+    start: change.start ?? instantOf(current.start_date),
+    end: change.end ?? instantOf(current.end_date),
   };
+}
+
+/** A reservation's period in milliseconds. */
+export function periodOf({ start_date, end_date }: Reservation): { start: number; end: number } {
+  return { start: instantOf(start_date), end: instantOf(end_date) };
 }
 
 /** Whether a reservation has the bandwidth and period that an update asked for. A start of `now` fits any start. */
 export function meets(found: Reservation, wanted: NewReservation): boolean {
-  const sameStart = wanted.start === 'now' || instant(found.start_date) === wanted.start;
-  return found.bandwidth === wanted.bandwidth && sameStart && instant(found.end_date) === wanted.end;
+  const sameStart = wanted.start === 'now' || instantOf(found.start_date) === wanted.start;
+  return found.bandwidth === wanted.bandwidth && sameStart && instantOf(found.end_date) === wanted.end;
 }
 
 /**
@@ -86,10 +91,11 @@ export function isSameRequest(before: Requested, askedAt: number, again: Request
   const sameLink = before.site1 === site1 && before.site2 === site2 && before.bandwidth === bandwidth;
   if (!sameLink || before.start_date !== start_date) return false;
   if (before.end_date === again.end_date) return true;
-  const [lasted, lasts] = [instant(before.end_date) - askedAt, instant(again.end_date) - now];
+  const [lasted, lasts] = [instantOf(before.end_date) - askedAt, instantOf(again.end_date) - now];
   return start_date === null && Math.abs(lasted - lasts) <= SAME_DURATION;
 }
 
-function instant(text: string): number {
+/** An instant of a reply or of the ledger, in milliseconds: UTC where no zone is named. NaN for other text. */
+export function instantOf(text: string): number {
   return parseInstant(text, 'utc-if-absent') ?? Number.NaN;
 }

@@ -9,13 +9,13 @@ import { type Fetch, MAX_REPLY } from './exchange.ts';
 
 /** How requests leave this machine. */
 export interface TransportOptions {
-  /** The only origins that a token or a body is sent to: those of the profile (HOSTILE.md 3). */
+  /** The profile's origins: tokens and bodies are sent to no other (HOSTILE.md 3). */
   origins: ReadonlySet<string>;
-  /** How long to wait for a whole reply, in milliseconds; a request that is repeated shares one such wait. */
+  /** How long to wait for a whole reply, in milliseconds; all attempts at one request together. */
   timeout: number;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
-  /** Lets plain http leave this machine (HOSTILE.md 5), and lets `unchecked` stand. Default false. */
+  /** Lets plain http leave this machine (HOSTILE.md 5), and tokens over https when `unchecked`. Default false. */
   insecure?: boolean;
   /** Whether the environment tells Node not to check certificates (HOSTILE.md 61). Default false. */
   unchecked?: boolean;
@@ -47,17 +47,17 @@ const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
  * limit on waiting, GET repeated where that may help, and the proxies that the environment names (`HTTP_PROXY`,
  * `HTTPS_PROXY`, `NO_PROXY`). Nothing that is sent to this machine's own addresses goes to a proxy or to DNS (HOSTILE.md
  * 46). With `NODE_TLS_REJECT_UNAUTHORIZED=0` no token is sent over https unless the profile says `insecure`, and
- * certificates are checked all the same for what is sent without one (HOSTILE.md 61).
+ * certificates are still checked for requests without a token (HOSTILE.md 61).
  */
 export function createTransport(options: TransportOptions): Transport {
   const { timeout, certificates, insecure = false, now, random } = options;
   const connect = {
     timeout: timeout * 0.9,
-    // Given any, Node trusts those alone: the usual ones have to be among them.
+    // Node trusts no other certificates than those in `ca`, so the usual ones are added.
     ...(certificates === undefined ? {} : { ca: [...getCACertificates('default'), certificates] }),
     ...(insecure ? {} : { rejectUnauthorized: true }),
   };
-  // The limit on a whole reply is set for each request; connecting ends a little earlier, so as to be told apart.
+  // The limit on a whole reply is set for each request. Connecting ends a little earlier, so that the error says so.
   const unlimited = { headersTimeout: 0, bodyTimeout: 0 };
   const near = new Agent({ ...unlimited, connect: { ...connect, lookup: lookupLoopback } });
   let far: Dispatcher | undefined;
@@ -77,7 +77,7 @@ export function createTransport(options: TransportOptions): Transport {
       body,
       signal,
     });
-    // A reply that is too large is passed on in part: enough for the reader to refuse it.
+    // Of a reply that is too large, a part is passed on: enough for the reader to refuse it.
     const { bytes } = await readUpTo(reply.body, MAX_REPLY);
     return new Response([204, 205, 304].includes(reply.statusCode) ? null : bytes, {
       status: reply.statusCode,
@@ -224,16 +224,15 @@ const PASSING_PROBLEM = new Set([
 ]);
 
 /**
- * How long to wait before a request is sent again, in milliseconds; undefined when it is not. Only for requests that
- * change nothing, however often they are sent.
+ * How long to wait before a GET is sent again, in milliseconds; undefined when it is not sent again.
  *
  * | attempt | pause |
  * |---|---|
  * | 1 | 300 ms, and up to half as much again by chance |
- * | 2 | 600 ms, likewise |
+ * | 2 | 600 ms, and up to half as much again by chance |
  * | 3 | none: it was the last |
  *
- * A `Retry-After` in seconds (RFC 9110 §10.2.3) is heeded where it asks for more.
+ * A `Retry-After` in seconds (RFC 9110 §10.2.3) counts where it is longer.
  *
  * @param made how many attempts were made, this one included
  * @param chance a random number from 0 to 1, so that many clients do not come back at once

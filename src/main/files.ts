@@ -74,7 +74,7 @@ function fileFailure(done: string, path: string, cause: unknown): Failure {
   });
 }
 
-/** The set-up files of a person's shells, on disk. @param path the home folder */
+/** The start-up files of a person's shells, on disk. @param path the home folder */
 export function shellHome(path: string, env: Environment): ShellHome {
   return {
     path,
@@ -88,7 +88,7 @@ function contentOf(file: string): Uint8Array | undefined {
   return statSync(file, { throwIfNoEntry: false }) && readFileSync(file);
 }
 
-/** Where a chain of links ends, whether there is a file yet or not. A chain without an end fails in the next step. */
+/** The end of a chain of symbolic links; the file need not exist. A chain in a circle fails when it is written. */
 function targetOf(file: string, links = 0): string {
   const found = lstatSync(file, { throwIfNoEntry: false });
   if (!found?.isSymbolicLink() || links > 40) return file;
@@ -96,7 +96,7 @@ function targetOf(file: string, links = 0): string {
 }
 
 function replace(file: string, content: Uint8Array): void {
-  // Every shell runs what is in there: whatever the umask, nobody else may write it.
+  // Shells run this file, so other users must not be able to write to it, whatever the umask.
   mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
   const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0o644;
   writeWhole(file, content, mode & 0o7777);

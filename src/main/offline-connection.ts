@@ -9,7 +9,7 @@ import type { Connection } from '../session/login/connection.ts';
 import type { Profile } from '../session/profiles/profiles.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
 
-/** What the built-in server is opened with. */
+/** Options of {@link connectOffline}. */
 export interface OfflineConnectionOptions {
   /** The state folder, in which its data is. */
   stateFolder: string;
@@ -58,7 +58,7 @@ async function open(profile: Profile, stateFolder: string): Promise<ReferenceSer
   }
 }
 
-/** A token is asked for before anything else: where it can't be had, nothing was done. */
+/** Signs in as the lead. This is the first request, so a failure says that nothing was changed. */
 async function signIn(server: ReferenceServer): Promise<Secret> {
   try {
     return new Secret(await server.signIn('lead'));

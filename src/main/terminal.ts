@@ -2,7 +2,7 @@ import type { ProgressLine } from '../cli/print/progress.ts';
 import type { World } from '../cli/world.ts';
 import type { Environment } from '../session/profiles/folders.ts';
 
-/** What a command is told when the process gets a signal. */
+/** The reason to stop that each signal gives a command. */
 const STOPPED = { SIGINT: 'interrupted', SIGTERM: 'terminated' } as const;
 let tellStop: Parameters<World['onStop']>[0] = (stopped) => (stopped === 'interrupted' ? 130 : 143);
 
@@ -18,7 +18,7 @@ export function onStop(tell: Parameters<World['onStop']>[0]): void {
   tellStop = tell;
 }
 
-/** From now on SIGINT and SIGTERM do not end the process. @returns resolves at the first of them */
+/** Waits for SIGINT or SIGTERM, which do not end the process from now on. @returns resolves at the first of them */
 export function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of Object.keys(STOPPED)) {
@@ -52,9 +52,8 @@ export async function openBrowser(address: string, env: Environment): Promise<bo
 }
 
 /**
- * A line with a spinner on a terminal, drawn by ora, which is loaded here: no command pays for it that waits for
- * nothing. ora's own timer would keep the process alive, and it would go on when the terminal is gone: so it is never
- * started, and only draws a frame when it is told to. It hides no cursor and reads no keys.
+ * A line with a spinner on a terminal, drawn by ora. ora is loaded here, so that only commands that wait pay for it. ora's own timer would keep the process alive, and it would go on when the terminal is gone: so it is never
+ * started, and draws a frame only in `draw`. It hides no cursor and reads no keys.
  */
 export async function openProgressLine(terminal: NodeJS.WriteStream): Promise<ProgressLine> {
   let isGone = false;

@@ -2,7 +2,7 @@ import { distance } from 'fastest-levenshtein';
 import { Failure, shellWord } from '../contract/failure.ts';
 import { parseInstant } from '../contract/instants.ts';
 
-/** What can be chosen by id or name: a project, an experiment. */
+/** A project or an experiment, which people choose by id or name. */
 export interface Choosable {
   id: string;
   /** An empty string when it is not known. */
@@ -12,11 +12,10 @@ export interface Choosable {
 }
 
 /**
- * Chooses by id or name, or else the only active item, and says so
- * (CLI.md, "Global flags").
+ * Chooses an item by id or name; without either, the only active item, and a notice says which (CLI.md, "Global flags").
  *
- * @param now milliseconds; what has expired is not active
- * @throws Failure `usage` when none or several can be meant, with what to type
+ * @param now milliseconds; an expired item is not active
+ * @throws Failure `usage` when no item or several items match, with the next step
  */
 export function chooseOne<Item extends Choosable>(
   noun: 'project' | 'experiment',
@@ -76,8 +75,8 @@ function shown({ id, name }: Choosable): string {
 const MAX_DISTANCE = 3;
 
 /**
- * The known word that was probably meant; undefined when the word is known itself, or when no word is near. Case is
- * ignored. A part of three letters or more is near its whole, so that `poznan` finds `pl-poznan1`.
+ * The known word that is most like a mistyped one. Undefined when the word itself is known, or when every word differs
+ * too much. Case is ignored. A part of three letters or more finds its whole: `poznan` finds `pl-poznan1`.
  */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   if (known.includes(word)) return undefined;

@@ -39,10 +39,10 @@ export interface SessionOptions {
   notice: (text: string) => void;
 }
 
-/** The connection has a limit of its own on every wait, which `--timeout` sets. */
+/** No further limit on a reply: the connection limits every wait, as `--timeout` says. */
 const LIMITED_ALREADY = { timeout: Number.POSITIVE_INFINITY } as const;
 
-/** A profile's services, and the project and experiment that a command acts in. */
+/** The services of a profile, and the project and experiment that a command acts in. */
 export class Session {
   readonly profile: Profile;
   readonly portal: PortalClient;
@@ -53,9 +53,9 @@ export class Session {
   readonly reservations: Reservations;
   /** The trusted issuers of each kind of token: only the profile's own services. */
   readonly trust: Readonly<Record<TokenKind, Trust>>;
-  /** Sends a request without a token, for public things such as key sets. */
+  /** Sends a request without a token, for public data such as key sets. */
   readonly fetch: Fetch;
-  /** Where the user token is from. */
+  /** The source of the user token. */
   readonly userToken: TokenSource;
   readonly login: Login | undefined;
   readonly #options: SessionOptions;
@@ -123,16 +123,16 @@ export class Session {
     });
   }
 
-  /** What this machine asked of the profile's connectivity service. @throws Failure `state_unusable` */
+  /** The ledger: what this machine asked of the profile's connectivity service. @throws Failure `state_unusable` */
   async ledger(): Promise<Ledger> {
     this.#ledger ??= this.#options.openLedger();
     return new Ledger(await this.#ledger, this.profile.baseUrl);
   }
 
   /**
-   * The project that `named` means, else that the command names, else the profile's, else the only active one.
+   * The project: `named`, else the command's, else the profile's, else the only active one.
    *
-   * @throws Failure `usage` when it is not clear which
+   * @throws Failure `usage` when no project or several match
    */
   async project(named?: string): Promise<Project> {
     const { project, now, notice } = this.#options;
@@ -140,7 +140,7 @@ export class Session {
     return chooseOne('project', wanted, await this.portal.projects(), now(), notice);
   }
 
-  /** The experiment as the portal knows it, likewise. Without `named` it is asked for once. */
+  /** The experiment as the portal knows it, chosen like {@link project}. Without `named` the portal is asked once. */
   async experiment(named?: string): Promise<Experiment> {
     if (named !== undefined) return this.#chooseExperiment(named);
     const { experiment } = this.#options;
@@ -165,14 +165,14 @@ export class Session {
     const { experiment, connection, profile } = this.#options;
     const byName = connection.experimentTokenFrom !== undefined && profile.experiment !== undefined;
     if (experiment !== undefined || connection.experimentToken || byName) return;
-    // A ledger that can't be used is reported when it is to be written.
+    // An unusable ledger is reported later, when the command writes to it.
     const entry = await this.ledger()
       .then((ledger) => ledger.about(id))
       .catch(() => undefined);
     this.#actsIn = entry?.experiment || undefined;
   }
 
-  /** The same for an experiment that is named. */
+  /** An experiment with a token for it, fetched at each call. @param wanted its id or name */
   async accessTo(wanted: string | undefined): Promise<ExperimentAccess> {
     const { connection, profile, project, now, notice } = this.#options;
     return accessExperiment({
@@ -189,7 +189,7 @@ export class Session {
     });
   }
 
-  /** A token for a project: what the portal gave before, or gives now. */
+  /** A token for a project: the kept one, or a new one from the portal. */
   async projectToken(id: string): Promise<Secret> {
     const { portalTokens } = this.#options.connection;
     const kept = portalTokens?.read(id);
@@ -250,7 +250,7 @@ export function staleKeys(url: string, age: number): string {
   return `warning: The key set at ${url} can't be reached; a copy from ${Math.round(age / 60_000)} min ago is used.`;
 }
 
-/** A dry run without an answer has created nothing, unless the failure names a reservation (HOSTILE.md 43). */
+/** Says of a failed dry run that nothing was booked, unless the failure names a reservation (HOSTILE.md 43). */
 function nothingBooked(error: unknown): never {
   if (!(error instanceof Failure) || !error.facts.maybeDone || error.facts.reservation !== undefined)
     throw error;

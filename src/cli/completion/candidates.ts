@@ -16,21 +16,21 @@ import {
 /** A word that could be typed, and what it means. */
 export interface Candidate {
   readonly value: string;
-  /** Empty where the word says it all. */
+  /** Empty where the word needs no explanation. */
   readonly description: string;
 }
 
-/** What could stand in place of the word to complete. */
+/** The candidates for the word to complete, and where to find more. */
 export interface Wanted {
-  /** As much of it as was typed. */
+  /** The part of the word that was typed. */
   readonly typed: string;
-  /** What stands before it in the same word: `--flag=`, or nothing. */
+  /** `--flag=` where that begins the same word, else empty. */
   readonly before: string;
-  /** What the definitions of the commands know by themselves. */
+  /** Candidates that the command definitions give. */
   readonly known: readonly Candidate[];
-  /** What only a file or a service knows, without what the line names already. */
+  /** Candidates that a file or a service knows, without those that the line has already. */
   readonly live?: { readonly kind: LiveKind; readonly without: readonly string[] };
-  /** Names of files, which the shell knows best. */
+  /** Whether the shell should add names of files. */
   readonly files: boolean;
   readonly services: ServiceFlags;
 }
@@ -41,11 +41,11 @@ type Choice = Pick<Wanted, 'known' | 'live' | 'files'>;
 const NOTHING: Choice = { known: [], files: false };
 
 /**
- * What is wanted in place of the last word (CLI.md, "Commands", completion): a command, a flag, or the value of a flag
- * or an argument, all by the definitions that commander has.
+ * Finds what the last word can be (CLI.md, "Commands", completion): a command, a flag, or the value of a flag or an
+ * argument, by commander's definitions.
  *
  * @param words without the program's own name; the last is the one to complete, maybe empty
- * @example `reserve be-gent1 ` wants one of the sites, but not be-gent1
+ * @example after `reserve be-gent1 ` the word is a site, but not be-gent1
  */
 export function wantedAt(program: Command, words: readonly string[]): Wanted {
   const word = words.at(-1) ?? '';
@@ -72,7 +72,7 @@ function operandsAt(line: CommandLine, word: string): Choice {
     const { argChoices } = argument;
     return argChoices ? choices(argChoices) : ofKind(kindOfArgument(command, argument), command, operands);
   }
-  // Nothing but a flag can follow: then the dash need not be typed to see them.
+  // Only a flag can follow, so flags are offered before the dash is typed.
   const own = word === '' && !literal ? flagsAt(line).filter(({ value }) => isOwn(command, value)) : [];
   return { ...NOTHING, known: own };
 }
@@ -92,7 +92,7 @@ function ofKind(kind: Kind | undefined, command: Command, named: readonly string
   return kind === 'files' ? { known: [], files: true } : { ...NOTHING, live: { kind, without: named } };
 }
 
-/** `help token issue`: commands below commands, and beside the first of them the topics. */
+/** The words after `help`: commands and their sub-commands; as the first word also the topics. */
 function topics(command: Command, path: readonly string[]): Choice {
   let found = command.parent ?? undefined;
   for (const name of path) found = found && childOf(found, name);
@@ -115,7 +115,7 @@ function commandsOf(group: Command): Candidate[] {
     .map((command) => ({ value: command.name(), description: command.summary() || command.description() }));
 }
 
-/** The command's own flags and the global ones, except those that were given and mean nothing when given twice. */
+/** The command's own flags and the global ones, except flags that were given and can't be repeated. */
 function flagsAt({ command, given }: CommandLine): Candidate[] {
   const help = command.createHelp();
   const options: Option[] = help.visibleOptions(command);
@@ -135,16 +135,16 @@ function isOwn({ options }: Command, flag: string): boolean {
   return isFlag(flag) && options.some(({ long }) => long === flag);
 }
 
-/** Values that a file or a service knows; the names are those of the questions in `CompletionSource`. */
+/** Values that a file or a service knows: the names of {@link CompletionSource}'s methods. */
 export type LiveKind = 'sites' | 'profiles' | 'experiments' | 'projects' | 'reservations';
 
-/** What the value of a flag or an argument is, where choices alone don't say it. */
+/** The kind of a flag's or an argument's value, where commander has no choices for it. */
 export type Kind = LiveKind | 'files' | 'topics';
 
 /**
  * What completes each value, by the name that help gives it: a flag's own name, or else the word between its brackets;
- * an argument's name, after that of its group where the group decides. What is missing here is typed freely: a time, a
- * bandwidth, the name of something new.
+ * an argument's name, after that of its group where the group decides. Other values have no candidates: a time, a
+ * bandwidth, a new name.
  *
  * @example `--save <file>` is found as `file`, the argument of `experiment show [id]` as `experiment id`
  */
@@ -165,7 +165,7 @@ export const KIND_OF = {
   topic: 'topics',
 } as const satisfies Readonly<Record<string, Kind>>;
 
-/** Flags that mean more each time they are given. Variadic ones do by themselves. */
+/** Flags that may be repeated. Variadic flags always may. */
 const REPEATABLE: ReadonlySet<string | undefined> = new Set(['--claim', '--trust']);
 
 /** What the value of a flag is; undefined for free text. */
@@ -194,27 +194,27 @@ function kindNamed(name: string): Kind | undefined {
   return Object.hasOwn(kinds, name) ? kinds[name] : undefined;
 }
 
-/** What is asked while a word is completed. None of them prints anything, or takes long. */
+/** Gives candidates from files and services. Its methods print nothing and end within 1.5 s. */
 export interface CompletionSource {
   /** Sites by name. */
   sites(): Promise<readonly Candidate[]>;
   /** Profiles by name. */
   profiles(): Promise<readonly Candidate[]>;
-  /** The user's experiments, by name where that is enough. */
+  /** The user's experiments, by name where the name is unique. */
   experiments(): Promise<readonly Candidate[]>;
-  /** The user's projects, likewise. */
+  /** The user's projects, by name where the name is unique. */
   projects(): Promise<readonly Candidate[]>;
   /** The experiment's reservations, by id. */
   reservations(): Promise<readonly Candidate[]>;
 }
 
 /**
- * What can stand in a command line as it is, in every shell. A name that someone else chose and that holds anything
- * else, such as `$(…)` or a line end, is never offered.
+ * A word that needs no quotes in any shell. Other users choose names: a name with other characters, such as `$(…)` or a
+ * line end, is never offered.
  */
 const PLAIN_WORD = /^[\p{L}\p{N}_][\p{L}\p{N}_@%+=:,./-]*$/u;
 
-/** Whether a shell takes a word as it is, and a person sees all of it: some letters have no width (HOSTILE.md 60). */
+/** Whether a word needs no quotes in a shell, and has no invisible characters (HOSTILE.md 60). */
 export function isPlainWord(word: string): boolean {
   return PLAIN_WORD.test(word) && escapeText(word) === word;
 }
@@ -233,15 +233,15 @@ export async function completionText(wanted: Wanted, source: CompletionSource): 
       typed,
     ),
   ];
-  // Two of a kind, such as a portal may list, have more in common than the word.
+  // A portal may list the same name twice; a shell would offer both.
   const once = [...new Map(candidates.map((each) => [each.value, each])).values()];
   const lines = once.map(({ value, description }) => `${before}${value}\t${escapeText(description)}\n`);
   return `${lines.join('')}${files ? ':1' : ':0'}\n`;
 }
 
 /**
- * Those that begin as was typed, else the only one that holds it, so that `poznan` finds `pl-poznan1`. Several of that
- * kind are none: a shell would replace what was typed by the little that they begin with in common.
+ * The candidates that begin with the typed text, else the only one that contains it, so that `poznan` finds `pl-poznan1`.
+ * Of several that only contain it none is offered: a shell would replace the typed text by their common beginning.
  */
 function near(candidates: readonly Candidate[], typed: string): readonly Candidate[] {
   const begun = candidates.filter(({ value }) => value.startsWith(typed));

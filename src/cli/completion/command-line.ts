@@ -3,19 +3,19 @@ import type { ServiceFlags } from '../global-options.ts';
 
 /** A command line that is still being typed, up to the word to complete. */
 export interface CommandLine {
-  /** The command that it has come to. */
+  /** The command that the words name so far. */
   readonly command: Command;
   /** The arguments of the command. */
   readonly operands: readonly string[];
   /** The flags that were given. */
   readonly given: readonly Option[];
-  /** The names of those that nothing here knows. */
+  /** The names of unknown flags. */
   readonly unknown: readonly string[];
   /** The flag whose value can come next. */
   readonly open: OpenFlag | undefined;
   /** After `--`: no flags any more. */
   readonly literal: boolean;
-  /** Which services the line names, and as whom. */
+  /** The flags that choose services, project and experiment. */
   readonly services: ServiceFlags;
 }
 
@@ -26,7 +26,7 @@ export interface OpenFlag {
 }
 
 /**
- * Reads the words before the one to complete, as commander does: global flags stand anywhere, a command's own flags
+ * Reads the words before the one to complete, as commander does: global flags may be anywhere, a command's own flags come
  * after it, and the word after a flag with a value is that value. Words that commander would refuse are skipped.
  *
  * @param words without the program's own name
@@ -75,7 +75,7 @@ export function readCommandLine(program: Command, words: readonly string[]): Com
   return { command, operands, given, unknown, open, literal, services: servicesOf(values, given) };
 }
 
-/** Whether a word is read as a flag where one can stand; `-` alone is standard input. */
+/** Whether a word is a flag; `-` alone is standard input. */
 export function isFlag(word: string): boolean {
   return word.length > 1 && word.startsWith('-');
 }
@@ -98,7 +98,7 @@ export function splitFlag(word: string): { name: string; value: string | undefin
     : { name: word.slice(0, at), value: word.slice(at + 1) };
 }
 
-/** A flag of a command, or of all that it belongs to. */
+/** A flag of a command, or of a command above it. */
 export function flagNamed(command: Command, name: string): Option | undefined {
   const own = command.options.find(({ short, long }) => short === name || long === name);
   return own ?? (command.parent ? flagNamed(command.parent, name) : undefined);

@@ -9,7 +9,7 @@ import { reservationState } from '../print/cards.ts';
 import { formatBandwidth } from '../values.ts';
 import { type Candidate, type CompletionSource, isPlainWord } from './candidates.ts';
 
-/** How long a person waits for a completion at most, in milliseconds. */
+/** The longest wait for candidates, in milliseconds. */
 export const LIVE_LIMIT = 1500;
 
 /**

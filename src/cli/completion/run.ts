@@ -20,7 +20,7 @@ export async function printScript({ output }: Invocation, [name]: readonly strin
   output.text({ shell, script }, script);
 }
 
-/** Sets completion up in the person's home folder, and says what was written and what to do next. */
+/** Installs completion in the person's home folder, and prints the files and the next step. */
 export async function install(
   { output, shellHome }: Invocation,
   _args: readonly string[],
@@ -35,7 +35,7 @@ export async function install(
 
 const DONE = { written: 'Wrote', extended: 'Wrote a block in', none: 'Unchanged:' } as const;
 
-/** A file of an installation, and what became of it. */
+/** A file of an installation, and how it was changed. */
 export interface InstalledFile {
   readonly path: string;
   readonly change: 'written' | 'extended' | 'none';
@@ -43,7 +43,7 @@ export interface InstalledFile {
 
 /**
  * Installs completion for the user: the script, and for bash and zsh a marked block in the file that such a shell
- * reads when it starts. What is in place already is left alone.
+ * reads when it starts. Files that are up to date are not written.
  *
  * @throws Failure `file_unusable`
  */
@@ -61,7 +61,7 @@ export async function installCompletion(shell: Shell, home: ShellHome): Promise<
 /**
  * The shell that a person uses, by `SHELL`.
  *
- * @throws Failure `usage` for one that is not among {@link SHELLS}
+ * @throws Failure `usage` for a shell that is not in {@link SHELLS}
  */
 export function usualShell({ SHELL = '' }: Environment): Shell {
   const found = SHELLS.find((shell) => shell === basename(SHELL));
@@ -101,7 +101,7 @@ function placesOf(shell: Shell, { path: home, env }: ShellHome): Places {
         script: join(data, 'slices-conn', 'zsh', '_slices-conn'),
         startup: {
           path: join(folder('ZDOTDIR', home), '.zshrc'),
-          // On the path too: a compinit that runs later forgets what was defined before it.
+          // The folder is on fpath too, since a later compinit drops earlier definitions.
           lines: (file, folder) =>
             `if [[ -r ${file} ]]; then\n  fpath=(${folder} $fpath)\n  source ${file}\nfi`,
         },
@@ -131,7 +131,7 @@ async function put(
   return { path, change };
 }
 
-/** A path as a word for a shell; below the home folder by that, since people share such files between machines. */
+/** A path as a word for a shell: with $HOME where it can, since people share such files between machines. */
 function shellPath(path: string, home: string): string {
   const below = relative(home, path);
   return below.startsWith('..') || isAbsolute(below) ? shellWord(path) : `"$HOME"/${shellWord(below)}`;

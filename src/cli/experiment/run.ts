@@ -51,7 +51,7 @@ export async function createExperiment(
   );
 }
 
-/** Keeps the choice of an experiment in the profile. */
+/** Stores the chosen experiment in the profile. */
 export async function useExperiment(
   { session, output, profiles }: Invocation,
   [wanted]: readonly string[],
@@ -65,7 +65,7 @@ export async function useExperiment(
   );
 }
 
-/** Prints an experiment token: the portal's is verified, one that was given is passed on as it is. */
+/** Prints an experiment token. A token from the portal is verified first; any other is printed as it is. */
 export async function experimentToken(
   { session, output }: Invocation,
   [wanted]: readonly string[],

@@ -90,9 +90,9 @@ async function announce(
 }
 
 /**
- * The address to hand to the person's browser, or to draw; undefined for one that is only shown (HOSTILE.md 6): it must
- * be https, or http on this machine, without user and password, and without white space or control characters, which a
- * URL's reader drops but a browser's launcher need not.
+ * The address to open in a browser or to draw as a QR code; undefined for an address that is only printed (HOSTILE.md 6).
+ * It must be https, or http on this machine, without user and password, white space and control characters: URL parsing
+ * drops the latter two, but the program that opens the browser may not.
  */
 function webAddress(text: string): string | undefined {
   if (/[\s\p{C}]/u.test(text) || !URL.canParse(text)) return undefined;
@@ -117,7 +117,7 @@ async function decided(login: DeviceLogin, wait: number | undefined): Promise<Is
 interface KnownToken {
   kind: 'user' | 'project' | 'experiment';
   source: TokenOrigin;
-  /** For people: the variable, the file, the program, the address. */
+  /** Its variable, file, program or address, for people. */
   where: string;
   sub: string | null;
   expiresAt: number | undefined;
@@ -125,7 +125,7 @@ interface KnownToken {
   afterwards?: string;
 }
 
-/** Shows who is logged in, and each token: where it is from, whose it is, how long it lasts. */
+/** Shows who is logged in, and the source, user and expiry of each token. */
 export async function status(invocation: Invocation): Promise<void> {
   await showStatus(invocation, await invocation.session());
 }

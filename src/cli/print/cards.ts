@@ -1,5 +1,5 @@
 import type { ProvenReservation } from '../../client/proof.ts';
-import { parseInstant } from '../../contract/instants.ts';
+import { periodOf } from '../../client/reservation-request.ts';
 import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
 import { formatTime, shownZone, type TimeContext } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
@@ -13,14 +13,6 @@ export function reservationResult({ reservation, verified, token, claims }: Prov
 /** A reservation's state at an instant. */
 export function reservationState(reservation: Reservation, now: number): ReservationState {
   return stateAt(now, periodOf(reservation));
-}
-
-/** A reservation's period in milliseconds. */
-export function periodOf(reservation: Reservation): { start: number; end: number } {
-  return {
-    start: parseInstant(reservation.start_date, 'utc-if-absent') ?? 0,
-    end: parseInstant(reservation.end_date, 'utc-if-absent') ?? 0,
-  };
 }
 
 /**

@@ -10,7 +10,7 @@ export interface TextStream {
   columns: number | undefined;
 }
 
-/** How a command's results and notices reach people and programs. */
+/** The streams and format of a command's output. */
 export interface OutputOptions {
   stdout: TextStream;
   stderr: TextStream;
@@ -21,17 +21,17 @@ export interface OutputOptions {
   color: { stdout: boolean; stderr: boolean };
 }
 
-/** A line of a card: a label and what stands beside it. */
+/** A line of a card: a label and its value. */
 export type CardLine = readonly [label: string, value: string];
 
-/** A result of any length, which is printed as it comes. */
+/** A result of any length, printed portion by portion. */
 export interface Portions<Item> {
   take(portion: readonly Item[]): Promise<void>;
   /**
    * Ends it.
    *
-   * @param rest what JSON says besides the items
-   * @param none what people read when there was no item
+   * @param rest further members of the JSON object
+   * @param none the text for people when there was no item
    */
   end(rest: object, none: string): void;
 }
@@ -54,14 +54,14 @@ export class Output {
     if (!this.#options.quiet) this.#options.stderr.write(`${escapeText(withoutTokens(text))}\n`);
   }
 
-  /** Prints on stderr what a person needs to go on, such as a code to enter; `--quiet` does not silence it. Escaped here. */
+  /** Prints on stderr what a person needs to continue, such as a code to enter, with `--quiet` too. Escaped here. */
   prompt(text: string): void {
     this.#options.stderr.write(`${escapeText(text)}\n`);
   }
 
   /**
    * Prints a result: the object as JSON, or the text of `render`, which can be called twice and must change nothing.
-   * Tokens are masked unless the result has `claims`: elsewhere a token was typed in the wrong place (HOSTILE.md 54).
+   * Tokens are masked unless the result has `claims`: in other results, a token was typed in the wrong place (HOSTILE.md 54).
    */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
     const { stdout, json } = this.#options;
@@ -96,7 +96,7 @@ export class Output {
     this.#options.stdout.write(this.#options.json ? `${jsonText(value)}\n` : `${text}\n`);
   }
 
-  /** Renders with colours only; tables and wide characters are slow to load, so they are loaded when a render needs them. */
+  /** Renders without the packages for tables and wide characters, which are slow to load; with them if `render` needs them. */
   async #rendered(render: (print: Printer) => string): Promise<string> {
     const { Chalk } = await import('chalk');
     const { stdout, color } = this.#options;
@@ -114,7 +114,7 @@ export class Output {
   }
 }
 
-/** What lays out tables, and tells how wide a text of any script is. */
+/** The packages that lay out tables and measure the width of text in any script. */
 interface Layout {
   table: typeof import('cli-table3');
   width: (text: string) => number;

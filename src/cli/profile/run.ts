@@ -48,13 +48,13 @@ export async function listProfiles(invocation: Invocation): Promise<void> {
   );
 }
 
-/** Shows a profile. Asks no service, and needs no complete profile. */
+/** Shows a profile, complete or not. No service is asked. */
 export async function showProfile(invocation: Invocation, [wanted]: readonly string[]): Promise<void> {
   const profiles = await invocation.profiles();
   await printProfile(invocation, profiles, profiles.inspect(wanted ?? chosenName(invocation, profiles)));
 }
 
-/** Keeps the choice of a profile. */
+/** Stores the chosen profile. */
 export async function useProfile(
   { output, profiles }: Invocation,
   [name = '']: readonly string[],
@@ -69,7 +69,7 @@ export async function useProfile(
   );
 }
 
-/** Changes a profile, or makes one. */
+/** Changes a profile, or creates one. */
 export async function setProfile(
   invocation: Invocation,
   [name = '', ...words]: readonly string[],
@@ -129,7 +129,7 @@ const HELP = 'slices-conn profile set --help';
 /**
  * Reads the arguments of `profile set`: `KEY=VALUE` sets a key, `KEY=` unsets it (CLI.md, "Files").
  *
- * @throws Failure `usage` for the first faulty one; the message never repeats a value, because it may be a secret
+ * @throws Failure `usage` for the first faulty argument; the message never repeats a value, because it may be a secret
  */
 export function parseAssignments(words: readonly string[]): ProfileChange {
   const values = new Map<ProfileKey, unknown>();
@@ -163,7 +163,7 @@ function readChecked(key: ProfileKey, typed: string): unknown {
   throw new Failure('usage', `This is not a value for ${key}.`, { why, fix: HELP });
 }
 
-/** An unknown key may be a part of a value, so only its first 40 characters are shown. */
+/** The failure of an unknown key. The text may be part of a secret value, so only its first 40 characters are shown. */
 function unknownKey(key: string): Failure {
   const shown = key.length > 40 ? `${key.slice(0, 40)}…` : key;
   const near = nearest(key, KEY_NAMES);

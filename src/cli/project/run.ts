@@ -22,7 +22,7 @@ export async function showProject(
   );
 }
 
-/** Keeps the choice of a project in the profile. */
+/** Stores the chosen project in the profile. */
 export async function useProject(
   { session, output, profiles }: Invocation,
   [wanted]: readonly string[],

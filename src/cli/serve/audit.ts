@@ -20,8 +20,8 @@ export async function serveAudit(
   printed.end({ more }, 'No decision matches.');
   const { limit } = request;
   if (more) {
-    const those = limit === 1 ? 'This is the newest one that matches' : `These are the newest ${limit}`;
-    output.notice(`${those}; there are older ones. To see more: --limit ${limit * 10}`);
+    const newest = limit === 1 ? 'This is the newest one that matches' : `These are the newest ${limit}`;
+    output.notice(`${newest}; there are older ones. To see more: --limit ${limit * 10}`);
   }
 }
 
@@ -43,7 +43,7 @@ async function requestOf(invocation: Invocation, flags: AuditFlags): Promise<Aud
   throw new Failure('usage', '--since is not before --until.', { why: 'There is no time between them.' });
 }
 
-/** The audit holds ids only; the portal alone knows names. */
+/** Checks the form of an experiment id. The audit has no names: only the portal knows them. */
 function experimentId(text: string): string {
   if (v.is(ExperimentId, text)) return text;
   throw new Failure('usage', `${JSON.stringify(text)} is not an experiment id.`, {
@@ -61,8 +61,8 @@ function linkOf(words: readonly string[]): [site1: string, site2: string] {
 const HEAD = ['when (UTC)', 'what', 'outcome', 'link', 'bandwidth', 'period', 'reservation', 'by', 'why'];
 
 /**
- * Decisions for people: a table, which a pipe always gets. On a terminal that is too narrow for it, each decision has
- * lines of its own, so that no id is cut.
+ * Decisions for people: a table. On a terminal that is too narrow for the table, each decision is a card, so that no id
+ * is cut. A pipe always gets the table.
  */
 function auditText(print: Printer, items: readonly AuditItem[]): string {
   const rows = items.map(rowOf);
@@ -100,12 +100,12 @@ function linkText(link: string): string {
   return link.replace('~', ' – ');
 }
 
-/** To the second: the millisecond is in JSON. */
+/** An instant to the second; JSON has the milliseconds. */
 function timeText(instant: string): string {
   return instant.slice(0, 19).replace('T', ' ');
 }
 
-/** Without the end's day where it equals the start's. */
+/** A period; the end's date is left out where it equals the start's. */
 function periodText({ start_date, end_date }: AuditItem): string {
   const [start, end] = [timeText(start_date), timeText(end_date)];
   return `${start} – ${start.slice(0, 10) === end.slice(0, 10) ? end.slice(11) : end}`;

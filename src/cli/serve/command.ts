@@ -19,7 +19,7 @@ export function serveCommand(invoke: Invoke, options: ServerOptions): Command {
     );
   return (
     addOptions(serve, options.serve)
-      // A sub-command has flags of the same names as serve.
+      // Sub-commands have flags with the names of serve's flags.
       .enablePositionalOptions()
       .addCommand(rotateKeysCommand(invoke, options.rotateKeys))
       .addCommand(backupCommand(invoke, options.backup))
@@ -83,19 +83,19 @@ Examples:
     .action(invoke<object>(async () => (await import('./run.ts')).serveBackup));
 }
 
-/** `slices-conn serve audit`: who did what, read next to the database. */
+/** `slices-conn serve audit`: the decisions of a server, read from its database. */
 function auditCommand(invoke: Invoke, options: DeclaredOptions): Command {
   const audit = new Command('audit')
     .summary('who booked, changed and released what on a server, and why not')
     .description(
-      'Lists what a server has decided, newest last: who asked for what and when, and whether it was granted, or why not. It only reads the database, next to the servers that run on it, and holds none of them up.',
+      'Lists what a server has decided, newest last: who asked for what and when, and whether it was granted, or why not. It only reads the database, next to the servers that run on it, and does not slow them down.',
     );
   return addOptions(audit, options)
     .addHelpText(
       'after',
       `
 --experiment ID, a global flag, picks what was decided in one experiment. Times are in UTC.
-A server forgets decisions that are older than its --keep, 400 days unless it was told otherwise.
+A server forgets decisions that are older than its --keep, by default 400 days.
 
 Examples:
   slices-conn serve audit
@@ -133,8 +133,8 @@ function read(parse: () => unknown): unknown {
 }
 
 /**
- * Moves flags from `serve` to the command below it. Commander gives a flag that both have to `serve`, wherever it
- * stands.
+ * Moves flags from `serve` to its sub-command. Commander gives a flag that both have to `serve`, even when it was typed
+ * after the sub-command.
  *
  * @throws Failure `usage` for a flag that only `serve` has
  */

@@ -4,13 +4,13 @@ import type { Invocation } from '../invocation.ts';
 import { escapeText } from '../print/output.ts';
 import type { KeyRow, RotateKeysFlags, ServeFlags } from './server.ts';
 
-/** Runs a reference server until it is told to stop. */
+/** Runs a reference server until SIGINT or SIGTERM. */
 export async function serve(
   { flags: { caFile }, output, files, server: commands, stopSignal }: Invocation,
   _args: readonly string[],
   flags: ServeFlags,
 ): Promise<void> {
-  // Before anything can fail: a script that waits for the file would find an earlier server's.
+  // First of all: a script that waits for this file must not find that of an earlier server.
   if (flags.readyFile !== undefined) await files.remove(flags.readyFile);
   const trusts = caFile !== undefined && flags.trust !== undefined;
   const certificates = trusts ? await readCertificates(files, caFile) : undefined;

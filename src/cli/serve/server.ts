@@ -16,26 +16,26 @@ export type DeclaredOptions = Readonly<Record<string, DeclaredOption>>;
 /** The declared flags of `serve` and of the commands below it. */
 export type ServerOptions = Readonly<Record<'serve' | 'rotateKeys' | 'backup' | 'audit', DeclaredOptions>>;
 
-/** What the command itself reads of its flags; all of them are handed on. */
+/** The flags of `serve` that the command itself reads; all flags are passed on. */
 export interface ServeFlags {
   readyFile?: string;
   trust?: readonly string[];
 }
 
-/** A reference server that takes requests. */
-export interface RunningServer {
+/** A reference server that takes requests, as `serve` prints it. */
+export interface ServingServer {
   addresses: { connectivity: string; portal: string; identity: string };
   /** The page on which people log in. */
   loginPage: string;
-  /** What is dangerous about it and was allowed by a flag, in sentences. */
+  /** The dangers that a flag has allowed, in sentences. */
   warnings: readonly string[];
-  /** Where metrics are read. */
+  /** The address of the metrics; absent without `--metrics`. */
   metrics?: string;
-  /** Finishes what is under way. */
+  /** Answers the requests that are under way, then ends the server. */
   stop(): Promise<void>;
 }
 
-/** What the command itself reads of its flags. */
+/** The flags of `serve rotate-keys` that the command itself reads; all flags are passed on. */
 export interface RotateKeysFlags {
   data?: string;
   database?: string;
@@ -47,11 +47,11 @@ export interface KeyRow {
   kid: string;
   state: 'signing' | 'next' | 'old';
   signs_from: string;
-  /** When an old key goes; null for the others. */
+  /** When an old key is removed; null for other keys. */
   published_until: string | null;
 }
 
-/** The flags of the command as typed, without those that it hands on unread. */
+/** The flags of `serve audit` that the command itself reads, as typed; other flags are passed on. */
 export interface AuditFlags {
   reservation?: string;
   link?: readonly string[];
@@ -83,9 +83,9 @@ export interface AuditItem {
   /** The id of the user who asked. */
   by: string;
   experiment: string;
-  /** Null for a booking that was refused. */
+  /** The reservation's id; null for a refused booking. */
   reservation: string | null;
-  /** What was asked for; of a deletion, what was held. */
+  /** The requested period; of a deletion, the period of the reservation. */
   start_date: string;
   end_date: string;
   /** Mbps. */
@@ -94,7 +94,7 @@ export interface AuditItem {
   tags: { site1_s_tag: number; site1_c_tag: number; site2_s_tag: number; site2_c_tag: number } | null;
   /** Of a refusal, the limits that it broke; of a deletion, the reason that was given. */
   why: string | null;
-  /** How many decisions it stands for: refusals beyond 1,000 of one experiment in an hour are counted by the minute. */
+  /** How many decisions this row counts: above 1,000 refusals of one experiment in an hour, a row counts a minute's. */
   count: number;
 }
 
@@ -110,7 +110,7 @@ export interface ServerCommands {
    * @param certificates to trust besides the usual ones when the issuers' keys are fetched, in PEM
    * @throws Failure
    */
-  serve(options: ServeFlags, certificates: string | undefined): Promise<RunningServer>;
+  serve(options: ServeFlags, certificates: string | undefined): Promise<ServingServer>;
   /**
    * Rotates the signing keys in a server's database.
    *

@@ -76,7 +76,7 @@ export async function keygen(
   const keyFile = join(out, 'key.json');
   const keySetFile = join(out, 'jwks.json');
   await files.makeFolder(out);
-  // A key that is replaced is lost, and so is every token that others can't verify any more.
+  // Replacing a key would lose it, and its tokens would not verify any more.
   for (const path of [keyFile, keySetFile]) await files.checkAbsent(path);
   await files.writePrivate(keyFile, `${JSON.stringify(jwk, null, 2)}\n`);
   await files.writePublic(keySetFile, `${JSON.stringify({ keys: [publicJwk] }, null, 2)}\n`);

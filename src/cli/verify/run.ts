@@ -48,7 +48,7 @@ export async function verify(
   await output.result(result, (print) => verifiedCard(print, verified, token, times()));
 }
 
-/** Trust without a network: the built-in server, and the profile's services with the stored keys. */
+/** The issuers for --offline: the built-in server, and the profile's services with the stored key sets. */
 async function offlineTrust(
   invocation: Invocation,
   session: Session,

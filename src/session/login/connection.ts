@@ -13,11 +13,11 @@ import { loginToken, type PortalTokens, portalTokens, storedFrom } from './login
 import { commandToken, givenToken, type Placeholders, type TokenSource } from './token-source.ts';
 import { keySetFiles } from './trust.ts';
 
-/** What remains after a logout. */
+/** The result of a logout. */
 export interface EndedLogin {
-  /** What failed, as a sentence. */
+  /** Why the session did not end at the identity provider, as a sentence. */
   problem?: string;
-  /** Until when a copy of the access token stays valid at most, in milliseconds; absent where there is none. */
+  /** When a copy of the access token expires at the latest, in milliseconds; absent when it has expired. */
   aliveUntil?: number;
 }
 
@@ -39,13 +39,13 @@ export interface Connection {
   fetch: Fetch;
   /** The user token; the same for as long as it lasts. */
   userToken: TokenSource;
-  /** An experiment token that the environment gives. */
+  /** The source of an experiment token in the environment. */
   experimentToken?: TokenSource;
   /** Makes an experiment token by the profile's command. */
   experimentTokenFrom?: (placeholders: Placeholders) => TokenSource;
-  /** What the portal gave before; undefined where nothing is kept. */
+  /** Tokens that the portal gave before; undefined where none are kept. */
   portalTokens?: PortalTokens;
-  /** Keeps key sets beyond this process, by their addresses; undefined where they need not be kept. */
+  /** Stores key sets on disk, by their addresses; undefined where they are not stored. */
   keySets?: (url: string) => KeySetStore;
   /** Undefined for the built-in server, which needs no login. */
   login?: Login;
@@ -118,7 +118,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
             remembered(commandToken(experimentTokenCommand, placeholders, env)),
         }),
     keySets: keySetFiles(cacheFolder),
-    // The portal's tokens are the login's: another user's token must not meet them.
+    // They belong to the user who is logged in, and the user token may be another user's.
     ...(userToken === login ? { portalTokens: portalTokens(credentials, now) } : {}),
     login: {
       path: credentials.path,
@@ -127,7 +127,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
       keep: async (tokens) => void (await credentials.change(() => storedFrom(tokens, now()))),
       end: async () => {
         let ended: StoredCredentials | undefined;
-        // Removed first: this machine keeps nothing even where the network fails.
+        // Removed first, so that this machine keeps nothing even when the network fails.
         await credentials.change((current) => {
           ended = current;
           return undefined;
@@ -147,7 +147,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   };
 }
 
-/** A source that is asked once in a command, though its token is sent several times. */
+/** The same source, asked once in a command even when its token is sent several times. */
 function remembered(source: TokenSource): TokenSource {
   let token: Promise<Secret> | undefined;
   return { ...source, get: () => (token ??= source.get()) };

@@ -41,11 +41,11 @@ export interface ExperimentAccessOptions {
 }
 
 /**
- * The experiment, by what is named first of: the command's flag, a token in the environment, the environment or the
- * profile; else the only active one (CLI.md, "Global flags", "Environment"). Its token comes from the environment, the
+ * The experiment: of the command's flag, else of a token in the environment, else the one that the environment or the
+ * profile names, else the only active one (CLI.md, "Global flags", "Environment"). Its token comes from the environment, the
  * profile's command, what the portal gave before, or the portal.
  *
- * @throws Failure `usage` when it is not clear which experiment is meant; or the token can't be had
+ * @throws Failure `usage` when no experiment or several match; or a failure to get the token
  */
 export async function accessExperiment(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
   const { wanted, preferred, given } = options;
@@ -78,14 +78,15 @@ async function byCommand(
   };
 }
 
-/** Where a command gives the token, a portal without experiments is only a reason to name one. */
+/** With a token command, a portal without experiments is no obstacle: the user can name the experiment. */
 function nameIt(error: unknown): never {
   if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
   throw new Failure('usage', 'No experiment was chosen; name one with --experiment.', { why: error.message });
 }
 
 /**
- * A portal whose failures say how an experiment token can be had where it has no experiments (CLI.md, "Environment").
+ * A portal whose failures say how to give an experiment token where the portal has no experiments (CLI.md,
+ * "Environment").
  *
  * @param profile the name of the profile that a command can be set in
  */

@@ -52,7 +52,7 @@ const COMMAND_TIMEOUT = 30_000;
 /** The most that is read of what it prints, in bytes. */
 const MAX_OUTPUT = 65_536;
 
-/** What stands in a command for the experiment and project that a token is for, by id or name. */
+/** The values of `{experiment}` and `{project}` in a token command: ids or names. */
 export interface Placeholders {
   experiment?: string | undefined;
   project?: string | undefined;
@@ -78,7 +78,7 @@ export function commandToken(
   };
 }
 
-/** Arguments with the placeholders replaced. @throws Failure `usage` where one has no value, or one that is a flag */
+/** Arguments with the placeholders replaced. @throws Failure `usage` for a placeholder without a value, or with a value that looks like a flag */
 export function filledIn(args: readonly string[], placeholders: Placeholders): string[] {
   return args.map((arg) =>
     arg.replace(/\{(experiment|project)\}/g, (found, name: keyof Placeholders) => {
@@ -133,12 +133,12 @@ function commandFailure(shown: string, error: Error | null, said: string): Failu
   return new Failure('not_logged_in', `${shown} gave no token: it ended with ${String(code)}.`, facts);
 }
 
-/** The most that is repeated of what a program said, in characters. */
+/** The most of a program's error line that is shown, in characters. */
 const MAX_SAID = 500;
 
 /**
  * The last line of a program's errors, without the token that it printed and without anything that looks like one. A
- * long line is cut between words, so that no half of a secret is left.
+ * long line is cut between words, so that no part of a secret is left.
  */
 function lastLine(stderr: string, printed: string): string {
   const line = stderr.trim().split('\n').at(-1) ?? '';

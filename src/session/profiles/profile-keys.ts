@@ -1,11 +1,11 @@
 import { EXPERIMENT_TOKEN_HEADER, EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
 
-/** The profile that stands for the built-in server inside this process. */
+/** The name of the profile for the built-in server inside this process. */
 export const OFFLINE = 'offline';
 /** `{base_url}` of the built-in server; never fetched. */
 export const OFFLINE_URL = 'http://offline.localhost';
 
-/** What is known of a key beside its schema, which stands in `profile.ts`: help lists the keys and loads no schema. */
+/** A key of a profile, without its schema, which is in `profile.ts`: help lists the keys and loads no schema. */
 export interface KeyDeclaration {
   /** One line of help. */
   about: string;
@@ -61,14 +61,13 @@ export const PROFILE_KEYS = {
     about: 'command that prints a user token, as a JSON array',
   },
   experimentTokenCommand: {
-    about: 'command that prints an experiment token, likewise',
+    about: 'command that prints an experiment token, as a JSON array',
   },
   caFile: {
-    about: 'PEM file of certificates to trust besides the usual',
+    about: 'PEM file of certificates to trust besides the usual ones',
   },
   insecure: {
-    about:
-      'true: plain http may leave this machine, unprotected; https certificates are checked all the same',
+    about: 'true: plain http may leave this machine, unprotected; https certificates are still checked',
     default: false,
   },
   project: {

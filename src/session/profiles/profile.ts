@@ -24,11 +24,11 @@ const text = (message: string) =>
   v.pipe(
     v.string(message),
     v.minLength(1, message),
-    v.maxLength(MAX_LENGTH, `It is too long: ${MAX_LENGTH} characters are the most.`),
-    v.check((found) => !/\p{Cc}/u.test(found), 'It holds control characters.'),
+    v.maxLength(MAX_LENGTH, `It is longer than ${MAX_LENGTH} characters.`),
+    v.check((found) => !/\p{Cc}/u.test(found), 'It contains control characters.'),
     v.check(
       (found) => !/\beyJ[\w-]+\.[\w-]+\./.test(found),
-      'It holds a token, and a profile keeps no secret.',
+      'It contains a token. A profile must not contain secrets.',
     ),
   );
 const patterned = (pattern: RegExp, message: string) => v.pipe(text(message), v.regex(pattern, message));
@@ -63,7 +63,7 @@ const command = v.exactOptional(
   v.pipe(
     v.array(text(COMMAND), COMMAND),
     v.minLength(1, COMMAND),
-    v.maxLength(MAX_WORDS, `It is too long: ${MAX_WORDS} words are the most.`),
+    v.maxLength(MAX_WORDS, `It is longer than ${MAX_WORDS} words.`),
     v.readonly(),
   ),
 );
@@ -103,10 +103,10 @@ export const Settings = v.looseObject({
 /** See {@link Settings}. */
 export type Settings = v.InferOutput<typeof Settings>;
 
-/** The keys without which a profile names no services. They have no default: nothing guesses a host that gets tokens. */
+/** The keys that every profile needs. They have no default, since a guessed host would receive tokens. */
 export const ADDRESSES = ['baseUrl', 'portalUrl', 'authUrl'] as const satisfies readonly ProfileKey[];
 
-/** A profile's values where no address is missing; keys with a default always have a value. */
+/** The values of a profile that has all addresses; keys with a default always have a value. */
 export const ProfileValues = v.required(v.object(Settings.entries), [
   ...ADDRESSES,
   'clientId',
@@ -145,7 +145,7 @@ export function readValue(key: ProfileKey, typed: string): unknown {
 }
 
 /**
- * Why a value can't be a key's; undefined when it can.
+ * The reason why a value is not valid for a key; undefined for a valid one.
  *
  * @returns a sentence that does not repeat the value, since it may hold a secret
  */
@@ -171,7 +171,7 @@ export interface ProfileEntry {
   variable?: string;
 }
 
-/** A profile as it stands, complete or not. */
+/** A profile with its keys, complete or not. */
 export interface ProfileView {
   name: string;
   entries: Readonly<Record<ProfileKey, ProfileEntry>>;
@@ -179,7 +179,7 @@ export interface ProfileView {
 
 const LOCAL_URL = 'http://127.0.0.1:4280';
 
-/** The profiles that need no file. `slices` has no addresses: nothing guesses a host that would receive a token. */
+/** The built-in profiles. `slices` has no addresses, since a guessed host would receive tokens. */
 export const BUILT_IN: Readonly<Record<string, Settings>> = {
   local: { baseUrl: LOCAL_URL, portalUrl: `${LOCAL_URL}/portal`, authUrl: `${LOCAL_URL}/auth` },
   [OFFLINE]: { baseUrl: OFFLINE_URL, portalUrl: `${OFFLINE_URL}/portal`, authUrl: `${OFFLINE_URL}/auth` },
@@ -236,7 +236,7 @@ function entryOfVariable(key: ProfileKey, variable: string, text: string): Profi
 }
 
 /**
- * Checks that a profile sends nothing over plain http that it does not allow to (HOSTILE.md 5).
+ * Checks that a profile uses plain http only where it is allowed (HOSTILE.md 5).
  *
  * @throws Failure `usage`, before anything is sent
  */

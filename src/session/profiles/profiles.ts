@@ -34,7 +34,7 @@ export interface Profile extends ProfileValues {
 /** What to change about a profile, all or nothing. */
 export interface ProfileChange {
   set: Settings;
-  /** Keys that return to what they are without the user. */
+  /** Keys that return to their built-in or default values. */
   unset: readonly ProfileKey[];
 }
 
@@ -73,7 +73,7 @@ const TOKEN_COMMANDS = [
 ] as const satisfies readonly ProfileKey[];
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
-/** Names of JavaScript's own members, which would not be written to the file. */
+/** Names of members that every JavaScript object has, which would not be written to the file. */
 const NO_NAMES = ['constructor', 'prototype'];
 
 /** Profiles and preferences in `config.json` (CLI.md, "Files"): no secret, mode 0600. */
@@ -82,7 +82,7 @@ export class Profiles {
   readonly #env: Environment;
   readonly #underLock: UnderLock;
 
-  /** @param underLock keeps other processes from changing the file meanwhile. Default: there are none */
+  /** @param underLock keeps other processes from changing the file meanwhile. Default: no lock, for a single process */
   constructor(folder: string, env: Environment, underLock: UnderLock = (_file, work) => work()) {
     this.#folder = folder;
     this.#env = env;
@@ -94,7 +94,7 @@ export class Profiles {
     return namesIn(this.#read());
   }
 
-  /** All profiles without what the environment says, which concerns whichever is used. @throws Failure `state_unusable` */
+  /** All profiles, without the values of the environment. @throws Failure `state_unusable` */
   list(): ProfileView[] {
     const preferences = this.#read();
     return namesIn(preferences).map((name) => viewOf(name, ownSettings(name, preferences), {}));
@@ -110,7 +110,7 @@ export class Profiles {
     return wanted ?? (this.#env['SLICES_CONN_PROFILE'] || this.#read().profile || 'local');
   }
 
-  /** The variables that go before the addresses of every profile but `offline`. */
+  /** The variables that are set and override the addresses of every profile but `offline`. */
   overridingVariables(): string[] {
     return ADDRESSES.flatMap((key) => PROFILE_KEYS[key].variables).filter((variable) => this.#env[variable]);
   }
@@ -168,7 +168,7 @@ export class Profiles {
     return viewOf(name, ownSettings(name, preferences), this.#env);
   }
 
-  /** Prefers a profile. @throws Failure `usage` for an unknown one, `state_unusable` */
+  /** Makes a profile the preferred one. @throws Failure `usage` for an unknown one, `state_unusable` */
   async use(name: string): Promise<void> {
     await this.#change((current) => {
       checkKnown(name, current);
@@ -177,11 +177,11 @@ export class Profiles {
   }
 
   /**
-   * Changes a profile, or makes one.
+   * Changes a profile, or creates one.
    *
-   * @returns what became of it
-   * @throws Failure `usage` for a name that can be none, a key that the profile does not take, or a plain http address
-   *   that it does not allow; `state_unusable`
+   * @returns the profile after the change
+   * @throws Failure `usage` for an invalid name, a key that the profile does not take, or a plain http address that it
+   *   does not allow; `state_unusable`
    */
   async set(name: string, { set, unset }: ProfileChange): Promise<ProfileView> {
     return this.#change((current) => {
@@ -272,13 +272,13 @@ function checkKeys(name: string, keys: readonly ProfileKey[]): void {
   if (refused.length === 0) return;
   const taken = KEY_NAMES.filter((key) => takesKey(OFFLINE, key)).join(' and ');
   throw new Failure('usage', `Profile ${name} does not take ${refused.join(', ')}.`, {
-    why: `It stands for the built-in server, so only ${taken} can be set.`,
+    why: `It is the built-in server, so only ${taken} can be set.`,
   });
 }
 
 /**
- * Reads `config.json`. Profiles may name programs to be run, so it must be the user's own, and nobody
- * else may have been able to change it (HOSTILE.md 16, 51).
+ * Reads `config.json`. Profiles may name programs to run, so the file must belong to the user, and others must not be
+ * able to write to it (HOSTILE.md 16, 51).
  *
  * @param folder the configuration folder
  * @throws Failure `state_unusable`

@@ -1,6 +1,5 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
-import type { Requested } from '../../client/reservation-request.ts';
-import { parseInstant } from '../../contract/instants.ts';
+import { instantOf, periodOf, type Requested } from '../../client/reservation-request.ts';
 import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
@@ -11,7 +10,7 @@ export interface JoinedList {
   hasList: boolean;
 }
 
-/** Works with the ledger; undefined where it can't be used, which was said then. */
+/** Works with the ledger; undefined where the ledger can't be used, after a warning. */
 export type LedgerWork = <Answer>(work: (ledger: Ledger) => Promise<Answer>) => Promise<Answer | undefined>;
 
 /** What a list is made from. */
@@ -25,34 +24,35 @@ export interface ListingOptions {
 }
 
 /**
- * An experiment's reservations: the service's list, where it has one, joined with the ledger, which learns from it.
+ * An experiment's reservations: the service's list, where it has one, joined with the ledger. The ledger is updated from
+ * the list.
  *
- * @param current leaves out what has ended or was deleted, as far as that is known: however much that is, it costs
- *   nothing then (HOSTILE.md 66)
- * @throws Failure when the service's list can't be had
+ * @param current leaves out reservations that are known to have ended or to be deleted, and does not read them
+ *   (HOSTILE.md 66)
+ * @throws Failure when the service's list can't be fetched
  */
 export async function listJoined(options: ListingOptions, current: boolean): Promise<JoinedList> {
   const { connectivity, experiment, record } = options;
   const short = current ? await currentJoined(options) : undefined;
   if (short) return short;
-  // Before the list: what is booked in between must not seem to be missing from it.
+  // Read before the list: a reservation that is booked in between must not seem to be missing from the list.
   const entries = (await record((ledger) => ledger.entries(experiment))) ?? [];
   return join(options, await connectivity.list(), entries);
 }
 
-/** The list without what is past; undefined where only the whole list says what became of an attempt. */
+/** The list without past reservations; undefined where the outcome of an attempt shows only in the whole list. */
 async function currentJoined(options: ListingOptions): Promise<JoinedList | undefined> {
   const { connectivity, experiment, record, now } = options;
   const entries = (await record((ledger) => ledger.entries(experiment, now()))) ?? [];
   const scheduled = await connectivity.list('scheduled');
   if (!scheduled) return join(options, undefined, entries);
-  // What starts between the two requests is in both.
+  // A reservation that starts between the two requests is in both lists.
   const active = (await connectivity.list('active')) ?? [];
   const service = new Map([...scheduled, ...active].map((reservation) => [reservation.id, reservation]));
   if (!entries.every(({ id }) => id !== undefined && service.has(id))) return undefined;
   const known = new Set(entries.map(({ id }) => id));
   const others = [...service.keys()].filter((id) => !known.has(id));
-  // The ledger may hold a reservation as ended that somebody else has extended.
+  // In the ledger a reservation may have ended that another user has extended.
   const past = (await record((ledger) => Promise.all(others.map((id) => ledger.about(id))))) ?? [];
   const own = past.filter((entry) => entry !== undefined);
   return join(options, [...service.values()], [...entries, ...own]);
@@ -87,7 +87,7 @@ export interface ListedReservation {
   entry: LedgerEntry | undefined;
 }
 
-/** What a list taught about attempts: to be written into the ledger. */
+/** The outcome of an attempt, as a list shows it; to be written into the ledger. */
 export interface Settlement {
   entry: LedgerEntry;
   /** The reservation that the attempt turned out to have made; null: it is gone, or never was. */
@@ -106,8 +106,8 @@ const CLOCKS_APART = 5 * 60_000;
  * |---|---|---|
  * | booked, or unknown with an id | has it | by the clock |
  * | booked, or unknown with an id | lacks it | `deleted` |
- * | unknown without an id | has one that fits and is nobody else's | by the clock: it is that one |
- * | unknown without an id | has none that fits | `unknown` for ten minutes, then it was never made |
+ * | unknown without an id | has one that fits and has no other entry | by the clock |
+ * | unknown without an id | has none that fits | `unknown` for ten minutes, then not listed: it was never made |
  * | booked | there is no list | by the clock |
  * | unknown | there is no list | `unknown` |
  *
@@ -178,25 +178,17 @@ function fitting(entry: LedgerEntry, candidates: readonly Reservation[]): Reserv
   const { site1, site2, bandwidth, start_date, end_date } = requested;
   return candidates
     .filter((candidate) => {
-      const created = instant(candidate.created_at);
-      const start = instant(candidate.start_date);
+      const created = instantOf(candidate.created_at);
+      const start = instantOf(candidate.start_date);
       return (
         candidate.site1 === site1 &&
         candidate.site2 === site2 &&
         candidate.bandwidth === bandwidth &&
-        instant(candidate.end_date) === instant(end_date) &&
+        instantOf(candidate.end_date) === instantOf(end_date) &&
         created >= beganAt - CLOCKS_APART &&
         created <= beganAt + MAY_STILL_ARRIVE + CLOCKS_APART &&
-        (start_date === null ? Math.abs(start - created) <= CLOCKS_APART : start === instant(start_date))
+        (start_date === null ? Math.abs(start - created) <= CLOCKS_APART : start === instantOf(start_date))
       );
     })
-    .toSorted((one, other) => instant(one.created_at) - instant(other.created_at))[0];
-}
-
-function periodOf({ start_date, end_date }: Reservation): { start: number; end: number } {
-  return { start: instant(start_date), end: instant(end_date) };
-}
-
-function instant(text: string): number {
-  return parseInstant(text, 'utc-if-absent') ?? Number.NaN;
+    .toSorted((one, other) => instantOf(one.created_at) - instantOf(other.created_at))[0];
 }

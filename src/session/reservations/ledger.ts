@@ -57,7 +57,7 @@ export interface LedgerEntry {
   token: string | undefined;
 }
 
-/** Which attempt is meant. */
+/** Names one attempt. */
 export interface AttemptName {
   experiment: string;
   key: string;
@@ -132,7 +132,7 @@ export class Ledger {
     const { id } = reservation;
     const answer = JSON.stringify(reservation);
     await this.#database.transaction(async ({ run }) => {
-      // The same reservation may stand under another key: the service gave it before.
+      // The ledger may hold the same reservation under another key: the service gave it before.
       run(
         'DELETE FROM attempt WHERE service = $1 AND reservation_id = $2 AND key <> $3',
         this.#service,
@@ -152,7 +152,7 @@ export class Ledger {
     });
   }
 
-  /** Something was made, but what the service said of it can't be believed: its outcome stays unknown. */
+  /** A reservation was created, but its proof does not verify: the outcome stays unknown. */
   async named({ experiment, key }: AttemptName, id: string): Promise<void> {
     await this.#run(
       `UPDATE OR IGNORE attempt SET reservation_id = $4 WHERE service = $1 AND experiment = $2 AND key = $3`,
@@ -172,19 +172,19 @@ export class Ledger {
     );
   }
 
-  /** A change or deletion was refused: the reservation stands as it did. */
+  /** A change or deletion was refused: the reservation is as it was before. */
   async changeRefused(id: string): Promise<void> {
     const own = 'service = $1 AND reservation_id = $2 AND outcome = ';
-    // Without a request or an answer of its own, this machine knows nothing about the reservation.
-    const stranger = 'reservation IS NULL AND requested IS NULL';
+    // This machine did not book it and has no answer about it, so the row would say nothing.
+    const empty = 'reservation IS NULL AND requested IS NULL';
     const asBefore = `outcome = coalesce(was, 'unknown'), was = NULL, pending = NULL`;
     await this.#database.transaction(async ({ run }) => {
-      run(`DELETE FROM attempt WHERE ${own} 'unknown' AND ${stranger}`, this.#service, id);
+      run(`DELETE FROM attempt WHERE ${own} 'unknown' AND ${empty}`, this.#service, id);
       run(`UPDATE attempt SET ${asBefore} WHERE ${own} 'unknown'`, this.#service, id);
     });
   }
 
-  /** The service said, in a way that can be believed, how a reservation stands: nothing about it is unknown any more. */
+  /** The service sent the reservation, and its proof verifies: nothing about it is unknown any more. */
   async observed({ reservation, token }: Answered): Promise<void> {
     await this.#run(
       `UPDATE attempt SET outcome = 'booked', reservation = $3, token = coalesce($4, token),
@@ -213,8 +213,8 @@ export class Ledger {
   /**
    * Everything of an experiment, oldest first.
    *
-   * @param now milliseconds: leaves out what is past by then, because it has ended, was deleted or refused. However much
-   *   that is, it is not read then (HOSTILE.md 66).
+   * @param now milliseconds: leaves out entries that have ended by then, were deleted or refused. They are not read
+   *   from the database (HOSTILE.md 66).
    */
   async entries(experiment: string, now?: number): Promise<LedgerEntry[]> {
     if (now === undefined) return this.#read('experiment = $2', experiment);
@@ -227,7 +227,7 @@ export class Ledger {
     return now === undefined ? this.#read('1') : this.#read('past_ms > $2', now);
   }
 
-  /** What this machine knows of a reservation, be it past. */
+  /** The entry of a reservation, past or not. */
   async about(id: string): Promise<LedgerEntry | undefined> {
     const [entry] = await this.#read('reservation_id = $2', id);
     return entry;

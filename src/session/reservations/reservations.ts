@@ -21,11 +21,11 @@ import type { ExperimentAccess } from '../login/experiment-access.ts';
 import { type JoinedList, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
 
-/** What reservations are made with. */
+/** What {@link Reservations} needs. */
 export interface ReservationsOptions {
   connectivity: ConnectivityClient;
   ledger: () => Promise<Ledger>;
-  /** The experiment, and tokens that are at hand before anything is written down. */
+  /** The experiment and its token; fetched before anything is written to the ledger. */
   access: () => Promise<ExperimentAccess>;
   /** What the service can do beyond the spec. */
   features: () => Promise<ServiceFeatures>;
@@ -39,14 +39,14 @@ export interface ReservationsOptions {
   notice: (text: string) => void;
 }
 
-/** How long a service may be relied on to keep a key, in milliseconds: a little less than the 24 hours of DESIGN.md. */
+/** How long a service surely keeps an idempotency key, in milliseconds: a little less than the 24 hours of DESIGN.md. */
 const KEY_KEPT = 23 * 3_600_000;
 /** Pauses before a request is sent again under its idempotency key, in milliseconds. */
 const PAUSES = [500, 2000];
 
 /**
- * Reservations that are never lost: what is asked for is in the ledger before it leaves this machine, and what came of it
- * after (CLI.md, "Files"; HOSTILE.md 12). Every method throws Failure.
+ * Reservations that are never lost: each request is in the ledger before it leaves this machine, and its outcome after
+ * (CLI.md, "Files"; HOSTILE.md 12). Every method throws Failure.
  */
 export class Reservations {
   readonly #options: ReservationsOptions;
@@ -56,8 +56,8 @@ export class Reservations {
   }
 
   /**
-   * Books a link. An answer that got lost is asked for again where the service honours `Idempotency-Key`, looked for
-   * where it has a list, and else stays unknown.
+   * Books a link. When the answer got lost, the request is sent again where the service honours `Idempotency-Key`, or the
+   * reservation is looked for in the service's list; where it has neither, the outcome stays unknown.
    *
    * @param options with a key of the person's own, the same command can be run again and books once
    * @throws Failure with `maybeDone` when it is unknown whether the reservation was created
@@ -74,7 +74,7 @@ export class Reservations {
     return this.#send(name, reservation, options);
   }
 
-  /** Shows a reservation, and learns from it. */
+  /** Shows a reservation, and records the answer in the ledger. */
   async show(id: string, options: ProofOptions = {}): Promise<ProvenReservation> {
     const { connectivity } = this.#options;
     try {
@@ -103,7 +103,7 @@ export class Reservations {
       return proven;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      // It was answered, in a way that can't be believed.
+      // The service answered, but its proof does not verify.
       if (error.facts.reservation !== undefined) throw inDoubt(error);
       if (!error.facts.maybeDone) {
         await this.#record((kept) => kept.changeRefused(id));
@@ -161,11 +161,8 @@ export class Reservations {
     options: ReserveOptions,
     wasUnknown = false,
   ): Promise<ProvenReservation> {
-    const { connectivity } = this.#options;
     try {
-      const proven = await connectivity.reserve(reservation, { ...options, idempotencyKey: name.key });
-      await this.#record((ledger) => ledger.booked(name, proven));
-      return proven;
+      return await this.#reserve(name, reservation, options);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const { reservation: id, maybeDone = false } = error.facts;
@@ -174,21 +171,33 @@ export class Reservations {
         throw inDoubt(error, { fix: error.facts.fix ?? `slices-conn show ${id}` });
       }
       if (maybeDone) return this.#recover(name, reservation, options, error);
-      // Of an earlier request under this key, only a decision says that it was not met.
+      // Only a decision says that an earlier request under this key was not met.
       if (wasUnknown && !isDecision(error)) throw inDoubt(error, earlier(name, error));
       await this.#record((ledger) => ledger.refused(name));
       throw error;
     }
   }
 
-  /** Finds out what became of a request whose answer got lost. */
+  /** Sends a request once, and records an answer that verifies. */
+  async #reserve(
+    name: AttemptName,
+    reservation: NewReservation,
+    options: ReserveOptions,
+  ): Promise<ProvenReservation> {
+    const { connectivity } = this.#options;
+    const proven = await connectivity.reserve(reservation, { ...options, idempotencyKey: name.key });
+    await this.#record((ledger) => ledger.booked(name, proven));
+    return proven;
+  }
+
+  /** Finds the outcome of a request whose answer got lost. */
   async #recover(
     name: AttemptName,
     reservation: NewReservation,
     options: ReserveOptions,
     lost: Failure,
   ): Promise<ProvenReservation> {
-    const { connectivity, features, notice, sleep } = this.#options;
+    const { features, notice, sleep } = this.#options;
     const can = await features().catch(() => undefined);
     let last = lost;
     // A service that answered wrongly would answer wrongly again.
@@ -199,9 +208,7 @@ export class Reservations {
       for (const pause of PAUSES) {
         await sleep(pause);
         try {
-          const proven = await connectivity.reserve(reservation, { ...options, idempotencyKey: name.key });
-          await this.#record((ledger) => ledger.booked(name, proven));
-          return proven;
+          return await this.#reserve(name, reservation, options);
         } catch (error) {
           if (!(error instanceof Failure)) throw error;
           last = error;
@@ -260,7 +267,7 @@ export class Reservations {
     });
   }
 
-  /** Works with the ledger. A ledger that can't be used is a warning: the service has done its part already. */
+  /** Works with the ledger. An unusable ledger is only a warning: the service has answered already. */
   async #record<Answer>(work: (ledger: Ledger) => Promise<Answer>): Promise<Answer | undefined> {
     try {
       return await work(await this.#options.ledger());

@@ -265,7 +265,7 @@ describe('profile set', () => {
   test('its help lists every key', async () => {
     const { stdout } = await done(['profile', 'set', '--help']);
     for (const key of KEY_NAMES) expect(stdout).toMatch(new RegExp(`^  ${key} +\\S`, 'm'));
-    expect(stdout.replace(/\s+/g, ' ')).toContain('certificates are checked all the same');
+    expect(stdout.replace(/\s+/g, ' ')).toContain('certificates are still checked');
     for (const line of stdout.split('\n').filter((text) => !text.includes('slices-conn profile set'))) {
       expect(line.length).toBeLessThanOrEqual(80);
     }

@@ -46,7 +46,7 @@ export async function deleteReservations(
   );
 }
 
-/** Deletes any reservations as an administrator of the service, after showing whose they are. */
+/** Deletes reservations of any experiment as an administrator; the question names their users. */
 async function releaseEach(
   invocation: Invocation,
   ids: readonly string[],
@@ -96,7 +96,7 @@ function described({ reservation }: ProvenReservation): string {
 /**
  * Asks for confirmation, unless `--yes` is given.
  *
- * @param asking the question, and the same command with `--yes`, which does not ask
+ * @param asking the question, and the same command with `--yes`
  * @throws Failure `usage` when the answer is no, or there is no terminal to ask on
  */
 async function confirmed(

@@ -7,7 +7,7 @@ export function listCommand(invoke: Invoke): Command {
   return new Command('list')
     .summary("list the experiment's reservations")
     .description("Lists the experiment's reservations that have not ended.")
-    .option('--all', 'also those that have ended')
+    .option('--all', 'also reservations that have ended')
     .addHelpText(
       'after',
       `

@@ -11,7 +11,7 @@ export interface ListFlags {
   all?: boolean;
 }
 
-/** Lists the experiment's reservations: the service's list joined with what this machine booked. */
+/** Lists the experiment's reservations: the service's list joined with the ledger. */
 export async function list(
   invocation: Invocation,
   _args: readonly string[],
@@ -52,7 +52,7 @@ function table(print: Printer, items: readonly ListedReservation[]): string {
   );
 }
 
-/** What an unknown outcome means, and what settles it. */
+/** Explains an unknown outcome, with the command that settles it. */
 function whatToDo({ id, requested, entry }: ListedReservation, flags: ServiceFlags): string {
   const asked = entry ? new Date(entry.askedAt).toISOString() : '';
   if (id !== null) {

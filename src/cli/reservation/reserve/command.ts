@@ -16,7 +16,11 @@ export function reserveCommand(invoke: Invoke): Command {
   return addPeriodOptions(command)
     .option('--dry-run', 'say what would be booked, and book nothing')
     .option('--save <file>', 'write the signed reservation to a file, for verify')
-    .option('--idempotency-key <key>', 'books once, however often you run it with this key', idempotencyKey)
+    .option(
+      '--idempotency-key <key>',
+      'repeat the command with the same key: it books only once',
+      idempotencyKey,
+    )
     .option('--allow-unsigned', 'accept an answer that the service did not sign')
     .addHelpText(
       'after',
@@ -29,7 +33,7 @@ Examples:
     .action(invoke<ReserveFlags>(async () => (await import('./run.ts')).reserve));
 }
 
-/** What a header can carry, and every service takes. */
+/** Checks a key: the characters that an HTTP header can carry. */
 function idempotencyKey(text: string): string {
   if (/^[!-~]{1,255}$/.test(text)) return text;
   throw new InvalidArgumentError('It must be 1 to 255 printable ASCII characters without spaces.');

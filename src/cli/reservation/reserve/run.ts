@@ -64,7 +64,7 @@ export async function reserve(
   });
 }
 
-/** Writes the signed reservation; the link stays booked when that fails, and the error says so. */
+/** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */
 async function saveProof(
   files: UserFiles,
   path: string,
@@ -76,7 +76,7 @@ async function saveProof(
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     throw error.with({
-      why: `The link is booked all the same. ${error.facts.why ?? ''}`.trimEnd(),
+      why: `The link is booked. ${error.facts.why ?? ''}`.trimEnd(),
       reservation: reservation.id,
       maybeDone: true,
       fix: `slices-conn show ${shellWord(reservation.id)} --token`,

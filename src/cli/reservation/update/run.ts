@@ -1,8 +1,8 @@
-import type { ReservationChange } from '../../../client/reservation-request.ts';
+import { periodOf, type ReservationChange } from '../../../client/reservation-request.ts';
 import { Failure } from '../../../contract/failure.ts';
 import type { Invocation } from '../../invocation.ts';
 import { checkPeriodChange, type PeriodChangeFlags, readPeriodChange } from '../../period.ts';
-import { periodOf, reservationCard, reservationResult } from '../../print/cards.ts';
+import { reservationCard, reservationResult } from '../../print/cards.ts';
 import { parseBandwidth, reservationId } from '../../values.ts';
 import { updateAdvisor } from '../alternatives.ts';
 
