@@ -35,14 +35,14 @@ import { openStores, type Stores } from './store/stores.ts';
 import type { PrivateJwk } from './tokens/signing-key.ts';
 import { verifyUserToken } from './tokens/verify.ts';
 
-/** What a reference server is made of. */
+/** Options of {@link createReferenceServer}. */
 export interface ReferenceServerOptions {
   /** `{base_url}`; the portal is at `/portal` below it. Default `http://offline.localhost`. */
   baseUrl?: string | undefined;
   /**
    * A SQLite file, whose folder must be there; `:memory:` (the default); or `postgres://user@host/database`, which any
-   * number of servers with one `baseUrl` share. It needs PostgreSQL 13 or newer, with the extension btree_gist; on
-   * another machine it is spoken to over TLS, unless `?sslmode=disable` says otherwise.
+   * number of servers with one `baseUrl` share. It needs PostgreSQL 13 or newer, with the extension btree_gist. The
+   * connection to another machine uses TLS, unless the address has `?sslmode=disable`.
    */
   database?: string | undefined;
   /** Parsed JSON of a topology file. Default: the built-in one, on the twelve sites. */
@@ -54,22 +54,22 @@ export interface ReferenceServerOptions {
   accessTokenTtl?: number | undefined;
   /**
    * The age at which a signing key is followed by a new one, in milliseconds. Default: never, so that the kid stays the
-   * `key1` of SPEC.md ("Authentication" 6), and key sets that were saved verify what comes.
+   * `key1` of SPEC.md ("Authentication" 6), and saved key sets verify later tokens too.
    */
   rotateKeysEvery?: number | undefined;
   /** Approves every device code at once as this built-in user: for scripts that test against it. Loopback only. */
   autoApprove?: Role | undefined;
   /**
-   * Believes the tokens of these issuers in place of users of its own: then there is no portal and no identity provider
-   * here. Default: the built-in users, who log in without a password.
+   * Accepts the tokens of these issuers. The server then has no users, no portal and no identity provider of its own.
+   * Default: the built-in users, who log in without a password.
    */
   trust?: ForeignIssuers | undefined;
-  /** A proxy is in front: the last hop of `X-Forwarded-For` is the client's address. Default: it is not believed. */
+  /** A proxy is in front: the last hop of `X-Forwarded-For` is the client's address. Default: the header is ignored. */
   behindProxy?: boolean | undefined;
   /**
    * Users who may read any reservation, and release it with a reason: ids as in the user token's `sub`, each followed
    * by `@` and its issuer's address where that is neither this server's own identity provider nor the only trusted one.
-   * Default: nobody.
+   * Default: no user may.
    */
   administrators?: readonly string[] | undefined;
   /** How much of a link one experiment may hold at any instant, in percent: 1 to 100, default 100. See `Shares`. */
@@ -78,7 +78,7 @@ export interface ReferenceServerOptions {
   maxLive?: number | undefined;
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
-  /** That many random bytes, for ids. Default: the platform's. */
+  /** Returns that many random bytes, for ids. Default: the platform's. */
   random?: (bytes: number) => Uint8Array;
   /** Structured records of what happens; never a secret. Default: none are kept. */
   log?: Log | undefined;
@@ -103,9 +103,10 @@ export interface ReferenceServer {
   /** Makes `GET /readyz` 503 from now on, so that a load balancer sends its requests elsewhere. Everything still works. */
   drain(): void;
   /**
-   * Forgets the audit and cancelled reservations from before an instant, in milliseconds, which is more than a day ago.
+   * Deletes the rows of the audit and of deleted reservations from before an instant.
    *
-   * @returns how many of each went
+   * @param before milliseconds since the Unix epoch, more than a day ago
+   * @returns how many rows of each were deleted
    * @throws StoreUnavailableError when the database is away
    */
   forget(before: number): Promise<{ audit: number; cancelled: number }>;
@@ -114,8 +115,8 @@ export interface ReferenceServer {
 }
 
 /**
- * The other side of the command line, as a function of a Request: portal and connectivity service with an allocator
- * over SQLite or PostgreSQL (SPEC.md, "Endpoints"; DESIGN.md, "The reference server").
+ * The server that the command line talks to, as a function of a Request: portal and connectivity service with an
+ * allocator over SQLite or PostgreSQL (SPEC.md, "Endpoints"; DESIGN.md, "The reference server").
  *
  * @example
  * const server = await createReferenceServer();
@@ -139,7 +140,7 @@ export async function createReferenceServer(options: ReferenceServerOptions = {}
   });
 }
 
-/** @param open opens the stores, once every option was found to be right */
+/** @param open opens the stores, after all options were checked */
 async function assemble(
   options: ReferenceServerOptions,
   open: (database: string) => Promise<Stores>,
@@ -229,7 +230,7 @@ async function assemble(
   });
 
   const builtInUser = async (user: Role): Promise<Person> => {
-    // The database may know some from a time before.
+    // The database may hold built-in users from an earlier start without `trust`.
     const person = foreign ? undefined : await directory.personNamed(user);
     if (!person) throw new RangeError(`there is no user ${user}`);
     return person;
@@ -251,7 +252,7 @@ async function assemble(
     });
   };
   let opened: { kid: string; provider: Promise<IdentityProvider> } | undefined;
-  /** The provider's library takes its key when it is made: one that signs with another key is another provider. */
+  /** The provider's library takes its key when it is created, so another signing key needs another provider. */
   const identity = async (): Promise<IdentityProvider> => {
     const { jwk } = await issuers.identity.signingKey(latestExpiry(now(), accessTokenTtl));
     if (opened?.kid !== jwk.kid) opened = { kid: jwk.kid, provider: openIdentity(jwk) };

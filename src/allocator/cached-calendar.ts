@@ -28,7 +28,7 @@ export async function loadCalendar(
 ): Promise<CachedCalendar> {
   const calendar = new LinkCalendar(link, share);
   const version = await store.loadLink(id, from, (portion) => {
-    for (const held of portion) calendar.holdNew(held.id, held);
+    for (const held of portion) calendar.add(held.id, held);
   });
   return { calendar, version, from };
 }
@@ -50,13 +50,13 @@ export async function catchUp(
   if (known.version !== version) {
     const changes = await transaction.changesSince(known.version);
     // All are removed before any is added: one reservation may have taken the tags that another gave up.
-    for (const { id } of changes) calendar.drop(id);
+    for (const { id } of changes) calendar.remove(id);
     for (const change of changes) {
-      if (!change.deleted && change.holding.end > known.from) calendar.holdNew(change.id, change.holding);
+      if (!change.deleted && change.holding.end > known.from) calendar.add(change.id, change.holding);
     }
   }
   if (reach >= known.from) return { ...known, version };
-  for (const held of await transaction.endingBetween(reach, known.from)) calendar.hold(held.id, held);
+  for (const held of await transaction.endingBetween(reach, known.from)) calendar.put(held.id, held);
   return { calendar, version, from: reach };
 }
 

@@ -92,22 +92,22 @@ export class LinkCalendar {
   without<Answer>(id: string, ask: (rest: LinkCalendar) => Answer): Answer {
     const held = this.#holdings.get(id);
     const experiment = this.#shares?.experimentOf(id);
-    this.drop(id);
+    this.remove(id);
     try {
       return ask(this);
     } finally {
-      if (held) this.hold(id, experiment === undefined ? held : { ...held, experiment });
+      if (held) this.put(id, experiment === undefined ? held : { ...held, experiment });
     }
   }
 
   /** Adds a reservation, in place of what was held under its id. */
-  hold(id: string, holding: Holding): void {
-    this.drop(id);
-    this.holdNew(id, holding);
+  put(id: string, holding: Holding): void {
+    this.remove(id);
+    this.add(id, holding);
   }
 
-  /** Adds a reservation whose id holds nothing yet: as {@link hold}, without looking for it. */
-  holdNew(id: string, holding: Holding): void {
+  /** Adds a reservation whose id holds nothing yet: as {@link put}, without a search for the id. */
+  add(id: string, holding: Holding): void {
     const { start, end, bandwidth, tags } = holding;
     for (const place of TAG_PLACES) {
       // Tags outside the topology's ranges are ignored: they can't be allocated any more.
@@ -116,11 +116,11 @@ export class LinkCalendar {
     }
     this.#load.add(start, end, bandwidth);
     this.#holdings.add(id, holding);
-    if (this.#shares && holding.experiment !== undefined) this.#shares.hold(id, holding.experiment, holding);
+    if (this.#shares && holding.experiment !== undefined) this.#shares.add(id, holding.experiment, holding);
   }
 
   /** Removes a reservation; does nothing for an unknown id. */
-  drop(id: string): void {
+  remove(id: string): void {
     const held = this.#holdings.get(id);
     if (!held) return;
     for (const place of TAG_PLACES) {
@@ -129,7 +129,7 @@ export class LinkCalendar {
     }
     this.#load.add(held.start, held.end, -held.bandwidth);
     this.#holdings.remove(id);
-    this.#shares?.drop(id, held);
+    this.#shares?.remove(id, held);
   }
 
   /** How many reservations are in memory. */
@@ -149,7 +149,7 @@ export class LinkCalendar {
       const first = this.#holdings.byEnd.first();
       const id = first && first.time <= until ? this.#holdings.idAt(first.slot) : undefined;
       if (id === undefined) return gone > 0;
-      this.drop(id);
+      this.remove(id);
     }
     return true;
   }
@@ -159,12 +159,12 @@ export class LinkCalendar {
    *
    * @param experiment whose share counts
    */
-  most({ start, end }: Period, experiment?: string): number {
+  freeBandwidth({ start, end }: Period, experiment?: string): number {
     const tagsLeft = TAG_PLACES.every((place) => this.#layers[place].firstFree(start, end) !== undefined);
     if (!tagsLeft) return 0;
     const free = Math.max(0, this.#capacity - this.#load.peak(start, end));
     if (!this.#shares || experiment === undefined) return free;
-    return Math.min(free, this.#shares.most(experiment, { start, end }));
+    return Math.min(free, this.#shares.freeBandwidth(experiment, { start, end }));
   }
 
   /**

@@ -259,10 +259,10 @@ class GroupView implements LinkView {
     }
     if (action === 'cancel') {
       this.#known.records.delete(record.id);
-      this.#calendar?.drop(record.id);
+      this.#calendar?.remove(record.id);
     } else {
       this.#known.records.set(record.id, record);
-      this.#calendar?.hold(record.id, record);
+      this.#calendar?.put(record.id, record);
     }
     if (key) this.#known.keys.set(nameOfKey(key), key);
   }

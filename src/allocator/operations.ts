@@ -76,8 +76,8 @@ export function offersFor(
   later: { from: number; expiry: number } | undefined,
 ): Offer[] {
   const { bandwidth } = demand;
-  const most = calendar.most(demand, experiment);
-  const offers: Offer[] = most > 0 ? [{ start: demand.start, end: demand.end, bandwidth: most }] : [];
+  const free = calendar.freeBandwidth(demand, experiment);
+  const offers: Offer[] = free > 0 ? [{ start: demand.start, end: demand.end, bandwidth: free }] : [];
   if (!later) return offers;
   const duration = demand.end - demand.start;
   const start = calendar.earliest(later.from, duration, bandwidth, experiment);

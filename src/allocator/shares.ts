@@ -50,7 +50,8 @@ export class Shares {
     return this.#experiments.get(id);
   }
 
-  hold(id: string, experiment: string, { start, end, bandwidth }: Holding): void {
+  /** Adds a reservation to what its experiment holds. */
+  add(id: string, experiment: string, { start, end, bandwidth }: Holding): void {
     const use = this.#uses.get(experiment) ?? {
       bandwidth: new LoadProfile(),
       tags: new LoadProfile(),
@@ -63,7 +64,8 @@ export class Shares {
     this.#experiments.set(id, experiment);
   }
 
-  drop(id: string, { start, end, bandwidth }: Holding): void {
+  /** Removes a reservation; does nothing for an unknown id. */
+  remove(id: string, { start, end, bandwidth }: Holding): void {
     const experiment = this.#experiments.get(id);
     const use = experiment === undefined ? undefined : this.#uses.get(experiment);
     if (experiment === undefined || !use) return;
@@ -95,8 +97,8 @@ export class Shares {
     return found;
   }
 
-  /** How much more an experiment may hold over a whole period, in Mbps. */
-  most(experiment: string, period: Period): number {
+  /** How much more an experiment may hold over a whole period, in Mbps; 0 when its share of the tags is used up. */
+  freeBandwidth(experiment: string, period: Period): number {
     const held = this.#held(experiment, period);
     return held.tags < this.#tags ? Math.max(0, this.#bandwidth - held.bandwidth) : 0;
   }

@@ -23,8 +23,8 @@ export const HEALTH_ROUTES = {
 } as const;
 
 /**
- * Names a booking, so that it can be asked for again and is made once: an extension
- * (draft-ietf-httpapi-idempotency-key-header; DESIGN.md, "List, links, …"). A client finds out from the OpenAPI
+ * The header with a client's own name for a request: sent again, the request does not make a second reservation. An
+ * extension (draft-ietf-httpapi-idempotency-key-header; DESIGN.md, "List, links, …"). A client finds out from the OpenAPI
  * document whether a service honours it: among the parameters of POST.
  */
 export const IDEMPOTENCY_KEY_HEADER = 'Idempotency-Key';

@@ -1,8 +1,8 @@
 import { idKind } from './ids.ts';
 
 /**
- * A token or code that nobody may read by accident: printed, logged, put into JSON or into a message, it shows as
- * `[secret]` (CLI.md, "Output"; HOSTILE.md 11). What must be sent or kept says so by {@link Secret.reveal}.
+ * A token or code that can't be shown by accident: printed, logged, put into JSON or into a message, it shows as
+ * `[secret]` (CLI.md, "Output"; HOSTILE.md 11). Code that sends or stores it calls {@link Secret.reveal}.
  */
 export class Secret {
   readonly #text: string;

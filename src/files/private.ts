@@ -12,7 +12,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { Failure, moveAway, shellWord } from '../contract/failure.ts';
 
-/** Writable by the group, and by everyone. Windows has neither, nor numbers of users: nothing is judged there. */
+/** Writable by the group, and by everyone. Windows has neither modes nor user numbers, so nothing is checked there. */
 const GROUP_WRITES = 0o020;
 const ALL_WRITE = 0o002;
 const STICKY = 0o1000;
@@ -96,8 +96,8 @@ function makeFolders(path: string): void {
 }
 
 /**
- * Why a file or folder must not be believed, though its folder is this user's (HOSTILE.md 16, 51); undefined where
- * nothing speaks against it.
+ * Why a file or folder can't be trusted, although its folder is this user's own (HOSTILE.md 16, 51); undefined when it
+ * can be.
  *
  * @param found what `lstat` says of it
  */
@@ -158,7 +158,7 @@ function unusableFolder(path: string, why: string, facts: { fix?: string } = {})
 /**
  * The failure of a file of ours that can't be read or written. It is never deleted (HOSTILE.md 17).
  *
- * @param isOpen whether it would do to close it to others, once its owner has looked at it
+ * @param isOpen whether its owner only has to look at it and close it to others
  */
 export function unusableFile(path: string, why: string, isOpen = false): Failure {
   return new Failure('state_unusable', `The file ${path} can't be used.`, {

@@ -40,7 +40,7 @@ export function writeWhole(path: string, content: string | Uint8Array, mode: num
   onDisk(dirname(path));
 }
 
-/** A folder that can't be read, and file systems and Windows, where no folder can be synced: it is as good as it gets. */
+/** Errors that are ignored: the folder can't be read, or the file system or Windows can't sync folders. */
 const UNSYNCED = new Set(['EACCES', 'EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP']);
 
 /** Waits until a file's content, or a folder's list of names, is on the disk, where that can be waited for. */

@@ -14,7 +14,7 @@ export function fileFailure(what: string, path: string, cause: unknown): Failure
 }
 
 /**
- * Reads a topology file. The network is made of it, and checks its content, later.
+ * Reads a topology file. `createNetwork` checks its content later.
  *
  * @throws Failure `file_unusable`
  */

@@ -17,7 +17,7 @@ import { openMetrics } from './metrics-socket.ts';
 import type { ServeOptions } from './options.ts';
 import { readSettings, type ServeSettings } from './settings.ts';
 
-/** What `serve` takes of the world outside. */
+/** What `serve` needs from the process that runs it. */
 export interface ServeSurroundings {
   /** Holds the data when no flag says where it is. */
   defaultFolder: string;

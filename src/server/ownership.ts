@@ -11,7 +11,7 @@ export interface OwnerStore {
    *
    * @returns the issuer that it belongs to from then on
    */
-  claim(id: string, issuer: string): Promise<string>;
+  register(id: string, issuer: string): Promise<string>;
 }
 
 /**
@@ -49,7 +49,7 @@ export function createOwnership(
     if (remembered !== undefined) return remembered;
     const hosts = issuersOf[kind].filter((other) => isHostOf(other, id)).map(issuerName);
     if (hosts.length > 0 && !hosts.includes(issuer)) return undefined;
-    const owner = await owners.claim(id, issuer);
+    const owner = await owners.register(id, issuer);
     if (known.size >= REMEMBERED) known.clear();
     known.set(id, owner);
     return owner;

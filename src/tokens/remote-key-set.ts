@@ -55,10 +55,10 @@ const MINUTE = 60_000;
  * An issuer's published keys, fetched when needed and kept in memory.
  *
  * A fresh copy is used as it is. An unknown `kid` causes one fetch, and then none for the cooldown, so that tokens
- * with made-up kids can't make this service hammer the issuer. When the set can't be had, a copy up to a day old
+ * with made-up kids can't make this service flood the issuer with requests. When the set can't be had, a copy up to a day old
  * stands in; with no copy, every caller within the cooldown gets the same error without a fetch (HOSTILE.md 25 to
- * 27). An issuer that does not answer is waited for until the time limit by the caller who needs the fetch, and by none
- * whose key is in a copy that can stand in (HOSTILE.md 53).
+ * 27). When an issuer does not answer, only the caller that needs the fetch waits, until the time limit; callers whose key
+ * is in a usable copy do not wait (HOSTILE.md 53).
  */
 export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   const {

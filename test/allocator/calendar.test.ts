@@ -42,10 +42,10 @@ describe('LinkCalendar.decide', () => {
     const calendar = new LinkCalendar(
       smallLink({ site1_s_tags: range, site1_c_tags: range, site2_s_tags: range, site2_c_tags: range }),
     );
-    calendar.hold('one', { start: 10, end: 20, bandwidth: 300, tags: tags(1) });
-    calendar.hold('two', { start: 30, end: 35, bandwidth: 700, tags: tags(1) });
-    calendar.hold('three', { start: 35, end: 40, bandwidth: 700, tags: tags(2) });
-    calendar.hold('four', { start: 50, end: 60, bandwidth: 700, tags: tags(3) });
+    calendar.put('one', { start: 10, end: 20, bandwidth: 300, tags: tags(1) });
+    calendar.put('two', { start: 30, end: 35, bandwidth: 700, tags: tags(1) });
+    calendar.put('three', { start: 35, end: 40, bandwidth: 700, tags: tags(2) });
+    calendar.put('four', { start: 50, end: 60, bandwidth: 700, tags: tags(3) });
     expect(calendar.plan({ start: 0, end: 90, bandwidth: 800 }, 0)).toEqual({
       accepted: false,
       refusals: [{ limit: 'bandwidth', capacity: 1000, free: 300, start: 30, end: 40 }],
@@ -56,8 +56,8 @@ describe('LinkCalendar.decide', () => {
     '%s is refused over the whole period when each tag is held in a part of it',
     (place) => {
       const calendar = new LinkCalendar(smallLink({ [`${place}s`]: [8, 9] }));
-      calendar.hold('one', { start: 10, end: 20, bandwidth: 1, tags: { ...tags(1), [place]: 8 } });
-      calendar.hold('two', { start: 30, end: 40, bandwidth: 1, tags: { ...tags(1), [place]: 9 } });
+      calendar.put('one', { start: 10, end: 20, bandwidth: 1, tags: { ...tags(1), [place]: 8 } });
+      calendar.put('two', { start: 30, end: 40, bandwidth: 1, tags: { ...tags(1), [place]: 9 } });
       expect(calendar.plan({ start: 19, end: 31, bandwidth: 1 }, 0)).toEqual({
         accepted: false,
         refusals: [{ limit: 'tags', place, total: 2, start: 19, end: 31 }],
@@ -69,7 +69,7 @@ describe('LinkCalendar.decide', () => {
 
   test('a refusal names every broken limit, always in the same order', () => {
     const calendar = new LinkCalendar(smallLink({ site1_c_tags: [5, 5], site2_s_tags: [7, 7] }));
-    calendar.hold('one', {
+    calendar.put('one', {
       start: 10,
       end: 20,
       bandwidth: 900,
@@ -87,13 +87,13 @@ describe('LinkCalendar.decide', () => {
 
   test('each place chooses its own best tag', () => {
     const calendar = new LinkCalendar(smallLink());
-    calendar.hold('one', {
+    calendar.put('one', {
       start: 10,
       end: 20,
       bandwidth: 1,
       tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 1 },
     });
-    calendar.hold('two', {
+    calendar.put('two', {
       start: 10,
       end: 19,
       bandwidth: 1,
@@ -120,14 +120,14 @@ describe('LinkCalendar.planUpdate', () => {
     const calendar = new LinkCalendar(
       smallLink({ site1_s_tags: [2, 2], site1_c_tags: [2, 2], site2_s_tags: [2, 2], site2_c_tags: [2, 2] }),
     );
-    calendar.hold('own', { start: 10, end: 20, bandwidth: 600, tags: tags(2) });
+    calendar.put('own', { start: 10, end: 20, bandwidth: 600, tags: tags(2) });
     expect(calendar.planUpdate('own', demand, 0)).toEqual({ accepted: true, tags: tags(2) });
   });
 
   test('the use of other reservations counts', () => {
     const calendar = new LinkCalendar(smallLink());
-    calendar.hold('own', { start: 10, end: 20, bandwidth: 600, tags: tags(1) });
-    calendar.hold('other', { start: 15, end: 25, bandwidth: 300, tags: tags(2) });
+    calendar.put('own', { start: 10, end: 20, bandwidth: 600, tags: tags(1) });
+    calendar.put('other', { start: 15, end: 25, bandwidth: 300, tags: tags(2) });
     expect(calendar.planUpdate('own', { start: 10, end: 20, bandwidth: 701 }, 0)).toEqual({
       accepted: false,
       refusals: [{ limit: 'bandwidth', capacity: 1000, free: 700, start: 15, end: 20 }],
@@ -136,9 +136,9 @@ describe('LinkCalendar.planUpdate', () => {
 
   test('an update keeps each tag that stays free, where best fit would choose another one', () => {
     const calendar = new LinkCalendar(smallLink());
-    calendar.hold('own', { start: 10, end: 20, bandwidth: 1, tags: tags(3) });
-    calendar.hold('near', { start: 5, end: 10, bandwidth: 1, tags: tags(2) });
-    calendar.hold('in the way', { start: 25, end: 30, bandwidth: 1, tags: { ...tags(1), site2_c_tag: 3 } });
+    calendar.put('own', { start: 10, end: 20, bandwidth: 1, tags: tags(3) });
+    calendar.put('near', { start: 5, end: 10, bandwidth: 1, tags: tags(2) });
+    calendar.put('in the way', { start: 25, end: 30, bandwidth: 1, tags: { ...tags(1), site2_c_tag: 3 } });
     expect(calendar.planUpdate('own', { start: 10, end: 26, bandwidth: 1 }, 0)).toEqual({
       accepted: true,
       tags: { ...tags(3), site2_c_tag: 2 },
@@ -149,7 +149,7 @@ describe('LinkCalendar.planUpdate', () => {
     for (const bandwidth of [1000, 1001]) {
       const calendar = booked();
       calendar.planUpdate('first', { start: TEN, end: ELEVEN, bandwidth }, 0);
-      expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
+      expect(calendar.freeBandwidth({ start: TEN, end: ELEVEN })).toBe(400);
     }
   });
 
@@ -162,8 +162,8 @@ describe('LinkCalendar.planUpdate', () => {
 describe('LinkCalendar.without', () => {
   test('asks about the calendar without the reservation', () => {
     const calendar = booked();
-    expect(calendar.without('first', (rest) => rest.most({ start: TEN, end: ELEVEN }))).toBe(1000);
-    expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
+    expect(calendar.without('first', (rest) => rest.freeBandwidth({ start: TEN, end: ELEVEN }))).toBe(1000);
+    expect(calendar.freeBandwidth({ start: TEN, end: ELEVEN })).toBe(400);
   });
 
   test('the reservation is held again when `ask` throws', () => {
@@ -172,7 +172,7 @@ describe('LinkCalendar.without', () => {
       throw new Error('no answer');
     };
     expect(() => calendar.without('first', ask)).toThrow('no answer');
-    expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
+    expect(calendar.freeBandwidth({ start: TEN, end: ELEVEN })).toBe(400);
     expect(calendar.plan({ start: TEN, end: ELEVEN, bandwidth: 1 }, 0)).toEqual({
       accepted: true,
       tags: tags(2),
@@ -182,23 +182,23 @@ describe('LinkCalendar.without', () => {
   test('an unknown reservation is not held afterwards', () => {
     const calendar = booked();
     calendar.without('unknown', () => undefined);
-    expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(400);
+    expect(calendar.freeBandwidth({ start: TEN, end: ELEVEN })).toBe(400);
   });
 });
 
 describe('LinkCalendar.hold and drop', () => {
   test('holding a reservation again replaces its former period', () => {
     const calendar = booked();
-    calendar.hold('first', { start: TEN, end: ELEVEN, bandwidth: 100, tags: tags(1) });
-    expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(900);
-    calendar.drop('first');
-    calendar.drop('first');
-    expect(calendar.most({ start: TEN, end: ELEVEN })).toBe(1000);
+    calendar.put('first', { start: TEN, end: ELEVEN, bandwidth: 100, tags: tags(1) });
+    expect(calendar.freeBandwidth({ start: TEN, end: ELEVEN })).toBe(900);
+    calendar.remove('first');
+    calendar.remove('first');
+    expect(calendar.freeBandwidth({ start: TEN, end: ELEVEN })).toBe(1000);
   });
 
   test('a held tag is not held a second time', () => {
     const holding = { start: TEN + 1, end: TEN + 2, bandwidth: 1, tags: { ...tags(2), site2_c_tag: 1 } };
-    expect(() => booked().hold('second', holding)).toThrow(RangeError);
+    expect(() => booked().put('second', holding)).toThrow(RangeError);
   });
 });
 
@@ -208,20 +208,20 @@ describe('LinkCalendar.most and earliest', () => {
     { rule: 'the tightest part decides', period: { start: 0, end: ELEVEN }, most: 400 },
     { rule: 'half-open', period: { start: ELEVEN, end: 12 * HOUR }, most: 1000 },
   ])('the most over a period: $rule', ({ period, most }) => {
-    expect(booked().most(period)).toBe(most);
+    expect(booked().freeBandwidth(period)).toBe(most);
   });
 
   test('the most is nothing when one place has no tag left', () => {
     const calendar = new LinkCalendar(smallLink({ site2_s_tags: [1, 1] }));
-    calendar.hold('first', { start: 10, end: 20, bandwidth: 1, tags: tags(1) });
-    expect(calendar.most({ start: 19, end: 21 })).toBe(0);
-    expect(calendar.most({ start: 20, end: 21 })).toBe(1000);
+    calendar.put('first', { start: 10, end: 20, bandwidth: 1, tags: tags(1) });
+    expect(calendar.freeBandwidth({ start: 19, end: 21 })).toBe(0);
+    expect(calendar.freeBandwidth({ start: 20, end: 21 })).toBe(1000);
   });
 
   test('the earliest start is the first instant at which all five limits agree', () => {
     const calendar = new LinkCalendar(smallLink({ site1_s_tags: [1, 1], site2_c_tags: [1, 1] }));
-    calendar.hold('one', { start: 10, end: 20, bandwidth: 600, tags: tags(1) });
-    calendar.hold('two', { start: 25, end: 30, bandwidth: 1, tags: tags(1) });
+    calendar.put('one', { start: 10, end: 20, bandwidth: 600, tags: tags(1) });
+    calendar.put('two', { start: 25, end: 30, bandwidth: 1, tags: tags(1) });
     expect(calendar.earliest(0, 10, 500)).toBe(0);
     expect(calendar.earliest(1, 5, 500)).toBe(1);
     expect(calendar.earliest(6, 5, 500)).toBe(20);
@@ -261,10 +261,10 @@ describe('LinkCalendar.most and earliest', () => {
           const decision = calendar.plan(toDemand(each), 0);
           expect(decision).toEqual(oracle.plan(toDemand(each), 0));
           if (!decision.accepted) continue;
-          calendar.hold(`r${index}`, { ...toDemand(each), tags: decision.tags });
+          calendar.put(`r${index}`, { ...toDemand(each), tags: decision.tags });
           oracle.hold(`r${index}`, { ...toDemand(each), tags: decision.tags });
         }
-        expect(calendar.most(toDemand(asked))).toBe(oracle.most(toDemand(asked)));
+        expect(calendar.freeBandwidth(toDemand(asked))).toBe(oracle.most(toDemand(asked)));
         expect(calendar.earliest(asked.start, asked.length, asked.bandwidth)).toBe(
           oracle.earliest(asked.start, asked.length, asked.bandwidth, 60),
         );
@@ -277,7 +277,7 @@ describe('LinkCalendar.most and earliest', () => {
 /** The docstring's link: 1000 Mbps, 600 of them and tag 1 booked from 10:00 to 11:00. */
 function booked(): LinkCalendar {
   const calendar = new LinkCalendar(smallLink());
-  calendar.hold('first', { start: TEN, end: ELEVEN, bandwidth: 600, tags: tags(1) });
+  calendar.put('first', { start: TEN, end: ELEVEN, bandwidth: 600, tags: tags(1) });
   return calendar;
 }
 

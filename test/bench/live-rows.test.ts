@@ -30,7 +30,7 @@ it('makes a database that breaks no rule, keeps its guards, and can be booked on
     expect(live).toHaveLength(LIVE);
     const calendar = new LinkCalendar(link);
     // Throws where a tag is held twice.
-    for (const record of live) calendar.hold(record.id, record);
+    for (const record of live) calendar.put(record.id, record);
     const period = { start: FROM, end: FROM + horizonOf(held) };
     expect(Math.max(...live.map(({ end }) => end))).toBeLessThanOrEqual(period.end);
     const decision = calendar.plan({ ...period, bandwidth: link.bandwidth }, FROM);

@@ -46,7 +46,7 @@ function accepted(asked: readonly Asked[]): number {
   for (const { at, start, end } of asked) {
     const decision = calendar.plan({ start, end, bandwidth: 1 }, at);
     if (!decision.accepted) continue;
-    calendar.hold(String(count), { start, end, bandwidth: 1, tags: decision.tags });
+    calendar.put(String(count), { start, end, bandwidth: 1, tags: decision.tags });
     count += 1;
   }
   return count;

@@ -33,7 +33,7 @@ function fill(calendar: LinkCalendar, random: Random): number {
       const start = (until[tag - 1] ?? 0) + 1 + Math.floor(random() * 2 * DAY);
       const end = start + 1 + Math.floor(random() * 2 * DAY);
       const tags = { site1_s_tag: tag, site1_c_tag: tag, site2_s_tag: tag, site2_c_tag: tag };
-      calendar.hold(String(held), { start, end, bandwidth: 1, tags });
+      calendar.put(String(held), { start, end, bandwidth: 1, tags });
       until[tag - 1] = end;
       held += 1;
       horizon = start;
@@ -63,7 +63,7 @@ export const tags: Benchmark = {
       const decision = calendar.plan({ start, end, bandwidth: 1 }, 0);
       if (!decision.accepted) return;
       const id = String(Math.floor(random() * LIVE));
-      calendar.hold(id, { start, end, bandwidth: 1, tags: decision.tags });
+      calendar.put(id, { start, end, bandwidth: 1, tags: decision.tags });
     };
     const numbers = Float64Array.from({ length: TAGS }, random);
     let sum = 0;

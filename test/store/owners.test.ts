@@ -17,13 +17,13 @@ describe.each<[string, () => Promise<string>]>([
     const owners = stores.map((each) => each.owners);
     const rivals = Array.from({ length: 20 }, (_, at) => `https://${at}.example.org`);
     const told = await Promise.all(
-      rivals.map((rival, at) => owners[at % owners.length]?.claim('exp_h_1', rival)),
+      rivals.map((rival, at) => owners[at % owners.length]?.register('exp_h_1', rival)),
     );
     expect(new Set(told).size).toBe(1);
     expect(rivals).toContain(told[0]);
     for (const each of owners) {
-      expect(await each.claim('exp_h_1', 'https://later.example.org')).toBe(told[0]);
-      expect(await each.claim('exp_h_2', 'https://a.example.org')).toBe('https://a.example.org');
+      expect(await each.register('exp_h_1', 'https://later.example.org')).toBe(told[0]);
+      expect(await each.register('exp_h_2', 'https://a.example.org')).toBe('https://a.example.org');
     }
     for (const each of stores) await each.close();
   });

@@ -70,7 +70,7 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       prepareCounts: () => reservations.prepareCounts(),
       forget: () => reservations.forget(1),
     },
-    owners: { claim: () => owners.claim(run, 'issuer') },
+    owners: { register: () => owners.register(run, 'issuer') },
     directory: {
       settle: () => directory.settle(settlement(run)),
       people: () => directory.people(),

@@ -88,12 +88,12 @@ function tlsOptions(
       break;
     case 'verify-ca':
       if (root !== undefined && root !== 'system') break;
-      throw new Failure('usage', 'sslmode=verify-ca says nothing without sslrootcert.', {
-        why: 'A public authority signs for everybody, so the name must be verified too.',
+      throw new Failure('usage', 'sslmode=verify-ca needs sslrootcert.', {
+        why: 'A public authority signs certificates for any server, so the name must be verified too.',
         fix: 'slices-conn serve --database "postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem"',
       });
     default:
-      throw new Failure('usage', `${JSON.stringify(mode)} is no sslmode.`, {
+      throw new Failure('usage', `${JSON.stringify(mode)} is not an sslmode.`, {
         why: 'It must be disable, no-verify, verify-ca, verify-full or require.',
       });
   }

@@ -1,4 +1,10 @@
-import { DatabaseFormatError, type SqlReader, type SqlRow, type SqlStatements } from '../sql.ts';
+import {
+  DatabaseFormatError,
+  otherVersion,
+  type SqlReader,
+  type SqlRow,
+  type SqlStatements,
+} from '../sql.ts';
 
 /** "slic": one program at a time changes the schema of a database. */
 const SCHEMA_LOCK = 0x736c6963;
@@ -19,9 +25,7 @@ export async function migrate(
   await sql.run('SELECT pg_advisory_xact_lock($1)', SCHEMA_LOCK);
   const version = await versionOf(sql);
   if (version > migrations.length) {
-    throw new DatabaseFormatError(
-      `The database has schema version ${version}; this program knows ${migrations.length}. Use a newer slices-conn.`,
-    );
+    throw otherVersion(version, migrations.length, 'a newer slices-conn');
   }
   if (version === migrations.length) return;
   for (const migration of migrations.slice(version)) await sql.run(migration);
@@ -39,9 +43,7 @@ export async function checkVersion(sql: SqlReader, migrations: readonly string[]
   }
   const version = (await sql.first('SELECT version FROM slices_conn_schema'))?.['version'];
   if (version === migrations.length) return;
-  throw new DatabaseFormatError(
-    `The database has schema version ${version}; this program knows ${migrations.length}. Use the slices-conn that serves it.`,
-  );
+  throw otherVersion(version, migrations.length, 'the slices-conn that serves it');
 }
 
 function tablesIn(sql: SqlReader): Promise<SqlRow | undefined> {

@@ -183,7 +183,7 @@ export class SqliteDatabase {
         const error = storeError(cause);
         for (const { reject } of group) reject(error);
         if (!(error instanceof StoreUnavailableError)) continue;
-        // The work that arrived meanwhile would wait as long again; none of it was begun.
+        // Work that arrived meanwhile has not begun, and would wait as long again.
         const waited =
           error instanceof CommitUnknownError
             ? new StoreUnavailableError("The database can't be used at the moment.", { cause: error.cause })

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { DatabaseFormatError } from '../sql.ts';
+import { DatabaseFormatError, otherVersion } from '../sql.ts';
 
 /** The format of a SQLite file of this program. */
 export interface DatabaseFormat {
@@ -41,9 +41,7 @@ export function versionOf(database: DatabaseSync): number {
 export function migrate(database: DatabaseSync, { applicationId, migrations }: DatabaseFormat): void {
   const version = versionOf(database);
   if (version > migrations.length) {
-    throw new DatabaseFormatError(
-      `The database has schema version ${version}; this program knows ${migrations.length}. Use a newer slices-conn.`,
-    );
+    throw otherVersion(version, migrations.length, 'a newer slices-conn');
   }
   for (const migration of migrations.slice(version)) database.exec(migration);
   database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
@@ -64,9 +62,7 @@ export function checkVersion(database: DatabaseSync, { applicationId, migrations
       .get() ?? {};
   if (owner !== applicationId) throw new DatabaseFormatError('The file is a database of another program.');
   if (version === migrations.length) return;
-  throw new DatabaseFormatError(
-    `The database has schema version ${version}; this program knows ${migrations.length}. Use the slices-conn that serves it.`,
-  );
+  throw otherVersion(version, migrations.length, 'the slices-conn that serves it');
 }
 
 /** The server's schema; see {@link DatabaseFormat}. */
