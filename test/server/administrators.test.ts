@@ -142,7 +142,7 @@ describe('an administrator', () => {
     expect(await deletion(alone, id, REASON)).toBe('403 role_not_allowed');
   });
 
-  test('with the project token alone is nobody', async () => {
+  test('with the project token alone does not act as one', async () => {
     const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
     const alone = service.with({ authorization: `Bearer ${await service.projectToken('member')}` });
     expect(await deletion(alone, id, REASON)).toBe('403 token_missing');
@@ -178,7 +178,7 @@ describe('an administrator', () => {
     expect(await deletion(caller, id, REASON)).toBe('403 token_invalid');
   });
 
-  test('who is expired is not one', async () => {
+  test('with an expired token does not act as one', async () => {
     const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
     const caller = await userAlone(service, 'member');
     service.moveTo(3_600_000);

@@ -273,7 +273,7 @@ describe("an experiment token that the portal's key signed", () => {
     expect(outcome(await service.with(headers).book())).toBe(expected);
   });
 
-  test('is believed from nobody else: 403', async () => {
+  test('is refused from every other issuer: 403', async () => {
     for (const issuer of [issuers.identity, issuers.connectivity]) {
       const headers = {
         authorization: `Bearer ${user}`,

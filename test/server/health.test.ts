@@ -54,7 +54,7 @@ describe('the two checks of a server', async () => {
     }
   });
 
-  test('what goes well is not logged', async () => {
+  test('a check that succeeds is not logged', async () => {
     const before = service.log.length;
     await service.send('GET', HEALTH);
     await service.send('GET', READY);
@@ -93,7 +93,7 @@ describe('over a socket', async () => {
 });
 
 describe('readiness', () => {
-  test('is 503 while the database is away, and 200 once it is back; health asks nobody', async () => {
+  test('is 503 while the database is away, and 200 once it is back; health does not ask the database', async () => {
     let away = true;
     let asked = 0;
     const { ask } = checksOver(async () => {
@@ -135,7 +135,7 @@ describe('readiness', () => {
   });
 });
 
-describe('what is asked of a database', () => {
+describe('the query to the database', () => {
   const postgres = usePostgres();
   const opened: { close(): Promise<void> }[] = [];
   afterAll(async () => {

@@ -105,7 +105,7 @@ describe('row 36: a body as a whole', () => {
     expect(await leavesNothing(send)).toBe(expected);
   });
 
-  test('POST in chunks, without end: 413 after what is read', async () => {
+  test('POST in chunks, without end: 413 after the limit', async () => {
     let sent = 0;
     const endless = new ReadableStream<Uint8Array>({
       pull(controller) {
@@ -125,7 +125,7 @@ describe('row 36: a body as a whole', () => {
     },
   );
 
-  test('POST that breaks off: the sender went away, which is no fault of the service', async () => {
+  test('POST that ends too early: the sender has disconnected, which is not a bug of the service', async () => {
     const broken = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(Buffer.from(good.slice(0, 40))),
       pull: (controller) => controller.error(new Error('aborted')),
@@ -422,7 +422,7 @@ describe('every error of a body is told at once', () => {
     ]);
   });
 
-  test('PUT: another site and an end too late; what is absent keeps its value, and is no error', async () => {
+  test('PUT: another site and an end too late; absent members keep their values without an error', async () => {
     const reply = await lead.update(booked.id, { site1: 'fr-lille', end_date: at(100 * DAY) });
     expect(problemIn(reply).detail.map(({ loc }) => loc.join())).toEqual(['Site', 'Date']);
     const short = await lead.update(booked.id, { bandwidth: 'x', tokens: [] });
@@ -463,7 +463,7 @@ describe('members that the specification does not name are ignored', () => {
     expect(await leavesNothing(() => lead.book(body, 'dry_run=true'))).toBe('200');
   });
 
-  test('what stands in __proto__ is not taken for the body', async () => {
+  test('members of __proto__ are not read as members of the body', async () => {
     const send = () => lead.book(`{"__proto__":${good}}`);
     expect(await leavesNothing(send)).toBe('422 site_invalid Site+Bandwidth+Date');
   });

@@ -296,7 +296,7 @@ describe('the log', async () => {
     return canaries.filter(([, token]) => isTold(token)).map(([name]) => name);
   };
 
-  test('says what was asked and answered', async () => {
+  test('has the request and its answer', async () => {
     await caller.read(own);
     expect(logged.log.at(-1)).toEqual({
       level: 'info',

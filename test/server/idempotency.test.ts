@@ -339,7 +339,7 @@ describe('the text of a key', async () => {
     expect(service.rows()).toEqual(before);
   });
 
-  test('who may not book is told that first', async () => {
+  test('a caller whose role does not allow booking is told that first', async () => {
     const viewer = await service.as('viewer');
     expect(outcome(await bookAs(viewer, 'é'))).toBe('403 role_not_allowed');
     expect(outcome(await bookAs(service.with({}), 'é'))).toBe('403 token_missing');

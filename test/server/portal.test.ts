@@ -80,7 +80,7 @@ describe('projects', () => {
     });
   });
 
-  test('one is had as a record too', async () => {
+  test('one can be read as a record too', async () => {
     const { projects } = v.parse(ProjectList, (await lead.send('GET', PROJECTS)).body);
     expect((await lead.send('GET', `${PROJECTS}${service.project}`)).body).toEqual(projects[0]);
   });
@@ -119,13 +119,13 @@ describe('experiments', () => {
     });
   });
 
-  test('one is had as a record too', async () => {
+  test('one can be read as a record too', async () => {
     const { experiments } = v.parse(ExperimentList, (await lead.send('GET', EXPERIMENTS)).body);
     expect((await lead.send('GET', `${EXPERIMENTS}${service.experiment}`)).body).toEqual(experiments[0]);
   });
 });
 
-describe('what is not had', () => {
+describe('projects and experiments that are refused', () => {
   test.each([
     ["another's project", `${PROJECTS}${other.project}`, '403 wrong_project'],
     ["another's experiment", `${EXPERIMENTS}${other.experiment}`, '403 wrong_experiment'],
@@ -203,7 +203,7 @@ describe('creating an experiment', () => {
     },
   );
 
-  test('nobody else sees it', async () => {
+  test('no other user sees it', async () => {
     const { id } = v.parse(
       Experiment,
       (await lead.send('POST', EXPERIMENTS, { body: asked({ name: 'quiet' }) })).body,

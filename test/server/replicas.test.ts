@@ -40,7 +40,7 @@ describe('two servers on one PostgreSQL database', () => {
     }
   });
 
-  test('a token of one opens the other, and what is booked at one is seen, changed and deleted there', async () => {
+  test('a token of one is accepted by the other, which reads, updates and deletes reservations of the first', async () => {
     const headers = await signedBy(one);
     const booked = await send(one, 'POST', CONNECTIVITY, { headers, body: booking() });
     expect(booked.status).toBe(201);
@@ -54,7 +54,7 @@ describe('two servers on one PostgreSQL database', () => {
     expect((await send(other, 'GET', path, { headers })).status).toBe(404);
   });
 
-  test('what one gave out, the other refuses', async () => {
+  test('bandwidth that one has given out is refused by the other', async () => {
     const headers = await signedBy(one);
     const whole = booking({ bandwidth: '100000' });
     const booked = await send(one, 'POST', CONNECTIVITY, { headers, body: whole });

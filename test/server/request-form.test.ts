@@ -48,9 +48,12 @@ describe('row 62: one spelling of a path', () => {
     expect(await answered(target, host(), bearer())).toMatch(/^400/);
   });
 
-  test.each(['http://example.org/', 'example.org:443', '*', ''])('so is what is no path: %j', (target) => {
-    expect(targetFault(target)).toBeDefined();
-  });
+  test.each(['http://example.org/', 'example.org:443', '*', ''])(
+    'so is a target that is not a path: %j',
+    (target) => {
+      expect(targetFault(target)).toBeDefined();
+    },
+  );
 
   test('an absolute address', async () => {
     expect(await answered(server.base + LINKS, host(), bearer())).toBe('400 request_invalid');

@@ -129,7 +129,7 @@ describe('refusals name what would be accepted', async () => {
     expect(alternatives).toEqual([]);
   });
 
-  test('an update gets the same, for what it would become', async () => {
+  test('an update gets the same, judged by its new values', async () => {
     const own = await booked(lead, { ...hours(30, 31), bandwidth: '700' });
     await booked(lead, { ...hours(31, 32), bandwidth: '800' });
     const body = { ...hours(30, 32), tokens: [] };

@@ -25,7 +25,7 @@ const RECORD: ReservationRecord = {
   createdAt: NOW,
 };
 
-test('a database that is lost after a booking, before its key is noted: nobody hears that nothing was changed', async () => {
+test('a database that fails after a booking, before the expiry is stored: the reply does not say that nothing was changed', async () => {
   const stores = await openStores(':memory:');
   const store: KeyStore = {
     ...stores.keys,

@@ -33,7 +33,7 @@ describe('update', async () => {
     ['one of its sites', { site2: 'be-gent1' }],
   ];
 
-  test.each(CHANGES)('of %s: what is absent keeps its value, the tags stay', async (_, change) => {
+  test.each(CHANGES)('of %s: absent members keep their values, the tags stay', async (_, change) => {
     const before = await booked(lead, { ...hours(100, 102), bandwidth: '600' });
     const reply = await lead.update(before.id, { ...change, tokens: [] });
     expect(outcome(reply)).toBe('200');
@@ -95,7 +95,7 @@ describe('update', async () => {
     ['an end past the expiry', { end_date: at(90 * DAY + 1) }, '422 experiment_ends_first Date'],
   ];
 
-  test('row 38: what cannot be met leaves it exactly as it was', async () => {
+  test('row 38: an update that is refused changes nothing', async () => {
     const own = await booked(lead, { ...hours(100, 102), bandwidth: '300' });
     const others = [
       await booked(lead, { ...hours(101, 103), bandwidth: '600' }),

@@ -147,14 +147,14 @@ describe('dry run', async () => {
     expect(await idsIn(lead.list())).toEqual([]);
   });
 
-  test('refuses what a booking would be refused, with the same words', async () => {
+  test('refuses as the booking would, with the same words', async () => {
     await lead.book(booking(hours(10, 11)));
     const dry = await lead.book(booking(hours(10, 11)), 'dry_run=true');
     expect(outcome(dry)).toBe('422 vlans_unavailable Bandwidth');
     expect(dry.body).toEqual((await lead.book(booking(hours(10, 11)))).body);
   });
 
-  test('of an update shows what would be and leaves what is', async () => {
+  test('of an update shows the result and changes nothing', async () => {
     const before = await booked(lead, hours(20, 21));
     const reply = await lead.update(before.id, hours(22, 23), 'dry_run=true');
     expect(reservationIn(reply)).toMatchObject({ id: before.id, ...hours(22, 23) });
@@ -311,7 +311,7 @@ describe('delete', async () => {
   const lead = await service.as('lead');
   beforeEach(() => service.moveTo(0));
 
-  test('answers 204 with no body, and then there is none', async () => {
+  test('answers 204 with no body; after that the reservation is gone', async () => {
     const { id } = await booked(lead);
     const reply = await lead.delete(id);
     expect({ status: reply.status, body: reply.body }).toEqual({ status: 204, body: '' });
@@ -356,13 +356,13 @@ describe('a restart on the same file', async () => {
   const proof = await lead.read(kept.id, SIGNED);
   await service.restart();
 
-  test('keeps reservations, and what was deleted stays so', async () => {
+  test('keeps reservations, and deleted ones stay deleted', async () => {
     expect((await lead.read(kept.id)).body).toEqual(kept);
     expect(await idsIn(lead.list())).toEqual([kept.id]);
     expect(outcome(await lead.read(deleted.id))).toBe('404 not_found');
   });
 
-  test('keeps what they hold', async () => {
+  test('keeps the bandwidth and tags that they hold', async () => {
     expect(outcome(await lead.book(booking(hours(10, 11))))).toBe('422 vlans_unavailable Bandwidth');
     expect(outcome(await lead.book(booking(hours(20, 21))))).toBe('201');
   });

@@ -143,7 +143,7 @@ describe('row 50: an experiment belongs to the issuer that minted it', () => {
     expect(outcome(await book(beside.service, user(), experiment({ sub, iss: `${PORTAL}/` })))).toBe('201');
   });
 
-  test('a request that is refused for its tokens makes nobody the owner', async () => {
+  test('a request that is refused for its tokens makes no issuer the owner', async () => {
     const { service } = await openTrusting();
     const sub = 'exp_ids.example.net_2';
     const otherUser = experimentOfLogin({ sub, act: { sub: `${IDS.user}x`, role: 'lead' } });
@@ -234,7 +234,7 @@ describe('row 50: the scope projects', async () => {
   });
 });
 
-describe('row 50: an ID token is no access token', async () => {
+describe('row 50: an ID token is not an access token', async () => {
   const { service } = await openTrusting();
 
   test.each<[string, object]>([
@@ -249,7 +249,7 @@ describe('row 50: an ID token is no access token', async () => {
   });
 });
 
-describe('row 50: a project token caps what is booked with it', async () => {
+describe('row 50: a project token limits the reservations made with it', async () => {
   const { service } = await openTrusting();
   const ends = (offset: number, changes: object = {}) => project({ proj_exp: at(offset), ...changes });
   const bookWith = async (...tokens: string[]) =>

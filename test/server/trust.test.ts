@@ -139,7 +139,7 @@ describe('a server that trusts issuers elsewhere', async () => {
     expect([code, detail[0]?.msg]).toEqual(['not_found', expect.stringContaining(` is at ${where}.`)]);
   });
 
-  test('its description shows what is here, and nothing that refers to nothing', async () => {
+  test('its description shows the services that are here, without references to missing parts', async () => {
     const { body } = await service.send('GET', '/api-spec');
     const { paths, tags, components } = v.parse(
       v.looseObject({
@@ -219,7 +219,7 @@ describe('rows 25 to 27: the keys of a trusted issuer', () => {
   });
 });
 
-describe('what is no trust', () => {
+describe('options that are refused', () => {
   test.each([
     'http://portal.example.org',
     'ftp://portal.example.org',
@@ -237,7 +237,7 @@ describe('what is no trust', () => {
     await expect(openService({ trust: { issuers: [] } })).rejects.toThrow(RangeError);
   });
 
-  test('together with a built-in user who is let in', async () => {
+  test('together with autoApprove', async () => {
     const both = openService({ trust: { issuers: [PORTAL] }, autoApprove: 'lead' });
     await expect(both).rejects.toThrow(/autoApprove/);
   });

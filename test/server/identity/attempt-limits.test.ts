@@ -196,14 +196,14 @@ describe.each(ENGINES)('two servers on one %s database', (_, newDatabase) => {
     ]);
   });
 
-  test('refuse too many revocations of what they do not know', async () => {
+  test('refuse too many revocations of unknown tokens', async () => {
     const [server, replica] = await twoServers();
     await countedAlready(server, `/token/revocation ${HERE}`, 1199);
     expect((await revoke(replica, 'wrong')).status).toBe(200);
     expectTooMany(await revoke(server, 'wrong'), 'temporarily_unavailable');
   });
 
-  test('forget what was counted: the table holds half an hour at most', async () => {
+  test('forget old counts: the table holds half an hour at most', async () => {
     const [server] = await twoServers();
     for (let index = 0; index < 50; index += 1) await countedAlready(server, `/token 192.0.2.${index}`, 1);
     server.advance(ATTEMPT_WINDOW);
@@ -276,7 +276,7 @@ describe('row 58: a page that a user has open', async () => {
     expect(answer(await poll(server, login))).toBe('200');
   });
 
-  test('what comes with a link is shown as text', async () => {
+  test('a code from a link is shown as text', async () => {
     const text = encodeURIComponent('"><script>alert(1)');
     const reply = await send(server, 'GET', `/auth/device?user_code=${text}`, {
       headers: { 'sec-fetch-site': 'cross-site' },

@@ -266,7 +266,7 @@ describe('a device login', () => {
     ['the client’s own name', { grant_type: 'client_credentials' }, 'unsupported_grant_type'],
     ['an unknown code', { device_code: 'x'.repeat(43) }, 'invalid_grant'],
     ['no code', { device_code: '' }, 'invalid_request'],
-  ])('is no token for %s', async (_, fields, due) => {
+  ])('refuses a token for %s', async (_, fields, due) => {
     const server = await startIdentity();
     const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:device_code' };
     expect(answer(await post(server, '/token', { ...grant, ...fields }))).toBe(`400 ${due}`);
@@ -292,7 +292,7 @@ describe('a device login', () => {
 });
 
 describe('the provider’s description', () => {
-  test('names what there is, and nothing else', async () => {
+  test('names the features of this server only', async () => {
     const server = await startIdentity();
     for (const path of DISCOVERY) {
       const document = await discovered(server, path);

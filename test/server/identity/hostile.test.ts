@@ -121,7 +121,7 @@ describe.each(FORMS)('a form for %s', (path) => {
     expect(statusOf(reply)).toBe(413);
   });
 
-  test('that breaks off harms nobody', async () => {
+  test('that ends too early harms no other request', async () => {
     for (let turn = 0; turn < 5; turn += 1) {
       await new Promise<void>((resolve) => {
         const socket = connect(server.port, '127.0.0.1', () => {
@@ -275,7 +275,7 @@ test('a refusal before the provider is one that OAuth clients can read', async (
   }
 });
 
-test('what the provider does not know by name never reaches it', async () => {
+test('parameters outside the list never reach the provider', async () => {
   for (const fields of [
     { request: 'eyJhbGciOiJub25lIn0.e30.' },
     { request_uri: 'http://127.0.0.1:1/x' },

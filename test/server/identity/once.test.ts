@@ -141,7 +141,7 @@ describe.each([
     expectNoBugs(server);
   });
 
-  test('a code that two people approve at once is the one’s who is told so', async () => {
+  test('a code that two people approve at once logs in the one whose page says so', async () => {
     const [server, doors] = await start();
     for (let round = 0; round < 5; round += 1) {
       const login = await startLogin(server);
@@ -366,7 +366,7 @@ describe.each(ENGINES)('row 31: the grace of a refresh token on %s', (_, options
   });
 });
 
-describe.each(ENGINES)('row 33: what is stored on %s', (_, options) => {
+describe.each(ENGINES)('row 33: stored values on %s', (_, options) => {
   /** Every text and blob in a database, with where it stands. */
   async function textsIn(database: string): Promise<{ at: string; text: string }[]> {
     const named = isPostgres(database)

@@ -131,7 +131,7 @@ describe('wrong codes', () => {
     expect(statuses).toEqual([...times(PER_SESSION, 400), 429]);
   });
 
-  test('of one address never use up what is for all', async () => {
+  test('of one address never use up the limit for all', async () => {
     const server = await startIdentity();
     for (let index = 0; index < 100; index += 1) await guess(new Browser(server));
     expect(attempts(await import('node:sqlite'), server.file, 'all')).toBeLessThanOrEqual(PER_ADDRESS);

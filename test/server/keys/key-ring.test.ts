@@ -72,7 +72,7 @@ describe.each([
     expect((await storeOf(0).keys('portal')).at(-1)).toMatchObject({ number: 3, jwk: { kid: 'key3' } });
   });
 
-  test('are followed by age again and again, and those that nobody needs are removed', async () => {
+  test('are followed by age again and again, and keys that are not needed are removed', async () => {
     const each = ring(0, { rotateEvery: DAY });
     await each.keys();
     for (let day = 1; day <= 5; day += 1) {
@@ -106,7 +106,7 @@ describe.each([
     expect(await kids(one)).toEqual(['key1', 'key2']);
   });
 
-  test('stay for what they sign, as it was noted at any replica', async () => {
+  test('stay as long as their tokens, which any replica may have signed', async () => {
     const [one, other] = [ring(0), ring(1)];
     const [first] = await one.keys();
     if (!first) throw new Error('no key');
@@ -184,7 +184,7 @@ describe.each([
     expect(await store.keys('portal')).toMatchObject([{ number: 2, signsFrom: NOW }]);
   });
 
-  test('a key is added after the newest one only, whoever has looked when', async () => {
+  test('a key is added after the newest one only, even after an old reading', async () => {
     const store = storeOf(0);
     await store.add('portal', await newKey(3, NOW));
     for (const number of [2, 3]) await storeOf(1).add('portal', await newKey(number, NOW));
@@ -203,7 +203,7 @@ describe.each([
     expect(await kids(one)).toEqual(['key2']);
   });
 
-  test('are shown with what they do', async () => {
+  test('are shown with their state', async () => {
     expect(await rotate()).toEqual([]);
     const [key] = await ring(0).keys();
     if (!key) throw new Error('no key');
@@ -221,7 +221,7 @@ describe.each([
     ]);
   });
 
-  test('row 43: a note that was lost on its way says nothing about what a caller asked for', async () => {
+  test('row 43: an expiry whose commit is unknown is not reported as the caller’s unknown outcome', async () => {
     const note: KeyStore['note'] = async () => {
       throw new CommitUnknownError('lost');
     };

@@ -177,7 +177,7 @@ describe.each(ENGINES)('row 27: two servers on one %s database', (_, newDatabase
     }
   });
 
-  test('keys that are retired at once: what they signed verifies nowhere, new tokens do everywhere', async () => {
+  test('keys that are retired at once: their tokens verify nowhere, new tokens verify everywhere', async () => {
     const [old, proof] = [await headersOf(one), await book(one)];
     const client = verifier();
     expect(await client.verify(proof)).toBe('accepted');

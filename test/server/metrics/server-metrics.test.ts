@@ -91,7 +91,7 @@ test('commits, faults of the store and of key sets', () => {
   expect(sampleOf(found, 'slices_conn_key_set_fetch_failures_total', { url })).toBe(1);
 });
 
-test('what a server has done before anything happened is 0, not nothing', () => {
+test('counters are shown as 0 before anything has happened', () => {
   const found = parseExposition(createServerMetrics().text());
   expect(sampleOf(found, 'slices_conn_bookings_total', { asked: 'book', result: 'fault' })).toBe(0);
   expect(sampleOf(found, 'slices_conn_commit_size_count')).toBe(0);
@@ -124,7 +124,7 @@ test('the process itself', () => {
 });
 
 describe('a server', () => {
-  test('counts what becomes of each booking, and no dry run', async () => {
+  test('counts the result of each booking, and no dry run', async () => {
     const metrics = createServerMetrics();
     const service = await openService({ metrics, topology: smallTopology(1) });
     const lead = await service.as('lead');
@@ -155,7 +155,7 @@ describe('a server', () => {
     ]);
   });
 
-  test('counts what comes over its socket, whoever answers it, and names nobody', async () => {
+  test('counts every request on its socket, and names no person', async () => {
     const metrics = createServerMetrics();
     const server = await startIdentity({ metrics });
     const token = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ1c2VyX2hfMSJ9.c2ln';
