@@ -47,40 +47,40 @@ afterEach(async () => {
 describe('a request under a key', () => {
   test('gets its first answer again, and nothing is booked', async () => {
     const allocator = start();
-    const first = await bookOnce(allocator, SOME);
+    const first = await create(allocator, SOME);
     expect(first).toMatchObject({ ok: true, record: { id: 'r0', ...SOME } });
     expect(first).not.toHaveProperty('replayed');
-    expect(await bookOnce(allocator, SOME)).toEqual({ ...first, replayed: true });
+    expect(await create(allocator, SOME)).toEqual({ ...first, replayed: true });
     expect(await allocator.replay(keyed(SOME))).toEqual({ ...first, replayed: true });
-    expect(await bookOnce(start(), SOME)).toEqual({ ...first, replayed: true });
+    expect(await create(start(), SOME)).toEqual({ ...first, replayed: true });
     expect(await liveIds()).toEqual(['r0']);
   });
 
   test('gets its first answer again although the link is full', async () => {
     const allocator = start();
-    await bookOnce(allocator, ALL);
-    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true, replayed: true, record: { id: 'r0' } });
+    await create(allocator, ALL);
+    expect(await create(allocator, ALL)).toMatchObject({ ok: true, replayed: true, record: { id: 'r0' } });
   });
 
   test('gets the reservation as it is now', async () => {
     const allocator = start();
-    await bookOnce(allocator, SOME);
+    await create(allocator, SOME);
     await allocator.update<never>(
       'r0',
       { bandwidth: 7 },
       { by: 'user', expiry: 1000, check: () => undefined },
     );
     const repetition = { ok: true, replayed: true, record: { id: 'r0', bandwidth: 7 } };
-    expect(await bookOnce(allocator, SOME)).toMatchObject(repetition);
+    expect(await create(allocator, SOME)).toMatchObject(repetition);
     expect(await allocator.replay(keyed(SOME))).toMatchObject(repetition);
   });
 
   test('is refused after its reservation was deleted', async () => {
     const allocator = start();
-    await bookOnce(allocator, SOME);
+    await create(allocator, SOME);
     await allocator.delete('r0', { by: 'user' });
     const deleted = { ok: false, reason: 'deleted', reservation: 'r0' };
-    expect(await bookOnce(allocator, SOME)).toEqual(deleted);
+    expect(await create(allocator, SOME)).toEqual(deleted);
     expect(await allocator.replay(keyed(SOME))).toEqual(deleted);
     expect(await liveIds()).toEqual([]);
   });
@@ -90,9 +90,9 @@ describe('a request under a key', () => {
     ['on another link', SOME, { to: 'c' }],
   ])('is refused when another request, %s, used the key', async (_, demand, asked) => {
     const allocator = start();
-    await bookOnce(allocator, SOME);
+    await create(allocator, SOME);
     const taken = { ok: false, reason: 'key_taken' };
-    expect(await bookOnce(allocator, demand, asked)).toEqual(taken);
+    expect(await create(allocator, demand, asked)).toEqual(taken);
     expect(await allocator.replay(keyed(demand, asked))).toEqual(taken);
     expect(await liveIds()).toEqual(['r0']);
   });
@@ -102,18 +102,18 @@ describe('a request under a key', () => {
     ['experiment', { experiment: 'other' }],
   ])('does not share its key: another %s has a key of their own', async (_, asked) => {
     const allocator = start();
-    await bookOnce(allocator, SOME);
+    await create(allocator, SOME);
     expect(await allocator.replay(keyed(SOME, asked))).toBeUndefined();
-    expect(await bookOnce(allocator, SOME, asked)).toMatchObject({ ok: true, record: { id: 'r1' } });
+    expect(await create(allocator, SOME, asked)).toMatchObject({ ok: true, record: { id: 'r1' } });
   });
 
   test('that was refused is decided again, and can ask for something else', async () => {
     const allocator = start();
-    await bookOnce(allocator, ALL, { key: 'other' });
-    expect(await bookOnce(allocator, SOME)).toMatchObject({ ok: false, reason: 'refused' });
+    await create(allocator, ALL, { key: 'other' });
+    expect(await create(allocator, SOME)).toMatchObject({ ok: false, reason: 'refused' });
     expect(await allocator.replay(keyed(SOME))).toBeUndefined();
     const later = { start: 20, end: 30, bandwidth: 5 };
-    expect(await bookOnce(allocator, later)).toMatchObject({ ok: true, record: later });
+    expect(await create(allocator, later)).toMatchObject({ ok: true, record: later });
   });
 
   test('expires after 24 h', async () => {
@@ -121,13 +121,13 @@ describe('a request under a key', () => {
     const far = { ...SOME, start: 2 * KEY_LIFETIME, end: 3 * KEY_LIFETIME };
     const allocator = start();
     clock = 5;
-    await bookOnce(allocator, far);
+    await create(allocator, far);
     clock = 5 + KEY_LIFETIME - 1;
-    expect(await bookOnce(allocator, far)).toMatchObject({ replayed: true });
+    expect(await create(allocator, far)).toMatchObject({ replayed: true });
     // A replay does not prolong it.
     clock = 5 + KEY_LIFETIME;
     expect(await allocator.replay(keyed(far))).toBeUndefined();
-    const anew = await bookOnce(allocator, far);
+    const anew = await create(allocator, far);
     expect(anew).toMatchObject({ ok: true, record: { id: 'r1' } });
     expect(anew).not.toHaveProperty('replayed');
   });
@@ -141,10 +141,10 @@ describe('a failure during a request under a key', () => {
     async (step) => {
       const faults = { next: true };
       const allocator = start(failsAt(opened.store, step, faults));
-      await expect(bookOnce(allocator, ALL)).rejects.toThrow('on purpose');
+      await expect(create(allocator, ALL)).rejects.toThrow('on purpose');
       expect(await keyRows()).toEqual([]);
       expect(await liveIds()).toEqual([]);
-      expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true });
+      expect(await create(allocator, ALL)).toMatchObject({ ok: true });
       expect(await liveIds()).toHaveLength(1);
       expect(await sweep(opened, linkId('a', 'b'), AB)).toEqual([]);
     },
@@ -161,9 +161,9 @@ describe('a failure during a request under a key', () => {
           return answer;
         }),
     });
-    await expect(bookOnce(allocator, ALL)).rejects.toThrow('on purpose');
+    await expect(create(allocator, ALL)).rejects.toThrow('on purpose');
     expect(await keyRows()).toEqual([]);
-    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true });
+    expect(await create(allocator, ALL)).toMatchObject({ ok: true });
     expect(await liveIds()).toHaveLength(1);
   });
 
@@ -177,8 +177,8 @@ describe('a failure during a request under a key', () => {
         return answer;
       },
     });
-    await expect(bookOnce(allocator, ALL)).rejects.toThrow('on purpose');
-    expect(await bookOnce(allocator, ALL)).toMatchObject({ ok: true, replayed: true, record: { id: 'r0' } });
+    await expect(create(allocator, ALL)).rejects.toThrow('on purpose');
+    expect(await create(allocator, ALL)).toMatchObject({ ok: true, replayed: true, record: { id: 'r0' } });
     expect(await liveIds()).toEqual(['r0']);
   });
 });
@@ -188,7 +188,7 @@ describe('many requests at once under one key', () => {
     'of %d allocators on one link make one reservation, and every answer names it',
     async (count) => {
       const allocators = Array.from({ length: count }, () => start());
-      const answers = await Promise.all(twenty(allocators).map((allocator) => bookOnce(allocator, SOME)));
+      const answers = await Promise.all(twenty(allocators).map((allocator) => create(allocator, SOME)));
       const live = await liveIds();
       expect(live).toHaveLength(1);
       expect(answers.map(idIn)).toEqual(answers.map(() => live[0]));
@@ -221,7 +221,7 @@ describe('many requests at once under one key', () => {
     // A database with row locks can show this state: the key is free for all, and nothing is committed yet.
     const blind = wrapped(opened.store, (transaction) => ({ ...transaction, lockKeys: async () => [] }));
     const answers = await Promise.allSettled(
-      (['b', 'c'] as const).map((to) => bookOnce(start(blind), SOME, { to })),
+      (['b', 'c'] as const).map((to) => create(start(blind), SOME, { to })),
     );
     expect(answers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     expect(await liveIds()).toHaveLength(1);
@@ -236,7 +236,7 @@ describe('many requests at once under one key', () => {
   async function forTwoLinks(store: ReservationStore): Promise<Booked[]> {
     return Promise.all(
       twenty([start(store), start(store)]).map((allocator, index) =>
-        bookOnce(allocator, SOME, { to: index % 4 < 2 ? 'b' : 'c' }),
+        create(allocator, SOME, { to: index % 4 < 2 ? 'b' : 'c' }),
       ),
     );
   }
@@ -256,7 +256,7 @@ function keyed(demand: Demand, { to = 'b', ...asked }: Asked = {}): KeyedRequest
   return { createdBy: 'user', experiment: 'exp', key: 'key', fingerprint, ...asked };
 }
 
-function bookOnce(allocator: Allocator, demand: Demand, asked: Asked = {}): Promise<Booked> {
+function create(allocator: Allocator, demand: Demand, asked: Asked = {}): Promise<Booked> {
   const { to = 'b' } = asked;
   const expiry = KEY_LIFETIME * 100;
   return allocator.create({ site1: 'a', site2: to, ...demand, expiry, ...keyed(demand, asked) });

@@ -95,7 +95,7 @@ describe('serve backup', () => {
     return data;
   }
 
-  test('copies what nobody serves, and tells people', async () => {
+  test('copies the database while no server runs, and says so on stdout', async () => {
     const data = await aServersFolder();
     const copy = join(temporaryFolder(), 'copy.sqlite');
     const made = await backUp('--data', data, copy);

@@ -22,7 +22,7 @@ export interface Running {
   /** What it reads; nothing where this is left out. */
   stdin?: string;
   env?: Readonly<Record<string, string>>;
-  /** A stream that nobody reads: closed before the command has started. */
+  /** A stream that is closed before the command has started. */
   closed?: 'stdout' | 'stderr';
   /** Lets others into the files that it makes, if it does not see to it itself. */
   withoutUmask?: boolean;

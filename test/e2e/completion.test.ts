@@ -158,7 +158,7 @@ describe.skipIf(bash.skipped)(bash.title, () => {
     expect(existsSync(join(machine.home, 'run'))).toBe(false);
   });
 
-  test('what is listed is shown with what it means, and not inserted', async () => {
+  test('candidates are listed with their descriptions, and not inserted', async () => {
     const { line, shown } = await person.type('slices-conn reserve fr-\t\t');
     expect(line).toBe('slices-conn reserve fr-');
     expect(shown).toContain('fr-lille  (France)');
@@ -360,7 +360,7 @@ describe('__complete as a process', () => {
     expect(readFileSync(client.credentials, 'utf8')).toBe(before);
   });
 
-  test('a state that can not be used is not complained about', async () => {
+  test('an unusable state prints no error', async () => {
     const machine = newMachine();
     mkdirSync(machine.config, { recursive: true });
     writeFileSync(join(machine.config, 'config.json'), 'garbage');
@@ -376,7 +376,7 @@ describe('__complete as a process', () => {
     expect((await machine.run(['__complete', '--', 're'])).stdout).toMatch(/^reserve\t.*\n:0\n$/);
   });
 
-  test('nothing is written for what this program knows by itself', async () => {
+  test('candidates that need no state write no files', async () => {
     const machine = newMachine();
     await machine.run(['__complete', '--', 'reserve', '']);
     await machine.run(['__complete', '--', '--profile', '']);

@@ -73,7 +73,7 @@ describe('global flags', () => {
     '--offline --json --quiet list',
     'list --json --quiet --profile offline',
     'experiment --offline --quiet list --json',
-  ])('stand before, within and after the command: %s', async (command) => {
+  ])('are accepted before, within and after the command: %s', async (command) => {
     const { exitCode, stdout, stderr } = await own.run(command.split(' '));
     expect([exitCode, stderr]).toEqual([0, '']);
     expect(JSON.parse(stdout)).toHaveProperty('items.length', 1);
@@ -136,22 +136,22 @@ describe('a failure', () => {
     expect(reportOf(ended).exitCode).toBe(exitCode);
   });
 
-  test('4: a profile that nobody is logged in to', async () => {
+  test('4: a profile without a login', async () => {
     const ended = await own.run(['--json', 'list']);
     expect(reportOf(ended)).toMatchObject({ code: 'not_logged_in', exitCode: 4 });
   });
 
-  test('nothing of all this changed the reservation', async () => {
+  test('the failures above did not change the reservation', async () => {
     expect(await own.json('list', '--all')).toMatchObject({ items: [{ reservation: { id } }] });
   });
 
-  test('for people: what happened, why, what to type next', async () => {
+  test('without --json: what happened, why, and the next command', async () => {
     const { exitCode, stdout, stderr } = await own.run(['--offline', 'list', '--experiment', 'nope']);
     expect([exitCode, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(/^error: You have no experiment nope\.\n {2}why: .+\n {2}try: slices-conn .+\n$/);
   });
 
-  test('a site that is misspelt answers with the nearest to it', async () => {
+  test('a misspelt site: the error names the closest one', async () => {
     const args = ['reserve', 'be-gent1', 'pl-poznan', '--bandwidth', '1G', '--start-now', '--for', '2h'];
     const { code, message, why, fix } = reportOf(await own.run(['--offline', '--json', ...args]));
     expect(code).toBe('site_unknown');
@@ -160,7 +160,7 @@ describe('a failure', () => {
   });
 });
 
-describe('a stream that nobody reads', () => {
+describe('a closed stream', () => {
   let own: Machine;
   beforeAll(async () => {
     own = newMachine();
@@ -174,20 +174,20 @@ describe('a stream that nobody reads', () => {
     'help exit-codes',
     '--version',
     '--offline sites',
-  ])('stdout: %s is done, 0, without a word', async (command) => {
+  ])('stdout: %s exits with 0 and prints no error', async (command) => {
     const { exitCode, stderr } = await own.run(command.split(' '), { closed: 'stdout' });
     expect(stderr.replace(/^Using experiment .*\n/, '')).toBe('');
     expect(exitCode).toBe(0);
   });
 
-  test('stdout: what was to be done is done', async () => {
+  test('stdout: the command still takes effect', async () => {
     const { home } = own;
     const args = ['--offline', ...LATER, '--save', 'unread.jwt'];
     expect((await own.run(args, { closed: 'stdout' })).exitCode).toBe(0);
     expect(readFileSync(join(home, 'unread.jwt'), 'utf8')).toMatch(/^eyJ/);
   });
 
-  test('stderr: a failure is still one', async () => {
+  test('stderr: a failure keeps its exit code', async () => {
     const { exitCode } = await own.run(['--offline', 'show', 'con_offline.localhost_none'], {
       closed: 'stderr',
     });
@@ -196,7 +196,7 @@ describe('a stream that nobody reads', () => {
     expect(wrong.exitCode).toBe(2);
   });
 
-  test('stderr: what was to be done is done, and printed', async () => {
+  test('stderr: the command still takes effect and prints its result', async () => {
     const { exitCode, stdout } = await own.run(['--offline', '--json', ...LATER], { closed: 'stderr' });
     expect(exitCode).toBe(0);
     expect(reservationIn(JSON.parse(stdout)).bandwidth).toBe(1000);

@@ -44,14 +44,14 @@ function kept(): string {
   return join(folder, name);
 }
 
-/** Changes what is kept. */
+/** Changes members of the kept file. */
 function rewrite(changes: object): void {
   const before = JSON.parse(readFileSync(kept(), 'utf8'));
   writeFileSync(kept(), JSON.stringify({ ...before, ...changes }));
 }
 
-describe('row 26: keys outlive the process', () => {
-  test('for ten minutes nothing is fetched', async () => {
+describe('row 26: key sets are kept between commands', () => {
+  test('a key set is not fetched again for ten minutes', async () => {
     for (const age of [0, 9 * MINUTE]) {
       if (age > 0) rewrite({ at: Date.now() - age });
       expect(await verify(own)).toMatchObject({ exitCode: 0, stderr: '' });
@@ -63,7 +63,7 @@ describe('row 26: keys outlive the process', () => {
     expect(JSON.parse(readFileSync(kept(), 'utf8')).at).toBeGreaterThan(Date.now() - MINUTE);
   });
 
-  test('a day long they stand in for a service that is away, with a warning; then it is 9', async () => {
+  test('for one day they replace an unreachable service, with a warning; after that: 9', async () => {
     await verify(own);
     published = 'away';
     rewrite({ at: Date.now() - 23 * HOUR });
@@ -86,7 +86,7 @@ describe('row 26: keys outlive the process', () => {
   });
 });
 
-describe('what is not this user’s alone is not believed', () => {
+describe('a file that others can write is not trusted', () => {
   test.each<[string, () => void]>([
     ['garbage', () => writeFileSync(kept(), 'garbage')],
     [
@@ -121,7 +121,7 @@ describe('rows 25, 27: a kid that is not among the keys', () => {
     }
   });
 
-  test('one that nobody has is 9 after one fetch', async () => {
+  test('an unknown key is 9 after one fetch', async () => {
     await verify(own);
     expect(reportOf(await verify(next))).toMatchObject({ exitCode: 9, code: 'unverified' });
     expect(service.requests).toHaveLength(2);

@@ -30,14 +30,14 @@ import { type Client, newClient, pointingAt } from './served.ts';
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
 const LATER = ['reserve', ...LINK, '--start', '+1h', '--for', '2h'];
 
-/** What becomes of a request: an answer, none for ever, or a connection that breaks. */
+/** How a request is handled: answered, left without an answer, or cut off. */
 type Way = (request: Request, deliver: () => Promise<Response>) => Promise<Response | 'hang' | 'cut'>;
 
 const deliver: Way = (_, forward) => forward();
 
-/** A real service behind a door that can hold answers back. */
+/** A reference server behind an HTTP server that can hold replies back. */
 interface Service {
-  /** What becomes of requests for reservations; for all until it is changed. */
+  /** How requests for reservations are handled. */
   way: Way;
   /** Requests for reservations, such as `POST`, as they came. */
   readonly seen: string[];
@@ -46,7 +46,7 @@ interface Service {
   readonly client: Client;
   /** The environment of the client's commands. */
   readonly env: Record<string, string>;
-  /** What is booked, whatever the service shows. */
+  /** The reservations that the service holds, also when it has no list. */
   booked(): Promise<Reservation[]>;
 }
 
@@ -133,7 +133,7 @@ async function newService({ ownProcess = false } = {}): Promise<Service> {
 
 const ledgerOf = ({ state }: Client): string => join(state, 'ledger.sqlite');
 
-/** What the ledger's file holds, read beside whoever has it open. */
+/** The rows of the ledger's file, which another process may have open. */
 function rowsOf(client: Client): object[] {
   const database = new DatabaseSync(ledgerOf(client), { readOnly: true });
   try {
@@ -153,8 +153,8 @@ async function failed(client: Client, ...args: string[]): Promise<Report> {
 const bookedIn = (printed: Readonly<Record<string, unknown>>): Reservation =>
   v.parse(v.object({ reservation: Reservation }), printed).reservation;
 
-describe('row 12: an answer that never comes', () => {
-  test('a reserve that is killed meanwhile: it was in the ledger before it left, and list finds it', async () => {
+describe('row 12: a reply that never arrives', () => {
+  test('reserve is killed: its attempt was in the ledger before the request left, and list finds the reservation', async () => {
     const service = await newService();
     const { client } = service;
     let atArrival: object[] | undefined;
@@ -257,7 +257,7 @@ describe('row 12: an answer that never comes', () => {
     expect(service.seen.filter((method) => method === 'POST')).toHaveLength(1);
   });
 
-  test('for people: that it may be booked, and what is typed settles it', async () => {
+  test('without --json: says that the link may be booked, and the suggested command settles it', async () => {
     const service = await newService();
     const { client } = service;
     service.extended = false;
@@ -303,7 +303,7 @@ describe('row 12: an answer that never comes', () => {
   });
 });
 
-test('an answer that is signed by another key: 9 with the reservation, which is in the list', async () => {
+test('a token signed by another key: 9 with the reservation’s id, and list shows it', async () => {
   const [service, stranger] = [await newService(), await createReferenceServer()];
   servers.push(stranger);
   const { client } = service;
@@ -328,7 +328,7 @@ test('an answer that is signed by another key: 9 with the reservation, which is 
 });
 
 describe('--idempotency-key', () => {
-  test('twice is once, at a service that knows nothing of it too', async () => {
+  test('two reserves with one key book once, also at a service without keys', async () => {
     for (const extended of [true, false]) {
       const service = await newService();
       service.extended = extended;
@@ -346,7 +346,7 @@ describe('--idempotency-key', () => {
   });
 });
 
-test('two reserves at the same moment share the ledger: both are in it', async () => {
+test('two concurrent reserves are both in the ledger', async () => {
   const service = await newService({ ownProcess: true });
   const both = await Promise.all([service.client.result(...LATER), service.client.result(...LATER)]);
   const ids = both.map((printed) => bookedIn(printed).id).toSorted();
@@ -355,7 +355,7 @@ test('two reserves at the same moment share the ledger: both are in it', async (
   expect(rows.map((row) => row['outcome'])).toEqual(['booked', 'booked']);
 });
 
-test('a service without a list: from the ledger, by the clock; --all for what is over', async () => {
+test('a service without a list: `list` reads the ledger and the clock; --all adds ended and deleted', async () => {
   const service = await newService();
   const { client } = service;
   service.extended = false;
@@ -387,7 +387,7 @@ test('a service without a list: from the ledger, by the clock; --all for what is
 });
 
 describe('the file', () => {
-  test('is for its owner only, whatever the umask, and when others could read it', async () => {
+  test('is private under any umask, and made private again', async () => {
     const { client, env } = await newService();
     const { exitCode } = await client.run(LATER, { env, withoutUmask: true });
     expect(exitCode).toBe(0);

@@ -31,7 +31,7 @@ import {
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const CODE = 'BCDF-GHJK';
 
-/** What a hand-made identity provider answers; what is not given is as it should be. */
+/** Changed replies of an identity provider; the others are correct. */
 interface Odd {
   discovery?: (url: string) => object;
   device?: object | Reply;
@@ -141,7 +141,7 @@ describe('login, status, logout', () => {
     expect(readdirSync(folder)).toHaveLength(2);
   });
 
-  test('nobody is logged in: status is 4 and says what to type', async () => {
+  test('without a login: status is 4 and names the command to log in', async () => {
     const client = newClient(served.env);
     expect(reportOf(await client.command('status', '--json'))).toMatchObject({
       exitCode: 4,
@@ -179,7 +179,7 @@ describe('login, status, logout', () => {
     expect(await client.command('status')).toMatchObject({ exitCode: 4 });
   });
 
-  test('logout of nobody is done, and says that there was nothing to do', async () => {
+  test('logout without a login succeeds and says that there was nothing to do', async () => {
     const client = newClient(served.env);
     const { exitCode, stderr, stdout } = await client.command('logout');
     expect(stderr).toBe('You were not logged in.\n');
@@ -360,7 +360,7 @@ describe('rows 16, 17: where the login is kept', () => {
     }
   });
 
-  test('login finds out before anybody has entered a code', async () => {
+  test('login fails before it shows a code', async () => {
     writeFileSync(client.credentials, 'damaged');
     const { exitCode, stderr } = await client.command('login');
     expect(exitCode).toBe(2);
@@ -428,7 +428,7 @@ describe('rows 16, 17: where the login is kept', () => {
   });
 
   // These three fail today: the first two are told as a lock that is held (7) and as a bug (1), the last leaves the draft.
-  describe('row 16: what stands in the place of the lock is no lock: 2', () => {
+  describe('row 16: the lock’s path holds something else: 2', () => {
     const refused = async (replace: (lock: string) => void) => {
       const lock = client.credentials.replace(/json$/, 'lock');
       rmSync(lock);
@@ -446,7 +446,7 @@ describe('rows 16, 17: where the login is kept', () => {
     expect(existsSync(draft)).toBe(false);
   });
 
-  test('row 15: a draft that a killed process left is in nobody’s way, and is not read', async () => {
+  test('row 15: a draft that a killed process left is ignored', async () => {
     const draft = `${client.credentials}.4711.tmp`;
     writeFileSync(draft, kept.slice(0, 100), { mode: 0o600 });
     expect(await client.command('project', 'list')).toMatchObject({ exitCode: 0 });

@@ -55,7 +55,7 @@ describe('the life of a reservation', () => {
     expect(tagsOf(reservationIn(await json(...LATER)))).toEqual(tagsOf(reservation));
   });
 
-  test('the same for people: what was booked, its tags, that it is verified', async () => {
+  test('without --json: the link, its tags, and that the token is verified', async () => {
     const { run } = newMachine();
     const { exitCode, stdout, stderr } = await run(['--offline', ...NOW_FOR_2H]);
     expect(exitCode).toBe(0);
@@ -67,7 +67,7 @@ describe('the life of a reservation', () => {
     expect(stdout).toMatch(/until +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/);
   });
 
-  test('a link that is booked for 2h from now lasts two hours, but for the time until the service decides', async () => {
+  test('a link booked for 2h from now ends two hours after the request', async () => {
     const { json } = newMachine();
     const { start_date, end_date } = reservationIn(await json(...NOW_FOR_2H));
     const lasts = Date.parse(end_date) - Date.parse(start_date);
@@ -106,7 +106,7 @@ describe('the life of a reservation', () => {
     expect(reportOf(refused).exitCode).toBe(6);
   });
 
-  test('two, and more, at the same moment never get the same tag, be it the first time', async () => {
+  test('six concurrent reserves get different tags, even while the database is created', async () => {
     const { json, run } = newMachine({ ownProcess: true });
     const asked = Array.from({ length: 6 }, () => run(['--offline', '--json', ...LATER]));
     const booked = (await Promise.all(asked)).map(({ stdout }) => reservationIn(JSON.parse(stdout)));
@@ -118,7 +118,7 @@ describe('the life of a reservation', () => {
 });
 
 describe('deleting', () => {
-  test('without a terminal and without --yes: 2, and nothing is deleted; with it, what is advised does it', async () => {
+  test('without a terminal and without --yes: 2, nothing is deleted, and the suggested command deletes', async () => {
     const { json, run } = newMachine();
     const { id } = reservationIn(await json(...LATER));
     const report = reportOf(await run(['--offline', '--json', 'delete', id], { stdin: 'y\n' }));
@@ -128,7 +128,7 @@ describe('deleting', () => {
     expect((await json('list'))['items']).toEqual([]);
   });
 
-  test('several: all known 0, some 10, none 3; one that is named twice is deleted once', async () => {
+  test('several ids: all found 0, some 10, none 3; an id named twice is deleted once', async () => {
     const { json, run } = newMachine();
     const ids = [];
     for (let count = 0; count < 4; count += 1) ids.push(reservationIn(await json(...LATER)).id);
@@ -156,8 +156,8 @@ describe('deleting', () => {
   });
 });
 
-describe('what a failure advises can be typed', () => {
-  test('a refused bandwidth: what is free is booked', async () => {
+describe('the suggested next step works when typed', () => {
+  test('a refused bandwidth: the suggestion books the free bandwidth', async () => {
     const { json, run } = newMachine();
     const { fix, alternatives } = reportOf(
       await run(['--offline', '--json', ...NOW_FOR_2H, '--bandwidth', '101G', '--save', 'link.jwt']),
@@ -168,7 +168,7 @@ describe('what a failure advises can be typed', () => {
     expect((await run(['--offline', 'verify', 'link.jwt'])).exitCode).toBe(0);
   });
 
-  test('several active experiments: 2, and once one is chosen it works', async () => {
+  test('several active experiments: 2, and the suggested `use` resolves it', async () => {
     const { json, run } = newMachine();
     await json('experiment', 'create', 'second', '--end', '+1d');
     const { code, exitCode, why, fix } = reportOf(await run(['--offline', '--json', 'list']));
@@ -203,7 +203,7 @@ describe('choosing a project and an experiment', () => {
     expect(reportOf(twice)).toMatchObject({ code: 'name_taken', exitCode: 2 });
   });
 
-  test('the flag goes before the environment, the environment before the profile', async () => {
+  test('the flag overrides the environment, the environment overrides the profile', async () => {
     await own.json('experiment', 'use', 'second');
     const shown = async (args: string[], env: Running['env'] = {}) => {
       const { stdout } = await own.run(['--offline', '--json', 'experiment', 'show', ...args], { env });
@@ -217,7 +217,7 @@ describe('choosing a project and an experiment', () => {
     expect(await shown([], { SLICES_CONN_EXPERIMENT: '' })).toBe('second');
   });
 
-  test('tokens of both: alone without --json, with their claims with it', async () => {
+  test('project and experiment tokens: the token alone, or with its claims under --json', async () => {
     for (const noun of ['project', 'experiment']) {
       const plain = await own.run(['--offline', noun, 'token', 'demo']);
       expect([plain.exitCode, plain.stderr]).toEqual([0, '']);

@@ -30,7 +30,7 @@ async function stopped({ process }: Served): Promise<number | null> {
 }
 
 describe('serve --metrics', () => {
-  test('serves them on loopback, beside the services, and to nobody who has another name for it', async () => {
+  test('serves them on loopback, beside the services, and refuses other host names', async () => {
     const server = await serveInProcess('--metrics', '0');
     const { base_url: base, metrics_url: url = '' } = server.addresses;
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/);

@@ -31,7 +31,7 @@ describe('services by another hand, with an opaque token and no refresh', () => 
     login = await machine.run('login', '--debug');
   });
 
-  test('login: the address, the code, and what little is known of the token', () => {
+  test('login prints the address, the code, and that the token is opaque', () => {
     const { stdout, stderr, exitCode } = login;
     expect(provider.objections).toEqual([]);
     expect(stderr).toContain(`\n  ${provider.addresses.auth_url}/activate\n`);
@@ -79,7 +79,7 @@ describe('services by another hand, with an opaque token and no refresh', () => 
     expect(provider.objections).toEqual([]);
   });
 
-  test('what the service does not have is said: there is no list, only what this machine booked', async () => {
+  test('list says that the service has no list and shows this machine’s reservations', async () => {
     const { exitCode, stdout, stderr } = await machine.run('list', '--json');
     expect(stderr).toMatch(/^This service does not list reservations/m);
     expect(JSON.parse(stdout)).toMatchObject({ items: [{ id: IDS.reservation }] });

@@ -68,7 +68,7 @@ describe('the packed tarball, installed with --ignore-scripts', () => {
     expect(status).toBe(0);
   });
 
-  describe('a program of somebody’s own, with tokens as texts', () => {
+  describe('a user’s own program, which passes tokens as strings', () => {
     /** Plain JavaScript that a strict compiler takes as it is. */
     const PROGRAM = `
 import {
@@ -174,7 +174,7 @@ export const text: Promise<string> = createPortalClient({ fetch, portalUrl: '', 
     });
   }
 
-  it('has types that a strict program compiles against, and rejects what is wrong', () => {
+  it('has types: a strict program compiles, a wrong one does not', () => {
     const head =
       "import { createVerifier } from 'slices-conn';\nconst verifier = createVerifier({ issuers: {} });\n";
     expect(compile(`${head}const kind: string = (await verifier.verify('')).kind;`).stdout).toBe('');

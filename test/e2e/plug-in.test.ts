@@ -33,7 +33,7 @@ beforeAll(() => {
   // As npm installs it: a link to the launcher, whose first line looks for node on the PATH.
   symlinkSync(LAUNCHER, join(bin, 'slices-conn'));
   symlinkSync(process.execPath, join(bin, 'node'));
-  // Not a program: nobody may run it.
+  // Not executable.
   writeFileSync(join(bin, 'slices-notes'), 'what I must not forget\n');
   chmodSync(join(bin, 'slices-notes'), 0o644);
 });
@@ -71,7 +71,7 @@ describe('slices-conn as a sub-command of the official client', () => {
     expect(exitCode).toBe(0);
   });
 
-  test('what is refused keeps its exit code, and its error object is the last line', () => {
+  test('a failure keeps its exit code, and its error object is the last line', () => {
     const refused = slices(['conn', '--offline', ...BOOK, '--bandwidth', '999999G']);
     expect(reportOf(refused)).toMatchObject({ exitCode: 6, code: 'bandwidth_unavailable' });
   });

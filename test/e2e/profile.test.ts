@@ -161,7 +161,7 @@ describe('row 5: plain http beyond loopback', () => {
           return { json: { access_token: 'opaque', token_type: 'Bearer', expires_in: 600 } };
       }
     });
-    // This machine, by an address that is no loopback one.
+    // This machine, by an address outside loopback.
     const plain = provider.url.replace('127.0.0.1', '0.0.0.0');
     const set = ['profile', 'set', 'lab', 'clientId=lab-client', 'scope=openid lab', ...addressesOf(plain)];
     expect((await own.run(set)).exitCode).toBe(2);
@@ -218,7 +218,7 @@ describe('certificates', () => {
     return requests.length > 0;
   }
 
-  test('that nobody vouches for are refused, with insecure too', async () => {
+  test('from an unknown issuer are refused, also with insecure', async () => {
     expect(await reaches([])).toBe(false);
     await printed(['profile', 'set', 'lab', 'insecure=true']);
     expect(await reaches([])).toBe(false);

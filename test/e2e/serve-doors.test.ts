@@ -384,13 +384,13 @@ describe('row 29: who guesses codes', () => {
     expect(await guesses(plain, port, (turn) => ({ 'x-forwarded-for': [hop(turn), '2001:db8::1'] }))).toBe(
       20,
     );
-    // What is no address counts for the proxy.
+    // An invalid address counts as the proxy's own.
     expect(await guesses(plain, port, (turn) => of(`unknown-${turn}`))).toBe(20);
     expect(await guesses(plain, port, () => ({}))).toBe(0);
     expect(await guesses(plain, port, (turn) => of(`203.0.113.${turn}`))).toBe('as often as one likes');
   });
 
-  test('without one, nobody is believed', async () => {
+  test('without one, the header is ignored', async () => {
     const { ready } = await served('--port', '0', '--memory');
     const port = Number(new URL(ready.base_url).port);
     expect(await askingAddress(ready.base_url, port)).toBe('127.0.0.1');

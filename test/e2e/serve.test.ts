@@ -160,7 +160,7 @@ function winnerOf(replies: readonly WireReply[]): WireReply {
   return winner;
 }
 
-/** A port that nobody listens on. */
+/** A port without a listener. */
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');

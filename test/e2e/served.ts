@@ -30,7 +30,7 @@ afterAll(async () => {
   await vi.waitUntil(() => running.size === 0, 10_000);
 });
 
-/** Starts the command line without a terminal; what is left of it after the test file is killed. */
+/** Starts the command line without a terminal. A process that still runs after the test file is killed. */
 export function start(
   args: readonly string[],
   { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },

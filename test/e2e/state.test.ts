@@ -18,7 +18,7 @@ import { type Machine, newMachine, type Running, reportOf, reservationIn } from 
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 
-/** What a booking at the built-in server leaves, for its owner only. */
+/** The files that a reservation at the built-in server leaves, with their modes. */
 const KEPT = ['. 700', 'ledger.sqlite 600', 'offline 700', 'offline/reservations.sqlite 600'];
 
 let own: Machine;
@@ -36,7 +36,7 @@ function modes(folder: string): string[] {
   });
 }
 
-/** A failure to use the state: told like any other, and nothing after it. */
+/** The report of a command that fails on its state; stderr holds no stack trace. */
 async function failed(args: readonly string[], running?: Running) {
   const ended = await own.run(['--offline', '--json', ...args], running);
   expect(ended.stderr).not.toMatch(/^ {4}at /m);
@@ -44,8 +44,8 @@ async function failed(args: readonly string[], running?: Running) {
   return reportOf(ended);
 }
 
-describe('row 16: what is kept is for its owner only', () => {
-  test('whatever the umask: folders 0700, files 0600', async () => {
+describe('row 16: kept files are private to their owner', () => {
+  test('under any umask: folders 0700, files 0600', async () => {
     const { run, state, config } = newMachine();
     await run(['--offline', ...LINK], { withoutUmask: true });
     await run(['--offline', 'experiment', 'use', 'demo'], { withoutUmask: true });
@@ -53,7 +53,7 @@ describe('row 16: what is kept is for its owner only', () => {
     expect(modes(config)).toEqual(['. 700', 'config.json 600', 'config.lock 600']);
   });
 
-  test('row 51: whatever the umask: what a person names, and compiled code', async () => {
+  test('row 51: files named by the user and compiled code are private under any umask', async () => {
     const { run, home } = newMachine();
     for (const args of [
       ['--offline', ...LINK, '--save', 'link.jwt'],
@@ -68,7 +68,7 @@ describe('row 16: what is kept is for its owner only', () => {
     expect(compiled.filter((line) => !/ [67]00$/.test(line))).toEqual([]);
   });
 
-  test('what others could enter or read is closed to them', async () => {
+  test('modes that let others in are corrected', async () => {
     const { state, database, json } = own;
     chmodSync(state, 0o755);
     chmodSync(join(state, 'offline'), 0o777);
@@ -93,7 +93,7 @@ describe('row 16: what is kept is for its owner only', () => {
   });
 });
 
-describe('row 17: a state that can’t be used is a clear message, and left as it is', () => {
+describe('row 17: an unusable state gives a clear message and stays unchanged', () => {
   test.each<[string, (database: string) => void]>([
     ['garbage', (database) => writeFileSync(database, 'garbage '.repeat(1000))],
     ['cut', (database) => truncateSync(database, 5000)],
@@ -116,7 +116,6 @@ describe('row 17: a state that can’t be used is a clear message, and left as i
     expect(readFileSync(own.database).equals(before)).toBe(true);
   });
 
-  // Fails today: it is told as unavailable, 7, and worth trying again.
   test('a folder in place of the database', async () => {
     rmSync(own.database);
     mkdirSync(own.database);
@@ -149,7 +148,7 @@ describe('row 17: a state that can’t be used is a clear message, and left as i
   });
 });
 
-test('a database that another process has locked is worth trying again: 7', async () => {
+test('a database locked by another process: 7, retryable', async () => {
   const holder = spawn(
     process.execPath,
     [
@@ -168,7 +167,7 @@ test('a database that another process has locked is worth trying again: 7', asyn
   expect((await own.json('list'))['items']).toHaveLength(1);
 });
 
-test('a process that was killed leaves nothing that stands in the way', async () => {
+test('a killed process does not block the next one', async () => {
   const { json } = own;
   const { id } = reservationIn(await json(...LINK));
   // Killed with its transaction open.

@@ -127,7 +127,7 @@ describe.each(['environment', 'file', 'command'] as const)('without a login, tok
   });
 });
 
-describe('what is given is not good', () => {
+describe('unusable tokens', () => {
   const withEnv = (env: Readonly<Record<string, string>>) => newClient({ ...served.env, ...env });
 
   test.each(['SLICES_CONN_USER_TOKEN_FILE', 'SLICES_CONN_EXPERIMENT_TOKEN_FILE'])(
@@ -162,7 +162,7 @@ describe('what is given is not good', () => {
     }
   });
 
-  test('what no header can carry: 4, and it is not repeated', async () => {
+  test('a token with a line break: 4, and it is not printed', async () => {
     const client = withEnv({ SLICES_CONN_USER_TOKEN: 'canary one\ncanary two' });
     const ended = await client.command('project', 'list', '--json', '--debug');
     expect(reportOf(ended)).toMatchObject({ code: 'token_invalid', exitCode: 4 });
@@ -237,7 +237,7 @@ describe('with a login', () => {
     ]);
   });
 
-  test('login says that commands use a given token instead', async () => {
+  test('login warns that commands use the given token instead', async () => {
     const client = newClient({ ...served.env, SLICES_CONN_USER_TOKEN: tokens.user });
     const { exitCode, stderr } = await client.command('login');
     expect(exitCode).toBe(0);
@@ -246,7 +246,7 @@ describe('with a login', () => {
     expect((await without.command('login')).stderr).not.toContain('warning');
   });
 
-  test('a given user token does not meet what the login got from the portal', async () => {
+  test('a given user token is not combined with the portal tokens of the login', async () => {
     const env: Record<string, string> = { ...served.env };
     const client = newClient(env);
     await client.result('login');

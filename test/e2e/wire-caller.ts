@@ -3,7 +3,7 @@ import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import { type Door, poll, send, startLogin, tokensIn, type WireReply } from '../fixtures/identity.ts';
 import { addressOf, booking, CONNECTIVITY, EXPERIMENTS, SIGNED } from '../fixtures/service.ts';
 
-/** Logs in as whoever the server approves at once. @returns the headers of a caller in the first experiment */
+/** Logs in as the user of the server's --auto-approve. @returns the headers of a caller in the first experiment */
 export async function logIn(door: Door): Promise<Record<string, string>> {
   const authorization = `Bearer ${tokensIn(await poll(door, await startLogin(door))).access_token}`;
   const listed = await send(door, 'GET', EXPERIMENTS, { headers: { authorization } });

@@ -1,4 +1,4 @@
-/** Random choices that a seed makes again: for what is asked, not for anything secret. */
+/** Random choices that a seed repeats. They are not for secrets. */
 export interface Chance {
   /** From 0 up to, and without, `limit`. */
   below(limit: number): number;

@@ -24,7 +24,7 @@ const POINTS: readonly LinePoint[] = [
   'when its answer came',
 ];
 
-/** One `reserve` that was run, and what is known of it. */
+/** One `reserve` that was run, and its result. */
 interface Attempt {
   args: readonly string[];
   /** The key that the command was given; without one it makes its own. */
@@ -124,7 +124,7 @@ function note(attempt: Attempt, ended: Ended, report: Report): void {
       kind: 'wrong',
       what: `${attempt.args.join(' ')}: ${ended.exitCode} ${ended.stderr}`,
     });
-  // What a killed process had printed was read by somebody.
+  // Its caller may have read what a killed process had printed.
   attempt.id = printedId(ended);
 }
 
@@ -162,7 +162,7 @@ async function judge(
     }
   }
   const own = attempts.filter(({ key }) => key !== undefined);
-  // Twice, so that what was booked by now is not booked once more.
+  // Twice: the second must find the reservation of the first.
   const again = await machine.runEach([...own, ...own]);
   report.requests += again.length;
   const after = await reservations(place);

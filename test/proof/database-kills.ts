@@ -99,7 +99,7 @@ export async function killDatabase(
   return report;
 }
 
-/** Kills it when it has committed and said so, and lets nobody hear of it. */
+/** Kills it after a commit whose acknowledgement is not passed on. */
 async function killAtCommit(
   server: RunningPostgres,
   line: ProofLine | undefined,

@@ -21,7 +21,7 @@ const SIZE = 16 * 1024 * 1024;
 const PAGE = 4096;
 
 /**
- * A disk of a few MiB in memory, which is filled up: what is written beyond is ENOSPC, as on any full disk.
+ * A disk of a few MiB in memory, which is filled up: further writes fail with ENOSPC, as on any full disk.
  *
  * @returns undefined where this user may not mount one
  */
@@ -52,7 +52,7 @@ export function smallDisk(): DiskRoom | undefined {
 }
 
 /**
- * A database whose log may not grow beyond its room: what is written beyond fails as on a disk with a fault of its own.
+ * A database whose log may not grow beyond a limit: further writes fail, as on a faulty disk.
  *
  * @param file SQLite's, to whose log a process is about to write
  * @param pid of that process

@@ -1,7 +1,7 @@
 import { CommitUnknownError, StoreUnavailableError } from '../../src/allocator/store.ts';
 import type { SqlDatabase, SqlReader, SqlStatements } from '../../src/store/sql.ts';
 
-/** A point between two steps: `after COMMIT` is where all is done and nobody is told. */
+/** A point between two steps: at `after COMMIT` the work is done and the caller does not know. */
 export type Failpoint =
   | 'before BEGIN'
   | 'before a statement'

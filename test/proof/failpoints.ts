@@ -65,31 +65,31 @@ const live = (rows: readonly SqlRow[]): SqlRow[] => rows.filter((row) => row['ca
 const isBooked = (rows: readonly SqlRow[], bandwidth: number): boolean =>
   live(rows).filter((row) => row['bandwidth'] === bandwidth).length === 1;
 
-// Bandwidths tell one booking from another.
+// Each reservation has a bandwidth of its own, by which it is recognised.
 const REQUESTS: Readonly<Record<string, (scene: Scene) => Request>> = {
-  book: (scene) => ({
-    what: 'book',
+  create: (scene) => ({
+    what: 'create',
     ask: async (subject) => (await subject.create(requestOn(scene, { ...PERIOD, bandwidth: 151 }))).ok,
     isDone: (rows) => isBooked(rows, 151),
   }),
-  bookOnce: (scene) => ({
-    what: 'bookOnce',
+  'create under a key': (scene) => ({
+    what: 'create under a key',
     ask: async (subject) => (await subject.create(keyed(scene))).ok,
     isDone: (rows) => isBooked(rows, 152),
   }),
-  amend: ({ changed }) => ({
-    what: 'amend',
+  update: ({ changed }) => ({
+    what: 'update',
     ask: async (subject) =>
-      (await subject.update<never>(changed, { start: 11, end: 33, bandwidth: 253 }, AMENDING))?.ok === true,
+      (await subject.update<never>(changed, { start: 11, end: 33, bandwidth: 253 }, UPDATING))?.ok === true,
     isDone: (rows) => isBooked(rows, 253),
   }),
-  cancel: ({ deleted }) => ({
-    what: 'cancel',
+  delete: ({ deleted }) => ({
+    what: 'delete',
     ask: (subject) => subject.delete(deleted, { by: 'user' }),
     isDone: (rows) => !live(rows).some((row) => row['id'] === deleted),
   }),
 };
-const AMENDING = { by: 'user', expiry: EXPIRY, check: () => undefined };
+const UPDATING = { by: 'user', expiry: EXPIRY, check: () => undefined };
 
 function keyed(scene: Scene) {
   return {
@@ -101,14 +101,14 @@ function keyed(scene: Scene) {
 
 /** Each alone, and all at once, so that some wait while one fails. */
 const SCENARIOS: Readonly<Record<string, readonly string[]>> = {
-  book: ['book'],
-  bookOnce: ['bookOnce'],
-  amend: ['amend'],
-  cancel: ['cancel'],
-  'all at once': ['book', 'cancel', 'bookOnce', 'amend'],
+  create: ['create'],
+  'create under a key': ['create under a key'],
+  update: ['update'],
+  delete: ['delete'],
+  'all at once': ['create', 'delete', 'create under a key', 'update'],
 };
 
-const MOST_STEPS: readonly string[] = ['bookOnce', 'amend', 'all at once'];
+const MOST_STEPS: readonly string[] = ['create under a key', 'update', 'all at once'];
 
 /**
  * Row 38 and 39: each point between two steps fails, one after the other, until a run passes without any failing. After
@@ -255,7 +255,7 @@ async function runOnce(
     found.push({ kind: 'lost', what: 'it was committed and is not there' });
   }
   found.push(...(await agreement(scene, after, [subject, scene.newSubject()], probes)));
-  if (names.includes('bookOnce')) found.push(...(await asksAgain(scene, after)));
+  if (names.includes('create under a key')) found.push(...(await asksAgain(scene, after)));
   for (const what of await sweep({ rows: scene.query }, scene.id, scene.link)) {
     found.push({ kind: what.startsWith('leak:') ? 'leaked' : 'wrong', what });
   }
@@ -272,7 +272,7 @@ const PROBES: readonly Demand[] = [
   { start: 6, end: 50, bandwidth: 1 },
 ];
 
-/** The oracle, told what is on disk, against what allocators answer: the one that met the failure, and a new one. */
+/** Compares an oracle that knows the rows with two allocators: the one that met the failure, and a new one. */
 async function agreement(
   { link, changed, ...scene }: Scene,
   rows: readonly SqlRow[],
@@ -298,7 +298,7 @@ async function agreement(
       }
     }
     const change: Demand = { start: 9, end: 35, bandwidth: 300 };
-    const outcome = await subject.update<never>(changed, change, { ...AMENDING, dryRun: true });
+    const outcome = await subject.update<never>(changed, change, { ...UPDATING, dryRun: true });
     const due = oracle.plan(change, NOW, changed);
     if (outcome?.ok !== due.accepted) {
       found.push({
@@ -324,7 +324,7 @@ function holdingIn(row: SqlRow): Holding {
   };
 }
 
-/** The same request under its key: what is there is answered again, and what is not is booked once. */
+/** Sends the same request under its key: an existing reservation is replayed, a missing one is created once. */
 async function asksAgain(scene: Scene, before: readonly SqlRow[]): Promise<Finding[]> {
   const outcome = await scene.newSubject().create(keyed(scene));
   const again = await scene.newSubject().create(keyed(scene));

@@ -50,7 +50,7 @@ beforeEach(async () => {
 });
 afterEach(() => opened.close());
 
-test('what was answered and is there is nothing to tell of', async () => {
+test('an acknowledged reservation that is in the database gives no finding', async () => {
   expect(await found()).toEqual([]);
   expect(await swept()).toEqual([]);
 });
@@ -74,7 +74,7 @@ describe('the journal tells of', () => {
     expect(await found()).toEqual(['lost']);
   });
 
-  test('a change that nobody asked for', async () => {
+  test('a change without a request', async () => {
     await allocator.update<never>(
       'r0',
       { bandwidth: 7 },
@@ -93,12 +93,12 @@ describe('the journal tells of', () => {
     expect(await found()).toEqual(['lost']);
   });
 
-  test('what was refused and is there', async () => {
+  test('a refused reservation that is in the database', async () => {
     booking.phase = 'none';
     expect(await found()).toEqual(['doubled']);
   });
 
-  test('what nobody asked for', async () => {
+  test('a reservation without a request', async () => {
     const { site1, site2 } = HOT;
     const who = { experiment: 'exp', createdBy: 'user', expiry: 1000 };
     await allocator.create({ site1, site2, ...TERMS, bandwidth: 1, ...who });

@@ -14,11 +14,11 @@ export interface Standing extends Terms {
   tags?: readonly unknown[];
 }
 
-/** One booking that was asked for, and what is known of it. Only one client at a time asks about it. */
+/** One requested reservation and its known state. Only one client at a time sends requests for it. */
 export interface Booking {
   readonly key: string;
   readonly link: number;
-  /** `asked`: nobody knows; `none`: it was refused, or a check found that nothing was made. */
+  /** `asked`: unknown; `none`: it was refused, or a check found that nothing was made. */
   phase: 'asked' | 'booked' | 'none';
   id: string | undefined;
   /** What may stand on disk: as acknowledged last, then every change that was asked for since without an answer. */
@@ -32,7 +32,7 @@ export interface Booking {
  */
 export class Journal {
   readonly bookings = new Map<string, Booking>();
-  /** Of the bookings that nobody had answered: how many a check found, and how many it did not. */
+  /** Of the requests without an answer: how many reservations a check found, and how many it did not. */
   readonly unanswered = { found: 0, absent: 0 };
 
   /** Writes down a booking that is about to be asked for. */
@@ -56,7 +56,7 @@ export class Journal {
   async check(rows: Rows): Promise<Finding[]> {
     const found: Finding[] = [];
     const seen = new Set<string>();
-    // Keys name what was asked for; a reservation without one, or with two, is nobody's or two people's.
+    // Each request has one key; a reservation without a key, or with two, is an error.
     const kept = await rows(
       'SELECT k.key AS key, r.* FROM reservation r LEFT JOIN idempotency_key k ON k.reservation = r.id ORDER BY r.id',
     );

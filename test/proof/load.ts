@@ -41,7 +41,7 @@ export interface Load {
 export function startLoad(options: LoadOptions): Load {
   let stopped = false;
   const owned = Array.from({ length: options.clients }, (): Booking[] => []);
-  // What an earlier load left belongs to somebody again.
+  // A reservation of an earlier load gets an owner again.
   for (const [index, booking] of [...options.journal.bookings.values()].entries()) {
     const mayStand = booking.phase === 'asked' || (booking.phase === 'booked' && booking.deletion !== 'done');
     if (mayStand) owned[index % options.clients]?.push(booking);
@@ -182,7 +182,7 @@ class LoadClient {
     }
   }
 
-  /** @returns undefined when nobody can tell what became of it */
+  /** @returns undefined when the outcome is unknown */
   async #send(method: string, booking: Booking, terms?: Terms): Promise<Answer | undefined> {
     const { doors, headers, chance, report, inspect, mayBreak } = this.#options;
     const door = chance.of(doors);

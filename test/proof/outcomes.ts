@@ -131,7 +131,7 @@ async function prepare(
   return { name, key, start, id, args };
 }
 
-/** @returns what was said, in words */
+/** @returns the result in words */
 async function judge(
   deed: Deed,
   ended: Ended,
@@ -165,7 +165,7 @@ async function judge(
   const again = await person.run(deed.args);
   await quiet();
   const after = await standing(deed, rows, wrong);
-  // What is gone already is not found: that is what was wanted.
+  // A deleted reservation is not found: the deletion has succeeded.
   const fine = again.exitCode === 0 || (deed.name === 'deletion' && again.exitCode === 3);
   if (!fine) wrong('wrong', `run again: ${again.exitCode} ${again.stderr}`);
   if (!after.done) wrong('lost', 'run again, and not done');
@@ -179,7 +179,7 @@ async function judge(
   return said ?? 'nothing that can be read';
 }
 
-/** How what was asked for stands in the rows. */
+/** The state of the request in the rows. */
 async function standing(
   { name, start, id }: Deed,
   rows: Rows,

@@ -27,7 +27,7 @@ if (!(seconds > 0) || !Number.isSafeInteger(seed)) throw new RangeError('--secon
 const postgres = await startPostgres();
 const database = async (): Promise<string> => (await newDatabase(postgres.url)).url;
 
-/** Each with its share of the time, in percent; what is enumerated takes what it takes. */
+/** Each with its share of the time, in percent. Enumerations have no limit. */
 const PROOFS: readonly { name: string; share: number; prove: (seconds: number) => Promise<Report> }[] = [
   {
     name: 'failpoints SQLite',

@@ -84,7 +84,7 @@ async function raceOnce(
   });
 }
 
-/** Every answer against the rows. @param unanswered how many bookings may be there without anybody's knowing */
+/** Every answer against the rows. @param unanswered how many reservations may exist without an acknowledgement */
 async function compare(
   { rows }: Place,
   expected: ReadonlyMap<string, RaceHolding>,

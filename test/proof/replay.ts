@@ -44,7 +44,7 @@ export async function replayAll(rows: Rows, options: ReplayOptions = {}): Promis
   return found;
 }
 
-/** Replays one link. @returns what is wrong about it */
+/** Replays one link. @returns its errors */
 export async function replay(
   rows: Rows,
   link: Link,

@@ -22,7 +22,7 @@ export interface Report {
   acknowledged: number;
   /** Answered with no, which is an answer too. */
   refused: number;
-  /** Without an answer, or with one that says that nobody knows. */
+  /** Without an answer, or with the answer `outcome_unknown`. */
   unanswered: number;
   findings: Finding[];
   /** What else is worth to be told, such as how often it was killed where. */

@@ -76,7 +76,7 @@ export class ServedProcess {
     }
   }
 
-  /** Waits until it is gone, whoever ended it. */
+  /** Waits until it has ended. */
   async gone(): Promise<void> {
     const child = this.#child;
     if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -88,7 +88,7 @@ export class ServedProcess {
     await this.gone();
   }
 
-  /** Ends it with SIGTERM, so that it finishes what is under way, and waits until it is gone. */
+  /** Ends it with SIGTERM, so that it finishes the requests it has begun, and waits until it has ended. */
   async stop(): Promise<void> {
     this.#child?.kill('SIGTERM');
     await this.gone();

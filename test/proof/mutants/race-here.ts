@@ -20,17 +20,17 @@ const FIT = 10;
 const ASKED = 36;
 
 /**
- * Bookings at once, through allocators on several connections, for what is left of one link.
+ * Concurrent reservations, through allocators on several connections, for the free bandwidth of one link.
  *
  * @param makers one for each allocator
- * @returns what is wrong about the answers or the rows; empty when all is well
+ * @returns the errors in the answers and the rows; empty when there are none
  */
 export async function raceHere(
   makers: readonly ((options: Omit<AllocatorOptions, 'store'>) => Subject)[],
   { store, rows }: { store: ReservationStore; rows: Rows },
 ): Promise<string[]> {
   const id = linkId(LINK.site1, LINK.site2);
-  // The row is there, so that nobody waits for who makes it.
+  // The row exists before the race, so that no connection waits for its creation.
   await store.changeLink(id, async () => undefined);
   const subjects = makers.map((make, index) => {
     let ids = 0;
