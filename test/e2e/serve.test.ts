@@ -20,7 +20,7 @@ import {
   type WireReply,
 } from '../fixtures/identity.ts';
 import { booking, CONNECTIVITY, LINKS, PROJECTS, smallTopology } from '../fixtures/service.ts';
-import { reportOf } from './command.ts';
+import { newMachine, reportOf } from './command.ts';
 
 const launcher = join(new URL('../..', import.meta.url).pathname, 'bin', 'slices-conn.js');
 
@@ -398,7 +398,7 @@ describe('serve', () => {
 describe('serve refuses', () => {
   /** Runs it to its end, as `--json`, and reads the error. */
   async function refused(...args: readonly string[]) {
-    const end = await serve('--json', ...args).end();
+    const end = await newMachine().run(['serve', '--json', ...args]);
     return { ...reportOf(end), stderr: end.stderr };
   }
 
