@@ -18,7 +18,7 @@ const HOUR = 3_600_000;
 
 describe.each([
   ['SQLite', async () => openSqlite()],
-  ['PostgreSQL', async () => openPostgres(await postgres.database())],
+  ['PostgreSQL', async () => openPostgres(await postgres.emptied())],
 ] as const)('row 59: on %s, one experiment', (_, open) => {
   let opened: OpenedStore;
   let clock: number;

@@ -25,7 +25,7 @@ let path: string;
 let opened: OpenedStore;
 
 beforeEach(async () => {
-  path = await postgres.database();
+  path = await postgres.emptied();
   opened = await openPostgres(path);
 });
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { getResponse, http, type RequestHandler } from 'msw';
 import type { Fetch } from '../../src/client/exchange.ts';
 
-/** A request that was sent, its body read. */
+/** A sent request with its body. */
 export interface SentRequest {
   method: string;
   url: string;
@@ -13,7 +13,7 @@ export interface SentRequest {
 /** A way of answering a request. An error that it throws is the connection's. */
 export type Answer = () => Response | Promise<Response>;
 
-/** A `fetch` that msw's handlers answer, and the requests that it was sent. */
+/** A `fetch` that msw's handlers answer, and the requests that it got. */
 export interface AnsweredFetch {
   fetch: Fetch;
   readonly sent: readonly SentRequest[];

@@ -22,7 +22,7 @@ const EXPERIMENT_TOKEN = makeToken(key, claimsOf('experiment'));
 const OTHER_ID = 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4r';
 const OTHER_EXPERIMENT = 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4r';
 
-/** What {@link RESERVATION} is the answer to. */
+/** The request that {@link RESERVATION} answers. */
 const REQUEST: NewReservation = {
   site1: 'be-gent1',
   site2: 'pl-poznan1',
@@ -31,7 +31,7 @@ const REQUEST: NewReservation = {
   end: Date.parse(RESERVATION.end_date),
 };
 
-/** A client of a service that gives these answers, whatever it is asked. */
+/** A client of a service that gives these answers to every request. */
 function service(...answers: (Response | Answer)[]) {
   return serviceWith({}, ...inTurn(...answers));
 }
@@ -49,13 +49,13 @@ function serviceWith(options: Partial<ConnectivityClientOptions>, ...handlers: R
   return { client, sent };
 }
 
-/** What the service answers about its reservations; about one of them. */
+/** The service's answer about all reservations, and about one. */
 const post = (answer: Answer) => http.post(PATH, answer);
 const getOne = (answer: Answer) => http.get(`${PATH}/:id`, answer);
 const putOne = (answer: Answer) => http.put(`${PATH}/:id`, answer);
 const deleteOne = (answer: Answer) => http.delete(`${PATH}/:id`, answer);
 
-/** A reservation as it travels; undefined takes a member away. */
+/** A reservation in JSON. A member that is undefined is left out. */
 type Wire = Readonly<Partial<Record<keyof Reservation, unknown>>>;
 
 const wire = (changes: Wire = {}): object => ({ ...RESERVATION, ...changes });
@@ -69,7 +69,7 @@ function signed(changes: Wire = {}, claims: Readonly<Record<string, unknown>> = 
   );
 }
 
-/** The three methods that prove what they answer, each asked for {@link RESERVATION}. */
+/** The three methods that verify their answer, each for {@link RESERVATION}. */
 const PROVING: [string, (client: ConnectivityClient, proof?: ProofOptions) => Promise<unknown>][] = [
   ['reserve', (client, proof) => client.reserve(REQUEST, proof)],
   ['show', (client, proof) => client.show(IDS.reservation, proof)],
@@ -99,14 +99,14 @@ describe('requests', () => {
     });
   });
 
-  test('start now is start_now=true and no date', async () => {
+  test('start now sends start_now=true and no date', async () => {
     const { client, sent } = service(jwt(signed({ start_date: new Date(NOW).toISOString() }), 201));
     await client.reserve({ ...REQUEST, start: 'now' });
     expect(methodsAndAddresses(sent)).toEqual(['POST ?start_now=true']);
     expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject({ start_date: null });
   });
 
-  test('update sends the whole body, with what stays and what changes', async () => {
+  test('update sends the whole body, with unchanged and changed members', async () => {
     const end = REQUEST.end + 3_600_000;
     const { client, sent } = service(jwt(signed({ end_date: new Date(end).toISOString() })));
     await client.update(RESERVATION, { end });
@@ -145,7 +145,7 @@ describe('requests', () => {
     }
   });
 
-  test.each(['../links', 'a/b', 'con_x_1?x=1'])('an id is one part of the path: %s', async (id) => {
+  test.each(['../links', 'a/b', 'con_x_1?x=1'])('an id stays one part of the path: %s', async (id) => {
     const { client, sent } = service(new Response(null, { status: 204 }));
     await client.delete(id);
     expect(sent[0]?.url).toBe(`${PATH}/${encodeURIComponent(id)}`);
@@ -176,8 +176,8 @@ describe('requests', () => {
   });
 });
 
-describe.each(PROVING)('what %s answers', (_method, call) => {
-  test('is what the token says, verified', async () => {
+describe.each(PROVING)('the answer to %s', (_method, call) => {
+  test('is the verified content of the token', async () => {
     const token = signed();
     expect(await call(service(jwt(token)).client)).toEqual({
       reservation: RESERVATION,
@@ -197,7 +197,7 @@ describe.each(PROVING)('what %s answers', (_method, call) => {
       'of the media type in capitals, with a parameter',
       (token) => text(token, 'Application/JWT; charset=utf-8'),
     ],
-  ])('may be a token %s', async (_, reply) => {
+  ])('can be a token %s', async (_, reply) => {
     const token = signed();
     expect(await call(service(reply(token)).client)).toMatchObject({ verified: true, token });
   });
@@ -210,19 +210,19 @@ describe.each(PROVING)('what %s answers', (_method, call) => {
     ['timestamps without zeros', { start_date: '2026-12-01T10:00:00Z', end_date: '2026-12-02T10:00:00.0Z' }],
     ['timestamps with another offset', { start_date: '2026-12-01T11:00:00+01:00' }],
     ['bandwidth as digits', { bandwidth: '1000' }],
-  ])('may have %s; it comes out as ever', async (_, changes) => {
+  ])('can have %s, and the result is the same', async (_, changes) => {
     expect(await call(service(jwt(signed(changes))).client)).toMatchObject({
       verified: true,
       reservation: RESERVATION,
     });
   });
 
-  test('may have members that the spec does not name; they are left out', async () => {
+  test('can have members that the spec does not name, which are left out', async () => {
     const token = signed({}, { connectivity: { ...RESERVATION, price: 5 }, extra: true });
     expect(await call(service(jwt(token)).client)).toMatchObject({ reservation: RESERVATION });
   });
 
-  test('row 23: is not a token about something else than the reservation in it', async () => {
+  test('row 23: is refused when the token’s subject is another reservation', async () => {
     const token = signed({}, { sub: OTHER_ID });
     const failure = await failureOf(() => call(service(jwt(token)).client));
     expect(failure.code).toBe('unverified');
@@ -235,7 +235,7 @@ describe.each(PROVING)('what %s answers', (_method, call) => {
     ['that has expired', () => signed({}, { exp: SECONDS })],
     ['of the future', () => signed({}, { iat: SECONDS + 3600, exp: SECONDS + 7200 })],
     ['with a byte changed', () => signed().replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))],
-  ])('row 24: is not a token %s; the reservation is named all the same', async (_, token) => {
+  ])('row 24: is refused when it is a token %s, and the failure names the reservation', async (_, token) => {
     const failure = await failureOf(() => call(service(jwt(token())).client));
     expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
     expect(failure.facts.why).toMatch(/\S/);
@@ -243,7 +243,7 @@ describe.each(PROVING)('what %s answers', (_method, call) => {
   });
 
   test.each<keyof Reservation>(['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'])(
-    'row 23: is no reservation whose %s is none, signed or not; it is named all the same',
+    'row 23: is refused when its %s is not a tag, signed or not, and the failure names the reservation',
     async (tag) => {
       for (const value of [0, 4095, -1, 1.5]) {
         const changes = { [tag]: value };
@@ -256,7 +256,7 @@ describe.each(PROVING)('what %s answers', (_method, call) => {
     },
   );
 
-  test('as plain JSON is followed by a GET for the token', async () => {
+  test('in plain JSON makes the client GET the token', async () => {
     const token = signed();
     const { client, sent } = service(json(wire()), jwt(token));
     expect(await call(client)).toMatchObject({ verified: true, token });
@@ -265,7 +265,7 @@ describe.each(PROVING)('what %s answers', (_method, call) => {
     expect(sent[1]?.headers.get('accept')).toBe('application/jwt');
   });
 
-  test('never signed is exit 9 with the id, unless that will do', async () => {
+  test('without a signature is exit 9 with the id, unless --allow-unsigned is given', async () => {
     const answers = () => [json(wire()), json(wire({ bandwidth: '1000' }))];
     const failure = await failureOf(() => call(service(...answers()).client));
     expect(failure).toMatchObject({ code: 'unsigned', facts: { reservation: IDS.reservation } });
@@ -278,7 +278,7 @@ describe.each(PROVING)('what %s answers', (_method, call) => {
     });
   });
 
-  test('does not become true by --allow-unsigned when it is signed by somebody else', async () => {
+  test('is refused even with --allow-unsigned when another issuer signed it', async () => {
     const token = signed({}, {}, makeKey('ES256', {}, 'stranger'));
     const failure = await failureOf(() => call(service(jwt(token)).client, { allowUnsigned: true }));
     expect(failure.code).toBe('unverified');
@@ -286,7 +286,7 @@ describe.each(PROVING)('what %s answers', (_method, call) => {
 });
 
 describe.each(PROVING.filter(([method]) => method !== 'show'))(
-  'what %s answers, beyond that',
+  'the answer to %s, compared with the request',
   (_method, call) => {
     test.each<[string, Wire]>([
       ['another bandwidth', { bandwidth: 999 }],
@@ -297,7 +297,7 @@ describe.each(PROVING.filter(([method]) => method !== 'show'))(
       ['another start', { start_date: '2026-12-01T10:00:00.001Z' }],
       ['another experiment', { experiment_id: OTHER_EXPERIMENT }],
       ['the sites the other way round', { site1: 'pl-poznan1', site2: 'be-gent1' }],
-    ])('row 23: is held against what was asked: %s', async (_, changes) => {
+    ])('row 23: is refused: %s', async (_, changes) => {
       for (const answers of [[jwt(signed(changes))], [json(wire(changes)), jwt(signed(changes))]]) {
         const failure = await failureOf(() => call(service(...answers).client));
         expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
@@ -322,15 +322,18 @@ describe.each(PROVING.filter(([method]) => method !== 'show'))(
           throw new TypeError('fetch failed');
         },
       ],
-    ])('as plain JSON, and the GET for the token is %s: the reservation is named', async (_, answer) => {
-      const failure = await failureOf(() => call(service(json(wire()), answer()).client));
-      // Or the one that the answer is about; but none is lost.
-      expect(failure.facts.reservation).toMatch(/^con_conn\.example\.org_/);
-    });
+    ])(
+      'in plain JSON, while the GET for the token is %s: the failure names the reservation',
+      async (_, answer) => {
+        const failure = await failureOf(() => call(service(json(wire()), answer()).client));
+        // It can also name the reservation of the answer, but an id is always there.
+        expect(failure.facts.reservation).toMatch(/^con_conn\.example\.org_/);
+      },
+    );
   },
 );
 
-describe('what reserve and update answer', () => {
+describe('the answer to reserve and update', () => {
   test.each<[string, Response]>([
     ['an HTML page', html()],
     ['nothing', new Response('', { status: 200 })],
@@ -354,7 +357,7 @@ describe('what reserve and update answer', () => {
     ['200 with nothing', () => new Response('')],
     ['202', () => new Response(null, { status: 202 })],
     ['204', () => new Response(null, { status: 204 })],
-  ])('to a PUT: %s is followed by a GET, which is what counts', async (_, reply) => {
+  ])('to a PUT: %s makes the client GET the reservation, and that answer counts', async (_, reply) => {
     const { client, sent } = serviceWith(
       {},
       putOne(reply),
@@ -369,13 +372,13 @@ describe('what reserve and update answer', () => {
   test.each([
     ['a day later', '2026-11-02T12:00:00.000Z'],
     ['a day before', '2026-10-31T12:00:00.000Z'],
-  ])('to start now is not a start %s', async (_, start_date) => {
+  ])('to start now is refused with a start %s', async (_, start_date) => {
     const token = signed({ start_date });
     const failure = await failureOf(() => service(jwt(token)).client.reserve({ ...REQUEST, start: 'now' }));
     expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
   });
 
-  test('to start now may be a start a little before or after this machine’s now', async () => {
+  test('to start now can have a start a little before or after this machine’s now', async () => {
     for (const offset of [-2000, 2000]) {
       const token = signed({ start_date: new Date(NOW + offset).toISOString() });
       const proven = await service(jwt(token)).client.reserve({ ...REQUEST, start: 'now' });
@@ -385,7 +388,7 @@ describe('what reserve and update answer', () => {
 });
 
 describe('show', () => {
-  test('row 23: a token about another reservation is a lie, however well it is signed', async () => {
+  test('row 23: a well signed token about another reservation is refused', async () => {
     for (const answer of [jwt(signed({ id: OTHER_ID })), json(wire({ id: OTHER_ID }))]) {
       const { client } = service(answer, jwt(signed({ id: OTHER_ID })));
       const failure = await failureOf(() => client.show(IDS.reservation));
@@ -407,7 +410,7 @@ describe('a dry run', () => {
     expect(methodsAndAddresses(sent)[1]).toBe('POST ?start_now=true&dry_run=true');
   });
 
-  test('that a service does not know has booked: the reservation is named', async () => {
+  test('has created a reservation when the service ignores dry_run, and the failure names it', async () => {
     const failure = await failureOf(() =>
       serviceWith(
         {},
@@ -425,11 +428,11 @@ describe('delete', () => {
     ['200 with nothing', () => new Response('')],
     ['200 with the reservation', () => json(wire())],
     ['200 with another object', () => json({ deleted: true })],
-  ])('%s is done', async (_, reply) => {
+  ])('%s means that it was deleted', async (_, reply) => {
     await serviceWith({}, deleteOne(reply)).client.delete(IDS.reservation);
   });
 
-  test('a page in place of an answer is not: nothing says that it was deleted', async () => {
+  test('a page in place of an answer does not mean that it was deleted', async () => {
     const failure = await failureOf(() =>
       serviceWith(
         {},
@@ -439,7 +442,7 @@ describe('delete', () => {
     expect(failure.code).toBe('reply_invalid');
   });
 
-  test('404 is not found', async () => {
+  test('404 becomes not_found', async () => {
     const failure = await failureOf(() =>
       serviceWith(
         {},
@@ -467,7 +470,7 @@ describe('list', () => {
     expect(new Set(sent.map(({ method }) => method))).toEqual(new Set(['GET']));
   });
 
-  test('of a service that names no further page is one page', async () => {
+  test('of a service without nextCursor has one page', async () => {
     expect(await service(json({ items: [wire()] })).client.list()).toEqual([RESERVATION]);
   });
 
@@ -494,7 +497,7 @@ describe('list', () => {
     expect(asked).toBe(pages);
   });
 
-  test.each([404, 405, 501])('there is none at a service that answers %i', async (status) => {
+  test.each([404, 405, 501])('is not supported by a service that answers %i', async (status) => {
     expect(await service(html(status)).client.list()).toBeUndefined();
     expect(await service(html(status)).client.links()).toBeUndefined();
   });
@@ -503,7 +506,7 @@ describe('list', () => {
     ['forbidden', 403],
     ['unavailable', 503],
     ['token_invalid', 401],
-  ])('%s is no missing list: %i', async (code, status) => {
+  ])('%s with %i is not taken for a missing list', async (code, status) => {
     expect((await failureOf(() => service(html(status)).client.list())).code).toBe(code);
     expect((await failureOf(() => service(html(status)).client.links())).code).toBe(code);
   });
@@ -520,7 +523,7 @@ describe('list', () => {
 });
 
 describe('403 without a code', () => {
-  test('is forbidden while our token is valid, and expired once it has expired', async () => {
+  test('means forbidden while our token is valid, and token_expired after it has expired', async () => {
     const valid = service(json({ detail: 'Forbidden.' }, 403));
     expect((await failureOf(() => valid.client.show(IDS.reservation))).code).toBe('forbidden');
     const expired = makeToken(key, claimsOf('user', { exp: SECONDS - 1 }));

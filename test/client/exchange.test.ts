@@ -15,7 +15,7 @@ const URL_ = 'https://conn.example.org/apis/v1alpha1/connectivity';
 const get = () => new Request(URL_, { redirect: 'manual' });
 const post = () => new Request(URL_, { method: 'POST', body: '{"tokens":["eyJ"]}', redirect: 'manual' });
 
-/** The failure that an answer to this request means. */
+/** The failure that follows from this answer. */
 async function failure(answer: Response | Answer, request = get()) {
   return failureOf(() => exchange(answeredBy(...inTurn(answer)).fetch, request));
 }
@@ -122,15 +122,12 @@ describe('what a status means (CLI.md, "Exit codes")', () => {
     [403, 'site_unknown', 'forbidden'],
     [400, 'token_expired', 'request_rejected'],
     [409, 'not_found', 'request_rejected'],
-  ])(
-    'a code that belongs to another status does not count: %i with %s is %s',
-    async (status, named, code) => {
-      expect((await failure(json(coded(named), status))).code).toBe(code);
-    },
-  );
+  ])('a code of another status is ignored: %i with %s is %s', async (status, named, code) => {
+    expect((await failure(json(coded(named), status))).code).toBe(code);
+  });
 });
 
-describe('what a refusal says', () => {
+describe('the message of a refusal', () => {
   test.each<[string, unknown, string]>([
     [
       'the detail’s message',
@@ -160,7 +157,7 @@ describe('what a refusal says', () => {
     expect((await failure(reply)).message).toBe(message);
   });
 
-  test('all its messages', async () => {
+  test('holds all messages of the body', async () => {
     const both = {
       detail: [...detail('Site').detail, { loc: ['Date'], msg: 'Too late.', type: 'NotValid' }],
     };
@@ -169,7 +166,7 @@ describe('what a refusal says', () => {
     expect(facts.details).toEqual(both.detail);
   });
 
-  test('row 67: a loc that we do not know is kept as it came, and said to people', async () => {
+  test('row 67: an unknown loc is kept unchanged, and printed for people', async () => {
     const { code, message, facts } = await failure(json(detail('body', 'bandwidth'), 422));
     expect({ code, message }).toEqual({ code: 'request_rejected', message: 'body.bandwidth: No.' });
     expect(facts.details).toEqual([{ loc: ['body', 'bandwidth'], msg: 'No.', type: 'NotValid' }]);
@@ -232,7 +229,7 @@ describe('row 10, 12: no reply, or half of one', () => {
   test.each<[string, Answer]>([
     ['no connection', refused],
     ['a body that breaks off', () => cut('{"id":')],
-  ])('%s: POST may have taken effect, and it is said', async (_, answer) => {
+  ])('%s: a POST may have taken effect, and the failure says so', async (_, answer) => {
     const found = await failure(answer, post());
     expect(found).toMatchObject({ code: 'network', facts: { retryable: false } });
     expect(found.facts.why).toContain('may have taken effect');
@@ -245,7 +242,7 @@ describe('row 10, 12: no reply, or half of one', () => {
     [504, undefined],
     [500, { detail: 'Internal Server Error' }],
   ])(
-    'a POST that is answered with %i and %j: it is said whether it may have taken effect',
+    'a POST with the answer %i and %j: the failure says whether it may have taken effect',
     async (status, body) => {
       const reply = body === undefined ? new Response(null, { status }) : json(body, status);
       const { message, facts } = await failure(reply, post());
@@ -253,14 +250,14 @@ describe('row 10, 12: no reply, or half of one', () => {
     },
   );
 
-  test('over 1 MiB: cut off, not read to its end', async () => {
+  test('a body over 1 MiB is cut off, not read to its end', async () => {
     const read = { bytes: 0 };
     const found = await failure(endless(read));
     expect(found.code).toBe('reply_invalid');
     expect(read.bytes).toBeLessThan(2 * MAX_REPLY);
   });
 
-  test('of exactly 1 MiB: accepted', async () => {
+  test('a body of exactly 1 MiB is accepted', async () => {
     const body = JSON.stringify('x'.repeat(MAX_REPLY - 2));
     const reply = await exchange(answeredBy(...inTurn(text(body, 'application/json'))).fetch, get());
     expect(reply.text).toHaveLength(MAX_REPLY);
@@ -268,7 +265,7 @@ describe('row 10, 12: no reply, or half of one', () => {
     expect(over.code).toBe('reply_invalid');
   });
 
-  test('no failure holds what was sent', async () => {
+  test('no failure holds the sent body', async () => {
     for (const answer of [refused, () => html(503), () => new Response(null, { status: 307 })]) {
       const { message, facts } = await failure(answer, post());
       expect(`${message} ${JSON.stringify(facts)}`).not.toContain('eyJ');
@@ -276,7 +273,7 @@ describe('row 10, 12: no reply, or half of one', () => {
   });
 });
 
-describe('a successful reply is what it should be, or exit 9', () => {
+describe('a wrong body of a successful reply is exit 9', () => {
   const schema = v.object({ id: v.string() });
   const read = async (response: Response) =>
     readAs(schema, await exchange(answeredBy(...inTurn(response)).fetch, get()), 'thing');
@@ -302,7 +299,7 @@ describe('a successful reply is what it should be, or exit 9', () => {
     ['another object', json({ name: 'a' })],
     ['null', json(null)],
     ['a list', json([])],
-  ])('%s is not', async (_, response) => {
+  ])('%s is refused', async (_, response) => {
     const found = await failureOf(() => read(response));
     expect(found.code).toBe('reply_invalid');
     expect(found.message).toContain('thing');
@@ -318,7 +315,7 @@ describe('row 53: a service that does not answer', () => {
   test.each<[string, () => Promise<Response>]>([
     ['nothing', never],
     ['half a reply', halfReply],
-  ])('%s: an error in time, though the fetch heeds no signal', async (_, fetch) => {
+  ])('%s: the call fails within its limit, though the fetch ignores the signal', async (_, fetch) => {
     const read = await failureOf(() => exchange(fetch, get(), [], 20));
     expect(read).toMatchObject({
       code: 'timeout',

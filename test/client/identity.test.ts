@@ -24,7 +24,7 @@ const DEVICE = {
 };
 const TOKENS = { access_token: 'access', token_type: 'Bearer', expires_in: 3600, refresh_token: 'refresh' };
 
-/** An answer, or the error of a request that got none. */
+/** An answer, or the error of a request without an answer. */
 type Answer = () => Response | Error | DOMException;
 const oauthError =
   (error: string, status = 400) =>
@@ -34,9 +34,9 @@ const pending = oauthError('authorization_pending');
 const slowDown = oauthError('slow_down');
 const success = (): Response => json(TOKENS);
 
-/** A clock that only sleeping moves. */
+/** A clock that moves only while someone sleeps. */
 let clock: number;
-/** How long each sleep was, in seconds. */
+/** The lengths of all sleeps, in seconds. */
 let slept: number[];
 
 beforeEach(() => {
@@ -53,11 +53,11 @@ const sleep = async (milliseconds: number, signal: AbortSignal): Promise<void> =
 interface Provider {
   client: IdentityClient;
   sent: readonly SentRequest[];
-  /** The forms that were sent to an endpoint. */
+  /** The forms that an endpoint got. */
   forms(endpoint: string): Record<string, string>[];
 }
 
-/** An identity provider; each token request gets the next answer, and the last one for good. */
+/** An identity provider. Each token request gets the next answer; the last answer repeats. */
 function provider(answers: {
   metadata?: object;
   device?: object | Answer;
@@ -138,7 +138,7 @@ const secretOf = (text: string) => ({
 const [ACCESS, REFRESH] = [secretOf('access'), secretOf('refresh')];
 
 describe('a login', () => {
-  test('asks as RFC 8628 has it, and gives what the provider says', async () => {
+  test('sends the requests of RFC 8628, and returns the provider’s tokens', async () => {
     const odd = provider({ token: [pending, success] });
     const login = await odd.client.startLogin('openid offline_access');
     expect(login).toMatchObject({
@@ -164,14 +164,14 @@ describe('a login', () => {
     expect(odd.sent.map(({ url }) => url).join()).not.toContain('canary');
   });
 
-  test('the discovery document is read once', async () => {
+  test('reads the discovery document once', async () => {
     const odd = provider({});
     await logIn(odd);
     await odd.client.refresh(new Secret('refresh'));
     expect(odd.sent.filter(({ method }) => method === 'GET')).toHaveLength(1);
   });
 
-  test('what is optional may be missing', async () => {
+  test('accepts a reply without optional members', async () => {
     const token = () => json({ access_token: 'access', token_type: 'bearer' });
     const odd = provider({ device: { verification_uri_complete: undefined }, token: [token] });
     const login = await odd.client.startLogin('openid');
@@ -191,19 +191,19 @@ describe('row 9: the pace', () => {
     ['5', 5],
     [undefined, 5],
     [7, 7],
-  ])('interval %j is %i s', async (interval, seconds) => {
+  ])('interval %j means %i s', async (interval, seconds) => {
     await logIn(provider({ device: { interval }, token: [pending, success] }));
     expect(slept).toEqual([seconds, seconds]);
   });
 
-  test.each([[-1], ['-1'], ['soon'], [[]], [true]])('interval %j is a clean error', async (interval) => {
+  test.each([[-1], ['-1'], ['soon'], [[]], [true]])('interval %j is a clear error', async (interval) => {
     const odd = provider({ device: { interval } });
     expect(await failureOf(logIn(odd))).toMatchObject({ code: 'reply_invalid' });
     expect(odd.forms('/token')).toEqual([]);
   });
 
   test.each([[1e12], [86_401], [0], [-1], [null], ['soon'], [undefined]])(
-    'expires_in %j is a clean error',
+    'expires_in %j is a clear error',
     async (expires_in) => {
       const odd = provider({ device: { expires_in } });
       expect(await failureOf(logIn(odd))).toMatchObject({ code: 'reply_invalid' });
@@ -215,13 +215,13 @@ describe('row 9: the pace', () => {
     ['an address of 5,000 characters', { verification_uri: `${AUTH}/${'x'.repeat(5000)}` }],
     ['one with the code in it', { verification_uri_complete: `${AUTH}/${'x'.repeat(5000)}` }],
     ['a code of 5,000 characters', { user_code: 'X'.repeat(5000) }],
-  ])('row 55: %s is a clean error', async (_, device) => {
+  ])('row 55: %s is a clear error', async (_, device) => {
     const odd = provider({ device });
     expect(await failureOf(odd.client.startLogin('openid'))).toMatchObject({ code: 'reply_invalid' });
   });
 
   test.each([1e306, Number.MAX_VALUE, 1e15, 315_576_001])(
-    'row 55: a token that is said to live %d s lives ten years, and its expiry is a date',
+    'row 55: a token with a lifetime of %d s counts as ten years, and its expiry is a date',
     async (expires_in) => {
       const { expiresAt = 0 } = await logIn(provider({ token: [() => json({ ...TOKENS, expires_in })] }));
       expect(expiresAt).toBe(clock + 315_576_000_000);
@@ -229,32 +229,32 @@ describe('row 9: the pace', () => {
     },
   );
 
-  test('row 55: 20,000 arrays in each other beside the tokens are a clean error, or none', async () => {
+  test('row 55: 20,000 nested arrays beside the tokens are ignored or a clear error', async () => {
     const deep = `{"access_token":"a","token_type":"Bearer","x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
     const odd = provider({ token: [() => text(deep, 'application/json')] });
     const outcome = await logIn(odd).then(() => 'reply_invalid', failureCode);
     expect(outcome).toBe('reply_invalid');
   });
 
-  test('an interval that is longer than the code lives: one last look is not even taken', async () => {
+  test('an interval longer than the code’s lifetime: the client does not poll again', async () => {
     const odd = provider({ device: { interval: 1e9 } });
     expect(await failureOf(logIn(odd))).toMatchObject({ code: 'code_expired' });
     expect(slept).toEqual([600]);
   });
 
-  test('slow_down adds five seconds, for good', async () => {
+  test('slow_down adds five seconds to all later pauses', async () => {
     const token = [pending, slowDown, pending, slowDown, pending, success];
     await logIn(provider({ token }));
     expect(slept).toEqual([5, 5, 10, 10, 15, 15]);
   });
 
-  test('what slow_down added outlasts a failure', async () => {
+  test('the seconds of slow_down stay after a failure', async () => {
     await logIn(provider({ device: { interval: 1 }, token: [slowDown, network, pending, success] }));
     expect(slept).toEqual([1, 6, 12, 6]);
   });
 });
 
-describe('row 8: what is only lost or busy is waited out until the code expires', () => {
+describe('row 8: the client waits out lost replies and busy servers until the code expires', () => {
   const page = (status: number) => () => html(status);
   test.each<[string, Answer]>([
     ['a connection that was reset, as our transport tells it', network],
@@ -278,7 +278,7 @@ describe('row 8: what is only lost or busy is waited out until the code expires'
     expect(slept).toEqual([5, 10, 20, 40]);
   });
 
-  test('the pauses grow to a minute and no further, and end with the code', async () => {
+  test('the pauses grow to one minute at most, and end when the code expires', async () => {
     const odd = provider({ token: [page(503)] });
     expect(await failureOf(logIn(odd))).toMatchObject({ code: 'code_expired' });
     expect(slept.slice(0, 6)).toEqual([5, 10, 20, 40, 60, 60]);
@@ -286,7 +286,7 @@ describe('row 8: what is only lost or busy is waited out until the code expires'
     expect(slept.reduce((sum, pause) => sum + pause)).toBe(600);
   });
 
-  test('an answer resets them', async () => {
+  test('an answer resets the pauses', async () => {
     await logIn(provider({ token: [network, network, pending, network, success] }));
     expect(slept).toEqual([5, 10, 20, 5, 10]);
   });
@@ -298,13 +298,13 @@ describe('row 8: what is only lost or busy is waited out until the code expires'
     ['-5', 10],
     ['Wed, 21 Oct 2099 07:28:00 GMT', 10],
     ['99999999999', 10],
-  ])('Retry-After: %s is %i s', async (value, seconds) => {
+  ])('Retry-After: %s means %i s', async (value, seconds) => {
     const busy = () => new Response(null, { status: 503, headers: { 'retry-after': value } });
     await logIn(provider({ token: [busy, success] }));
     expect(slept).toEqual([5, seconds]);
   });
 
-  test('a code is not asked for after it has expired', async () => {
+  test('the client does not poll after the code has expired', async () => {
     const odd = provider({ device: { expires_in: 12 }, token: [pending] });
     expect(await failureOf(logIn(odd))).toMatchObject({ code: 'code_expired' });
     expect(slept).toEqual([5, 5, 2]);
@@ -320,7 +320,7 @@ describe('the end of a login', () => {
     ['invalid_request', 400, 'request_rejected'],
     ['invalid_client', 401, 'request_rejected'],
     ['unauthorized_client', 403, 'request_rejected'],
-  ])('%s with %i is %s', async (error, status, code) => {
+  ])('%s with %i becomes %s', async (error, status, code) => {
     const odd = provider({ token: [oauthError(error, status)] });
     expect(await failureOf(logIn(odd))).toMatchObject({ code });
     expect(odd.forms('/token')).toHaveLength(1);
@@ -349,7 +349,7 @@ describe('the end of a login', () => {
     ['a redirect', () => new Response(null, { status: 307, headers: { location: 'https://evil.invalid' } })],
     ['400 with a page', () => html(400)],
     ['404 with a page', () => html(404)],
-  ])('%s in place of tokens is a reply that is not what it should be', async (_name, answer) => {
+  ])('%s in place of tokens is an invalid reply', async (_name, answer) => {
     const odd = provider({ token: [answer] });
     expect(await failureOf(logIn(odd))).toMatchObject({ code: 'reply_invalid' });
     expect(odd.forms('/token')).toHaveLength(1);
@@ -367,7 +367,7 @@ describe('the end of a login', () => {
     expect(odd.forms('/token')).toEqual([]);
   });
 
-  test('a wait that is aborted during a request does not wait for the reply', async () => {
+  test('a wait that is aborted during a request rejects before the reply', async () => {
     const giving = new AbortController();
     const hanging: Fetch = async (request) => {
       if (request.method === 'GET') return json(METADATA);
@@ -412,12 +412,12 @@ describe('row 4: the discovery document', () => {
     expect(await (await client.startLogin('openid')).wait(never)).toMatchObject({ accessToken: ACCESS });
   });
 
-  test('two slashes are another issuer', async () => {
+  test('an issuer with two more slashes is another issuer', async () => {
     const { client } = provider({ metadata: { issuer: `${AUTH}//` } });
     expect(await failureOf(client.startLogin('openid'))).toMatchObject({ code: 'reply_invalid' });
   });
 
-  test('one that could not be had is asked for again', async () => {
+  test('it is fetched again after a failure', async () => {
     let away = true;
     const fetch: Fetch = async ({ method, url }) => {
       if (method !== 'GET') return url.endsWith('/token') ? json(TOKENS) : json(DEVICE);
@@ -473,7 +473,7 @@ describe('a revocation', () => {
     ]);
   });
 
-  test('is not there everywhere', async () => {
+  test('is skipped at a provider without the endpoint', async () => {
     expect(
       await provider({ metadata: { revocation_endpoint: undefined } }).client.revoke(
         new Secret('old'),
@@ -482,7 +482,7 @@ describe('a revocation', () => {
     ).toBe(false);
   });
 
-  test('may fail', async () => {
+  test('can fail', async () => {
     const odd = provider({ revoke: () => html(503) });
     expect(await failureOf(odd.client.revoke(new Secret('old'), 'refresh_token'))).toMatchObject({
       code: 'unavailable',

@@ -13,7 +13,7 @@ const TOKEN = makeToken(makeKey(), claimsOf('experiment'));
 const PROJECTS = `${PORTAL}/apis/projects.example.org/v1alpha1/projects/`;
 const EXPERIMENTS = `${PORTAL}/apis/experiments.example.org/v1alpha1/experiments/`;
 
-/** A client of a portal that answers so. */
+/** A client of a portal with these answers. */
 function portal(...handlers: RequestHandler[]) {
   const answered = answeredBy(...handlers);
   const client = createPortalClient({
@@ -26,7 +26,7 @@ function portal(...handlers: RequestHandler[]) {
   return { client, sent: answered.sent };
 }
 
-/** The lists of a portal, and all that it has about one project or experiment. */
+/** A portal's lists, and its answers about one project or experiment. */
 const projects = (answer: () => Response) => http.get(PROJECTS, answer);
 const experiments = (answer: () => Response) => http.get(EXPERIMENTS, answer);
 const oneProject = (answer: () => Response) => http.get(`${PROJECTS}:id`, answer);
@@ -59,14 +59,17 @@ describe('requests', () => {
     expect(sent[0]?.redirect).toBe('manual');
   });
 
-  test.each(['../../etc/passwd', 'a/b', '?x=1', 'a b'])('an id is one part of the path: %s', async (id) => {
-    const { client, sent } = portal(oneProject(() => jwt(TOKEN)));
-    await client.projectToken(id);
-    expect(sent[0]?.url).toBe(PROJECTS + encodeURIComponent(id));
-  });
+  test.each(['../../etc/passwd', 'a/b', '?x=1', 'a b'])(
+    'an id stays one part of the path: %s',
+    async (id) => {
+      const { client, sent } = portal(oneProject(() => jwt(TOKEN)));
+      await client.projectToken(id);
+      expect(sent[0]?.url).toBe(PROJECTS + encodeURIComponent(id));
+    },
+  );
 });
 
-describe('what a portal may leave out', () => {
+describe('a record with missing members', () => {
   const FACTS = ['name', 'description', 'role', 'created_at', 'expires_at', 'project_id'];
   const full = {
     id: 'e',
@@ -90,7 +93,7 @@ describe('what a portal may leave out', () => {
   };
 
   test.each(FACTS)(
-    'row 67: %s that is missing, null or no text hides that one fact, not the list',
+    'row 67: %s that is missing, null or not text hides only that member, not the list',
     async (fact) => {
       for (const wrong of [undefined, null, 1_796_119_200, 1e306, true, {}, ['x']]) {
         const { project, experiment } = await lists({ ...full, [fact]: wrong });
@@ -107,11 +110,11 @@ describe('what a portal may leave out', () => {
     ['2026-12-02T10:00:00', '2026-12-02T10:00:00.000Z'],
     ['tomorrow', ''],
     ['2026-02-30T10:00:00Z', ''],
-  ])('row 67: an expiry %j reads as %j', async (expires_at, read) => {
+  ])('row 67: the expiry %j becomes %j', async (expires_at, read) => {
     expect((await lists({ ...full, expires_at })).experiment).toMatchObject({ expires_at: read });
   });
 
-  test('an id is needed', async () => {
+  test('a record without an id is refused', async () => {
     for (const id of [undefined, null, '', 5]) {
       const { client } = portal(projects(() => json({ projects: [{ ...full, id }] })));
       const failure = await failureOf(() => client.projects());
@@ -127,7 +130,7 @@ describe('what a portal may leave out', () => {
 });
 
 describe('a portal without experiments', () => {
-  test.each([404, 405, 501])('answers %i to every question about them: not_supported', async (status) => {
+  test.each([404, 405, 501])('answers %i to every request about them: not_supported', async (status) => {
     const none = () => json({ detail: 'Not Found' }, status);
     for (const call of [
       (client: PortalClient) => client.experiments(),
@@ -147,7 +150,7 @@ describe('a portal without experiments', () => {
     }
   });
 
-  test('is told apart from one that does not know this experiment', async () => {
+  test('differs from one that does not know this experiment', async () => {
     const unknown = () => json({ detail: 'No such experiment.' }, 404);
     const { client, sent } = portal(
       oneExperiment(unknown),
@@ -158,7 +161,7 @@ describe('a portal without experiments', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('is not what another failure means', async () => {
+  test('is not assumed after other failures', async () => {
     const { client } = portal(
       oneExperiment(() => json({}, 404)),
       experiments(() => json({}, 503)),
@@ -177,7 +180,7 @@ describe('a token', () => {
     ['with a line end of Windows', jwt(`${TOKEN}\r\n`)],
     ['as a JSON string', json(TOKEN)],
     ['as a JSON string that calls itself a token', jwt(JSON.stringify(TOKEN))],
-  ])('is taken %s', async (_, reply) => {
+  ])('is accepted %s', async (_, reply) => {
     const { client } = portal(oneExperiment(() => reply));
     expect(await client.experimentToken(IDS.experiment)).toBe(TOKEN);
   });
@@ -192,7 +195,7 @@ describe('a token', () => {
     ['two lines', () => jwt(`${TOKEN}\n${TOKEN.slice(0, 5)}`)],
     ['a sentence of three', () => jwt('One. Two. Three')],
     ['a header of its own', () => jwt('a.b.c\r\nX-Evil: 1')],
-  ])('is not %s', async (_, reply) => {
+  ])('is refused when it is %s', async (_, reply) => {
     for (const call of ['projectToken', 'experimentToken'] as const) {
       const { client } = portal(oneProject(reply), oneExperiment(reply));
       const failure = await failureOf(() => client[call]('id'));

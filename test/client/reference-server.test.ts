@@ -29,7 +29,7 @@ function portalOf(user: Role): PortalClient {
   });
 }
 
-/** A client of one of the built-in users, in the experiment that they share. */
+/** A client of one of the built-in users, in their shared experiment. */
 function connectivityOf(user: Role, tokenPlacement: 'user' | 'experiment' = 'user'): ConnectivityClient {
   const { connectivity } = server.addresses;
   const keys = remoteKeySet({ url: connectivity + KEY_SET_PATH, fetch: server.fetch, now: () => NOW });
@@ -55,8 +55,8 @@ const request: NewReservation = {
   end: NOW + 3 * HOUR,
 };
 
-describe('a reservation’s life at the reference server', () => {
-  test.each(['user', 'experiment'] as const)('with the token placement %s', async (placement) => {
+describe('reserve, show, update and delete at the reference server', () => {
+  test.each(['user', 'experiment'] as const)('work with the token placement %s', async (placement) => {
     const client = connectivityOf('lead', placement);
     const booked = await client.reserve(request);
     expect(booked).toMatchObject({ verified: true, reservation: { bandwidth: 1000, site1: 'be-gent1' } });
@@ -82,7 +82,7 @@ describe('a reservation’s life at the reference server', () => {
     expect(Date.parse(reservation.start_date)).toBe(NOW);
   });
 
-  test('the sites may be named either way round; the tags follow their site', async () => {
+  test('the sites can be named in either order, and the tags follow their site', async () => {
     const client = connectivityOf('lead');
     const { reservation: there } = await client.reserve(request);
     await client.delete(there.id);
@@ -102,14 +102,14 @@ describe('a reservation’s life at the reference server', () => {
     await client.delete(back.id);
   });
 
-  test('a dry run leaves nothing behind', async () => {
+  test('a dry run creates nothing', async () => {
     const client = connectivityOf('lead');
     const before = await client.list();
     expect(await client.rehearse(request)).toMatchObject({ bandwidth: 1000 });
     expect(await client.list()).toEqual(before);
   });
 
-  test('its links are told to any user', async () => {
+  test('any user can list the links', async () => {
     const links = await connectivityOf('member').links();
     expect(links).toContainEqual(expect.objectContaining({ site1: 'be-gent1', site2: 'pl-poznan1' }));
   });
@@ -130,7 +130,7 @@ describe('refusals of the reference server', () => {
     expect(failure.facts.details?.[0]?.type).toBe('NotValid');
   });
 
-  test('what it offers instead is accepted', async () => {
+  test('it accepts its own alternatives', async () => {
     const client = connectivityOf('lead');
     const { facts } = await failureOf(() => client.reserve({ ...request, bandwidth: 100_001 }));
     const [offer] = facts.alternatives ?? [];
@@ -151,7 +151,7 @@ describe('refusals of the reference server', () => {
     expect((await failureOf(() => connectivityOf(user).reserve(request))).code).toBe(code);
   });
 
-  test('a reservation that nobody made', async () => {
+  test('an unknown reservation is not_found', async () => {
     const client = connectivityOf('lead');
     const id = 'con_offline.localhost_none';
     for (const call of [() => client.show(id), () => client.delete(id), () => client.show('x')]) {
@@ -193,11 +193,11 @@ describe('a token is given', () => {
     await client.delete(reservation.id);
   });
 
-  test.each([undefined, null, 5, {}, () => undefined])('not as %s', async (wrong) => {
+  test.each([undefined, null, 5, {}, () => undefined])('but not as %s', async (wrong) => {
     const portal = createPortalClient({
       fetch: server.fetch,
       portalUrl: server.addresses.portal,
-      // What plain JavaScript lets through.
+      // Plain JavaScript can pass such values.
       userToken: wrong as never,
     });
     expect(await failureOf(() => portal.projects())).toMatchObject({ code: 'usage' });
@@ -205,7 +205,7 @@ describe('a token is given', () => {
 });
 
 describe('the reference portal', () => {
-  test('lists what the user is in, with its tokens', async () => {
+  test('lists the user’s projects and experiments, and gives their tokens', async () => {
     const portal = portalOf('lead');
     const [project] = await portal.projects();
     const [experiment] = await portal.experiments();
@@ -215,7 +215,7 @@ describe('the reference portal', () => {
     expect((await portal.experimentToken(experiment?.id ?? '')).split('.')).toHaveLength(3);
   });
 
-  test('creates an experiment, once', async () => {
+  test('creates an experiment of one name once', async () => {
     const portal = portalOf('lead');
     const [project] = await portal.projects();
     const wanted = {
@@ -228,7 +228,7 @@ describe('the reference portal', () => {
     expect((await failureOf(() => portal.createExperiment(wanted))).code).toBe('name_taken');
   });
 
-  test('refuses a token for what it does not know', async () => {
+  test('refuses a token for an unknown project or experiment', async () => {
     const unknown = 'exp_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
     expect((await failureOf(() => portalOf('lead').experimentToken(unknown))).code).toBe('not_found');
   });

@@ -29,7 +29,7 @@ export function cut(body: string, status = 200): Response {
   return new Response(stream, { status, headers: { 'content-type': 'application/json' } });
 }
 
-/** A reply that never ends; counts the bytes that were read of it. */
+/** A reply that never ends. It counts the bytes that were read. */
 export function endless(read: { bytes: number }, status = 200): Response {
   const chunk = new Uint8Array(65_536).fill(0x20);
   const stream = new ReadableStream({

@@ -22,12 +22,12 @@ const LATER: Requested = {
 /** `--start-now --for 2h`, typed at {@link NOW}. */
 const FOR_2H: Requested = { ...LATER, start_date: null, end_date: at(2 * HOUR) };
 
-describe('what is kept of a request', () => {
-  test.each([LATER, FOR_2H])('can be sent again as it was: %j', (requested) => {
+describe('the stored form of a request', () => {
+  test.each([LATER, FOR_2H])('can be sent again unchanged: %j', (requested) => {
     expect(requestedOf(asReservation(requested))).toEqual(requested);
   });
 
-  test('is as it goes out: no date for now, times in UTC with milliseconds', () => {
+  test('equals the sent body: no date for now, times in UTC with milliseconds', () => {
     const reservation = { site1: 'a', site2: 'b', bandwidth: 5, start: 'now', end: NOW } as const;
     expect(requestedOf(reservation)).toEqual({
       site1: 'a',
@@ -63,7 +63,7 @@ describe('the same request', () => {
       HOUR,
       false,
     ],
-    // A start that was named does not move with the clock.
+    // A given start does not move with the clock.
     ['a named start, an end later by as much', LATER, { ...LATER, end_date: at(4 * HOUR) }, HOUR, false],
   ])('%s', (_, before, again, later, same) => {
     expect(isSameRequest(before, NOW, again, NOW + later)).toBe(same);
@@ -96,7 +96,7 @@ describe('an update', () => {
     expect(meets(RESERVATION, updated(RESERVATION, change))).toBe(met);
   });
 
-  test('a reservation without zones in its times meets it too', () => {
+  test('is met by a reservation without zones in its times too', () => {
     const found = {
       ...RESERVATION,
       start_date: '2026-12-01T10:00:00',

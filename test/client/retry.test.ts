@@ -21,7 +21,7 @@ describe('a reply', () => {
     [status(503, '0'), 1, 0, 300],
     [status(503, '999999'), 1, 0, 999_999_000],
     [status(503, '1'), 3, 0, undefined],
-    // What is not a number of seconds says nothing.
+    // A value that is not a number of seconds is ignored.
     ...['', '-1', '1.5', '1e3', ' 2', '9999999', '١', 'Sat, 21 Nov 2026 12:00:00 GMT'].map(
       (text): [Attempt, number, number, number] => [status(503, text), 1, 0, 300],
     ),

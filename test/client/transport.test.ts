@@ -45,7 +45,7 @@ async function asked(
   return (await transport.fetch(new Request(url, init))).text();
 }
 
-describe('whether an address leads to this machine alone', () => {
+describe('an address leads to this machine alone', () => {
   test.each([
     'http://127.0.0.1:4280',
     'http://127.1',
@@ -58,7 +58,7 @@ describe('whether an address leads to this machine alone', () => {
     'http://localhost.',
     'http://[::ffff:127.0.0.1]',
     'http://[::ffff:7fab:1]',
-  ])('%s does', (address) => {
+  ])('%s: yes', (address) => {
     expect(isLoopback(new URL(address))).toBe(true);
   });
 
@@ -74,12 +74,12 @@ describe('whether an address leads to this machine alone', () => {
     'http://127.0.0.1@example.invalid',
     'http://[::ffff:128.0.0.1]',
     'http://[::7f00:1]',
-  ])('%s does not', (address) => {
+  ])('%s: no', (address) => {
     expect(isLoopback(new URL(address))).toBe(false);
   });
 });
 
-describe('the address that a host to listen on stands for', () => {
+describe('the base address of a host to listen on', () => {
   test.each([
     ['localhost', '127.0.0.1'],
     ['Name.LocalHost', '127.0.0.1'],
@@ -97,7 +97,7 @@ describe('the address that a host to listen on stands for', () => {
   });
 });
 
-describe('row 55: a proxy in the environment that is no address', () => {
+describe('row 55: a proxy in the environment that is not an address', () => {
   afterEach(() => vi.unstubAllEnvs());
 
   test.each([
@@ -106,7 +106,7 @@ describe('row 55: a proxy in the environment that is no address', () => {
     'proxy.example.org:3128:1',
     'http://user:pass word@',
     'ftp://proxy.example.org',
-  ])('%j is a usage error, which does not repeat it', async (proxy) => {
+  ])('%j is a usage error, and the message does not repeat it', async (proxy) => {
     for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy']) vi.stubEnv(name, proxy);
     vi.stubEnv('NO_PROXY', '');
     vi.stubEnv('no_proxy', '');
@@ -121,8 +121,8 @@ describe('row 55: a proxy in the environment that is no address', () => {
   });
 });
 
-describe('row 46: what is sent to this machine', () => {
-  /** Sends what the environment's proxy is asked for to an array, and answers itself. */
+describe('row 46: requests to this machine', () => {
+  /** Records the requests to the environment's proxy, and answers them itself. */
   async function proxied(): Promise<string[]> {
     const seen: string[] = [];
     const proxy = createPlainServer(({ url = '' }, reply) => {
@@ -149,7 +149,7 @@ describe('row 46: what is sent to this machine', () => {
     'a.b.localhost',
     '[::1]',
     '[::ffff:127.0.0.1]',
-  ])('%s: goes there, not to the proxy and not to DNS', async (host) => {
+  ])('a request to %s goes there directly, without proxy and DNS', async (host) => {
     const seen = await proxied();
     const port = await listening(
       createPlainServer((request, reply) => void reply.end(request.headers.host)),
@@ -171,7 +171,7 @@ describe('row 46: what is sent to this machine', () => {
     }
   });
 
-  test('what is sent elsewhere goes to the proxy as before', async () => {
+  test('requests to other machines go to the proxy', async () => {
     const seen = await proxied();
     vi.stubEnv('NO_PROXY', '');
     vi.stubEnv('no_proxy', '');
@@ -180,7 +180,7 @@ describe('row 46: what is sent to this machine', () => {
   });
 });
 
-describe('row 61: certificates are not checked, says the environment', () => {
+describe('row 61: the environment turns off the check of certificates', () => {
   const lax = { unchecked: true };
   async function tlsServer() {
     const seen: (string | undefined)[] = [];
@@ -197,7 +197,7 @@ describe('row 61: certificates are not checked, says the environment', () => {
     ['GET with a token', { ...token }],
     ['POST with a body', { method: 'POST', body: 'refresh_token=a' }],
     ['DELETE', { ...token, method: 'DELETE' }],
-  ])('%s: refused before anything is sent', async (_, init) => {
+  ])('%s: the request is refused before anything is sent', async (_, init) => {
     const { seen, url } = await tlsServer();
     for (const certificates of [{}, { certificates: SERVER_CERTIFICATE }]) {
       const failure = await failureOf(() => asked(url, { ...lax, ...certificates }, init));
@@ -206,12 +206,12 @@ describe('row 61: certificates are not checked, says the environment', () => {
     expect(seen).toEqual([]);
   });
 
-  test('insecure, which a profile may say, lets it through', async () => {
+  test('a profile with insecure allows the request', async () => {
     const { url } = await tlsServer();
     expect(await asked(url, { ...lax, insecure: true }, token)).toBe('there');
   });
 
-  test('what carries no token is checked all the same: a key set, a discovery', async () => {
+  test('requests without a token still check certificates: a key set, a discovery document', async () => {
     const { seen, url } = await tlsServer();
     expect((await failureOf(() => asked(url, lax))).code).toBe('network');
     expect(seen).toEqual([]);
@@ -224,7 +224,7 @@ describe('row 61: certificates are not checked, says the environment', () => {
   });
 });
 
-describe('row 5: what may be sent where', () => {
+describe('row 5: the addresses that a token is sent to', () => {
   test.each<[string, boolean, boolean]>([
     ['https://example.invalid', true, true],
     ['http://127.0.0.1', true, true],
@@ -238,7 +238,7 @@ describe('row 5: what may be sent where', () => {
     expect(isProtected(new URL(address), true)).toBe(insecurely);
   });
 
-  test('plain http beyond loopback is usage, and nothing arrives', async () => {
+  test('plain http beyond loopback is a usage error, and nothing arrives', async () => {
     let arrived = 0;
     const port = await listening(
       createPlainServer((_, reply) => {
@@ -246,7 +246,7 @@ describe('row 5: what may be sent where', () => {
         reply.end('there');
       }),
     );
-    // This machine, by an address that is no loopback one.
+    // This machine, by an address outside loopback.
     const url = `http://0.0.0.0:${port}/`;
     expect((await failureOf(() => asked(url))).code).toBe('usage');
     expect(arrived).toBe(0);
@@ -254,7 +254,7 @@ describe('row 5: what may be sent where', () => {
     expect(arrived).toBe(1);
   });
 
-  test('before its name is looked up', async () => {
+  test('the refusal comes before the name is looked up', async () => {
     const failure = await failureOf(() => asked('http://example.invalid/'));
     expect(failure).toMatchObject({
       code: 'usage',
@@ -267,7 +267,7 @@ describe('certificates', () => {
   const serve = (cert = SERVER_CERTIFICATE, key = SERVER_KEY) =>
     listening(createTlsServer({ cert, key }, (_, reply) => void reply.end('there')));
 
-  test('of a server that nobody vouches for are refused, and insecure changes nothing about it', async () => {
+  test('that nobody trusts are refused, also with insecure', async () => {
     const url = `https://127.0.0.1:${await serve()}/`;
     for (const insecure of [false, true]) {
       const failure = await failureOf(() => asked(url, { insecure }));
@@ -276,7 +276,7 @@ describe('certificates', () => {
     }
   });
 
-  test('are accepted where they are given', async () => {
+  test('are accepted when caFile holds their issuer', async () => {
     const url = `https://127.0.0.1:${await serve()}/`;
     expect(await asked(url, { certificates: SERVER_CERTIFICATE })).toBe('there');
     expect(await asked(url, { certificates: OTHER_CERTIFICATE + SERVER_CERTIFICATE })).toBe('there');
@@ -304,8 +304,8 @@ describe('certificates', () => {
   });
 });
 
-describe('a request that is sent again', () => {
-  /** A server that gives these answers, the last one again and again, and a way to it. */
+describe('a retry', () => {
+  /** A server that gives these answers, repeating the last one, and a transport to it. */
   async function answering(...answers: ((reply: ServerResponse) => void)[]) {
     const requests: string[] = [];
     const server = createPlainServer((request, reply) => {
@@ -340,13 +340,13 @@ describe('a request that is sent again', () => {
     expect(requests).toEqual(['GET /a?b=c', 'GET /a?b=c']);
   });
 
-  test('GET: three times at most; the last reply is the answer', async () => {
+  test('GET: it is sent three times at most, and the last reply is the answer', async () => {
     const { requests, send } = await answering(status(502), status(504), status(503), status(200));
     expect((await send('GET')).status).toBe(503);
     expect(requests).toHaveLength(3);
   });
 
-  test.each(['POST', 'PUT', 'DELETE'])('row 12: %s is sent once, whatever becomes of it', async (method) => {
+  test.each(['POST', 'PUT', 'DELETE'])('row 12: %s is sent once, with every outcome', async (method) => {
     const refused = await answering(status(503), status(200));
     expect((await refused.send(method)).status).toBe(503);
     expect(refused.requests).toHaveLength(1);
@@ -358,7 +358,7 @@ describe('a request that is sent again', () => {
     }
   });
 
-  test('Retry-After is waited for', async () => {
+  test('the client waits for Retry-After', async () => {
     const { requests, send } = await answering(status(503, { 'retry-after': '1' }), status(200));
     const began = performance.now();
     expect((await send('GET')).status).toBe(200);
@@ -366,7 +366,7 @@ describe('a request that is sent again', () => {
     expect(requests).toHaveLength(2);
   });
 
-  test('Retry-After beyond the limit is not waited for: the reply is the answer, at once', async () => {
+  test('the client does not wait for a Retry-After beyond the limit: the reply is the answer at once', async () => {
     const { requests, send } = await answering(status(503, { 'retry-after': '60' }));
     const began = performance.now();
     expect((await send('GET')).status).toBe(503);
@@ -375,7 +375,7 @@ describe('a request that is sent again', () => {
   });
 
   test.each(['GET', 'POST'])(
-    '%s: the limit is on the whole reply, though bytes keep coming',
+    '%s: the limit is for the whole reply, also while bytes keep coming',
     async (method) => {
       const drip = (reply: ServerResponse) => {
         reply.writeHead(200);
@@ -401,7 +401,7 @@ describe('a request that is sent again', () => {
     expect(requests).toHaveLength(2);
   });
 
-  test.each(['GET', 'POST'])('%s: nobody there is an answer, with nothing done', async (method) => {
+  test.each(['GET', 'POST'])('%s: a refused connection is a failure with nothing done', async (method) => {
     const server = createPlainServer();
     const url = `http://127.0.0.1:${await listening(server)}/`;
     await new Promise((resolve) => server.close(resolve));
@@ -419,7 +419,7 @@ describe('a request that is sent again', () => {
     const failure = await failureOf(() => transport.fetch(new Request(url, { method })));
     expect(failure).toMatchObject({ code: 'network', facts: { retryable: true } });
     expect(failure.facts.maybeDone).toBeUndefined();
-    // Asked for once with each attempt of a GET.
+    // Each attempt of a GET looks it up once.
     expect(drawn).toBe(method === 'GET' ? 1 : 0);
   });
 });

@@ -61,11 +61,11 @@ describe('parseDuration', () => {
     expect(failure.facts.fix).toBe('--for 2h');
   });
 
-  test.each(['0m', 'PT', 'PT0S'])('%s is refused for being nothing', async (text) => {
+  test.each(['0m', 'PT', 'PT0S'])('%s is refused for being zero', async (text) => {
     expect((await failureOf(() => parseDuration(text))).facts.why).toBe('It must be at least 1 s.');
   });
 
-  test('what is too long is not refused for being nothing', async () => {
+  test('a duration that is too long is not refused for being zero', async () => {
     const { facts } = await failureOf(() => parseDuration('99999999w'));
     expect(facts.why).not.toContain('longer than nothing');
   });
@@ -90,7 +90,7 @@ describe('formatDuration', () => {
     expect(formatDuration(milliseconds)).toBe(text);
   });
 
-  test('is off by less than one of the unit below its largest', () => {
+  test('rounds by less than one of the unit below its largest', () => {
     const below: Readonly<Record<string, number>> = { d: HOUR, h: MINUTE, min: SECOND, s: SECOND };
     fc.assert(
       fc.property(fc.integer({ min: SECOND, max: 1000 * DAY }), (milliseconds) => {

@@ -26,7 +26,7 @@ const TEXTS = [
 const SHELLS = ['sh', 'bash', 'zsh', 'fish'].filter((shell) => spawnSync(shell, ['-c', 'true']).status === 0);
 
 describe.each(SHELLS)('row 60: in %s', (shell) => {
-  test('each is one word, as it was', () => {
+  test('each text stays one unchanged word', () => {
     const line = `printf '%s\\n--\\n' ${TEXTS.map(shellWord).join(' ')}`;
     const { stdout, stderr } = spawnSync(shell, ['-c', line], { encoding: 'utf8' });
     expect(stderr).toBe('');
@@ -34,12 +34,12 @@ describe.each(SHELLS)('row 60: in %s', (shell) => {
   });
 });
 
-test('what every shell takes as it is stays as it is', () => {
+test('plain words stay unquoted', () => {
   for (const text of ['be-gent1', '2026-12-01T10:00:00.000Z', 'https://a.example/x', 'a=b', '--flag']) {
     expect(shellWord(text)).toBe(text);
   }
 });
 
-test('row 45: a file with a space in its path is moved as one', () => {
+test('row 45: a file with a space in its path is moved as one file', () => {
   expect(moveAway('/home/my files/x')).toBe("mv '/home/my files/x' '/home/my files/x.bad'");
 });

@@ -42,7 +42,7 @@ describe('newId', () => {
     'LOCALHOST',
     'a'.repeat(255),
   );
-  test('has the format of its kind, 26 characters that can be read aloud (property)', () => {
+  test('has the prefix of its kind and 26 characters without ambiguous letters (property)', () => {
     fc.assert(
       fc.property(fc.constantFrom(...IDS), hosts, times, randoms, (kind, host, now, random) => {
         const id = newId(kind, host, now, random);
@@ -54,7 +54,7 @@ describe('newId', () => {
     );
   });
 
-  test('sorts by age as text, whatever is random (property)', () => {
+  test('sorts by age as text, with any random bytes (property)', () => {
     fc.assert(
       fc.property(times, times, randoms, randoms, (a, b, x, y) => {
         const [one, other] = [newId('user', 'h', a, x), newId('user', 'h', b, y)];
@@ -63,7 +63,7 @@ describe('newId', () => {
     );
   });
 
-  test('two of one millisecond differ in every random byte (property)', () => {
+  test('two ids of one millisecond differ with every random byte (property)', () => {
     fc.assert(
       fc.property(randoms, fc.nat(9), fc.integer({ min: 1, max: 255 }), (random, index, change) => {
         const other = random.map((byte, at) => (at === index ? byte ^ change : byte));
@@ -72,25 +72,25 @@ describe('newId', () => {
     );
   });
 
-  test('leaves its random bytes alone, and reads ten', () => {
+  test('reads ten random bytes and does not change them', () => {
     const more = new Uint8Array(16).fill(7);
     expect(newId('user', 'h', 5, more)).toBe(newId('user', 'h', 5, more.subarray(0, 10)));
     expect(more).toEqual(new Uint8Array(16).fill(7));
   });
 
-  test('takes a clock with fractions', () => {
+  test('accepts a clock with fractions', () => {
     expect(newId('user', 'h', 5.9, zeros)).toBe(newId('user', 'h', 5, zeros));
   });
 });
 
 describe('schemas', () => {
-  test.each(IDS)('%s: refuses every other kind', (kind) => {
+  test.each(IDS)('the schema of %s refuses every other kind', (kind) => {
     for (const other of IDS) {
       expect(v.is(SCHEMAS[kind], newId(other, 'h.example', 5, ones))).toBe(other === kind);
     }
   });
 
-  test.each(['01jd3x', 'a', 'A-b_c', 'x'.repeat(128)])('takes another service’s opaque id: %s', (id) => {
+  test.each(['01jd3x', 'a', 'A-b_c', 'x'.repeat(128)])('accept another service’s opaque id: %s', (id) => {
     expect(v.is(ReservationId, `con_conn.example.org_${id}`)).toBe(true);
   });
 

@@ -95,7 +95,7 @@ describe('parseInstant', () => {
   });
 
   test.each(['2026-12-01T10:00:00', '2026-12-01T10:00:00.000', '2026-12-01t10:00:00.0'])(
-    'row 36: %s names no zone: refused in a request, UTC in a reply',
+    'row 36: %s has no zone: it is refused in a request, and UTC in a reply',
     (text) => {
       expect(parseInstant(text)).toBeUndefined();
       expect(parseInstant(text, 'required')).toBeUndefined();
@@ -104,7 +104,7 @@ describe('parseInstant', () => {
   );
 
   const instants = fc.integer({ min: 0, max: LAST });
-  test('what formatInstant writes, it reads (property)', () => {
+  test('parseInstant reads the text of formatInstant (property)', () => {
     fc.assert(
       fc.property(instants, (instant) => {
         const text = formatInstant(instant);
@@ -115,7 +115,7 @@ describe('parseInstant', () => {
     );
   });
 
-  test('an offset moves the instant by as much (property)', () => {
+  test('an offset moves the instant by its own length (property)', () => {
     const two = (number: number) => String(number).padStart(2, '0');
     const offsets = fc.tuple(fc.constantFrom(1, -1), fc.nat(23), fc.nat(59));
     fc.assert(
@@ -130,7 +130,7 @@ describe('parseInstant', () => {
     );
   });
 
-  test('it takes exactly the days that exist', () => {
+  test('it accepts exactly the days that exist', () => {
     const two = (number: number) => String(number).padStart(2, '0');
     for (const [year, days] of [
       [2026, 365],
@@ -156,11 +156,11 @@ describe('received', () => {
     [1e30, 'got 1e+30'],
   ])('%j', (input, text) => expect(received(input)).toBe(text));
 
-  test('row 36: is short, whatever was sent', () => {
+  test('row 36: is short for every value', () => {
     expect(received('x'.repeat(3_000_000)).length).toBeLessThan(80);
   });
 
-  test('row 36: takes any nesting', () => {
+  test('row 36: accepts any nesting', () => {
     const deep: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
     expect(received(deep).length).toBeLessThan(80);
   });

@@ -4,7 +4,7 @@ import { isObject, type JsonFault, MAX_NESTING, readJson } from '../../src/contr
 
 const DEPTH = 100_000;
 
-/** What is wrong with a text, or `ok`. */
+/** The fault of a text, or `ok`. */
 const fault = (input: string | Uint8Array): JsonFault | 'ok' => {
   const reading = readJson(input);
   return reading.ok ? 'ok' : reading.fault;
@@ -52,13 +52,13 @@ describe('a member named twice', () => {
     expect(fault(json)).toBe('ok');
   });
 
-  test('row 24: is found though V8 13.6 takes the first of the names for another one', () => {
+  test('row 24: is found although V8 13.6 confuses the first name with another one', () => {
     expect(fault(String.raw`{"a":1,"\\":2}`)).toBe('ok');
     expect(fault(String.raw`{"a":1,"\u0062":2,"b":3}`)).toBe('duplicate');
     expect(fault(String.raw`{"a":1,"c":{"\u0062":2},"b":{"\u0062":2,"b":3}}`)).toBe('duplicate');
   });
 
-  /** A JSON text with its objects as lists of members, so that it may name one twice, and whether it does. */
+  /** A JSON text, made from lists of members, so that it can name one twice; and whether it does. */
   const { document } = fc.letrec<{ document: { text: string; twice: boolean } }>((tie) => {
     const name = fc
       .tuple(fc.constantFrom('a', 'b', '"', '\\', 'é', '', ':', '}'), fc.boolean())
@@ -85,7 +85,7 @@ describe('a member named twice', () => {
       .map((text) => ({ text, twice: false }));
     return { document: fc.oneof({ maxDepth: 5 }, leaf, object, array) };
   });
-  test('row 24: is found exactly where there is one (property)', () => {
+  test('row 24: is found if and only if there is one (property)', () => {
     fc.assert(
       fc.property(document, ({ text, twice }) => {
         expect(fault(text)).toBe(twice ? 'duplicate' : 'ok');
@@ -95,7 +95,7 @@ describe('a member named twice', () => {
   });
 });
 
-describe('what is read', () => {
+describe('the result', () => {
   test('is the value (property)', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2), (value, indent) => {
@@ -141,7 +141,7 @@ describe('what is read', () => {
     '{"a":1,"a"}',
     '\u00a0{}',
     '{}\0',
-  ])('row 36: %j is no JSON', (text) => {
+  ])('row 36: %j is not JSON', (text) => {
     expect(fault(text)).toBe('syntax');
   });
 
@@ -153,7 +153,7 @@ describe('what is read', () => {
     ['beyond U+10FFFF', [0x22, 0xf4, 0x90, 0x80, 0x80, 0x22]],
     ['UTF-16 with its mark', [0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00]],
     ['a lone continuation after an object', [0x7b, 0x7d, 0x80]],
-  ])('row 36: %s is no UTF-8', (_, bytes) => {
+  ])('row 36: %s is not UTF-8', (_, bytes) => {
     expect(fault(Uint8Array.from(bytes))).toBe('encoding');
   });
 
@@ -165,7 +165,7 @@ describe('what is read', () => {
   });
 });
 
-describe('row 36: size and nesting harm nothing', () => {
+describe('row 36: large and deep texts are handled quickly', () => {
   const MEGABYTES = 3_000_000;
   const inArrays = (inner: string) => `${'['.repeat(DEPTH)}${inner}${']'.repeat(DEPTH)}`;
   const inObjects = (inner: string) => `${'{"a":'.repeat(DEPTH)}${inner}${'}'.repeat(DEPTH)}`;
@@ -208,17 +208,17 @@ describe('row 36: size and nesting harm nothing', () => {
 
 describe('row 47: nesting is bounded before a text is parsed', () => {
   const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
-  /** What a member at the top holds when null stands in for what is too deep. */
+  /** The value of a top member when null replaces nested values below the limit. */
   const shallow = JSON.parse(`${'['.repeat(MAX_NESTING - 1)}null${']'.repeat(MAX_NESTING - 1)}`);
 
-  test('as deep as is allowed, and one more', () => {
+  test('the allowed depth is read, and one level more is refused', () => {
     expect(fault(nested(MAX_NESTING))).toBe('ok');
     expect(fault(`{"a":${nested(MAX_NESTING - 1)}}`)).toBe('ok');
     expect(fault(nested(MAX_NESTING + 1))).toBe('nesting');
     expect(fault(`{"a":${nested(MAX_NESTING)}}`)).toBe('nesting');
   });
 
-  test('what comes behind is not looked at: a parser would find it', () => {
+  test('the text behind is not read: a parser would find its error', () => {
     expect(fault(`${nested(MAX_NESTING)}nonsense`)).toBe('syntax');
     expect(fault(`${nested(MAX_NESTING + 1)}nonsense`)).toBe('nesting');
     expect(fault(`${'['.repeat(MAX_NESTING + 1)}nonsense`)).toBe('nesting');
@@ -232,11 +232,11 @@ describe('row 47: nesting is bounded before a text is parsed', () => {
       { a: shallow, b: [shallow[0], 1] },
     ],
     ['none', '{"a":[[]]}', { a: [[]] }],
-  ])('read as null: %s', (_, text, value) => {
+  ])('read as null when too deep: %s', (_, text, value) => {
     expect(readJson(text, 'null')).toEqual({ ok: true, value });
   });
 
-  test('read as null: what is left open is not JSON', () => {
+  test('an unclosed array is not JSON, and not read as null', () => {
     expect(readJson(`{"a":${'['.repeat(100_000)}`, 'null')).toEqual({ ok: false, fault: 'syntax' });
   });
 });

@@ -8,11 +8,11 @@ import { ROUTES } from '../../src/contract/routes.ts';
 
 const committed = readFileSync(new URL('../../src/contract/openapi.json', import.meta.url), 'utf8');
 
-it('the committed description is what the route table and the schemas say (npm run generate)', () => {
+it('the committed description equals the route table and the schemas (npm run generate)', () => {
   expect(committed).toBe(`${JSON.stringify(describeApi(manifest.version), null, 2)}\n`);
 });
 
-it('describes every route, and marks what SPEC.md does not know', () => {
+it('describes every route, and marks extensions of SPEC.md', () => {
   const operations = Object.values(describeApi('0').paths).flatMap((item) =>
     Object.values(item).filter(
       (value) => typeof value === 'object' && value !== null && 'operationId' in value,
@@ -23,7 +23,7 @@ it('describes every route, and marks what SPEC.md does not know', () => {
   expect(operations.filter((operation) => 'x-extension' in operation)).toHaveLength(extensions.length);
 });
 
-it('tells a client where the parameters stand that SPEC.md does not know', () => {
+it('describes the parameters that extend SPEC.md', () => {
   const document: unknown = JSON.parse(committed);
   const extension = { 'x-extension': true };
   expect(document).toHaveProperty(
@@ -41,7 +41,7 @@ it('tells a client where the parameters stand that SPEC.md does not know', () =>
   );
 });
 
-it('a public linter finds nothing wrong with it at its recommended settings', () => {
+it('a public linter with its recommended settings finds no fault', () => {
   const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

@@ -39,7 +39,7 @@ test('every code has its status', () => {
   }
 });
 
-test('every other code is a refusal of what was asked for: 422', () => {
+test('every other code is a refusal with 422', () => {
   const named = new Set(Object.values(STATUSES).flat());
   for (const code of CODES.filter((one) => !named.has(one))) {
     expect([code, PROBLEM_STATUS[code]]).toEqual([code, 422]);
@@ -49,11 +49,11 @@ test('every other code is a refusal of what was asked for: 422', () => {
   }
 });
 
-test('every code is made of lower-case words', () => {
+test('every code consists of lower-case words', () => {
   for (const code of CODES) expect(code).toMatch(/^[a-z]+(?:_[a-z]+)*$/);
 });
 
-test('every code may be answered by some route, or by every one', () => {
+test('every code is listed for at least one route', () => {
   const everywhere = ['request_invalid', 'host_unknown', 'internal', 'method_not_allowed'];
   everywhere.push('unavailable', 'outcome_unknown');
   const routes: Route[] = Object.values(ROUTES);
@@ -72,14 +72,14 @@ describe('problemBody', () => {
     });
   });
 
-  test('loc is empty where it is none of them', () => {
+  test('loc is empty when it is not Site, Date or Bandwidth', () => {
     expect(problemBody([{ code: 'token_missing', msg: 'text' }])).toEqual({
       code: 'token_missing',
       detail: [{ loc: [], msg: 'text', type: 'NotValid' }],
     });
   });
 
-  test('several: the first gives the code, the order stays', () => {
+  test('the first of several problems gives the code, and the order stays', () => {
     const body = problemBody([
       { code: 'date_past', loc: 'Date', msg: 'one' },
       { code: 'bandwidth_invalid', loc: 'Bandwidth', msg: 'two' },
@@ -93,7 +93,7 @@ describe('problemBody', () => {
     start_date: '2026-12-01T10:00:00.000Z',
     end_date: '2026-12-02T10:00:00.000Z',
   };
-  test('alternatives stand in it where there are any', () => {
+  test('it holds the alternatives, if there are any', () => {
     const problem = { code: 'bandwidth_unavailable', loc: 'Bandwidth', msg: 'text' } as const;
     expect(problemBody([problem], [alternative]).alternatives).toEqual([alternative]);
     expect(problemBody([problem], [])).not.toHaveProperty('alternatives');

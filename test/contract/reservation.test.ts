@@ -26,7 +26,7 @@ const READ = {
   end_date: Date.UTC(2026, 11, 2, 10),
 };
 
-/** The messages about a request body, each with its member; empty when it is accepted. */
+/** The messages about a request body, each with its member. Empty when the body is accepted. */
 function problems(
   body: unknown,
   schema: typeof ReservationRequest | typeof ReservationUpdate = ReservationRequest,
@@ -35,7 +35,7 @@ function problems(
   return issues.map((issue) => ({ member: v.getDotPath(issue), message: issue.message }));
 }
 
-test('the bounds: fifteen digits of bandwidth, sixteen tokens', () => {
+test('the bounds are fifteen digits of bandwidth and sixteen tokens', () => {
   expect([MAX_BANDWIDTH, MAX_TOKENS]).toEqual([999_999_999_999_999, 16]);
 });
 
@@ -43,7 +43,7 @@ test('the bounds: fifteen digits of bandwidth, sixteen tokens', () => {
 const DEEP: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
 
 describe('ReservationRequest', () => {
-  test('comes out with dates in milliseconds and bandwidth in Mbps', () => {
+  test('gives dates in milliseconds and bandwidth in Mbps', () => {
     expect(v.parse(ReservationRequest, BODY)).toEqual(READ);
   });
 
@@ -96,7 +96,7 @@ describe('ReservationRequest', () => {
     [['1000'], 'string of digits'],
     [{}, 'string of digits'],
     [undefined, 'missing'],
-  ])('row 36: bandwidth %j is refused, and the message says what is due', (bandwidth, part) => {
+  ])('row 36: bandwidth %j is refused, and the message says what is expected', (bandwidth, part) => {
     const [problem, ...more] = problems({ ...BODY, bandwidth });
     expect(more).toEqual([]);
     expect(problem?.member).toBe('bandwidth');
@@ -105,12 +105,12 @@ describe('ReservationRequest', () => {
     expect(problem?.message.length).toBeLessThan(250);
   });
 
-  test('start_date may be null, end_date may not', () => {
+  test('start_date can be null, and end_date can’t', () => {
     expect(v.parse(ReservationRequest, { ...BODY, start_date: null })).toEqual({ ...READ, start_date: null });
     expect(problems({ ...BODY, end_date: null })).toMatchObject([{ member: 'end_date' }]);
   });
 
-  test.each(['start_date', 'end_date'])('row 36: %s that is no instant is refused', (member) => {
+  test.each(['start_date', 'end_date'])('row 36: a %s that is not an instant is refused', (member) => {
     const values = [
       '2026-12-01T10:00:00',
       '2026-02-30T10:00:00Z',
@@ -130,7 +130,7 @@ describe('ReservationRequest', () => {
   });
 
   test.each(['site1', 'site2'])(
-    'row 36: %s must be text; whether there is such a site is not said here',
+    'row 36: %s must be text, of any content: the schema does not know the sites',
     (member) => {
       for (const value of ['nowhere', '', '../x', 'x'.repeat(1000)]) {
         expect(problems({ ...BODY, [member]: value })).toEqual([]);
@@ -157,7 +157,7 @@ describe('ReservationRequest', () => {
     expect(problems({ ...BODY, tokens }).length === 0).toBe(accepted);
   });
 
-  test('every wrong member is named at once', () => {
+  test('all wrong members are named at once', () => {
     const wrong = { site1: 1, site2: null, bandwidth: 'x', start_date: 'x', end_date: 'x', tokens: 'x' };
     expect(problems(wrong).map(({ member }) => member)).toEqual(Object.keys(BODY));
     expect(problems({}).map(({ member }) => member)).toEqual(Object.keys(BODY));
@@ -172,19 +172,22 @@ describe('ReservationRequest', () => {
     expect(problems(body)).not.toEqual([]);
   });
 
-  test.each(Object.keys(BODY))('row 36: %s nested 100,000 deep is refused, not an exception', (member) => {
-    expect(problems({ ...BODY, [member]: DEEP })).not.toEqual([]);
-    expect(problems({ ...BODY, [member]: { a: DEEP } })).not.toEqual([]);
-  });
+  test.each(Object.keys(BODY))(
+    'row 36: %s that is nested 100,000 deep is refused without an exception',
+    (member) => {
+      expect(problems({ ...BODY, [member]: DEEP })).not.toEqual([]);
+      expect(problems({ ...BODY, [member]: { a: DEEP } })).not.toEqual([]);
+    },
+  );
 
-  test.each(Object.keys(BODY))('row 36: three megabytes of %s make no long message', (member) => {
+  test.each(Object.keys(BODY))('row 36: three megabytes of %s give a short message', (member) => {
     for (const value of ['x'.repeat(3_000_000), { a: 'x'.repeat(3_000_000) }]) {
       for (const { message } of problems({ ...BODY, [member]: value }))
         expect(message.length).toBeLessThan(250);
     }
   });
 
-  test('row 11: a token that stands in place of the list is not repeated in the message', () => {
+  test('row 11: the message does not repeat a token that replaces the list', () => {
     const token = 'eyJhbGciOiJFUzI1NiJ9.CANARYCANARYCANARYCANARY.CANARY';
     for (const tokens of [token, { token }, [[token]], [{ token }]]) {
       const found = problems({ ...BODY, tokens });
@@ -195,7 +198,7 @@ describe('ReservationRequest', () => {
 });
 
 describe('ReservationUpdate', () => {
-  test('what is absent stays absent', () => {
+  test('an absent member stays absent', () => {
     expect(v.parse(ReservationUpdate, {})).toEqual({});
     expect(v.parse(ReservationUpdate, { bandwidth: '5' })).toEqual({ bandwidth: 5 });
     expect(v.parse(ReservationUpdate, BODY)).toEqual(READ);
@@ -210,16 +213,16 @@ describe('ReservationUpdate', () => {
     ['start_date', 'x'],
     ['site1', null],
     ['tokens', 'x'],
-  ])('what is there is judged as for creation: %s %j', (member, value) => {
+  ])('a present member is checked as in a create request: %s %j', (member, value) => {
     expect(problems({ [member]: value }, ReservationUpdate)).toMatchObject([{ member }]);
   });
 });
 
-describe('ReservationReply: a client takes any service’s spelling', () => {
+describe('ReservationReply: a client reads any service’s spelling', () => {
   const read = (changes: Record<string, unknown>) =>
     v.safeParse(ReservationReply, { ...RESERVATION, ...changes });
 
-  test('what the reference server answers comes out as it is', () => {
+  test('the reference server’s answer stays unchanged', () => {
     expect(v.parse(Reservation, RESERVATION)).toEqual(RESERVATION);
     expect(v.parse(ReservationReply, RESERVATION)).toEqual(RESERVATION);
   });
@@ -275,7 +278,7 @@ describe('ReservationReply: a client takes any service’s spelling', () => {
     }
   });
 
-  test('a timestamp without any fraction comes out with milliseconds', () => {
+  test('a timestamp without a fraction gets milliseconds', () => {
     expect(read({ end_date: '2026-12-01T10:00:00' })).toMatchObject({
       output: { end_date: '2026-12-01T10:00:00.000Z' },
     });

@@ -12,7 +12,7 @@ const TABLE: Record<Action, Record<Role, boolean>> = {
 };
 const ACTIONS = Object.keys(TABLE) as Action[];
 
-test('row 35: the roles and the actions are those of the table', () => {
+test('row 35: roles and actions equal the table', () => {
   expect(ROLES).toEqual(['lead', 'admin', 'member', 'viewer']);
   expect(Object.keys(WHO_MAY).sort()).toEqual([...ACTIONS].sort());
 });
@@ -26,7 +26,7 @@ test.each(ROLES.flatMap((role) => ACTIONS.map((action) => ({ role, action, due: 
   },
 );
 
-test.each(['leader', 'Leader', 'LEADER'])('%s is a lead', (role) => {
+test.each(['leader', 'Leader', 'LEADER'])('%s counts as lead', (role) => {
   expect(readRole(role)).toBe('lead');
   for (const action of ACTIONS) expect(may(role, action)).toBe(TABLE[action].lead);
 });
@@ -44,6 +44,6 @@ test.each([
   '__proto__',
   'İead',
   '*',
-])('row 35: a role of another name may do nothing: %j', (role) => {
+])('row 35: an unknown role may do nothing: %j', (role) => {
   for (const action of ACTIONS) expect(may(role, action)).toBe(false);
 });

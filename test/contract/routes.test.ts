@@ -6,8 +6,8 @@ const BASE = 'https://conn.example.org';
 const pathOf = (name: RouteName, values: Record<string, string>) =>
   new URL(BASE + routePath(name, values)).pathname;
 
-/** SPEC.md, "Endpoints", of the kind that the route table holds. */
-test('the endpoints of the specification are these, and all others are marked as extensions', () => {
+/** The endpoints of SPEC.md, "Endpoints". */
+test('the route table has all endpoints of SPEC.md, and marks all others as extensions', () => {
   const routes: Route[] = Object.values(ROUTES);
   const listed = routes
     .filter(({ extension }) => !extension)
@@ -24,7 +24,7 @@ test('the endpoints of the specification are these, and all others are marked as
   ]);
 });
 
-test('no two routes of a service answer the same request', () => {
+test('each request to a service matches one route at most', () => {
   const routes: Route[] = Object.values(ROUTES);
   const requests = routes.map(
     ({ service, method, path }) => `${service} ${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`,
@@ -32,7 +32,7 @@ test('no two routes of a service answer the same request', () => {
   expect(new Set(requests).size).toBe(requests.length);
 });
 
-test('a route that needs an experiment says what its role must allow; a key set and a health check need nothing', () => {
+test('a route that needs an experiment names the action that its role must allow, and key sets and health checks need nothing', () => {
   for (const [name, route] of Object.entries(ROUTES) as [string, Route][]) {
     if (route.credentials === 'experiment') expect([name, route.action]).toEqual([name, expect.any(String)]);
     expect([name, route.credentials === 'none']).toEqual([name, /KeySet$|^health$|^readiness$/.test(name)]);
@@ -68,7 +68,7 @@ describe('routePath', () => {
     );
   });
 
-  test('needs nothing where nothing varies, and leaves more out', () => {
+  test('needs no values without parts, and ignores more values', () => {
     expect(routePath('createReservation')).toBe(connectivity);
     expect(routePath('createReservation', { id: 'x' })).toBe(connectivity);
   });
@@ -83,7 +83,7 @@ describe('routePath', () => {
     expect(() => routePath(name, values)).toThrow(missing);
   });
 
-  test('a part stays one part of the address, and comes back (property)', () => {
+  test('a part stays one part of the address, and can be read back (property)', () => {
     const parts = fc.string({ unit: 'grapheme', minLength: 1 }).filter((part) => !['.', '..'].includes(part));
     fc.assert(
       fc.property(parts, (id) => {
@@ -94,7 +94,7 @@ describe('routePath', () => {
     );
   });
 
-  test.each(['', '.', '..'])('a part that would name another address is refused: %j', (id) => {
+  test.each(['', '.', '..'])('a part that would change the address is refused: %j', (id) => {
     expect(() => routePath('deleteReservation', { id })).toThrow(expect.objectContaining({ code: 'usage' }));
   });
 });

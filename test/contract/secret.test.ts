@@ -6,7 +6,7 @@ const CANARY = 'canary-7d1f';
 const secret = new Secret(CANARY);
 const nested = { tokens: [secret], map: new Map([['user', { secret }]]), set: new Set([secret]) };
 
-describe('a secret that is printed by accident', () => {
+describe('an accidentally printed secret', () => {
   test.each<[string, () => string]>([
     ['String()', () => String(secret)],
     ['a template', () => `token ${secret}`],
@@ -22,7 +22,7 @@ describe('a secret that is printed by accident', () => {
     ['console: %j', () => format('%j', { secret })],
     ['an error message', () => new Error(`refused: ${secret}`).message],
     ['an error with a cause, inspected', () => inspect(new Error('refused', { cause: { secret } }))],
-  ])('%s shows that there is one, and not which', (_, print) => {
+  ])('%s shows that it is a secret, without its text', (_, print) => {
     const printed = print();
     expect(printed).toContain('[secret]');
     expect(printed).not.toContain(CANARY);
@@ -34,20 +34,20 @@ describe('a secret that is printed by accident', () => {
     ['spread', () => Object.entries({ ...secret })],
     ['Object.assign', () => Object.entries(Object.assign({}, secret))],
     ['structuredClone', () => Object.entries(structuredClone(secret))],
-  ])('%s finds nothing in it', (_, look) => {
+  ])('%s finds no text in it', (_, look) => {
     expect(look()).toEqual([]);
   });
 
-  test('without its own inspection, its private field is hidden still', () => {
+  test('without its custom inspection, its private field is still hidden', () => {
     expect(inspect(secret, { customInspect: false, showHidden: true })).not.toContain(CANARY);
   });
 });
 
-test('who says so gets the text', () => {
+test('reveal() gives the text', () => {
   expect(secret.reveal()).toBe(CANARY);
 });
 
-describe('row 54: what looks like a token is taken out of any text', () => {
+describe('row 54: text that looks like a token is removed from any text', () => {
   const JWT = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.c2ln';
   const REFRESH = 'nOt7Zq3vXkW_1mB-8sLpD4yRcT6hJgFa0EuIoQxVb2K';
 
@@ -79,7 +79,7 @@ describe('row 54: what looks like a token is taken out of any text', () => {
     expect(withoutTokens(text)).toBe(text);
   });
 
-  test('a megabyte of anything is read in linear time', () => {
+  test('a megabyte of any text is read in linear time', () => {
     for (const piece of ['eyJ', 'a.', '.', 'aA0', '-', 'a..', 'eyJ.']) {
       const began = performance.now();
       withoutTokens(piece.repeat(1_000_000 / piece.length));

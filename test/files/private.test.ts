@@ -28,7 +28,7 @@ beforeEach(() => {
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 describe('row 16: a private folder', () => {
-  test('is made for its owner only, and so is what is above it', () => {
+  test('is made for its owner only, as are the folders above it', () => {
     const below = join(folder, 'below');
     expect(privateFolder(below)).toBe(below);
     expect(modeOf(below)).toBe(0o700);
@@ -42,7 +42,7 @@ describe('row 16: a private folder', () => {
     expect(modeOf(folder)).toBe(0o700);
   });
 
-  test('keeps what is in it', () => {
+  test('keeps its content', () => {
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     writeFileSync(join(folder, 'kept'), 'kept');
     privateFolder(folder);
@@ -71,7 +71,7 @@ describe('row 16: a private folder', () => {
         writeFileSync(path, 'x');
       },
     ],
-  ])('is refused where %s stands in its place', async (_, plant) => {
+  ])('is refused when %s is in its place', async (_, plant) => {
     plant(folder);
     const failure = await failureOf(() => privateFolder(folder));
     expect(failure.code).toBe('state_unusable');
@@ -79,7 +79,7 @@ describe('row 16: a private folder', () => {
     expect(failure.facts.why).toMatch(/\S/);
   });
 
-  test('is not reached through a symbolic link that it refused: the target keeps its mode', async () => {
+  test('leaves the mode of a refused symbolic link’s target', async () => {
     const target = join(folder, '..', 'target');
     mkdirSync(target, { recursive: true });
     chmodSync(target, 0o755);
@@ -88,13 +88,13 @@ describe('row 16: a private folder', () => {
     expect(modeOf(target)).toBe(0o755);
   });
 
-  test('that can’t be made is a clear failure', async () => {
+  test('is a clear failure when it can’t be made', async () => {
     const failure = await failureOf(() => privateFolder('/dev/null/below'));
     expect(failure.code).toBe('state_unusable');
     expect(failure.facts.why).toMatch(/\S/);
   });
 
-  // Only root can give a folder away.
+  // Only root can change a folder's owner.
   test.runIf(process.getuid?.() === 0)('is refused when it belongs to someone else', async () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     chownSync(folder, 12_345, 12_345);
@@ -103,12 +103,12 @@ describe('row 16: a private folder', () => {
   });
 });
 
-/** Another user's number; only root can give a file away. */
+/** Another user's number. Only root can change a file's owner. */
 const OTHER = 12_345;
 const isRoot = process.getuid?.() === 0;
 
-describe('row 51: a folder that a person named for data', () => {
-  test('is made for its owner only, whatever the umask', () => {
+describe('row 51: a folder that a person chose for data', () => {
+  test('is made for its owner only, with any umask', () => {
     const umask = process.umask(0);
     try {
       dataFolder(folder);
@@ -119,7 +119,7 @@ describe('row 51: a folder that a person named for data', () => {
   });
 
   test.each([0o777, 0o775, 0o702, 0o1777])(
-    'of mode %o is refused, with what to type, and left as it is',
+    'of mode %o is refused with the next step, and left unchanged',
     async (mode) => {
       mkdirSync(folder, { recursive: true });
       chmodSync(folder, mode);
@@ -130,14 +130,14 @@ describe('row 51: a folder that a person named for data', () => {
     },
   );
 
-  test('that others can only read keeps its mode: it may have other uses', () => {
+  test('keeps its mode when others can only read it: it can have other uses', () => {
     mkdirSync(folder, { recursive: true });
     chmodSync(folder, 0o755);
     expect(dataFolder(folder)).toBe(folder);
     expect(modeOf(folder)).toBe(0o755);
   });
 
-  test.each(['', '/'])('is refused where a symbolic link stands; after its name: "%s"', async (end) => {
+  test.each(['', '/'])('is refused when it is a symbolic link, with "%s" after its name', async (end) => {
     mkdirSync(join(folder, '..', 'elsewhere'), { recursive: true, mode: 0o700 });
     symlinkSync(join(folder, '..', 'elsewhere'), folder);
     const failure = await failureOf(() => dataFolder(`${folder}${end}`));
@@ -169,13 +169,13 @@ describe.each([
     },
   );
 
-  test('a sticky folder is allowed, as /tmp is', () => {
+  test('a sticky folder such as /tmp is allowed', () => {
     chmodSync(above(), 0o1777);
     expect(use(folder)).toBe(folder);
   });
 
   test.runIf(isRoot)(
-    'what the group can write to is allowed where it is the user’s own group alone',
+    'a folder that its group can write to is allowed when the group is the user’s own',
     async () => {
       chmodSync(above(), 0o770);
       expect(use(folder)).toBe(folder);
@@ -192,17 +192,17 @@ describe('row 51: a file', () => {
     writeFileSync(file(), 'kept', { mode: 0o600 });
   });
 
-  test('that is not there is none', () => {
+  test('that is missing stays missing', () => {
     expect(closeFile(join(folder, 'none'))).toBe(false);
   });
 
-  test.each([0o600, 0o644, 0o640, 0o700])('of mode %o is its owner’s alone afterwards', (mode) => {
+  test.each([0o600, 0o644, 0o640, 0o700])('of mode %o is closed to others', (mode) => {
     chmodSync(file(), mode);
     expect(closeFile(file())).toBe(true);
     expect(modeOf(file())).toBe(0o600);
   });
 
-  test.each([0o666, 0o602, 0o620])('of mode %o is refused, and left as it is', async (mode) => {
+  test.each([0o666, 0o602, 0o620])('of mode %o is refused and left unchanged', async (mode) => {
     chmodSync(file(), mode);
     const failure = await failureOf(() => closeFile(file()));
     expect(failure.facts.why).toContain('could have changed it');
@@ -210,12 +210,12 @@ describe('row 51: a file', () => {
     expect(modeOf(file())).toBe(mode);
   });
 
-  test.runIf(isRoot)('of someone else’s is refused', async () => {
+  test.runIf(isRoot)('of another user is refused', async () => {
     chownSync(file(), OTHER, OTHER);
     expect((await failureOf(() => closeFile(file()))).facts.why).toContain('another user');
   });
 
-  test('that is a symbolic link is refused, wherever it leads', async () => {
+  test('that is a symbolic link is refused, with any target', async () => {
     for (const target of [file(), join(folder, 'nowhere')]) {
       const link = join(folder, 'link');
       symlinkSync(target, link);
@@ -225,7 +225,7 @@ describe('row 51: a file', () => {
   });
 });
 
-describe('row 51: compiled code', () => {
+describe('row 51: a folder with compiled code', () => {
   const code = (): string => join(folder, 'v24', 'code');
   beforeEach(() => {
     mkdirSync(join(folder, 'v24'), { recursive: true, mode: 0o700 });
@@ -233,7 +233,7 @@ describe('row 51: compiled code', () => {
     writeFileSync(code(), 'compiled', { mode: 0o600 });
   });
 
-  test('of one’s own is kept', () => {
+  test('of the user’s own is kept', () => {
     expect(cacheFolder(folder)).toBe(folder);
     expect(existsSync(code())).toBe(true);
   });
@@ -249,7 +249,7 @@ describe('row 51: compiled code', () => {
           ['someone else’s folder', () => chownSync(join(folder, 'v24'), OTHER, OTHER)],
         ] satisfies [string, () => void][])
       : []),
-  ])('beside %s is removed before any is run', (_, plant) => {
+  ])('with %s is removed before any code runs', (_, plant) => {
     plant();
     expect(cacheFolder(folder)).toBe(folder);
     expect(existsSync(code())).toBe(false);

@@ -23,7 +23,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 describe('a file that is written whole', () => {
-  test('has its content, and nothing is left beside it', () => {
+  test('has its content and leaves no draft', () => {
     for (const content of ['first', Buffer.from('second')]) {
       writeWhole(file, content, 0o600);
       expect(readFileSync(file, 'utf8')).toBe(String(content));
@@ -31,14 +31,14 @@ describe('a file that is written whole', () => {
     expect(readdirSync(folder)).toEqual(['file']);
   });
 
-  test('row 15: stays as it was when it can’t be written, and nothing is left beside it', () => {
+  test('row 15: stays unchanged when a write fails, and leaves no draft', () => {
     mkdirSync(file);
     expect(() => writeWhole(file, 'new', 0o600)).toThrow();
     expect(readdirSync(folder)).toEqual(['file']);
     expect(statSync(file).isDirectory()).toBe(true);
   });
 
-  test.each([0, 0o077])('row 51: has its mode whatever the umask: %o', (mask) => {
+  test.each([0, 0o077])('row 51: has its mode with any umask: %o', (mask) => {
     const umask = process.umask(mask);
     try {
       for (const mode of [0o600, 0o644]) {
@@ -50,7 +50,7 @@ describe('a file that is written whole', () => {
     }
   });
 
-  test('row 51: takes the place of a symbolic link, and what that leads to is not touched', () => {
+  test('row 51: replaces a symbolic link, whose target is not touched', () => {
     const elsewhere = join(folder, 'elsewhere');
     writeFileSync(elsewhere, 'mine', { mode: 0o640 });
     chmodSync(elsewhere, 0o640);
@@ -60,7 +60,7 @@ describe('a file that is written whole', () => {
     expect(readFileSync(file, 'utf8')).toBe('new');
   });
 
-  test('row 51: no name that can be known beforehand is written through', () => {
+  test('row 51: a draft with a predictable name is not followed', () => {
     const elsewhere = join(folder, 'elsewhere');
     writeFileSync(elsewhere, 'mine');
     for (const end of ['tmp', `${process.pid}.tmp`]) symlinkSync(elsewhere, `${file}.${end}`);

@@ -9,7 +9,7 @@ import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
 test.skipIf(!CAN_LIMIT_FILES)(
-  'row 43: a disk that fails before anything is asked for: nothing was done, and it is no bug',
+  'row 43: a disk that fails before a request is a failure with nothing done, not a defect',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'slices-conn-offline-'));
     const profile = await new Profiles('/dev/null/config', {}).resolve('offline');
@@ -19,7 +19,7 @@ test.skipIf(!CAN_LIMIT_FILES)(
       rmSync(folder, { recursive: true });
     });
     const database = join(folder, 'offline', 'reservations.sqlite');
-    // Opens the database, and asks for nothing that needs to be written.
+    // Opens the database, without a request that has to write.
     await connection.fetch(new Request(`${profile.baseUrl}/.well-known/jwks.json`));
     const { size } = statSync(`${database}-wal`);
     const failure = await underFileLimit(size, () => failureOf(() => connection.userToken.get()));

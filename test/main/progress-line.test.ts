@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { openProgressLine } from '../../src/main/terminal.ts';
 
 test.each([0, undefined])(
-  'a terminal of %s columns: nothing is drawn, where ora would clear lines for ever',
+  'on a terminal of %s columns nothing is drawn: ora would clear lines for ever',
   async (columns) => {
     const write = vi.fn(() => true);
     const terminal: NodeJS.WriteStream = Object.create(process.stderr, {

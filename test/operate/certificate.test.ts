@@ -29,12 +29,12 @@ function files(cert: string | undefined, key: string | undefined) {
   return paths;
 }
 
-test('a certificate and its key', () => {
+test('a certificate and its key are read', () => {
   const read = readCertificate(files(SERVER_CERTIFICATE, SERVER_KEY), NOW);
   expect([String(read.cert), String(read.key)]).toEqual([SERVER_CERTIFICATE, SERVER_KEY]);
 });
 
-test('a chain', () => {
+test('a chain is read', () => {
   const chain = SERVER_CERTIFICATE + OTHER_CERTIFICATE;
   expect(String(readCertificate(files(chain, SERVER_KEY), NOW).cert)).toBe(chain);
 });
@@ -61,7 +61,7 @@ test.each<[string, string | undefined, string | undefined, RegExp]>([
   ],
   ['a locked key', SERVER_CERTIFICATE, locked, /key .*key\.pem/],
   ['one that has expired', EXPIRED_CERTIFICATE, SERVER_KEY, /has expired/],
-])('%s is file_unusable, and says which file', (_, cert, key, says) => {
+])('%s is file_unusable, and the message names the file', (_, cert, key, says) => {
   let failure: unknown;
   try {
     readCertificate(files(cert, key), NOW);

@@ -41,7 +41,7 @@ describe('row 52: a password in the address of a database', () => {
   );
 
   test.each(cases)(
-    '%s --database %s: exit 2 before anything is opened, and it is not told',
+    '%s --database %s: exit 2 before anything is opened, and the password is not printed',
     async (command, address) => {
       const { run } = world();
       for (const format of [[], ['--json']]) {
@@ -57,7 +57,7 @@ describe('row 52: a password in the address of a database', () => {
     },
   );
 
-  test.each(ADDRESSES.slice(0, 3))('%s: the refusal says where else it may stand', async (address) => {
+  test.each(ADDRESSES.slice(0, 3))('%s: the refusal says where a password can be given', async (address) => {
     const { stderr } = await world().run('serve', '--database', address);
     for (const place of ['PGPASSWORD', 'PGPASSFILE', 'PGSERVICE']) expect(stderr).toContain(place);
   });

@@ -17,7 +17,7 @@ const ISSUER = { trust: [{ issuer: 'https://login.example.org' }] };
 const TRUST = { ...ISSUER, audience: 'https://slices.example.org' };
 const BASE = { baseUrl: 'https://slices.example.org' };
 
-/** Why settings are refused; undefined when they will do. */
+/** The reason why settings are refused; undefined when they are accepted. */
 function refusal(changes: Partial<ServeSettings>): Failure | undefined {
   try {
     checkExposure({ ...PLAIN, ...changes });
@@ -35,7 +35,7 @@ const NAME = /--base-url URL/;
 const AUDIENCE = /--audience AUDIENCE/;
 const ALL = [USERS, KEY, HTTP, NAME, AUDIENCE];
 
-describe('row 42: on this machine alone anything goes', () => {
+describe('row 42: on this machine alone all settings are accepted', () => {
   test.each<Partial<ServeSettings>>([
     {},
     { memory: true, autoApprove: 'lead' },
@@ -56,7 +56,7 @@ describe('row 42: on this machine alone anything goes', () => {
   });
 });
 
-describe('row 42: what others can reach needs users, a key that is kept, encryption and a name', () => {
+describe('row 42: a server that others can reach needs users, a stored key, TLS and a name', () => {
   test.each<[string, Partial<ServeSettings>, RegExp[]]>([
     ['nothing of it', { host: '0.0.0.0', memory: true }, [USERS, KEY, HTTP, NAME]],
     ['row 50: no audience', { host: '0.0.0.0', ...ISSUER, ...TLS, ...BASE }, [AUDIENCE]],
@@ -91,7 +91,7 @@ describe('row 42: what others can reach needs users, a key that is kept, encrypt
     ['--insecure-built-in-users', { insecureBuiltInUsers: true }, USERS],
     ['--insecure-throw-away-key', { insecureThrowAwayKey: true }, KEY],
     ['--insecure-http', { insecureHttp: true }, HTTP],
-  ])('%s allows that alone', (flag, allowed, danger) => {
+  ])('%s allows only that risk', (flag, allowed, danger) => {
     const host = { host: '192.0.2.1', memory: true };
     expect(refusal(host)?.facts.why).toContain(flag);
     const why = refusal({ ...host, ...allowed })?.facts.why ?? '';
@@ -99,7 +99,7 @@ describe('row 42: what others can reach needs users, a key that is kept, encrypt
     for (const other of [USERS, KEY, HTTP]) expect(other.test(why)).toBe(other !== danger);
   });
 
-  test('row 50: --any-audience allows tokens for any audience, and says so', () => {
+  test('row 50: --any-audience accepts tokens for any audience, and a warning says so', () => {
     const settings = { host: '192.0.2.1', ...ISSUER, ...TLS, ...BASE };
     expect(refusal(settings)?.facts.why).toContain('--any-audience');
     expect(refusal({ ...settings, anyAudience: true })).toBeUndefined();
@@ -109,14 +109,14 @@ describe('row 42: what others can reach needs users, a key that is kept, encrypt
     expect(refusal({ ...settings, anyAudience: true, memory: true })?.facts.fix).toContain('--any-audience');
   });
 
-  test('what is suggested names the kinds again', () => {
+  test('the advised command keeps the kinds of --trust', () => {
     const trust = [{ issuer: 'https://login.example.org', kinds: ['user', 'experiment'] as const }];
     expect(refusal({ host: '192.0.2.1', trust, ...TLS })?.facts.fix).toContain(
       ' --trust https://login.example.org=user,experiment --audience ',
     );
   });
 
-  test('told in as many words, it starts, and says what that means', () => {
+  test('with all --insecure flags it starts, and warns about each risk', () => {
     const changes = {
       host: '192.0.2.1',
       memory: true,
@@ -131,7 +131,7 @@ describe('row 42: what others can reach needs users, a key that is kept, encrypt
     expect(allowedDangers({ ...PLAIN, ...changes, ...TLS, memory: false })).toHaveLength(1);
   });
 
-  test('nobody is let in without a look, whatever is allowed', () => {
+  test('--auto-approve is refused with all --insecure flags too', () => {
     const changes = {
       host: '192.0.2.1',
       ...TLS,
@@ -142,8 +142,8 @@ describe('row 42: what others can reach needs users, a key that is kept, encrypt
   });
 });
 
-describe('what to type next', () => {
-  test('without a word about others: loopback, and how it would be for others', () => {
+describe('the next step', () => {
+  test('without users of others: loopback, and the flags for other users', () => {
     const failure = refusal({ host: '0.0.0.0', port: 443 });
     expect(failure?.facts.fix).toBe('slices-conn serve --host 127.0.0.1');
     expect(failure?.facts.why).toContain(
@@ -173,7 +173,7 @@ describe('what to type next', () => {
   });
 });
 
-describe('addresses that can’t be', () => {
+describe('impossible addresses', () => {
   test.each<[string, Partial<ServeSettings>, RegExp]>([
     ['an empty host', { host: '', ...TRUST, ...TLS, ...BASE }, /empty/],
     ['http over TLS', { ...TLS, baseUrl: 'http://127.0.0.1:4280' }, /not https/],

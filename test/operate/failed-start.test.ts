@@ -32,7 +32,7 @@ const ENGINES = [
       database.exec("UPDATE signing_key SET jwk = 'damaged'");
       database.close();
     },
-    /** Leaving the write-ahead log takes the file for oneself: it fails while any other connection is open. */
+    /** Leaving WAL mode needs the only connection to the file: it fails while another one is open. */
     async expectFree(path: string): Promise<void> {
       const database = new DatabaseSync(path);
       try {
@@ -62,7 +62,7 @@ const ENGINES = [
   },
 ];
 
-/** How many timers there are that would keep this process alive. */
+/** The number of timers that keep this process alive. */
 function timers(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 }
@@ -85,7 +85,7 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
     expect(timers()).toBeLessThanOrEqual(before);
   });
 
-  test('keys that are damaged', async () => {
+  test('damaged keys', async () => {
     const { database } = await engine.newPlace();
     await (await createReferenceServer({ database })).close();
     await engine.damageKeys(database);
@@ -95,7 +95,7 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
     expect(timers()).toBeLessThanOrEqual(before);
   });
 
-  test('serve, at its very last step: sockets, database, transport and timers', async () => {
+  test('serve that fails at its last step closes sockets, database, transport and timers', async () => {
     const { database, where } = await engine.newPlace();
     await (await openStores(database)).close();
     const [port, metrics] = [await freePort(), await freePort()];
@@ -105,7 +105,7 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
       port,
       metrics: String(metrics),
       trust: ['https://login.example.org'],
-      // The draft can't be written: it is the last thing that can fail.
+      // The ready file can't be written: the last step that can fail.
       readyFile: join(tmpdir(), 'slices-conn-no-such-folder', 'ready.json'),
     };
     const before = timers();
@@ -124,7 +124,7 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
   });
 });
 
-test('an error of Node itself is given back, though it has a code', () => {
+test('an error of Node itself is passed on, although it has a code', () => {
   const bug = Object.assign(new TypeError('a bug'), { code: 'ERR_INVALID_ARG_TYPE' });
   for (const file of [undefined, 'a.sqlite']) expect(databaseFailure(bug, file)).toBe(bug);
 });
@@ -140,7 +140,7 @@ const SETTINGS: ServeOptions = {
 };
 const SURROUNDINGS = { defaultFolder: tmpdir(), write: () => undefined, now: Date.now, random: Math.random };
 
-/** Takes a port that must be free. */
+/** Listens on a port, which must be free. */
 function takeAndLeave(port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer().once('error', reject);

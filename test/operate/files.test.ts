@@ -20,7 +20,7 @@ import type { Connection } from '../../src/session/login/connection.ts';
 import { commandWorld, serverCommands } from '../fixtures/command-world.ts';
 import { failureOf } from '../fixtures/failures.ts';
 
-/** No command here asks a service for anything. */
+/** No command here sends a request. */
 const NOBODY: Connection = {
   fetch: () => Promise.reject(new Error('a service was asked')),
   userToken: {
@@ -65,7 +65,7 @@ describe('row 51: a server’s data folder', () => {
     expect(readFileSync(join(data, 'slices-conn.sqlite'), 'utf8')).toBe('planted');
   });
 
-  test('with a -wal beside the database that others could have written is refused', async () => {
+  test('with a -wal file that others could have written is refused', async () => {
     const wal = join(folder, 'slices-conn.sqlite-wal');
     writeFileSync(wal, 'planted');
     chmodSync(wal, 0o666);
@@ -76,7 +76,7 @@ describe('row 51: a server’s data folder', () => {
 });
 
 describe('the ready file', () => {
-  test('row 51: takes the place of a planted link, and what that leads to is not touched', async () => {
+  test('row 51: replaces a planted link, whose target is not touched', async () => {
     const [readyFile, elsewhere] = [join(folder, 'ready.json'), join(folder, 'elsewhere')];
     writeFileSync(elsewhere, 'mine');
     for (const end of ['', '.tmp', `.${process.pid}.tmp`]) symlinkSync(elsewhere, `${readyFile}${end}`);
@@ -95,7 +95,7 @@ describe('the ready file', () => {
     ['a database that is none', ['--database', 'x']],
     ['a CA file that can’t be read', ['--trust', 'https://idp.example.org', '--ca-file', '/none.pem']],
     ['a server that does not start', []],
-  ])('row 55: of an earlier server is gone when a start fails: %s', async (_, args) => {
+  ])('row 55: of an earlier server is removed when a start fails: %s', async (_, args) => {
     const world = commandWorld(NOBODY, {
       stopSignal: async () => undefined,
       server: serverCommands({

@@ -4,7 +4,7 @@ import { Failure } from '../../src/contract/failure.ts';
 import { SERVER_OPTIONS, type ServeOptions } from '../../src/operate/options.ts';
 import { readSettings } from '../../src/operate/settings.ts';
 
-test('every flag stands under the name by which its value is handed on', () => {
+test('every flag is declared under the name of its value', () => {
   for (const table of Object.values(SERVER_OPTIONS)) {
     for (const [name, { flags }] of Object.entries(table)) {
       expect(new Option(flags).attributeName()).toBe(name);
@@ -22,7 +22,7 @@ const PLAIN: ServeOptions = {
   experimentsApiGroup: 'experiments',
 };
 
-test('a value that needs no reading is passed on unchanged', () => {
+test('a value without a parser is passed on unchanged', () => {
   expect(readSettings({ ...PLAIN, maxLive: 3, topology: 'a.json' })).toEqual({
     ...PLAIN,
     maxLive: 3,

@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { addressBlock, forwardedAddress, peerAddress } from '../../src/server/client-address.ts';
 
-/** A request by way of a proxy at 10.0.0.1, with this X-Forwarded-For. */
+/** A request through a proxy at 10.0.0.1, with this X-Forwarded-For. */
 function request(hops: string | undefined): IncomingMessage {
   const socket = new Socket();
   Object.defineProperty(socket, 'remoteAddress', { value: '10.0.0.1' });
@@ -28,7 +28,7 @@ describe('row 29: the client’s address behind a proxy is the last hop, which t
     expect(peerAddress(request(hops))).toBe('10.0.0.1');
   });
 
-  test('a client that is gone has none', () => {
+  test('a disconnected client has no address', () => {
     expect(peerAddress(new IncomingMessage(new Socket()))).toBe('');
   });
 });

@@ -17,7 +17,7 @@ describe('row 41: a file of the page', () => {
     expect(new Uint8Array(await response.arrayBuffer())).toEqual(CONTENT.slice(0, size));
   });
 
-  test('is read once, and handed on in pieces as they are asked for', async () => {
+  test('is read once, and sent in pieces when the reader asks for them', async () => {
     let reads = 0;
     const docs = docsOf(async () => {
       reads += 1;
@@ -27,14 +27,14 @@ describe('row 41: a file of the page', () => {
       const reader = (await docs.request(FILE)).body?.getReader();
       const { value } = (await reader?.read()) ?? {};
       expect(value?.byteLength).toBe(65_536);
-      // What a slow reader holds is its piece, and none of what others are sent.
+      // A slow reader holds only its own piece.
       expect(value?.buffer.byteLength).toBe(65_536);
       await reader?.cancel();
     }
     expect(reads).toBe(1);
   });
 
-  test('that can’t be read now may be read later', async () => {
+  test('that can’t be read once can be read later', async () => {
     const answers = [Promise.reject(new Error('EMFILE')), Promise.resolve(CONTENT)];
     const docs = docsOf(() => answers.shift() ?? Promise.resolve(CONTENT));
     expect((await docs.request(FILE)).status).toBe(500);

@@ -4,11 +4,11 @@ import { problemOf, problemReply, refusal } from '../../src/server/problem-error
 
 const lost = new CommitUnknownError('The database was lost while it made the change.');
 const away = new StoreUnavailableError("The database can't be reached.");
-/** As the identity provider's library throws it. */
+/** An error of the identity provider's library. */
 const told = (cause?: Error): Error =>
   Object.assign(new Error('temporarily_unavailable', { cause }), { error: 'temporarily_unavailable' });
 
-/** Thrown, for a method: the status, the code, what is said, and Retry-After. */
+/** The thrown error, the method, status and code, the message, and Retry-After. */
 test.each<[string, unknown, string, string, RegExp, string | null]>([
   ['a commit that was lost', lost, 'POST', '503 outcome_unknown', /may have been made or not/, null],
   ['a commit that was lost', lost, 'PUT', '503 outcome_unknown', /may have been made or not/, null],

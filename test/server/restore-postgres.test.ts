@@ -26,7 +26,7 @@ async function hasPgDump(url: string): Promise<boolean> {
 
 const nameIn = (url: string): string => new URL(url).pathname.slice(1);
 
-/** Runs one of PostgreSQL's tools; the password does not stand in its arguments. */
+/** Runs one of PostgreSQL's tools, without the password in its arguments. */
 function tool(name: string, url: string, ...args: string[]): void {
   const address = new URL(url);
   const { password } = address;
@@ -57,7 +57,7 @@ const WAYS: Record<string, { served: boolean; copy: (from: string, to: string) =
 };
 
 test.for(Object.keys(WAYS))(
-  'a database that was copied by %s serves as the one it was',
+  'a server on a copy made by %s has all data and tokens of the original',
   async (way, { skip }) => {
     const found = WAYS[way];
     if (!found) throw new Error('there is no such way');
@@ -75,7 +75,7 @@ test.for(Object.keys(WAYS))(
     const after = await createReferenceServer({ database: to, now: () => NOW });
     expect(await send(after, 'GET', KEY_SET_PATH)).toEqual(keys);
     const path = addressOf('readReservation', idIn(booked.text));
-    // The tokens of before are good, and what was booked is there and in the way.
+    // Earlier tokens are valid, and earlier reservations are there and hold their tags.
     expect(await send(after, 'GET', path, { headers })).toEqual({ status: 200, text: booked.text });
     const whole = await send(after, 'POST', CONNECTIVITY, {
       headers,

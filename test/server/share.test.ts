@@ -12,7 +12,7 @@ import {
 
 const LINK = { site1: 'be-gent1', site2: 'pl-poznan1' };
 
-test('row 59: a share of the bandwidth: 422 with what is held and allowed, and what would be accepted', async () => {
+test('row 59: a share of the bandwidth: 422 with the held and the allowed bandwidth, and an accepted alternative', async () => {
   const service = await openService({ maxShare: 1 });
   const lead = await service.as('lead');
   await booked(lead, { ...LINK, bandwidth: '600' });
@@ -51,7 +51,7 @@ test('row 59: a share of the tags names the site and the layer', async () => {
   });
 });
 
-test('row 59: so many live reservations: nothing else would be accepted, and an update still is', async () => {
+test('row 59: a limit on live reservations: 422 without alternatives, and an update is still accepted', async () => {
   const service = await openService({ maxLive: 1 });
   const lead = await service.as('lead');
   const { id } = await booked(lead);

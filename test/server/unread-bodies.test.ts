@@ -8,7 +8,7 @@ const { authorization = '', [EXPERIMENT_TOKEN_HEADER]: experiment = '' } = own;
 /** The same token with another signature. */
 const forged = (token: string): string => token.replace(/[^.]{8}$/, 'AAAAAAAA');
 
-/** A body that counts how often it was asked for. */
+/** A body that counts its reads. */
 function countedBody() {
   const count = { pulled: 0 };
   const body = new ReadableStream<Uint8Array>(
@@ -39,13 +39,16 @@ const CREDENTIALS: [title: string, headers: Record<string, string>, expected: st
 ];
 
 describe.each(DOORS)('row 47: %s %s', (method, address) => {
-  test.each(CREDENTIALS)('%s: refused, and the body is not asked for', async (_, headers, expected) => {
-    const { body, count } = countedBody();
-    expect(outcome(await service.send(method, address, { headers, body }))).toBe(expected);
-    expect(count.pulled).toBe(0);
-  });
+  test.each(CREDENTIALS)(
+    '%s: the request is refused, and the body is not read',
+    async (_, headers, expected) => {
+      const { body, count } = countedBody();
+      expect(outcome(await service.send(method, address, { headers, body }))).toBe(expected);
+      expect(count.pulled).toBe(0);
+    },
+  );
 
-  test('with a right token it is read', async () => {
+  test('with a valid token the body is read', async () => {
     const { body, count } = countedBody();
     const { status } = await service.send(method, address, { headers: own, body });
     expect(status).not.toBe(403);
@@ -53,7 +56,7 @@ describe.each(DOORS)('row 47: %s %s', (method, address) => {
   });
 });
 
-test('row 47: a forged token in the header of the experiment token, likewise', async () => {
+test('row 47: a forged token in the experiment token’s header is refused without reading the body', async () => {
   const { body, count } = countedBody();
   const headers = { ...own, [EXPERIMENT_TOKEN_HEADER]: forged(experiment) };
   const reply = await service.send('POST', addressOf('createReservation'), { headers, body });
@@ -61,7 +64,7 @@ test('row 47: a forged token in the header of the experiment token, likewise', a
   expect(count.pulled).toBe(0);
 });
 
-test('an experiment token in Authorization, and the user token in the body', async () => {
+test('an experiment token in Authorization is accepted with the user token in the body', async () => {
   const [, user = ''] = authorization.split(' ');
   const headers = { authorization: `Bearer ${experiment}` };
   const body = booking({ tokens: [user] });

@@ -18,7 +18,7 @@ import {
   type TestService,
 } from '../fixtures/service.ts';
 
-/** Where a row of the table happens: who asks, and about which reservation. */
+/** The place of a row: the caller's experiment, and the reservation's. */
 interface Stage {
   service: TestService;
   callers: Map<Role, Caller>;
@@ -26,7 +26,7 @@ interface Stage {
   nextReservation(): string;
 }
 
-/** Everything that a person can try. `id` is a reservation's. */
+/** All requests of a person. `id` is a reservation's. */
 const ACTIONS: Record<string, (caller: Caller, id: string, service: TestService) => Promise<Reply>> = {
   create: (caller) => caller.book(),
   'create, dry run': (caller) => caller.book(booking(), 'dry_run=true'),
@@ -60,7 +60,7 @@ const TABLE: Record<string, Record<string, readonly [string, string, string, str
     'list the links': ['200', '200', '200', '200'],
     'create an experiment': ['201', '201', ROLE, ROLE],
   },
-  // The token is good and the role in it is the same; the reservation is of another experiment.
+  // The token is valid with the same role, but the reservation belongs to another experiment.
   'another experiment': {
     create: ['201', ROLE, ROLE, ROLE],
     'create, dry run': ['200', ROLE, ROLE, ROLE],
@@ -72,7 +72,7 @@ const TABLE: Record<string, Record<string, readonly [string, string, string, str
     'list the links': ['200', '200', '200', '200'],
     'create an experiment': ['201', '201', ROLE, ROLE],
   },
-  // The token still holds when the experiment has ended; what was booked has ended too and stays readable.
+  // The token is still valid after the experiment's end. Its reservations have ended too and stay readable.
   'an expired experiment': {
     create: [EXPIRED, ROLE, ROLE, ROLE],
     'create, dry run': [EXPIRED, ROLE, ROLE, ROLE],
@@ -121,7 +121,7 @@ beforeAll(async () => {
   two.enrol(second);
   stages.set('another experiment', await stage(second, two.experiment, two));
 
-  // An hour's experiment; tokens from ten minutes before its end outlive it by five.
+  // The experiment lasts 1 h. Tokens from 10 min before its end expire 5 min after it.
   const ending = await openService();
   const brief = await ending.newExperiment('brief', HOUR);
   ending.enrol(brief);
@@ -143,7 +143,7 @@ test.each(ROWS)('row 35: $role, $action, in $place: $expected', async ({ place, 
   if (!expected.startsWith('2')) expect(found.service.rows()).toEqual(before);
 });
 
-/** What needs an experiment token: everything about reservations. */
+/** All actions that need an experiment token: those about reservations. */
 const WITH_EXPERIMENT = ['create', 'create, dry run', 'read', 'list', 'update', 'update, dry run', 'delete'];
 
 async function attempt(action: string, caller: Caller, id: string, service: TestService): Promise<string> {
@@ -174,7 +174,7 @@ describe('row 35: the tokens of two people', async () => {
   });
 });
 
-describe('row 35: someone in no project', async () => {
+describe('row 35: a user without a project', async () => {
   const service = await openService();
   const reservation = reservationIn(await (await service.as('lead')).book()).id;
   const stranger = { id: 'user_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q', name: 'stranger' };
@@ -196,12 +196,12 @@ describe('row 35: someone in no project', async () => {
     expect(outcome(await caller.send(method, address))).toBe(expected);
   });
 
-  test('sees no project and no experiment', async () => {
+  test('gets empty lists of projects and experiments', async () => {
     expect((await caller.send('GET', PROJECTS)).body).toEqual({ projects: [] });
     expect((await caller.send('GET', EXPERIMENTS)).body).toEqual({ experiments: [] });
   });
 
-  test('creates no experiment', async () => {
+  test('can’t create an experiment', async () => {
     expect(await attempt('create an experiment', caller, reservation, service)).toBe('403 wrong_project');
   });
 });

@@ -19,10 +19,10 @@ const unknown = item('unknown', { expires_at: '' });
 const zoneless = item('zoneless', { expires_at: iso(1).replace('Z', '') });
 const twin = item('demo', { id: 'exp_portal.example.org_twin' });
 const endedTwin = item('demo', { id: 'exp_portal.example.org_ended-twin', expires_at: iso(-1) });
-/** Somebody named an experiment like another one's id. */
+/** An experiment whose name is another one's id. */
 const impostor = item('impostor', { name: demo.id });
 
-/** Chooses, and tells what was said. */
+/** Chooses, and returns the notices too. */
 function choose(wanted: string | undefined, items: readonly Choosable[]) {
   const notices: string[] = [];
   const chosen = chooseOne('experiment', wanted, items, NOW, (text) => notices.push(text));
@@ -35,7 +35,7 @@ describe('without a choice', () => {
     ['the only one that is active', [ended, demo, endedTwin], demo],
     ['one whose end is not known', [unknown, ended], unknown],
     ['one whose end has no zone, which means UTC', [zoneless, ended], zoneless],
-  ])('%s is used, and echoed with its id', (_, items, expected) => {
+  ])('%s is used, and printed with its id', (_, items, expected) => {
     const { chosen, notices } = choose(undefined, items);
     expect(chosen).toBe(expected);
     expect(notices).toEqual([`Using experiment ${expected.name} (${expected.id}), your only active one.`]);
@@ -44,13 +44,13 @@ describe('without a choice', () => {
   test.each<[string, Choosable[]]>([
     ['there is none', []],
     ['all have ended, the last at this very moment', [ended, endedTwin]],
-  ])('%s: it is said how to get one', async (_, items) => {
+  ])('%s: the failure says how to get one', async (_, items) => {
     const failure = await failureOf(() => choose(undefined, items));
     expect(failure).toMatchObject({ code: 'usage', message: 'You have no active experiment.' });
     expect(failure.facts.fix).toMatch(/^slices-conn experiment create /);
   });
 
-  test('of several active ones none is guessed: they are listed, and what to type is one of them', async () => {
+  test('several active ones are listed without a guess, and the advised command names one of them', async () => {
     const failure = await failureOf(() => choose(undefined, [demo, other, ended]));
     expect(failure).toMatchObject({
       code: 'usage',
@@ -77,7 +77,7 @@ describe('with a choice', () => {
   });
 
   test.each(['nope', 'DEMO', 'dem', ''])(
-    '%j is refused, and those that there are, listed',
+    '%j is refused, and the existing ones are listed',
     async (wanted) => {
       const failure = await failureOf(() => choose(wanted, [demo]));
       expect(failure).toMatchObject({
@@ -88,24 +88,27 @@ describe('with a choice', () => {
     },
   );
 
-  test('two active ones with the name: the ids are listed', async () => {
+  test('two active ones with one name are listed by id', async () => {
     const { code, facts } = await failureOf(() => choose('demo', [demo, twin]));
     expect(code).toBe('usage');
     expect(facts.why).toContain(demo.id);
     expect(facts.why).toContain(twin.id);
   });
 
-  test('two ended ones with the name: none is guessed', async () => {
+  test('two ended ones with one name are not guessed', async () => {
     const alsoEnded = { ...demo, expires_at: iso(-5) };
     expect((await failureOf(() => choose('demo', [endedTwin, alsoEnded]))).code).toBe('usage');
   });
 
-  test.each(['--help', 'de\u200bmo', ''])('row 45: for the name %j the id is advised', async (name) => {
-    const { facts } = await failureOf(() => choose(undefined, [item('x', { name }), other]));
-    expect(facts.fix).toBe(`slices-conn experiment use ${item('x').id}`);
-  });
+  test.each(['--help', 'de\u200bmo', ''])(
+    'row 45: the advised command has the id in place of the name %j',
+    async (name) => {
+      const { facts } = await failureOf(() => choose(undefined, [item('x', { name }), other]));
+      expect(facts.fix).toBe(`slices-conn experiment use ${item('x').id}`);
+    },
+  );
 
-  test('row 7: a name from the portal is one word of what is advised, whatever a shell makes of it', async () => {
+  test('row 7: a name from the portal is one quoted word of the advised command', async () => {
     for (const name of ['$(touch pwned)', 'a; touch pwned', "it's", 'two words']) {
       const failure = await failureOf(() => choose(undefined, [item(name), other]));
       const script = `set -- ${failure.facts.fix}; printf '%s\\n' "$#" "$4"`;
@@ -116,7 +119,7 @@ describe('with a choice', () => {
     }
   });
 
-  test('for a project the words are a project’s', async () => {
+  test('a project has messages of its own', async () => {
     const none = await failureOf(() => chooseOne('project', undefined, [], NOW, () => undefined));
     expect(none).toMatchObject({ code: 'usage', message: 'You have no active project.' });
     const several = await failureOf(() =>
@@ -142,13 +145,13 @@ describe('the nearest known word', () => {
   });
 
   test.each(['', 'l', 'lo', 'lab', 'url', 'production', 'local', 'x'.repeat(1_000_000)])(
-    'to case %# is none: it is known, ambiguous, or no slip of the keyboard',
+    'to case %# does not exist: the word is known, ambiguous, or too different',
     (word) => {
       expect(nearest(word, KNOWN)).toBeUndefined();
     },
   );
 
-  test('where nothing is known there is none', () => {
+  test('does not exist without known words', () => {
     expect(nearest('local', [])).toBeUndefined();
   });
 });

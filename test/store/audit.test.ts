@@ -34,7 +34,7 @@ function granted(after: number, changes: Partial<AuditEntry> = {}): AuditEntry {
 
 describe.each([
   ['SQLite', newFile],
-  ['PostgreSQL', () => postgres.database()],
+  ['PostgreSQL', () => postgres.emptied()],
 ])('the audit on %s', (_, newDatabase) => {
   let place: string;
   let server: OpenedStore;

@@ -16,9 +16,9 @@ import { raceProcesses } from './starting-gate.ts';
 const postgres = usePostgres();
 
 let url: string;
-beforeEach(async () => {
+const takeNewDatabase = async (): Promise<void> => {
   url = await postgres.database();
-});
+};
 
 const opened: PostgresDatabase[] = [];
 async function open(address = url): Promise<PostgresDatabase> {
@@ -35,6 +35,7 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
   const held = `${place}_held_once`;
 
   beforeEach(async () => {
+    url = await postgres.emptied();
     database = await open();
     await database.run("INSERT INTO link (id, version) VALUES ('a~b', 0), ('c~d', 0)");
     await reserve('r1', 100, 200);
@@ -133,6 +134,8 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
 });
 
 describe('PostgresDatabase.open', () => {
+  beforeEach(takeNewDatabase);
+
   test('what was committed is there after it was closed and opened again', async () => {
     await (await open()).run("INSERT INTO link (id, version) VALUES ('a~b', 5)");
     expect(await (await open()).all('SELECT * FROM link')).toEqual([{ id: 'a~b', version: 5, forgotten: 0 }]);
@@ -198,6 +201,8 @@ describe('PostgresDatabase.open', () => {
 });
 
 describe('a transaction', () => {
+  beforeEach(takeNewDatabase);
+
   test('is READ COMMITTED, whatever the database’s default', async () => {
     const name = new URL(url).pathname.slice(1);
     await postgres.ask(url, `ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`);
@@ -235,6 +240,8 @@ describe('a transaction', () => {
 });
 
 describe('a database that fails', () => {
+  beforeEach(takeNewDatabase);
+
   let line: FaultyLine;
   let database: PostgresDatabase;
   const write = (id: string): Promise<void> =>
@@ -339,6 +346,7 @@ describe('a database that fails', () => {
 });
 
 test('of replicas that start at once, all sign with one key', async () => {
+  await takeNewDatabase();
   const stores = await Promise.all([open(), open(), open()]);
   const kept = await Promise.all(
     stores.map((database) => {

@@ -4,4 +4,4 @@ import { describeStore } from './store-suite.ts';
 
 const postgres = usePostgres();
 
-describeStore('PostgreSQL', async () => openPostgres(await postgres.database()));
+describeStore('PostgreSQL', async () => openPostgres(await postgres.emptied()));

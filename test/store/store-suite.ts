@@ -23,7 +23,7 @@ const DAWN = 1_800_000_000_000;
 /**
  * What every store keeps to (`src/allocator/store.ts`), whatever the engine.
  *
- * @param open opens a store on a database of its own, which is new
+ * @param open opens a store on an empty database
  */
 export function describeStore(name: string, open: () => Promise<OpenedStore>): void {
   describe(`reservations on ${name}`, () => {

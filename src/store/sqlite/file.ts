@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import { closeSync, existsSync, openSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import { Failure } from '../../contract/failure.ts';
 import { closeFile } from '../../files/private.ts';
@@ -25,7 +24,7 @@ export async function retryWhileBusy(work: () => void, timeout = BUSY_TIMEOUT): 
       if (!isBusy(error) || waited >= timeout) throw error;
       const pause = 1 + randomInt(4);
       waited += pause;
-      await sleep(pause);
+      await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
 }

@@ -20,8 +20,9 @@ import {
   tokensIn,
   type WireReply,
 } from '../../fixtures/identity.ts';
+import { passingTime } from '../../fixtures/passing-time.ts';
 
-/** Where forms are sent, and the addresses that are only read. */
+/** Endpoints that take forms, and addresses that are only read. */
 const FORMS = ['/auth/token', '/auth/device/auth', '/auth/token/revocation', PAGE];
 const READ = ['/auth/.well-known/openid-configuration', '/auth/.well-known/oauth-authorization-server'];
 
@@ -32,7 +33,7 @@ beforeAll(async () => {
   host = new URL(server.base).host;
 });
 
-/** A refusal in a form that clients can read, which gives nothing away. */
+/** A refusal that clients can read, without internal details. */
 function expectPlain({ status, headers, text }: WireReply): void {
   expect(status).toBeGreaterThanOrEqual(400);
   expect(status).toBeLessThan(500);
@@ -40,7 +41,7 @@ function expectPlain({ status, headers, text }: WireReply): void {
   for (const name of ['server', 'x-powered-by']) expect(headers.get(name)).toBeNull();
 }
 
-/** No stack, path of a file, name of a library. */
+/** Expects no stack, file path or library name. */
 function expectSilent(text: string): void {
   expect(text).not.toMatch(
     /\bat .*:\d+:\d+|node_modules|node:internal|\.ts\b|\.js\b|\b(oidc-provider|koa|hono|sqlite)\b/i,
@@ -55,7 +56,7 @@ function raw(method: string, path: string, headers: readonly string[], body = ''
 const statusOf = (reply: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(reply)?.[1]);
 
 describe.each(FORMS)('a form for %s', (path) => {
-  test('with a parameter given twice is 400', async () => {
+  test('with a doubled parameter is 400', async () => {
     for (const body of [
       'client_id=slices-conn&client_id=slices-conn',
       'client_id=slices-conn&scope=openid&scope=projects',
@@ -102,7 +103,7 @@ describe.each(FORMS)('a form for %s', (path) => {
     }
   });
 
-  test('that is too large is 413, whether or not it says so', async () => {
+  test('that is too large is 413, with and without Content-Length', async () => {
     for (const size of [16_385, 100_000, 3_000_000]) {
       const body = `client_id=${'a'.repeat(size - 'client_id='.length)}`;
       const told = [`Host: ${host}`, `Content-Type: ${FORM_TYPE}`, `Content-Length: ${body.length}`];
@@ -115,7 +116,7 @@ describe.each(FORMS)('a form for %s', (path) => {
     }
   });
 
-  test('of a size that is only announced is refused before it comes', async () => {
+  test('with a Content-Length that is too large is refused before its body', async () => {
     const headers = [`Host: ${host}`, `Content-Type: ${FORM_TYPE}`, 'Content-Length: 1000000000'];
     const reply = await sendRaw(server, raw('POST', path, headers, 'a'.repeat(20_000)));
     expect(statusOf(reply)).toBe(413);
@@ -134,7 +135,7 @@ describe.each(FORMS)('a form for %s', (path) => {
     expect((await startLogin(server)).interval).toBe(1);
   });
 
-  test('that is not UTF-8, or has odd escapes, is a plain refusal', async () => {
+  test('that is not UTF-8 or has wrong escapes is refused plainly', async () => {
     for (const body of [
       'client_id=%ff%fe',
       'client_id=%',
@@ -154,7 +155,7 @@ describe.each(FORMS)('a form for %s', (path) => {
 
 describe('every address below /auth', () => {
   test.each([...FORMS, ...READ, '/auth/.well-known/jwks.json', '/auth/none'])(
-    'answers one Host alone: %s',
+    'answers one Host only: %s',
     async (path) => {
       const hosts = [
         'evil.example',
@@ -204,7 +205,7 @@ describe('every address below /auth', () => {
     (path: string) => `https://${host}${path}`,
     () => '*',
     (path: string) => path.slice(1),
-  ])('takes no target but a path (%#)', async (target) => {
+  ])('accepts only a path as target (%#)', async (target) => {
     for (const path of [...FORMS, ...READ]) {
       for (const method of ['GET', 'POST', 'OPTIONS']) {
         const reply = await sendRaw(
@@ -217,7 +218,7 @@ describe('every address below /auth', () => {
     }
   });
 
-  test('has no way around its names', async () => {
+  test('has one spelling of each path', async () => {
     for (const path of [
       '//evil.example/auth/device',
       '/auth/../auth/none',
@@ -241,7 +242,7 @@ describe('every address below /auth', () => {
     }
   });
 
-  test('lets no foreign page read an answer, or send more than a form', async () => {
+  test('lets pages of other sites neither read an answer nor send more than a form', async () => {
     const headers = { origin: 'http://evil.example', 'access-control-request-method': 'POST' };
     const login = await startLogin(server);
     const token = { grant_type: DEVICE_GRANT, device_code: login.device_code };
@@ -258,7 +259,7 @@ describe('every address below /auth', () => {
   });
 });
 
-test('a refusal before the provider is one that OAuth clients can read', async () => {
+test('a refusal before the provider has the form of an OAuth error', async () => {
   const replies = [
     await send(server, 'POST', '/auth/token', { body: 'scope=a&scope=b' }),
     await send(server, 'POST', '/auth/token', {
@@ -296,7 +297,7 @@ test('parameters outside the list never reach the provider', async () => {
   }
 });
 
-test('another client’s way to prove itself does not help or harm', async () => {
+test('another client’s authentication is ignored or refused', async () => {
   for (const authorization of [
     'Basic c2xpY2VzLWNvbm46',
     'Basic %',
@@ -314,7 +315,7 @@ test('another client’s way to prove itself does not help or harm', async () =>
   }
 });
 
-/** Numbers that are the same in every run. */
+/** Makes the same numbers in every run. */
 function dice(seed: number): (sides: number) => number {
   let state = seed;
   return (sides) => {
@@ -460,7 +461,7 @@ describe('fuzzed requests', () => {
     expect((await startLogin(own)).interval).toBe(1);
   });
 
-  /** Sends bytes and the end of them; what comes back until the server closes or a second has passed. */
+  /** Sends bytes and ends. @returns the text until the server closes or is silent for 1 s */
   function exchange(port: number, bytes: Uint8Array): Promise<string> {
     return new Promise((resolve) => {
       const socket = connect({ port, host: '127.0.0.1' }, () => socket.end(bytes));
@@ -474,7 +475,7 @@ describe('fuzzed requests', () => {
   }
 });
 
-test('the log holds nothing that lets anyone in', async () => {
+test('the log holds no code, token or secret', async () => {
   const own = await startIdentity();
   const browser = new Browser(own);
   const login = await startLogin(own);
@@ -507,13 +508,13 @@ test('the log holds nothing that lets anyone in', async () => {
     expect(written).not.toContain(secret);
 });
 
-describe('a database that is locked', () => {
+describe('a locked database', () => {
   /** Runs something while another process' transaction holds the database. */
   async function whileLocked<Answer>(file: string, work: () => Promise<Answer>): Promise<Answer> {
     const other = new DatabaseSync(file);
     other.exec('BEGIN IMMEDIATE');
     try {
-      return await work();
+      return await passingTime(work);
     } finally {
       other.exec('ROLLBACK');
       other.close();
@@ -532,9 +533,8 @@ describe('a database that is locked', () => {
     ],
   ];
 
-  // Each waits five seconds for the database, so they wait together.
-  test.concurrent.each(requests)(
-    'makes %s 503 with Retry-After, and leaves nothing half-made',
+  test.each(requests)(
+    'makes %s 503 with Retry-After, and the login can still be finished',
     async (_, request) => {
       const own = await startIdentity();
       const login = await startLogin(own);
@@ -547,19 +547,18 @@ describe('a database that is locked', () => {
       expect(answer(await poll(own, login))).toBe('200');
       expect([status, headers.has('retry-after')]).toEqual([503, true]);
     },
-    60_000,
   );
 
-  test.concurrent('makes the very first request 503 too', async () => {
+  test('makes the very first request 503 too', async () => {
     const own = await startIdentity();
     const first = await whileLocked(own.file, () => post(own, '/device/auth', { scope: 'openid' }));
     expect([first.status, first.headers.has('retry-after')]).toEqual([503, true]);
-  }, 60_000);
+  });
 
-  test.concurrent('at the very first request does not spoil those after it', async () => {
+  test('at the very first request does not disturb the next ones', async () => {
     const own = await startIdentity();
     await whileLocked(own.file, () => post(own, '/device/auth', { scope: 'openid' }));
     expect((await post(own, '/device/auth', { scope: 'openid' })).status).toBe(200);
     expect((await send(own, 'GET', PAGE)).status).toBe(200);
-  }, 60_000);
+  });
 });

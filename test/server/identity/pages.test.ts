@@ -19,7 +19,7 @@ import {
 
 afterEach(() => void vi.useRealTimers());
 
-/** A server, a code that waits, and a browser that shows its confirmation. */
+/** A server, a pending code, and a browser on its confirmation page. */
 async function atConfirmation(): Promise<{ server: IdentityServer; login: DeviceLogin; browser: Browser }> {
   const server = await startIdentity();
   const login = await startLogin(server);
@@ -29,7 +29,7 @@ async function atConfirmation(): Promise<{ server: IdentityServer; login: Device
   return { server, login, browser };
 }
 
-/** What every page says about itself (HOSTILE.md 30). */
+/** Checks the headers and the HTML that every page has (HOSTILE.md 30). */
 function expectGuarded({ headers, text }: WireReply): void {
   expect(headers.get('x-frame-options')).toBe('DENY');
   expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -50,7 +50,7 @@ function expectGuarded({ headers, text }: WireReply): void {
   });
   expect([...policy.values()].join(' ')).not.toMatch(/unsafe|\*/);
   expect(policy.get('script-src') ?? "'none'").toBe("'none'");
-  // The one style is the one that the policy names.
+  // The policy names the hash of the one style.
   const style = /<style>([\s\S]*?)<\/style>/.exec(text)?.[1] ?? '';
   expect(policy.get('style-src')).toBe(`'sha256-${createHash('sha256').update(style).digest('base64')}'`);
   expect(text).not.toMatch(/<script|\sstyle=|\son\w+=|javascript:|https?:\/\//i);
@@ -83,7 +83,7 @@ describe('the confirmation page', () => {
     expectGuarded(browser.reply);
   });
 
-  test('names just the scopes that were asked for and are known', async () => {
+  test('names only the requested scopes that are known', async () => {
     const server = await startIdentity();
     const login = await startLogin(server, 'openid projects <b>bold</b>');
     const browser = new Browser(server);
@@ -95,7 +95,7 @@ describe('the confirmation page', () => {
     expect(text).not.toContain('<b>');
   });
 
-  test('approves nothing by being looked at', async () => {
+  test('approves nothing when it is only opened', async () => {
     const { server, login, browser } = await atConfirmation();
     const user = browser.people.ids.get('lead') ?? '';
     const address = `${login.verification_uri_complete}&action=approve&user=${user}&csrf=${browser.hidden['csrf']}`;
@@ -104,7 +104,7 @@ describe('the confirmation page', () => {
     expect(answer(await poll(server, login))).toBe('400 authorization_pending');
   });
 
-  test('lets the person be changed at a second login in one browser', async () => {
+  test('lets the user be changed at a second login in one browser', async () => {
     const { server, login, browser } = await atConfirmation();
     await approve(login, 'member', browser);
     const names: unknown[] = [];
@@ -117,7 +117,7 @@ describe('the confirmation page', () => {
       names.push(partOf(tokensIn(await poll(server, next)).access_token, 'payload')['preferred_username']);
     }
     expect(names).toEqual(['viewer', 'admin']);
-    // The first session is still the first person's.
+    // The first session still belongs to the first user.
     expect(partOf(tokensIn(await poll(server, login)).access_token, 'payload')['preferred_username']).toBe(
       'member',
     );
@@ -129,13 +129,13 @@ describe('the confirmation page', () => {
     ['a name', { user: 'lead' }],
     ['an empty id', { user: '' }],
     ['a prototype’s member', { user: '__proto__' }],
-  ])('logs in %s: no', async (_, fields) => {
+  ])('does not log in %s', async (_, fields) => {
     const { server, login, browser } = await atConfirmation();
     expect((await browser.submit({ action: 'approve', ...fields })).status).toBe(400);
     expect(answer(await poll(server, login))).toBe('400 authorization_pending');
   });
 
-  test('knows no third choice', async () => {
+  test('has exactly two choices', async () => {
     const { server, login, browser } = await atConfirmation();
     const user = browser.people.ids.get('lead') ?? '';
     expect((await browser.submit({ user, action: 'APPROVE' })).status).toBe(400);
@@ -190,18 +190,18 @@ describe('a decision', () => {
     expect((await forge(browser, other)).status).toBe(403);
     expect(answer(await poll(server, login))).toBe('400 authorization_pending');
     expect(server.log.filter(({ level }) => level === 'error')).toEqual([]);
-    // The honest form still works.
+    // The unchanged form still works.
     expect((await sendChoice(browser, {})).status).toBe(200);
     expect(answer(await poll(server, login))).toBe('200');
   });
 
-  test('without an Origin, as some browsers send it, is taken', async () => {
+  test('without an Origin, as some browsers send it, is accepted', async () => {
     const { browser } = await atConfirmation();
     const user = browser.people.ids.get('lead') ?? '';
     expect((await browser.submit({ user, action: 'approve' }, {})).status).toBe(200);
   });
 
-  test('of a browser holds on another server with the same database', async () => {
+  test('is accepted by another server with the same database', async () => {
     const { server, login, browser } = await atConfirmation();
     const replica = await server.replica();
     const user = browser.people.ids.get('lead') ?? '';
@@ -212,7 +212,7 @@ describe('a decision', () => {
 });
 
 describe('every page', () => {
-  test('guards itself: form, confirmation, last word, each refusal', async () => {
+  test('has its security headers: form, confirmation, result, each refusal', async () => {
     const { server, login, browser } = await atConfirmation();
     const user = browser.people.ids.get('lead') ?? '';
     const seen: [number, string | undefined][] = [];
@@ -287,7 +287,7 @@ describe('every page', () => {
     '</title><svg onload=alert(1)>',
     '&lt;script&gt;',
     '\u202egnp.exe',
-  ])('escapes what was entered: %s', async (entered) => {
+  ])('escapes the entered code: %s', async (entered) => {
     const server = await startIdentity();
     const browser = new Browser(server);
     expect((await browser.open(`${PAGE}?user_code=${encodeURIComponent(entered)}`)).status).toBe(400);
@@ -296,7 +296,7 @@ describe('every page', () => {
     expectGuarded(browser.reply);
   });
 
-  test('escapes a person’s name, and lets such a person log in', async () => {
+  test('escapes a user’s name, and such a user can log in', async () => {
     const { server, login, browser } = await atConfirmation();
     const beside = new DatabaseSync(server.file);
     beside.prepare('UPDATE person SET name = ? WHERE name = ?').run('"><img src=x>&amp;', 'viewer');
@@ -319,7 +319,7 @@ describe('every page', () => {
     ['with a space', 'Ann Lee'],
     ['with a line break', 'Ann\r\nSet-Cookie: x=y'],
     ['with a semicolon', 'a; Path=/'],
-  ])('takes a person with a name %s', async (_, name) => {
+  ])('accepts a user with a name %s', async (_, name) => {
     const { server, login, browser } = await atConfirmation();
     const beside = new DatabaseSync(server.file);
     beside.prepare('UPDATE person SET name = ? WHERE name = ?').run(name, 'viewer');
@@ -335,7 +335,7 @@ describe('every page', () => {
 });
 
 describe('the cookie', () => {
-  test('is random, one to a browser, and holds no secret of another', async () => {
+  test('is random, differs for each browser, and holds no other secret', async () => {
     const server = await startIdentity();
     const browsers = [new Browser(server), new Browser(server)];
     for (const browser of browsers) await browser.open(PAGE);
@@ -363,7 +363,7 @@ describe('the cookie', () => {
     expect(set.startsWith(`${name}=${value};`)).toBe(false);
   });
 
-  test('can choose a person beforehand, never let one in', async () => {
+  test('can preselect a user, but can’t approve', async () => {
     const { server, login, browser } = await atConfirmation();
     const [name = '', session = ''] = [...browser.cookies].flat();
     browser.cookies.set(name, `${session}.${Buffer.from('viewer').toString('base64url')}`);

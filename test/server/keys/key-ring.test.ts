@@ -21,7 +21,7 @@ const postgres = usePostgres();
 
 describe.each([
   ['SQLite', async () => `${temporaryFolder()}/keys.sqlite`],
-  ['PostgreSQL', () => postgres.database()],
+  ['PostgreSQL', () => postgres.emptied()],
 ] as const)('the keys of replicas on %s', (_, newDatabase) => {
   let stores: Stores[];
   let clock: number;
@@ -46,7 +46,7 @@ describe.each([
   const rotate = (retireNow = false, replica = 0) =>
     rotateByHand('portal', storeOf(replica), { retireNow, now: clock });
 
-  test('begin with one key1, though all start at once', async () => {
+  test('begin with one key1 when all start at once', async () => {
     const rings = Array.from({ length: 10 }, (_each, index) => ring(index % 2));
     const read = await Promise.all(rings.map((each) => each.keys()));
     expect(new Set(read.map((keys) => JSON.stringify(keys))).size).toBe(1);
@@ -54,7 +54,7 @@ describe.each([
     expect(await storeOf(0).keys('identity')).toEqual([]);
   });
 
-  test('are followed once, however many rotate at once, by age and by hand', async () => {
+  test('get one new key when many rotate at once, by age and by hand', async () => {
     const rings = Array.from({ length: 6 }, (_each, index) => ring(index % 2, { rotateEvery: 90 * DAY }));
     for (const each of rings) expect(await kids(each)).toEqual(['key1']);
     clock += 90 * DAY - PUBLISHED_AHEAD - 1;
@@ -64,7 +64,7 @@ describe.each([
     const kept = await storeOf(0).keys('portal');
     expect(kept.map(({ number, jwk }) => `${number} ${jwk.kid}`)).toEqual(['1 key1', '2 key2']);
     expect(kept[1]?.signsFrom).toBe(clock + PUBLISHED_AHEAD);
-    // One that waits to sign is followed by none.
+    // A key that waits to sign gets no successor.
     await rotate();
     expect(await storeOf(0).keys('portal')).toEqual(kept);
     clock += PUBLISHED_AHEAD;
@@ -82,7 +82,7 @@ describe.each([
     expect((await storeOf(0).keys('portal')).map(({ number }) => number)).toEqual([5, 6]);
   });
 
-  test('are read again after ten seconds, when they are asked for', async () => {
+  test('are read again by the first use after ten seconds', async () => {
     const [one, other] = [ring(0), ring(1)];
     expect([await kids(one), await kids(other)]).toEqual([['key1'], ['key1']]);
     await rotate();
@@ -90,7 +90,7 @@ describe.each([
     expect(await kids(other)).toEqual(['key1']);
     clock += 1;
     expect(await kids(other)).toEqual(['key1', 'key2']);
-    // Sooner where it matters, but not without a pause.
+    // An unknown kid reads them sooner, but with a pause.
     await rotate(true);
     clock += READ_PAUSE - 1;
     expect((await other.keys(READ_PAUSE)).length).toBe(2);
@@ -98,7 +98,7 @@ describe.each([
     expect((await other.keys(READ_PAUSE)).map(({ jwk }) => jwk.kid)).toEqual(['key3']);
   });
 
-  test('are read again by a clock that was set back', async () => {
+  test('are read again when the clock was set back', async () => {
     const one = ring(0);
     await one.keys();
     await rotate();
@@ -114,7 +114,7 @@ describe.each([
     expect(await one.note(first, expiry)).toBe(true);
     const [kept] = await storeOf(1).keys('portal');
     expect(kept?.lastExpiry).toBe(NOW + 30 * DAY + HOUR);
-    // What is valid for less changes nothing.
+    // A shorter validity changes nothing.
     const [again] = await other.keys();
     if (!again) throw new Error('no key');
     expect(await other.note(again, NOW + DAY)).toBe(true);
@@ -127,7 +127,7 @@ describe.each([
     expect((await storeOf(0).keys('portal')).map(({ number }) => number)).toEqual([2]);
   });
 
-  test('are written to once an hour, not with every token', async () => {
+  test('are updated once an hour, not with every token', async () => {
     let written = 0;
     const store = storeOf(0);
     const counting: KeyStore = {
@@ -148,14 +148,14 @@ describe.each([
     expect(written).toBe(3);
   });
 
-  test('are not removed when it was noted meanwhile that they have signed more', async () => {
+  test('are not removed when a longer validity was noted meanwhile', async () => {
     const store = storeOf(0);
     await store.add('portal', await newKey(1, NOW));
     const [seen] = await store.keys('portal');
     if (!seen) throw new Error('no key');
     expect(await storeOf(1).note('portal', 1, NOW + DAY)).toBe(true);
     await store.forget('portal', seen);
-    // A replica that has not read that yet notes less: it stays.
+    // A replica that has not read it yet notes less: the longer one stays.
     expect(await store.note('portal', 1, NOW + HOUR)).toBe(true);
     expect(await store.keys('portal')).toMatchObject([{ lastExpiry: NOW + DAY }]);
     await store.forget('portal', { ...seen, lastExpiry: NOW + DAY });
@@ -163,20 +163,20 @@ describe.each([
     expect(await storeOf(1).note('portal', 1, NOW + DAY)).toBe(false);
   });
 
-  test('that are retired at once are all removed; of two retirements at once comes one new key', async () => {
+  test('are all removed by a retirement; two retirements at once make one new key', async () => {
     await ring(0).keys();
     await rotate();
     clock += HOUR;
-    // Both have seen key2 as the newest.
+    // Both replicas have read key2 as the newest.
     const next = await Promise.all([newKey(3, clock), newKey(3, clock)]);
     await Promise.all(next.map((key, replica) => storeOf(replica).replace('portal', key)));
     expect(await storeOf(0).keys('portal')).toMatchObject([{ jwk: { kid: 'key3' }, signsFrom: clock }]);
-    // One after the other they are two.
+    // Two retirements in turn make two keys.
     expect(await rotate(true)).toMatchObject([{ kid: 'key4', state: 'signing', signsFrom: clock }]);
     expect(await storeOf(0).keys('portal')).toHaveLength(1);
   });
 
-  test('that are retired while one is made by age: that one signs at once', async () => {
+  test('a retirement during a rotation by age: the new key signs at once', async () => {
     const store = storeOf(0);
     await store.add('portal', await newKey(1, NOW));
     await store.add('portal', await newKey(2, NOW + PUBLISHED_AHEAD));
@@ -194,7 +194,7 @@ describe.each([
     expect(await store.keys('portal')).toHaveLength(1);
   });
 
-  test('a key that is gone signs nothing more: it is noticed when that is noted', async () => {
+  test('a removed key signs no more: noting the signature notices it', async () => {
     const one = ring(0);
     const [first] = await one.keys();
     if (!first) throw new Error('no key');
@@ -233,7 +233,7 @@ describe.each([
     expect(error).not.toBeInstanceOf(CommitUnknownError);
   });
 
-  test('that were read last stand in while the database is away; without any, that is said', async () => {
+  test('keep their last copy while the database is away; without a copy the store is unavailable', async () => {
     let away = false;
     const store = storeOf(0);
     const keys: KeyStore['keys'] = async (service) => {

@@ -16,7 +16,7 @@ const DAY = 86_400_000;
 const key1: KeyRecord = { number: 1, signsFrom: at('00:00:00'), lastExpiry: at('13:00:00') };
 const key2: KeyRecord = { number: 2, signsFrom: at('12:20:00'), lastExpiry: 0 };
 
-/** What each key is at an instant: `1 signs, 2 published`. */
+/** The state of each key at an instant: `1 signs, 2 published`. */
 function plan(keys: readonly KeyRecord[], now: number): string {
   const { signing, published, gone } = planKeys(keys, now);
   return [...published, ...gone]
@@ -29,7 +29,7 @@ function plan(keys: readonly KeyRecord[], now: number): string {
     .join(', ');
 }
 
-test('a key is published for longer than a client and the caches before it keep a key set', () => {
+test('a key is published longer than clients and caches keep a key set', () => {
   const [client, caches, replicas] = [10 * 60_000, 300_000, 10_000];
   expect(PUBLISHED_AHEAD).toBeGreaterThan(client + caches + replicas);
   expect(PUBLISHED_AHEAD).toBe(20 * 60_000);
@@ -49,7 +49,7 @@ describe('key1, whose last token expires at 13:00, and key2, made at 12:00', () 
     expect(plan([key2, key1], at(time))).toBe(due);
   });
 
-  test('alone, key1 signs for good', () => {
+  test('key1 alone signs without an end', () => {
     expect(plan([key1], at('23:59:59'))).toBe('1 signs');
     expect(publishedUntil([key1], key1)).toBe(Number.POSITIVE_INFINITY);
   });
@@ -64,7 +64,7 @@ describe('key1, whose last token expires at 13:00, and key2, made at 12:00', () 
     expect(plan(keys, until)).toBe('1 gone, 2 signs');
   });
 
-  test('a key that has long been followed twice stays for as long as its tokens', () => {
+  test('a key with two successors stays as long as its tokens', () => {
     const key3 = { number: 3, signsFrom: at('20:00:00'), lastExpiry: 0 };
     const old = { ...key1, lastExpiry: at('22:00:00') };
     expect(plan([old, key2, key3], at('19:59:00'))).toBe('1 verifies, 2 signs, 3 published');
@@ -72,11 +72,11 @@ describe('key1, whose last token expires at 13:00, and key2, made at 12:00', () 
     expect(plan([old, key3], at('22:20:00'))).toBe('1 gone, 3 signs');
   });
 
-  test('by a clock from before all of them the first one signs', () => {
+  test('the first key signs when the clock is before all keys', () => {
     expect(plan([key1, key2], at('00:00:00') - DAY)).toBe('1 signs, 2 published');
   });
 
-  test('a service without a key is a mistake', () => {
+  test('a service without a key is an error', () => {
     expect(() => planKeys([], 0)).toThrow(RangeError);
     expect(newestOf([])).toBeUndefined();
   });
@@ -100,7 +100,7 @@ describe('a rotation by age', () => {
     expect(isRotationDue([key, next], now, 90 * DAY)).toBe(false);
     expect(isRotationDue([key, { ...next, signsFrom: now }], now, 90 * DAY)).toBe(false);
     expect(isRotationDue([], now, 90 * DAY)).toBe(false);
-    // However short the age is: else every look would make another key.
+    // For any age: otherwise every look would make another key.
     expect(isRotationDue([key, next], now, 60_000)).toBe(false);
     expect(isRotationDue([key, next], now + 1, 60_000)).toBe(true);
   });

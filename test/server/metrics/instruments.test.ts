@@ -5,7 +5,7 @@ import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 
 const name = 'slices_conn_things_total';
 
-test('the example', () => {
+test('parses the example', () => {
   const things = new Counter({ name, help: 'Things, of\nall \\ kinds "and" more.' });
   things.add({ kind: 'a "b"\\\n' }, 3);
   expect(expositionText([things.family()])).toBe(
@@ -18,7 +18,7 @@ test('the example', () => {
   );
 });
 
-test('any text comes back from a label and from the help (property)', () => {
+test('any text in a label or in the help can be read back (property)', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string({ unit: fc.constantFrom('\\', '"', '\n', 'n', ' ') }),
@@ -38,7 +38,7 @@ test('any text comes back from a label and from the help (property)', () => {
 });
 
 test.each([0, -1, 0.1, 1e-9, 1e21, 1.5e300, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN])(
-  '%d comes back',
+  '%d can be read back',
   (value) => {
     const gauge = new Gauge({ name: 'a_gauge', help: '' });
     gauge.set(value);
@@ -47,7 +47,7 @@ test.each([0, -1, 0.1, 1e-9, 1e21, 1.5e300, Number.POSITIVE_INFINITY, Number.NEG
 );
 
 describe('a counter', () => {
-  test('keeps label sets apart, in whatever order they are named', () => {
+  test('keeps label sets apart, in any order of the labels', () => {
     const things = new Counter({ name, help: '' }, [{ kind: 'shown' }]);
     things.add({ kind: 'a', size: 'b' });
     things.add({ size: 'b', kind: 'a' });
@@ -60,7 +60,7 @@ describe('a counter', () => {
 });
 
 describe('a histogram', () => {
-  test('counts each value at every bound that it is not above', () => {
+  test('counts each value in every bucket whose bound is not smaller', () => {
     const sizes = new Histogram({ name: 'sizes', help: '' }, [1, 2, 4]);
     for (const size of [1, 2, 2, 3, 4, 5]) sizes.observe(size);
     const found = parseExposition(expositionText([sizes.family()]));

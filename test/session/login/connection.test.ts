@@ -10,7 +10,7 @@ import { failureOf } from '../../fixtures/failures.ts';
 const folder = mkdtempSync(join(tmpdir(), 'slices-conn-network-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Nothing listens there: what is not refused before it is sent can't be reached. */
+/** A port without a server: a request that is not refused fails there. */
 const BASE = 'https://127.0.0.1:9';
 
 /** The failure of a request with a token, in this environment. */
@@ -41,14 +41,14 @@ async function sent(more: Environment) {
 }
 
 describe('row 61: NODE_TLS_REJECT_UNAUTHORIZED', () => {
-  test('0: a token is not sent', async () => {
+  test('0: the token is not sent', async () => {
     expect(await sent({ NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toMatchObject({
       code: 'usage',
       facts: { fix: 'unset NODE_TLS_REJECT_UNAUTHORIZED' },
     });
   });
 
-  test.each(['1', '', undefined])('%j: it is', async (value) => {
+  test.each(['1', '', undefined])('%j: the token is sent', async (value) => {
     expect(await sent({ NODE_TLS_REJECT_UNAUTHORIZED: value })).toMatchObject({ code: 'network' });
   });
 });

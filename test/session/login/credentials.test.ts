@@ -11,24 +11,24 @@ import { claimsOf, makeKey, makeToken, NOW } from '../../fixtures/tokens.ts';
 const folder = mkdtempSync(join(tmpdir(), 'slices-conn-credentials-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('row 55: a login whose expiry is no date', () => {
-  test.each(['null', '1e306', '1e17', '-5', '"soon"'])(
-    '%s is read, as one whose expiry is not known',
-    async (expiry) => {
-      const profile = await new Profiles(join(folder, 'config'), {}).resolve('local');
-      const alone = <Answer>(_file: string, work: () => Promise<Answer>) => work();
-      const credentials = new Credentials(mkdtempSync(join(folder, 'state-')), profile, alone);
-      const login = { accessToken: new Secret('access'), issuedAt: NOW, loggedInAt: NOW, portalTokens: {} };
-      await credentials.change(() => ({ ...login, expiresAt: 1 }));
-      const text = readFileSync(credentials.path, 'utf8');
-      writeFileSync(credentials.path, text.replace('"expiresAt":1', `"expiresAt":${expiry}`));
-      expect(credentials.read()).toMatchObject({ issuedAt: NOW });
-      expect(credentials.read()?.expiresAt).toBeUndefined();
-    },
-  );
+describe('row 55: a login whose expiry is not a date', () => {
+  test.each(['null', '1e306', '1e17', '-5', '"soon"'])('the expiry %s is read as unknown', async (expiry) => {
+    const profile = await new Profiles(join(folder, 'config'), {}).resolve('local');
+    const alone = <Answer>(_file: string, work: () => Promise<Answer>) => work();
+    const credentials = new Credentials(mkdtempSync(join(folder, 'state-')), profile, alone);
+    const login = { accessToken: new Secret('access'), issuedAt: NOW, loggedInAt: NOW, portalTokens: {} };
+    await credentials.change(() => ({ ...login, expiresAt: 1 }));
+    const text = readFileSync(credentials.path, 'utf8');
+    writeFileSync(credentials.path, text.replace('"expiresAt":1', `"expiresAt":${expiry}`));
+    expect(credentials.read()).toMatchObject({ issuedAt: NOW });
+    expect(credentials.read()?.expiresAt).toBeUndefined();
+  });
 });
 
-test.each([1e306, 8_640_000_000_001, -1, '5', null])('row 55: an exp or iat of %j is not known', (value) => {
-  const token = makeToken(makeKey(), claimsOf('user', { exp: value, iat: value }));
-  expect([claimedExpiry(token), claimedIssue(token)]).toEqual([undefined, undefined]);
-});
+test.each([1e306, 8_640_000_000_001, -1, '5', null])(
+  'row 55: an exp or iat of %j counts as unknown',
+  (value) => {
+    const token = makeToken(makeKey(), claimsOf('user', { exp: value, iat: value }));
+    expect([claimedExpiry(token), claimedIssue(token)]).toEqual([undefined, undefined]);
+  },
+);

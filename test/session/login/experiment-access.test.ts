@@ -14,7 +14,7 @@ const GIVEN = 'exp_portal.example.org_given';
 const [ONE, TWO] = [IDS.experiment, 'exp_portal.example.org_two'] as const;
 const tokenOf = (sub: string, name: string) => makeToken(key, claimsOf('experiment', { sub, name }));
 
-/** A portal with these experiments, and everything that it was asked. */
+/** A portal with these experiments, and the requests that it got. */
 function portalWith(names: Readonly<Record<string, string>>) {
   const asked: string[] = [];
   const nobody = async (): Promise<never> => {
@@ -67,7 +67,7 @@ async function access(
 
 const LISTED = 'experiments';
 
-describe('which experiment is meant, and whether the portal is asked', () => {
+describe('the choice of the experiment, and the requests to the portal', () => {
   test.each<[string, Partial<ExperimentAccessOptions>, string, string[]]>([
     ['the flag, by name', { wanted: 'two', preferred: 'one' }, TWO, [LISTED, `token ${TWO}`]],
     ['the flag, by id', { wanted: TWO, preferred: 'one' }, TWO, [LISTED, `token ${TWO}`]],
@@ -82,17 +82,17 @@ describe('which experiment is meant, and whether the portal is asked', () => {
     expect(found.origin).toBe(asked.length === 0 ? 'environment' : 'portal');
   });
 
-  test('the only active one, which is said', async () => {
+  test('the only active experiment is chosen and printed', async () => {
     const found = await access({}, { [ONE]: 'one' });
     expect(found).toMatchObject({ id: ONE, name: 'one', origin: 'portal' });
     expect(found.notices).toEqual([`Using experiment one (${ONE}), your only active one.`]);
   });
 
-  test('none of several', async () => {
+  test('several active experiments are not guessed', async () => {
     await expect(access({})).rejects.toMatchObject({ code: 'usage' });
   });
 
-  test('an opaque token that is given will do where nothing else is named', async () => {
+  test('a given opaque token is used when no experiment is named', async () => {
     const opaque = { ...given, get: async () => new Secret('opaque') };
     expect(await access({ given: opaque })).toMatchObject({ id: undefined, name: undefined, asked: [] });
   });
@@ -105,7 +105,7 @@ describe('the profile’s command', () => {
     get: async () => new Secret(tokenOf(`exp_portal.example.org_${experiment}`, `for ${project}`)),
   });
 
-  test('gets what is named; the portal is not asked', async () => {
+  test('gets the named experiment without a request to the portal', async () => {
     const found = await access({ tokenFrom, wanted: 'mine', preferred: 'one', project: 'p' });
     expect(found).toMatchObject({
       id: 'exp_portal.example.org_mine',
@@ -116,12 +116,12 @@ describe('the profile’s command', () => {
     });
   });
 
-  test('gets the only active one by its id where nothing is named', async () => {
+  test('gets the id of the only active experiment when none is named', async () => {
     const found = await access({ tokenFrom }, { [ONE]: 'one' });
     expect(found).toMatchObject({ id: `exp_portal.example.org_${ONE}`, asked: [LISTED] });
   });
 
-  test('needs a name where the portal has no experiments', async () => {
+  test('needs a name at a portal without experiments', async () => {
     const { portal } = portalWith({});
     const without = { ...portal, experiments: () => Promise.reject(new Failure('not_supported', 'None.')) };
     expect(await access({ tokenFrom, portal: without, wanted: 'mine' })).toMatchObject({ origin: 'command' });
@@ -131,13 +131,13 @@ describe('the profile’s command', () => {
     });
   });
 
-  test('stands back behind a given token', async () => {
+  test('is not run when a token is given', async () => {
     expect(await access({ tokenFrom, given })).toMatchObject({ id: GIVEN, origin: 'environment' });
   });
 });
 
-describe('what the portal gave before', () => {
-  test('is used without asking it, where the experiment is named by id', async () => {
+describe('an earlier token of the portal', () => {
+  test('is used without a request when the experiment is named by id', async () => {
     const kept = keptTokens({ [ONE]: tokenOf(ONE, 'one') });
     const found = await access({ kept, preferred: ONE });
     expect(found).toMatchObject({
@@ -149,13 +149,13 @@ describe('what the portal gave before', () => {
     });
   });
 
-  test('is used once the name is known', async () => {
+  test('is used when the list has resolved the name', async () => {
     const kept = keptTokens({ [ONE]: tokenOf(ONE, 'one') });
     expect(await access({ kept, wanted: 'one' })).toMatchObject({ id: ONE, asked: [LISTED] });
     expect(kept.kept).toEqual([]);
   });
 
-  test('is asked for and kept, where there is none for this experiment', async () => {
+  test('is requested and kept when this experiment has none yet', async () => {
     const kept = keptTokens({ [ONE]: tokenOf(ONE, 'one') });
     expect(await access({ kept, wanted: TWO })).toMatchObject({ id: TWO, asked: [LISTED, `token ${TWO}`] });
     expect(kept.kept).toEqual([TWO]);

@@ -28,7 +28,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const store = (url = URL_OF_SET) => keySetFiles(cache)(url);
 const folder = () => join(cache, 'key-sets');
-/** The only file that is kept. */
+/** The only stored file. */
 function only(): string {
   const [name = '', ...others] = readdirSync(folder());
   expect(others).toEqual([]);
@@ -36,7 +36,7 @@ function only(): string {
 }
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-test('what was written is read by the next process, with its age; by its own address only', () => {
+test('the next process reads a stored key set with its age, by its own address only', () => {
   expect(store().read()).toBeUndefined();
   store().write({ document, at: NOW });
   expect(store().read()).toEqual({ document, at: NOW });
@@ -51,7 +51,7 @@ test('folders that others can enter are closed', () => {
   expect([mode(cache), mode(folder())]).toEqual(['700', '700']);
 });
 
-describe('what may be another’s work is not believed, and is no failure', () => {
+describe('a file that others could have written is ignored without a failure', () => {
   const kept = () => JSON.parse(readFileSync(only(), 'utf8'));
   const rewrite = (changes: object) => writeFileSync(only(), JSON.stringify({ ...kept(), ...changes }));
   const linked = (path: string) => {
@@ -85,11 +85,11 @@ describe('what may be another’s work is not believed, and is no failure', () =
   ])('keys: %s', (_name, keys) => {
     store().write({ document, at: NOW });
     rewrite({ keys });
-    // Whether or not the file counts as a key set, no key comes out of it, and no error.
+    // The file gives neither a key nor an error.
     expect(store().read()?.document.keys ?? []).not.toContainEqual(document.keys[0]);
   });
 
-  test('where nothing can be kept, that is no failure either', () => {
+  test('a folder that can’t be written to is not a failure either', () => {
     writeFileSync(cache, 'a file');
     expect(() => store().write({ document, at: NOW })).not.toThrow();
     expect(store().read()).toBeUndefined();

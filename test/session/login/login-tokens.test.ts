@@ -25,7 +25,7 @@ let now: number;
 let credentials: Credentials;
 let kept: PortalTokens;
 
-/** A login, which forgets everything that was before it. */
+/** A login, which removes everything from before. */
 async function logIn(at: number): Promise<void> {
   const tokens = { accessToken: new Secret('access'), refreshToken: undefined, expiresAt: undefined };
   await credentials.change(() => storedFrom(tokens, at));
@@ -40,8 +40,8 @@ beforeEach(async () => {
   kept = portalTokens(credentials, () => now);
 });
 
-describe('what the portal gave', () => {
-  test('is there for the next process of the same login', async () => {
+describe('a token of the portal', () => {
+  test('is read by the next process of the same login', async () => {
     const [experiment, project] = [experimentToken(), projectToken()];
     await kept.keep(IDS.experiment, experiment);
     await kept.keep(IDS.project, project);
@@ -52,9 +52,9 @@ describe('what the portal gave', () => {
     expect(next.read('exp_portal.example.org_other')).toBeUndefined();
   });
 
-  test('is used until it is almost over, and then dropped from the file too', async () => {
+  test('is used until shortly before its expiry, and then removed from the file too', async () => {
     await kept.keep(IDS.experiment, experimentToken());
-    // Of 900 s a minute is less than a tenth.
+    // A minute is less than a tenth of 900 s.
     now = NOW + 840_000;
     expect(kept.read(IDS.experiment)).toBeDefined();
     now += 1;
@@ -68,19 +68,19 @@ describe('what the portal gave', () => {
     ['has no exp', () => experimentToken({ exp: undefined })],
     ['has no iat', () => experimentToken({ iat: undefined })],
     ['has expired', () => experimentToken({ exp: SECONDS - 1 })],
-  ])('is not used again where it %s', async (_, make) => {
+  ])('is not used again when it %s', async (_, make) => {
     await kept.keep(IDS.experiment, make());
     expect(kept.read(IDS.experiment)).toBeUndefined();
   });
 
-  test('is forgotten with the login', async () => {
+  test('is removed with the login', async () => {
     await kept.keep(IDS.experiment, experimentToken());
     await credentials.change(() => undefined);
     expect(kept.all().size).toBe(0);
   });
 });
 
-test('a command reads the file once: its tokens last though the file goes', async () => {
+test('is read once by a command, which keeps it when the file is removed', async () => {
   const profile = await new Profiles(join(folder, 'config'), {}).resolve('local');
   await kept.keep(IDS.experiment, experimentToken());
   const identity = () => Promise.reject(new RangeError('nothing is to be refreshed'));
@@ -92,22 +92,22 @@ test('a command reads the file once: its tokens last though the file goes', asyn
   expect(portalTokens(command, () => now).read(IDS.experiment)).toBeDefined();
 });
 
-describe('somebody else logs in while a command is under way', () => {
-  test('what was asked for before is not kept with the new login', async () => {
+describe('another login while a command runs', () => {
+  test('does not keep a token that was requested before it', async () => {
     expect(kept.all().size).toBe(0);
     await logIn(NOW);
     await kept.keep(IDS.experiment, experimentToken());
     expect(credentials.read()?.portalTokens).toEqual({});
   });
 
-  test('what the new login got is not used by it', async () => {
+  test('does not give its tokens to the older command', async () => {
     expect(kept.all().size).toBe(0);
     await logIn(NOW);
     await portalTokens(credentials, () => now).keep(IDS.experiment, experimentToken());
     expect(kept.read(IDS.experiment)).toBeUndefined();
   });
 
-  test('nothing is kept, nor is a login made, after a logout', async () => {
+  test('after a logout neither a token nor a login is stored', async () => {
     expect(kept.all().size).toBe(0);
     await credentials.change(() => undefined);
     await kept.keep(IDS.experiment, experimentToken());
@@ -136,7 +136,7 @@ describe('a token is replaced when less than a minute or a tenth of its lifetime
     ]);
   });
 
-  test('where nobody knows until when it is good, it is never over', () => {
+  test('a token with an unknown expiry is not replaced', () => {
     expect(isAlmostOver({ issuedAt: ISSUED }, ISSUED + 1000 * HOUR)).toBe(false);
     expect(isAlmostOver({ issuedAt: ISSUED, expiresAt: undefined }, ISSUED + HOUR)).toBe(false);
   });

@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
-import { givenToken } from '../../../src/session/login/token-source.ts';
+import {
+  commandToken,
+  filledIn,
+  givenToken,
+  type Placeholders,
+} from '../../../src/session/login/token-source.ts';
+import { failureOf } from '../../fixtures/failures.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'slices-conn-tokens-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -18,7 +24,7 @@ describe.each(['SLICES_CONN_USER_TOKEN', 'SLICES_CONN_EXPERIMENT_TOKEN'] as cons
   const twin = `${variable}_FILE`;
   const given = (env: Readonly<Record<string, string>>) => givenToken(env, variable);
 
-  test('gives its text, without the white space around it', async () => {
+  test('gives its text without the white space around it', async () => {
     const source = given({ [variable]: ' canary\n' });
     expect(source).toMatchObject({ origin: 'environment', where: variable });
     expect((await source?.get())?.reveal()).toBe('canary');
@@ -31,16 +37,16 @@ describe.each(['SLICES_CONN_USER_TOKEN', 'SLICES_CONN_EXPERIMENT_TOKEN'] as cons
     expect((await source?.get())?.reveal()).toBe('canary');
   });
 
-  test('goes before its twin', () => {
+  test('has priority over its twin', () => {
     expect(given({ [variable]: 'canary', [twin]: '/nowhere' })).toMatchObject({ origin: 'environment' });
   });
 
-  test.each(['', ' ', '\n'])('that holds %j counts as unset', (empty) => {
+  test.each(['', ' ', '\n'])('counts as unset when it is %j', (empty) => {
     expect(given({ [variable]: empty })).toBeUndefined();
     expect(given({ [variable]: empty, [twin]: '/nowhere' })).toMatchObject({ origin: 'file' });
   });
 
-  test('is unset, and so is its twin', () => {
+  test('gives no token when it and its twin are unset', () => {
     expect(given({})).toBeUndefined();
     expect(given({ [twin]: '' })).toBeUndefined();
   });
@@ -50,7 +56,7 @@ describe.each(['SLICES_CONN_USER_TOKEN', 'SLICES_CONN_EXPERIMENT_TOKEN'] as cons
     ['a folder', () => folder, /can't be read/],
     ['empty', () => file('empty', ''), /is empty/],
     ['white space', () => file('blank', ' \n'), /is empty/],
-  ])('its twin names a file that is %s: a failure that names both', async (_, make, says) => {
+  ])('its twin names a file that is %s: the failure names file and variable', async (_, make, says) => {
     const path = make();
     const error = await given({ [twin]: path })
       ?.get()
@@ -61,9 +67,163 @@ describe.each(['SLICES_CONN_USER_TOKEN', 'SLICES_CONN_EXPERIMENT_TOKEN'] as cons
     expect(String(error)).toContain(twin);
   });
 
-  test('is not another’s', () => {
+  test('ignores the other variable', () => {
     const other =
       variable === 'SLICES_CONN_USER_TOKEN' ? 'SLICES_CONN_EXPERIMENT_TOKEN' : 'SLICES_CONN_USER_TOKEN';
     expect(given({ [other]: 'canary' })).toBeUndefined();
   });
 });
+
+const CANARY = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.c2ln';
+
+/** A token of a program: Node with a line of code. */
+function nodeToken(code: string, args: readonly string[] = [], placeholders: Placeholders = {}) {
+  return commandToken([process.execPath, '-e', code, '--', ...args], placeholders, {
+    SEEN: 'in the environment',
+  });
+}
+
+/** All text of a failure. */
+function told({ message, facts: { why = '', fix = '' } }: Failure): string {
+  return [message, why, fix].join('\n');
+}
+
+describe('a program that gives a token', () => {
+  test('can print it with white space around', async () => {
+    const token = await nodeToken('console.log(" canary ")').get();
+    expect(token.reveal()).toBe('canary');
+  });
+
+  test('runs without a shell, with unchanged words', async () => {
+    const words = ['a b', '$HOME', '`id`', ';', '*', '>out', "it's", '"', '\\'];
+    const token = await nodeToken('console.log(JSON.stringify(process.argv.slice(1)))', words).get();
+    expect(JSON.parse(token.reveal())).toEqual(words);
+  });
+
+  test('gets the experiment and the project in place of every placeholder', async () => {
+    const words = ['{experiment}', '--project={project}', '{experiment}/{experiment}', '{other}'];
+    const code = 'console.log(JSON.stringify(process.argv.slice(1)))';
+    const token = await nodeToken(code, words, { experiment: '$& my; demo', project: 'p' }).get();
+    expect(JSON.parse(token.reveal())).toEqual([
+      '$& my; demo',
+      '--project=p',
+      '$& my; demo/$& my; demo',
+      '{other}',
+    ]);
+  });
+
+  test('gets the given environment and an empty stdin', async () => {
+    const code = 'process.stdin.on("end", () => console.log(process.env.SEEN)).resume()';
+    expect((await nodeToken(code).get()).reveal()).toBe('in the environment');
+  });
+
+  test('is described by its words, with the placeholders', () => {
+    const source = commandToken(['slices', 'experiment', 'jwt', '{experiment}', 'a b'], {}, {});
+    expect(source.origin).toBe('command');
+    expect(source.where).toBe("slices experiment jwt '{experiment}' 'a b'");
+  });
+
+  test('can print warnings on stderr when it succeeds', async () => {
+    const token = await nodeToken('console.error("warning"); console.log("canary")').get();
+    expect(token.reveal()).toBe('canary');
+  });
+});
+
+describe('placeholders', () => {
+  test.each<[string, string]>([
+    ['{experiment}', 'experiment'],
+    ['--project={project}', 'project'],
+  ])('%s without a value: the failure names it and the next step', (arg, name) => {
+    expect(() => filledIn([arg], {})).toThrow(
+      expect.objectContaining({
+        code: 'usage',
+        message: `The profile's token command needs a ${name}.`,
+        facts: expect.objectContaining({ fix: `slices-conn ${name} use NAME` }),
+      }),
+    );
+  });
+
+  test('a value that looks like a flag is refused when it is a whole word', () => {
+    expect(() => filledIn(['{experiment}'], { experiment: '--help' })).toThrow(
+      expect.objectContaining({ code: 'usage', message: expect.stringContaining('"--help"') }),
+    );
+    expect(filledIn(['--of={experiment}'], { experiment: '-x' })).toEqual(['--of=-x']);
+  });
+
+  test('a value that looks like a placeholder is not filled in again', () => {
+    expect(filledIn(['{experiment}'], { experiment: '{project}', project: 'p' })).toEqual(['{project}']);
+  });
+});
+
+describe('a program without a token', () => {
+  test('ends with another code than 0: the failure has the code and the last line of stderr', async () => {
+    const code = 'console.error("first\\nYou are logged out."); process.exitCode = 3';
+    const failure = await failureOf(() => nodeToken(code).get());
+    expect(failure).toMatchObject({ code: 'not_logged_in', facts: { why: 'It said: You are logged out.' } });
+    expect(failure.message).toContain('it ended with 3');
+  });
+
+  test('fails: its output is not a token and is not repeated', async () => {
+    const code = `console.log("${CANARY}"); console.error("bad: ${CANARY}!"); process.exitCode = 1`;
+    const failure = await failureOf(() => commandToken([process.execPath, script(code)], {}, {}).get());
+    expect(failure.facts.why).toBe('It said: bad: [secret]!');
+    expect(told(failure)).not.toContain(CANARY);
+  });
+
+  test.each(['', 'console.log()', 'console.log(" \\n\\t")'])('prints nothing: %j', async (code) => {
+    const failure = await failureOf(() => nodeToken(code).get());
+    expect(failure.code).toBe('not_logged_in');
+    expect(failure.message).toContain('gave no token.');
+  });
+
+  test('prints endlessly', async () => {
+    const code = 'setInterval(() => process.stdout.write("canary".repeat(10000)), 1)';
+    const failure = await failureOf(() => nodeToken(code).get());
+    expect(failure.code).toBe('not_logged_in');
+    expect(failure.facts.why).toBeUndefined();
+  });
+
+  test('row 56: prints endless or very long errors: they are cut and read in linear time', async () => {
+    const began = performance.now();
+    for (const code of [
+      'setInterval(() => process.stderr.write("canary".repeat(10000)), 1)',
+      'console.error("a".repeat(60000)); process.exitCode = 1',
+      'console.log("abcdef\\n".repeat(9000)); console.error("abcdef ".repeat(9000)); process.exitCode = 1',
+    ]) {
+      const failure = await failureOf(() => nodeToken(code).get());
+      expect(failure.code).toBe('not_logged_in');
+      expect(failure.facts.why?.length ?? 0).toBeLessThan(1000);
+    }
+    expect(performance.now() - began).toBeLessThan(15_000);
+  });
+
+  test('prints a token in a long line of stderr: no part of it is left', async () => {
+    const code = `console.log("${CANARY}"); console.error("x".repeat(480) + " ${CANARY}" + "y".repeat(100)); process.exitCode = 1`;
+    const failure = await failureOf(() => nodeToken(code).get());
+    expect(failure.facts.why).toBe(`It said: ${'x'.repeat(480)} …`);
+  });
+
+  test('is killed', async () => {
+    const failure = await failureOf(() => nodeToken('process.kill(process.pid, "SIGKILL")').get());
+    expect(failure.code).toBe('not_logged_in');
+  });
+
+  test.each<[string, () => string]>([
+    ['is not there', () => join(folder, 'missing')],
+    ['is not on the PATH', () => 'slices-conn-no-such-program'],
+    ['may not be run', () => script('')],
+  ])('%s', async (_, program) => {
+    const failure = await failureOf(() =>
+      commandToken([program(), 'x'], {}, { PATH: '/usr/bin:/bin' }).get(),
+    );
+    expect(failure.code).toBe('usage');
+    expect(failure.message).toContain("can't be run");
+  });
+});
+
+/** A file with code, without the right to execute it. */
+function script(code: string): string {
+  const path = join(mkdtempSync(join(folder, 'script-')), 'token.mjs');
+  writeFileSync(path, code, { mode: 0o600 });
+  return path;
+}

@@ -38,7 +38,7 @@ const LAB = {
   authUrl: 'https://auth.lab.example',
 };
 
-/** Puts a configuration in place: an object as JSON, a text as it is. */
+/** Writes a configuration: an object as JSON, or a text. */
 function configure(content: unknown): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 });
@@ -47,7 +47,7 @@ function configure(content: unknown): void {
 const resolve = (wanted?: string, env: Environment = {}): Promise<Profile> =>
   new Profiles(folder, env).resolve(wanted);
 
-describe('which profile', () => {
+describe('the chosen profile', () => {
   const config = { profile: 'lab', profiles: { lab: LAB } };
 
   test.each<[string, unknown, string | undefined, Environment, string]>([
@@ -62,7 +62,7 @@ describe('which profile', () => {
   });
 
   test.each(['nope', 'Local', 'constructor', '__proto__', 'toString'])(
-    'there is no profile %s, and those that there are, are named',
+    'the profile %s does not exist, and the failure names the existing ones',
     async (name) => {
       configure(config);
       const failure = await failureOf(() => resolve(name));
@@ -72,7 +72,7 @@ describe('which profile', () => {
   );
 });
 
-test('the names of all: the built-in ones, and the user’s own', () => {
+test('the names are those of the built-in profiles and the user’s own', () => {
   expect(new Profiles(folder, {}).names()).toEqual(['local', 'offline', 'slices']);
   configure({ profiles: { lab: LAB, local: {} } });
   expect(new Profiles(folder, {}).names()).toEqual(['local', 'offline', 'slices', 'lab']);
@@ -80,7 +80,7 @@ test('the names of all: the built-in ones, and the user’s own', () => {
   expect(() => new Profiles(folder, {}).names()).toThrow(expect.objectContaining({ code: 'state_unusable' }));
 });
 
-describe('what a profile says', () => {
+describe('the values of a profile', () => {
   test('local is on the loopback address, with CLI.md’s defaults', async () => {
     expect(await resolve('local')).toEqual({
       name: 'local',
@@ -97,14 +97,14 @@ describe('what a profile says', () => {
     });
   });
 
-  test('slices has no addresses until its user sets them: none is guessed', async () => {
+  test('slices has no addresses until its user sets them', async () => {
     const failure = await failureOf(() => resolve('slices'));
     expect(failure).toMatchObject({ code: 'usage', message: 'Profile slices has no addresses yet.' });
     expect(failure.facts.fix).toBe('slices-conn profile set slices baseUrl=… portalUrl=… authUrl=…');
   });
 
   test.each(['baseUrl', 'portalUrl', 'authUrl'] as const)(
-    'nor is its %s from the others',
+    'does not derive its %s from the others',
     async (missing) => {
       configure({ profiles: { lab: { ...LAB, [missing]: undefined } } });
       const { code, message, facts } = await failureOf(() => resolve('lab'));
@@ -133,7 +133,7 @@ describe('what a profile says', () => {
     expect(await resolve('lab')).toEqual({ name: 'lab', ...lab });
   });
 
-  describe('row 49: token commands are for the profile’s own services', () => {
+  describe('row 49: token commands run only for the profile’s own services', () => {
     const commands = { userTokenCommand: ['token'], experimentTokenCommand: ['jwt', '{experiment}'] };
     const elsewhere = 'https://elsewhere.example';
 
@@ -146,7 +146,7 @@ describe('what a profile says', () => {
         { SLICES_CONN_BASE_URL: elsewhere, SLICES_CONN_PORTAL_URL: elsewhere },
         ['SLICES_CONN_BASE_URL', 'SLICES_CONN_PORTAL_URL'],
       ],
-    ])('the environment names %s: they are left out', async (_, env, redirectedBy) => {
+    ])('the environment names %s: the commands are not run', async (_, env, redirectedBy) => {
       configure({ profiles: { lab: { ...LAB, ...commands } } });
       const profile = await resolve('lab', env);
       expect([profile.userTokenCommand, profile.experimentTokenCommand]).toEqual([undefined, undefined]);
@@ -157,7 +157,7 @@ describe('what a profile says', () => {
       ['nothing', {}],
       ['the same', { SLICES_CONN_BASE_URL: `${LAB.baseUrl}/`, SLICES_CONN_PORTAL_URL: LAB.portalUrl }],
       ['another identity provider, which gets none', { SLICES_CONN_AUTH_URL: elsewhere }],
-    ])('the environment names %s: they stay', async (_, env) => {
+    ])('the environment names %s: the commands stay', async (_, env) => {
       configure({ profiles: { lab: { ...LAB, ...commands } } });
       const profile = await resolve('lab', env);
       expect(profile).toMatchObject(commands);
@@ -175,7 +175,7 @@ describe('what a profile says', () => {
     });
   });
 
-  test('a built-in profile is changed by the user’s settings, one by one', async () => {
+  test('each of the user’s settings changes a built-in profile alone', async () => {
     configure({ profiles: { local: { baseUrl: 'http://127.0.0.1:1' } } });
     expect(await resolve('local')).toMatchObject({
       baseUrl: 'http://127.0.0.1:1',
@@ -218,7 +218,7 @@ describe('precedence: environment, then profile, then default', () => {
     expect((await resolve('local', env)).experiment).toBe('own');
   });
 
-  test('the built-in server is only ever itself, whatever the environment or the file says', async () => {
+  test('the built-in server has fixed addresses, in any environment and file', async () => {
     const plain = await resolve('offline');
     const addresses = { baseUrl: 'http://evil', portalUrl: 'http://evil', authUrl: 'http://evil' };
     configure({ profiles: { offline: addresses } });
@@ -251,7 +251,7 @@ describe('config.json', () => {
     ['a null', '{"profiles":{"local":{"project":null}}}'],
     ['a preference that is no name', '{"profile":5}'],
     ['bytes that are no text', '\u0000\u0001\u0002'],
-  ])('that holds %s is a clear failure, and is left as it is', async (_, content) => {
+  ])('that holds %s is a clear failure, and stays unchanged', async (_, content) => {
     configure(content);
     const profiles = new Profiles(folder, {});
     const uses: (() => unknown)[] = [
@@ -273,12 +273,12 @@ describe('config.json', () => {
     }
   });
 
-  test('is not made by reading', async () => {
+  test('is not created by reading', async () => {
     await resolve('local');
     expect(existsSync(folder)).toBe(false);
   });
 
-  test('keeps a choice, and everything else that was in it, known or not', async () => {
+  test('keeps a choice and all its other content, known or not', async () => {
     const before = {
       profile: 'lab',
       later: { version: 9 },
@@ -296,14 +296,14 @@ describe('config.json', () => {
     expect((await resolve('lab')).experiment).toBe('exp_portal.lab.example_1');
   });
 
-  test('is made with the first choice: folder 0700, file 0600', async () => {
+  test('is created by the first choice: folder 0700, file 0600', async () => {
     await new Profiles(folder, {}).choose('local', { project: 'demo' });
     expect((await resolve('local')).project).toBe('demo');
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test('and its folder are closed to others when they were open', async () => {
+  test('and its folder are closed to others if they were open', async () => {
     configure({ profiles: {} });
     chmodSync(folder, 0o755);
     chmodSync(file, 0o644);
@@ -318,7 +318,7 @@ describe('config.json', () => {
   ];
 
   test.each(uses)(
-    'row 16: a symbolic link in its place is refused when it is %s, and left as it is',
+    'row 16: a symbolic link in its place is refused when it is %s, and stays unchanged',
     async (_, use) => {
       const elsewhere = join(root, `elsewhere-${drawn}.json`);
       for (const content of ['{"profiles":{}}', undefined]) {
@@ -342,7 +342,7 @@ describe('config.json', () => {
   });
 
   test.runIf(process.getuid?.() === 0).each(uses)(
-    'row 16: one that belongs to another user is refused when it is %s',
+    'row 16: another user’s file is refused when it is %s',
     async (_, use) => {
       configure({ profiles: { local: { project: 'theirs' } } });
       chownSync(file, 65534, 65534);
@@ -353,7 +353,7 @@ describe('config.json', () => {
     },
   );
 
-  test.each(uses)('row 51: one that others can write to is refused when it is %s', async (_, use) => {
+  test.each(uses)('row 51: a file that others can write to is refused when it is %s', async (_, use) => {
     configure({ profiles: { local: { userTokenCommand: ['sh', '-c', 'echo planted'] } } });
     for (const mode of [0o666, 0o660, 0o602]) {
       chmodSync(file, mode);
@@ -365,14 +365,14 @@ describe('config.json', () => {
     }
   });
 
-  test('row 51: one that others can read is closed to them when it is read', async () => {
+  test('row 51: a file that others can read is closed to them when it is read', async () => {
     configure({ profiles: {} });
     chmodSync(file, 0o644);
     await resolve('local');
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test('a folder that others can write to is closed before anything in it is believed', async () => {
+  test('a folder that others can write to is closed before anything in it is read', async () => {
     configure({ profiles: {} });
     chmodSync(folder, 0o777);
     await resolve('local');
@@ -393,14 +393,14 @@ describe('changing a profile', () => {
     new Profiles(folder, {}).set(name, { set: settings, unset });
   const content = () => JSON.parse(readFileSync(file, 'utf8'));
 
-  test('makes it, adds to it, takes from it', async () => {
+  test('creates it, adds keys and removes keys', async () => {
     await set('lab', { ...LAB, clientId: 'client' });
     await set('lab', { scope: 'openid' }, ['clientId']);
     expect(content()).toEqual({ profiles: { lab: { ...LAB, scope: 'openid' } } });
     expect(await resolve('lab')).toMatchObject({ ...LAB, scope: 'openid', clientId: 'slices-conn' });
   });
 
-  test('says what became of it, and where from', async () => {
+  test('returns the new values and their sources', async () => {
     const profiles = new Profiles(folder, { SLICES_CONN_CLIENT_ID: 'variable' });
     const { entries } = await profiles.set('local', {
       set: { clientId: 'client', insecure: true },
@@ -415,7 +415,7 @@ describe('changing a profile', () => {
     });
   });
 
-  test('changes nothing when a variable is no value, since the profile could not be shown', async () => {
+  test('changes nothing when a variable is invalid, because the profile could not be shown', async () => {
     const profiles = new Profiles(folder, { SLICES_CONN_BASE_URL: 'https://user:canary@conn.lab.example' });
     const failure = await failureOf(() => profiles.set('lab', { set: LAB, unset: [] }));
     expect(failure).toMatchObject({
@@ -426,7 +426,7 @@ describe('changing a profile', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  test.each(['a', '0', 'lab-2.example_x', 'x'.repeat(64)])('%s can be a name', async (name) => {
+  test.each(['a', '0', 'lab-2.example_x', 'x'.repeat(64)])('%s is a valid name', async (name) => {
     await set(name, LAB);
     expect((await resolve(name)).name).toBe(name);
   });
@@ -446,19 +446,19 @@ describe('changing a profile', () => {
     'constructor',
     'prototype',
     'toString',
-  ])('%j can be none', async (name) => {
+  ])('%j is not a valid name', async (name) => {
     expect((await failureOf(() => set(name, LAB))).code).toBe('usage');
     expect(existsSync(file)).toBe(false);
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
-  test('one that someone wrote into the file under another name can be changed all the same', async () => {
+  test('a profile in the file with an invalid name can still be changed', async () => {
     configure({ profiles: { 'My Lab': LAB } });
     await set('My Lab', { project: 'demo' });
     expect(content()).toEqual({ profiles: { 'My Lab': { ...LAB, project: 'demo' } } });
   });
 
-  test('of the built-in server takes project and experiment alone', async () => {
+  test('of the built-in server accepts only project and experiment', async () => {
     await set('offline', { project: 'demo', experiment: 'other' });
     for (const key of KEY_NAMES.filter((name) => name !== 'project' && name !== 'experiment')) {
       const failure = await failureOf(() => set('offline', { project: 'gone' }, [key]));
@@ -479,7 +479,7 @@ describe('changing a profile', () => {
       expect(existsSync(file)).toBe(false);
     });
 
-    test('is taken with insecure, said with it or before, which can’t be unsaid then', async () => {
+    test('is accepted with insecure, set at once or before, and insecure can’t be unset then', async () => {
       await set('lab', { ...LAB, baseUrl: PLAIN, insecure: true });
       await set('lab', { portalUrl: PLAIN });
       for (const change of [() => set('lab', { insecure: false }), () => set('lab', {}, ['insecure'])]) {
@@ -497,7 +497,7 @@ describe('changing a profile', () => {
       expect(failure.facts.fix).toBe('slices-conn profile set lab authUrl=https://…');
     });
 
-    test('in the environment likewise, where the profile does not say insecure', async () => {
+    test('in the environment is refused unless the profile says insecure', async () => {
       configure({ profiles: { lab: LAB, open: { ...LAB, insecure: true } } });
       const env = { SLICES_CONN_BASE_URL: PLAIN };
       const failure = await failureOf(() => resolve('lab', env));
@@ -510,7 +510,7 @@ describe('changing a profile', () => {
   });
 });
 
-describe('a variable that is no value of its key', () => {
+describe('an invalid variable', () => {
   test.each<[string, string]>([
     ['SLICES_CONN_BASE_URL', 'conn.lab.example'],
     ['SLICES_CONN_PORTAL_URL', 'javascript:alert(1)'],
@@ -520,7 +520,7 @@ describe('a variable that is no value of its key', () => {
     ['SLICES_CONN_EXPERIMENTS_API_GROUP', 'a/b'],
     ['SLICES_CONN_PROJECT', 'x\u001b[2J'],
     ['SLICES_CONN_EXPERIMENT', 'x'.repeat(5000)],
-  ])('%s=%j is named, and not repeated', async (variable, value) => {
+  ])('%s=%j is named without its value', async (variable, value) => {
     for (const use of [
       () => resolve('local', { [variable]: value }),
       () => new Profiles(folder, { [variable]: value }).inspect('slices'),
@@ -533,7 +533,7 @@ describe('a variable that is no value of its key', () => {
   });
 });
 
-describe('which profile is preferred', () => {
+describe('the preferred profile', () => {
   test('is kept, and told', async () => {
     configure({ profiles: { lab: LAB } });
     const profiles = new Profiles(folder, {});
@@ -543,13 +543,13 @@ describe('which profile is preferred', () => {
     expect((await resolve()).name).toBe('lab');
   });
 
-  test.each(['nope', '__proto__', 'constructor'])('can’t be %s, which there is not', async (name) => {
+  test.each(['nope', '__proto__', 'constructor'])('can’t be %s, which does not exist', async (name) => {
     configure({ profile: 'lab', profiles: { lab: LAB } });
     expect((await failureOf(() => new Profiles(folder, {}).use(name))).code).toBe('usage');
     expect(JSON.parse(readFileSync(file, 'utf8')).profile).toBe('lab');
   });
 
-  test('a slip of the keyboard is answered with what was meant', async () => {
+  test('a misspelt name gets the most similar one as advice', async () => {
     const failure = await failureOf(() => resolve('slcies'));
     expect(failure.facts.why).toBe('Did you mean slices? The profiles are: local, offline, slices.');
   });
@@ -568,21 +568,24 @@ describe('removing a profile', () => {
     });
   });
 
-  test('that is preferred leaves no preference', async () => {
+  test('that is preferred removes the preference', async () => {
     configure({ profile: 'lab', profiles: { lab: LAB } });
     expect(await remove('lab')).toMatchObject({ wasPreferred: true });
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ profiles: {} });
     expect((await resolve()).name).toBe('local');
   });
 
-  test('that is built in brings back its defaults', async () => {
+  test('that is built in restores its defaults', async () => {
     configure({ profiles: { local: { project: 'demo', baseUrl: 'https://conn.lab.example' } } });
     expect(await remove('local')).toEqual({ builtIn: true, removed: true, wasPreferred: false });
     expect(await resolve('local')).toMatchObject({ baseUrl: 'http://127.0.0.1:4280' });
     expect(await remove('local')).toEqual({ builtIn: true, removed: false, wasPreferred: false });
   });
 
-  test.each(['nope', '__proto__', 'constructor', ''])('that there is not, %j, is usage', async (name) => {
-    expect((await failureOf(() => remove(name))).code).toBe('usage');
-  });
+  test.each(['nope', '__proto__', 'constructor', ''])(
+    'that does not exist, %j, is a usage error',
+    async (name) => {
+      expect((await failureOf(() => remove(name))).code).toBe('usage');
+    },
+  );
 });

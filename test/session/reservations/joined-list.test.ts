@@ -25,7 +25,7 @@ const REQUESTED: Requested = {
   end_date: at(2 * HOUR),
 };
 
-/** An attempt that was sent at {@link NOW}, and never answered. */
+/** An attempt that was sent at {@link NOW} and not answered. */
 function attempt(key: string, changes: Partial<LedgerEntry> = {}): LedgerEntry {
   return {
     experiment: RESERVATION.experiment_id,
@@ -52,7 +52,7 @@ function settled(
   return attempt(`key of ${reservation.id}`, { outcome, id: reservation.id, reservation, ...changes });
 }
 
-/** A join in short: each item, and what each settled attempt turned out to be. */
+/** A join in short: each item, and the outcome of each settled attempt. */
 function joined(
   service: readonly Reservation[] | undefined,
   entries: readonly LedgerEntry[],
@@ -76,7 +76,7 @@ describe('with a list', () => {
     ['unknown with an id', settled('unknown', a)],
     ['unknown with an id that nothing is known about', settled('unknown', a, { reservation: undefined })],
     ['deleted, and yet there', settled('deleted', a)],
-  ])('what is %s and in it: by the clock, as the service says', (_, entry) => {
+  ])('an entry that is %s and in the list has the service’s values and a state by the clock', (_, entry) => {
     const news = entry.outcome === 'booked' ? [] : [`${entry.key}: ${A}`];
     for (const [now, state] of [
       [NOW, 'scheduled'],
@@ -90,7 +90,7 @@ describe('with a list', () => {
     }
   });
 
-  test('what the service says counts, not what it said before', () => {
+  test('the service’s values win over earlier ones', () => {
     const { items } = joinLedger([{ ...a, bandwidth: 5 }], [settled('booked', a)], NOW);
     expect(items).toMatchObject([{ reservation: { bandwidth: 5 }, requested: { bandwidth: 1000 } }]);
   });
@@ -99,14 +99,14 @@ describe('with a list', () => {
     ['booked', settled('booked', a), [`key of ${A}: null`]],
     ['unknown with an id', settled('unknown', a), [`key of ${A}: null`]],
     ['deleted, as was known', settled('deleted', a), []],
-  ])('what is %s and not in it is deleted', (_, entry, settlements) => {
+  ])('an entry that is %s and not in the list is deleted', (_, entry, settlements) => {
     expect(joined([], [entry])).toEqual({
       items: [`${A} | deleted | ledger | ${entry.key}`],
       settled: settlements,
     });
   });
 
-  test('an attempt without an id is the one that fits', () => {
+  test('an attempt without an id gets the reservation that fits', () => {
     expect(joined([a], [attempt('lost')])).toEqual({
       items: [`${A} | scheduled | service | lost`],
       settled: [`lost: ${A}`],
@@ -114,7 +114,7 @@ describe('with a list', () => {
     expect(joinLedger([a], [attempt('lost')], NOW).items[0]?.requested).toEqual(REQUESTED);
   });
 
-  test('an attempt that nothing fits is unknown for ten minutes; then it was never made', () => {
+  test('an attempt without a fitting reservation is unknown for ten minutes; then it was never made', () => {
     const waiting = { items: ['null | unknown | ledger | lost'], settled: [] };
     expect(joined([], [attempt('lost')])).toEqual(waiting);
     expect(joined([], [attempt('lost')], NOW + 10 * MINUTE)).toEqual(waiting);
@@ -122,13 +122,13 @@ describe('with a list', () => {
     expect(joined([], [attempt('lost')], NOW + 10 * MINUTE + 1)).toEqual(over);
   });
 
-  test('a refused attempt is in no list, and is not looked for', () => {
+  test('a refused attempt is not searched for', () => {
     const refused = attempt('refused', { outcome: 'refused' });
     expect(joined([], [refused])).toEqual({ items: [], settled: [] });
     expect(joined([a], [refused])).toEqual({ items: [`${A} | scheduled | service | nobody`], settled: [] });
   });
 
-  test('what others of the experiment booked is theirs', () => {
+  test('other reservations of the experiment stay theirs', () => {
     const other = made('other', { bandwidth: 5 });
     expect(joined([other], [attempt('lost'), settled('booked', a)])).toEqual({
       items: [
@@ -143,7 +143,7 @@ describe('with a list', () => {
     ]);
   });
 
-  test('an update without an answer is told as it was asked for', () => {
+  test('an update without an answer is settled by comparison with its request', () => {
     const wanted = { ...REQUESTED, bandwidth: 5 };
     const update = settled('unknown', a, { asked: 'update', requested: wanted });
     const { items, settlements } = joinLedger([a], [update], NOW);
@@ -152,7 +152,7 @@ describe('with a list', () => {
   });
 });
 
-describe('what fits an attempt', () => {
+describe('a reservation that fits an attempt', () => {
   const created = (offset: number): Partial<Reservation> => ({ created_at: at(offset) });
 
   test.each<[string, Partial<Reservation>, boolean]>([
@@ -184,17 +184,17 @@ describe('what fits an attempt', () => {
     ['5 min after it was made', 0, 5 * MINUTE, true],
     ['later than that', 0, 5 * MINUTE + 1, false],
     ['long before it was made', 0, -HOUR, false],
-  ])('start now: one that starts %s', (_, made_at, start, fits) => {
+  ])('start now: a reservation that starts %s', (_, made_at, start, fits) => {
     const now = attempt('lost', { requested: { ...REQUESTED, start_date: null } });
     const found = made('a', { created_at: at(made_at), start_date: at(start) });
     expect(joined([found], [now]).settled).toEqual(fits ? [`lost: ${A}`] : []);
   });
 
-  test('an attempt that does not say what it asked for fits nothing', () => {
+  test('an attempt without its request fits nothing', () => {
     expect(joined([a], [attempt('lost', { requested: null })]).settled).toEqual([]);
   });
 
-  test('two attempts and one reservation: it is the older one’s, the other stays unknown', () => {
+  test('two attempts and one reservation: the older one gets it, and the other stays unknown', () => {
     const entries = [attempt('first'), attempt('second', { askedAt: NOW + 1000 })];
     expect(joined([a], entries)).toEqual({
       items: [`${A} | scheduled | service | first`, 'null | unknown | ledger | second'],
@@ -202,7 +202,7 @@ describe('what fits an attempt', () => {
     });
   });
 
-  test('two attempts and two reservations: each has one, in the order they were made', () => {
+  test('two attempts and two reservations: each gets one, in the order of creation', () => {
     const b = made('b', created(1000));
     const entries = [attempt('first'), attempt('second', { askedAt: NOW + 1000 })];
     for (const service of [
@@ -217,7 +217,7 @@ describe('what fits an attempt', () => {
     ['booked', settled('booked', a)],
     ['has named', settled('unknown', a, { reservation: undefined })],
     ['deleted', settled('deleted', a)],
-  ])('what another attempt %s is that one’s, whichever is older', (_, other) => {
+  ])('a reservation that another attempt %s stays with that one, older or not', (_, other) => {
     for (const entries of [
       [attempt('lost'), other],
       [other, attempt('lost')],
@@ -233,14 +233,14 @@ describe('without a list', () => {
     [NOW, 'scheduled'],
     [NOW + HOUR, 'active'],
     [NOW + 2 * HOUR, 'ended'],
-  ])('what is booked is by the clock: %i %s', (now, state) => {
+  ])('a created reservation has its state by the clock: %i %s', (now, state) => {
     expect(joined(undefined, [settled('booked', a)], now)).toEqual({
       items: [`${A} | ${state} | ledger | key of ${A}`],
       settled: [],
     });
   });
 
-  test('what is deleted is deleted, whatever the clock says', () => {
+  test('a deleted reservation stays deleted at any time', () => {
     expect(joined(undefined, [settled('deleted', a)], NOW + HOUR).items).toEqual([
       `${A} | deleted | ledger | key of ${A}`,
     ]);
@@ -250,7 +250,7 @@ describe('without a list', () => {
     ['without an id', attempt('lost'), 'null'],
     ['with an id', attempt('lost', { id: A }), A],
     ['with an answer from before', attempt('lost', { id: A, reservation: a, asked: 'delete' }), A],
-  ])('what is unknown %s stays so, however long ago', (_, entry, id) => {
+  ])('an entry that is unknown %s stays unknown at any age', (_, entry, id) => {
     for (const now of [NOW, NOW + 11 * MINUTE, NOW + 1000 * HOUR]) {
       expect(joined(undefined, [entry], now)).toEqual({
         items: [`${id} | unknown | ledger | lost`],
@@ -259,7 +259,7 @@ describe('without a list', () => {
     }
   });
 
-  test('nothing that was refused', () => {
+  test('refused attempts are not listed', () => {
     expect(joined(undefined, [attempt('refused', { outcome: 'refused' })]).items).toEqual([]);
   });
 });

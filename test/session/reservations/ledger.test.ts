@@ -29,7 +29,7 @@ afterEach(async () => {
   for (const end of left.splice(0).toReversed()) await end();
 });
 
-/** A file that no ledger is in yet. */
+/** A new file without a ledger. */
 function newFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'slices-conn-ledger-'));
   left.push(() => rmSync(folder, { recursive: true }));
@@ -68,7 +68,7 @@ const SENT = {
 const BOOKED = { ...SENT, outcome: 'booked', id: ID, reservation: RESERVATION, token: 'token' };
 const UPDATING = { ...BOOKED, asked: 'update', askedAt: NOW + 1, pending: CHANGE, outcome: 'unknown' };
 const DELETING = { ...BOOKED, asked: 'delete', askedAt: NOW + 1, outcome: 'unknown' };
-/** A change to what this machine did not book. */
+/** An update of a reservation that this machine did not create. */
 const STRANGE = {
   ...SENT,
   ...OTHER,
@@ -129,7 +129,7 @@ describe.each([
     expect(await ledger.all()).toEqual(entries);
   });
 
-  test('a token stays when an answer brings none, and goes when it brings another', async () => {
+  test('a token stays when an answer has no token, and is replaced when it has one', async () => {
     const ledger = await open(pathOf());
     for (const step of [begin, booked, observed]) await step(ledger);
     expect(await ledger.find(NAME)).toMatchObject({ token: 'token', reservation: CHANGED });
@@ -137,7 +137,7 @@ describe.each([
     expect(await ledger.find(NAME)).toMatchObject({ token: 'newer', reservation: RESERVATION });
   });
 
-  test('one reservation is one entry: of the key that gave it last', async () => {
+  test('one reservation is one entry, with the key that returned it last', async () => {
     const ledger = await open(pathOf());
     for (const step of [begin, booked]) await step(ledger);
     await ledger.begin(OTHER, REQUESTED, NOW + 1);
@@ -145,7 +145,7 @@ describe.each([
     expect(await ledger.all()).toMatchObject([{ key: 'other', id: ID, outcome: 'booked', token: 'again' }]);
   });
 
-  test('an id that stands under another key is not taken from it', async () => {
+  test('an id stays with its first key', async () => {
     const ledger = await open(pathOf());
     for (const step of [begin, booked]) await step(ledger);
     await ledger.begin(OTHER, REQUESTED, NOW + 1);
@@ -153,7 +153,7 @@ describe.each([
     expect(await ledger.all()).toEqual([BOOKED, { ...SENT, ...OTHER, askedAt: NOW + 1, beganAt: NOW + 1 }]);
   });
 
-  test('find: one key in one experiment; entries: one experiment, oldest first', async () => {
+  test('find reads one key of one experiment, and entries one experiment, oldest first', async () => {
     const ledger = await open(pathOf());
     await ledger.begin({ ...NAME, key: 'late' }, REQUESTED, NOW + 2);
     await ledger.begin({ ...NAME, key: 'b' }, REQUESTED, NOW);
@@ -168,7 +168,7 @@ describe.each([
 });
 
 describe('killed between two commits', () => {
-  /** A ledger whose process is killed after so many commits. */
+  /** A ledger whose process is killed after this many commits. */
   function killedAfter(database: LedgerDatabase, commits: number): Ledger {
     let left = commits;
     return new Ledger(
@@ -184,24 +184,21 @@ describe('killed between two commits', () => {
     );
   }
 
-  test.each([0, 1, 2])(
-    'the id is in the ledger, after %i commits of an answer that came before',
-    async (commits) => {
-      const database = await SqliteDatabase.open(':memory:', LEDGER_FORMAT);
-      left.push(() => database.close());
-      const ledger = new Ledger(database, SERVICE);
-      for (const step of [begin, booked]) await step(ledger);
-      await ledger.begin(OTHER, REQUESTED, NOW + 1);
-      const answer = { reservation: RESERVATION, token: 'again' };
-      await killedAfter(database, commits)
-        .booked(OTHER, answer)
-        .catch(() => undefined);
-      expect((await ledger.all()).filter(({ id }) => id === ID)).toHaveLength(1);
-    },
-  );
+  test.each([0, 1, 2])('the id is in the ledger after %i commits of an earlier answer', async (commits) => {
+    const database = await SqliteDatabase.open(':memory:', LEDGER_FORMAT);
+    left.push(() => database.close());
+    const ledger = new Ledger(database, SERVICE);
+    for (const step of [begin, booked]) await step(ledger);
+    await ledger.begin(OTHER, REQUESTED, NOW + 1);
+    const answer = { reservation: RESERVATION, token: 'again' };
+    await killedAfter(database, commits)
+      .booked(OTHER, answer)
+      .catch(() => undefined);
+    expect((await ledger.all()).filter(({ id }) => id === ID)).toHaveLength(1);
+  });
 });
 
-describe('what is past', () => {
+describe('past reservations', () => {
   const END = Date.parse(RESERVATION.end_date);
 
   test.each<[string, Step[], number, boolean]>([
@@ -221,7 +218,7 @@ describe('what is past', () => {
     expect(await ledger.entries('elsewhere', now)).toEqual([]);
   });
 
-  test('about: one reservation, be it past', async () => {
+  test('about reads one reservation, also a past one', async () => {
     const ledger = await open(':memory:');
     for (const step of [begin, booked, deleted]) await step(ledger);
     expect(await ledger.about(ID)).toEqual({ ...BOOKED, outcome: 'deleted' });
@@ -230,7 +227,7 @@ describe('what is past', () => {
 });
 
 describe('a file of version 0.1.0', () => {
-  test('row 66: keeps what it held, what has ended being past', async () => {
+  test('row 66: keeps its entries, with ended ones as past', async () => {
     const file = newFile();
     const before = { ...LEDGER_FORMAT, migrations: LEDGER_FORMAT.migrations.slice(0, 1) };
     const old = await SqliteDatabase.open(file, before);
@@ -242,13 +239,13 @@ describe('a file of version 0.1.0', () => {
     const migrated = await open(file);
     expect(await migrated.all()).toEqual([BOOKED, { ...SENT, ...OTHER }]);
     expect(await migrated.all(now)).toEqual([{ ...SENT, ...OTHER }]);
-    // The version before, started again, leaves it alone.
+    // The earlier version does not change the new file.
     await expect(SqliteDatabase.open(file, before)).rejects.toThrow('Use a newer slices-conn');
   });
 });
 
-describe('two at once', () => {
-  test('what one has written the other reads, and after both are closed a third', async () => {
+describe('two ledgers on one file', () => {
+  test('each reads what the other wrote, and a third one reads it after both are closed', async () => {
     const file = newFile();
     const [one, other] = [await open(file), await open(file)];
     await begin(one);
@@ -258,7 +255,7 @@ describe('two at once', () => {
     expect(await (await open(file)).all()).toEqual([BOOKED]);
   });
 
-  test('both write at the same moment, and nothing is lost', async () => {
+  test('both write at once, and nothing is lost', async () => {
     const file = newFile();
     const ledgers = await Promise.all([1, 2, 3].map(() => open(file)));
     const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`);
@@ -267,7 +264,7 @@ describe('two at once', () => {
     expect(kept?.map(({ key }) => key)).toEqual(keys.toSorted());
   });
 
-  test('services do not see each other’s, be it the same key and id', async () => {
+  test('services do not see each other’s entries, even with the same key and id', async () => {
     const file = newFile();
     const [one, other] = [await open(file), await open(file, 'https://other.example.org')];
     for (const step of [begin, booked]) await step(one);
@@ -277,7 +274,7 @@ describe('two at once', () => {
   });
 });
 
-describe('a file that something else has written to', () => {
+describe('a file that another program has changed', () => {
   test.each<[string, string]>([
     ['requested', `'{"site1":5}'`],
     ['requested', `'garbage'`],

@@ -25,21 +25,21 @@ const LATER: NewReservation = {
   end: NOW + 3 * HOUR,
 };
 
-/** What becomes of a request on its way: `forward` delivers it. */
+/** What the network does with a request: `forward` delivers it. */
 type Fate = (forward: () => Promise<Response>) => Promise<Response>;
 
 const delivered: Fate = (forward) => forward();
 const cut = (code: string): never => {
   throw Object.assign(new TypeError('fetch failed'), { code });
 };
-/** Gone before the service had it, and nobody can tell. */
+/** The request is lost before the service gets it, and the client can't know that. */
 const vanished: Fate = async () => cut('ECONNRESET');
-/** The service did it; its answer never came. */
+/** The service handled the request, and its answer is lost. */
 const replyLost: Fate = async (forward) => {
   await forward();
   return cut('ECONNRESET');
 };
-/** Not sent for certain, as the way to the network says it. */
+/** The request was certainly not sent. */
 const unreachable: Fate = async () => {
   throw new Failure('network', 'Nobody is there.', { retryable: true });
 };
@@ -47,7 +47,7 @@ const answering =
   (make: () => Response): Fate =>
   async () =>
     make();
-/** The service did it; what came instead of its answer is this. */
+/** The service handled the request, and this comes in place of its answer. */
 const replaced =
   (make: () => Response): Fate =>
   async (forward) => {
@@ -58,33 +58,33 @@ const page = (status: number) => (): Response =>
   new Response('<p>Please wait.</p>', { status, headers: { 'content-type': 'text/html' } });
 const refusing = (status: number, code: string) => (): Response =>
   Response.json({ code, detail: [] }, { status });
-/** A database that was lost at its commit, as our own service says it. */
+/** The answer of our own service when its database is lost at the commit. */
 const nobodyKnows = refusing(503, 'outcome_unknown');
 const nothingDone = refusing(503, 'unavailable');
 
-/** What a service can do beyond the spec. */
+/** The extensions that a service has. */
 interface Abilities {
   list: boolean;
   key: boolean;
 }
 const ALL: Abilities = { list: true, key: true };
 
-/** A person's machine and a real service, with a line between them that loses things. */
+/** A person's machine and a real service, with a faulty network between them. */
 interface Scene {
   reservations: Reservations;
   ledger: Ledger;
-  /** What becomes of the next requests of a method; those after are delivered. */
+  /** The fates of the next requests of a method. Later ones are delivered. */
   fates: Partial<Record<string, Fate[]>>;
-  /** How often a method reached the line, for reservations. */
+  /** The number of requests of a method, for reservations. */
   sent(method: string): number;
-  /** What is booked at the service, whatever it shows. */
+  /** The reservations at the service, also without the list extension. */
   onServer(): Promise<Reservation[]>;
   /** The ledger, in short. */
   outcomes(): Promise<string[]>;
   notices: string[];
   /** Moves every clock. */
   wait(milliseconds: number): void;
-  /** The same machine without anything in memory, as another command would be. */
+  /** The same machine with an empty memory, as in another command. */
   again(): Reservations;
 }
 
@@ -103,7 +103,7 @@ async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
       const reply = await server.fetch(request);
       if (!list && !key) return new Response(null, { status: 404 });
       const spec = await reply.text();
-      // The description of a service that has no such header, or no such list.
+      // The description of a service without the header or the list.
       return new Response(key ? spec : spec.replaceAll('Idempotency-Key', 'X-Else'), reply);
     }
     if (!request.url.startsWith(own)) return server.fetch(request);
@@ -172,12 +172,12 @@ async function onlyId({ onServer }: Scene): Promise<string> {
   return booked[0]?.id ?? '';
 }
 
-/** Books without trouble. */
+/** Creates a reservation without faults. */
 async function bookedAt(here: Scene): Promise<Reservation> {
   return (await here.reservations.create(LATER)).reservation;
 }
 
-describe('a booking whose answer got lost', () => {
+describe('a create request whose answer is lost', () => {
   const LOSSES: [string, Fate[]][] = [
     ['was not delivered', [vanished]],
     ['was delivered, its reply lost', [replyLost]],
@@ -196,7 +196,7 @@ describe('a booking whose answer got lost', () => {
     ],
   ];
 
-  test.each(LOSSES)('%s: with keys it is booked once, proven', async (_, fates) => {
+  test.each(LOSSES)('%s: with keys one reservation is made and verified', async (_, fates) => {
     const here = await scene();
     here.fates['POST'] = [...fates];
     const proven = await here.reservations.create(LATER);
@@ -219,7 +219,7 @@ describe('a booking whose answer got lost', () => {
     ['a page answered 200', replaced(page(200))],
     ['an empty 200', replaced(() => new Response(''))],
     ['a redirect', replaced(() => new Response(null, { status: 307, headers: { location: '/login' } }))],
-  ])('was delivered, %s: with a list only it is found there, and sent once', async (_, fate) => {
+  ])('was delivered, %s: with a list only it is found there, after one request', async (_, fate) => {
     const here = await scene({ list: true, key: false });
     here.fates['POST'] = [fate];
     const proven = await here.reservations.create(LATER);
@@ -228,7 +228,7 @@ describe('a booking whose answer got lost', () => {
     expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
   });
 
-  test('a page in place of the answer is not asked for again, but found in the list', async () => {
+  test('a page in place of the answer: the reservation is found in the list, without a second request', async () => {
     const here = await scene();
     here.fates['POST'] = [replaced(page(200))];
     expect(await here.reservations.create(LATER)).toMatchObject({ verified: true });
@@ -239,7 +239,7 @@ describe('a booking whose answer got lost', () => {
   test.each([
     ['a list only', { list: true, key: false }],
     ['neither', { list: false, key: false }],
-  ])('was not delivered, with %s: unknown, and sent once', async (_, abilities) => {
+  ])('was not delivered, with %s: it is unknown after one request', async (_, abilities) => {
     const here = await scene(abilities);
     here.fates['POST'] = [vanished];
     const { code, facts } = await failureOf(() => here.reservations.create(LATER));
@@ -269,7 +269,7 @@ describe('a booking whose answer got lost', () => {
     ],
     ['another object', replaced(() => Response.json({ ok: true }))],
     ['a redirect', replaced(() => new Response(null, { status: 307, headers: { location: '/login' } }))],
-  ])('was delivered, %s: with neither nobody knows, and it is sent once', async (_, fate) => {
+  ])('was delivered, %s: without extensions it is unknown after one request', async (_, fate) => {
     const here = await scene({ list: false, key: false });
     here.fates['POST'] = [fate];
     const { facts } = await failureOf(() => here.reservations.create(LATER));
@@ -279,7 +279,7 @@ describe('a booking whose answer got lost', () => {
     expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
   });
 
-  test('is lost for as long as it is asked for: unknown, and a later list finds it', async () => {
+  test('is lost at every retry: it is unknown, and a later list finds it', async () => {
     const here = await scene();
     here.fates['POST'] = [replyLost, replyLost, replyLost];
     expect((await failureOf(() => here.reservations.create(LATER))).facts).toMatchObject({ maybeDone: true });
@@ -293,7 +293,7 @@ describe('a booking whose answer got lost', () => {
     expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
   });
 
-  test('never arrived: after ten minutes the list says that it was never made', async () => {
+  test('was not delivered: after ten minutes the list shows that it was never made', async () => {
     const here = await scene({ list: true, key: false });
     here.fates['POST'] = [vanished];
     await failureOf(() => here.reservations.create(LATER));
@@ -302,7 +302,7 @@ describe('a booking whose answer got lost', () => {
     expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
   });
 
-  test('a description that can’t be had is a service that can do nothing: sent once', async () => {
+  test('a service without a description has no extensions: one request is sent', async () => {
     const here = await scene({ list: false, key: false });
     here.fates['POST'] = [replyLost];
     expect((await failureOf(() => here.reservations.create(LATER))).facts.maybeDone).toBe(true);
@@ -313,7 +313,7 @@ describe('a booking whose answer got lost', () => {
     ['a token that has expired meanwhile', answering(refusing(401, 'token_expired'))],
     ['a proxy that lets nobody in, 403', answering(page(403))],
     ['a proxy that has lost the service, 404', answering(page(404))],
-  ])('is lost, and asked for again meets %s: unknown', async (_, fate) => {
+  ])('is lost, and the retry meets %s: it is unknown', async (_, fate) => {
     const here = await scene();
     here.fates['POST'] = [replyLost, fate];
     const { facts } = await failureOf(() => here.reservations.create(LATER));
@@ -323,22 +323,26 @@ describe('a booking whose answer got lost', () => {
   });
 });
 
-describe('a booking that is refused', () => {
-  test.each(['site_invalid', 'bandwidth'])('%s: nothing is asked twice, the entry says so', async (what) => {
-    const here = await scene();
-    const wrong = what === 'bandwidth' ? { ...LATER, bandwidth: 10_000_000 } : { ...LATER, site2: 'nowhere' };
-    const { facts } = await failureOf(() => here.reservations.create(wrong));
-    expect(facts.maybeDone).toBeUndefined();
-    expect(here.sent('POST')).toBe(1);
-    expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
-    expect((await here.reservations.list()).items).toEqual([]);
-  });
+describe('a refused create request', () => {
+  test.each(['site_invalid', 'bandwidth'])(
+    '%s: no request is repeated, and the entry is marked as refused',
+    async (what) => {
+      const here = await scene();
+      const wrong =
+        what === 'bandwidth' ? { ...LATER, bandwidth: 10_000_000 } : { ...LATER, site2: 'nowhere' };
+      const { facts } = await failureOf(() => here.reservations.create(wrong));
+      expect(facts.maybeDone).toBeUndefined();
+      expect(here.sent('POST')).toBe(1);
+      expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
+      expect((await here.reservations.list()).items).toEqual([]);
+    },
+  );
 
   test.each<[string, Fate]>([
     ['nobody is there', unreachable],
     ['the service says that it did nothing', answering(nothingDone)],
     ['the service asks for fewer requests', answering(refusing(429, 'x'))],
-  ])('%s: under its key it can be asked for again', async (_, fate) => {
+  ])('%s: it can be sent again under its key', async (_, fate) => {
     const here = await scene();
     here.fates['POST'] = [fate];
     const { facts } = await failureOf(() => here.reservations.create(LATER, KEY));
@@ -351,9 +355,9 @@ describe('a booking that is refused', () => {
   });
 });
 
-describe('a key of the person’s own', () => {
+describe('a person’s own idempotency key', () => {
   test.each([ALL, { list: true, key: false }, { list: false, key: true }, { list: false, key: false }])(
-    'run twice: one reservation, the same id; at a service with %j',
+    'run twice: the same reservation, at a service with %j',
     async (abilities) => {
       const here = await scene(abilities);
       const first = await here.reservations.create(LATER, KEY);
@@ -366,7 +370,7 @@ describe('a key of the person’s own', () => {
     },
   );
 
-  test('another key is another reservation', async () => {
+  test('another key makes another reservation', async () => {
     const here = await scene();
     await here.reservations.create(LATER, KEY);
     await here.reservations.create(LATER, { idempotencyKey: 'another' });
@@ -379,7 +383,7 @@ describe('a key of the person’s own', () => {
     ['start', { start: NOW + HOUR + 1000 }],
     ['end', { end: NOW + 4 * HOUR }],
     ['start: now', { start: 'now' }],
-  ])('for another %s: idempotency_key_reused, nothing is sent', async (_, changes) => {
+  ])('for another %s: idempotency_key_reused, and nothing is sent', async (_, changes) => {
     const here = await scene();
     await here.reservations.create(LATER, KEY);
     const failure = await failureOf(() => here.again().create({ ...LATER, ...changes }, KEY));
@@ -425,7 +429,7 @@ describe('a key of the person’s own', () => {
   test.each<[string, Fate]>([
     ['not delivered', vanished],
     ['delivered', replyLost],
-  ])('run again after its answers were lost, the first %s: booked once', async (_, first) => {
+  ])('run again after its answers were lost, the first %s: one reservation is made', async (_, first) => {
     const here = await scene();
     here.fates['POST'] = [first, vanished, vanished];
     await failureOf(() => here.reservations.create(LATER, KEY));
@@ -434,10 +438,10 @@ describe('a key of the person’s own', () => {
     expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
   });
 
-  test('run again at a service with a list only: found there, never sent again', async () => {
+  test('run again at a service with a list only: found there, without another create request', async () => {
     const here = await scene({ list: true, key: false });
     here.fates['POST'] = [replyLost];
-    // The list is out of reach as well, for the moment.
+    // The list fails too, for now.
     here.fates['GET'] = [vanished];
     await failureOf(() => here.reservations.create(LATER, KEY));
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
@@ -446,7 +450,7 @@ describe('a key of the person’s own', () => {
     expect(here.sent('POST')).toBe(1);
   });
 
-  test('run again at a service with neither: still unknown, never sent again', async () => {
+  test('run again at a service without extensions: still unknown, without another create request', async () => {
     const here = await scene({ list: false, key: false });
     here.fates['POST'] = [replyLost];
     await failureOf(() => here.reservations.create(LATER, KEY));
@@ -474,7 +478,7 @@ describe('a key of the person’s own', () => {
     expect((await here.again().create(LATER, KEY)).reservation.id).toBe(await onlyId(here));
   });
 
-  test('after an update: the same command gives the reservation as it stands', async () => {
+  test('after an update: the same command gives the updated reservation', async () => {
     const here = await scene();
     const { reservation } = await here.reservations.create(LATER, KEY);
     await here.reservations.update(reservation, { bandwidth: 5 });
@@ -483,12 +487,12 @@ describe('a key of the person’s own', () => {
   });
 });
 
-describe('an update whose answer got lost', () => {
+describe('an update whose answer is lost', () => {
   test.each<[string, Fate]>([
     ['its reply lost', replyLost],
     ['a proxy answered 502', replaced(page(502))],
     ['row 43: the service does not know it', replaced(nobodyKnows)],
-  ])('was done, %s: the reservation says so', async (_, fate) => {
+  ])('was made, %s: the reservation shows it', async (_, fate) => {
     const here = await scene();
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [fate];
@@ -502,7 +506,7 @@ describe('an update whose answer got lost', () => {
   test.each<[string, Fate]>([
     ['its request lost', vanished],
     ['row 43: the service does not know it', answering(nobodyKnows)],
-  ])('was not done, %s: nobody says that it was, and the list settles it', async (_, fate) => {
+  ])('was not made, %s: it is unknown, and the list settles it', async (_, fate) => {
     const here = await scene();
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [fate];
@@ -516,7 +520,7 @@ describe('an update whose answer got lost', () => {
     expect(await here.outcomes()).toEqual(['made-1 update booked id']);
   });
 
-  test('was not done: what was asked for stands as before', async () => {
+  test('was not made: the reservation is unchanged', async () => {
     const here = await scene();
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [vanished];
@@ -525,21 +529,21 @@ describe('an update whose answer got lost', () => {
     expect((await here.again().list()).items).toMatchObject([{ requested: { bandwidth: 1000 } }]);
   });
 
-  test('and the reservation can’t be read either: unknown, with its id', async () => {
+  test('is unknown, with its id, when the reservation can’t be read either', async () => {
     const here = await scene({ list: false, key: false });
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [replyLost];
     here.fates['GET'] = [vanished];
     const { facts } = await failureOf(() => here.reservations.update(reservation, { bandwidth: 5 }));
     expect(facts).toMatchObject({ maybeDone: true, reservation: reservation.id });
-    // Without a list: the one in the ledger, as `show` settles it. The line asks for the list first.
+    // Without a list `show` settles the entry in the ledger. The network sees the request for the list first.
     const { items } = await here.reservations.list();
     expect(items).toMatchObject([{ id: reservation.id, state: 'unknown', source: 'ledger' }]);
     expect((await here.reservations.show(reservation.id)).reservation.bandwidth).toBe(5);
     expect(await here.outcomes()).toEqual(['made-1 update booked id']);
   });
 
-  test('row 43: was not done, and the service says so: it stands as it did', async () => {
+  test('row 43: was not made, and the service says so: the reservation is unchanged', async () => {
     const here = await scene();
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [answering(nothingDone)];
@@ -549,7 +553,7 @@ describe('an update whose answer got lost', () => {
     expect(await here.outcomes()).toEqual(['made-1 update booked id']);
   });
 
-  test('a refusal leaves it as it was', async () => {
+  test('a refused update leaves the reservation unchanged', async () => {
     const here = await scene();
     const reservation = await bookedAt(here);
     const failure = await failureOf(() => here.reservations.update(reservation, { bandwidth: 10_000_000 }));
@@ -560,14 +564,14 @@ describe('an update whose answer got lost', () => {
   });
 });
 
-describe('a deletion whose answer got lost', () => {
+describe('a delete request whose answer is lost', () => {
   test.each<[string, Fate[]]>([
     ['was not delivered', [vanished]],
     ['was done', [replyLost]],
     ['was done, and a proxy answered 502', [replaced(page(502))]],
     ['row 43: was done, and the service does not know it', [replaced(nobodyKnows)]],
     ['row 43: was not done, and the service does not know it', [answering(nobodyKnows)]],
-  ])('%s: it is gone', async (_, fates) => {
+  ])('%s: the reservation is deleted', async (_, fates) => {
     const here = await scene();
     const { id } = await bookedAt(here);
     here.fates['DELETE'] = fates;
@@ -587,7 +591,7 @@ describe('a deletion whose answer got lost', () => {
       [replaced(nobodyKnows), answering(nothingDone)],
     ],
     ['a page came in its place', [replaced(page(200))]],
-  ])('%s: unknown until somebody looks', async (_, fates) => {
+  ])('%s: the outcome is unknown until the next `show` or `list`', async (_, fates) => {
     const here = await scene();
     const { id } = await bookedAt(here);
     here.fates['DELETE'] = fates;
@@ -601,7 +605,7 @@ describe('a deletion whose answer got lost', () => {
   test.each<[string, Fate]>([
     ['nobody is there', unreachable],
     ['the token has expired', answering(refusing(401, 'token_expired'))],
-  ])('was done, and asked for again %s: unknown', async (_, fate) => {
+  ])('was made, and the retry meets %s: the outcome is unknown', async (_, fate) => {
     const here = await scene({ list: false, key: false });
     const { id } = await bookedAt(here);
     here.fates['DELETE'] = [replyLost, fate];
@@ -611,7 +615,7 @@ describe('a deletion whose answer got lost', () => {
     expect(facts.maybeDone).toBe(true);
   });
 
-  test('of what is not there is not_found, and what was booked here is gone', async () => {
+  test('of a missing reservation is not_found, and its entry is deleted', async () => {
     const here = await scene();
     const { id } = await bookedAt(here);
     await here.reservations.delete(id);
@@ -619,7 +623,7 @@ describe('a deletion whose answer got lost', () => {
     expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
   });
 
-  test('of what is deleted already, with nobody there: still deleted', async () => {
+  test('of a deleted reservation at an unreachable service: it stays deleted', async () => {
     const here = await scene({ list: false, key: false });
     const { id } = await bookedAt(here);
     await here.reservations.delete(id);
@@ -629,10 +633,10 @@ describe('a deletion whose answer got lost', () => {
   });
 });
 
-describe('an answer that can’t be believed', () => {
+describe('an answer that does not verify', () => {
   const forged: Fate = async (forward) => {
     const token = await (await forward()).text();
-    // The signature's, and none of its last, whose bits are not all used.
+    // A character of the signature, except the last ones, which have unused bits.
     const other = token.at(-9) === 'A' ? 'B' : 'A';
     return new Response(token.slice(0, -9) + other + token.slice(-8), {
       status: 201,
@@ -641,7 +645,7 @@ describe('an answer that can’t be believed', () => {
   };
 
   test.each([ALL, { list: false, key: false }])(
-    'names the reservation, which is not lost: %j',
+    'names the reservation, and the ledger keeps it: %j',
     async (abilities) => {
       const here = await scene(abilities);
       here.fates['POST'] = [forged];
@@ -657,7 +661,7 @@ describe('an answer that can’t be believed', () => {
     },
   );
 
-  test('to an update names it too, and leaves it unknown', async () => {
+  test('to an update names the reservation too, and the outcome is unknown', async () => {
     const here = await scene();
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [forged];
@@ -666,7 +670,7 @@ describe('an answer that can’t be believed', () => {
     expect(await here.outcomes()).toEqual(['made-1 update unknown id']);
   });
 
-  test('and a deletion that is not sent: the reservation is still in the ledger', {}, async () => {
+  test('before a delete request that is not sent: the reservation stays in the ledger', {}, async () => {
     const here = await scene({ list: false, key: false });
     here.fates['POST'] = [forged];
     await failureOf(() => here.reservations.create(LATER));
