@@ -6,7 +6,6 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { githubJob, gitlabJob, type Job, type JobRun, runJob } from './ci-jobs.ts';
 import { newMachine, reservationIn } from './command.ts';
 import { type Client, LAUNCHER, newClient, type Served, serveInProcess } from './served.ts';
-import { readYaml } from './small-yaml.ts';
 
 /** The section "In CI" of the README: its two jobs, run as they stand there, and its examples. */
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -206,31 +205,5 @@ withJq('the examples of the README with jq', () => {
     expect(log).toContain(`${id}\n`);
     expect(log).toContain(`"site1_s_tag": ${site1_s_tag},`);
     expect(log).toMatch(/^bandwidth_unavailable\nslices-conn reserve be-gent1 pl-poznan1 /m);
-  });
-});
-
-describe('the reader of YAML', () => {
-  test('takes what the jobs are written in', () => {
-    expect(
-      readYaml('a: 1\nb:\n  - x y\n  - |\n    one\n      two\n\n    three\n  - c: $d/e\n    f: g\n'),
-    ).toEqual({
-      a: '1',
-      b: ['x y', 'one\n  two\n\nthree\n', { c: '$d/e', f: 'g' }],
-    });
-  });
-
-  test.each([
-    'a: "b"',
-    'a: [b]',
-    'a: b # c',
-    'a: b: c',
-    'a: >\n  b',
-    'a: *b',
-    'a: 1\na: 2',
-    'a:\n - b',
-    ' a: b',
-    'a',
-  ])('refuses what it does not know: %j', (text) => {
-    expect(() => readYaml(text)).toThrow('no YAML that is read here');
   });
 });
