@@ -19,6 +19,7 @@ import { serveCommand } from './serve/command.ts';
 import type { ServerOptions } from './serve/server.ts';
 import { sitesCommand } from './sites/command.ts';
 import { tokenCommand } from './token/command.ts';
+import { userCommand } from './user/command.ts';
 import { verifyCommand } from './verify/command.ts';
 
 /** What the help of every command ends with. */
@@ -71,6 +72,7 @@ Examples:
     loginCommand,
     logoutCommand,
     statusCommand,
+    userCommand,
     sitesCommand,
     experimentCommand,
     projectCommand,

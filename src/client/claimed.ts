@@ -28,6 +28,11 @@ export function claimedName(token: string): string | undefined {
   return text(claimedClaims(token)['name']);
 }
 
+/** The user name that a user token claims (SPEC.md, "User token"); see {@link claimedClaims}. */
+export function claimedUserName(token: string): string | undefined {
+  return text(claimedClaims(token)['preferred_username']);
+}
+
 /** When a token says that it expires, in milliseconds; see {@link claimedClaims}. */
 export function claimedExpiry(token: string): number | undefined {
   return seconds(claimedClaims(token)['exp']);

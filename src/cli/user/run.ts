@@ -1,0 +1,72 @@
+import { claimedClaims, claimedSubject, claimedUserName } from '../../client/claimed.ts';
+import { Failure } from '../../contract/failure.ts';
+import type { Session } from '../../session/session.ts';
+import type { Invocation } from '../invocation.ts';
+import { type CardLine, escapeText } from '../print/output.ts';
+
+/** A user's role in a project or an experiment, as the portal tells it. Null: the portal does not tell. */
+export interface HeldRole {
+  kind: 'project' | 'experiment';
+  id: string;
+  name: string | null;
+  role: string | null;
+  expires_at: string | null;
+}
+
+/** Who a user token belongs to, as the token claims it. Null for an opaque token. */
+export interface UserNames {
+  sub: string | null;
+  name: string | null;
+}
+
+/** The user of a token; see {@link UserNames}. */
+export function userOf(token: string): UserNames {
+  return { sub: claimedSubject(token) ?? null, name: claimedUserName(token) ?? null };
+}
+
+/**
+ * The user's roles in projects and experiments. A portal without experiments tells of projects only.
+ *
+ * @throws Failure when the portal can't be asked
+ */
+export async function heldRoles({ portal }: Session): Promise<HeldRole[]> {
+  const none = (error: unknown): never[] => {
+    if (error instanceof Failure && error.code === 'not_supported') return [];
+    throw error;
+  };
+  const projects = await portal.projects();
+  const experiments = await portal.experiments().catch(none);
+  type Item = (typeof projects)[number];
+  const held =
+    (kind: HeldRole['kind']) =>
+    ({ id, name, role, expires_at }: Item): HeldRole => {
+      return { kind, id, name: name || null, role: role || null, expires_at: expires_at || null };
+    };
+  return [...projects.map(held('project')), ...experiments.map(held('experiment'))];
+}
+
+/** Roles for people, as lines of a card. */
+export function roleLines(roles: readonly HeldRole[]): CardLine[] {
+  if (roles.length === 0) return [['roles', 'none: you are in no project']];
+  return roles.map(({ kind, name, id, role }) => [kind, `${name ?? id}: ${role ?? 'role unknown'}`]);
+}
+
+/** Shows who is logged in, with the roles. */
+export async function showUser({ session, output }: Invocation): Promise<void> {
+  const opened = await session();
+  const { sub, name } = userOf((await opened.userToken.get()).reveal());
+  const roles = await heldRoles(opened);
+  const profile = opened.profile.name;
+  await output.result({ sub, name, profile, roles }, (print) =>
+    print.card(
+      `You are ${print.paint.bold(escapeText(name ?? sub ?? 'unknown: the user token is opaque'))}`,
+      [['id', sub ?? 'unknown'], ['profile', profile], ...roleLines(roles)],
+    ),
+  );
+}
+
+/** Prints the user token. It is not verified: the services that take it do that. */
+export async function userToken({ session, output }: Invocation): Promise<void> {
+  const token = (await (await session()).userToken.get()).reveal();
+  output.text({ token, claims: claimedClaims(token) }, token);
+}
