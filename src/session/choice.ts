@@ -12,7 +12,7 @@ export interface Choosable {
 }
 
 /**
- * Chooses an item by id or name; without either, the only active item, and a notice says which (CLI.md, "Global flags").
+ * Chooses an item by id or name; without either, the only active item (CLI.md, "Global flags"): what is printed names it.
  *
  * @param now milliseconds; an expired item is not active
  * @throws Failure `usage` when no item or several items match, with the next step
@@ -22,17 +22,13 @@ export function chooseOne<Item extends Choosable>(
   wanted: string | undefined,
   items: readonly Item[],
   now: number,
-  notice: (text: string) => void,
 ): Item {
   const active = items.filter(
     ({ expires_at }) => (parseInstant(expires_at, 'utc-if-absent') ?? Infinity) > now,
   );
   if (wanted === undefined) {
     const [only, another] = active;
-    if (only && !another) {
-      notice(`Using ${noun} ${shown(only)}, your only active one.`);
-      return only;
-    }
+    if (only && !another) return only;
     if (!only) throw new Failure('usage', `You have no active ${noun}.`, adviceForNone(noun));
     throw new Failure('usage', `You have several active ${noun}s; which one?`, {
       why: listed(active),

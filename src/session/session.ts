@@ -35,7 +35,7 @@ export interface SessionOptions {
   newKey: () => string;
   /** Waits so many milliseconds. */
   sleep: (milliseconds: number) => Promise<void>;
-  /** Takes notices for people: the project or experiment that was chosen for them, and progress. */
+  /** Takes notices for people, such as progress. */
   notice: (text: string) => void;
 }
 
@@ -135,9 +135,9 @@ export class Session {
    * @throws Failure `usage` when no project or several match
    */
   async project(named?: string): Promise<Project> {
-    const { project, now, notice } = this.#options;
+    const { project, now } = this.#options;
     const wanted = named ?? project ?? this.profile.project;
-    return chooseOne('project', wanted, await this.portal.projects(), now(), notice);
+    return chooseOne('project', wanted, await this.portal.projects(), now());
   }
 
   /** The experiment as the portal knows it, chosen like {@link project}. Without `named` the portal is asked once. */
@@ -174,7 +174,7 @@ export class Session {
 
   /** An experiment with a token for it, fetched at each call. @param wanted its id or name */
   async accessTo(wanted: string | undefined): Promise<ExperimentAccess> {
-    const { connection, profile, project, now, notice } = this.#options;
+    const { connection, profile, project, now } = this.#options;
     return accessExperiment({
       wanted,
       preferred: profile.experiment,
@@ -185,7 +185,6 @@ export class Session {
       portal: this.portal,
       portalUrl: profile.portalUrl,
       now,
-      notice,
     });
   }
 
@@ -240,8 +239,7 @@ export class Session {
   }
 
   async #chooseExperiment(wanted: string | undefined): Promise<Experiment> {
-    const { now, notice } = this.#options;
-    return chooseOne('experiment', wanted, await this.portal.experiments(), now(), notice);
+    return chooseOne('experiment', wanted, await this.portal.experiments(), this.#options.now());
   }
 }
 

@@ -67,7 +67,7 @@ describe('services by another hand, with an opaque token and no refresh', () => 
 
   test('reserve: the answer is verified by the service’s own key set', async () => {
     const { exitCode, stdout, stderr } = await machine.run(...BOOK, '--json');
-    expect(stderr).toBe(`Using experiment demo (${IDS.experiment}), your only active one.\n`);
+    expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toMatchObject({
       verified: true,
       source: 'service',

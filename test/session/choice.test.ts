@@ -22,12 +22,8 @@ const endedTwin = item('demo', { id: 'exp_portal.example.org_ended-twin', expire
 /** An experiment whose name is another one's id. */
 const impostor = item('impostor', { name: demo.id });
 
-/** Chooses, and returns the notices too. */
-function choose(wanted: string | undefined, items: readonly Choosable[]) {
-  const notices: string[] = [];
-  const chosen = chooseOne('experiment', wanted, items, NOW, (text) => notices.push(text));
-  return { chosen, notices };
-}
+const choose = (wanted: string | undefined, items: readonly Choosable[]) =>
+  chooseOne('experiment', wanted, items, NOW);
 
 describe('without a choice', () => {
   test.each<[string, Choosable[], Choosable]>([
@@ -35,10 +31,8 @@ describe('without a choice', () => {
     ['the only one that is active', [ended, demo, endedTwin], demo],
     ['one whose end is not known', [unknown, ended], unknown],
     ['one whose end has no zone, which means UTC', [zoneless, ended], zoneless],
-  ])('%s is used, and printed with its id', (_, items, expected) => {
-    const { chosen, notices } = choose(undefined, items);
-    expect(chosen).toBe(expected);
-    expect(notices).toEqual([`Using experiment ${expected.name} (${expected.id}), your only active one.`]);
+  ])('%s is used', (_, items, expected) => {
+    expect(choose(undefined, items)).toBe(expected);
   });
 
   test.each<[string, Choosable[]]>([
@@ -71,9 +65,7 @@ describe('with a choice', () => {
     ['one that has ended, when it is named', 'ended', [demo, ended], ended],
     ['the active one of two with the name', 'demo', [endedTwin, demo], demo],
   ])('%s', (_, wanted, items, expected) => {
-    const { chosen, notices } = choose(wanted, items);
-    expect(chosen).toBe(expected);
-    expect(notices).toEqual([]);
+    expect(choose(wanted, items)).toBe(expected);
   });
 
   test.each(['nope', 'DEMO', 'dem', ''])(
@@ -120,11 +112,9 @@ describe('with a choice', () => {
   });
 
   test('a project has messages of its own', async () => {
-    const none = await failureOf(() => chooseOne('project', undefined, [], NOW, () => undefined));
+    const none = await failureOf(() => chooseOne('project', undefined, [], NOW));
     expect(none).toMatchObject({ code: 'usage', message: 'You have no active project.' });
-    const several = await failureOf(() =>
-      chooseOne('project', undefined, [demo, other], NOW, () => undefined),
-    );
+    const several = await failureOf(() => chooseOne('project', undefined, [demo, other], NOW));
     expect(several.facts.fix).toBe('slices-conn project use demo');
   });
 });

@@ -47,7 +47,7 @@ export async function createExperiment(
     expires_at: formatInstant(expiry),
   });
   await output.result({ experiment: directoryItem(experiment) }, (print) =>
-    directoryCard(print, 'Created experiment', experiment),
+    directoryCard(print, 'Created experiment', experiment, project),
   );
 }
 

@@ -19,27 +19,27 @@ export function reservationState(reservation: Reservation, now: number): Reserva
  * A reservation for people: what was booked, its four tags, and whether it is proven.
  *
  * @param verb what happened, such as "Reserved"
+ * @param context `experiment`: the one that the command acted in, to print its name beside the id
  */
 export function reservationCard(
   print: Printer,
   verb: string,
   proven: ProvenReservation,
-  context: { times: TimeContext; experimentName?: string },
+  context: { times: TimeContext; experiment?: NamedExperiment },
 ): string {
   const { reservation, verified, claims } = proven;
-  const { times, experimentName } = context;
+  const { times, experiment } = context;
   const { paint } = print;
   const { site1, site2, bandwidth } = reservation;
   const { start, end } = periodOf(reservation);
   const title = `${verb} ${paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
-  const id = reservation.experiment_id;
   const lines: CardLine[] = [
     ['id', reservation.id],
     ['from', formatTime(start, times.now, shownZone(times))],
     ['until', formatTime(end, times.now, shownZone(times))],
     [site1, `S-tag ${reservation.site1_s_tag}   C-tag ${reservation.site1_c_tag}`],
     [site2, `S-tag ${reservation.site2_s_tag}   C-tag ${reservation.site2_c_tag}`],
-    ['experiment', experimentName ? `${experimentName} (${id})` : id],
+    experimentLine(reservation, experiment),
   ];
   const proof = verified
     ? `  ${paint.green('verified')}: signed by ${escapeText(claims?.iss ?? '')}\n`
@@ -48,15 +48,32 @@ export function reservationCard(
 }
 
 /** The result of a dry run for people, without id and tags: a later booking can get others. */
-export function rehearsalCard(print: Printer, reservation: Reservation, times: TimeContext): string {
+export function rehearsalCard(
+  print: Printer,
+  reservation: Reservation,
+  { times, experiment }: { times: TimeContext; experiment: NamedExperiment },
+): string {
   const { site1, site2, bandwidth } = reservation;
   const { start, end } = periodOf(reservation);
   const title = `Would be accepted: ${print.paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
   const lines: CardLine[] = [
     ['from', formatTime(start, times.now, shownZone(times))],
     ['until', formatTime(end, times.now, shownZone(times))],
+    experimentLine(reservation, experiment),
   ];
   return `${print.card(title, lines)}  nothing was booked\n`;
+}
+
+/** An experiment as far as it is known; see `ExperimentAccess`. */
+interface NamedExperiment {
+  id: string | undefined;
+  name: string | undefined;
+}
+
+/** The experiment of a reservation; its name too, where it is the named experiment. */
+function experimentLine({ experiment_id }: Reservation, experiment: NamedExperiment | undefined): CardLine {
+  const isNamed = experiment?.id === experiment_id && experiment.name;
+  return ['experiment', isNamed ? `${experiment.name} (${experiment_id})` : experiment_id];
 }
 
 /** The printed members of a project or an experiment; an empty string means that the portal did not send it. */
@@ -100,15 +117,21 @@ export function directoryTable(
   );
 }
 
-/** One project or experiment for people. */
-export function directoryCard(print: Printer, title: string, entry: Entry): string {
+/** One project or experiment for people. @param project the experiment's, to print its name beside the id */
+export function directoryCard(
+  print: Printer,
+  title: string,
+  entry: Entry,
+  project?: { id: string; name: string },
+): string {
   const { id, name, description, role, expires_at, project_id } = entry;
   const lines: CardLine[] = [
     ['id', id],
     ['role', role || UNKNOWN],
     ['expires', expires_at || UNKNOWN],
   ];
-  if (project_id) lines.push(['project', project_id]);
+  const projectName = project?.id === project_id && project?.name;
+  if (project_id) lines.push(['project', projectName ? `${projectName} (${project_id})` : project_id]);
   if (description) lines.push(['about', description]);
   return print.card(`${title} ${print.paint.bold(escapeText(name || UNKNOWN))}`, lines);
 }

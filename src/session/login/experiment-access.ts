@@ -36,8 +36,6 @@ export interface ExperimentAccessOptions {
   portalUrl: string;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** Takes a notice for people: the experiment that was chosen for them. */
-  notice: (text: string) => void;
 }
 
 /**
@@ -124,6 +122,6 @@ async function byPortal(
   return { id, name, token, ...from };
 }
 
-async function chosen(named: string | undefined, { portal, now, notice }: ExperimentAccessOptions) {
-  return chooseOne('experiment', named, await portal.experiments(), now(), notice);
+async function chosen(named: string | undefined, { portal, now }: ExperimentAccessOptions) {
+  return chooseOne('experiment', named, await portal.experiments(), now());
 }

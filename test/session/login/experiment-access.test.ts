@@ -54,15 +54,13 @@ async function access(
   names: Readonly<Record<string, string>> = { [ONE]: 'one', [TWO]: 'two' },
 ) {
   const { portal, asked } = portalWith(names);
-  const notices: string[] = [];
   const { token, ...found } = await accessExperiment({
     portal,
     portalUrl: 'https://portal.example.org',
     now: () => NOW,
-    notice: (text) => void notices.push(text),
     ...changes,
   });
-  return { ...found, token: token.reveal(), asked, notices };
+  return { ...found, token: token.reveal(), asked };
 }
 
 const LISTED = 'experiments';
@@ -78,14 +76,13 @@ describe('the choice of the experiment, and the requests to the portal', () => {
     ['the flag before a given token', { given, wanted: 'one' }, ONE, [LISTED, `token ${ONE}`]],
   ])('%s', async (_, options, id, asked) => {
     const found = await access(options);
-    expect(found).toMatchObject({ id, asked, notices: [] });
+    expect(found).toMatchObject({ id, asked });
     expect(found.origin).toBe(asked.length === 0 ? 'environment' : 'portal');
   });
 
-  test('the only active experiment is chosen and printed', async () => {
+  test('the only active experiment is chosen', async () => {
     const found = await access({}, { [ONE]: 'one' });
     expect(found).toMatchObject({ id: ONE, name: 'one', origin: 'portal' });
-    expect(found.notices).toEqual([`Using experiment one (${ONE}), your only active one.`]);
   });
 
   test('several active experiments are not guessed', async () => {

@@ -40,13 +40,13 @@ export async function reserve(
   const request = await parseReserve(args, flags, invocation.times());
   if (flags.save !== undefined) await invocation.files.checkWritable(flags.save);
   const session = await invocation.session();
-  const { name: experimentName } = await session.access();
+  const experiment = await session.access();
   const advise = advisor(request, flags, invocation.times);
   if (flags.dryRun) {
     const reservation = await session.rehearse(request).catch(advise);
     const rehearsed = { reservation, verified: false, token: null, claims: null };
     await output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
-      rehearsalCard(print, reservation, invocation.times()),
+      rehearsalCard(print, reservation, { times: invocation.times(), experiment }),
     );
     return;
   }
@@ -55,10 +55,7 @@ export async function reserve(
   const proven = await session.reservations.create(request, options).catch(advise);
   if (save !== undefined) await saveProof(invocation.files, save, proven);
   await output.result(reservationResult(proven), (print) => {
-    const context = {
-      times: invocation.times(),
-      ...(experimentName === undefined ? {} : { experimentName }),
-    };
+    const context = { times: invocation.times(), experiment };
     const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
     return reservationCard(print, 'Reserved', proven, context) + saved;
   });

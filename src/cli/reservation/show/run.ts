@@ -25,9 +25,11 @@ export async function show(
     output.text({ token, claims }, token);
     return;
   }
+  const experiment = await session.access();
   await output.result(reservationResult(proven), (print) => {
     const times = invocation.times();
     const state = reservationState(reservation, times.now);
-    return reservationCard(print, `${state.charAt(0).toUpperCase()}${state.slice(1)}:`, proven, { times });
+    const verb = `${state.charAt(0).toUpperCase()}${state.slice(1)}:`;
+    return reservationCard(print, verb, proven, { times, experiment });
   });
 }

@@ -37,7 +37,8 @@ export async function update(
   const proven = await reservations
     .update(current.reservation, change, { allowUnsigned })
     .catch(updateAdvisor(id, periodOf(current.reservation).start, flags));
+  const experiment = await session.access();
   await invocation.output.result(reservationResult(proven), (print) =>
-    reservationCard(print, 'Updated', proven, { times: invocation.times() }),
+    reservationCard(print, 'Updated', proven, { times: invocation.times(), experiment }),
   );
 }
