@@ -8,6 +8,7 @@ import {
 } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../contract/failure.ts';
 import { loopbackAddress } from '../contract/loopback.ts';
 import { PROBLEM_STATUS, type ProblemCode, problemBody } from '../contract/problems.ts';
@@ -46,6 +47,8 @@ export interface Limits {
   perAddress: number;
   /** Bytes of an answered request that are still taken in before its connection is closed. */
   rest: number;
+  /** How long, after a drain, a connection that was opened before its end may still send its request. */
+  lateRequests: number;
   /** How long requests under way may take once the server is told to stop. */
   stopTimeout: number;
 }
@@ -66,6 +69,7 @@ export const LIMITS: Limits = {
   refusedConnections: 100,
   perAddress: 100,
   rest: 1_048_576,
+  lateRequests: 1000,
   stopTimeout: 6000,
 };
 
@@ -77,7 +81,16 @@ export interface HttpServer {
   answerWith(listener: RequestListener): void;
   /** Takes another certificate for connections from now on; those that are open keep theirs. */
   renew(certificate: Certificate): void;
-  /** Takes no new request, finishes those under way, and ends what is not done in time. */
+  /**
+   * Closes each connection with its next reply, which says so (`Connection: close`), from now on. Idle connections stay
+   * open: a balancer may be sending a request on one, and closing it would lose that request. The balancer closes them
+   * itself, or the server does after `keepAliveTimeout`.
+   */
+  drain(): void;
+  /**
+   * Takes no new connection, finishes the requests under way, and ends what is not done in time. A new request on an open
+   * connection is refused; after a drain it is answered for `lateRequests` more.
+   */
   close(): Promise<void>;
 }
 
@@ -114,14 +127,18 @@ export function createHttpServer(
   const [connected, ready] = [new Map<string, number>(), new Map<string, number>()];
   const requested = new Map<string, number>();
   const underWay = new Set<ServerResponse>();
+  let draining = false;
   let closing = false;
   let answering = false;
+  /** Connections so far. */
+  let accepted = 0;
   let listenWith: (listener: RequestListener) => void = () => undefined;
   const listener = new Promise<RequestListener>((resolve) => {
     listenWith = resolve;
   });
 
   server.on('connection', (socket: Socket) => {
+    accepted += 1;
     keep(sockets, socket);
     const before = forwarded ? 0 : countWhileOpen(connected, socket.remoteAddress, socket);
     // An answer would need a request, which may never come.
@@ -133,6 +150,7 @@ export function createHttpServer(
     if (sockets.size > limits.connections || before >= limits.perAddress) crowded.add(socket);
   });
   server.on('request', (request, response) => {
+    if (draining) response.shouldKeepAlive = false;
     if (closing) return refuse(request, response, 'unavailable', 'This server is stopping.');
     if (crowded.has(request.socket))
       return refuse(request, response, 'unavailable', 'This server has too many clients.');
@@ -169,9 +187,15 @@ export function createHttpServer(
     renew: (renewed) => {
       if (isSecure(server)) server.setSecureContext({ ...TLS, ...renewed });
     },
+    drain() {
+      draining = true;
+      for (const response of underWay) response.shouldKeepAlive = false;
+    },
     async close() {
-      closing = true;
+      if (draining) await backlogTaken(() => accepted);
       const closed = new Promise((resolve) => server.close(resolve));
+      if (draining) await Promise.race([closed, sleep(limits.lateRequests, undefined, { ref: false })]);
+      closing = true;
       for (const response of underWay) response.shouldKeepAlive = false;
       server.closeIdleConnections();
       for (const socket of served) if (socket.bytesRead === 0) socket.destroy();
@@ -184,6 +208,21 @@ export function createHttpServer(
       clearTimeout(forced);
     },
   };
+}
+
+/** How many turns of the event loop {@link backlogTaken} waits at most. */
+const TURNS = 100;
+
+/**
+ * Waits until a turn of the event loop has accepted no connection. The system resets the connections that wait in the
+ * backlog when the socket closes, with the requests that were sent on them.
+ */
+async function backlogTaken(accepted: () => number): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn += 1) {
+    const before = accepted();
+    await nextTurn();
+    if (accepted() === before) return;
+  }
 }
 
 function keep(set: Set<Socket>, socket: Socket): void {

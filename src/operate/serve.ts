@@ -107,7 +107,10 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
         clearInterval(forgetting);
         if (readyFile !== undefined) removeReadyFile(readyFile);
         services.drain();
-        if (settings.drain > 0) await sleep(settings.drain * 1000);
+        if (settings.drain > 0) {
+          server.drain();
+          await sleep(settings.drain * 1000);
+        }
         for (const each of opened) await each.close();
       },
     };

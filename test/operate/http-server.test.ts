@@ -445,6 +445,42 @@ describe('row 41: a server that is told to stop', () => {
     expect(performance.now() - began).toBeLessThan(2000);
   });
 
+  test('while it drains, idle connections stay open, and each reply says that its connection closes', async () => {
+    const { server, port, client, responses } = await held();
+    const idle = await dial(port);
+    idle.socket.write(get());
+    await vi.waitUntil(() => responses.length === 2);
+    responses[1]?.end('first');
+    await vi.waitUntil(() => idle.replies() === 1);
+    server.drain();
+    const late = await dial(port);
+    for (const { socket } of [idle, late]) socket.write(get());
+    await vi.waitUntil(() => responses.length === 4);
+    for (const response of responses) response.end('done');
+    for (const each of [client, idle, late]) {
+      expect(await each.closed).toMatch(/connection: close\r\n[\s\S]*done[\s\S]*$/i);
+    }
+    expect(idle.received()).not.toMatch(/connection: close[\s\S]*first/i);
+  });
+
+  test('after a drain, a connection from before may still send its request', async () => {
+    const { server, port } = await opened();
+    const opening = await dial(port);
+    server.drain();
+    const stopped = server.close();
+    await vi.waitFor(() => expect(dial(port)).rejects.toThrow());
+    opening.socket.write(get());
+    expect(await opening.closed).toMatch(/^HTTP\/1\.1 200 /);
+    await stopped;
+  });
+
+  test('after a drain, a connection without a request is not waited for long', async () => {
+    const { server, port } = await opened({ lateRequests: 50 });
+    const silent = await dial(port);
+    server.drain();
+    await Promise.all([server.close(), silent.closed]);
+  });
+
   test('ends requests that take too long', async () => {
     const { server, client } = await held({ stopTimeout: 200 });
     await server.close();

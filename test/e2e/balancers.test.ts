@@ -1,0 +1,269 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { afterAll, expect, test, vi } from 'vitest';
+import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE } from '../../src/contract/routes.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
+import { freePort, usePostgres } from '../fixtures/postgres.ts';
+import { CONNECTIVITY, EXPERIMENTS } from '../fixtures/service.ts';
+import { serveWith } from './served.ts';
+
+/**
+ * The balancers of the operators' README, each with the README's own text, in front of two replicas that are restarted
+ * one after the other under load. They come from the system (`apt-get install nginx-light caddy haproxy`): one that is
+ * not installed is not tried, and the title of its test says so.
+ */
+const README = readFileSync(new URL('../../src/operate/README.md', import.meta.url), 'utf8');
+const HOST = 'slices.example.org';
+const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+const postgres = usePostgres();
+const folder = mkdtempSync(join(tmpdir(), 'slices-conn-balancers-'));
+const balancers: ChildProcess[] = [];
+afterAll(() => {
+  for (const balancer of balancers) balancer.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A balancer: how its example in the README starts, and how it is run with that text on a port. */
+interface Balancer {
+  name: string;
+  begins: string;
+  /** @returns the program's arguments */
+  configure(example: string, port: number): string[];
+}
+
+function written(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** Changes an example for this machine. @throws Error when the README has no such text any more */
+function replaced(example: string, changes: readonly (readonly [from: string, to: string])[]): string {
+  return changes.reduce((text, [from, to]) => {
+    if (!text.includes(from)) throw new Error(`The README's example lacks ${from}`);
+    return text.replaceAll(from, to);
+  }, example);
+}
+
+// TLS between client and balancer plays no part here: the clients of this test speak plain http.
+const BALANCERS: readonly Balancer[] = [
+  {
+    name: 'nginx',
+    begins: 'upstream slices',
+    configure(example, port) {
+      const site = replaced(example, [
+        ['listen 443 ssl', `listen 127.0.0.1:${port}`],
+        ['ssl_certificate_key /etc/ssl/slices.key', ''],
+        ['ssl_certificate /etc/ssl/slices.pem', ''],
+      ]).replace(/^\s*;$/gm, '');
+      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+        (kind) => `${kind}_temp_path ${join(folder, kind)};`,
+      );
+      return [
+        '-e',
+        'stderr',
+        '-c',
+        written(
+          'nginx.conf',
+          `daemon off; master_process off; pid ${join(folder, 'nginx.pid')}; error_log stderr;
+events { worker_connections 512; }
+http { access_log off; ${temporary.join(' ')}
+${site}}`,
+        ),
+      ];
+    },
+  },
+  {
+    name: 'caddy',
+    begins: 'slices.example.org {',
+    configure(example, port) {
+      const site = replaced(example, [[`${HOST} {`, `http://${HOST}:${port} {\n\tbind 127.0.0.1`]]);
+      const config = written('Caddyfile', `{\n\tadmin off\n}\n${site}`);
+      return ['run', '--adapter', 'caddyfile', '--config', config];
+    },
+  },
+  {
+    name: 'haproxy',
+    begins: 'defaults',
+    configure(example, port) {
+      const bind = [':443 ssl crt /etc/haproxy/slices.pem', `127.0.0.1:${port}`] as const;
+      return ['-db', '-f', written('haproxy.cfg', replaced(example, [bind]))];
+    },
+  },
+];
+
+function isInstalled(name: string): boolean {
+  try {
+    execFileSync('sh', ['-c', `command -v ${name}`], { env: { PATH: SYSTEM_PATH }, stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function exampleOf({ begins }: Balancer): string {
+  const blocks = [...README.matchAll(/^```.*\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
+  const found = blocks.find((block) => block.startsWith(begins));
+  if (found === undefined) throw new Error(`The README has no example that begins with ${begins}`);
+  return found;
+}
+
+/** Starts a balancer in front of two ports. @returns its own port */
+async function startBalancer(balancer: Balancer, ports: readonly number[]): Promise<number> {
+  const port = await freePort();
+  const example = replaced(exampleOf(balancer), [
+    ['127.0.0.1:4281', `127.0.0.1:${ports[0]}`],
+    ['127.0.0.1:4282', `127.0.0.1:${ports[1]}`],
+  ]);
+  const child = spawn(balancer.name, balancer.configure(example, port), {
+    cwd: folder,
+    env: { PATH: SYSTEM_PATH, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  balancers.push(child);
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  const agent = new Agent();
+  await vi.waitFor(
+    async () => {
+      if (child.exitCode !== null) throw new Error(`${balancer.name} ended: ${said}`);
+      const { status } = await send(agent, port, 'GET', '/readyz');
+      if (status !== 200) throw new Error(`${balancer.name} answers ${status}: ${said}`);
+    },
+    { timeout: 15_000, interval: 50 },
+  );
+  agent.destroy();
+  return port;
+}
+
+interface Answer {
+  status: number;
+  body: string;
+}
+
+function send(
+  agent: Agent,
+  port: number,
+  method: string,
+  path: string,
+  { headers = {}, body = '' }: { headers?: Record<string, string>; body?: string } = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      { agent, host: '127.0.0.1', port, method, path, headers: { host: HOST, ...headers } },
+      (reply) => {
+        let text = '';
+        reply.setEncoding('utf8').on('data', (part: string) => {
+          text += part;
+        });
+        reply.on('end', () => resolve({ status: reply.statusCode ?? 0, body: text })).on('error', reject);
+      },
+    );
+    sent.on('error', reject).end(body);
+  });
+}
+
+/** A user token and an experiment token, from a server of this process on the same database. */
+async function credentials(database: string): Promise<Record<string, string>> {
+  const server = await createReferenceServer({ baseUrl: `https://${HOST}`, database });
+  try {
+    const authorization = `Bearer ${await server.signIn('lead')}`;
+    const asked = async (path: string, accept: string): Promise<string> => {
+      const { href } = new URL(path, server.addresses.connectivity);
+      return (await server.fetch(new Request(href, { headers: { authorization, accept } }))).text();
+    };
+    const List = v.object({ experiments: v.array(v.object({ id: v.string() })) });
+    const { experiments } = v.parse(List, JSON.parse(await asked(EXPERIMENTS, 'application/json')));
+    const token = await asked(`${EXPERIMENTS}${experiments[0]?.id}`, JWT_TYPE);
+    return { authorization, [EXPERIMENT_TOKEN_HEADER]: token, 'content-type': 'application/json' };
+  } finally {
+    await server.close();
+  }
+}
+
+/** Books, reads and deletes through a balancer until it is told to stop. */
+function load(port: number, headers: Record<string, string>) {
+  const agent = new Agent({ keepAlive: true });
+  const lost: string[] = [];
+  let [requests, stopping] = [0, false];
+  const end_date = new Date(Date.now() + 3_600_000).toISOString();
+  const body = JSON.stringify({
+    ...{ site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: '10' },
+    ...{ start_date: null, end_date, tokens: [] },
+  });
+  const expectStatus = async (status: number, method: string, path: string, sent = ''): Promise<string> => {
+    requests += 1;
+    try {
+      const answer = await send(agent, port, method, path, { headers, body: sent });
+      if (answer.status === status) return answer.body;
+      lost.push(`${method}: ${answer.status} ${answer.body.slice(0, 200)}`);
+    } catch (error) {
+      lost.push(`${method}: ${error}`);
+    }
+    return '';
+  };
+  const worker = async (): Promise<void> => {
+    while (!stopping) {
+      const booked = await expectStatus(201, 'POST', `${CONNECTIVITY}?start_now=true`, body);
+      if (booked === '') continue;
+      const { id } = v.parse(v.object({ id: v.string() }), JSON.parse(booked));
+      await expectStatus(200, 'GET', `${CONNECTIVITY}/${id}`);
+      await expectStatus(204, 'DELETE', `${CONNECTIVITY}/${id}`);
+    }
+  };
+  const workers = Promise.all([worker(), worker()]);
+  return {
+    async stop() {
+      stopping = true;
+      await workers;
+      agent.destroy();
+      return { requests, lost };
+    },
+  };
+}
+
+const installed = BALANCERS.filter(({ name }) => isInstalled(name));
+for (const { name } of BALANCERS.filter((balancer) => !installed.includes(balancer))) {
+  test.skip(`${name} is not installed here, so its example in the README was not tried`, () => undefined);
+}
+
+test.skipIf(installed.length === 0)(
+  `behind ${installed.map(({ name }) => name).join(', ')}: a rolling restart under load loses no request`,
+  async () => {
+    const database = await postgres.database();
+    const ports = [await freePort(), await freePort()];
+    const replica = (port: number) =>
+      serveWith(
+        ...['--database', database, '--port', String(port), '--base-url', `https://${HOST}`],
+        ...['--behind-proxy', '--insecure-built-in-users', '--drain', '5'],
+      );
+    const replicas = await Promise.all(ports.map(replica));
+    const headers = await credentials(database);
+    const loads = await Promise.all(
+      installed.map(async (balancer) => {
+        const port = await startBalancer(balancer, ports);
+        return { name: balancer.name, load: load(port, headers) };
+      }),
+    );
+    for (const [index, { process }] of replicas.entries()) {
+      process.signal('SIGTERM');
+      expect((await process.ended).exitCode).toBe(0);
+      await replica(ports[index] ?? 0);
+    }
+    const results = await Promise.all(
+      loads.map(async (one) => ({ name: one.name, ...(await one.load.stop()) })),
+    );
+    for (const { requests } of results) expect(requests).toBeGreaterThan(100);
+    expect(results.map(({ name, lost }) => ({ name, lost }))).toEqual(
+      installed.map(({ name }) => ({ name, lost: [] })),
+    );
+  },
+  90_000,
+);
