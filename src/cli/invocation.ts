@@ -30,8 +30,8 @@ export interface Invocation
   times(): TimeContext;
   /** Does some work; a terminal shows `Waiting for WHAT` when it takes long. */
   waitFor<Result>(what: string, work: () => Promise<Result>): Promise<Result>;
-  /** Asks a person a question. @returns undefined without a terminal, or with `--no-input` */
-  confirm(question: string): Promise<boolean | undefined>;
+  /** Asks a person a question; see `World.ask`. Undefined without a terminal, and with `--no-input`. */
+  readonly ask: World['ask'] | undefined;
 }
 
 /** An action of a command: its invocation, its arguments, its own flags. */

@@ -8,6 +8,7 @@ import { reportFailure } from './print/failure-report.ts';
 import { type ColorChoice, escapeText, Output, wantsColor } from './print/output.ts';
 import { Progress } from './print/progress.ts';
 import { createProgram, runProgram } from './program.ts';
+import { Declined } from './questions.ts';
 import { SentChanges } from './sent-changes.ts';
 import type { UserFiles, World } from './world.ts';
 
@@ -60,7 +61,9 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     await runProgram(program, args);
     return 0;
   } catch (error) {
-    return report(error);
+    if (!(error instanceof Declined)) return report(error);
+    if (!args.includes('--quiet')) world.stderr.write(`${error.message}\n`);
+    return 0;
   } finally {
     // The result is printed already: a connection that does not close must not change the exit code.
     await Promise.allSettled(opened.map(async (one) => one.close()));
@@ -129,7 +132,7 @@ function openInvocation(
       zone: flags.tz ?? (env['TZ'] || undefined),
       localZone: world.localZone(),
     }),
-    confirm: async (question) => (flags.input === false ? undefined : ask?.(escapeText(question))),
+    ask: ask && flags.input !== false ? (question) => ask(escapeText(question)) : undefined,
     async session(named) {
       const [{ Session }, { Profiles }] = await Promise.all([
         import('../session/session.ts'),

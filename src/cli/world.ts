@@ -89,6 +89,10 @@ export interface World {
    * reports the stop, and returns the exit code with which the process then ends.
    */
   onStop: (tell: (stopped: Stopped) => ExitCode) => void;
-  /** Asks a person a question that is answered by yes or no; undefined without a terminal. */
-  ask?: (question: string) => Promise<boolean>;
+  /**
+   * Shows a person a question and reads the line that answers it; undefined without a terminal.
+   *
+   * @returns undefined when the input ends without an answer (Ctrl-D)
+   */
+  ask?: (question: string) => Promise<string | undefined>;
 }

@@ -19,7 +19,7 @@ import type { Profile } from '../session/profiles/profiles.ts';
 import { folders } from './compile-cache.ts';
 import { files, shellHome } from './files.ts';
 import { openLedger, underLock } from './state.ts';
-import { onStop, openBrowser, openProgressLine, stopAtSignals, stopSignal } from './terminal.ts';
+import { ask, onStop, openBrowser, openProgressLine, stopAtSignals, stopSignal } from './terminal.ts';
 
 const { env } = process;
 
@@ -65,18 +65,6 @@ function textStream(stream: NodeJS.WriteStream): TextStream {
     isTerminal: stream.isTTY === true,
     columns: stream.columns,
   };
-}
-
-async function ask(question: string): Promise<boolean> {
-  const { createInterface } = await import('node:readline/promises');
-  const prompt = createInterface({ input: process.stdin, output: process.stderr });
-  // While it reads, the terminal sends no signal for Ctrl-C.
-  prompt.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
-  try {
-    return /^y(?:es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());
-  } finally {
-    prompt.close();
-  }
 }
 
 /** The commands of an operator. Their code is loaded when one of them runs; their flags are in every help. */

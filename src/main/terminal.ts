@@ -18,6 +18,26 @@ export function onStop(tell: Parameters<World['onStop']>[0]): void {
   tellStop = tell;
 }
 
+/** See `World.ask`. Ctrl-C ends the process as everywhere else. */
+export async function ask(question: string): Promise<string | undefined> {
+  const { createInterface } = await import('node:readline');
+  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  return new Promise((resolve) => {
+    // While readline reads, the terminal sends no signal for Ctrl-C.
+    prompt.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+    let answer: string | undefined;
+    prompt.once('close', () => {
+      // After Ctrl-D the line holds the question still.
+      if (answer === undefined) process.stderr.write('\n');
+      resolve(answer);
+    });
+    prompt.question(question, (line) => {
+      answer = line;
+      prompt.close();
+    });
+  });
+}
+
 /** Waits for SIGINT or SIGTERM, which do not end the process from now on. @returns resolves at the first of them */
 export function stopSignal(): Promise<void> {
   return new Promise((resolve) => {

@@ -1,7 +1,7 @@
-import { Failure, shellWord } from '../../contract/failure.ts';
 import { readCertificates } from '../ca-file.ts';
 import type { Invocation } from '../invocation.ts';
 import { escapeText } from '../print/output.ts';
+import { confirm } from '../questions.ts';
 import type { KeyRow, RotateKeysFlags, ServeFlags } from './server.ts';
 
 /** Runs a reference server until SIGINT or SIGTERM. */
@@ -63,21 +63,20 @@ function cells({ service, kid, state, signs_from, published_until }: KeyRow): st
   return [service, kid, state, signs_from, published_until ?? '–'];
 }
 
-/** Asks before keys that are in use are removed. @throws Failure `usage` unless the answer is yes */
-async function confirmed({ flags, confirm }: Invocation, { data, database }: RotateKeysFlags): Promise<void> {
-  if (flags.yes) return;
-  const answer = await confirm('Retire every signing key now? No token that they have signed will verify.');
-  if (answer) return;
-  if (answer === false) throw new Failure('usage', 'Nothing was changed.');
-  throw new Failure('usage', 'Retiring the keys was not confirmed.', {
-    why: 'Without a terminal, --retire-now needs --yes.',
-    fix: [
-      ...['slices-conn', 'serve', 'rotate-keys'],
-      ...(data === undefined ? [] : ['--data', data]),
-      ...(database === undefined ? [] : ['--database', database]),
-      ...['--retire-now', '--yes'],
-    ]
-      .map(shellWord)
-      .join(' '),
+/** Asks before keys that are in use are removed; see {@link confirm}. */
+async function confirmed(invocation: Invocation, { data, database }: RotateKeysFlags): Promise<void> {
+  const question = 'Retire every signing key now? No token that they have signed will verify.';
+  const command = [
+    ...['serve', 'rotate-keys'],
+    ...(data === undefined ? [] : ['--data', data]),
+    ...(database === undefined ? [] : ['--database', database]),
+    ...['--retire-now', '--yes'],
+  ];
+  await confirm(invocation, question, {
+    unasked: {
+      message: 'Retiring the keys was not confirmed.',
+      why: 'Without a terminal, --retire-now needs --yes.',
+      command,
+    },
   });
 }

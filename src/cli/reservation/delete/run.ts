@@ -5,6 +5,7 @@ import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationCard } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
+import { confirm } from '../../questions.ts';
 import { formatBandwidth, reservationId } from '../../values.ts';
 
 /** The flags of the command, as typed. */
@@ -93,23 +94,18 @@ function described({ reservation }: ProvenReservation): string {
   return escapeText(`${id} (${link}), booked by ${created_by} for ${experiment_id}`);
 }
 
-/**
- * Asks for confirmation, unless `--yes` is given.
- *
- * @param asking the question, and the same command with `--yes`
- * @throws Failure `usage` when the answer is no, or there is no terminal to ask on
- */
+/** Asks before anything is deleted; see {@link confirm}. @param command the same with `--yes` */
 async function confirmed(
-  { flags, confirm }: Invocation,
+  invocation: Invocation,
   { question, command }: { question: string; command: readonly string[] },
 ): Promise<void> {
-  if (flags.yes) return;
-  const answer = await confirm(question);
-  if (answer) return;
-  if (answer === false) throw new Failure('usage', 'Nothing was deleted.');
-  throw new Failure('usage', 'The deletion was not confirmed.', {
-    why: 'Without a terminal, a deletion needs --yes.',
-    fix: ['slices-conn', ...command].map(shellWord).join(' '),
+  await confirm(invocation, question, {
+    declined: 'Nothing was deleted.',
+    unasked: {
+      message: 'The deletion was not confirmed.',
+      why: 'Without a terminal, a deletion needs --yes.',
+      command,
+    },
   });
 }
 

@@ -1,0 +1,84 @@
+import { Failure, shellWord } from '../contract/failure.ts';
+import type { Invocation } from './invocation.ts';
+
+/** A person was asked and said no, or chose nothing: the command ends with exit code 0, and changes nothing. */
+export class Declined extends Error {
+  override readonly name = 'Declined';
+
+  /** @param message what was not done, as a sentence for people */
+  constructor(message = 'Nothing was changed.') {
+    super(message);
+  }
+}
+
+/** The failure where a question can't be asked. */
+export interface Unasked {
+  /** What was not confirmed, as a sentence. */
+  message: string;
+  why: string;
+  /** The same command with `--yes`, without the program's own name. */
+  command: readonly string[];
+}
+
+/**
+ * Asks whether to go on. `--yes` answers yes; Enter and Ctrl-D answer no.
+ *
+ * @param declined what was not done after a no, as a sentence
+ * @throws Failure `usage` without a terminal; Declined when the answer is no
+ */
+export async function confirm(
+  { ask, flags }: Pick<Invocation, 'ask' | 'flags'>,
+  question: string,
+  { unasked, declined }: { unasked: Unasked; declined?: string },
+): Promise<void> {
+  if (flags.yes) return;
+  if (!ask) {
+    const { message, why, command } = unasked;
+    const fix = ['slices-conn', ...command].map(shellWord).join(' ');
+    throw new Failure('usage', message, { why, fix });
+  }
+  if (!isYes(await ask(`${question} [y/N] `))) throw new Declined(declined);
+}
+
+/**
+ * Offers something that the command does not need. Nobody is asked without a terminal, and where a program reads the
+ * result.
+ *
+ * @returns whether the answer is yes
+ */
+export async function accepts(
+  { ask, flags }: Pick<Invocation, 'ask' | 'flags'>,
+  question: string,
+): Promise<boolean> {
+  if (!ask || flags.json || flags.quiet) return false;
+  return flags.yes === true || isYes(await ask(`${question} [y/N] `));
+}
+
+const isYes = (answer = ''): boolean => /^y(?:es)?$/i.test(answer.trim());
+
+/**
+ * Lets a person choose one of several items by its number.
+ *
+ * @param title what is chosen, as a line
+ * @param label an item as one line
+ * @throws Declined when nothing is chosen: Enter, `q`, or Ctrl-D
+ */
+export async function pick<Item>(
+  { ask, output }: { ask: NonNullable<Invocation['ask']>; output: Pick<Invocation['output'], 'prompt'> },
+  title: string,
+  items: readonly Item[],
+  label: (item: Item) => string,
+): Promise<Item> {
+  const width = String(items.length).length;
+  output.prompt(title);
+  for (const [index, item] of items.entries()) {
+    output.prompt(`  ${String(index + 1).padStart(width)}  ${label(item)}`);
+  }
+  for (;;) {
+    const answer = (await ask('Number (Enter: none): '))?.trim() ?? '';
+    if (answer === '' || answer === 'q') throw new Declined();
+    const item = /^\d{1,6}$/.test(answer) ? items[Number(answer) - 1] : undefined;
+    if (item !== undefined) return item;
+    output.prompt(`Type a number from 1 to ${items.length}.`);
+  }
+}
