@@ -1,5 +1,6 @@
 import * as oauth from 'openid-client';
-import { Failure } from '../contract/failure.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
+import { isServiceAddress } from '../contract/issuer-address.ts';
 
 /** The reply that an error of the library is about. */
 export function replyOf(error: unknown): Response | undefined {
@@ -87,10 +88,37 @@ export function refused({ error, error_description, status }: oauth.ResponseBody
       fix: 'slices-conn login',
     });
   }
+  const isForbidden = error === 'unauthorized_client' || error === 'unsupported_grant_type';
   return new Failure('request_rejected', 'The identity provider refused the request.', {
-    why,
+    why: isForbidden ? `${why}. This client may not log in by a device code there. ${OTHER_WAYS}` : why,
     httpStatus: status,
+    ...(isForbidden ? { fix: HELP_ON_TOKENS } : {}),
   });
+}
+
+/** How to get along without a device login. */
+const OTHER_WAYS =
+  'Without it, give a user token in SLICES_CONN_USER_TOKEN, or set userTokenCommand in the profile to a command that prints one.';
+/** Says how a token is given in the environment. */
+const HELP_ON_TOKENS = 'slices-conn help environment';
+
+/** The failure of a login at a provider that offers no device login. */
+export function noDeviceLogin(authUrl: string): Failure {
+  return new Failure('not_supported', `The identity provider ${authUrl} offers no device login.`, {
+    why: `Its metadata has no device_authorization_endpoint (RFC 8628). ${OTHER_WAYS}`,
+    fix: HELP_ON_TOKENS,
+  });
+}
+
+/**
+ * The failure of metadata that names another issuer than the profile. The user may accept it, in the profile only.
+ *
+ * @param command begins the next step: the command up to the value to set
+ */
+export function otherIssuer(found: string, due: string, command: string): Failure {
+  const failure = invalid(`It calls itself ${JSON.stringify(found)}; due is ${JSON.stringify(due)}.`);
+  if (!isServiceAddress(found)) return failure;
+  return failure.with({ fix: command + shellWord(`issuer=${found}`) });
 }
 
 /** The failure of a code that expired before a person entered it. */

@@ -1,5 +1,5 @@
 import * as oauth from 'openid-client';
-import { Failure } from '../contract/failure.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
 import { sameIssuer } from '../contract/issuer-address.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { Secret, withoutSecrets } from '../contract/secret.ts';
@@ -9,6 +9,8 @@ import {
   failureOf,
   invalid,
   isTemporary,
+  noDeviceLogin,
+  otherIssuer,
   refused,
   replyOf,
   retryAfter,
@@ -17,9 +19,18 @@ import {
 /** What the identity provider's client needs. */
 export interface IdentityClientOptions {
   fetch: Fetch;
-  /** `{auth_url}`, without a trailing slash. */
+  /** `{auth_url}`: where the provider publishes its metadata. */
   authUrl: string;
+  /**
+   * What the provider calls itself. Its endpoints may be at this origin too. Default: `authUrl`; one slash at the end
+   * makes no difference.
+   */
+  issuer?: string;
   clientId: string;
+  /** Where the access token will be used (RFC 8707 §2), for providers that need to be told. */
+  audience?: string;
+  /** The profile that these values are from, for the next steps in messages. */
+  name: string;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** Waits so many milliseconds, or rejects when the signal is aborted. */
@@ -76,7 +87,8 @@ const MAX_PAUSE = 60;
 
 /** A client of an OAuth 2.0 identity provider over any `fetch`: device login, refresh, revocation. */
 export function createIdentityClient(options: IdentityClientOptions): IdentityClient {
-  const { authUrl, clientId, now, sleep } = options;
+  const { authUrl, audience, clientId, now, sleep } = options;
+  const resource = audience === undefined ? {} : { resource: audience };
   let discovered: Promise<oauth.Configuration> | undefined;
   // A failed discovery is not kept: the next call tries again.
   const configuration = () =>
@@ -88,7 +100,15 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
   return {
     async startLogin(scope) {
       const config = await configuration();
-      const started = await asked(() => oauth.initiateDeviceAuthorization(config, { scope }), authUrl);
+      const metadata = config.serverMetadata();
+      if (metadata.device_authorization_endpoint === undefined) throw noDeviceLogin(authUrl);
+      // Some providers demand it of every client, in the device grant too (RFC 7636).
+      const verifier = metadata.supportsPKCE('S256') ? new Secret(oauth.randomPKCECodeVerifier()) : undefined;
+      const started = await asked(
+        async () =>
+          oauth.initiateDeviceAuthorization(config, { scope, ...resource, ...(await challengeOf(verifier)) }),
+        authUrl,
+      );
       const { device_code, expires_in, interval = 5 } = started;
       if (!(expires_in > 0 && expires_in <= MAX_EXPIRES_IN)) {
         throw invalid(`The code would be valid for ${expires_in} s.`);
@@ -110,6 +130,8 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
           issued(
             await poll(config, {
               deviceCode: new Secret(device_code),
+              verifier,
+              resource,
               interval,
               expiresAt,
               now,
@@ -124,7 +146,7 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
     async refresh(refreshToken) {
       const config = await configuration();
       return issued(
-        await asked(() => oauth.refreshTokenGrant(config, refreshToken.reveal()), authUrl),
+        await asked(() => oauth.refreshTokenGrant(config, refreshToken.reveal(), resource), authUrl),
         now(),
       );
     },
@@ -146,7 +168,7 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
         execute: [oauth.allowInsecureRequests],
         // The transport limits how long to wait; the library's own limit must not end a request before.
         timeout: LIBRARY_TIMEOUT,
-        [oauth.customFetch]: async (url, init) => withKnownIssuer(await sendForm(fetch, url, init), authUrl),
+        [oauth.customFetch]: async (url, init) => withKnownIssuer(await sendForm(fetch, url, init), options),
       });
     // OpenID Connect Discovery first; a provider of OAuth alone publishes by RFC 8414.
     const either = () =>
@@ -155,28 +177,38 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
         throw error;
       });
     const config = await asked(either, authUrl);
-    checkEndpoints(config.serverMetadata(), authUrl);
+    checkEndpoints(config.serverMetadata(), options);
     return config;
   }
 }
 
-/** Refuses endpoints at another origin, which would receive codes and tokens (HOSTILE.md 4). */
-function checkEndpoints(metadata: oauth.ServerMetadata, authUrl: string): void {
-  const { origin } = new URL(authUrl);
-  for (const name of [
-    'device_authorization_endpoint',
-    'token_endpoint',
-    'revocation_endpoint',
-    'jwks_uri',
-  ] as const) {
+/**
+ * Refuses endpoints at another origin, which would receive codes and tokens (HOSTILE.md 4). The key set may be anywhere:
+ * a login does not use it.
+ */
+function checkEndpoints(
+  metadata: oauth.ServerMetadata,
+  { authUrl, issuer = authUrl }: IdentityClientOptions,
+): void {
+  const origins = new Set([authUrl, issuer].map((address) => new URL(address).origin));
+  for (const name of ['device_authorization_endpoint', 'token_endpoint', 'revocation_endpoint'] as const) {
     const address = metadata[name];
     if (address === undefined) {
-      if (name === 'revocation_endpoint' || name === 'jwks_uri') continue;
-      throw invalid(`It has no ${name}.`);
+      if (name !== 'token_endpoint') continue;
+      throw invalid('It has no token_endpoint.');
     }
-    if (URL.canParse(address) && new URL(address).origin === origin) continue;
-    throw invalid(`Its ${name} is at another address than itself.`);
+    if (URL.canParse(address) && origins.has(new URL(address).origin)) continue;
+    throw invalid(
+      `Its ${name} is ${JSON.stringify(address)}, which is not at ${[...origins].join(' or ')}: codes and tokens are sent nowhere else.`,
+    );
   }
+}
+
+/** The challenge for a verifier (RFC 7636 §4.3). */
+async function challengeOf(verifier: Secret | undefined): Promise<Record<string, string>> {
+  if (verifier === undefined) return {};
+  const code_challenge = await oauth.calculatePKCECodeChallenge(verifier.reveal());
+  return { code_challenge, code_challenge_method: 'S256' };
 }
 
 async function sendForm(
@@ -200,7 +232,9 @@ async function sendForm(
 async function withoutSent(reply: Response, form: unknown): Promise<Response> {
   if (reply.status < 400 || !(form instanceof URLSearchParams)) return reply;
   const { status, headers } = reply;
-  const secrets = ['device_code', 'refresh_token', 'token'].flatMap((name) => form.get(name) || []);
+  const secrets = ['device_code', 'code_verifier', 'refresh_token', 'token'].flatMap(
+    (name) => form.get(name) || [],
+  );
   const hidden = secrets.map((secret) => new Secret(secret));
   return new Response(withoutSecrets(await reply.text(), hidden), { status, headers });
 }
@@ -222,18 +256,31 @@ async function withLenientMembers(reply: Response): Promise<Response> {
   return Response.json({ ...given, interval: number === 0 ? 1 : number }, { status: 200 });
 }
 
-/** The library compares issuers character by character, but a slash at the end makes no difference (HOSTILE.md 4). */
-async function withKnownIssuer(reply: Response, authUrl: string): Promise<Response> {
+/**
+ * Checks what the provider calls itself (RFC 8414 §3.3, HOSTILE.md 4), and tells the library the address that was asked:
+ * it compares character by character, where a slash at the end makes no difference.
+ *
+ * @throws Failure `reply_invalid` for another issuer than the one that is due
+ */
+async function withKnownIssuer(
+  reply: Response,
+  { authUrl, issuer = authUrl, name }: IdentityClientOptions,
+): Promise<Response> {
   if (reply.status !== 200) return reply;
   const reading = readJson(await reply.clone().text());
   if (!reading.ok || !isObject(reading.value)) return reply;
-  const { issuer } = reading.value;
-  if (typeof issuer !== 'string' || !sameIssuer(issuer, authUrl)) return reply;
-  return Response.json({ ...reading.value, issuer: authUrl }, { status: 200 });
+  const { issuer: found } = reading.value;
+  if (typeof found !== 'string') return reply;
+  if (sameIssuer(found, issuer)) return Response.json({ ...reading.value, issuer: authUrl }, { status: 200 });
+  throw otherIssuer(found, issuer, `slices-conn profile set ${shellWord(name)} `);
 }
 
 interface Polling {
   deviceCode: Secret;
+  /** Of the challenge that the device request held (RFC 7636 §4.5). */
+  verifier: Secret | undefined;
+  /** Sent with each poll. */
+  resource: { resource?: string };
   /** Seconds. */
   interval: number;
   expiresAt: number;
@@ -244,7 +291,7 @@ interface Polling {
 
 /** RFC 8628 §3.5: `slow_down` adds five seconds for good; lost connections and busy replies are retried. */
 async function poll(config: oauth.Configuration, polling: Polling): Promise<oauth.TokenEndpointResponse> {
-  const { deviceCode, expiresAt, now, sleep, signal } = polling;
+  const { deviceCode, verifier, resource, expiresAt, now, sleep, signal } = polling;
   let { interval } = polling;
   let pause = interval;
   let failures = 0;
@@ -253,7 +300,11 @@ async function poll(config: oauth.Configuration, polling: Polling): Promise<oaut
     try {
       await sleep(Math.max(0, Math.min(pause * 1000, left)), signal);
       if (now() >= expiresAt) throw codeExpired();
-      const asking = oauth.genericGrantRequest(config, DEVICE_GRANT, { device_code: deviceCode.reveal() });
+      const asking = oauth.genericGrantRequest(config, DEVICE_GRANT, {
+        device_code: deviceCode.reveal(),
+        ...resource,
+        ...(verifier ? { code_verifier: verifier.reveal() } : {}),
+      });
       return await unlessAborted(asking, signal);
     } catch (error) {
       signal.throwIfAborted();

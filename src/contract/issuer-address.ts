@@ -40,6 +40,13 @@ export function issuerProblem(text: string): string | undefined {
   return undefined;
 }
 
+/** Whether a text has the form of a service's address: http or https, without user, query or fragment (RFC 8414 §2). */
+export function isServiceAddress(text: string): boolean {
+  if (!/^https?:\/\/[^\s\p{Cc}\p{Cf}?#]+$/iu.test(text) || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+}
+
 /** An issuer's address without the one slash that may end it: equal for issuers that are {@link sameIssuer}. */
 export function issuerName(issuer: string): string {
   return issuer.endsWith('/') ? issuer.slice(0, -1) : issuer;

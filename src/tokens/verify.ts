@@ -217,7 +217,10 @@ async function checkedToken<Schema extends ClaimsSchema>(
   }
   checkType(header['typ']);
   const keys = typeof claims['iss'] === 'string' ? forIssuer(trust.issuers, claims['iss']) : undefined;
-  if (!keys) throw new TokenError('issuer', "The token's issuer is not one that is trusted for it.");
+  if (!keys) {
+    const due = [...trust.issuers.keys()].join(' or ');
+    throw new TokenError('issuer', `The token's issuer is not one that is trusted for it. Due is ${due}.`);
+  }
   const kid = header['kid'];
   if (kid !== undefined && typeof kid !== 'string') {
     throw new TokenError('key_unknown', "The token's key id (kid) is not a text.");

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { http } from 'msw';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Fetch } from '../../src/client/exchange.ts';
@@ -64,6 +65,8 @@ function provider(answers: {
   token?: readonly Answer[];
   revoke?: Answer;
   authUrl?: string;
+  issuer?: string;
+  audience?: string;
   sleep?: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }): Provider {
   const {
@@ -98,7 +101,10 @@ function provider(answers: {
     client: createIdentityClient({
       fetch,
       authUrl,
+      ...(answers.issuer === undefined ? {} : { issuer: answers.issuer }),
+      ...(answers.audience === undefined ? {} : { audience: answers.audience }),
       clientId: 'slices-conn',
+      name: 'lab',
       now,
       sleep: answers.sleep ?? sleep,
     }),
@@ -162,6 +168,38 @@ describe('a login', () => {
     expect(slept).toEqual([5, 5]);
     expect(odd.sent.every(({ redirect }) => redirect === 'manual')).toBe(true);
     expect(odd.sent.map(({ url }) => url).join()).not.toContain('canary');
+  });
+
+  test('sends a challenge, and its verifier with each poll, where the provider lists PKCE with S256', async () => {
+    const odd = provider({
+      metadata: { code_challenge_methods_supported: ['plain', 'S256'] },
+      token: [pending, success],
+    });
+    await logIn(odd);
+    const [asked] = odd.forms('/device/auth');
+    const polls = odd.forms('/token');
+    const verifier = polls[0]?.['code_verifier'] ?? '';
+    expect(verifier).toMatch(/^[\w.~-]{43,128}$/);
+    expect(polls.map(({ code_verifier }) => code_verifier)).toEqual([verifier, verifier]);
+    expect(asked).toMatchObject({
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+    });
+  });
+
+  test('sends none where only plain is listed', async () => {
+    const odd = provider({ metadata: { code_challenge_methods_supported: ['plain'] } });
+    await logIn(odd);
+    expect(Object.keys(odd.forms('/device/auth')[0] ?? {})).toEqual(['scope', 'client_id']);
+  });
+
+  test('names the audience as the resource in every request for a token (RFC 8707)', async () => {
+    const audience = 'https://conn.example.org';
+    const odd = provider({ audience });
+    await logIn(odd);
+    await odd.client.refresh(new Secret('old'));
+    const forms = [...odd.forms('/device/auth'), ...odd.forms('/token')];
+    expect(forms.map(({ resource }) => resource)).toEqual([audience, audience, audience]);
   });
 
   test('reads the discovery document once', async () => {
@@ -377,7 +415,14 @@ describe('the end of a login', () => {
         request.signal.addEventListener('abort', () => reject(request.signal.reason));
       });
     };
-    const client = createIdentityClient({ fetch: hanging, authUrl: AUTH, clientId: 'c', now, sleep });
+    const client = createIdentityClient({
+      fetch: hanging,
+      authUrl: AUTH,
+      clientId: 'c',
+      name: 'lab',
+      now,
+      sleep,
+    });
     const { wait } = await client.startLogin('openid');
     await expect(wait(giving.signal)).rejects.toThrow('enough');
   }, 3000);
@@ -390,18 +435,68 @@ describe('row 4: the discovery document', () => {
     ['a foreign token endpoint', { token_endpoint: 'https://evil.invalid/token' }],
     ['a foreign device endpoint', { device_authorization_endpoint: 'https://evil.invalid/device' }],
     ['a foreign revocation endpoint', { revocation_endpoint: 'https://evil.invalid/revoke' }],
-    ['a foreign key set', { jwks_uri: 'https://evil.invalid/jwks' }],
     ['its host with a user', { token_endpoint: 'https://auth.example.org@evil.invalid/token' }],
     ['another port', { token_endpoint: 'https://auth.example.org:444/token' }],
     ['http in place of https', { token_endpoint: 'http://auth.example.org/token' }],
     ['no address', { token_endpoint: 'token' }],
     ['no token endpoint', { token_endpoint: undefined }],
-    ['no device endpoint', { device_authorization_endpoint: undefined }],
   ])('%s is refused before anything is sent', async (_name, metadata) => {
     const odd = provider({ metadata });
     expect(await failureOf(odd.client.startLogin('openid'))).toMatchObject({ code: 'reply_invalid' });
     expect(odd.sent.filter(({ method }) => method === 'POST')).toEqual([]);
   });
+
+  test('another issuer: the message has both, and the command that accepts it', async () => {
+    const { client } = provider({ metadata: { issuer: 'https://id.example.org/realms/a b' } });
+    const { facts } = await failureOf(client.startLogin('openid'));
+    expect(facts.why).toBe(`It calls itself "https://id.example.org/realms/a b"; due is "${AUTH}".`);
+    expect(facts.fix).toBeUndefined();
+    const odd = provider({ metadata: { issuer: 'https://id.example.org/realms/a' } });
+    expect((await failureOf(odd.client.startLogin('openid'))).facts).toEqual({
+      why: `It calls itself "https://id.example.org/realms/a"; due is "${AUTH}".`,
+      fix: 'slices-conn profile set lab issuer=https://id.example.org/realms/a',
+    });
+  });
+
+  test('the issuer that the profile names is accepted, and endpoints at its origin', async () => {
+    const issuer = 'https://id.example.org';
+    const metadata = { issuer: `${issuer}/`, revocation_endpoint: 'https://id.example.org/revoke' };
+    const { client } = provider({ issuer, metadata });
+    expect(await (await client.startLogin('openid')).wait(never)).toMatchObject({ accessToken: ACCESS });
+    const own = provider({ issuer });
+    expect((await failureOf(own.client.startLogin('openid'))).facts.fix).toBe(
+      `slices-conn profile set lab issuer=${AUTH}`,
+    );
+  });
+
+  test('a foreign endpoint: the message has both addresses', async () => {
+    const odd = provider({ metadata: { token_endpoint: 'https://evil.invalid/token' } });
+    const { facts } = await failureOf(odd.client.startLogin('openid'));
+    expect(facts.why).toContain('"https://evil.invalid/token", which is not at https://auth.example.org:');
+  });
+
+  test('a key set anywhere: a login does not use it', async () => {
+    const odd = provider({ metadata: { jwks_uri: 'https://keys.invalid/jwks' } });
+    expect(await logIn(odd)).toMatchObject({ accessToken: ACCESS });
+    expect(odd.sent.map(({ url }) => url).join()).not.toContain('keys.invalid');
+  });
+
+  test('without a device endpoint a login says what else can be done; a refresh works', async () => {
+    const odd = provider({ metadata: { device_authorization_endpoint: undefined } });
+    const failure = await failureOf(odd.client.startLogin('openid'));
+    expect(failure).toMatchObject({ code: 'not_supported', facts: { fix: 'slices-conn help environment' } });
+    expect(failure.facts.why).toMatch(/SLICES_CONN_USER_TOKEN, .* userTokenCommand/);
+    expect(await odd.client.refresh(new Secret('old'))).toMatchObject({ accessToken: ACCESS });
+  });
+
+  test.each(['unauthorized_client', 'unsupported_grant_type'])(
+    '%s to a device request says what else can be done',
+    async (error) => {
+      const failure = await failureOf(provider({ device: oauthError(error) }).client.startLogin('openid'));
+      expect(failure).toMatchObject({ code: 'request_rejected', facts: { httpStatus: 400 } });
+      expect(failure.facts.why).toMatch(new RegExp(`^${error}\\. .*userTokenCommand`));
+    },
+  );
 
   test.each<[string, string, string]>([
     ['only the discovery document ends its issuer in a slash', AUTH, `${AUTH}/`],
@@ -423,7 +518,7 @@ describe('row 4: the discovery document', () => {
       if (method !== 'GET') return url.endsWith('/token') ? json(TOKENS) : json(DEVICE);
       return away ? html(503) : json(METADATA);
     };
-    const client = createIdentityClient({ fetch, authUrl: AUTH, clientId: 'c', now, sleep });
+    const client = createIdentityClient({ fetch, authUrl: AUTH, clientId: 'c', name: 'lab', now, sleep });
     expect(await failureOf(client.refresh(new Secret('refresh')))).toMatchObject({ code: 'unavailable' });
     away = false;
     expect(await client.refresh(new Secret('refresh'))).toMatchObject({ accessToken: ACCESS });

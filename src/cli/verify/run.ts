@@ -1,4 +1,5 @@
-import { Failure } from '../../contract/failure.ts';
+import { claimedClaims } from '../../client/claimed.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
 import { either, type TrustByKind, type VerificationSource, verifyAny } from '../../session/login/trust.ts';
 import { OFFLINE, OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
@@ -6,7 +7,7 @@ import type { Session } from '../../session/session.ts';
 import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
-import type { VerifiedToken } from '../../tokens/verify.ts';
+import { claimedKind, type VerifiedToken } from '../../tokens/verify.ts';
 import type { Invocation } from '../invocation.ts';
 import { reservationCard } from '../print/cards.ts';
 import type { CardLine, Printer } from '../print/output.ts';
@@ -42,10 +43,24 @@ export async function verify(
     offline
       ? verifyAny(token, ...(await offlineTrust(invocation, session, source)))
       : session.verify(token, source),
-  );
+  ).catch((error: unknown) => {
+    throw withIssuer(error, token, session.profile.name);
+  });
   const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
   const result = { verified: true, kind: verified.kind, claims: verified.claims, reservation };
   await output.result(result, (print) => verifiedCard(print, verified, token, times()));
+}
+
+/** Adds the issuer that the token claims to a failure about its issuer; a verifier's own messages repeat no claim. */
+function withIssuer(error: unknown, token: string, profile: string): unknown {
+  if (!(error instanceof Failure && error.cause instanceof TokenError && error.cause.code === 'issuer'))
+    return error;
+  const { iss, ...claims } = claimedClaims(token);
+  const key =
+    claimedKind(claims) === 'user' ? `, or slices-conn profile set ${shellWord(profile)} issuer=URL` : '';
+  return error.with({
+    why: `${error.cause.message} The token says ${JSON.stringify(iss)}. To accept that issuer: --issuer URL${key}.`,
+  });
 }
 
 /** The issuers for --offline: the built-in server, and the profile's services with the stored key sets. */

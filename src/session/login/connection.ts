@@ -79,7 +79,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   const { stateFolder, cacheFolder, underLock, env, timeout, certificates, trace, now, random, sleep } =
     options;
   const transport = createTransport({
-    origins: new Set([profile.baseUrl, profile.portalUrl, profile.authUrl].map((url) => new URL(url).origin)),
+    origins: originsOf(profile),
     timeout,
     insecure: profile.insecure,
     unchecked: env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0',
@@ -145,6 +145,12 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     },
     close: transport.close,
   };
+}
+
+/** Where tokens may be sent: the profile's services, and the identity provider under its own name. */
+function originsOf({ baseUrl, portalUrl, authUrl, issuer }: Profile): Set<string> {
+  const addresses = [baseUrl, portalUrl, authUrl, ...(issuer === undefined ? [] : [issuer])];
+  return new Set(addresses.map((address) => new URL(address).origin));
 }
 
 /** The same source, asked once in a command even when its token is sent several times. */

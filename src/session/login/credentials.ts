@@ -22,6 +22,8 @@ const Entry = v.object({
     clientId: v.string(),
     baseUrl: v.string(),
     portalUrl: v.string(),
+    /** Where the profile names one beside authUrl. */
+    issuer: v.exactOptional(v.string()),
   }),
   accessToken: KeptSecret,
   refreshToken: v.optional(KeptSecret),
@@ -57,11 +59,11 @@ export class Credentials {
 
   /** @param stateFolder the state folder */
   constructor(stateFolder: string, profile: Profile, underLock: UnderLock) {
-    const { authUrl, clientId, baseUrl, portalUrl } = profile;
+    const { authUrl, clientId, baseUrl, portalUrl, issuer } = profile;
     this.#folder = join(stateFolder, 'credentials');
-    this.#services = { authUrl, clientId, baseUrl, portalUrl };
+    this.#services = { authUrl, clientId, baseUrl, portalUrl, ...(issuer === undefined ? {} : { issuer }) };
     this.#name = createHash('sha256')
-      .update(JSON.stringify([authUrl, clientId, baseUrl, portalUrl]))
+      .update(JSON.stringify(Object.values(this.#services)))
       .digest('hex')
       .slice(0, 32);
     this.#underLock = underLock;

@@ -29,12 +29,17 @@ export type TrustByKind = Readonly<Record<TokenKind, Trust>>;
  * @param now milliseconds since the Unix epoch
  */
 export function trustIn(
-  { baseUrl, portalUrl, authUrl }: Pick<Profile, 'baseUrl' | 'portalUrl' | 'authUrl'>,
+  {
+    baseUrl,
+    portalUrl,
+    authUrl,
+    issuer = authUrl,
+  }: Pick<Profile, 'baseUrl' | 'portalUrl' | 'authUrl' | 'issuer'>,
   keysOf: (issuer: string) => KeySet,
   now: () => number,
 ): TrustByKind {
   const from = (issuer: string): [string, KeySet] => [issuer, keysOf(issuer)];
-  const [connectivity, portal, identity] = [from(baseUrl), from(portalUrl), from(authUrl)];
+  const [connectivity, portal, identity] = [from(baseUrl), from(portalUrl), from(issuer)];
   const trust = (...issuers: [string, KeySet][]): Trust => ({ issuers: new Map(issuers), now });
   return {
     connectivity: trust(connectivity),

@@ -39,6 +39,12 @@ export const PROFILE_KEYS = {
     about: 'what a login asks for, words separated by spaces',
     default: 'openid offline_access userinfo projects',
   },
+  audience: {
+    about: 'address of the service that a login asks a token for (RFC 8707), where the provider needs it',
+  },
+  issuer: {
+    about: 'what the identity provider calls itself, where that is not authUrl; it gets codes and tokens too',
+  },
   projectsApiGroup: {
     about: "name of the portal's API of projects",
     variables: ['SLICES_CONN_PROJECTS_API_GROUP'],

@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import * as v from 'valibot';
 import { Failure, shellWord } from '../../contract/failure.ts';
+import { isServiceAddress } from '../../contract/issuer-address.ts';
 import { readJson } from '../../contract/json.ts';
 import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
 import { API_GROUP } from '../../contract/routes.ts';
@@ -34,6 +35,7 @@ const text = (message: string) =>
 const patterned = (pattern: RegExp, message: string) => v.pipe(text(message), v.regex(pattern, message));
 
 const ADDRESS = 'It must be an https:// or http:// address, without user, password, query or fragment.';
+const AUDIENCE = 'It must be an absolute URI without a fragment, such as https://conn.example.org.';
 const HEADER = 'It must be the name of an HTTP header, such as Slices-Experiment-Token.';
 const COMMAND = 'It must be a JSON array of texts, such as ["slices","experiment","jwt","{experiment}"].';
 const FILE = 'It must be an absolute path, since commands are run in any folder.';
@@ -57,7 +59,7 @@ const TAKEN_HEADERS = new Set([
   'upgrade',
 ]);
 
-const address = v.exactOptional(v.pipe(text(ADDRESS), v.check(isAddress, ADDRESS)));
+const address = v.exactOptional(v.pipe(text(ADDRESS), v.check(isServiceAddress, ADDRESS)));
 const group = v.exactOptional(patterned(API_GROUP.pattern, API_GROUP.problem));
 const command = v.exactOptional(
   v.pipe(
@@ -83,6 +85,14 @@ export const Settings = v.looseObject({
       'It must be words separated by single spaces.',
     ),
   ),
+  // RFC 8707 §2: an absolute URI without a fragment.
+  audience: v.exactOptional(
+    v.pipe(
+      patterned(/^[^\s#]+$/, AUDIENCE),
+      v.check((uri) => URL.canParse(uri), AUDIENCE),
+    ),
+  ),
+  issuer: address,
   projectsApiGroup: group,
   experimentsApiGroup: group,
   // RFC 9110 §5.1.
@@ -131,7 +141,8 @@ export function readValue(key: ProfileKey, typed: string): unknown {
     case 'baseUrl':
     case 'portalUrl':
     case 'authUrl':
-      return isAddress(typed) ? new URL(typed).href.replace(/\/+$/, '') : typed;
+    case 'issuer':
+      return isServiceAddress(typed) ? new URL(typed).href.replace(/\/+$/, '') : typed;
     case 'userTokenCommand':
     case 'experimentTokenCommand': {
       const reading = readJson(typed);
@@ -152,12 +163,6 @@ export function readValue(key: ProfileKey, typed: string): unknown {
 export function valueFault(key: ProfileKey, value: unknown): string | undefined {
   const result = v.safeParse(Settings.entries[key].wrapped, value, { abortPipeEarly: true });
   return result.success ? undefined : result.issues[0].message;
-}
-
-function isAddress(found: string): boolean {
-  if (!/^https?:\/\/[^\s\p{Cc}\p{Cf}?#]+$/iu.test(found) || !URL.canParse(found)) return false;
-  const { username, password } = new URL(found);
-  return username === '' && password === '';
 }
 
 /** Where a value comes from; each overrides the ones after it (CLI.md, "Global flags"). */
