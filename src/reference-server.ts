@@ -222,6 +222,7 @@ async function assemble(
       portalElsewhere: foreign !== undefined,
       prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''),
       readFile: readDocsFile,
+      now,
     }),
     health: health.routes,
     log,

@@ -45,13 +45,18 @@ export const SiteName = v.pipe(
 /** See {@link SiteName}. */
 export type SiteName = v.InferOutput<typeof SiteName>;
 
+/** The times in the examples of the API's description. A server puts tomorrow's in their place when it is asked. */
+export const EXAMPLE_START = '2030-01-01T10:00:00.000Z';
+/** See {@link EXAMPLE_START}: two hours later. */
+export const EXAMPLE_END = '2030-01-01T12:00:00.000Z';
+
 /** A timestamp in a reply of the reference server: RFC 3339, UTC, milliseconds. */
 export const Instant = v.pipe(
   v.string(),
   v.isoTimestamp(),
   v.metadata({ format: 'date-time' }),
   v.description('ISO 8601 UTC timestamp with milliseconds.'),
-  v.examples(['2026-12-01T10:00:00.000Z']),
+  v.examples([EXAMPLE_START]),
 );
 /** See {@link Instant}. */
 export type Instant = v.InferOutput<typeof Instant>;
@@ -73,7 +78,7 @@ export const ReplyInstant = v.pipe(
  * @param name the member, for the message
  * @param example shown in the API's description
  */
-export const requestInstant = (name: string, example = '2030-01-01T10:00:00.000Z') =>
+export const requestInstant = (name: string, example = EXAMPLE_START) =>
   v.pipe(
     v.string((issue) => `${name} must be an ISO 8601 UTC timestamp; ${received(issue.input)}.`),
     v.examples([example]),

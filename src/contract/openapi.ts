@@ -1,10 +1,11 @@
-import { toJsonSchema } from '@valibot/to-json-schema';
+import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
+import { PROBLEM_EXAMPLES, REQUEST_EXAMPLES } from './api-examples.ts';
 import { KeySetDocument } from './claims.ts';
 import { Experiment, ExperimentList, ExperimentRequest, Project, ProjectList } from './directory.ts';
 import { ReservationId } from './fields.ts';
 import { LinkList } from './links.ts';
-import { PROBLEM_STATUS, ProblemBody, type ProblemCode } from './problems.ts';
+import { PROBLEM_STATUS, ProblemBody, type ProblemCode, problemBody } from './problems.ts';
 import { Reservation, ReservationRequest, ReservationUpdate } from './reservation.ts';
 import { WHO_MAY } from './roles.ts';
 import {
@@ -42,6 +43,16 @@ const SCHEMAS = {
   ProblemBody,
 } as const satisfies Record<SchemaName, v.GenericSchema>;
 
+/** Shown above the operations; Markdown. */
+const DESCRIPTION = `Reserve bandwidth and VLANs between two sites for a period.
+
+To try it here, log in with \`slices-conn login\`, press **Authorize**, and paste what these two commands print:
+
+    slices-conn user token
+    slices-conn experiment token demo
+
+Operations and parameters with \`x-extension: true\` are not in the specification; another service may lack them.`;
+
 /** Members of the OpenAPI document, as far as this project reads them back. */
 export interface OpenApiDocument {
   openapi: string;
@@ -64,21 +75,18 @@ export function describeApi(version: string): OpenApiDocument {
   for (const [operationId, route] of Object.entries(ROUTES) as [string, Route][]) {
     const path = documentPath(route);
     paths[path] ??= {
-      ...(route.service === 'portal' && !path.startsWith('/portal')
-        ? { servers: [{ url: '/portal', description: 'The portal' }] }
-        : {}),
       ...(route.path.includes('{id}') ? { parameters: [idParameter(route)] } : {}),
     };
     paths[path][route.method.toLowerCase()] = operation(operationId, route);
   }
+  const answered = [...new Set(Object.values(ROUTES).flatMap((route) => [...problemsOf(route)]))].toSorted();
   return {
     openapi: '3.1.1',
     info: {
       title: 'Connectivity Reservation Service',
       version,
       summary: 'Books network links between research sites.',
-      description:
-        'Reserve bandwidth and VLANs between two sites for a period. Operations and parameters with `x-extension: true` are not in the specification; another service may lack them.',
+      description: DESCRIPTION,
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'The connectivity service' }],
@@ -92,27 +100,39 @@ export function describeApi(version: string): OpenApiDocument {
       schemas: Object.fromEntries(
         Object.entries(SCHEMAS).map(([name, schema]) => [name, jsonSchema(schema)]),
       ),
+      examples: Object.fromEntries(
+        answered.map((code) => [
+          code,
+          { summary: code, value: problemBody([{ code, ...PROBLEM_EXAMPLES[code] }]) },
+        ]),
+      ),
       securitySchemes: {
-        userToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The user token.' },
+        userToken: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'The user token. Print yours with `slices-conn user token`; it lasts an hour.',
+        },
         experimentToken: {
           type: 'apiKey',
           in: 'header',
           name: EXPERIMENT_TOKEN_HEADER,
-          description: 'The experiment token; it may also stand in Authorization or in `tokens`.',
+          description:
+            'The experiment token. Print it with `slices-conn experiment token demo`, where `demo` is the experiment; it lasts 15 minutes. It may also stand in Authorization or in `tokens`.',
         },
       },
     },
   };
 }
 
-/** Both services publish a key set at the same path; OpenAPI wants paths unique, so the portal's is named in full. */
+/** Below the one base address. Most generators of clients ignore a `servers` of a path, so the portal's are named in full. */
 function documentPath(route: Route): string {
   const path = route.path
     .replace('{projects_api_group}', PROJECTS_API_GROUP)
     .replace('{experiments_api_group}', EXPERIMENTS_API_GROUP)
     // The services answer with and without it; linters want it gone.
     .replace(/\/$/, '');
-  return route === (ROUTES.portalKeySet as Route) ? `/portal${path}` : path;
+  return route.service === 'portal' ? `/portal${path}` : path;
 }
 
 function jsonSchema(schema: v.GenericSchema): Record<string, unknown> {
@@ -120,8 +140,16 @@ function jsonSchema(schema: v.GenericSchema): Record<string, unknown> {
     target: 'draft-2020-12',
     typeMode: 'input',
     errorMode: 'ignore',
+    overrideSchema: ({ jsonSchema: converted }) => asArray(converted),
   });
   return rest as Record<string, unknown>;
+}
+
+/** A tuple as an array of a fixed length: generators and linters want `items`, which `prefixItems` lacks. */
+function asArray({ prefixItems, minItems, ...rest }: JsonSchema): JsonSchema | undefined {
+  const [first] = prefixItems ?? [];
+  if (prefixItems === undefined || first === undefined) return undefined;
+  return { ...rest, items: first, minItems: prefixItems.length, maxItems: prefixItems.length };
 }
 
 function idParameter(route: Route): Record<string, unknown> {
@@ -130,22 +158,31 @@ function idParameter(route: Route): Record<string, unknown> {
 }
 
 function operation(operationId: string, route: Route): Record<string, unknown> {
-  const allowed = route.action ? `Allowed for: ${WHO_MAY[route.action].join(', ')}.` : undefined;
   return {
     operationId,
     summary: route.summary,
     tags: [route.service],
-    ...(allowed ? { description: allowed } : {}),
+    description: needed(route),
     ...(route.extension ? { 'x-extension': true } : {}),
     security: security(route),
     ...(route.query || route.headers
       ? { parameters: [...parameters('query', route.query), ...parameters('header', route.headers)] }
       : {}),
     ...(route.request
-      ? { requestBody: { required: true, content: { 'application/json': { schema: ref(route.request) } } } }
+      ? { requestBody: { required: true, content: { 'application/json': body(route.request) } } }
       : {}),
     responses: responses(route),
   };
+}
+
+function needed({ action, credentials }: Route): string {
+  if (action) return `Allowed for: ${WHO_MAY[action].join(', ')}.`;
+  return credentials === 'none' ? 'Needs no token.' : 'Needs a user token.';
+}
+
+function body(name: SchemaName): Record<string, unknown> {
+  const example = REQUEST_EXAMPLES[name];
+  return { schema: ref(name), ...(example ? { example } : {}) };
 }
 
 function parameters(
@@ -203,14 +240,26 @@ function responses(route: Route): Record<string, unknown> {
       ? { 200: status === 201 ? rehearsal(schema) : { description: 'OK', content } }
       : {}),
   };
-  const everywhere: ProblemCode[] = ['request_invalid', 'host_unknown', 'internal', 'unavailable'];
-  if (route.method !== 'GET') everywhere.push('outcome_unknown');
-  const byStatus = Map.groupBy(new Set([...route.problems, ...everywhere]), (code) => PROBLEM_STATUS[code]);
+  const byStatus = Map.groupBy(problemsOf(route), (code) => PROBLEM_STATUS[code]);
   for (const [problemStatus, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
     found[problemStatus] = {
       description: codes.join(', '),
-      content: { 'application/json': { schema: ref('ProblemBody') } },
+      content: {
+        'application/json': {
+          schema: ref('ProblemBody'),
+          examples: Object.fromEntries(
+            codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
+          ),
+        },
+      },
     };
   }
   return found;
+}
+
+/** The codes that a route's replies may carry, its own and those that every route may answer. */
+function problemsOf(route: Route): Set<ProblemCode> {
+  const everywhere: ProblemCode[] = ['request_invalid', 'host_unknown', 'internal', 'unavailable'];
+  if (route.method !== 'GET') everywhere.push('outcome_unknown');
+  return new Set([...route.problems, ...everywhere]);
 }

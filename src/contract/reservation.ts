@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import {
+  EXAMPLE_END,
   ExperimentId,
   Instant,
   ReplyInstant,
@@ -106,7 +107,7 @@ export const ReservationRequest = v.object({
     v.nullable(requestInstant('start_date')),
     v.description('ISO 8601 UTC timestamp. Must be null when start_now=true.'),
   ),
-  end_date: requestInstant('end_date', '2030-01-01T12:00:00.000Z'),
+  end_date: requestInstant('end_date', EXAMPLE_END),
   tokens: requestTokens,
 });
 /** See {@link ReservationRequest}: what came out of it. */

@@ -39,6 +39,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   const prefix = base.pathname.replace(/\/$/, '');
   const app = new Hono({ strict: false });
 
+  const forEveryPage = new Set(PUBLIC_DOCUMENTS.map((path) => prefix + path));
   app.use(async (context, next) => {
     const { host, pathname } = new URL(context.req.url);
     const open = pathname.startsWith(prefix) && isHealthPath(pathname.slice(prefix.length));
@@ -47,6 +48,10 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     const fault = targetFault(pathname);
     if (fault !== undefined) throw refusal('request_invalid', fault);
     await next();
+    // A page anywhere may verify a token or generate a client: these hold nothing secret, and no cookie changes them.
+    if (forEveryPage.has(pathname.replace(/\/$/, '')) && context.res.ok) {
+      context.header('access-control-allow-origin', '*');
+    }
   });
   app.route(`${prefix}/portal`, portal);
   app.route(`${prefix}/auth`, identity);
@@ -78,6 +83,11 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     return response;
   };
 }
+
+/** What pages of every origin may read, below the base address (Fetch Standard, "CORS protocol"). */
+const PUBLIC_DOCUMENTS = ['', '/portal', '/auth']
+  .map((service) => service + KEY_SET_PATH)
+  .concat('/api-spec');
 
 /** The methods that an address below the base allows. Pages and key sets outside the route table are read only. */
 function allowedAt(path: string, groups: ApiGroups): string[] {

@@ -1,15 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import * as v from 'valibot';
+import { describe, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { describeApi } from '../../src/contract/openapi.ts';
+import { ProblemBody } from '../../src/contract/problems.ts';
 import { ROUTES } from '../../src/contract/routes.ts';
+import { descriptionText } from '../../src/server/docs/description.ts';
 
 const committed = readFileSync(new URL('../../src/contract/openapi.json', import.meta.url), 'utf8');
 
 it('the committed description equals the route table and the schemas (npm run generate)', () => {
-  expect(committed).toBe(`${JSON.stringify(describeApi(manifest.version), null, 2)}\n`);
+  expect(committed).toBe(`${descriptionText(describeApi(manifest.version), 2)}\n`);
 });
 
 it('describes every route, and marks extensions of SPEC.md', () => {
@@ -39,6 +42,46 @@ it('describes the parameters that extend SPEC.md', () => {
       }),
     ],
   );
+});
+
+describe('generators of clients read it', () => {
+  it('every path is below the one address, with the portal’s prefix', () => {
+    const { paths, servers } = describeApi('0');
+    expect(servers.map(({ url }) => url)).toEqual(['/']);
+    expect(Object.values(paths).filter((item) => 'servers' in item)).toEqual([]);
+    expect(Object.keys(paths).filter((path) => path.startsWith('/portal/'))).toHaveLength(5);
+  });
+
+  it('an array has items, which a tuple would not', () => {
+    expect(committed).not.toContain('prefixItems');
+    const range = ['LinkList', 'properties', 'items', 'items', 'properties', 'site1_s_tags'];
+    expect(describeApi('0').components['schemas']).toHaveProperty(
+      range,
+      expect.objectContaining({ type: 'array', minItems: 2, maxItems: 2 }),
+    );
+    expect(describeApi('0').components['schemas']).toHaveProperty([...range, 'items', 'type'], 'integer');
+  });
+
+  it('a created reservation stands before a dry run among the replies of POST', () => {
+    const post = committed.slice(committed.indexOf('"operationId": "createReservation"'));
+    const statuses = [
+      ...post.slice(0, post.indexOf('"operationId": "listReservations"')).matchAll(/^ {10}"(\d{3})": /gm),
+    ];
+    expect(statuses.slice(0, 3).map(([, status]) => status)).toEqual(['201', '200', '400']);
+  });
+
+  it('every error names its codes, with a reply for each that has the right form', () => {
+    const { examples = {} } = describeApi('0').components;
+    for (const [code, example] of Object.entries(examples)) {
+      const { value } = v.parse(v.object({ value: ProblemBody }), example);
+      expect(value.code).toBe(code);
+      const named = /\b(site|date|bandwidth)/i.exec(code)?.[1]?.toLowerCase();
+      const [place] = value.detail[0]?.loc ?? [];
+      if (named !== undefined) expect(place?.toLowerCase()).toBe(named);
+    }
+    const referred = [...committed.matchAll(/#\/components\/examples\/(\w+)/g)].map(([, code]) => code);
+    expect(new Set(referred)).toEqual(new Set(Object.keys(examples)));
+  });
 });
 
 it('a public linter with its recommended settings finds no fault', () => {

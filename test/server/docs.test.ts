@@ -1,12 +1,14 @@
+import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { createDocs } from '../../src/server/docs/docs.ts';
+import { DAY, openService, outcome } from '../fixtures/service.ts';
 
 const CONTENT = Uint8Array.from({ length: 200_000 }, (_, index) => index % 251);
 
 /** Documentation whose files a test provides. */
 function docsOf(readFile: () => Promise<Uint8Array>) {
   const groups = { projects: 'projects', experiments: 'experiments' };
-  return createDocs({ groups, prefix: '', portalElsewhere: false, readFile });
+  return createDocs({ groups, prefix: '', portalElsewhere: false, readFile, now: Date.now });
 }
 const FILE = '/api-docs/swagger-ui-bundle.js';
 
@@ -40,4 +42,22 @@ describe('row 41: a file of the page', () => {
     expect((await docs.request(FILE)).status).toBe(500);
     expect((await docs.request(FILE)).status).toBe(200);
   });
+});
+
+test('the example of a reservation is accepted as it stands, on any day', async () => {
+  const service = await openService();
+  const [path, json] = ['/apis/v1alpha1/connectivity', 'application/json'];
+  const Content = v.object({
+    content: v.object({ [json]: v.object({ example: v.record(v.string(), v.unknown()) }) }),
+  });
+  const Description = v.object({
+    paths: v.looseObject({ [path]: v.object({ post: v.object({ requestBody: Content }) }) }),
+  });
+  for (const day of [0, 40]) {
+    service.moveTo(day * DAY);
+    const lead = await service.as('lead');
+    const { paths } = v.parse(Description, (await service.send('GET', '/api-spec')).body);
+    const example = paths[path]?.post.requestBody.content[json]?.example ?? {};
+    expect(outcome(await lead.book(example))).toBe('201');
+  }
 });

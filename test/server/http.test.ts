@@ -199,7 +199,22 @@ describe('HEAD answers as GET, without the body (RFC 9110 §9.3.2)', () => {
   });
 });
 
-describe('pages of other origins can’t call the service', () => {
+describe('pages of other origins can read public keys and the description, and call nothing', () => {
+  const headers = { origin: 'https://app.example' };
+  test.each([...KEY_SETS, '/api-spec'])('%s may be read, without credentials', async (address) => {
+    const reply = await service.send('GET', address, { headers });
+    expect(reply.headers.get('access-control-allow-origin')).toBe('*');
+    expect(reply.headers.has('access-control-allow-credentials')).toBe(false);
+  });
+
+  test.each(['/api-docs', '/healthz', '/portal/apis/projects/v1alpha1/projects/', '/nowhere'])(
+    '%s may not be read',
+    async (address) => {
+      const reply = await lead.send('GET', address, { headers });
+      expect([...reply.headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
+    },
+  );
+
   test.each(['OPTIONS', 'GET'])('%s grants no CORS', async (method) => {
     const headers = { origin: 'https://evil.example', 'access-control-request-method': 'GET' };
     const reply = await lead.send(method, CONNECTIVITY, { headers });

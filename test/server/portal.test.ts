@@ -363,6 +363,6 @@ test('the API groups are settings: other paths, and none at the default ones', a
   expect(outcome(await caller.send('GET', '/portal/apis/exp/v1alpha1/experiments'))).toBe('200');
   expect((await caller.send('GET', '/api-spec')).body).toHaveProperty([
     'paths',
-    '/apis/prj.example.org/v1alpha1/projects',
+    '/portal/apis/prj.example.org/v1alpha1/projects',
   ]);
 });

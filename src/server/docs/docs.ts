@@ -1,7 +1,6 @@
 import { Hono } from 'hono';
-import openapi from '../../contract/openapi.json' with { type: 'json' };
-import { EXPERIMENTS_API_GROUP, KEY_SET_PATH, PROJECTS_API_GROUP } from '../../contract/routes.ts';
-import type { ApiGroups } from '../routing.ts';
+import { KEY_SET_PATH } from '../../contract/routes.ts';
+import { type DescriptionOptions, describeServer } from './description.ts';
 
 /** The files that the interactive page consists of, besides its HTML. */
 export const DOCS_FILES = {
@@ -21,12 +20,9 @@ export const READ_ONLY: ReadonlySet<string> = new Set([
 ]);
 
 /** Options of {@link createDocs}. */
-export interface DocsOptions {
-  groups: ApiGroups;
-  /** The path of the base address; empty for the root. */
-  prefix: string;
-  /** Whether portal and identity provider are on another server: then the portal is not described. */
-  portalElsewhere: boolean;
+export interface DocsOptions extends DescriptionOptions {
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
   /** Reads one of the page's files, as installed with this package. */
   readFile: (name: DocsFile) => Promise<Uint8Array>;
 }
@@ -63,14 +59,10 @@ const POLICY = [
 ].join('; ');
 
 /** The OpenAPI description and the interactive page (SPEC.md, "What the service does" 7). All files come from this server. */
-export function createDocs({ groups, prefix, portalElsewhere, readFile }: DocsOptions): Hono {
+export function createDocs(options: DocsOptions): Hono {
+  const { prefix, readFile, now } = options;
   const app = new Hono({ strict: false });
-  const here = portalElsewhere ? withoutPortal(openapi) : openapi;
-  const description = JSON.stringify({
-    ...here,
-    servers: here.servers.map((server) => ({ ...server, url: prefix === '' ? '/' : prefix })),
-    paths: placed(here.paths, groups, prefix),
-  });
+  const description = describeServer(options);
   const files = new Map<DocsFile, Promise<Uint8Array>>();
   /** Read once for all requests; a failure is not kept. */
   const contentOf = (name: DocsFile): Promise<Uint8Array> => {
@@ -80,7 +72,10 @@ export function createDocs({ groups, prefix, portalElsewhere, readFile }: DocsOp
     return content;
   };
 
-  app.get('/api-spec', () => new Response(description, { headers: { 'content-type': 'application/json' } }));
+  app.get(
+    '/api-spec',
+    () => new Response(description(now()), { headers: { 'content-type': 'application/json' } }),
+  );
   app.get(
     '/api-docs',
     () =>
@@ -123,45 +118,5 @@ function inPieces(content: Uint8Array): ReadableStream<Uint8Array> {
       },
     },
     { highWaterMark: 0 },
-  );
-}
-
-/** The description of a server with external users: without the portal's paths and the schemas that only they use. */
-function withoutPortal(description: typeof openapi): typeof openapi {
-  const paths = Object.fromEntries(
-    Object.entries(description.paths).filter(
-      ([path, item]) => !('servers' in item) && !path.startsWith('/portal'),
-    ),
-  );
-  const referred = JSON.stringify(paths);
-  const schemas = Object.entries(description.components.schemas).filter(([name]) =>
-    referred.includes(`"#/components/schemas/${name}"`),
-  );
-  return {
-    ...description,
-    tags: description.tags.filter(({ name }) => name !== 'portal'),
-    paths: paths as typeof openapi.paths,
-    components: {
-      ...description.components,
-      schemas: Object.fromEntries(schemas) as typeof openapi.components.schemas,
-    },
-  };
-}
-
-/** The committed description is for the default API groups at the root; a server at another path shows its own paths. */
-function placed(
-  paths: Readonly<Record<string, object>>,
-  groups: ApiGroups,
-  prefix: string,
-): Record<string, object> {
-  return Object.fromEntries(
-    Object.entries(paths).map(([path, item]) => [
-      path
-        .replace(`/apis/${PROJECTS_API_GROUP}/`, `/apis/${groups.projects}/`)
-        .replace(`/apis/${EXPERIMENTS_API_GROUP}/`, `/apis/${groups.experiments}/`),
-      'servers' in item
-        ? { ...item, servers: [{ url: `${prefix}/portal`, description: 'The portal' }] }
-        : item,
-    ]),
   );
 }

@@ -1,0 +1,95 @@
+import { EXAMPLE_END, EXAMPLE_START } from '../../contract/fields.ts';
+import openapi from '../../contract/openapi.json' with { type: 'json' };
+import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
+import type { ApiGroups } from '../routing.ts';
+
+/** What of the API a server describes, and where. */
+export interface DescriptionOptions {
+  groups: ApiGroups;
+  /** The path of the base address; empty for the root. */
+  prefix: string;
+  /** Whether portal and identity provider are on another server: then the portal is not described. */
+  portalElsewhere: boolean;
+}
+
+/**
+ * The OpenAPI document of one server, as a function of the time: the committed one with this server's paths, and with
+ * times in its examples that are tomorrow's, so that a request can be sent as it is shown.
+ *
+ * @returns the document's text for an instant in milliseconds
+ */
+export function describeServer({
+  groups,
+  prefix,
+  portalElsewhere,
+}: DescriptionOptions): (now: number) => string {
+  const here = portalElsewhere ? withoutPortal(openapi) : openapi;
+  const text = descriptionText({
+    ...here,
+    servers: here.servers.map((server) => ({ ...server, url: prefix === '' ? '/' : prefix })),
+    paths: withGroups(here.paths, groups),
+  });
+  return (now) => {
+    const tomorrow = new Date(now + 86_400_000).toISOString().slice(0, 10);
+    return [EXAMPLE_START, EXAMPLE_END].reduce(
+      (shown, example) => shown.replaceAll(example, example.replace(/^[\d-]+/, tomorrow)),
+      text,
+    );
+  };
+}
+
+/**
+ * The text of a description in which 201 stands before 200 among an operation's replies: generators take the first
+ * 2xx for the reply to expect, and 200 answers a dry run. An object of JavaScript sorts such members, so this can be
+ * done in the text only.
+ *
+ * @param indent spaces of each level; default none, on one line
+ */
+export function descriptionText(description: object, indent?: number): string {
+  const created = (key: string, value: unknown): unknown => {
+    if (key !== 'responses' || typeof value !== 'object' || value === null || !('201' in value)) return value;
+    const { 201: first, ...others } = value;
+    return {
+      '~201': first,
+      ...Object.fromEntries(Object.entries(others).map(([status, reply]) => [`~${status}`, reply])),
+    };
+  };
+  return JSON.stringify(description, created, indent).replaceAll(/"~(\d{3})":/g, '"$1":');
+}
+
+/** The description of a server with external users: without the portal's paths and the parts that only they use. */
+function withoutPortal(description: typeof openapi): typeof openapi {
+  const paths = Object.fromEntries(
+    Object.entries(description.paths).filter(([path]) => !path.startsWith('/portal/')),
+  );
+  const { schemas, examples } = description.components;
+  const referred = JSON.stringify(paths);
+  const used = (kind: 'schemas' | 'examples') =>
+    Object.fromEntries(
+      Object.entries(description.components[kind]).filter(([name]) =>
+        referred.includes(`"#/components/${kind}/${name}"`),
+      ),
+    );
+  return {
+    ...description,
+    tags: description.tags.filter(({ name }) => name !== 'portal'),
+    paths: paths as typeof openapi.paths,
+    components: {
+      ...description.components,
+      schemas: used('schemas') as typeof schemas,
+      examples: used('examples') as typeof examples,
+    },
+  };
+}
+
+/** The committed description has the default API groups in its paths; a server has its own. */
+function withGroups(paths: Readonly<Record<string, object>>, groups: ApiGroups): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(paths).map(([path, item]) => [
+      path
+        .replace(`/apis/${PROJECTS_API_GROUP}/`, `/apis/${groups.projects}/`)
+        .replace(`/apis/${EXPERIMENTS_API_GROUP}/`, `/apis/${groups.experiments}/`),
+      item,
+    ]),
+  );
+}
