@@ -5,6 +5,8 @@ const ENVIRONMENT = `Environment
 
   SLICES_CONN_USER_TOKEN, SLICES_CONN_USER_TOKEN_FILE
                                 the user token, or a file with it, in place of a login
+  SLICES_CONN_REFRESH_TOKEN, SLICES_CONN_REFRESH_TOKEN_FILE
+                                the token of slices-conn login --ci, for a CI job: access tokens come from it as needed
   SLICES_CONN_EXPERIMENT_TOKEN, SLICES_CONN_EXPERIMENT_TOKEN_FILE
                                 the experiment token: it names the experiment, and the portal is not asked
   SLICES_CONN_PROFILE           the profile to use; else the one of slices-conn profile use, else local

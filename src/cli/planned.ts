@@ -5,7 +5,6 @@ const COMMANDS = ['availability', 'watch', 'run', 'plan', 'apply', 'vlan', 'prob
 
 /** Flags of CLI.md that are not built yet, by the name of their command. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
-  login: ['--ci'],
   reserve: ['--earliest', '--volume', '--name', '--wait'],
   list: ['--all-experiments', '--mine', '--site', '--state', '--timeline'],
   delete: ['--all', '--everyone'],

@@ -43,6 +43,8 @@ export interface IssuedTokens {
   refreshToken: Secret | undefined;
   /** Milliseconds; undefined where the provider does not tell. */
   expiresAt: number | undefined;
+  /** When the refresh token expires, in milliseconds; undefined where the provider does not tell. */
+  refreshExpiresAt?: number | undefined;
 }
 
 /** A device login that waits for a person (RFC 8628 §3.2). */
@@ -342,10 +344,14 @@ async function unlessAborted<Answer>(asking: Promise<Answer>, signal: AbortSigna
 
 function issued(tokens: oauth.TokenEndpointResponse, now: number): IssuedTokens {
   const { access_token, refresh_token, expires_in } = tokens;
+  // No RFC has a member for it: the first name is GitHub's and Azure's, the second one Keycloak's.
+  const refreshFor = Number(tokens['refresh_token_expires_in'] ?? tokens['refresh_expires_in'] ?? 0);
   return {
     accessToken: new Secret(access_token),
     refreshToken: refresh_token === undefined ? undefined : new Secret(refresh_token),
     expiresAt: expires_in === undefined ? undefined : now + Math.min(expires_in, MAX_LIFETIME) * 1000,
+    // Keycloak says 0 for a token without an end.
+    refreshExpiresAt: refreshFor > 0 ? now + Math.min(refreshFor, MAX_LIFETIME) * 1000 : undefined,
   };
 }
 

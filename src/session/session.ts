@@ -14,6 +14,7 @@ import type { TokenKind, Trust, VerifiedToken } from '../tokens/verify.ts';
 import { chooseOne } from './choice.ts';
 import type { Connection, Login } from './login/connection.ts';
 import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './login/experiment-access.ts';
+import type { MachineLogin } from './login/machine-login.ts';
 import type { TokenSource } from './login/token-source.ts';
 import { trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
@@ -58,6 +59,7 @@ export class Session {
   /** The source of the user token. */
   readonly userToken: TokenSource;
   readonly login: Login | undefined;
+  readonly machineLogin: MachineLogin | undefined;
   readonly #options: SessionOptions;
   #experiment: Promise<Experiment> | undefined;
   /** By what was named. */
@@ -75,6 +77,7 @@ export class Session {
     this.fetch = fetch;
     this.userToken = connection.userToken;
     this.login = connection.login;
+    this.machineLogin = connection.machineLogin;
     const portal = createPortalClient({ ...profile, ...LIMITED_ALREADY, fetch, userToken });
     this.portal = withTokenAdvice(portal, profile.name);
     this.trust = trustIn(profile, (issuer) => this.#keysOf(issuer), now);

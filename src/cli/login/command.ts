@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { Invoke } from '../invocation.ts';
 import type { LoginFlags } from './run.ts';
 
-/** `slices-conn login [--no-browser] [--qr] [--wait SECONDS]`: OAuth 2.0 device login (RFC 8628). */
+/** `slices-conn login [--no-browser] [--qr] [--wait SECONDS] [--ci]`: OAuth 2.0 device login (RFC 8628). */
 export function loginCommand(invoke: Invoke): Command {
   return new Command('login')
     .summary('log in, with a code that is entered in a browser')
@@ -12,13 +12,18 @@ export function loginCommand(invoke: Invoke): Command {
     .option('--no-browser', 'open no browser')
     .option('--qr', 'show the address as a QR code too')
     .option('--wait <seconds>', 'give up with exit code 8 after this long', seconds)
+    .option(
+      '--ci',
+      'print a refresh token for a CI job, once, and store nothing; the job gets it as SLICES_CONN_REFRESH_TOKEN',
+    )
     .addHelpText(
       'after',
       `
 Examples:
   slices-conn login
   slices-conn login --no-browser --qr
-  slices-conn login --wait 60 --json`,
+  slices-conn login --wait 60 --json
+  slices-conn login --ci | gh secret set SLICES_CONN_REFRESH_TOKEN`,
     )
     .action(invoke<LoginFlags>(async () => (await import('./run.ts')).login));
 }

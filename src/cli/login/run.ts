@@ -19,15 +19,17 @@ export interface LoginFlags {
   qr?: boolean;
   /** Seconds. */
   wait?: number;
+  ci?: boolean;
 }
 
-/** Logs in by a device code. */
+/** Logs in by a device code: a person on this machine, or with `--ci` a machine elsewhere. */
 export async function login(
   invocation: Invocation,
   _args: readonly string[],
   flags: LoginFlags,
 ): Promise<void> {
   const session = await invocation.session();
+  if (flags.ci) return loginForMachine(invocation, session, flags);
   const account = loginOf(session);
   // An unusable credentials file fails here, before the user enters a code.
   account.read();
@@ -40,6 +42,30 @@ export async function login(
     invocation.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
   }
   await showStatus(invocation, session);
+}
+
+/** Prints a refresh token for a machine, once (CLI.md, "Environment"). The login on this machine stays as it is. */
+async function loginForMachine(invocation: Invocation, session: Session, flags: LoginFlags): Promise<void> {
+  const { output, times, waitFor } = invocation;
+  const { machineLogin: machine } = session;
+  if (!machine) throw needsNoLogin();
+  const { host } = new URL(session.profile.authUrl);
+  const started = await waitFor(host, () => machine.start());
+  await announce(invocation, started, flags);
+  const tokens = await waitFor('the code to be entered', () => decided(started, flags.wait));
+  const { refreshToken, expiresAt } = await waitFor(host, () => machine.check(tokens));
+  const token = refreshToken.reveal();
+  const until = expiresAt === undefined ? 'it expires' : formatTime(expiresAt, times().now);
+  output.text(
+    { refresh_token: token, expires_at: expiresAt === undefined ? null : formatInstant(expiresAt) },
+    token,
+  );
+  output.notice(
+    `Until ${until}, whoever has this token acts as you. It is not stored here, and not shown again.`,
+  );
+  output.notice(
+    'Give it to a job as the secret SLICES_CONN_REFRESH_TOKEN. To end it: slices-conn user sessions',
+  );
 }
 
 /** Ends the session, here and at the identity provider. */
@@ -63,7 +89,11 @@ export async function logout(invocation: Invocation): Promise<void> {
 
 function loginOf({ login: account }: Session): Login {
   if (account) return account;
-  throw new Failure('usage', 'The built-in server needs no login.', {
+  throw needsNoLogin();
+}
+
+function needsNoLogin(): Failure {
+  return new Failure('usage', 'The built-in server needs no login.', {
     why: 'With --offline you are its lead already.',
   });
 }

@@ -30,7 +30,7 @@ export function reportFailure(
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
   const advised = facts.fix ?? NEXT_STEP[code];
   const fix = advised === undefined ? undefined : withServices(services, advised);
-  const exitCode: ExitCode = EXIT_CODE_OF[code satisfies FailureCode];
+  const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code satisfies FailureCode];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
   if (!json) {
     const why = facts.why === undefined ? '' : `  why: ${shown(facts.why)}\n`;

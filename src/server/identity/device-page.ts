@@ -17,7 +17,7 @@ import {
   type Html,
   PAGE_HEADERS,
 } from './pages.ts';
-import type { Person } from './user-token.ts';
+import { CI_CLIENT_ID, CI_LIFETIME_DAYS, type Person } from './user-token.ts';
 
 /** Options of {@link createDevicePage}. */
 export interface DevicePageOptions {
@@ -144,6 +144,7 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     const people = await options.people();
     return confirmationPage(form, {
       client: client?.clientName ?? String(code.clientId),
+      ...(code.clientId === CI_CLIENT_ID ? { machineDays: CI_LIFETIME_DAYS } : {}),
       userCode: shown(code),
       address: String(code.deviceInfo?.['ip'] ?? 'an unknown address'),
       scopes: grantedScopes(code).map((name) => ({ name, meaning: SCOPE_MEANING[name] ?? name })),

@@ -69,6 +69,8 @@ export function codePage(
 /** What a person is asked to confirm (RFC 8628 §5.4). */
 export interface Confirmation {
   client: string;
+  /** For how many days a machine will act without the person; absent for a login of a person. */
+  machineDays?: number;
   /** As the terminal shows it. */
   userCode: string;
   /** Where the request came from. */
@@ -81,11 +83,12 @@ export interface Confirmation {
 
 /** Asks the person to confirm the login and to choose the user. */
 export function confirmationPage(form: FormContext, confirmation: Confirmation): Html {
-  const { client, userCode, address, scopes, people, chosen = people[0]?.id } = confirmation;
+  const { client, machineDays, userCode, address, scopes, people, chosen = people[0]?.id } = confirmation;
   return page(
     'Is this your login?',
     html`<p><strong>${client}</strong> at ${address} asks to be logged in. Go on only if your terminal shows this code:</p>
 <p class="code">${userCode}</p>
+${machineDays !== undefined && html`<p><strong>A machine will act as you, without you, for ${machineDays} days.</strong> You can end this at any time: <code>slices-conn user sessions</code></p>`}
 <p>It will be able to:</p><ul>${scopes.map(({ name, meaning }) => html`<li>${meaning} <span class="soft">(<code>${name}</code>)</span></li>`)}</ul>
 ${formOf(
   form,

@@ -16,12 +16,24 @@ import { TokenError } from '../../tokens/token-error.ts';
 import type { Log } from '../log.ts';
 import { type AdapterOptions, createAdapter, hash } from './adapter.ts';
 import { type EndpointGuard, tooManyBody } from './attempt-limits.ts';
-import { ACCESS_TOKEN_TTL, CLIENT_ID, DEFAULT_SCOPE, type Person } from './user-token.ts';
+import {
+  ACCESS_TOKEN_TTL,
+  CI_CLIENT_ID,
+  CI_LIFETIME_DAYS,
+  CLIENT_ID,
+  DEFAULT_SCOPE,
+  type Person,
+} from './user-token.ts';
 
 const DAY = 86_400;
 
 /** Lifetimes in seconds. A grant is never prolonged, so it must outlast every session that may build on it. */
-const LIFETIME = { deviceCode: 600, refreshToken: 30 * DAY, grant: 365 * DAY } as const;
+const LIFETIME = {
+  deviceCode: 600,
+  refreshToken: 30 * DAY,
+  ciRefreshToken: CI_LIFETIME_DAYS * DAY,
+  grant: 365 * DAY,
+} as const;
 
 /** Options of {@link createProvider}. */
 export interface ProviderOptions extends AdapterOptions {
@@ -97,6 +109,12 @@ export function createProvider(options: ProviderOptions): Provider {
       const { DeviceCode: code } = context.oidc.entities;
       if (code) await options.onDeviceCode?.(code);
     }
+    // People who keep a machine's token as a secret want to know when to renew it. RFC 6749 has no member for that.
+    if (context.oidc?.route === 'token' && context.oidc.client?.clientId === CI_CLIENT_ID) {
+      const { exp } = context.oidc.entities.RefreshToken ?? {};
+      const left = exp === undefined ? LIFETIME.ciRefreshToken : exp - Math.floor(options.now() / 1000);
+      if ('refresh_token' in body) Object.assign(body, { refresh_token_expires_in: left });
+    }
     if (context.oidc?.route === 'discovery')
       for (const name of NOT_OFFERED) Reflect.deleteProperty(body, name);
   });
@@ -150,18 +168,16 @@ function configuration(options: ProviderOptions): Configuration {
   return {
     adapter: (model: string) => createAdapter(model, options),
     jwks,
-    clients: [
-      {
-        client_id: CLIENT_ID,
-        client_name: CLIENT_ID,
-        application_type: 'native',
-        token_endpoint_auth_method: 'none',
-        grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
-        response_types: [],
-        redirect_uris: [],
-        id_token_signed_response_alg: 'ES256',
-      },
-    ],
+    clients: [CLIENT_ID, CI_CLIENT_ID].map((id) => ({
+      client_id: id,
+      client_name: id,
+      application_type: 'native',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+      response_types: [],
+      redirect_uris: [],
+      id_token_signed_response_alg: 'ES256',
+    })),
     clientAuthMethods: ['none'],
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
     clientBasedCORS: () => false,
@@ -224,7 +240,7 @@ function configuration(options: ProviderOptions): Configuration {
     },
     issueRefreshToken: async (_context, client, source) =>
       client.grantTypeAllowed('refresh_token') && source.scopes.has('offline_access'),
-    rotateRefreshToken: true,
+    rotateRefreshToken: ({ oidc }) => oidc.client?.clientId !== CI_CLIENT_ID,
     expiresWithSession: async () => false,
     routes: {
       token: '/token',
@@ -237,7 +253,8 @@ function configuration(options: ProviderOptions): Configuration {
       AccessToken: accessTokenTtl,
       IdToken: accessTokenTtl,
       DeviceCode: LIFETIME.deviceCode,
-      RefreshToken: LIFETIME.refreshToken,
+      RefreshToken: (_context, _token, client) =>
+        client.clientId === CI_CLIENT_ID ? LIFETIME.ciRefreshToken : LIFETIME.refreshToken,
       Grant: LIFETIME.grant,
       Session: 1,
       Interaction: 1,

@@ -1,8 +1,14 @@
 import type { JWTPayload } from 'jose';
 import { ROLES } from '../../contract/roles.ts';
 
-/** The only client of the identity provider: public, by device code (RFC 8628 §3.1). */
+/** The client for people: public, by device code (RFC 8628 §3.1). */
 export const CLIENT_ID = 'slices-conn';
+
+/** The client for machines, whose refresh tokens are kept as secrets of CI jobs (CLI.md, `login --ci`). */
+export const CI_CLIENT_ID = 'slices-conn-ci';
+
+/** Lifetime of a machine's refresh token, in days. It is not rotated, since jobs that run side by side share it. */
+export const CI_LIFETIME_DAYS = 90;
 
 /** Scope of a user token when nothing else was asked (SPEC.md, "User token"). */
 export const DEFAULT_SCOPE = 'openid userinfo projects';

@@ -10,6 +10,7 @@ import type { Environment } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials, type StoredCredentials } from './credentials.ts';
 import { loginToken, type PortalTokens, portalTokens, storedFrom } from './login-tokens.ts';
+import { exchangedToken, type MachineLogin, machineLogin } from './machine-login.ts';
 import { commandToken, givenToken, type Placeholders, type TokenSource } from './token-source.ts';
 import { keySetFiles } from './trust.ts';
 
@@ -49,6 +50,8 @@ export interface Connection {
   keySets?: (url: string) => KeySetStore;
   /** Undefined for the built-in server, which needs no login. */
   login?: Login;
+  /** Logs a machine in; undefined for the built-in server. */
+  machineLogin?: MachineLogin;
   /** Closes what was opened. */
   close: () => Promise<void>;
 }
@@ -89,27 +92,35 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   });
   const fetch = trace ? traced(transport.fetch, trace, now) : transport.fetch;
   const credentials = new Credentials(stateFolder, profile, underLock);
-  let opened: Promise<IdentityClient> | undefined;
-  const identity = () => (opened ??= openIdentity());
-  // Loaded for a login or a refresh only.
-  const openIdentity = async (): Promise<IdentityClient> => {
-    const { createIdentityClient } = await import('../../client/identity.ts');
-    return createIdentityClient({ ...profile, fetch, now, sleep });
+  const identityAs = (clientId: string) => {
+    let opened: Promise<IdentityClient> | undefined;
+    // Loaded for a login or a refresh only.
+    const open = async (): Promise<IdentityClient> => {
+      const { createIdentityClient } = await import('../../client/identity.ts');
+      return createIdentityClient({ ...profile, clientId, fetch, now, sleep });
+    };
+    return () => (opened ??= open());
   };
+  const identity = identityAs(profile.clientId);
+  const machine = { profile, identity: identityAs(profile.ciClientId), now };
   const login: TokenSource = {
     origin: 'login',
     where: credentials.path,
     get: () => loginToken({ profile, credentials, identity, now }),
   };
   const { userTokenCommand, experimentTokenCommand } = profile;
-  const userToken =
+  const refreshToken = givenToken(env, 'SLICES_CONN_REFRESH_TOKEN');
+  const given =
     givenToken(env, 'SLICES_CONN_USER_TOKEN') ??
-    (userTokenCommand ? commandToken(userTokenCommand, profile, env) : login);
+    (refreshToken || !userTokenCommand ? undefined : commandToken(userTokenCommand, profile, env));
+  // Those that are renewed are asked for each request, the others once in a command.
+  const renewed = refreshToken ? exchangedToken(refreshToken, machine) : login;
+  const userToken = given ? remembered(given) : renewed;
   const experimentToken = givenToken(env, 'SLICES_CONN_EXPERIMENT_TOKEN');
 
   return {
     fetch,
-    userToken: userToken === login ? login : remembered(userToken),
+    userToken,
     ...(experimentToken === undefined ? {} : { experimentToken: remembered(experimentToken) }),
     ...(experimentTokenCommand === undefined
       ? {}
@@ -120,6 +131,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     keySets: keySetFiles(cacheFolder),
     // They belong to the user who is logged in, and the user token may be another user's.
     ...(userToken === login ? { portalTokens: portalTokens(credentials, now) } : {}),
+    machineLogin: machineLogin(machine),
     login: {
       path: credentials.path,
       startLogin: async () => (await identity()).startLogin(profile.scope),

@@ -19,7 +19,10 @@ export interface TokenSource {
 }
 
 /** The variables that may hold a token; each has a twin `…_FILE` that names a file with it (CLI.md, "Environment"). */
-export type TokenVariable = 'SLICES_CONN_USER_TOKEN' | 'SLICES_CONN_EXPERIMENT_TOKEN';
+export type TokenVariable =
+  | 'SLICES_CONN_USER_TOKEN'
+  | 'SLICES_CONN_EXPERIMENT_TOKEN'
+  | 'SLICES_CONN_REFRESH_TOKEN';
 
 /**
  * A token that the environment gives, for CI; undefined where it gives none. An empty variable counts as unset. White

@@ -69,6 +69,8 @@ const command = v.exactOptional(
     v.readonly(),
   ),
 );
+// RFC 6749 A.1 allows spaces too, but the files of logins end the id at a space.
+const clientId = v.exactOptional(patterned(/^[\x21-\x7e]+$/, 'It must be ASCII characters without spaces.'));
 const name = v.exactOptional(text('It must be an id or a name.'));
 
 /** What `config.json` says about a profile: any of the keys. Keys that a later version adds are kept. */
@@ -76,8 +78,8 @@ export const Settings = v.looseObject({
   baseUrl: address,
   portalUrl: address,
   authUrl: address,
-  // RFC 6749 A.1 allows spaces too, but the files of logins end the id at a space.
-  clientId: v.exactOptional(patterned(/^[\x21-\x7e]+$/, 'It must be ASCII characters without spaces.')),
+  clientId,
+  ciClientId: clientId,
   // RFC 6749 §3.3.
   scope: v.exactOptional(
     patterned(
@@ -120,6 +122,7 @@ export const ADDRESSES = ['baseUrl', 'portalUrl', 'authUrl'] as const satisfies 
 export const ProfileValues = v.required(v.object(Settings.entries), [
   ...ADDRESSES,
   'clientId',
+  'ciClientId',
   'scope',
   'projectsApiGroup',
   'experimentsApiGroup',

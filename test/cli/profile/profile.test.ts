@@ -152,6 +152,7 @@ describe('profile show', () => {
       portalUrl: null,
       authUrl: 'https://auth.example.org',
       clientId: 'slices-conn',
+      ciClientId: 'slices-conn-ci',
       scope: 'openid offline_access userinfo projects',
       audience: null,
       issuer: null,
@@ -228,6 +229,7 @@ describe('profile set', () => {
     const words = [
       ...ADDRESSES,
       'clientId=client',
+      'ciClientId=machine',
       'scope=openid',
       'audience=https://conn.example.org',
       'issuer=https://id.example.org/realms/slices/',

@@ -88,6 +88,7 @@ describe('the values of a profile', () => {
       portalUrl: 'http://127.0.0.1:4280/portal',
       authUrl: 'http://127.0.0.1:4280/auth',
       clientId: 'slices-conn',
+      ciClientId: 'slices-conn-ci',
       projectsApiGroup: 'projects',
       experimentsApiGroup: 'experiments',
       experimentTokenHeader: 'Slices-Experiment-Token',
@@ -117,6 +118,7 @@ describe('the values of a profile', () => {
     const lab = {
       ...LAB,
       clientId: 'client',
+      ciClientId: 'machine',
       scope: 'openid',
       projectsApiGroup: 'p',
       experimentsApiGroup: 'e',

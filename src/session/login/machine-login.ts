@@ -1,0 +1,137 @@
+import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
+import type { Secret } from '../../contract/secret.ts';
+import type { Profile } from '../profiles/profiles.ts';
+import { isAlmostOver } from './login-tokens.ts';
+import type { TokenSource } from './token-source.ts';
+
+/** A refresh token that a machine keeps. */
+export interface MachineToken {
+  refreshToken: Secret;
+  /** Milliseconds; undefined where the provider does not tell. */
+  expiresAt: number | undefined;
+}
+
+/** A login for a machine (CLI.md, `login --ci`). Nothing of it is stored here. */
+export interface MachineLogin {
+  /** @throws Failure `not_supported` where the provider does not know the client, or gives it no device code */
+  start(): Promise<DeviceLogin>;
+  /**
+   * Refreshes once, to see whether the token stays good: jobs that run side by side share it. A token that is replaced
+   * at each use is revoked.
+   *
+   * @throws Failure `not_supported`, with exit code 5
+   */
+  check(tokens: IssuedTokens): Promise<MachineToken>;
+}
+
+/** What a machine's login and its tokens need. */
+export interface MachineOptions {
+  profile: Profile;
+  /** The identity provider, asked as the profile's `ciClientId`. */
+  identity: () => Promise<IdentityClient>;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+}
+
+/** See {@link MachineLogin}. */
+export function machineLogin({ profile, identity }: MachineOptions): MachineLogin {
+  const unsupported = (why: string, fix?: string): Failure =>
+    new Failure('not_supported', `${profile.authUrl} can't give a token that a machine keeps.`, {
+      why,
+      exitCode: 5,
+      ...(fix === undefined ? {} : { fix }),
+    });
+  /** Ends the login. What can't be revoked expires by itself, and nobody has seen it. */
+  const end = async ({ refreshToken, accessToken }: IssuedTokens): Promise<void> => {
+    const client = await identity();
+    await (refreshToken
+      ? client.revoke(refreshToken, 'refresh_token')
+      : client.revoke(accessToken, 'access_token')
+    ).catch(() => false);
+  };
+  return {
+    async start() {
+      const scopes = new Set(profile.scope.split(' ')).add('offline_access');
+      try {
+        return await (await identity()).startLogin([...scopes].join(' '));
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        if (error.code === 'not_supported') throw error.with({ exitCode: 5 });
+        if (error.code !== 'request_rejected') throw error;
+        throw unsupported(
+          `It refuses the client ${profile.ciClientId}: ${error.facts.why ?? error.message}. Ask its operators which client is for machines.`,
+          `slices-conn profile set ${shellWord(profile.name)} ciClientId=…`,
+        );
+      }
+    },
+    async check(tokens) {
+      const { refreshToken } = tokens;
+      if (refreshToken === undefined) {
+        await end(tokens);
+        throw unsupported(`It gave the client ${profile.ciClientId} no refresh token.`);
+      }
+      const refreshed = await (await identity()).refresh(refreshToken).catch(async (error: unknown) => {
+        await end(tokens);
+        throw error;
+      });
+      const { refreshToken: next = refreshToken } = refreshed;
+      if (next.reveal() !== refreshToken.reveal()) {
+        await end(refreshed);
+        throw unsupported(
+          `It replaces refresh tokens of the client ${profile.ciClientId} at each use, so a second job could not use the same one. The token was revoked.`,
+        );
+      }
+      return { refreshToken, expiresAt: refreshed.refreshExpiresAt ?? tokens.refreshExpiresAt };
+    },
+  };
+}
+
+/**
+ * The user token of a machine: a given refresh token is exchanged for an access token when one is needed, and again when
+ * that is almost over. Nothing is stored.
+ *
+ * @param given where the refresh token comes from
+ */
+export function exchangedToken(given: TokenSource, { identity, now }: MachineOptions): TokenSource {
+  let held: Promise<Exchanged> | undefined;
+  const exchange = async (): Promise<Exchanged> => {
+    const refreshToken = await given.get();
+    const issuedAt = now();
+    try {
+      return { ...(await (await identity()).refresh(refreshToken)), issuedAt };
+    } catch (error) {
+      throw error instanceof Failure && error.code === 'not_logged_in' ? notAccepted(given, error) : error;
+    }
+  };
+  const renew = (): Promise<Exchanged> => {
+    const renewing = exchange();
+    held = renewing;
+    // A failure is not kept: the provider may be back for the next request.
+    renewing.catch(() => {
+      if (held === renewing) held = undefined;
+    });
+    return renewing;
+  };
+  return {
+    ...given,
+    async get() {
+      const last = held ?? renew();
+      const tokens = await last;
+      if (!isAlmostOver(tokens, now())) return tokens.accessToken;
+      // Of several requests at once, the first one renews it for all.
+      return (await (held === last ? renew() : (held ?? renew()))).accessToken;
+    },
+  };
+}
+
+/** The tokens of an exchange, and when that was, in milliseconds. */
+type Exchanged = IssuedTokens & { issuedAt: number };
+
+function notAccepted({ where }: TokenSource, { facts }: Failure): Failure {
+  return new Failure('not_logged_in', `The refresh token in ${where} is not accepted.`, {
+    why: `${facts.why ?? ''}. It has expired, was revoked, or is for another client or provider.`,
+    ...(facts.httpStatus === undefined ? {} : { httpStatus: facts.httpStatus }),
+    fix: 'slices-conn login --ci',
+  });
+}
