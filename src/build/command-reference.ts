@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
+import { laidOut, PLAIN_PAGE, sentence } from '../cli/help-layout.ts';
 import { HELP_TOPICS, helpTopic } from '../cli/help-topics.ts';
-import { createProgram, GLOBAL_FLAGS_HINT } from '../cli/program.ts';
+import { createProgram, GLOBAL_FLAGS_HINT, NO_HELP } from '../cli/program.ts';
 import { SERVER_OPTIONS } from '../operate/options.ts';
-
-/** Characters in a line, whatever terminal the generator runs in. */
-const WIDTH = 100;
 
 /** One command of the tree: the words by which it is called, and itself. */
 interface Entry {
@@ -24,32 +22,32 @@ export function commandReference(): string {
     open: () => {
       throw new TypeError('no command is run');
     },
-    write: (text) => {
-      printed += text;
+    help: {
+      ...NO_HELP,
+      write: (text) => {
+        printed += text;
+      },
     },
   });
   const help = (command: Command): string => {
     printed = '';
-    command
-      .configureOutput({ getOutHelpWidth: () => WIDTH, getOutHasColors: () => false })
-      .helpOption(false)
-      .helpCommand(false)
-      .outputHelp();
+    command.outputHelp();
     return printed.replace(`${GLOBAL_FLAGS_HINT}\n`, '');
   };
+  const topic = (name: string): string => laidOut(helpTopic(name, program), PLAIN_PAGE);
   const commands = program.commands.flatMap((command) => entries(command, program.name()));
   return [
     '# The commands\n',
     '<!-- Made by `npm run generate` from the help texts. -->\n',
     'What `slices-conn --help`, `slices-conn COMMAND --help` and `slices-conn help TOPIC` print, on one page.',
-    'Every command takes `-h` and `--help`, and the global flags below, before and after its name.\n',
+    'Every command takes `-h` and `--help`, and the flags of `slices-conn help flags`, before and after its name.\n',
     ...commands.map(({ name, command }) => contentsLine(name, command.summary())),
-    ...HELP_TOPICS.map((topic) => contentsLine(topicTitle(topic), '')),
+    ...HELP_TOPICS.map((name) => contentsLine(topicTitle(name), '')),
     '',
     `## ${program.name()}\n`,
     fenced(help(program)),
     ...commands.map(({ name, command }) => section(name, sentence(command.summary()), help(command))),
-    ...HELP_TOPICS.map((topic) => section(topicTitle(topic), '', helpTopic(topic))),
+    ...HELP_TOPICS.map((name) => section(topicTitle(name), '', topic(name))),
   ].join('\n');
 }
 
@@ -81,10 +79,6 @@ function section(title: string, about: string, text: string): string {
 
 function fenced(text: string): string {
   return `\`\`\`text\n${text.trim()}\n\`\`\`\n`;
-}
-
-function sentence(summary: string): string {
-  return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
 }
 
 /** Text with Markdown's special characters escaped. */

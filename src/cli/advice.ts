@@ -14,7 +14,7 @@ export const NEXT_STEP: Partial<Record<FailureCode, string>> = {
 };
 
 /** Commands that use services. */
-const USES_SERVICES = /^slices-conn (?!-|(?:help|profile|serve|token|completion)\b)/;
+const USES_SERVICES = /^slices-conn (?!-|(?:help|profile|serve|token|completion)\b|.* --help$)/;
 /** Commands that act in an experiment and a project. */
 const ACTS_IN =
   /^slices-conn (?:reserve|list|show|update|delete|(?:experiment|project) (?:show|create|token))\b/;

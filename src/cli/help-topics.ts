@@ -1,47 +1,50 @@
+import type { Command } from 'commander';
 import { Failure } from '../contract/failure.ts';
 import { EXIT_CODES } from './exit-codes.ts';
+import { globalFlags } from './help-layout.ts';
 
-const ENVIRONMENT = `Environment
+const ENVIRONMENT = `Environment:
 
   SLICES_CONN_USER_TOKEN, SLICES_CONN_USER_TOKEN_FILE
-                                the user token, or a file with it, in place of a login
+      the user token, or a file with it, in place of a login
   SLICES_CONN_REFRESH_TOKEN, SLICES_CONN_REFRESH_TOKEN_FILE
-                                the token of slices-conn login --ci, for a CI job: access tokens come from it as needed
+      the token of slices-conn login --ci, for a CI job: access tokens come from it as needed
   SLICES_CONN_EXPERIMENT_TOKEN, SLICES_CONN_EXPERIMENT_TOKEN_FILE
-                                the experiment token: it names the experiment, and the portal is not asked
-  SLICES_CONN_PROFILE           the profile to use; else the one of slices-conn profile use, else local
-  SLICES_CONN_EXPERIMENT        the experiment to act in, by id or name; else SLICES_EXPERIMENT
-  SLICES_CONN_PROJECT           the project to act in
-  SLICES_CONN_BASE_URL, SLICES_CONN_PORTAL_URL, SLICES_CONN_AUTH_URL, SLICES_CONN_CLIENT_ID,
-  SLICES_CONN_PROJECTS_API_GROUP, SLICES_CONN_EXPERIMENTS_API_GROUP
-                                override the addresses of every profile but offline
-  SLICES_CONN_CONFIG_DIR        where profiles are; else $XDG_CONFIG_HOME/slices-conn
-  SLICES_CONN_STATE_DIR         logins, the ledger, the offline server's data; else $XDG_STATE_HOME/slices-conn
-  SLICES_CONN_CACHE_DIR         key sets, compiled code; else $XDG_CACHE_HOME/slices-conn
-  HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS
-  NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM=dumb
-                                with their usual meaning
-  TZ                            the time zone of times without an offset, unless --tz is given
+      the experiment token: it names the experiment, and the portal is not asked
+  SLICES_CONN_PROFILE
+      the profile to use; else the one of slices-conn profile use, else local
+  SLICES_CONN_EXPERIMENT
+      the experiment to act in, by id or name; else SLICES_EXPERIMENT
+  SLICES_CONN_PROJECT
+      the project to act in
+  SLICES_CONN_BASE_URL, SLICES_CONN_PORTAL_URL, SLICES_CONN_AUTH_URL, SLICES_CONN_CLIENT_ID, SLICES_CONN_PROJECTS_API_GROUP, SLICES_CONN_EXPERIMENTS_API_GROUP
+      override the addresses of every profile but offline
+  SLICES_CONN_CONFIG_DIR
+      where profiles are; else $XDG_CONFIG_HOME/slices-conn
+  SLICES_CONN_STATE_DIR
+      logins, the ledger, the offline server's data; else $XDG_STATE_HOME/slices-conn
+  SLICES_CONN_CACHE_DIR
+      key sets, compiled code; else $XDG_CACHE_HOME/slices-conn
+  HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM=dumb
+      with their usual meaning
+  TZ
+      the time zone of times without an offset, unless --tz is given
 
 A flag overrides the environment, the environment overrides the profile, and the profile overrides the default.
 slices-conn profile show prints where each value comes from; slices-conn profile set --help lists the keys.
 `;
 
-const OUTPUT = `Output
+const OUTPUT = `Output:
 
-  Results are on stdout; notices and errors on stderr. --quiet silences the notices only.
-  The format never changes with the terminal: only colour and truncation do.
+Results are on stdout; notices and errors on stderr. --quiet silences the notices only.
+The format never changes with the terminal: only colour and truncation do.
 
-  --json prints one object. A list is {"items":[…]}; a reservation is
-    {"reservation":{…},"verified":true,"token":"eyJ…","claims":{…},"source":"service"}
-  with the service's own field names. In a list each item also has its state (scheduled, active, ended, deleted,
-  or unknown when no answer came), its source (service or ledger) and the request. Times are RFC 3339 in
-  UTC with milliseconds, bandwidth is in Mbps.
+With --json one object is printed. A list is {"items":[…]}. A reservation has the service's own field names, as in
+  {"reservation":{…},"verified":true,"token":"eyJ…","claims":{…},"source":"service"}
+In a list each item also has its state (scheduled, active, ended, deleted, or unknown when no answer came), its source (service or ledger) and the request. Times are RFC 3339 in UTC with milliseconds, bandwidth is in Mbps.
 
-  A failure with --json leaves stdout empty; the last line of stderr is
-    {"error":{"code":"bandwidth_unavailable","message":"…","why":"…","fix":"slices-conn …","exitCode":6,
-     "httpStatus":422,"retryable":false,"maybeDone":false,"details":[…],"reservation":null,
-     "alternatives":[…]}}
+A failure with --json leaves stdout empty; the last line of stderr is an object, as in
+  {"error":{"code":"bandwidth_unavailable","message":"…","why":"…","fix":"slices-conn …","exitCode":6, "httpStatus":422,"retryable":false,"maybeDone":false,"details":[…],"reservation":null, "alternatives":[…]}}
 `;
 
 const TIMES = `Times
@@ -60,23 +63,32 @@ const TIMES = `Times
 
 function exitCodes(): string {
   const lines = Object.entries(EXIT_CODES).map(([code, meaning]) => `  ${code.padStart(3)}  ${meaning}\n`);
-  return `Exit codes\n\n${lines.join('')}`;
+  return `Exit codes:\n\n${lines.join('')}`;
 }
 
-const TOPICS: Readonly<Record<string, () => string>> = {
-  environment: () => ENVIRONMENT,
+function flags(program: Command): string {
+  return `Flags that every command takes, before and after its name.
+
+${globalFlags(program)}
+A flag overrides the environment (slices-conn help environment), the environment overrides the profile, and the profile overrides the default.
+`;
+}
+
+const TOPICS: Readonly<Record<string, (program: Command) => string>> = {
   'exit-codes': exitCodes,
+  environment: () => ENVIRONMENT,
   output: () => OUTPUT,
   times: () => TIMES,
+  flags,
 };
 
 /** The names of the help topics (CLI.md, "Commands"). */
 export const HELP_TOPICS: readonly string[] = Object.keys(TOPICS);
 
-/** The text of a help topic. @throws Failure `usage` for an unknown one */
-export function helpTopic(name: string): string {
+/** The text of a help topic, one line for each sentence or item. @throws Failure `usage` for an unknown one */
+export function helpTopic(name: string, program: Command): string {
   const topic = Object.hasOwn(TOPICS, name) ? TOPICS[name] : undefined;
-  if (topic) return topic();
+  if (topic) return topic(program);
   throw new Failure('usage', `There is no help on ${JSON.stringify(name)}.`, {
     why: `The topics are: ${HELP_TOPICS.join(', ')}.`,
     fix: 'slices-conn --help',

@@ -1,13 +1,15 @@
 import { Command, CommanderError } from 'commander';
-import { Failure } from '../contract/failure.ts';
+import { Failure, type FailureFacts } from '../contract/failure.ts';
 import { addInstallOption, completionCommand } from './completion/command.ts';
-import { readCommandLine } from './completion/command-line.ts';
+import { type CommandLine, childOf, readCommandLine } from './completion/command-line.ts';
 import { experimentCommand } from './experiment/command.ts';
 import { addGlobalOptions, type GlobalFlags } from './global-options.ts';
+import { formatHelp, type HelpPage, laidOut, pathOf } from './help-layout.ts';
 import { HELP_TOPICS, helpTopic } from './help-topics.ts';
 import type { Action, Invocation, Invoke } from './invocation.ts';
 import { loginCommand, logoutCommand, statusCommand } from './login/command.ts';
 import { plannedIn } from './planned.ts';
+import type { ColorChoice } from './print/output.ts';
 import { profileCommand } from './profile/command.ts';
 import { projectCommand } from './project/command.ts';
 import { deleteCommand } from './reservation/delete/command.ts';
@@ -23,7 +25,7 @@ import { userCommand } from './user/command.ts';
 import { verifyCommand } from './verify/command.ts';
 
 /** What the help of every command ends with. */
-export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn --help';
+export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn help flags';
 
 /** What the command tree needs. */
 export interface ProgramOptions {
@@ -32,12 +34,26 @@ export interface ProgramOptions {
   serverOptions: ServerOptions;
   /** Opens the invocation of an action. */
   open: (flags: GlobalFlags) => Invocation;
-  /** Takes help texts. */
+  help: HelpOutput;
+}
+
+/** Where help is printed. */
+export interface HelpOutput {
+  /** Columns of the terminal; undefined without one. */
+  columns: number | undefined;
+  /** Whether it is coloured. @param choice the value of `--color` */
+  paints: (choice?: ColorChoice) => boolean;
   write: (text: string) => void;
 }
 
+/** Help that is printed nowhere. */
+export const NO_HELP: HelpOutput = { columns: undefined, paints: () => false, write: () => undefined };
+
+/** Shorter names that people know from other programs. */
+const ALSO: Readonly<Record<string, string>> = { list: 'ls', delete: 'rm', remove: 'rm' };
+
 /** The whole command tree (CLI.md, "Commands"). */
-export function createProgram({ version, serverOptions, open, write }: ProgramOptions): Command {
+export function createProgram({ version, serverOptions, open, help }: ProgramOptions): Command {
   const invoke: Invoke = <Flags>(load: () => Promise<Action<Flags>>) => {
     return async (...received: unknown[]) => {
       const command = received.at(-1);
@@ -46,74 +62,88 @@ export function createProgram({ version, serverOptions, open, write }: ProgramOp
       await act(open(command.optsWithGlobals<GlobalFlags>()), command.args, command.opts() as Flags);
     };
   };
+  const page = (): HelpPage => ({
+    columns: help.columns,
+    bold: help.paints(program.opts<GlobalFlags>().color),
+  });
+  const print = (text: string): void => help.write(laidOut(text, page()));
   const program = new Command('slices-conn')
+    .usage('<command> [flags]')
     .description(
       'Books network links between research sites, and proves each booking with a signed reservation.',
     )
     .version(`v${version}`, '--version', 'print the version')
+    .helpOption('-h, --help', 'help on a command')
     .helpCommand(false)
     .addHelpText(
       'after',
       `
-Help topics: slices-conn help ${HELP_TOPICS.join(' | ')}
-
 Examples:
   slices-conn --offline reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h
-  slices-conn login && slices-conn list
-  slices-conn verify link.jwt --json`,
+  slices-conn --offline list
+  slices-conn login
+
+More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')}`,
     );
-  for (const make of [
-    reserveCommand,
-    listCommand,
-    showCommand,
-    updateCommand,
-    deleteCommand,
-    verifyCommand,
-    loginCommand,
-    logoutCommand,
-    statusCommand,
-    userCommand,
-    sitesCommand,
-    experimentCommand,
-    projectCommand,
-    profileCommand,
-    tokenCommand,
-    (invoke: Invoke) => serveCommand(invoke, serverOptions),
-    completionCommand,
-  ]) {
-    program.addCommand(make(invoke));
+  for (const [group, commands] of Object.entries<((invoke: Invoke) => Command)[]>({
+    'Reservations:': [reserveCommand, listCommand, showCommand, updateCommand, deleteCommand, sitesCommand],
+    'Login and experiments:': [
+      loginCommand,
+      logoutCommand,
+      statusCommand,
+      userCommand,
+      experimentCommand,
+      projectCommand,
+    ],
+    'Tokens:': [verifyCommand, tokenCommand],
+    'Server:': [() => serveCommand(invoke, serverOptions)],
+    'Setup:': [profileCommand, completionCommand, () => helpCommand(program, print)],
+  })) {
+    for (const make of commands) program.addCommand(make(invoke).helpGroup(group));
   }
-  program.addCommand(helpCommand(program, write));
+  const whoAmI = new Command('whoami')
+    .summary('show your name, id and roles, as user show does')
+    .action(invoke(async () => (await import('./user/run.ts')).showUser));
+  const versionCommand = new Command('version')
+    .summary('print the version')
+    .action(() => help.write(`v${version}\n`));
+  for (const other of [whoAmI, versionCommand]) {
+    program.addCommand(other, { hidden: true });
+  }
   addInstallOption(program, invoke);
   addGlobalOptions(program);
-  prepare(program, write);
+  prepare(program, print);
   return program;
 }
 
-function helpCommand(program: Command, write: (text: string) => void): Command {
+function helpCommand(program: Command, print: (text: string) => void): Command {
   return new Command('help')
-    .summary(`help on a command or a topic: ${HELP_TOPICS.join(', ')}`)
-    .argument('[topic...]')
+    .summary('help on a command or a topic')
+    .argument('[topic...]', 'a command, or one of the topics')
     .action((topics: string[]) => {
       const [topic] = topics;
       let found: Command | undefined = program;
-      for (const name of topics) found = found?.commands.find((command) => command.name() === name);
+      for (const name of topics) found = found && childOf(found, name);
       const planned = plannedIn({ command: program, operands: topics, unknown: [] });
       if (found) found.outputHelp();
       else if (planned !== undefined) throw notBuiltYet(planned);
-      else write(helpTopic(topic ?? ''));
+      else print(helpTopic(topic ?? '', program));
     });
 }
 
-/** Sets up every command: it throws instead of ending the process, and its help ends with the hint. */
-function prepare(command: Command, write: (text: string) => void): void {
+/** Sets up every command: it throws instead of ending the process, has short names, and its help ends with the hint. */
+function prepare(command: Command, print: (text: string) => void): void {
+  const { parent } = command;
+  const also = ALSO[command.name()];
+  if (also !== undefined) command.alias(also);
   command
     .exitOverride()
     .allowExcessArguments(false)
-    .configureOutput({ writeOut: write, writeErr: write, outputError: () => undefined });
-  const { parent } = command;
+    .showSuggestionAfterError(false)
+    .configureHelp({ formatHelp })
+    .configureOutput({ writeOut: print, writeErr: print, outputError: () => undefined });
   if (parent) command.addHelpText('after', GLOBAL_FLAGS_HINT);
-  for (const child of command.commands) prepare(child, write);
+  for (const child of command.commands) prepare(child, print);
 }
 
 /**
@@ -129,8 +159,9 @@ export async function runProgram(program: Command, args: readonly string[]): Pro
     if (!(error instanceof CommanderError)) throw error;
     // A command group without a command shows its help, as gh and kubectl do.
     if (error.exitCode === 0 || error.code === 'commander.help') return;
-    const planned = plannedIn(readCommandLine(program, args));
-    throw planned === undefined ? usage(error) : notBuiltYet(planned);
+    const line = readCommandLine(program, args);
+    const planned = plannedIn(line);
+    throw planned === undefined ? await usage(error, line) : notBuiltYet(planned);
   }
 }
 
@@ -141,15 +172,42 @@ function notBuiltYet(name: string): Failure {
   });
 }
 
-/** Commander's message as a failure: its first line is the message, its suggestion the reason. */
-function usage(error: CommanderError): Failure {
-  const [what = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
-  const hint = rest
-    .join(' ')
-    .replace(/^\((.*)\)$/, '$1')
-    .trim();
-  return new Failure('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)}.`.replace(/\.\.$/, '.'), {
-    ...(hint === '' ? {} : { why: hint }),
-    fix: 'slices-conn --help',
-  });
+/** Commander's message as a failure. The next step is the help of the command. */
+async function usage(
+  { message, code }: CommanderError,
+  { command, unknown: [flag] }: CommandLine,
+): Promise<Failure> {
+  const path = pathOf(command);
+  const fix = `${path} --help`;
+  const { nearest } = await import('../session/choice.ts');
+  const facts = (typed: string, names: readonly string[]): FailureFacts => {
+    const near = nearest(typed, names);
+    return { ...(near === undefined ? {} : { why: `Did you mean ${near}?` }), fix };
+  };
+  // A misspelt flag that is required is missing too, but that does not help.
+  if (flag !== undefined) {
+    return new Failure('usage', `${path} has no flag ${flag}.`, facts(flag, flagNames(command)));
+  }
+  const what = message.replace(/^error: /, '');
+  const named = /'(.*)'/.exec(what)?.[1] ?? '';
+  switch (code) {
+    case 'commander.unknownCommand': {
+      const names = command.commands.map((child) => child.name());
+      return new Failure('usage', `${path} has no command ${named}.`, facts(named, names));
+    }
+    case 'commander.missingArgument':
+      return new Failure('usage', `${path} needs <${named}>.`, { fix });
+    case 'commander.missingMandatoryOptionValue':
+      return new Failure('usage', `${path} needs ${named}.`, { fix });
+    default:
+      return new Failure('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)}.`.replace(/\.\.$/, '.'), {
+        fix,
+      });
+  }
+}
+
+/** The flags that a command takes, global ones included. */
+function flagNames(command: Command): string[] {
+  const own = command.options.flatMap(({ long }) => long ?? []);
+  return command.parent ? [...own, ...flagNames(command.parent)] : own;
 }

@@ -7,7 +7,7 @@ import type { Invocation } from './invocation.ts';
 import { reportFailure } from './print/failure-report.ts';
 import { type ColorChoice, escapeText, Output, wantsColor } from './print/output.ts';
 import { Progress } from './print/progress.ts';
-import { createProgram, runProgram } from './program.ts';
+import { createProgram, NO_HELP, runProgram } from './program.ts';
 import { Declined } from './questions.ts';
 import { SentChanges } from './sent-changes.ts';
 import type { UserFiles, World } from './world.ts';
@@ -40,7 +40,11 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
   const program = createProgram({
     version: world.version,
     serverOptions: world.server.options,
-    write: (text) => world.stdout.write(text),
+    help: {
+      columns: world.stdout.isTerminal ? world.stdout.columns : undefined,
+      paints: (choice = 'auto') => wantsColor(choice, world.env, world.stdout.isTerminal),
+      write: (text) => world.stdout.write(text),
+    },
     open: (flags) => openInvocation(flags, beforeReport, sent, (one) => opened.push(one)),
   });
   const report = (error: unknown): ExitCode => {
@@ -85,7 +89,7 @@ async function answerShell(words: readonly string[], world: World): Promise<void
     const program = createProgram({
       version: world.version,
       serverOptions: world.server.options,
-      write: () => undefined,
+      help: NO_HELP,
       open,
     });
     const wanted = wantedAt(program, words);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
+import { createProgram, NO_HELP } from '../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { offlineWorld } from '../fixtures/command-world.ts';
 import { claimsOf, makeKey, makeToken } from '../fixtures/tokens.ts';
@@ -28,7 +28,7 @@ function* places(command: Command, path: readonly string[] = []): Generator<read
 const program = createProgram({
   version: '0.0.0',
   serverOptions: SERVER_OPTIONS,
-  write: () => undefined,
+  help: NO_HELP,
   open: () => {
     throw new Error('nothing is run');
   },

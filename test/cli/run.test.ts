@@ -112,6 +112,10 @@ describe('help', () => {
     'help exit-codes',
     'help output',
     'help times',
+    'help flags',
+    'help rm',
+    'rm --help',
+    'experiment ls --help',
     ...[
       'reserve',
       'list',
@@ -587,8 +591,8 @@ describe('row 45: the advised command names the same services as the failed one'
     ['delete --reason --offline y x', 'slices-conn --offline list'],
     ['delete --reason --profile lab y x', 'slices-conn --profile lab list'],
     ['--profile --offline show x', 'slices-conn --profile --offline list'],
-    ['show -- x --offline', 'slices-conn --help'],
-    ['delete --reason --offline x', 'slices-conn --help'],
+    ['show -- x --offline', 'slices-conn show --help'],
+    ['delete --reason --offline x', 'slices-conn delete --help'],
   ])('%s: %s', async (line, fix) => {
     const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
     const { stderr, exitCode } = await world.run(...line.split(' '));

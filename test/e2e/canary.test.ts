@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
+import { createProgram, NO_HELP } from '../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { type Ended, newMachine, reportOf } from './command.ts';
@@ -63,7 +63,7 @@ function leaves(): string[] {
   const program = createProgram({
     version: '0.0.0',
     serverOptions: SERVER_OPTIONS,
-    write: () => undefined,
+    help: NO_HELP,
     open: () => {
       throw new Error('nothing is run');
     },

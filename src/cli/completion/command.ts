@@ -15,12 +15,13 @@ export function completionCommand(invoke: Invoke): Command {
       'after',
       `
 Examples:
-  slices-conn --install-completion            # permanently, for the shell that $SHELL names
+  # permanently, for the shell that $SHELL names
+  slices-conn --install-completion
   slices-conn --install-completion fish
-  eval "$(slices-conn completion bash)"       # for this bash only
-  eval "$(slices-conn completion zsh)"        # for this zsh only
-  slices-conn completion fish | source        # for this fish only
-  slices-conn completion zsh > "\${fpath[1]}/_slices-conn"`,
+  # for this shell only
+  eval "$(slices-conn completion bash)"
+  eval "$(slices-conn completion zsh)"
+  slices-conn completion fish | source`,
     )
     .action(invoke(async () => (await import('./run.ts')).printScript));
 }

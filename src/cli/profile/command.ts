@@ -40,27 +40,19 @@ export function profileCommand(invoke: Invoke): Command {
 }
 
 function setCommand(invoke: Invoke): Command {
-  return (
-    new Command('set')
-      .summary('set keys of a profile, or make a new one')
-      .description(
-        'Sets keys of a profile. When one value is refused, nothing is changed. KEY= unsets a key.',
-      )
-      .argument('<name>', 'a new one may have lower-case letters, digits, dots, dashes, underscores')
-      .argument('<key=value...>', 'of the keys below')
-      // The keys leave less room beside them than commander would wrap in.
-      .configureHelp({ minWidthToWrap: 20 })
-      .addHelpText('after', ({ command }) => `\nKeys:\n${keyLines(command)}${EXAMPLES}`)
-      .action(invoke(async () => (await import('./run.ts')).setProfile))
-  );
+  return new Command('set')
+    .summary('set keys of a profile, or make a new one')
+    .description('Sets keys of a profile. When one value is refused, nothing is changed. KEY= unsets a key.')
+    .argument('<name>', 'a new one may have lower-case letters, digits, dots, dashes, underscores')
+    .argument('<key=value...>', 'of the keys below')
+    .addHelpText('after', () => `\nKeys:\n${keyLines()}${EXAMPLES}`)
+    .action(invoke(async () => (await import('./run.ts')).setProfile));
 }
 
-/** One key after the other, as commander lays out what it lists itself. */
-function keyLines(command: Command): string {
-  const help = command.createHelp();
-  help.prepareContext({ helpWidth: command.configureOutput().getOutHelpWidth?.() ?? 80 });
+/** One key after the other, as help lists flags. */
+function keyLines(): string {
   const width = Math.max(...KEY_NAMES.map((key) => key.length));
-  return KEY_NAMES.map((key) => `${help.formatItem(key, width, PROFILE_KEYS[key].about, help)}\n`).join('');
+  return KEY_NAMES.map((key) => `  ${key.padEnd(width)}  ${PROFILE_KEYS[key].about}\n`).join('');
 }
 
 const EXAMPLES = `

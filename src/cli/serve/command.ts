@@ -49,10 +49,7 @@ function rotateKeysCommand(invoke: Invoke, options: DeclaredOptions): Command {
     .addHelpText(
       'after',
       `
-With --retire-now the servers refuse every earlier token within 10 s. People log in again, or wait
-until their client renews its token, an hour at most. Reservations stay; fetch a saved
-proof again with slices-conn show ID. Other programs accept an old token until they fetch the key
-set again: within 15 minutes for this client, up to a day if it can't reach the server.
+With --retire-now the servers refuse every earlier token within 10 s. People log in again, or wait until their client renews its token, an hour at most. Reservations stay; fetch a saved proof again with slices-conn show ID. Other programs accept an old token until they fetch the key set again: within 15 minutes for this client, up to a day if it can't reach the server.
 
 Examples:
   slices-conn serve rotate-keys

@@ -38,8 +38,7 @@ export function tokenCommand(invoke: Invoke): Command {
 Examples:
   slices-conn token keygen --out keys
   slices-conn token issue --key keys/key.json --issuer https://svc.example.org --sub robot --claim admin=true
-  slices-conn token issue --key keys/key.json --issuer https://svc.example.org |
-    slices-conn verify --jwks keys/jwks.json --issuer https://svc.example.org`,
+  slices-conn token issue --key keys/key.json --issuer https://svc.example.org | slices-conn verify --jwks keys/jwks.json --issuer https://svc.example.org`,
   );
 }
 

@@ -8,13 +8,13 @@ import {
   type Wanted,
   wantedAt,
 } from '../../../src/cli/completion/candidates.ts';
-import { createProgram } from '../../../src/cli/program.ts';
+import { createProgram, NO_HELP } from '../../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../../src/operate/options.ts';
 
 const program = createProgram({
   version: '0.0.0',
   serverOptions: SERVER_OPTIONS,
-  write: () => undefined,
+  help: NO_HELP,
   open: () => {
     throw new RangeError('nothing is run while a word is completed');
   },
@@ -24,7 +24,10 @@ const program = createProgram({
 const at = (line: string): Wanted => wantedAt(program, line.split(' '));
 const values = ({ known }: Wanted): string[] => known.map(({ value }) => value);
 
-const COMMANDS = program.commands.map((command) => command.name());
+const COMMANDS = program
+  .createHelp()
+  .visibleCommands(program)
+  .map((command) => command.name());
 const GROUP = ['list', 'show', 'use', 'token'];
 const RESERVE = [
   ...['--bandwidth', '--start', '--start-now', '--end', '--for', '--dry-run', '--save'],
@@ -118,7 +121,9 @@ describe('choices', () => {
     ['completion ', ['bash', 'zsh', 'fish']],
     ['completion bash ', []],
     ['--install-completion ', ['bash', 'zsh', 'fish']],
-    ['help ', [...COMMANDS, 'environment', 'exit-codes', 'output', 'times']],
+    ['help ', [...COMMANDS, 'exit-codes', 'environment', 'output', 'times', 'flags']],
+    ['help experiment ls ', []],
+    ['help flags ', []],
     ['help token ', ['inspect', 'issue', 'keygen']],
     ['help token issue ', []],
     ['help times ', []],

@@ -313,7 +313,7 @@ describe('a usage error, exit 2', () => {
     ['profile remove constructor', /The profiles are/],
     ['profile set __proto__ project=x', /lower-case/],
     ['profile set constructor project=x', /reserved/],
-    ['profile set lab', /missing required argument/],
+    ['profile set lab', /needs <key=value>/],
     ['profile set lab basUrl=https://x', /Did you mean baseUrl\?/],
     ['profile set offline baseUrl=https://x', /built-in server/],
     ['profile set lab baseUrl=http://example.invalid', /http/],

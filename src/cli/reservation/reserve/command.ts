@@ -10,6 +10,9 @@ export function reserveCommand(invoke: Invoke): Command {
     .description(
       'Books a link between two sites and verifies the signed answer before anything is printed.\nExits with 6 when the link is not free; the message then says what would work.',
     )
+    .usage(
+      '<site1> <site2> --bandwidth <rate> (--start <time> | --start-now) (--end <time> | --for <duration>) [flags]',
+    )
     .argument('<site1>', 'one end, such as be-gent1')
     .argument('<site2>', 'the other end')
     .requiredOption('--bandwidth <rate>', '100 (Mbps), 100M, 1G, 2.5G');

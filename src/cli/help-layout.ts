@@ -1,0 +1,184 @@
+import type { Command, Help, Option } from 'commander';
+import { GLOBAL_FLAGS } from './global-options.ts';
+
+/** The global flags that the top-level help shows, in its order; `slices-conn help flags` has all. */
+const SHORT_LIST = ['--offline', '--json', '--yes', '--experiment', '--profile', '--help', '--version'];
+
+/** A line of a list: what can be typed, and what it means. */
+type Item = readonly [term: string, about: string];
+
+/**
+ * The help of a command: as gh has it, what can be typed, the commands in their groups, and the flags last. Commander
+ * calls it in place of its own. Every item is one line; {@link laidOut} makes it fit.
+ */
+export function formatHelp(command: Command, help: Help): string {
+  const args = help.visibleArguments(command).map((each): Item => {
+    return [each.name(), help.argumentDescription(each)];
+  });
+  const alias = command.aliases().map((name) => `  or:  ${pathOf(command.parent)} ${name}`);
+  return [
+    `${help.commandDescription(command) || sentence(command.summary())}\n`,
+    `Usage: ${pathOf(command)} ${usageOf(command)}`.trimEnd(),
+    ...alias,
+    '',
+    ...section('Arguments:', args),
+    ...groupsOf(command, help),
+    ...section('Flags:', flagItems(shownFlags(command, help), help)),
+  ].join('\n');
+}
+
+/** All global flags, laid out as in help. */
+export function globalFlags(program: Command): string {
+  const help = program.createHelp();
+  const isGlobal = ({ helpGroupHeading }: Option): boolean => helpGroupHeading === GLOBAL_FLAGS;
+  const { true: everywhere = [], false: alone = [] } = Object.groupBy(help.visibleOptions(program), (flag) =>
+    isGlobal(flag) ? 'true' : 'false',
+  );
+  return [
+    ...section(GLOBAL_FLAGS, flagItems(everywhere, help)),
+    ...section('Without a command:', flagItems(alone, help)),
+  ].join('\n');
+}
+
+/** The words by which a command is called. */
+export function pathOf(command: Command | null): string {
+  return command?.parent ? `${pathOf(command.parent)} ${command.name()}` : (command?.name() ?? '');
+}
+
+/** What can be typed after the command's name. A command says it itself where one flag can stand for another. */
+function usageOf(command: Command): string {
+  const usage = command.usage();
+  if (!usage.startsWith('[options]')) return usage;
+  const needed = command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
+  const isGroup = command.commands.length > 0;
+  const flags = command.options.some(({ mandatory }) => !mandatory) ? ['[flags]'] : [];
+  return [isGroup ? '<command>' : argumentsOf(command), ...needed, ...flags].join(' ');
+}
+
+function argumentsOf({ registeredArguments }: Command): string {
+  return registeredArguments
+    .map((each) => {
+      const name = `${each.name()}${each.variadic ? '...' : ''}`;
+      return each.required ? `<${name}>` : `[${name}]`;
+    })
+    .join(' ');
+}
+
+/** The commands below a command. Those of the top level are named alone, since their lists of arguments are long. */
+function groupsOf(command: Command, help: Help): string[] {
+  // Commander gives every group a help command of its own, which needs no line.
+  const below = help.visibleCommands(command).filter((child) => command.commands.includes(child));
+  const name = (child: Command): string =>
+    command.parent ? `${child.name()} ${argumentsOf(child)}`.trimEnd() : child.name();
+  const width = Math.max(...below.map((child) => name(child).length));
+  return [...Map.groupBy(below, (child) => child.helpGroup() || 'Commands:')].flatMap(([heading, commands]) =>
+    section(
+      heading,
+      commands.map((child) => [name(child), child.summary()]),
+      width,
+    ),
+  );
+}
+
+/** A command's own flags, those that it needs first; of the top level the ones that are used most. */
+function shownFlags(command: Command, help: Help): Option[] {
+  const flags = help.visibleOptions(command);
+  if (!command.parent) return SHORT_LIST.flatMap((name) => flags.filter(({ long }) => long === name));
+  const own = flags.filter(({ long }) => long !== '--help');
+  return [...own.filter(({ mandatory }) => mandatory), ...own.filter(({ mandatory }) => !mandatory)];
+}
+
+function flagItems(flags: readonly Option[], help: Help): Item[] {
+  return flags.map((flag) => {
+    const needed = flag.mandatory ? 'required: ' : '';
+    return [flag.flags, needed + help.optionDescription(flag).replaceAll('"', '')];
+  });
+}
+
+function section(heading: string, items: readonly Item[], least = 0): string[] {
+  if (items.length === 0) return [];
+  const width = Math.max(least, ...items.map(([term]) => term.length));
+  return [heading, ...items.map(([term, about]) => `  ${term.padEnd(width)}  ${about}`.trimEnd()), ''];
+}
+
+/** A summary as a sentence. */
+export function sentence(summary: string): string {
+  return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+}
+
+/** The page that a help text is laid out for. */
+export interface HelpPage {
+  /** Columns of the terminal; undefined without one. */
+  columns: number | undefined;
+  /** Whether headings are bold. */
+  bold: boolean;
+}
+
+/** Without a terminal. */
+export const PLAIN_PAGE: HelpPage = { columns: undefined, bold: false };
+
+/** Columns where there is no terminal. */
+const USUAL = 80;
+/** The widest text that is easy to read, in columns. */
+const WIDEST = 110;
+/** The narrowest that text is made for, in columns. */
+const NARROWEST = 40;
+/** The least room beside the terms of a list; with less, each description stands below its term. */
+const LEAST_BESIDE = 26;
+
+/**
+ * Makes a help text fit the page: sentences and descriptions are wrapped, and the examples, which stay one command each
+ * when pasted, continue after a backslash. Without a terminal examples stay whole, for programs that read them.
+ *
+ * @param text lines of any length: headings, sentences, and lists of a term, two blanks, and a description
+ */
+export function laidOut(text: string, { columns, bold }: HelpPage): string {
+  const width = Math.max(NARROWEST, Math.min(columns ?? USUAL, WIDEST));
+  let heading = '';
+  return text
+    .split('\n')
+    .map((line) => {
+      if (/^\S.*:$/.test(line)) {
+        heading = line;
+        return bold ? `\u001b[1m${line}\u001b[22m` : line;
+      }
+      if (line === '') heading = '';
+      if (line.length <= width) return line;
+      if (heading === 'Examples:') return columns === undefined ? line : continued(line, width);
+      return wrapped(line, width);
+    })
+    .join('\n');
+}
+
+/** A sentence, or an item of a list with its description in one column. */
+function wrapped(line: string, width: number): string {
+  const [, indent = '', term = '', gap = '', rest = ''] =
+    /^( *)(?:(\S(?:.*?\S)?)( {2,}))?(.*)$/.exec(line) ?? [];
+  const column = indent.length + term.length + gap.length;
+  if (width - column >= LEAST_BESIDE) {
+    return indent + term + gap + folded(rest, width - column).join(`\n${' '.repeat(column)}`);
+  }
+  const below = `\n${indent}    `;
+  return indent + term + below + folded(rest, width - indent.length - 4).join(below);
+}
+
+/** A command over several lines, as a shell takes it. */
+function continued(line: string, width: number): string {
+  const indent = /^ */.exec(line)?.[0] ?? '';
+  // Room for the blank and the backslash.
+  return indent + folded(line.trimStart(), width - indent.length - 6, SHELL_WORDS).join(` \\\n${indent}    `);
+}
+
+/** Words of a command, quoted ones whole. */
+const SHELL_WORDS = /(?:'[^']*'|"[^"]*"|[^\s'"])+/g;
+
+/** Words in lines of at most so many columns; a longer word has a line of its own. */
+function folded(text: string, width: number, words = /\S+/g): string[] {
+  const lines: string[] = [];
+  for (const word of text.match(words) ?? []) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}

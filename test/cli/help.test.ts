@@ -1,0 +1,173 @@
+import type { Command } from 'commander';
+import { describe, expect, it, test } from 'vitest';
+import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
+import { createProgram, NO_HELP } from '../../src/cli/program.ts';
+import type { World } from '../../src/cli/world.ts';
+import { SERVER_OPTIONS } from '../../src/operate/options.ts';
+import { commandWorld, offlineWorld, tokenOf } from '../fixtures/command-world.ts';
+import { recordedStream } from '../fixtures/recorded-stream.ts';
+
+const never = async (): Promise<never> => {
+  throw new RangeError('help asks no service');
+};
+
+/** What a command prints on a terminal of so many columns; undefined is no terminal. */
+async function helpAt(columns: number | undefined, args: string[], env: World['env'] = {}): Promise<string> {
+  const stdout = recordedStream(columns);
+  const connection = { fetch: never, userToken: tokenOf(never), close: async () => undefined };
+  const { exitCode, stderr } = await commandWorld(connection, { stdout, env }).run(...args);
+  expect([exitCode, stderr]).toEqual([0, '']);
+  return stdout.text;
+}
+
+const program = createProgram({
+  version: '0',
+  serverOptions: SERVER_OPTIONS,
+  help: NO_HELP,
+  open: () => {
+    throw new TypeError('no command is run');
+  },
+});
+
+/** The words that ask for each help text. */
+const TEXTS = [
+  ...pathsOf(program).map((path) => [...path, '--help']),
+  ...HELP_TOPICS.map((topic) => ['help', topic]),
+];
+
+function pathsOf(command: Command): string[][] {
+  return [[], ...command.commands.flatMap((child) => pathsOf(child).map((path) => [child.name(), ...path]))];
+}
+
+const unwrapped = (text: string): string => text.replaceAll(/ \\\n *|\s+/g, ' ');
+
+describe('a help text fits its terminal', () => {
+  test.each([60, 80, 120, 200])('of %i columns, and says the same as elsewhere', async (columns) => {
+    for (const args of TEXTS) {
+      const text = await helpAt(columns, args, { NO_COLOR: '1' });
+      // Only a word that is longer than a line, such as an address, sticks out.
+      const tooLong = text.split('\n').filter((line) => line.length > columns && /\S\s+\S/.test(line));
+      expect([args, tooLong]).toEqual([args, []]);
+      expect(unwrapped(text)).toBe(unwrapped(await helpAt(undefined, args)));
+    }
+  });
+
+  test('examples continue after a backslash on a terminal, and stay on one line elsewhere', async () => {
+    const example = '  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h';
+    expect(await helpAt(undefined, ['reserve', '--help'])).toContain(`${example}\n`);
+    expect(await helpAt(60, ['reserve', '--help'])).toContain(
+      '  slices-conn reserve be-gent1 pl-poznan1 --bandwidth \\\n      1G --start-now --for 2h\n',
+    );
+  });
+
+  test('headings are bold on a terminal, unless colour is off', async () => {
+    const bold = '\u001b[1mFlags:';
+    expect(await helpAt(80, ['--help'])).toContain(bold);
+    expect(await helpAt(80, ['--help', '--color', 'never'])).not.toContain(bold);
+    expect(await helpAt(80, ['--help'], { NO_COLOR: '1' })).not.toContain(bold);
+    expect(await helpAt(undefined, ['--help'])).not.toContain(bold);
+  });
+});
+
+describe('the first help', () => {
+  it('has the commands in groups, then few flags, then examples', async () => {
+    const text = await helpAt(80, ['--help'], { NO_COLOR: '1' });
+    const headings = [...text.matchAll(/^(\S.*):$/gm)].map(([, name]) => name);
+    expect(headings).toEqual([
+      'Reservations',
+      'Login and experiments',
+      'Tokens',
+      'Server',
+      'Setup',
+      'Flags',
+      'Examples',
+    ]);
+    expect(text).not.toContain('--ca-file');
+    expect(text.split('\n').length).toBeLessThan(55);
+  });
+
+  it('names every command that is not hidden', async () => {
+    const text = await helpAt(80, ['--help']);
+    const shown = program.createHelp().visibleCommands(program);
+    for (const command of shown) expect(text).toContain(`\n  ${command.name()} `);
+    expect(text).not.toMatch(/whoami|availability/);
+  });
+
+  it('leads to all flags', async () => {
+    const text = await helpAt(80, ['help', 'flags']);
+    for (const { long } of program.options) expect(text).toContain(`  ${long}`);
+  });
+});
+
+describe('required flags are marked', () => {
+  test.each([
+    ['reserve --help', /--bandwidth <rate> +required: /, /Usage: .* --bandwidth <rate> \(--start/],
+    ['experiment create --help', /--end <time> +required: /, /create <name> --end <time> \[flags\]/],
+    ['token issue --help', /--issuer <url> +required: /, /issue --key <file> --issuer <url> \[flags\]/],
+  ])('%s', async (command, flag, usage) => {
+    const text = unwrapped(await helpAt(80, command.split(' ')));
+    expect(text).toMatch(flag);
+    expect(text).toMatch(usage);
+  });
+});
+
+describe('names from other programs', () => {
+  test.each([
+    ['ls', 'list'],
+    ['rm x', 'delete x'],
+    ['experiment ls', 'experiment list'],
+    ['project ls', 'project list'],
+    ['profile ls', 'profile list'],
+    ['whoami', 'user show'],
+  ])('%s is %s', async (short, long) => {
+    const world = await offlineWorld();
+    const [one, other] = [
+      await world.run('--offline', '--json', ...short.split(' ')),
+      await world.run('--offline', '--json', ...long.split(' ')),
+    ];
+    expect(one).toEqual(other);
+    await world.server.close();
+  });
+
+  test('version prints the version', async () => {
+    expect(await helpAt(80, ['version'])).toBe('v0.0.0\n');
+  });
+
+  test('help says the short name', async () => {
+    expect(await helpAt(80, ['delete', '--help'])).toMatch(/^ {2}or: {2}slices-conn rm$/m);
+  });
+});
+
+describe('a typing mistake names itself and the help of its own command', () => {
+  test.each([
+    [
+      'reserve a b --bandwith 1G',
+      'slices-conn reserve has no flag --bandwith.',
+      'reserve --help',
+      '--bandwidth',
+    ],
+    [
+      'experiment create x --ends +1d',
+      'slices-conn experiment create has no flag --ends.',
+      'experiment create --help',
+      '--end',
+    ],
+    ['lst', 'slices-conn has no command lst.', '--help', 'list'],
+    ['project lists', 'slices-conn project has no command lists.', 'project --help', 'list'],
+    ['profile use', 'slices-conn profile use needs <name>.', 'profile use --help', null],
+    [
+      'experiment create x',
+      'slices-conn experiment create needs --end <time>.',
+      'experiment create --help',
+      null,
+    ],
+    ['list x', "Too many arguments for 'list'. Expected 0 arguments but got 1: x.", 'list --help', null],
+  ])('%s', async (command, message, help, meant) => {
+    const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: async () => undefined });
+    const { exitCode, stderr } = await world.run('--json', ...command.split(' '));
+    expect(exitCode).toBe(2);
+    const { error } = JSON.parse(stderr);
+    expect(error).toMatchObject({ message, fix: `slices-conn ${help}` });
+    if (meant !== null) expect(error.why).toContain(meant);
+  });
+});
