@@ -3,9 +3,18 @@
 const NEEDED = [22, 19];
 const [major, minor] = process.versions.node.split('.').map(Number);
 
-if (major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1])) {
+const args = process.argv.slice(2);
+// The official client asks every program of its kind for these: any Node.js can answer.
+const isAsked = args.length === 1 && (args[0] === '--version' || args[0] === '--cli-manifest');
+
+if (globalThis.Deno !== undefined) {
+  process.stderr.write(
+    `error: slices-conn does not run on Deno. Run it with Node.js ${NEEDED.join('.')} or newer; Deno can import slices-conn/verifier.\n`,
+  );
+  process.exitCode = 2;
+} else if (isAsked || major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1])) {
   const { enter } = await import('../dist/cli/entry.js');
-  process.exitCode = await enter(process.argv.slice(2));
+  process.exitCode = await enter(args);
 } else {
   await runWithOwnNode();
 }

@@ -5,6 +5,8 @@
  * @module
  */
 
+import type { ReferenceServer, ReferenceServerOptions } from './reference-server.ts';
+
 export type { ProofOptions, ReserveOptions, TokenPlacement } from './client/connectivity.ts';
 export {
   type ConnectivityClient,
@@ -33,11 +35,7 @@ export type { Reservation } from './contract/reservation.ts';
 export type { Role } from './contract/roles.ts';
 export { Secret } from './contract/secret.ts';
 export { SITES } from './contract/sites.ts';
-export {
-  createReferenceServer,
-  type ReferenceServer,
-  type ReferenceServerOptions,
-} from './reference-server.ts';
+export type { ReferenceServer, ReferenceServerOptions } from './reference-server.ts';
 export { jsonLog, type Log } from './server/log.ts';
 export {
   createServerMetrics,
@@ -76,3 +74,22 @@ export {
   verifyServiceToken,
   verifyUserToken,
 } from './tokens/verify.ts';
+
+/**
+ * The server that the command line talks to, as a function of a Request: portal and connectivity service with an
+ * allocator over SQLite or PostgreSQL (SPEC.md, "Endpoints"; DESIGN.md, "The reference server"). Its code is loaded here:
+ * most programs import this package for a client or a verifier, which take a fraction of the time.
+ *
+ * @example
+ * const server = await createReferenceServer();
+ * const token = await server.signIn('lead');
+ * const url = `${server.addresses.portal}/apis/projects/v1alpha1/projects/`;
+ * await server.fetch(new Request(url, { headers: { authorization: `Bearer ${token}` } }));
+ *
+ * @throws RangeError for an option that is out of its bounds, TopologyError for a topology that breaks a rule
+ * @throws DatabaseFormatError, StoreUnavailableError, Failure when the database can't be used
+ */
+export async function createReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+  const { createReferenceServer: create } = await import('./reference-server.ts');
+  return create(options);
+}

@@ -10,9 +10,11 @@ import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts'
 import { forwardedAddress } from './server/client-address.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
 import { administratorsNamed } from './server/credentials.ts';
-import { createDocs, type DocsFile } from './server/docs/docs.ts';
+import { createDocs } from './server/docs/docs.ts';
+import type { DocsFile } from './server/docs/files.ts';
 import { createHealth } from './server/health.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
+import { loadIdentityProvider } from './server/identity/load.ts';
 import { createSessions } from './server/identity/sessions.ts';
 import { latestExpiry, type Person, strongestFirst, userClaims } from './server/identity/user-token.ts';
 import { addressesBelow, createIssuers } from './server/keys/service-issuer.ts';
@@ -237,7 +239,7 @@ async function assemble(
     return person;
   };
   const openIdentity = async (key: PrivateJwk): Promise<IdentityProvider> => {
-    const { createIdentityProvider } = await import('./server/identity/identity-provider.ts');
+    const { createIdentityProvider } = await loadIdentityProvider();
     return createIdentityProvider({
       issuer: addresses.identity,
       audience: addresses.connectivity,

@@ -10,7 +10,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Plugin, rolldown } from 'rolldown';
-import { DOCS_FILES } from '../server/docs/docs.ts';
+import { DOCS_FILES } from '../server/docs/files.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DIST = join(ROOT, 'dist');
@@ -84,6 +84,23 @@ async function bundleLibrary(found: Set<string>): Promise<void> {
   await bundle.write({ dir: join(DIST, 'lib'), format: 'esm', chunkFileNames: '[name]-[hash].js' });
 }
 
+/**
+ * The verifier for browsers and workers: one file that imports nothing, since not every one of them resolves the names of
+ * packages.
+ */
+async function bundleVerifier(found: Set<string>): Promise<void> {
+  const bundle = await rolldown({
+    input: { verifier: join(ROOT, 'src/verifier.ts') },
+    platform: 'browser',
+    plugins: [packagesUsed(found)],
+  });
+  await bundle.write({
+    dir: join(DIST, 'lib'),
+    format: 'esm',
+    minify: { compress: true, mangle: true, codegen: false },
+  });
+}
+
 /** The interactive page's files, beside each bundle that serves them. */
 function copyDocs(): void {
   const source = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/swagger-ui.css')));
@@ -111,5 +128,6 @@ rmSync(DIST, { recursive: true, force: true });
 const found = new Set<string>();
 await bundleProgram(found);
 await bundleLibrary(found);
+await bundleVerifier(found);
 copyDocs();
 writeNotices(found);

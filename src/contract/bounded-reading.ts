@@ -37,7 +37,7 @@ export async function withinTime<Answer>(
 
 /** A body: all of it, or enough of it to know that it is too large. */
 export interface CappedBytes {
-  bytes: Buffer;
+  bytes: Uint8Array<ArrayBuffer>;
   /** False when the body is larger than the limit; then `bytes` is longer than the limit, and the rest was not read. */
   whole: boolean;
 }
@@ -55,14 +55,25 @@ export async function readUpTo(body: AsyncIterable<Uint8Array>, limit: number): 
     chunks.push(chunk);
     if (size > limit) break;
   }
-  return { bytes: Buffer.concat(chunks), whole: size <= limit };
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return { bytes, whole: size <= limit };
 }
 
 /** The body of a message that may have none. */
-export function bodyOf(message: { body: AsyncIterable<Uint8Array> | null }): AsyncIterable<Uint8Array> {
-  return message.body ?? nothing();
-}
-
-async function* nothing(): AsyncGenerator<Uint8Array> {
-  // An absent body has no bytes.
+export async function* bodyOf(message: {
+  body: ReadableStream<Uint8Array> | null;
+}): AsyncGenerator<Uint8Array> {
+  if (message.body === null) return;
+  // Not every browser can iterate over a stream.
+  const reader = message.body.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
+  } finally {
+    await reader.cancel();
+  }
 }

@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import { isObject, readJson } from '../contract/json.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { withoutTokens } from '../contract/secret.ts';
-import { READ_ONLY } from './docs/docs.ts';
+import { READ_ONLY } from './docs/files.ts';
 import { isHealthPath } from './health.ts';
 import type { ServiceIssuer } from './keys/service-issuer.ts';
 import type { Log } from './log.ts';

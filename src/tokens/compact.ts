@@ -1,3 +1,4 @@
+import { base64url } from 'jose';
 import { isObject, readJson } from '../contract/json.ts';
 import { TokenError } from './token-error.ts';
 
@@ -29,10 +30,14 @@ export function readCompact(token: string): CompactToken {
   return { header: objectIn(header, 'header'), claims: objectIn(payload, 'payload') };
 }
 
-function canonicalBytes(part: string, name: string): Buffer {
-  const bytes = Buffer.from(part, 'base64url');
-  if (bytes.toString('base64url') !== part) throw malformed(`its ${name} is not canonical base64url`);
-  return bytes;
+function canonicalBytes(part: string, name: string): Uint8Array {
+  try {
+    const bytes = base64url.decode(part);
+    if (base64url.encode(bytes) === part) return bytes;
+  } catch {
+    // What can't be decoded is not canonical either.
+  }
+  throw malformed(`its ${name} is not canonical base64url`);
 }
 
 function objectIn(part: string, name: string): Record<string, unknown> {

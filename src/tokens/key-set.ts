@@ -123,7 +123,7 @@ async function importPublicKey(jwk: PublicJwk, algorithm: Algorithm): Promise<Cr
 
 /** Whether an RSA exponent is odd and over 2^16 (FIPS 186-5 §5.4): with 1, every message is its own signature. */
 function isSoundExponent(bytes: Uint8Array): boolean {
-  const value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  const value = bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
   return value % 2n === 1n && value > 65_536n;
 }
 

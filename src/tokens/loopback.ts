@@ -18,14 +18,13 @@ export const lookupLoopback: LookupFunction = (_name, { all, family }, callback)
 /**
  * Sends a request without a body. To this machine's own addresses it goes straight, past the proxies that Node may be
  * told to use (`NODE_USE_ENV_PROXY`) and past DNS (HOSTILE.md 46); elsewhere it is the platform's `fetch`. Redirects are
- * as the request says, and never followed on this machine.
+ * as the request says, and never followed on this machine. A browser or a worker has its `fetch` only.
  */
 export async function fetchDirectly(request: Request): Promise<Response> {
   const url = new URL(request.url);
-  if (!isLoopback(url)) return fetch(request);
-  const { Agent, request: send } = await (url.protocol === 'https:'
-    ? import('node:https')
-    : import('node:http'));
+  const modules = isLoopback(url) ? nodeModules(url) : undefined;
+  if (!modules) return fetch(request);
+  const { Agent, request: send } = modules;
   const { method, signal, headers } = request;
   return new Promise((resolve, reject) => {
     send(url, {
@@ -47,4 +46,12 @@ export async function fetchDirectly(request: Request): Promise<Response> {
       })
       .end();
   });
+}
+
+/** Node's own client, without an import, which browsers and workers could not resolve. */
+function nodeModules({
+  protocol,
+}: URL): typeof import('node:http') | typeof import('node:https') | undefined {
+  const { process }: { process?: Partial<NodeJS.Process> } = globalThis;
+  return process?.getBuiltinModule?.(protocol === 'https:' ? 'node:https' : 'node:http');
 }

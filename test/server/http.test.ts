@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { KeySetDocument } from '../../src/contract/claims.ts';
-import { DOCS_FILES } from '../../src/server/docs/docs.ts';
+import { DOCS_FILES } from '../../src/server/docs/files.ts';
 import { passingTime } from '../fixtures/passing-time.ts';
 import {
   addressOf,

@@ -1,7 +1,7 @@
 import type { AllocatorObserver } from '../../allocator/link-queue.ts';
 import { CommitUnknownError, type StoreUnavailableError } from '../../allocator/store.ts';
 import { RESERVATION_RESULTS, type ReservationObserver } from '../connectivity/outcomes.ts';
-import { READ_ONLY } from '../docs/docs.ts';
+import { READ_ONLY } from '../docs/files.ts';
 import { isProviderPath } from '../identity/provider-endpoints.ts';
 import { type ApiGroups, templateAt } from '../routing.ts';
 import { Counter, expositionText, type Family, Gauge, Histogram } from './instruments.ts';

@@ -1,0 +1,154 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { parseSync } from 'oxc-parser';
+import { describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import { claimsOf, ISSUER, keySetOf, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
+import type { Ended } from './command.ts';
+import { LAUNCHER } from './served.ts';
+
+const lib = new URL('../../dist/lib/', import.meta.url);
+
+/** Runs Node with `before` as its first module. */
+function node(before: string, ...args: string[]): Ended {
+  const first = `data:text/javascript,${encodeURIComponent(before)}`;
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', first, ...args], {
+    env: { PATH: '' },
+    encoding: 'utf8',
+  });
+  return { exitCode: status, stdout, stderr };
+}
+
+const script = (text: string): string[] => ['--input-type=module', '--eval', text];
+
+describe('the launcher', () => {
+  /** Without Node's own way to start a process, since an older Node must not start another one for these. */
+  const OLD = "Object.defineProperty(process.versions, 'node', { value: '20.20.2' });";
+
+  test('answers the official client on an older Node, without starting another one', () => {
+    expect(node(OLD, LAUNCHER, '--version')).toEqual({
+      exitCode: 0,
+      stdout: `v${manifest.version}\n`,
+      stderr: '',
+    });
+    const { exitCode, stdout, stderr } = node(OLD, LAUNCHER, '--cli-manifest');
+    expect(JSON.parse(stdout)).toMatchObject({ '@type': 'slices-cli:subcommand-metadata' });
+    expect([exitCode, stderr]).toEqual([0, '']);
+  });
+
+  test('says in one line that it does not run on Deno', () => {
+    const { exitCode, stdout, stderr } = node('globalThis.Deno = {};', LAUNCHER, 'list');
+    expect(stderr).toMatch(/^error: slices-conn does not run on Deno\. [^\n]*Node\.js 22\.19[^\n]*\n$/);
+    expect([exitCode, stdout]).toEqual([2, '']);
+  });
+});
+
+/** Prints every file that is loaded. */
+const LOADED = `
+  import { registerHooks } from 'node:module';
+  registerHooks({ load: (url, context, next) => { console.log(url); return next(url, context); } });
+`;
+
+test('importing the package loads neither the server nor its libraries', () => {
+  const { stdout, stderr } = node(LOADED, ...script(`await import(${JSON.stringify(`${lib}index.js`)})`));
+  expect(stderr).toBe('');
+  expect(stdout).toContain('node_modules/jose/');
+  expect(stdout).not.toMatch(/oidc-provider|hono|reference-server|node_modules\/pg\//);
+});
+
+test('a server on a release of Node that is not LTS loads the identity provider without its warning', () => {
+  const warning = readFileSync(
+    new URL('../../node_modules/oidc-provider/lib/index.js', import.meta.url),
+    'utf8',
+  );
+  expect(warning).toContain("attention.warn('Unsupported runtime");
+  const { exitCode, stdout, stderr } = node(
+    `delete process.release.lts; ${LOADED}`,
+    ...script(`
+      import { createServer } from 'node:http';
+      const { createReferenceServer } = await import(${JSON.stringify(`${lib}index.js`)});
+      const socket = createServer((...asked) => server.listener(...asked)).listen(0, '127.0.0.1');
+      await new Promise((resolve) => socket.once('listening', resolve));
+      const server = await createReferenceServer({ baseUrl: 'http://127.0.0.1:' + socket.address().port });
+      const reply = await fetch(server.addresses.identity + '/.well-known/openid-configuration');
+      console.log(reply.status, (await reply.json()).issuer === server.addresses.identity);
+      console.warn('other warnings');
+      socket.close().closeAllConnections();
+      await server.close();
+    `),
+  );
+  expect(stderr).toBe('other warnings\n');
+  expect(stdout).toContain('node_modules/oidc-provider/lib/index.js\n');
+  expect(stdout).toContain('\n200 true\n');
+  expect(exitCode).toBe(0);
+});
+
+describe('slices-conn/verifier', () => {
+  const path = new URL('verifier.js', lib);
+  const source = readFileSync(path, 'utf8');
+
+  test('is what package.json names, and imports nothing', () => {
+    expect(manifest.exports['./verifier'].default).toBe('./dist/lib/verifier.js');
+    const { module } = parseSync('verifier.js', source);
+    expect(module.staticExports.length).toBeGreaterThan(0);
+    expect([...module.staticImports, ...module.dynamicImports]).toEqual([]);
+  });
+
+  test('has no names that the main entry lacks', async () => {
+    const [alone, whole] = [await import(path.href), await import(`${lib}index.js`)];
+    expect(Object.keys(whole)).toEqual(expect.arrayContaining(Object.keys(alone)));
+  });
+
+  test('verifies where there is nothing of Node: no process, no Buffer, no require', () => {
+    const key = makeKey();
+    const token = makeToken(key, claimsOf('user'));
+    const changed = token.replace(/.(?=.{5}$)/, (found) => (found === 'A' ? 'B' : 'A'));
+    const ready = makeToken(key, claimsOf('project', { iss: 'http://127.0.0.1:9' }));
+    const given = JSON.stringify({
+      path: path.pathname,
+      issuer: ISSUER,
+      keySet: keySetOf(key),
+      NOW,
+      token,
+      changed,
+      ready,
+    });
+    const { stdout, stderr } = node(
+      '',
+      '--experimental-vm-modules',
+      '--no-warnings',
+      ...script(`
+        import { readFileSync } from 'node:fs';
+        import { createContext, SourceTextModule } from 'node:vm';
+        const given = ${given};
+        const { crypto, TextEncoder, TextDecoder, URL, Headers, Request, Response, AbortController, atob, btoa, setTimeout, clearTimeout } = globalThis;
+        // Stands in for the network: a browser has its own.
+        const fetch = async ({ url }) => Response.json(url.endsWith('/jwks.json') ? given.keySet : {});
+        const context = createContext({ crypto, TextEncoder, TextDecoder, URL, Headers, Request, Response, AbortController, atob, btoa, setTimeout, clearTimeout, fetch, Uint8Array, given });
+        const verifier = new SourceTextModule(readFileSync(given.path, 'utf8'), { context });
+        await verifier.link(() => { throw new Error('it imports'); });
+        await verifier.evaluate();
+        const test = new SourceTextModule(\`
+          import { createVerifier, TokenError } from 'slices-conn/verifier';
+          const { issuer, keySet, NOW, token, changed, ready } = given;
+          const verifier = createVerifier({ issuers: { [issuer]: keySet, 'http://127.0.0.1:9': true }, now: () => NOW });
+          export const kinds = [(await verifier.verify(token)).kind, (await verifier.verify(ready)).kind];
+          export const fault = await verifier.verify(changed).catch((error) => [error instanceof TokenError, error.code]);
+          const request = new Request('https://service.example.org/');
+          export const { status } = (await verifier.authenticate(request)).response;
+          export const names = [typeof process, typeof Buffer, typeof require];
+        \`, { context });
+        await test.link(() => verifier);
+        await test.evaluate();
+        console.log(JSON.stringify(test.namespace));
+      `),
+    );
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toEqual({
+      kinds: ['user', 'project'],
+      fault: [true, 'signature'],
+      status: 403,
+      names: ['undefined', 'undefined', 'undefined'],
+    });
+  });
+});
