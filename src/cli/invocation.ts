@@ -19,6 +19,8 @@ export interface KeptTrust {
 export interface Invocation
   extends Pick<World, 'files' | 'shellHome' | 'server' | 'stopSignal' | 'openBrowser'> {
   readonly flags: GlobalFlags;
+  /** The whole command line as it was typed, without the program's own name. */
+  readonly typed: readonly string[];
   readonly output: Output;
   /** Profiles and preferences. */
   profiles(): Promise<Profiles>;

@@ -7,7 +7,6 @@ const COMMANDS = ['availability', 'watch', 'run', 'plan', 'apply', 'vlan', 'prob
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   reserve: ['--earliest', '--volume', '--name', '--wait'],
   list: ['--all-experiments', '--mine', '--site', '--state', '--timeline'],
-  delete: ['--all', '--everyone'],
   serve: ['--directory', '--log'],
 };
 

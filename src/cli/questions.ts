@@ -11,33 +11,37 @@ export class Declined extends Error {
   }
 }
 
-/** The failure where a question can't be asked. */
-export interface Unasked {
-  /** What was not confirmed, as a sentence. */
-  message: string;
-  why: string;
-  /** The same command with `--yes`, without the program's own name. */
-  command: readonly string[];
+type Asking = Pick<Invocation, 'ask' | 'flags' | 'typed'>;
+
+/**
+ * Checks that a question can be asked, or need not be: with `--yes`. To be called before anything is sent.
+ *
+ * @param message what was not confirmed, as a sentence
+ * @throws Failure `usage` without a terminal
+ */
+export function checkConfirmable({ ask, flags, typed }: Asking, message: string): void {
+  if (flags.yes || ask) return;
+  throw new Failure('usage', message, {
+    why: 'Without a terminal to ask on, this needs --yes.',
+    fix: ['slices-conn', '--yes', ...typed].map(shellWord).join(' '),
+  });
 }
 
 /**
  * Asks whether to go on. `--yes` answers yes; Enter and Ctrl-D answer no.
  *
+ * @param unasked what was not confirmed, as a sentence; see {@link checkConfirmable}
  * @param declined what was not done after a no, as a sentence
  * @throws Failure `usage` without a terminal; Declined when the answer is no
  */
 export async function confirm(
-  { ask, flags }: Pick<Invocation, 'ask' | 'flags'>,
+  invocation: Asking,
   question: string,
-  { unasked, declined }: { unasked: Unasked; declined?: string },
+  { unasked, declined }: { unasked: string; declined?: string },
 ): Promise<void> {
-  if (flags.yes) return;
-  if (!ask) {
-    const { message, why, command } = unasked;
-    const fix = ['slices-conn', ...command].map(shellWord).join(' ');
-    throw new Failure('usage', message, { why, fix });
-  }
-  if (!isYes(await ask(`${question} [y/N] `))) throw new Declined(declined);
+  checkConfirmable(invocation, unasked);
+  if (invocation.flags.yes) return;
+  if (!isYes(await invocation.ask?.(`${question} [y/N] `))) throw new Declined(declined);
 }
 
 /**
@@ -57,14 +61,14 @@ export async function accepts(
 const isYes = (answer = ''): boolean => /^y(?:es)?$/i.test(answer.trim());
 
 /**
- * Lets a person choose one of several items by its number.
+ * Lets a person choose one of several items by its number. Only for a terminal.
  *
  * @param title what is chosen, as a line
  * @param label an item as one line
  * @throws Declined when nothing is chosen: Enter, `q`, or Ctrl-D
  */
 export async function pick<Item>(
-  { ask, output }: { ask: NonNullable<Invocation['ask']>; output: Pick<Invocation['output'], 'prompt'> },
+  { ask, output }: Pick<Invocation, 'ask' | 'output'>,
   title: string,
   items: readonly Item[],
   label: (item: Item) => string,
@@ -75,7 +79,7 @@ export async function pick<Item>(
     output.prompt(`  ${String(index + 1).padStart(width)}  ${label(item)}`);
   }
   for (;;) {
-    const answer = (await ask('Number (Enter: none): '))?.trim() ?? '';
+    const answer = (await ask?.('Number (Enter: none): '))?.trim() ?? '';
     if (answer === '' || answer === 'q') throw new Declined();
     const item = /^\d{1,6}$/.test(answer) ? items[Number(answer) - 1] : undefined;
     if (item !== undefined) return item;

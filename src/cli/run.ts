@@ -45,7 +45,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
       paints: (choice = 'auto') => wantsColor(choice, world.env, world.stdout.isTerminal),
       write: (text) => world.stdout.write(text),
     },
-    open: (flags) => openInvocation(flags, beforeReport, sent, (one) => opened.push(one)),
+    open: (flags) => openInvocation(flags, args, beforeReport, sent, (one) => opened.push(one)),
   });
   const report = (error: unknown): ExitCode => {
     isReported = true;
@@ -80,7 +80,7 @@ async function answerShell(words: readonly string[], world: World): Promise<void
   const { progressLine: _progressLine, ...rest } = world;
   const silent: World = { ...rest, stderr: { ...world.stderr, write: () => undefined } };
   const open = (flags: GlobalFlags) =>
-    openInvocation(flags, silent, new SentChanges(), (one) => opened.push(one));
+    openInvocation(flags, words, silent, new SentChanges(), (one) => opened.push(one));
   try {
     const [{ completionText, wantedAt }, { liveSource }] = await Promise.all([
       import('./completion/candidates.ts'),
@@ -103,6 +103,7 @@ async function answerShell(words: readonly string[], world: World): Promise<void
 
 function openInvocation(
   flags: GlobalFlags,
+  typed: readonly string[],
   world: World,
   sent: SentChanges,
   onOpen: (one: Closable) => void,
@@ -125,6 +126,7 @@ function openInvocation(
   return {
     ...world,
     flags,
+    typed,
     output,
     waitFor: (what, work) => progress.during(what, work),
     profiles: async () => {

@@ -28,10 +28,27 @@ export function siteName(text: string): string {
 /** Checks the form of a reservation id. @throws Failure `usage` for another form */
 export function reservationId(text: string): string {
   if (v.is(ReservationId, text)) return text;
-  throw new Failure('usage', `${JSON.stringify(text)} is not a reservation id.`, {
-    why: 'Ids look like con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q.',
+  throw notAnId(text, '');
+}
+
+function notAnId(text: string, more: string): Failure {
+  return new Failure('usage', `${JSON.stringify(text)} is not a reservation id.`, {
+    why: `Ids look like con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q.${more}`,
     fix: 'slices-conn list',
   });
+}
+
+/**
+ * Checks the form of an ID argument: a reservation's id, or four characters or more of its last section, after the `…` of
+ * a shortened id or without.
+ *
+ * @throws Failure `usage` for another form
+ */
+export function reservationWord(text: string): string {
+  const part = text.replace(/^(?:…|\.\.\.)/, '');
+  if (/^[A-Za-z0-9_-]{4,128}$/.test(part)) return part;
+  if (v.is(ReservationId, text)) return text;
+  throw notAnId(text, ' Four characters or more of the last part are enough.');
 }
 
 const FACTOR = { M: 1, G: 1000, T: 1_000_000 } as const;

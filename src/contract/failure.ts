@@ -40,6 +40,8 @@ export interface FailureDetail {
 export interface FailureFacts {
   /** Why it happened, in a sentence. */
   why?: string;
+  /** Lines that belong to the reason, such as the candidates for an ambiguous name. */
+  lines?: readonly string[];
   /** What to type next. */
   fix?: string;
   httpStatus?: number;

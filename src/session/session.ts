@@ -18,6 +18,7 @@ import type { MachineLogin } from './login/machine-login.ts';
 import type { TokenSource } from './login/token-source.ts';
 import { trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
+import { isCurrent, type KnownReservation, reservationsWith } from './reservations/known.ts';
 import { Ledger, type LedgerDatabase } from './reservations/ledger.ts';
 import { Reservations } from './reservations/reservations.ts';
 
@@ -173,6 +174,24 @@ export class Session {
       .then((ledger) => ledger.about(id))
       .catch(() => undefined);
     this.#actsIn = entry?.experiment || undefined;
+  }
+
+  /** The known reservations that have a text in the last section of their id; see {@link reservationsWith}. */
+  async reservationsWith(part: string): Promise<KnownReservation[]> {
+    return reservationsWith(part, {
+      ledger: () => this.ledger(),
+      list: (filter) => this.reservations.list(filter),
+      actFor: (id) => this.actFor(id),
+      now: this.#options.now,
+    });
+  }
+
+  /** The experiment's reservations that have not ended, and the number of requests whose outcome is not known. */
+  async currentReservations(): Promise<{ items: KnownReservation[]; unknown: number }> {
+    const { items } = await this.reservations.list({ current: true });
+    const current = items.filter(isCurrent);
+    const known = current.filter((item): item is KnownReservation => item.id !== null);
+    return { items: known, unknown: current.length - known.length };
   }
 
   /** An experiment with a token for it, fetched at each call. @param wanted its id or name */

@@ -34,16 +34,17 @@ export function reportFailure(
   if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
   if (!json) {
     const why = facts.why === undefined ? '' : `  why: ${shown(facts.why)}\n`;
+    const lines = (facts.lines ?? []).map((line) => `    ${shown(line)}\n`).join('');
     const reservation = facts.reservation === undefined ? '' : `  reservation: ${shown(facts.reservation)}\n`;
     const advice = fix === undefined ? '' : `  try: ${shown(fix)}\n`;
-    stderr.write(`error: ${shown(message)}\n${why}${reservation}${advice}`);
+    stderr.write(`error: ${shown(message)}\n${why}${lines}${reservation}${advice}`);
     return exitCode;
   }
   const report = {
     error: {
       code,
       message,
-      why: facts.why ?? null,
+      why: [facts.why, facts.lines?.join('; ')].filter((text) => text !== undefined).join(' ') || null,
       fix: fix ?? null,
       exitCode,
       httpStatus: facts.httpStatus ?? null,

@@ -38,7 +38,7 @@ export async function rotateKeys(
   flags: RotateKeysFlags,
 ): Promise<void> {
   const { output, server } = invocation;
-  const items = await server.rotateKeys(flags, () => confirmed(invocation, flags));
+  const items = await server.rotateKeys(flags, () => confirmed(invocation));
   await output.result({ items }, (print) =>
     print.table(['service', 'key', 'state', 'from', 'until'], items.map(cells)),
   );
@@ -64,19 +64,7 @@ function cells({ service, kid, state, signs_from, published_until }: KeyRow): st
 }
 
 /** Asks before keys that are in use are removed; see {@link confirm}. */
-async function confirmed(invocation: Invocation, { data, database }: RotateKeysFlags): Promise<void> {
+async function confirmed(invocation: Invocation): Promise<void> {
   const question = 'Retire every signing key now? No token that they have signed will verify.';
-  const command = [
-    ...['serve', 'rotate-keys'],
-    ...(data === undefined ? [] : ['--data', data]),
-    ...(database === undefined ? [] : ['--database', database]),
-    ...['--retire-now', '--yes'],
-  ];
-  await confirm(invocation, question, {
-    unasked: {
-      message: 'Retiring the keys was not confirmed.',
-      why: 'Without a terminal, --retire-now needs --yes.',
-      command,
-    },
-  });
+  await confirm(invocation, question, { unasked: 'Retiring the keys was not confirmed.' });
 }

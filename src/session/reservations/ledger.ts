@@ -227,6 +227,16 @@ export class Ledger {
     return now === undefined ? this.#read('1') : this.#read('past_ms > $2', now);
   }
 
+  /**
+   * The reservations of this service whose id has this text somewhere, oldest first.
+   *
+   * @param now as for {@link entries}
+   */
+  async containing(text: string, now?: number): Promise<LedgerEntry[]> {
+    if (now === undefined) return this.#read('instr(reservation_id, $2) > 0', text);
+    return this.#read('past_ms > $2 AND instr(reservation_id, $3) > 0', now, text);
+  }
+
   /** The entry of a reservation, past or not. */
   async about(id: string): Promise<LedgerEntry | undefined> {
     const [entry] = await this.#read('reservation_id = $2', id);

@@ -102,7 +102,7 @@ describe('delete --as-administrator', () => {
     expect(await isThere()).toBe(stays);
     if (answer === undefined) {
       expect(result.stderr).toContain(
-        `slices-conn --offline delete --yes --as-administrator --reason 'the job'\\''s gone' ${id}`,
+        `slices-conn --yes --offline delete ${id} --as-administrator --reason 'the job'\\''s gone'`,
       );
       return;
     }

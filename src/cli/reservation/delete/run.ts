@@ -1,18 +1,33 @@
+import { claimedSubject } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, type FailureFacts, shellWord } from '../../../contract/failure.ts';
 import { MAX_REASON } from '../../../contract/routes.ts';
+import type { KnownReservation } from '../../../session/reservations/known.ts';
+import type { Session } from '../../../session/session.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationCard } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
-import { confirm } from '../../questions.ts';
-import { formatBandwidth, reservationId } from '../../values.ts';
+import { checkConfirmable, confirm } from '../../questions.ts';
+import { formatBandwidth, reservationWord } from '../../values.ts';
+import {
+  checkPerson,
+  linkAndPeriod,
+  type MeantReservation,
+  meantReservation,
+  pickedReservation,
+} from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
 export interface DeleteFlags {
+  all?: boolean;
+  everyone?: boolean;
   asAdministrator?: boolean;
   reason?: string;
 }
+
+const UNASKED = 'The deletion was not confirmed.';
+const DECLINED = 'Nothing was deleted.';
 
 /** Deletes reservations, one after the other, after asking. */
 export async function deleteReservations(
@@ -21,46 +36,134 @@ export async function deleteReservations(
   flags: DeleteFlags,
 ): Promise<void> {
   // Commander hands a variadic argument over as one list.
-  const ids = [...new Set(args.flat().map(reservationId))];
-  if (flags.asAdministrator) {
-    return releaseEach(invocation, ids, flags.reason);
-  }
-  if (flags.reason !== undefined) {
-    throw new Failure('usage', '--reason is for administrators.', {
-      why: 'Deleting a reservation of your own experiment needs no reason.',
-      fix: ['slices-conn', 'delete', ...ids].map(shellWord).join(' '),
-    });
-  }
-  await confirmed(invocation, {
-    question: `Delete ${ids.join(', ')}?`,
-    command: ['delete', '--yes', ...ids],
-  });
+  const words = [...new Set(args.flat().map(reservationWord))];
+  checkFlags(words, flags);
+  if (words.length === 0 && !flags.all) checkPerson(invocation);
+  checkConfirmable(invocation, UNASKED);
+  if (flags.asAdministrator) return releaseEach(invocation, words, flags.reason);
   const session = await invocation.session();
+  const meant = flags.all
+    ? await undeleted(invocation, session, flags.everyone === true)
+    : words.length === 0
+      ? [await pickedReservation(invocation, session, 'delete')]
+      : await each(words, (word) => meantReservation(session, word));
+  const ids = unique(meant);
+  if (ids.length > 0 && !invocation.flags.yes) await ask(invocation, await described(session, meant));
   const failures = await deleteEach(ids, async (id) => {
     await session.actFor(id);
     await session.reservations.delete(id);
   });
   if (failures.size > 0) throw summary(ids, failures);
   const items = ids.map((id) => ({ id, deleted: true }));
+  const none = flags.everyone ? 'The experiment has no reservation' : 'You have no reservation here';
   await invocation.output.result({ items }, ({ paint }) =>
-    ids.map((id) => `${paint.green('Deleted')} ${id}\n`).join(''),
+    ids.length === 0
+      ? `${none} that is scheduled or active.\n`
+      : ids.map((id) => `${paint.green('Deleted')} ${id}\n`).join(''),
   );
+}
+
+/** @throws Failure `usage` for flags and arguments that don't go together */
+function checkFlags(words: readonly string[], { all, everyone, asAdministrator, reason }: DeleteFlags): void {
+  const wrong = (message: string, why: string, ...command: readonly string[]): Failure => {
+    return new Failure('usage', message, { why, fix: ['slices-conn', ...command].map(shellWord).join(' ') });
+  };
+  if (all && words.length > 0) {
+    throw wrong(
+      "--all and ids can't be given together.",
+      '--all names every one already.',
+      'delete',
+      ...words,
+    );
+  }
+  if (everyone && !all)
+    throw wrong('--everyone needs --all.', 'It widens --all to all users.', 'delete', '--all', '--everyone');
+  if (asAdministrator && (all || words.length === 0)) {
+    throw wrong(
+      'An administrator names each reservation.',
+      '--as-administrator takes ids.',
+      'delete',
+      '--help',
+    );
+  }
+  if (reason === undefined || asAdministrator) return;
+  const why = 'Deleting a reservation of your own experiment needs no reason.';
+  throw wrong('--reason is for administrators.', why, 'delete', ...(all ? ['--all'] : words));
+}
+
+async function each<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const item of items) results.push(await work(item));
+  return results;
+}
+
+const unique = (meant: readonly MeantReservation[]): string[] => [...new Set(meant.map(({ id }) => id))];
+
+/**
+ * What `--all` means: the reservations of the experiment that have not ended, and that this user created. Where the user
+ * token does not tell its user, those that this machine asked for.
+ *
+ * @param everyone other users' too
+ */
+async function undeleted(
+  { output }: Invocation,
+  session: Session,
+  everyone: boolean,
+): Promise<KnownReservation[]> {
+  const { items, unknown } = await session.currentReservations();
+  if (unknown > 0) {
+    output.notice(`The outcome of ${unknown} earlier requests is not known. To see them: slices-conn list`);
+  }
+  if (everyone) return items;
+  const user = claimedSubject((await session.userToken.get()).reveal());
+  return items.filter(({ reservation, entry }) =>
+    reservation && user !== undefined ? reservation.created_by === user : entry?.requested != null,
+  );
+}
+
+/** The reservations in words, for the question; those of which nothing is known are read. @throws Failure */
+async function described(session: Session, meant: readonly MeantReservation[]): Promise<string[]> {
+  const known = new Map(meant.map((one) => [one.id, 'state' in one ? linkAndPeriod(one) : '']));
+  const ids = [...known.keys()];
+  const unread = await deleteEach(
+    ids.filter((id) => known.get(id) === ''),
+    async (id) => {
+      await session.actFor(id);
+      const { reservation } = await session.reservations.show(id, { allowUnsigned: true });
+      known.set(id, linkAndPeriod({ reservation, requested: null }));
+    },
+  );
+  if (unread.size > 0) throw summary(ids, unread, () => false);
+  return [...known].map(([id, words]) => `${words} (${id})`);
+}
+
+/** Asks once about all of them. */
+async function ask(invocation: Invocation, lines: readonly string[]): Promise<void> {
+  const [first = '', another] = lines;
+  if (another !== undefined) for (const line of lines) invocation.output.prompt(`  ${line}`);
+  const question = another === undefined ? `Delete ${first}?` : `Delete these ${lines.length} reservations?`;
+  await confirm(invocation, question, { unasked: UNASKED, declined: DECLINED });
 }
 
 /** Deletes reservations of any experiment as an administrator; the question names their users. */
 async function releaseEach(
   invocation: Invocation,
-  ids: readonly string[],
+  words: readonly string[],
   given: string | undefined,
 ): Promise<void> {
   const reason = checkedReason(given);
-  const { administration } = await invocation.session();
+  const session = await invocation.session();
+  const { administration } = session;
+  const ids = unique(await each(words, (word) => meantReservation(session, word)));
   const found = new Map<string, ProvenReservation>();
   const unread = await deleteEach(ids, async (id) => void found.set(id, await administration.show(id)));
   if (unread.size > 0) throw summary(ids, unread, () => false);
-  await confirmed(invocation, {
-    question: `Release ${[...found.values()].map(described).join(', and ')}?`,
-    command: ['delete', '--yes', '--as-administrator', '--reason', reason, ...ids],
+  await confirm(invocation, `Release ${[...found.values()].map(owned).join(', and ')}?`, {
+    unasked: UNASKED,
+    declined: DECLINED,
   });
   const failures = await deleteEach(ids, (id) => administration.release(id, reason));
   if (failures.size > 0) throw summary(ids, failures);
@@ -88,25 +191,10 @@ function checkedReason(reason = ''): string {
 }
 
 /** A reservation and its user, for the question. */
-function described({ reservation }: ProvenReservation): string {
+function owned({ reservation }: ProvenReservation): string {
   const { id, site1, site2, bandwidth, end_date, created_by, experiment_id } = reservation;
   const link = `${site1} – ${site2}, ${formatBandwidth(bandwidth)} until ${end_date}`;
   return escapeText(`${id} (${link}), booked by ${created_by} for ${experiment_id}`);
-}
-
-/** Asks before anything is deleted; see {@link confirm}. @param command the same with `--yes` */
-async function confirmed(
-  invocation: Invocation,
-  { question, command }: { question: string; command: readonly string[] },
-): Promise<void> {
-  await confirm(invocation, question, {
-    declined: 'Nothing was deleted.',
-    unasked: {
-      message: 'The deletion was not confirmed.',
-      why: 'Without a terminal, a deletion needs --yes.',
-      command,
-    },
-  });
 }
 
 /** Does the work for each reservation, one after the other. @returns the failures, by id */

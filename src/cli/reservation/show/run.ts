@@ -1,6 +1,6 @@
 import type { Invocation } from '../../invocation.ts';
 import { reservationCard, reservationResult, reservationState } from '../../print/cards.ts';
-import { reservationId } from '../../values.ts';
+import { reservationArgument } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
 export interface ShowFlags {
@@ -11,13 +11,11 @@ export interface ShowFlags {
 /** Shows a reservation, or prints its signed form. */
 export async function show(
   invocation: Invocation,
-  [typed = '']: readonly string[],
+  [typed]: readonly string[],
   flags: ShowFlags,
 ): Promise<void> {
   const { output } = invocation;
-  const id = reservationId(typed);
-  const session = await invocation.session();
-  await session.actFor(id);
+  const { session, id } = await reservationArgument(invocation, typed, 'see');
   const { reservations } = session;
   const proven = await reservations.show(id, { allowUnsigned: flags.allowUnsigned === true && !flags.token });
   const { token, claims, reservation } = proven;

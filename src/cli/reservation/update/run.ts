@@ -1,10 +1,11 @@
 import { periodOf, type ReservationChange } from '../../../client/reservation-request.ts';
-import { Failure } from '../../../contract/failure.ts';
+import { Failure, shellWord } from '../../../contract/failure.ts';
 import type { Invocation } from '../../invocation.ts';
 import { checkPeriodChange, type PeriodChangeFlags, readPeriodChange } from '../../period.ts';
 import { reservationCard, reservationResult } from '../../print/cards.ts';
-import { parseBandwidth, reservationId } from '../../values.ts';
+import { parseBandwidth } from '../../values.ts';
 import { updateAdvisor } from '../alternatives.ts';
+import { reservationArgument } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
 export interface UpdateFlags extends PeriodChangeFlags {
@@ -15,21 +16,22 @@ export interface UpdateFlags extends PeriodChangeFlags {
 /** Changes a reservation, all or nothing. */
 export async function update(
   invocation: Invocation,
-  [typed = '']: readonly string[],
+  [typed]: readonly string[],
   flags: UpdateFlags,
 ): Promise<void> {
-  const id = reservationId(typed);
   const { bandwidth, start, end, for: lasting, extend, allowUnsigned = false } = flags;
   if ([bandwidth, start, end, lasting, extend].every((flag) => flag === undefined)) {
     throw new Failure('usage', 'The change is missing.', {
       why: 'Give --bandwidth, --start, --end, --for or --extend.',
-      fix: `slices-conn update ${id} --extend 1h`,
+      fix:
+        typed === undefined
+          ? 'slices-conn update --help'
+          : `slices-conn update ${shellWord(typed)} --extend 1h`,
     });
   }
   const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
   await checkPeriodChange(flags, invocation.times());
-  const session = await invocation.session();
-  await session.actFor(id);
+  const { session, id } = await reservationArgument(invocation, typed, 'update');
   const { reservations } = session;
   const current = await reservations.show(id, { allowUnsigned });
   const period = await readPeriodChange(flags, periodOf(current.reservation), invocation.times());

@@ -1,0 +1,114 @@
+import type { Requested } from '../../client/reservation-request.ts';
+import { Failure } from '../../contract/failure.ts';
+import { idKind } from '../../contract/ids.ts';
+import type { Reservation } from '../../contract/reservation.ts';
+import type { KnownReservation } from '../../session/reservations/known.ts';
+import type { Session } from '../../session/session.ts';
+import type { Invocation } from '../invocation.ts';
+import { pick } from '../questions.ts';
+import { formatBandwidth, reservationWord } from '../values.ts';
+
+/** The reservation that is meant, with what is known of it; for a full id nothing is looked up. */
+export type MeantReservation = KnownReservation | { id: string };
+
+/** The most candidates that are listed for an ambiguous text. */
+const MOST_LISTED = 10;
+
+/**
+ * The reservation that a command with one ID argument is about, and a session that acts in its experiment.
+ *
+ * @param typed the argument; undefined where it is missing, so that a person chooses
+ * @param verb completes "Which reservation do you want to …?"
+ * @throws Failure `usage`, see {@link meantReservation} and {@link pickedReservation}
+ */
+export async function reservationArgument(
+  invocation: Invocation,
+  typed: string | undefined,
+  verb: string,
+): Promise<{ session: Session; id: string }> {
+  if (typed === undefined) {
+    checkPerson(invocation);
+    const session = await invocation.session();
+    return { session, id: (await pickedReservation(invocation, session, verb)).id };
+  }
+  const word = reservationWord(typed);
+  const session = await invocation.session();
+  return { session, id: (await meantReservation(session, word)).id };
+}
+
+/**
+ * The reservation that a checked ID argument means (CLI.md, "Commands"): the one with this id, else the only one that has
+ * the text in the last section of its id. From now on the session acts in its experiment, where the ledger knows it.
+ *
+ * @throws Failure `usage` when none or several fit
+ */
+export async function meantReservation(session: Session, word: string): Promise<MeantReservation> {
+  const meant = idKind(word) === 'reservation' ? { id: word } : await onlyOne(session, word);
+  await session.actFor(meant.id);
+  return meant;
+}
+
+async function onlyOne(session: Session, typed: string): Promise<KnownReservation> {
+  const known = await session.reservationsWith(typed);
+  const [only, another] = known;
+  if (only && !another) return only;
+  if (!only) {
+    throw new Failure('usage', `No reservation that is known has ${typed} in its id.`, {
+      why: "Known are the experiment's reservations, and those that this machine asked for.",
+      fix: 'slices-conn list --all',
+    });
+  }
+  const more = known.length - MOST_LISTED;
+  throw new Failure('usage', `${typed} fits ${known.length} reservations.`, {
+    why: 'More characters of the id tell them apart.',
+    lines: [
+      ...known.slice(0, MOST_LISTED).map((item) => `${item.id}  ${linkAndPeriod(item)}`),
+      ...(more > 0 ? [`and ${more} more`] : []),
+    ],
+    fix: 'slices-conn list --all',
+  });
+}
+
+/**
+ * The reservation that a command without an ID argument is about: a person chooses it from those of the experiment that
+ * have not ended.
+ *
+ * @param verb completes "Which reservation do you want to …?"
+ * @throws Failure `usage` without a terminal, or when there is none; Declined when none is chosen
+ */
+export async function pickedReservation(
+  invocation: Invocation,
+  session: Session,
+  verb: string,
+): Promise<KnownReservation> {
+  const { items: known } = await session.currentReservations();
+  if (known.length === 0) {
+    throw new Failure('usage', 'No reservation is scheduled or active.', { fix: 'slices-conn list --all' });
+  }
+  const title = `Which reservation do you want to ${verb}?`;
+  const picked = await pick(invocation, title, known, (item) => {
+    return `${linkAndPeriod(item)}, ${item.state}  …${item.id.slice(-6)}`;
+  });
+  await session.actFor(picked.id);
+  return picked;
+}
+
+/** Checks that a person can be asked for a missing ID argument. @throws Failure `usage` without a terminal */
+export function checkPerson({ ask }: Pick<Invocation, 'ask'>): void {
+  if (ask) return;
+  throw new Failure('usage', "Missing required argument 'id'.", {
+    why: 'Without a terminal, the reservation must be named.',
+    fix: 'slices-conn list',
+  });
+}
+
+/** A reservation in a few words for people: its link, bandwidth and period. */
+export function linkAndPeriod({
+  reservation,
+  requested,
+}: Pick<KnownReservation, 'reservation' | 'requested'>): string {
+  const known: Reservation | Requested | null = reservation ?? requested;
+  if (!known) return 'not known in detail';
+  const { site1, site2, bandwidth, start_date, end_date } = known;
+  return `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${start_date ?? 'now'} to ${end_date}`;
+}

@@ -1,0 +1,65 @@
+import { Failure } from '../../contract/failure.ts';
+import { type JoinedList, joinLedger, type ListedReservation } from './joined-list.ts';
+import type { Ledger } from './ledger.ts';
+
+/** A reservation with an id that the service's list or the ledger knows. */
+export type KnownReservation = ListedReservation & { id: string };
+
+/** Where {@link reservationsWith} looks. */
+export interface KnownOptions {
+  ledger: () => Promise<Ledger>;
+  /** The list of the experiment that the command acts in. */
+  list: (filter: { current: boolean }) => Promise<JoinedList>;
+  /** Acts in the experiment of a reservation that the ledger knows. */
+  actFor: (id: string) => Promise<void>;
+  /** Milliseconds. */
+  now: () => number;
+}
+
+/**
+ * The reservations that have a text in the last section of their id (CLI.md, "Commands"): of the service's list, and of
+ * all that this machine asked the service for. Past ones count only where no other fits, so that the short ids of a list
+ * stay good.
+ *
+ * @throws Failure when the service's list can't be fetched, unless the ledger knows one that fits
+ */
+export async function reservationsWith(part: string, options: KnownOptions): Promise<KnownReservation[]> {
+  const current = (await found(part, options, true)).filter(isCurrent);
+  return current.length > 0 ? current : found(part, options, false);
+}
+
+/** Whether a reservation has neither ended nor was deleted, as far as it is known. */
+export function isCurrent({ state }: Pick<ListedReservation, 'state'>): boolean {
+  return state !== 'ended' && state !== 'deleted';
+}
+
+async function found(
+  part: string,
+  { ledger, list, actFor, now }: KnownOptions,
+  current: boolean,
+): Promise<KnownReservation[]> {
+  const fits = (item: ListedReservation): item is KnownReservation =>
+    item.id !== null && hasPart(item.id, part);
+  // An unusable ledger is reported later, when the command writes to it.
+  const entries = await ledger()
+    .then((opened) => opened.containing(part, current ? now() : undefined))
+    .catch(() => []);
+  const own = joinLedger(undefined, entries, now()).items.filter(fits);
+  const [first] = own;
+  // Of several experiments, no list would leave one.
+  if (new Set(own.map(({ entry }) => entry?.experiment)).size > 1) return own;
+  if (first) await actFor(first.id);
+  const { items } = await list({ current }).catch((error: unknown) => {
+    if (first && error instanceof Failure) return { items: [] };
+    throw error;
+  });
+  // What the service says of a reservation goes before what the ledger knew.
+  const known = new Map<string, KnownReservation>();
+  for (const item of [...own, ...items]) if (fits(item)) known.set(item.id, item);
+  return [...known.values()];
+}
+
+/** Whether the last section of an id, after its host, has this text. */
+function hasPart(id: string, part: string): boolean {
+  return id.split('_').slice(2).join('_').includes(part);
+}
