@@ -592,7 +592,7 @@ describe('row 45: the advised command names the same services as the failed one'
     ['delete --reason --profile lab y x', 'slices-conn --profile lab list'],
     ['--profile --offline show x', 'slices-conn --profile --offline list'],
     ['show -- x --offline', 'slices-conn show --help'],
-    ['delete --reason --offline x', 'slices-conn delete --help'],
+    ['delete --reason --offline x', 'slices-conn --offline list'],
   ])('%s: %s', async (line, fix) => {
     const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
     const { stderr, exitCode } = await world.run(...line.split(' '));

@@ -37,8 +37,7 @@ export async function deleteReservations(
 ): Promise<void> {
   // Commander hands a variadic argument over as one list.
   const words = [...new Set(args.flat().map(reservationWord))];
-  checkFlags(words, flags);
-  if (words.length === 0 && !flags.all) checkPerson(invocation);
+  checkFlags(words, flags, invocation);
   checkConfirmable(invocation, UNASKED);
   if (flags.asAdministrator) return releaseEach(invocation, words, flags.reason);
   const session = await invocation.session();
@@ -64,7 +63,11 @@ export async function deleteReservations(
 }
 
 /** @throws Failure `usage` for flags and arguments that don't go together */
-function checkFlags(words: readonly string[], { all, everyone, asAdministrator, reason }: DeleteFlags): void {
+function checkFlags(
+  words: readonly string[],
+  { all, everyone, asAdministrator, reason }: DeleteFlags,
+  invocation: Invocation,
+): void {
   const wrong = (message: string, why: string, ...command: readonly string[]): Failure => {
     return new Failure('usage', message, { why, fix: ['slices-conn', ...command].map(shellWord).join(' ') });
   };
@@ -86,6 +89,7 @@ function checkFlags(words: readonly string[], { all, everyone, asAdministrator, 
       '--help',
     );
   }
+  if (words.length === 0 && !all) checkPerson(invocation);
   if (reason === undefined || asAdministrator) return;
   const why = 'Deleting a reservation of your own experiment needs no reason.';
   throw wrong('--reason is for administrators.', why, 'delete', ...(all ? ['--all'] : words));
