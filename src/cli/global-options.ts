@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Failure } from '../contract/failure.ts';
+import { isTimeZone } from '../contract/instants.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import { COLOR_CHOICES, type ColorChoice } from './print/output.ts';
 
@@ -47,7 +48,11 @@ export function addGlobalOptions(program: Command): Command {
     .option('--timeout <seconds>', 'how long to wait for a reply', seconds)
     .option('--ca-file <file>', 'certificates to trust, in PEM')
     .addOption(new Option('--color <when>', 'when to colour').choices(COLOR_CHOICES))
-    .option('--tz <zone>', 'zone of times without an offset, such as Europe/Brussels', timeZone);
+    .option(
+      '--tz <zone>',
+      'time zone in which times are read and printed, such as Europe/Brussels',
+      timeZone,
+    );
 }
 
 /** The profile that the flags name. @throws Failure `usage` when they name two */
@@ -58,12 +63,8 @@ export function wantedProfile({ offline, profile }: GlobalFlags): string | undef
 }
 
 function timeZone(text: string): string {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: text });
-    return text;
-  } catch {
-    throw new InvalidArgumentError('It must be a time zone, such as Europe/Brussels.');
-  }
+  if (isTimeZone(text)) return text;
+  throw new InvalidArgumentError('It must be a time zone, such as Europe/Brussels.');
 }
 
 function seconds(text: string): number {

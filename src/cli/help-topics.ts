@@ -28,7 +28,7 @@ const ENVIRONMENT = `Environment:
   HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM=dumb
       with their usual meaning
   TZ
-      the time zone of times without an offset, unless --tz is given
+      the time zone in which times are read and printed, unless --tz or the profile's tz names one
 
 A flag overrides the environment, the environment overrides the profile, and the profile overrides the default.
 slices-conn profile show prints where each value comes from; slices-conn profile set --help lists the keys.
@@ -53,12 +53,16 @@ const TIMES = `Times
     2026-12-01T10:00:00Z           RFC 3339, with Z or an offset such as +01:00
     now                            for --start: at the time of the request
     +2h30m                         that long after now
-    2026-12-01T10:00, 2026-12-01 10:00, today 18:00, tomorrow 09:00
-                                   only with --tz ZONE, or TZ set
+    14:00                          the next one; for --end, the first one after the start
+    tomorrow 14:00, monday 14:00, 2026-12-01 10:00, 2026-12-01T10:00
   A duration is written as 90m, 2h, 2h30m, 3d, 1w or P3D. A day is 24 hours.
 
   A period begins at its start and ends just before its end, so one can follow another without a gap.
-  Results show times in UTC, so you can check how yours were read.
+
+  A time without an offset is in the zone of --tz, else of the profile (slices-conn profile set local tz=Europe/Brussels),
+  else of TZ, else of the system. Results show times in the same zone, and name it; --json has UTC.
+
+  --start-now --for 2h lasts two hours and not less: the end that is sent is 5 s later.
 `;
 
 function exitCodes(): string {

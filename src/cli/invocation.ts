@@ -17,7 +17,7 @@ export interface KeptTrust {
 
 /** One run of a command, with all that its action may use. Sessions are opened on demand. */
 export interface Invocation
-  extends Pick<World, 'files' | 'shellHome' | 'server' | 'stopSignal' | 'openBrowser'> {
+  extends Pick<World, 'files' | 'shellHome' | 'server' | 'stopSignal' | 'openBrowser' | 'now'> {
   readonly flags: GlobalFlags;
   /** The whole command line as it was typed, without the program's own name. */
   readonly typed: readonly string[];
@@ -28,8 +28,12 @@ export interface Invocation
   session(profile?: string): Promise<Session>;
   /** The issuers whose key sets are on this machine. */
   keptTrust(): Promise<KeptTrust>;
-  /** The current time and the time zones, for reading and printing times. */
-  times(): TimeContext;
+  /**
+   * The current time and the time zone, for reading and printing times.
+   *
+   * @throws Failure `usage` for an unknown profile, `state_unusable`: the profile can name the zone
+   */
+  times(): Promise<TimeContext>;
   /** Does some work; a terminal shows `Waiting for WHAT` when it takes long. */
   waitFor<Result>(what: string, work: () => Promise<Result>): Promise<Result>;
   /** Asks a person a question; see `World.ask`. Undefined without a terminal, and with `--no-input`. */

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import { parseDuration } from '../contract/durations.ts';
+import { formatDuration, parseDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import { later, parseTime, type TimeContext } from './times.ts';
+import { LAST_INSTANT } from '../contract/instants.ts';
+import { later, parseTime, shortEnd, shortTime, type TimeContext } from './times.ts';
 
 /** The flags of a new period, as typed. */
 export interface PeriodFlags {
@@ -19,9 +20,12 @@ export interface PeriodChangeFlags extends Omit<PeriodFlags, 'startNow'> {
 /** Adds the flags of a new period to a command. */
 export function addPeriodOptions(command: Command): Command {
   return command
-    .option('--start <time>', 'when it starts: 2026-12-01T10:00:00Z, +2h, now, tomorrow 09:00')
+    .option(
+      '--start <time>',
+      "when it starts: 14:00, 'tomorrow 09:00', 'monday 14:00', 2026-12-01T10:00:00Z, +2h, now",
+    )
     .option('--start-now', 'start at the time of the request')
-    .option('--end <time>', 'when it ends')
+    .option('--end <time>', 'when it ends; 16:00 is the first one after the start')
     .option('--for <duration>', 'how long it lasts: 90m, 2h, 3d, 1w');
 }
 
@@ -38,6 +42,52 @@ export function addPeriodChangeOptions(command: Command): Command {
 export interface NewPeriod {
   start: number | 'now';
   end: number;
+  /** Of a period that starts with its request, how long it must last (`--for`); see {@link periodToSend}. */
+  lasting?: number;
+}
+
+/** How long a request may take to arrive without shortening a period that starts with it, in milliseconds. */
+const ON_THE_WAY = 5000;
+
+/**
+ * The end to send for a period that starts with its request and is not to be shorter than asked (CLI.md, "Values"):
+ * 5 s later, rounded up to a second. All in milliseconds.
+ *
+ * @param expiry the experiment's: the addition does not go past it
+ * @throws Failure `usage` after the year 9999
+ */
+function fullEnd(lasting: number, now: number, expiry = LAST_INSTANT): number {
+  const end = later(now, lasting);
+  return Math.max(end, Math.min(Math.ceil((end + ON_THE_WAY) / 1000) * 1000, expiry, LAST_INSTANT));
+}
+
+/**
+ * A period as it is sent: one that starts with its request, and has a duration, ends late enough to last that long.
+ *
+ * @param now when it is sent, in milliseconds
+ * @param expiry the experiment's, in milliseconds, where it is known
+ * @throws Failure `usage` after the year 9999
+ */
+export function periodToSend<Period extends Partial<NewPeriod>>(
+  { lasting, ...period }: Period,
+  now: number,
+  expiry: number | undefined,
+): Omit<Period, 'lasting'> {
+  return lasting === undefined ? period : { ...period, end: fullEnd(lasting, now, expiry) };
+}
+
+/**
+ * The warning where a reservation lasts shorter than `--for` asked; undefined where it does not.
+ *
+ * @param lasting see {@link NewPeriod}
+ */
+export function shortfall(
+  { start, end }: { start: number; end: number },
+  lasting: number | undefined,
+): string | undefined {
+  if (lasting === undefined || end - start >= lasting) return undefined;
+  const missing = formatDuration(Math.max(1000, lasting - (end - start)));
+  return `Warning: the reservation is ${missing} shorter than the ${formatDuration(lasting)} that were asked for.`;
 }
 
 /**
@@ -54,8 +104,7 @@ export async function readPeriod(flags: PeriodFlags, context: TimeContext): Prom
       fix: '--start-now',
     });
   }
-  const start =
-    startText === undefined || /^\s*now\s*$/i.test(startText) ? 'now' : await parseTime(startText, context);
+  const start = startText === undefined ? 'now' : await readStart(startText, context);
   const from = start === 'now' ? context.now : start;
   const end = await readEnd(flags, from, context);
   if (end === undefined) {
@@ -64,7 +113,7 @@ export async function readPeriod(flags: PeriodFlags, context: TimeContext): Prom
       fix: '--for 2h',
     });
   }
-  return { start, end: checkedEnd(from, end) };
+  return { start, end: checkedEnd(from, end, context), ...lastingOf(start, flags) };
 }
 
 /**
@@ -94,15 +143,26 @@ export async function readPeriodChange(
 ): Promise<Partial<NewPeriod>> {
   await checkPeriodChange(flags, context);
   const { start: startText, extend } = flags;
-  const now = startText !== undefined && /^\s*now\s*$/i.test(startText);
-  const start = startText === undefined ? undefined : now ? 'now' : await parseTime(startText, context);
+  const start = startText === undefined ? undefined : await readStart(startText, context);
   const from = start === undefined ? current.start : start === 'now' ? context.now : start;
   const end =
     extend === undefined ? await readEnd(flags, from, context) : later(current.end, parseDuration(extend));
   return {
     ...(start === undefined ? {} : { start }),
-    ...(end === undefined ? {} : { end: checkedEnd(from, end) }),
+    ...(end === undefined ? {} : { end: checkedEnd(from, end, context) }),
+    ...lastingOf(start, flags),
   };
+}
+
+async function readStart(text: string, context: TimeContext): Promise<number | 'now'> {
+  return /^\s*now\s*$/i.test(text) ? 'now' : parseTime(text, context);
+}
+
+function lastingOf(
+  start: NewPeriod['start'] | undefined,
+  flags: Pick<PeriodFlags, 'for'>,
+): Pick<NewPeriod, 'lasting'> {
+  return start === 'now' && flags.for !== undefined ? { lasting: parseDuration(flags.for) } : {};
 }
 
 async function readEnd(
@@ -112,13 +172,14 @@ async function readEnd(
 ): Promise<number | undefined> {
   if (flags.end !== undefined && flags.for !== undefined) throw conflict('--end', '--for');
   if (flags.for !== undefined) return later(from, parseDuration(flags.for));
-  return flags.end === undefined ? undefined : parseTime(flags.end, context);
+  if (flags.end === undefined) return undefined;
+  return parseTime(flags.end, context, { after: Math.max(from, context.now), fix: '--for 2h' });
 }
 
-function checkedEnd(start: number, end: number): number {
+function checkedEnd(start: number, end: number, context: TimeContext): number {
   if (end > start) return end;
   throw new Failure('usage', 'It would end before it starts.', {
-    why: `From ${new Date(start).toISOString()} until ${new Date(end).toISOString()}.`,
+    why: `From ${shortTime(start, context)} until ${shortEnd(start, end, context)} ${context.zone}.`,
   });
 }
 

@@ -10,6 +10,7 @@ import { Progress } from './print/progress.ts';
 import { createProgram, NO_HELP, runProgram } from './program.ts';
 import { Declined } from './questions.ts';
 import { SentChanges } from './sent-changes.ts';
+import { chooseZone, type TimeContext } from './times.ts';
 import type { UserFiles, World } from './world.ts';
 
 /** How long to wait for a reply unless `--timeout` says otherwise, in seconds. */
@@ -123,6 +124,7 @@ function openInvocation(
     },
   });
   const { ask } = world;
+  let zone: ReturnType<typeof zoneFor> | undefined;
   return {
     ...world,
     flags,
@@ -133,11 +135,10 @@ function openInvocation(
       const { Profiles } = await import('../session/profiles/profiles.ts');
       return new Profiles(world.folders.config, env, world.underLock);
     },
-    times: () => ({
-      now: world.now(),
-      zone: flags.tz ?? (env['TZ'] || undefined),
-      localZone: world.localZone(),
-    }),
+    async times() {
+      zone ??= zoneFor(flags, world, output);
+      return { ...(await zone), now: world.now() };
+    },
     ask: ask && flags.input !== false ? (question) => ask(escapeText(question)) : undefined,
     async session(named) {
       const [{ Session }, { Profiles }] = await Promise.all([
@@ -186,6 +187,21 @@ function openInvocation(
       return { trust: trustIn(profile, keysOf, now), keysOf };
     },
   };
+}
+
+/** The time zone of --tz, else of the profile, else of TZ, else of the machine. A notice says when TZ is no zone. */
+async function zoneFor(
+  flags: GlobalFlags,
+  { env, folders, localZone }: World,
+  output: Output,
+): Promise<Omit<TimeContext, 'now'>> {
+  const { Profiles } = await import('../session/profiles/profiles.ts');
+  const chosen = flags.tz ?? new Profiles(folders.config, env).zone(wantedProfile(flags));
+  const zone = chooseZone({ chosen, variable: env['TZ'], system: localZone });
+  if (zone.faultyZone !== undefined && !output.json) {
+    output.notice(`TZ is ${JSON.stringify(zone.faultyZone)}, which is not a time zone: times are in UTC.`);
+  }
+  return zone;
 }
 
 /** The certificates of --ca-file, else of the profile. The file is checked even where no request will use it. */

@@ -1,98 +1,146 @@
+import type { Temporal as TemporalModule } from 'temporal-polyfill';
 import { formatDuration, parseDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import { formatInstant, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
+import { formatInstant, isTimeZone, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
 
 /** What is needed to read and to print times. */
 export interface TimeContext {
   /** Milliseconds since the Unix epoch. */
   now: number;
-  /** `--tz`, else `TZ`; undefined where neither is set. */
-  zone: string | undefined;
-  /** The machine's zone; used to print times, never to read them. */
-  localZone?: string;
+  /** The time zone in which times without an offset are read, and all times are printed; see {@link chooseZone}. */
+  zone: string;
+  /** The text of `TZ` where it should decide and is not a time zone: then times without an offset are refused. */
+  faultyZone?: string;
 }
 
-/** The zone in which times are printed. */
-export function shownZone({ zone, localZone }: TimeContext): string | undefined {
-  return zone ?? localZone;
+/** The sources of the time zone; the first that is set decides (CLI.md, "Values"). */
+export interface ZoneSources {
+  /** `--tz`, else the profile's `tz`: a known zone. */
+  chosen: string | undefined;
+  /** `TZ`; an empty text counts as unset. */
+  variable: string | undefined;
+  /** The machine's zone. */
+  system: () => string;
 }
-
-/** A time of day without a zone: a date, or today or tomorrow, and perhaps a time. */
-const LOCAL = /^(today|tomorrow|\d{4}-\d{2}-\d{2})(?:[T ](\d{1,2}:\d{2}(?::\d{2})?))?$/i;
 
 /**
- * An instant as people type it, in milliseconds (CLI.md, "Values"): RFC 3339 with an offset, `now`, `+2h30m`; and,
- * only where a time zone is known, `2026-12-01T10:00`, `2026-12-01 10:00`, `tomorrow 09:00`.
+ * The time zone to use. `TZ` may also be written as the C library takes it: `:Europe/Brussels`, or the path of a zone's
+ * file. A text that is no zone is UTC, as for the C library, and comes back as `faultyZone`.
+ */
+export function chooseZone({ chosen, variable, system }: ZoneSources): Omit<TimeContext, 'now'> {
+  if (chosen !== undefined) return { zone: zoneName(chosen) ?? 'UTC' };
+  if (!variable) return { zone: zoneName(system()) ?? 'UTC' };
+  const text = variable.replace(/^:/, '').replace(/^\/.*\/zoneinfo\//, '');
+  if (text === '/etc/localtime') return { zone: zoneName(system()) ?? 'UTC' };
+  const zone = /^(?:UTC|GMT)[+-]?0$/i.test(text) ? 'UTC' : zoneName(text);
+  return zone === undefined ? { zone: 'UTC', faultyZone: variable } : { zone };
+}
+
+/** A zone's name in its own upper and lower case; undefined for an unknown zone. */
+function zoneName(text: string): string | undefined {
+  if (!isTimeZone(text)) return undefined;
+  const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions();
+  // An old name, such as CET, is resolved to another one: people see what they typed.
+  return timeZone === 'UTC' || timeZone.toLowerCase() === text.toLowerCase() ? timeZone : text;
+}
+
+const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+
+/** A time without an offset: a day and perhaps a time of day, or a time of day alone. */
+const LOCAL = new RegExp(
+  `^(?:(today|tomorrow|${WEEKDAYS.join('|')}|(?:mon|tues|wednes|thurs|fri|satur|sun)day|\\d{4}-\\d{2}-\\d{2})(?:(?:T| +)(\\d{1,2}:\\d{2}(?::\\d{2})?))?|(\\d{1,2}:\\d{2}(?::\\d{2})?))$`,
+  'i',
+);
+
+/** How {@link parseTime} reads a text. */
+export interface TimeReading {
+  /** The advice when the text is not a time. */
+  fix?: string;
+  /** `14:00` and `monday 14:00` mean the first such time after this instant, in milliseconds. Default: now. */
+  after?: number;
+  /** They mean the last such time before now. */
+  isPast?: boolean;
+}
+
+/**
+ * An instant as people type it, in milliseconds (CLI.md, "Values"): RFC 3339 with an offset, `now`, `+2h30m`; and in the
+ * zone of the context `2026-12-01T10:00`, `2026-12-01 10:00`, `14:00` (the next one), `tomorrow 14:00`, `monday 14:00`.
  *
- * @param fix the advice when the text is not a time
  * @throws Failure `usage`, for a local time that the zone skips or has twice too
  */
 export async function parseTime(
   text: string,
   context: TimeContext,
-  fix = `--start ${formatInstant(context.now + 3_600_000)}`,
+  reading: TimeReading = {},
 ): Promise<number> {
+  const { fix = `--start ${formatInstant(context.now + 3_600_000)}` } = reading;
   const trimmed = text.trim();
   if (/^now$/i.test(trimmed)) return context.now;
   if (trimmed.startsWith('+')) return later(context.now, parseDuration(trimmed.slice(1)));
   // RFC 3339 needs seconds; people may leave them out.
-  const exact = parseInstant(
-    trimmed.replace(/^(\S{10}[Tt]\d{2}:\d{2})(?=[Zz+-])/, '$1:00').replace(' ', 'T'),
-  );
+  const exact = parseInstant(trimmed.replace(' ', 'T').replace(/^(\S{10}T\d{2}:\d{2})(?=[Zz+-])/i, '$1:00'));
   if (exact !== undefined) return exact;
   const local = LOCAL.exec(trimmed);
   if (!local) {
     throw new Failure('usage', `${JSON.stringify(text)} is not a time.`, {
-      why: 'Write it as 2026-12-01T10:00:00Z, +2h or now; see slices-conn help times.',
+      why: "Write it as 14:00, 'tomorrow 09:00', 2026-12-01T10:00:00Z, +2h or now; see slices-conn help times.",
       fix,
     });
   }
-  if (context.zone === undefined) {
-    throw new Failure('usage', `${JSON.stringify(text)} does not say in which time zone.`, {
-      why: 'A time without an offset needs --tz (or TZ).',
-      fix: '--tz Europe/Brussels',
+  if (context.faultyZone !== undefined) {
+    throw new Failure('usage', `TZ is ${JSON.stringify(context.faultyZone)}, which is not a time zone.`, {
+      why: `${JSON.stringify(text)} is a time in your time zone. Set TZ to one such as Europe/Brussels, or give --tz.`,
+      fix: 'unset TZ',
     });
   }
-  const [, day = '', time = '00:00'] = local;
-  return localInstant({ day: day.toLowerCase(), time, zone: context.zone, now: context.now });
+  const [, day, time = local[3] ?? '00:00'] = local;
+  return localInstant({ day: day?.toLowerCase(), time }, context, reading);
 }
 
-/** A time of day in a time zone. */
+/** A time of day, and perhaps its day. */
 interface LocalTime {
-  /** `today`, `tomorrow`, or a date as `2026-12-01`. */
-  day: string;
+  /** `today`, `tomorrow`, a weekday, or a date as `2026-12-01`; undefined: the nearest day that fits. */
+  day: string | undefined;
   /** As `10:00` or `10:00:00`. */
   time: string;
-  /** An IANA time zone, such as `Europe/Brussels`. */
-  zone: string;
-  /** Milliseconds since the Unix epoch, for today and tomorrow. */
-  now: number;
 }
 
 /**
  * The instant of a local time, in milliseconds.
  *
- * @throws Failure `usage` for an unknown zone, for a day or time that does not exist, and for a time that exists twice
- *   because clocks are put back
+ * @throws Failure `usage` for a day or time that does not exist, and for a time that exists twice because clocks are put
+ *   back
  */
-async function localInstant({ day, time, zone, now }: LocalTime): Promise<number> {
-  // Slow to load, and most times are typed with an offset.
+async function localInstant(
+  { day, time }: LocalTime,
+  { now, zone }: TimeContext,
+  { after = now, isPast = false }: TimeReading,
+): Promise<number> {
+  // Slow to load, and scripts give times with an offset.
   const { Temporal } = await import('temporal-polyfill');
-  let today: ReturnType<typeof Temporal.PlainDate.from>;
+  const localOf = (instant: number): TemporalModule.PlainDateTime =>
+    Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone).toPlainDateTime();
+  const dayOfWeek = WEEKDAYS.indexOf(day?.slice(0, 3) ?? '') + 1;
   try {
-    today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone).toPlainDate();
-  } catch {
-    throw new Failure('usage', `${JSON.stringify(zone)} is not a time zone.`, {
-      fix: '--tz Europe/Brussels',
-    });
-  }
-  try {
-    const date =
-      day === 'today' ? today : day === 'tomorrow' ? today.add({ days: 1 }) : Temporal.PlainDate.from(day);
-    const local = date.toPlainDateTime(Temporal.PlainTime.from(time.padStart(5, '0')));
+    const clock = Temporal.PlainTime.from(time.padStart(5, '0'));
+    let local: TemporalModule.PlainDateTime;
+    if (day === undefined || dayOfWeek > 0) {
+      const reference = localOf(isPast ? now : after);
+      const days = day === undefined ? 1 : 7;
+      const ahead = day === undefined ? 0 : (dayOfWeek - reference.dayOfWeek + 7) % 7;
+      local = reference.add({ days: ahead }).withPlainTime(clock);
+      const order = Temporal.PlainDateTime.compare(local, reference);
+      if (!isPast && order <= 0) local = local.add({ days });
+      if (isPast && order > 0) local = local.subtract({ days });
+    } else if (day === 'today' || day === 'tomorrow') {
+      local = localOf(now)
+        .add({ days: day === 'today' ? 0 : 1 })
+        .withPlainTime(clock);
+    } else local = Temporal.PlainDate.from(day).toPlainDateTime(clock);
     return local.toZonedDateTime(zone, { disambiguation: 'reject' }).epochMilliseconds;
   } catch {
-    throw new Failure('usage', `${day} ${time} does not exist, or exists twice, in ${zone}.`, {
+    const typed = day === undefined ? time : `${day} ${time}`;
+    throw new Failure('usage', `${typed} does not exist, or exists twice, in ${zone}.`, {
       why: 'Clocks may be put forward or back then.',
       fix: 'Give the time with an offset: 2026-12-01T10:00:00+01:00.',
     });
@@ -101,6 +149,7 @@ async function localInstant({ day, time, zone, now }: LocalTime): Promise<number
 
 /**
  * An instant in the past, in milliseconds: what {@link parseTime} reads, or a duration, which means that long ago.
+ * `14:00` and `monday 14:00` are the last ones.
  *
  * @param flag the flag that it is the value of, for the advice
  * @example parsePastTime('2d', context, '--since') // two days before now
@@ -108,7 +157,7 @@ async function localInstant({ day, time, zone, now }: LocalTime): Promise<number
  */
 export async function parsePastTime(text: string, context: TimeContext, flag: string): Promise<number> {
   if (/^(?:\d+[wdhms])+$/i.test(text.trim())) return Math.max(0, context.now - parseDuration(text));
-  return parseTime(text, context, `${flag} 2d`);
+  return parseTime(text, context, { fix: `${flag} 2d`, isPast: true });
 }
 
 /**
@@ -121,36 +170,84 @@ export function later(instant: number, duration: number): number {
   throw new Failure('usage', 'That is after the year 9999.');
 }
 
+/** The formatter that was used last: making one takes longer than a hundred texts. */
+let format: { zone: string; parts: Intl.DateTimeFormat } | undefined;
+
+/** The year, month, day, weekday and time of day of an instant in a zone, each as text. */
+function partsIn(zone: string, instant: number): Partial<Record<Intl.DateTimeFormatPartTypes, string>> {
+  if (format?.zone !== zone) {
+    const parts = new Intl.DateTimeFormat('en-US', {
+      timeZone: zone,
+      year: 'numeric',
+      month: 'short',
+      day: 'numeric',
+      weekday: 'short',
+      hour: '2-digit',
+      minute: '2-digit',
+      hourCycle: 'h23',
+    });
+    format = { zone, parts };
+  }
+  return Object.fromEntries(format.parts.formatToParts(instant).map(({ type, value }) => [type, value]));
+}
+
 /**
- * An instant for people: in UTC, in their zone, and how far away it is.
+ * An instant for people, in the context's zone, which the reader must find nearby: {@link timeTeller} names it. The year
+ * is left out where it is this year.
  *
- * @param zone their time zone; UTC and unknown names are ignored
- * @example formatTime(start, now) // '2026-12-01T10:00:00.000Z (in 2 h)'
- * @example formatTime(start, now, 'Europe/Brussels') // '2026-12-01T10:00:00.000Z (11:00 Europe/Brussels, in 2 h)'
+ * @param isNarrow leaves out the weekday
+ * @example shortTime(start, context) // 'Sun 22 Nov 14:00'
  */
-export function formatTime(instant: number, now: number, zone?: string): string {
+export function shortTime(instant: number, { now, zone }: TimeContext, isNarrow = false): string {
+  const { year, month, day, weekday, hour, minute } = partsIn(zone, instant);
+  const words = [
+    ...(isNarrow ? [] : [weekday]),
+    day,
+    month,
+    ...(year === partsIn(zone, now).year ? [] : [year]),
+    `${hour}:${minute}`,
+  ];
+  return words.join(' ');
+}
+
+/**
+ * The end of a period for people, beside its start: the time of day alone where both are on the same day.
+ *
+ * @param isNarrow leaves out the weekday
+ */
+export function shortEnd(start: number, end: number, context: TimeContext, isNarrow = false): string {
+  const text = shortTime(end, context, isNarrow);
+  const [from, until] = [shortTime(start, context, isNarrow).slice(0, -5), text.slice(0, -5)];
+  return from === until ? text.slice(-5) : text;
+}
+
+/**
+ * How far an instant is from now.
+ *
+ * @example formatDistance(start, now) // 'in 2 h', 'now', '3 d ago'
+ */
+export function formatDistance(instant: number, now: number): string {
   const distance = instant - now;
   const duration = formatDuration(Math.abs(distance));
   // Less than a second away counts as now.
-  const away = Math.abs(distance) < 1000 ? 'now' : distance > 0 ? `in ${duration}` : `${duration} ago`;
-  const there = zone === undefined ? undefined : localTime(instant, zone);
-  return `${formatInstant(instant)} (${there === undefined ? '' : `${there}, `}${away})`;
+  if (Math.abs(distance) < 1000) return 'now';
+  return distance > 0 ? `in ${duration}` : `${duration} ago`;
 }
 
-/** The time of day in a zone, with the date where it differs from the date in UTC. */
-function localTime(instant: number, zone: string): string | undefined {
-  if (/^(?:Etc\/)?(?:UTC|GMT|Zulu|Universal)$/i.test(zone)) return undefined;
-  let text: string;
-  try {
-    text = new Intl.DateTimeFormat('sv-SE', {
-      timeZone: zone,
-      dateStyle: 'short',
-      timeStyle: 'short',
-    }).format(instant);
-  } catch {
-    // TZ may name a file or an unknown zone; --tz was checked before.
-    return undefined;
-  }
-  const isSameDay = text.startsWith(formatInstant(instant).slice(0, 10));
-  return `${isSameDay ? text.slice(11) : text} ${zone}`;
+/**
+ * A function that prints instants for people, with the zone beside the first one, and how far away each is.
+ *
+ * @returns with a second argument, that is said in place of the distance
+ * @example
+ * const tell = timeTeller(context);
+ * tell(start) // 'Sun 22 Nov 14:00 Europe/Brussels (in 2 h)'
+ * tell(end, 'for 2 h') // 'Sun 22 Nov 16:00 (for 2 h)'
+ */
+export function timeTeller(context: TimeContext): (instant: number, aside?: string) => string {
+  let isFirst = true;
+  return (instant, aside = formatDistance(instant, context.now)) => {
+    const zone = isFirst ? ` ${context.zone}` : '';
+    isFirst = false;
+    return `${shortTime(instant, context)}${zone} (${aside})`;
+  };
 }

@@ -66,7 +66,7 @@ export interface World {
   shellHome: ShellHome;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** The machine's time zone. */
+  /** The machine's time zone, an IANA name, whatever `TZ` says. */
   localZone: () => string;
   /** Opens the way to a profile's services; called when a command first needs it. */
   connect: (profile: Profile, network: NetworkSettings) => Promise<Connection>;

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { LAST_SECOND } from '../contract/claims.ts';
 import { ReservationId } from '../contract/fields.ts';
+import { parseInstant } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
 
 /**
@@ -36,6 +37,11 @@ export function claimedUserName(token: string): string | undefined {
 /** When a token says that it expires, in milliseconds; see {@link claimedClaims}. */
 export function claimedExpiry(token: string): number | undefined {
   return seconds(claimedClaims(token)['exp']);
+}
+
+/** When an experiment token says that its experiment expires (`exp_exp`), in milliseconds; see {@link claimedClaims}. */
+export function claimedExperimentExpiry(token: string): number | undefined {
+  return parseInstant(text(claimedClaims(token)['exp_exp']) ?? '', 'utc-if-absent');
 }
 
 /** When a token says that it was issued, in milliseconds; see {@link claimedClaims}. */

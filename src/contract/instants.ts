@@ -54,6 +54,16 @@ export function formatInstant(instant: number): string {
   return new Date(instant).toISOString();
 }
 
+/** Whether a text names a time zone: an IANA name, or an offset such as `+02:00`. */
+export function isTimeZone(text: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: text });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The longest that a message repeats of what was received, in characters. */
 const SHOWN = 60;
 

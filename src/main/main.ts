@@ -18,6 +18,7 @@ import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile } from '../session/profiles/profiles.ts';
 import { folders } from './compile-cache.ts';
 import { files, shellHome } from './files.ts';
+import { localZone } from './local-zone.ts';
 import { openLedger, underLock } from './state.ts';
 import { ask, onStop, openBrowser, openProgressLine, stopAtSignals, stopSignal } from './terminal.ts';
 
@@ -44,7 +45,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     now: Date.now,
     newKey: () => crypto.randomUUID(),
     sleep,
-    localZone: () => Intl.DateTimeFormat().resolvedOptions().timeZone,
+    localZone: () => localZone(env),
     openLedger: () => openLedger(folders.state),
     underLock,
     connect,

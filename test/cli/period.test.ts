@@ -2,8 +2,10 @@ import { describe, expect, test } from 'vitest';
 import {
   type PeriodChangeFlags,
   type PeriodFlags,
+  periodToSend,
   readPeriod,
   readPeriodChange,
+  shortfall,
 } from '../../src/cli/period.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
@@ -11,7 +13,7 @@ import { NOW } from '../fixtures/tokens.ts';
 const HOUR = 3_600_000;
 const START = Date.UTC(2026, 11, 1, 10);
 const END = START + 8 * HOUR;
-const context = { now: NOW, zone: undefined };
+const context = { now: NOW, zone: 'UTC' };
 const start = '2026-12-01T10:00:00Z';
 const end = '2026-12-01T18:00:00Z';
 
@@ -59,11 +61,11 @@ describe('a new period: every combination of its flags', () => {
     ],
     [
       { start: 'now', for: '2h' },
-      { start: 'now', end: NOW + 2 * HOUR },
+      { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR },
     ],
     [
       { start: ' Now ', for: '2h' },
-      { start: 'now', end: NOW + 2 * HOUR },
+      { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR },
     ],
     [{ start: 'now', end, for: '2h' }, both('--end', '--for')],
 
@@ -74,7 +76,7 @@ describe('a new period: every combination of its flags', () => {
     ],
     [
       { startNow: true, for: '2h' },
-      { start: 'now', end: NOW + 2 * HOUR },
+      { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR },
     ],
     [{ startNow: true, end, for: '2h' }, both('--end', '--for')],
 
@@ -106,7 +108,9 @@ describe('a new period: every combination of its flags', () => {
     const failure = await failureOf(() => readPeriod(flags, context));
     expect(failure.code).toBe('usage');
     expect(failure.message).toBe('It would end before it starts.');
-    expect(failure.facts.why).toMatch(/^From \S+Z until \S+Z\.$/);
+    expect(failure.facts.why).toMatch(
+      /^From \w{3} \d+ \w{3} \d\d:\d\d until (\w{3} \d+ \w{3} )?\d\d:\d\d UTC\.$/,
+    );
   });
 
   test.each<[string, PeriodFlags]>([
@@ -120,6 +124,54 @@ describe('a new period: every combination of its flags', () => {
   });
 });
 
+describe('an end without a date is the first one after the start', () => {
+  test.each<[PeriodFlags, string, string]>([
+    [{ start: 'tomorrow 14:00', end: '16:00' }, '2026-11-02T14:00', '2026-11-02T16:00'],
+    [{ start: 'tomorrow 14:00', end: '13:00' }, '2026-11-02T14:00', '2026-11-03T13:00'],
+    [{ start: '23:00', end: '01:00' }, '2026-11-01T23:00', '2026-11-02T01:00'],
+    // It is a Sunday, 12:00.
+    [{ start: 'sunday 11:00', end: 'sunday 13:00' }, '2026-11-08T11:00', '2026-11-08T13:00'],
+  ])('%j', async (flags, from, until) => {
+    const [start, end] = [Date.parse(`${from}Z`), Date.parse(`${until}Z`)];
+    expect(await readPeriod(flags, context)).toEqual({ start, end });
+  });
+
+  test('with --start-now it is the next one', async () => {
+    expect(await readPeriod({ startNow: true, end: '14:00' }, context)).toEqual({
+      start: 'now',
+      end: NOW + 2 * HOUR,
+    });
+  });
+});
+
+describe('a period that starts with its request', () => {
+  const asked = { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR } as const;
+  const endSent = (now: number, expiry?: number): number => periodToSend(asked, now, expiry).end;
+
+  test.each<[string, number, number | undefined, number]>([
+    ['5 s later than asked', NOW, undefined, NOW + 2 * HOUR + 5000],
+    ['rounded up to a second', NOW + 1, undefined, NOW + 2 * HOUR + 6000],
+    ['before the experiment expires', NOW, NOW + 3 * HOUR, NOW + 2 * HOUR + 5000],
+    ['not after the expiry', NOW, NOW + 2 * HOUR + 100, NOW + 2 * HOUR + 100],
+    ['as asked where the experiment expires before: the service refuses it', NOW, NOW + HOUR, NOW + 2 * HOUR],
+  ])('ends %s', (_, now, expiry, end) => {
+    expect(endSent(now, expiry)).toBe(end);
+  });
+
+  test('with an end, and one that starts later, are sent as they are', () => {
+    const period = { start: START, end: END };
+    expect(periodToSend(period, NOW, END - 1)).toEqual(period);
+  });
+
+  test('a warning says by how much it is too short', () => {
+    expect(shortfall({ start: NOW, end: NOW + 2 * HOUR }, 2 * HOUR)).toBeUndefined();
+    expect(shortfall({ start: NOW, end: NOW + HOUR }, undefined)).toBeUndefined();
+    expect(shortfall({ start: NOW + 10_000, end: NOW + 2 * HOUR }, 2 * HOUR)).toBe(
+      'Warning: the reservation is 10 s shorter than the 2 h that were asked for.',
+    );
+  });
+});
+
 describe('an update of a period: every combination of its flags', () => {
   const current = { start: START, end: END };
   const newStart = '2026-12-01T12:00:00Z';
@@ -130,7 +182,7 @@ describe('an update of a period: every combination of its flags', () => {
   const ends: [Omit<PeriodChangeFlags, 'start'>, (from: number) => unknown][] = [
     [{}, () => ({})],
     [{ end: newEnd }, () => ({ end: NEW_END })],
-    [{ for: '3h' }, (from) => ({ end: from + 3 * HOUR })],
+    [{ for: '3h' }, (from) => ({ end: from + 3 * HOUR, ...(from === NOW ? { lasting: 3 * HOUR } : {}) })],
     [{ extend: '3h' }, () => ({ end: END + 3 * HOUR })],
     [{ end: newEnd, for: '3h' }, () => both('--end', '--for')],
     [{ end: newEnd, extend: '3h' }, () => both('--extend', '--end')],
@@ -164,6 +216,11 @@ describe('an update of a period: every combination of its flags', () => {
   ])('an update that would make it end %s is refused', async (_, flags) => {
     const failure = await failureOf(() => readPeriodChange(flags, current, context));
     expect(failure).toMatchObject({ code: 'usage', message: 'It would end before it starts.' });
+  });
+
+  test('the end of an active reservation can be a time of day: the next one', async () => {
+    const active = { start: NOW - 24 * HOUR, end: NOW + HOUR };
+    expect(await readPeriodChange({ end: '18:00' }, active, context)).toEqual({ end: NOW + 6 * HOUR });
   });
 
   test('an earlier end is accepted', async () => {

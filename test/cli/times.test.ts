@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { formatTime, parsePastTime, parseTime } from '../../src/cli/times.ts';
+import {
+  chooseZone,
+  formatDistance,
+  parsePastTime,
+  parseTime,
+  shortEnd,
+  shortTime,
+  timeTeller,
+} from '../../src/cli/times.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
@@ -9,7 +17,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /** Reads a time at {@link NOW}, 2026-11-01T12:00:00Z. */
-const at = (text: string, zone?: string, now = NOW) => parseTime(text, { now, zone });
+const at = (text: string, zone = 'UTC', now = NOW) => parseTime(text, { now, zone });
 const iso = async (text: string, zone?: string, now?: number) =>
   new Date(await at(text, zone, now)).toISOString();
 
@@ -116,25 +124,38 @@ describe('a time without an offset, in a zone', () => {
   ])('a time beside such an hour is accepted: %s', async (text, instant) => {
     expect(await iso(text, 'Europe/Brussels')).toBe(instant);
   });
+});
 
-  test.each(['Nowhere/City', 'Europe', '', ':/etc/localtime', 'CEST+'])(
-    'the zone %j is refused',
-    async (zone) => {
-      const failure = await failureOf(() => at('2026-12-01T10:00', zone));
-      expect(failure.code).toBe('usage');
-      expect(failure.message).toBe(`${JSON.stringify(zone)} is not a time zone.`);
-    },
-  );
+describe('a time of day or a weekday without a date', () => {
+  // NOW is a Sunday: 12:00 UTC, 13:00 in Brussels.
+  test.each([
+    ['14:00', 'UTC', '2026-11-01T14:00'],
+    ['14:00', 'Europe/Brussels', '2026-11-01T13:00'],
+    ['13:30', 'Europe/Brussels', '2026-11-01T12:30'],
+    ['13:00', 'Europe/Brussels', '2026-11-02T12:00'],
+    ['9:00', 'Europe/Brussels', '2026-11-02T08:00'],
+    ['12:00:01', 'UTC', '2026-11-01T12:00:01'],
+    ['monday 14:00', 'Europe/Brussels', '2026-11-02T13:00'],
+    ['Mon 14:00', 'Europe/Brussels', '2026-11-02T13:00'],
+    ['saturday  9:00', 'Europe/Brussels', '2026-11-07T08:00'],
+    ['sunday 14:00', 'Europe/Brussels', '2026-11-01T13:00'],
+    ['sunday 11:00', 'Europe/Brussels', '2026-11-08T10:00'],
+    ['wednesday', 'Europe/Brussels', '2026-11-03T23:00'],
+    ['2026-12-01 10:00Z', 'Europe/Brussels', '2026-12-01T10:00'],
+  ])('%s in %s is %s', async (text, zone, instant) => {
+    expect(await at(text, zone)).toBe(Date.parse(`${instant}Z`));
+  });
 
-  test.each(['2026-12-01T10:00', '2026-12-01T10:00:00', '2026-12-01 10:00', '2026-12-01', 'tomorrow 09:00'])(
-    'without a zone %s is refused, and the message names --tz',
-    async (text) => {
-      const failure = await failureOf(() => at(text));
-      expect(failure.code).toBe('usage');
-      expect(failure.facts.why).toContain('--tz');
-      expect(failure.facts.fix).toBe('--tz Europe/Brussels');
-    },
-  );
+  test('the next 02:30 is tomorrow’s where today has none', async () => {
+    expect(await iso('02:30', 'Europe/Brussels', Date.UTC(2027, 2, 28, 10))).toBe('2027-03-29T00:30:00.000Z');
+  });
+
+  test('where it is looked for in the past, it is the last one', async () => {
+    const past = (text: string) => parsePastTime(text, { now: NOW, zone: 'UTC' }, '--since');
+    expect(await past('14:00')).toBe(NOW - 22 * HOUR);
+    expect(await past('monday 12:00')).toBe(NOW - 6 * DAY);
+    expect(await past('11:00')).toBe(NOW - HOUR);
+  });
 });
 
 describe('text that is not a time', () => {
@@ -143,7 +164,8 @@ describe('text that is not a time', () => {
     ' ',
     'soon',
     'yesterday 10:00',
-    '10:00',
+    '25:00:00:00',
+    'someday 10:00',
     '2026-12-1T10:00:00Z',
     '2026-02-30T10:00:00Z',
     '2026-12-01T24:00:00Z',
@@ -182,41 +204,82 @@ describe('text that is not a time', () => {
   );
 });
 
-describe('formatTime', () => {
+describe('a time for people', () => {
+  const context = { now: NOW, zone: 'Europe/Brussels' };
+
+  test.each<[string, string, string]>([
+    ['2026-11-22T13:00:59.999Z', 'Europe/Brussels', 'Sun 22 Nov 14:00'],
+    ['2026-11-22T13:00:00Z', 'UTC', 'Sun 22 Nov 13:00'],
+    ['2026-11-22T23:30:00Z', 'Asia/Tokyo', 'Mon 23 Nov 08:30'],
+    ['2026-09-01T22:00:00Z', 'Europe/Brussels', 'Wed 2 Sep 00:00'],
+    ['2026-12-31T23:30:00Z', 'Europe/Brussels', 'Fri 1 Jan 2027 00:30'],
+  ])('%s in %s is %s', (instant, zone, text) => {
+    expect(shortTime(Date.parse(instant), { now: NOW, zone })).toBe(text);
+  });
+
   test.each<[number, string]>([
-    [0, '2026-11-01T12:00:00.000Z (now)'],
-    [999, '2026-11-01T12:00:00.999Z (now)'],
-    [-999, '2026-11-01T11:59:59.001Z (now)'],
-    [SECOND, '2026-11-01T12:00:01.000Z (in 1 s)'],
-    [2 * HOUR, '2026-11-01T14:00:00.000Z (in 2 h)'],
-    [9_000_000, '2026-11-01T14:30:00.000Z (in 2 h 30 min)'],
-    [-3 * DAY, '2026-10-29T12:00:00.000Z (3 d ago)'],
-  ])('%i ms from now', (distance, text) => {
-    expect(formatTime(NOW + distance, NOW)).toBe(text);
+    [0, 'now'],
+    [-999, 'now'],
+    [SECOND, 'in 1 s'],
+    [9_000_000, 'in 2 h 30 min'],
+    [-3 * DAY, '3 d ago'],
+  ])('%i ms from now is %s', (distance, text) => {
+    expect(formatDistance(NOW + distance, NOW)).toBe(text);
+  });
+
+  test('the zone stands beside the first one only', () => {
+    const tell = timeTeller(context);
+    expect(tell(NOW + 2 * HOUR)).toBe('Sun 1 Nov 15:00 Europe/Brussels (in 2 h)');
+    expect(tell(NOW + 4 * HOUR)).toBe('Sun 1 Nov 17:00 (in 4 h)');
+    expect(tell(NOW + 4 * HOUR, 'for 2 h')).toBe('Sun 1 Nov 17:00 (for 2 h)');
+  });
+
+  test.each<[number, string]>([
+    [NOW + 2 * HOUR, '15:00'],
+    [NOW + DAY, 'Mon 2 Nov 13:00'],
+    // In UTC it is the same day.
+    [NOW + 11 * HOUR, 'Mon 2 Nov 00:00'],
+  ])('an end on the day of its start is a time of day: %i is %s', (end, text) => {
+    expect(shortEnd(NOW, end, context)).toBe(text);
   });
 });
 
-describe('a time printed in the reader’s zone', () => {
-  const TEN = Date.UTC(2026, 11, 1, 10);
-  test.each<[string | undefined, number, string]>([
-    [undefined, TEN, '2026-12-01T10:00:00.000Z (in 2 h)'],
-    ['UTC', TEN, '2026-12-01T10:00:00.000Z (in 2 h)'],
-    ['Etc/UTC', TEN, '2026-12-01T10:00:00.000Z (in 2 h)'],
-    ['Europe/Brussels', TEN, '2026-12-01T10:00:00.000Z (11:00 Europe/Brussels, in 2 h)'],
-    [
-      'Pacific/Auckland',
-      TEN + 7_200_000,
-      '2026-12-01T12:00:00.000Z (2026-12-02 01:00 Pacific/Auckland, in 4 h)',
-    ],
-    ['America/New_York', TEN - 7_200_000, '2026-12-01T08:00:00.000Z (03:00 America/New_York, now)'],
-    [':/etc/localtime', TEN, '2026-12-01T10:00:00.000Z (in 2 h)'],
-  ])('%s', (zone, instant, told) => {
-    expect(formatTime(instant, TEN - 7_200_000, zone)).toBe(told);
+describe('the time zone', () => {
+  const system = () => 'Europe/Athens';
+  test.each<[string | undefined, string | undefined, string]>([
+    ['Asia/Tokyo', 'Europe/Brussels', 'Asia/Tokyo'],
+    ['asia/tokyo', undefined, 'Asia/Tokyo'],
+    ['CET', undefined, 'CET'],
+    ['+02:00', undefined, '+02:00'],
+    ['Etc/UTC', undefined, 'UTC'],
+    [undefined, 'Europe/Brussels', 'Europe/Brussels'],
+    [undefined, ':Europe/Brussels', 'Europe/Brussels'],
+    [undefined, '/usr/share/zoneinfo/Europe/Brussels', 'Europe/Brussels'],
+    [undefined, ':/etc/localtime', 'Europe/Athens'],
+    [undefined, 'UTC0', 'UTC'],
+    [undefined, '', 'Europe/Athens'],
+    [undefined, undefined, 'Europe/Athens'],
+  ])('chosen %j, TZ=%j: %s', (chosen, variable, zone) => {
+    expect(chooseZone({ chosen, variable, system })).toEqual({ zone });
   });
+
+  test.each(['Nowhere/City', 'Europe', 'CEST+', '/etc/passwd', 'CET-1CEST'])(
+    'TZ=%j is no zone: times are in UTC, and a time without an offset is refused',
+    async (variable) => {
+      const zone = chooseZone({ chosen: undefined, variable, system });
+      expect(zone).toEqual({ zone: 'UTC', faultyZone: variable });
+      const failure = await failureOf(() => parseTime('14:00', { now: NOW, ...zone }));
+      expect(failure).toMatchObject({
+        code: 'usage',
+        message: `TZ is ${JSON.stringify(variable)}, which is not a time zone.`,
+      });
+      expect(await parseTime('+2h', { now: NOW, ...zone })).toBe(NOW + 2 * HOUR);
+    },
+  );
 });
 
 describe('a past time', () => {
-  const past = (text: string) => parsePastTime(text, { now: NOW, zone: undefined }, '--since');
+  const past = (text: string) => parsePastTime(text, { now: NOW, zone: 'UTC' }, '--since');
 
   test.each([
     ['2d', NOW - 2 * 86_400_000],

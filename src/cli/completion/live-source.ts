@@ -17,7 +17,7 @@ export const LIVE_LIMIT = 1500;
  * services, if the user is logged in and they answer within {@link LIVE_LIMIT}.
  */
 export function liveSource(invocation: Invocation): CompletionSource {
-  const { now } = invocation.times();
+  const now = invocation.now();
   return {
     sites: async () => SITES.map((value) => ({ value, description: countryOf(value) })),
     profiles: async () => {
@@ -67,13 +67,13 @@ function countryOf(site: string): string {
  * that needs a refresh is not used: a refresh that is cut off half-way would lose it.
  */
 async function asked(
-  { session, times }: Invocation,
+  { session, now }: Invocation,
   question: (session: Session) => Promise<Candidate[]>,
 ): Promise<Candidate[]> {
   return limited(async () => {
     const opened = await session();
     const login = opened.userToken.origin === 'login' ? opened.login?.read() : undefined;
-    return login && isAlmostOver(login, times().now) ? [] : question(opened);
+    return login && isAlmostOver(login, now()) ? [] : question(opened);
   });
 }
 

@@ -12,22 +12,24 @@ export interface CreateFlags {
 }
 
 /** Lists the person's experiments. */
-export async function listExperiments({ session, output }: Invocation): Promise<void> {
+export async function listExperiments({ session, output, times }: Invocation): Promise<void> {
   const { portal, profile } = await session();
   const items = await portal.experiments();
+  const shown = await times();
   await output.result({ items: items.map(directoryItem) }, (print) =>
-    directoryTable(print, 'experiment', items, profile.experiment),
+    directoryTable(print, 'experiment', items, { chosen: profile.experiment, times: shown }),
   );
 }
 
 /** Shows an experiment. */
 export async function showExperiment(
-  { session, output }: Invocation,
+  { session, output, times }: Invocation,
   [wanted]: readonly string[],
 ): Promise<void> {
   const experiment = await (await session()).experiment(wanted);
+  const shown = await times();
   await output.result({ experiment: directoryItem(experiment) }, (print) =>
-    directoryCard(print, 'Experiment', experiment),
+    directoryCard(print, 'Experiment', experiment, shown),
   );
 }
 
@@ -37,7 +39,7 @@ export async function createExperiment(
   [name = '']: readonly string[],
   { end, description = '' }: CreateFlags,
 ): Promise<void> {
-  const expiry = await parseTime(end, times());
+  const expiry = await parseTime(end, await times(), { fix: '--end +30d' });
   const opened = await session();
   const project = await opened.project();
   const experiment = await opened.portal.createExperiment({
@@ -46,22 +48,24 @@ export async function createExperiment(
     project_id: project.id,
     expires_at: formatInstant(expiry),
   });
+  const shown = await times();
   await output.result({ experiment: directoryItem(experiment) }, (print) =>
-    directoryCard(print, 'Created experiment', experiment, project),
+    directoryCard(print, 'Created experiment', experiment, shown, project),
   );
 }
 
 /** Stores the chosen experiment in the profile. */
 export async function useExperiment(
-  { session, output, profiles }: Invocation,
+  { session, output, profiles, times }: Invocation,
   [wanted]: readonly string[],
 ): Promise<void> {
   const opened = await session();
   const experiment = await opened.experiment(wanted);
   const { name } = opened.profile;
   await (await profiles()).choose(name, { experiment: experiment.id });
+  const shown = await times();
   await output.result({ experiment: directoryItem(experiment) }, (print) =>
-    directoryCard(print, `Profile ${name} now uses experiment`, experiment),
+    directoryCard(print, `Profile ${name} now uses experiment`, experiment, shown),
   );
 }
 

@@ -10,7 +10,7 @@ import type { TokenOrigin } from '../../session/login/token-source.ts';
 import type { Session } from '../../session/session.ts';
 import type { Invocation } from '../invocation.ts';
 import type { CardLine } from '../print/output.ts';
-import { formatTime } from '../times.ts';
+import { timeTeller } from '../times.ts';
 
 /** The flags of the command, as typed. */
 export interface LoginFlags {
@@ -55,7 +55,7 @@ async function loginForMachine(invocation: Invocation, session: Session, flags: 
   const tokens = await waitFor('the code to be entered', () => decided(started, flags.wait));
   const { refreshToken, expiresAt } = await waitFor(host, () => machine.check(tokens));
   const token = refreshToken.reveal();
-  const until = expiresAt === undefined ? 'it expires' : formatTime(expiresAt, times().now);
+  const until = expiresAt === undefined ? 'it expires' : timeTeller(await times())(expiresAt);
   output.text(
     { refresh_token: token, expires_at: expiresAt === undefined ? null : formatInstant(expiresAt) },
     token,
@@ -76,7 +76,7 @@ export async function logout(invocation: Invocation): Promise<void> {
   const { problem, aliveUntil } = await account.end();
   if (problem !== undefined) invocation.output.notice(problem);
   if (aliveUntil !== undefined) {
-    const until = formatTime(aliveUntil, invocation.times().now);
+    const until = timeTeller(await invocation.times())(aliveUntil);
     invocation.output.notice(
       `A copy of the access token can be valid until ${until}: not every service checks that its login has ended.`,
     );
@@ -109,7 +109,7 @@ async function announce(
   output.prompt(`  ${verificationUri}`);
   output.prompt('and enter the code');
   output.prompt(`  ${userCode}`);
-  output.prompt(`It expires at ${formatTime(expiresAt, times().now)}.`);
+  output.prompt(`It expires at ${timeTeller(await times())(expiresAt)}.`);
   const address = webAddress(verificationUriComplete ?? verificationUri);
   if (address === undefined) return;
   if (qr) {
@@ -163,7 +163,8 @@ export async function status(invocation: Invocation): Promise<void> {
 /** See {@link status}. @throws Failure `not_logged_in`, `token_expired` */
 export async function showStatus(invocation: Invocation, session: Session): Promise<void> {
   const { profile } = session;
-  const { now } = invocation.times();
+  const times = await invocation.times();
+  const { now } = times;
   const tokens = [await userToken(session, now), ...(await otherTokens(session))];
   const addresses = {
     base_url: profile.baseUrl,
@@ -177,7 +178,8 @@ export async function showStatus(invocation: Invocation, session: Session): Prom
     expires_at: expiresAt === undefined ? null : formatInstant(expiresAt),
   }));
   await invocation.output.result({ profile: profile.name, addresses, tokens: told }, (print) => {
-    const lines: CardLine[] = [['profile', profile.name], ...tokens.flatMap((token) => linesOf(token, now))];
+    const tell = timeTeller(times);
+    const lines: CardLine[] = [['profile', profile.name], ...tokens.flatMap((token) => linesOf(token, tell))];
     return print.card(`Logged in to ${print.paint.bold(profile.baseUrl)}`, lines);
   });
 }
@@ -229,8 +231,11 @@ function expired({ where, expiresAt = 0 }: KnownToken): Failure {
   });
 }
 
-function linesOf({ kind, source, where, sub, expiresAt, afterwards }: KnownToken, now: number): CardLine[] {
-  const lasts = expiresAt === undefined ? 'no expiry known' : `until ${formatTime(expiresAt, now)}`;
+function linesOf(
+  { kind, source, where, sub, expiresAt, afterwards }: KnownToken,
+  tell: (instant: number) => string,
+): CardLine[] {
+  const lasts = expiresAt === undefined ? 'no expiry known' : `until ${tell(expiresAt)}`;
   const told = [lasts, ...(afterwards === undefined ? [] : [afterwards])].join('; ');
   return [
     [kind, sub ?? 'unknown: the token is opaque'],

@@ -1,7 +1,9 @@
 import type { ProvenReservation } from '../../client/proof.ts';
 import { periodOf } from '../../client/reservation-request.ts';
+import { formatDuration } from '../../contract/durations.ts';
+import { parseInstant } from '../../contract/instants.ts';
 import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
-import { formatTime, shownZone, type TimeContext } from '../times.ts';
+import { formatDistance, shortTime, type TimeContext, timeTeller } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';
 
@@ -31,12 +33,10 @@ export function reservationCard(
   const { times, experiment } = context;
   const { paint } = print;
   const { site1, site2, bandwidth } = reservation;
-  const { start, end } = periodOf(reservation);
   const title = `${verb} ${paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
   const lines: CardLine[] = [
     ['id', reservation.id],
-    ['from', formatTime(start, times.now, shownZone(times))],
-    ['until', formatTime(end, times.now, shownZone(times))],
+    ...periodLines(reservation, times),
     [site1, `S-tag ${reservation.site1_s_tag}   C-tag ${reservation.site1_c_tag}`],
     [site2, `S-tag ${reservation.site2_s_tag}   C-tag ${reservation.site2_c_tag}`],
     experimentLine(reservation, experiment),
@@ -54,14 +54,20 @@ export function rehearsalCard(
   { times, experiment }: { times: TimeContext; experiment: NamedExperiment },
 ): string {
   const { site1, site2, bandwidth } = reservation;
-  const { start, end } = periodOf(reservation);
   const title = `Would be accepted: ${print.paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
-  const lines: CardLine[] = [
-    ['from', formatTime(start, times.now, shownZone(times))],
-    ['until', formatTime(end, times.now, shownZone(times))],
-    experimentLine(reservation, experiment),
-  ];
+  const lines: CardLine[] = [...periodLines(reservation, times), experimentLine(reservation, experiment)];
   return `${print.card(title, lines)}  nothing was booked\n`;
+}
+
+/** A period, with its duration while it lies ahead. */
+function periodLines(reservation: Reservation, times: TimeContext): CardLine[] {
+  const { start, end } = periodOf(reservation);
+  const tell = timeTeller(times);
+  const isAhead = start - times.now >= 1000;
+  return [
+    ['from', tell(start)],
+    ['until', tell(end, isAhead ? `for ${formatDuration(end - start)}` : formatDistance(end, times.now))],
+  ];
 }
 
 /** An experiment as far as it is known; see `ExperimentAccess`. */
@@ -103,18 +109,23 @@ export function directoryTable(
   print: Printer,
   noun: string,
   items: readonly Entry[],
-  chosen: string | undefined,
+  { chosen, times }: { chosen: string | undefined; times: TimeContext },
 ): string {
   if (items.length === 0) return `You are not in any ${noun}.\n`;
   return print.table(
-    ['name', 'role', 'expires', 'id'],
+    ['name', 'role', `expires (${times.zone})`, 'id'],
     items.map(({ id, name, role, expires_at }) => [
       `${name || UNKNOWN}${chosen === id || (chosen === name && name !== '') ? ' *' : ''}`,
       role || UNKNOWN,
-      expires_at || UNKNOWN,
+      expiryText(expires_at, (instant) => shortTime(instant, times)),
       id,
     ]),
   );
+}
+
+function expiryText(expires_at: string, tell: (instant: number) => string): string {
+  const instant = parseInstant(expires_at, 'utc-if-absent');
+  return instant === undefined ? expires_at || UNKNOWN : tell(instant);
 }
 
 /** One project or experiment for people. @param project the experiment's, to print its name beside the id */
@@ -122,13 +133,14 @@ export function directoryCard(
   print: Printer,
   title: string,
   entry: Entry,
+  times: TimeContext,
   project?: { id: string; name: string },
 ): string {
   const { id, name, description, role, expires_at, project_id } = entry;
   const lines: CardLine[] = [
     ['id', id],
     ['role', role || UNKNOWN],
-    ['expires', expires_at || UNKNOWN],
+    ['expires', expiryText(expires_at, timeTeller(times))],
   ];
   const projectName = project?.id === project_id && project?.name;
   if (project_id) lines.push(['project', projectName ? `${projectName} (${project_id})` : project_id]);

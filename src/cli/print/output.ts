@@ -166,7 +166,8 @@ export class Printer {
   /** Rows below a head. On a terminal, wide columns are cut, except the first. */
   table(head: readonly string[], rows: readonly (readonly string[])[]): string {
     const cells = rows.map((row) => row.map(escapeText));
-    const names = head.map((name) => this.paint.dim(name.toUpperCase()));
+    // A zone in parentheses keeps its case.
+    const names = head.map((name) => this.paint.dim(name.replace(/^[^(]+/, (text) => text.toUpperCase())));
     const full = this.#fullWidths(head, cells);
     const widths = this.#widths(full);
     if (widths.some((width, column) => width !== full[column])) return this.#cut(names, cells, widths);

@@ -2,7 +2,6 @@ import type { NewReservation } from '../../client/reservation-request.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import type { Alternative } from '../../contract/problems.ts';
-import type { TimeContext } from '../times.ts';
 import { nearestSite } from '../values.ts';
 
 /** Flags of a refused `reserve` that the advised command repeats. */
@@ -21,13 +20,13 @@ interface KeptFlags {
 export function advisor(
   request: NewReservation,
   flags: KeptFlags,
-  times: () => TimeContext,
+  clock: () => number,
 ): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof Failure)) throw error;
     // A service's text becomes part of a command only when it is a time.
     const alternative = error.facts.alternatives?.find(isPeriod);
-    const { now } = times();
+    const now = clock();
     if (alternative) throw error.with({ fix: reserveCommandLine(request, alternative, flags, now) });
     if (error.code === 'date_past' && request.start !== 'now' && request.end > now) {
       const { bandwidth, start, end } = request;

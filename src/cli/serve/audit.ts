@@ -28,7 +28,7 @@ export async function serveAudit(
 async function requestOf(invocation: Invocation, flags: AuditFlags): Promise<AuditRequest> {
   const { reservation, link, since, until, ...others } = flags;
   const { experiment } = invocation.flags;
-  const times = invocation.times();
+  const times = await invocation.times();
   const request: AuditRequest = {
     ...others,
     ...(reservation === undefined ? {} : { reservation: reservationId(reservation) }),

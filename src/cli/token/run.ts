@@ -12,7 +12,7 @@ import {
 import { claimedKind } from '../../tokens/verify.ts';
 import type { Invocation } from '../invocation.ts';
 import type { CardLine } from '../print/output.ts';
-import { formatTime } from '../times.ts';
+import { timeTeller } from '../times.ts';
 import { checkedToken, readTokenFile } from '../tokens.ts';
 import type { UserFiles } from '../world.ts';
 
@@ -35,10 +35,12 @@ export async function inspect(
   const token = await readTokenFile(files, file);
   const { header, claims } = await checkedToken(() => readCompact(token));
   const kind = claimedKind(claims);
+  const context = await times();
   await output.result({ verified: false, kind, header, claims }, (print) => {
+    const tell = timeTeller(context);
     const lines: CardLine[] = [
       ...Object.entries(header).map(([name, value]): CardLine => [`header ${name}`, shown(value)]),
-      ...Object.entries(claims).map(([name, value]): CardLine => [name, claimText(name, value, times().now)]),
+      ...Object.entries(claims).map(([name, value]): CardLine => [name, claimText(name, value, tell)]),
     ];
     return print.card(`${print.paint.yellow('not verified')}: claims to be a ${kind} token`, lines);
   });
@@ -46,7 +48,7 @@ export async function inspect(
 
 /** Signs a token with the person's own key. */
 export async function issue(
-  { files, output, times }: Invocation,
+  { files, output, now }: Invocation,
   _args: readonly string[],
   flags: IssueFlags,
 ): Promise<void> {
@@ -55,7 +57,7 @@ export async function issue(
     issuer: flags.issuer,
     key,
     ...(flags.ttl === undefined ? {} : { ttl: flags.ttl }),
-    now: () => times().now,
+    now,
   });
   const token = await issuer.issue({
     ...flags.claim,
@@ -105,8 +107,8 @@ function shown(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function claimText(name: string, value: unknown, now: number): string {
+function claimText(name: string, value: unknown, tell: (instant: number) => string): string {
   const isTime = ['iat', 'exp', 'nbf', 'auth_time'].includes(name) && typeof value === 'number';
   // Beyond this a Date can't hold the value.
-  return isTime && Math.abs(value) < 8.64e12 ? formatTime(value * 1000, now) : shown(value);
+  return isTime && Math.abs(value) < 8.64e12 ? tell(value * 1000) : shown(value);
 }

@@ -27,7 +27,7 @@ export async function verify(
   [file = '-']: readonly string[],
   flags: VerifyFlags,
 ): Promise<void> {
-  const { output, files, times } = invocation;
+  const { output, files, now } = invocation;
   const token = await readTokenFile(files, file);
   const { offline = false } = invocation.flags;
   const session = await invocation.session(offline ? OFFLINE : undefined);
@@ -37,7 +37,7 @@ export async function verify(
       why: `${jwks} is an address; give a file, or leave --offline out.`,
     });
   }
-  const keys = jwks === undefined ? undefined : await keysFrom(jwks, files, session, () => times().now);
+  const keys = jwks === undefined ? undefined : await keysFrom(jwks, files, session, now);
   const source = { ...(keys ? { keys } : {}), ...(issuer === undefined ? {} : { issuer }) };
   const verified = await checkedToken(async () =>
     offline
@@ -48,7 +48,8 @@ export async function verify(
   });
   const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
   const result = { verified: true, kind: verified.kind, claims: verified.claims, reservation };
-  await output.result(result, (print) => verifiedCard(print, verified, token, times()));
+  const times = await invocation.times();
+  await output.result(result, (print) => verifiedCard(print, verified, token, times));
 }
 
 /** Adds the issuer that the token claims to a failure about its issuer; a verifier's own messages repeat no claim. */

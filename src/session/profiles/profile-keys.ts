@@ -90,6 +90,11 @@ export const PROFILE_KEYS = {
     variables: ['SLICES_CONN_EXPERIMENT', 'SLICES_EXPERIMENT'],
     offline: true,
   },
+  tz: {
+    about:
+      'time zone in which times are read and printed, such as Europe/Brussels; else TZ, else the system’s',
+    offline: true,
+  },
 } as const satisfies Record<string, KeyDeclaration>;
 
 /** The name of a key; see {@link PROFILE_KEYS}. */

@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import * as v from 'valibot';
 import { Failure, shellWord } from '../../contract/failure.ts';
+import { isTimeZone } from '../../contract/instants.ts';
 import { isServiceAddress } from '../../contract/issuer-address.ts';
 import { readJson } from '../../contract/json.ts';
 import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
@@ -38,6 +39,7 @@ const ADDRESS = 'It must be an https:// or http:// address, without user, passwo
 const AUDIENCE = 'It must be an absolute URI without a fragment, such as https://conn.example.org.';
 const HEADER = 'It must be the name of an HTTP header, such as Slices-Experiment-Token.';
 const COMMAND = 'It must be a JSON array of texts, such as ["slices","experiment","jwt","{experiment}"].';
+const ZONE = 'It must be a time zone, such as Europe/Brussels.';
 const FILE = 'It must be an absolute path, since commands are run in any folder.';
 
 /** Headers that already have a meaning, for the service or for a proxy on the way to it. */
@@ -111,6 +113,7 @@ export const Settings = v.looseObject({
   insecure: v.exactOptional(v.boolean('It must be true or false.')),
   project: name,
   experiment: name,
+  tz: v.exactOptional(v.pipe(text(ZONE), v.check(isTimeZone, ZONE))),
 });
 /** See {@link Settings}. */
 export type Settings = v.InferOutput<typeof Settings>;

@@ -110,6 +110,15 @@ export class Profiles {
     return wanted ?? (this.#env['SLICES_CONN_PROFILE'] || this.#read().profile || 'local');
   }
 
+  /**
+   * The time zone that the profile of {@link activeName} names; undefined where it names none, or does not exist.
+   *
+   * @throws Failure `state_unusable`
+   */
+  zone(wanted: string | undefined): string | undefined {
+    return ownSettings(this.activeName(wanted), this.#read()).tz;
+  }
+
   /** The variables that are set and override the addresses of every profile but `offline`. */
   overridingVariables(): string[] {
     return ADDRESSES.flatMap((key) => PROFILE_KEYS[key].variables).filter((variable) => this.#env[variable]);
@@ -270,9 +279,9 @@ function checkName(name: string): void {
 function checkKeys(name: string, keys: readonly ProfileKey[]): void {
   const refused = keys.filter((key) => !takesKey(name, key));
   if (refused.length === 0) return;
-  const taken = KEY_NAMES.filter((key) => takesKey(OFFLINE, key)).join(' and ');
+  const taken = KEY_NAMES.filter((key) => takesKey(OFFLINE, key)).join(', ');
   throw new Failure('usage', `Profile ${name} does not take ${refused.join(', ')}.`, {
-    why: `It is the built-in server, so only ${taken} can be set.`,
+    why: `It is the built-in server, so it takes only ${taken}.`,
   });
 }
 

@@ -166,6 +166,7 @@ describe('profile show', () => {
       insecure: false,
       project: null,
       experiment: 'theirs',
+      tz: null,
     });
     expect(Object.keys(profile)).toEqual(['name', ...KEY_NAMES]);
     expect(Object.keys(sources)).toEqual(KEY_NAMES);
@@ -243,6 +244,7 @@ describe('profile set', () => {
       'insecure=true',
       'project=demo',
       'experiment=other',
+      'tz=Europe/Brussels',
     ];
     expect(words).toHaveLength(KEY_NAMES.length);
     const { profile } = await printed(['profile', 'set', 'lab', ...words]);

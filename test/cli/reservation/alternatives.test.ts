@@ -10,7 +10,7 @@ import { failureOf } from '../../fixtures/failures.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
-const times = { now: NOW, zone: undefined };
+const times = { now: NOW, zone: 'UTC' };
 const iso = (offset: number) => new Date(NOW + offset).toISOString();
 
 const request: NewReservation = {
@@ -28,7 +28,7 @@ async function advised(
   facts: FailureFacts = {},
   { flags = {}, wanted = request }: { flags?: Parameters<typeof advisor>[1]; wanted?: NewReservation } = {},
 ): Promise<Failure> {
-  return failureOf(() => advisor(wanted, flags, () => times)(new Failure(code, 'refused', facts)));
+  return failureOf(() => advisor(wanted, flags, () => NOW)(new Failure(code, 'refused', facts)));
 }
 
 describe('the command that is advised', () => {
@@ -132,5 +132,5 @@ describe('a refusal', () => {
 
 test('an error that is not a refusal stays unchanged', () => {
   const error = new TypeError('a defect');
-  expect(() => advisor(request, {}, () => times)(error)).toThrow(error);
+  expect(() => advisor(request, {}, () => NOW)(error)).toThrow(error);
 });

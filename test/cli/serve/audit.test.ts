@@ -192,7 +192,7 @@ test.each([
   ["an experiment's name", ['--experiment', 'demo']],
   ['no id', ['--reservation', 'r1']],
   ['no time', ['--since', 'often']],
-  ['a time without a zone', ['--until', '2026-11-01 10:00']],
+  ['a time that does not exist', ['--until', '2026-02-30 10:00']],
   ['a period that holds nothing', ['--since', '1d', '--until', '2d']],
   ['no number', ['--limit', '0']],
   ['a number that is too large', ['--limit', '1000000000000']],

@@ -460,13 +460,14 @@ describe('changing a profile', () => {
     expect(content()).toEqual({ profiles: { 'My Lab': { ...LAB, project: 'demo' } } });
   });
 
-  test('of the built-in server accepts only project and experiment', async () => {
-    await set('offline', { project: 'demo', experiment: 'other' });
-    for (const key of KEY_NAMES.filter((name) => name !== 'project' && name !== 'experiment')) {
+  test('of the built-in server accepts only project, experiment and tz', async () => {
+    const taken = { project: 'demo', experiment: 'other', tz: 'Europe/Brussels' };
+    await set('offline', taken);
+    for (const key of KEY_NAMES.filter((name) => !Object.hasOwn(taken, name))) {
       const failure = await failureOf(() => set('offline', { project: 'gone' }, [key]));
       expect(failure).toMatchObject({ code: 'usage', message: `Profile offline does not take ${key}.` });
     }
-    expect(content()).toEqual({ profiles: { offline: { project: 'demo', experiment: 'other' } } });
+    expect(content()).toEqual({ profiles: { offline: taken } });
   });
 
   describe('row 5: a plain http address beyond loopback', () => {

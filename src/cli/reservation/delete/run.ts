@@ -172,13 +172,12 @@ async function releaseEach(
   const failures = await deleteEach(ids, (id) => administration.release(id, reason));
   if (failures.size > 0) throw summary(ids, failures);
   const items = [...found].map(([id, { reservation }]) => ({ id, deleted: true, reason, reservation }));
+  const times = await invocation.times();
   await invocation.output.result({ items }, (print) =>
     [...found.values()]
       .map((proven) => {
         const { reservation } = proven;
-        const card = reservationCard(print, print.paint.green('Released'), proven, {
-          times: invocation.times(),
-        });
+        const card = reservationCard(print, print.paint.green('Released'), proven, { times });
         return `${card}  ${escapeText(`booked by ${reservation.created_by}; reason: ${reason}`)}\n`;
       })
       .join(''),

@@ -1,8 +1,9 @@
+import { claimedExperimentExpiry } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
-import type { NewReservation } from '../../../client/reservation-request.ts';
+import { type NewReservation, periodOf } from '../../../client/reservation-request.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import type { Invocation } from '../../invocation.ts';
-import { type PeriodFlags, readPeriod } from '../../period.ts';
+import { type NewPeriod, type PeriodFlags, periodToSend, readPeriod, shortfall } from '../../period.ts';
 import { rehearsalCard, reservationCard, reservationResult } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
 import type { TimeContext } from '../../times.ts';
@@ -24,7 +25,7 @@ export async function parseReserve(
   [site1 = '', site2 = '']: readonly string[],
   flags: ReserveFlags,
   times: TimeContext,
-): Promise<NewReservation> {
+): Promise<NewReservation & NewPeriod> {
   const sites = { site1: siteName(site1), site2: siteName(site2) };
   const bandwidth = parseBandwidth(flags.bandwidth);
   return { ...sites, bandwidth, ...(await readPeriod(flags, times)) };
@@ -37,16 +38,19 @@ export async function reserve(
   flags: ReserveFlags,
 ): Promise<void> {
   const { output } = invocation;
-  const request = await parseReserve(args, flags, invocation.times());
+  const asked = await parseReserve(args, flags, await invocation.times());
   if (flags.save !== undefined) await invocation.files.checkWritable(flags.save);
   const session = await invocation.session();
   const experiment = await session.access();
-  const advise = advisor(request, flags, invocation.times);
+  const expiry = claimedExperimentExpiry(experiment.token.reveal());
+  const request = periodToSend(asked, invocation.now(), expiry);
+  const advise = advisor(request, flags, invocation.now);
   if (flags.dryRun) {
     const reservation = await session.rehearse(request).catch(advise);
     const rehearsed = { reservation, verified: false, token: null, claims: null };
+    const times = await invocation.times();
     await output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
-      rehearsalCard(print, reservation, { times: invocation.times(), experiment }),
+      rehearsalCard(print, reservation, { times, experiment }),
     );
     return;
   }
@@ -54,11 +58,13 @@ export async function reserve(
   const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
   const proven = await session.reservations.create(request, options).catch(advise);
   if (save !== undefined) await saveProof(invocation.files, save, proven);
+  const times = await invocation.times();
   await output.result(reservationResult(proven), (print) => {
-    const context = { times: invocation.times(), experiment };
     const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
-    return reservationCard(print, 'Reserved', proven, context) + saved;
+    return reservationCard(print, 'Reserved', proven, { times, experiment }) + saved;
   });
+  const warning = shortfall(periodOf(proven.reservation), asked.lasting);
+  if (warning !== undefined) output.notice(warning);
 }
 
 /** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */

@@ -24,8 +24,8 @@ export async function show(
     return;
   }
   const experiment = await session.access();
+  const times = await invocation.times();
   await output.result(reservationResult(proven), (print) => {
-    const times = invocation.times();
     const state = reservationState(reservation, times.now);
     const verb = `${state.charAt(0).toUpperCase()}${state.slice(1)}:`;
     return reservationCard(print, verb, proven, { times, experiment });

@@ -1,7 +1,14 @@
+import { claimedExperimentExpiry } from '../../../client/claimed.ts';
 import { periodOf, type ReservationChange } from '../../../client/reservation-request.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import type { Invocation } from '../../invocation.ts';
-import { checkPeriodChange, type PeriodChangeFlags, readPeriodChange } from '../../period.ts';
+import {
+  checkPeriodChange,
+  type PeriodChangeFlags,
+  periodToSend,
+  readPeriodChange,
+  shortfall,
+} from '../../period.ts';
 import { reservationCard, reservationResult } from '../../print/cards.ts';
 import { parseBandwidth } from '../../values.ts';
 import { updateAdvisor } from '../alternatives.ts';
@@ -30,17 +37,22 @@ export async function update(
     });
   }
   const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
-  await checkPeriodChange(flags, invocation.times());
+  await checkPeriodChange(flags, await invocation.times());
   const { session, id } = await reservationArgument(invocation, typed, 'update');
   const { reservations } = session;
   const current = await reservations.show(id, { allowUnsigned });
-  const period = await readPeriodChange(flags, periodOf(current.reservation), invocation.times());
+  const asked = await readPeriodChange(flags, periodOf(current.reservation), await invocation.times());
+  const experiment = await session.access();
+  const expiry = claimedExperimentExpiry(experiment.token.reveal());
+  const period = periodToSend(asked, invocation.now(), expiry);
   const change: ReservationChange = { ...rate, ...period };
   const proven = await reservations
     .update(current.reservation, change, { allowUnsigned })
     .catch(updateAdvisor(id, periodOf(current.reservation).start, flags));
-  const experiment = await session.access();
+  const times = await invocation.times();
   await invocation.output.result(reservationResult(proven), (print) =>
-    reservationCard(print, 'Updated', proven, { times: invocation.times(), experiment }),
+    reservationCard(print, 'Updated', proven, { times, experiment }),
   );
+  const warning = shortfall(periodOf(proven.reservation), asked.lasting);
+  if (warning !== undefined) invocation.output.notice(warning);
 }
