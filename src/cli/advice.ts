@@ -34,3 +34,25 @@ export function withServices(services: ServiceFlags, advice: string): string {
   const flags = [...(offline ? ['--offline'] : []), ...words].map((word) => `${shellWord(word)} `).join('');
   return `slices-conn ${flags}${advice.slice('slices-conn '.length)}`;
 }
+
+/**
+ * The next step as a whole command. Advice that begins with a flag is about the command that was typed: the flag takes the
+ * place of the one that was given, or is added.
+ *
+ * @param typed the arguments of the program, as given
+ * @param advice a command, or flags such as `--for 2h`
+ * @example completed(['reserve', 'a', 'b', '--for', 'x'], {}, '--for 2h') // 'slices-conn reserve a b --for 2h'
+ */
+export function completed(typed: readonly string[], services: ServiceFlags, advice: string): string {
+  if (!advice.startsWith('--')) return withServices(services, advice);
+  const words = [...typed];
+  const [flag = '', ...values] = advice.split(' ');
+  const at = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`));
+  const end = words.indexOf('--');
+  const place = at === -1 ? (end === -1 ? words.length : end) : at;
+  const after = words.slice(place + 1, place + 1 + values.length);
+  const other = after.findIndex((word) => word.startsWith('-'));
+  const given = at === -1 ? 0 : words[at] === flag ? 1 + (other === -1 ? after.length : other) : 1;
+  words.splice(place, given, flag, ...values);
+  return ['slices-conn', ...words].map(shellWord).join(' ');
+}

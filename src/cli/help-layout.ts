@@ -169,8 +169,8 @@ function continued(line: string, width: number): string {
   return indent + folded(line.trimStart(), width - indent.length - 6, SHELL_WORDS).join(` \\\n${indent}    `);
 }
 
-/** Words of a command, quoted ones whole. */
-const SHELL_WORDS = /(?:'[^']*'|"[^"]*"|[^\s'"])+/g;
+/** Words of a command, quoted ones whole, and each flag with the word after it, which may be its value. */
+const SHELL_WORDS = /(?:--[\w-]+ (?=[^\s-]))?(?:'[^']*'|"[^"]*"|[^\s'"])+/g;
 
 /** Words in lines of at most so many columns; a longer word has a line of its own. */
 function folded(text: string, width: number, words = /\S+/g): string[] {

@@ -55,7 +55,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     const has = (flag: string): boolean => given.some(({ long }) => long === flag);
     const [json, debug] = [has('--json'), has('--debug')];
     const nothingChanged = sent.isNothing;
-    return reportFailure(error, { stderr: world.stderr, json, debug, services, nothingChanged });
+    return reportFailure(error, { stderr: world.stderr, json, debug, services, typed: args, nothingChanged });
   };
   world.onStop((stopped) => {
     // The line holds the terminal's own ^C, or a question without an answer.

@@ -162,9 +162,7 @@ function unusableFolder(path: string, why: string, facts: { fix?: string } = {})
  */
 export function unusableFile(path: string, why: string, isOpen = false): Failure {
   return new Failure('state_unusable', `The file ${path} can't be used.`, {
-    why,
-    fix: isOpen
-      ? `Look at what is in it, then close it to others: chmod 600 ${shellWord(path)}`
-      : `Repair it, or move it away: ${moveAway(path)}`,
+    why: `${why} ${isOpen ? 'Look at what is in it, then close it to others.' : 'Repair it, or move it away.'}`,
+    fix: isOpen ? `chmod 600 ${shellWord(path)}` : moveAway(path),
   });
 }

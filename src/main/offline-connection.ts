@@ -49,8 +49,8 @@ async function open(profile: Profile, stateFolder: string): Promise<ReferenceSer
     if (isPassing(cause)) throw unavailable(cause);
     if (cause instanceof DatabaseFormatError || cause instanceof StoreUnavailableError) {
       throw new Failure('state_unusable', `The file ${database} can't be used.`, {
-        why: cause.message,
-        fix: `Move it away, to start anew: ${moveAway(database)}`,
+        why: `${cause.message} Move it away to start anew.`,
+        fix: moveAway(database),
         cause,
       });
     }

@@ -18,8 +18,8 @@ export async function openLedger(stateFolder: string): Promise<LedgerDatabase> {
   const unusable = (cause: unknown): never => {
     if (cause instanceof Failure) throw cause;
     throw new Failure('state_unusable', `The ledger ${path} can't be used.`, {
-      why: cause instanceof Error ? cause.message : String(cause),
-      fix: `Repair it, or move it away: ${moveAway(path)}`,
+      why: `${cause instanceof Error ? cause.message : String(cause)} Repair it, or move it away.`,
+      fix: moveAway(path),
       cause,
     });
   };

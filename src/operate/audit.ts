@@ -26,8 +26,8 @@ export async function readServerAudit(
   const { file, folder } = place;
   if (file !== undefined && !existsSync(file)) {
     throw new Failure('file_unusable', `There is no database at ${file}.`, {
-      why: 'A server makes it when it starts.',
-      fix: 'slices-conn serve audit --data DIR',
+      why: 'A server makes it when it starts. --data names the folder of another server.',
+      fix: 'slices-conn serve audit --help',
     });
   }
   if (folder !== undefined) dataFolder(folder);

@@ -56,7 +56,7 @@ function readTrust(values: readonly string[]): TrustedIssuer[] {
     fix: [
       'slices-conn serve',
       ...values.map((value) => `--trust ${shellWord(value)}`),
-      `--trust https://…=${missing}`,
+      `--trust https://login.example.org=${missing}`,
     ].join(' '),
   });
 }

@@ -54,7 +54,7 @@ function adviceForNone(noun: 'project' | 'experiment'): { why: string; fix?: str
   return noun === 'experiment'
     ? {
         why: 'Every reservation belongs to an active experiment.',
-        fix: 'slices-conn experiment create NAME --end +30d',
+        fix: 'slices-conn experiment create my-experiment --end +30d',
       }
     : { why: 'A project lead can add you to one.' };
 }

@@ -1,6 +1,6 @@
 import { Failure, type FailureCode, type FailureFacts } from '../../contract/failure.ts';
 import { withoutTokens } from '../../contract/secret.ts';
-import { NEXT_STEP, withServices } from '../advice.ts';
+import { completed, NEXT_STEP } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
@@ -13,6 +13,8 @@ export interface ReportOptions {
   debug: boolean;
   /** The flags that chose services, project and experiment; advised commands repeat them. */
   services: ServiceFlags;
+  /** The program's arguments; advice that is a flag only is about them. */
+  typed: readonly string[];
   /** Services were used, and certainly nothing was changed there. */
   nothingChanged?: boolean;
 }
@@ -23,13 +25,13 @@ export interface ReportOptions {
  */
 export function reportFailure(
   error: unknown,
-  { stderr, json, debug, services, nothingChanged = false }: ReportOptions,
+  { stderr, json, debug, services, typed, nothingChanged = false }: ReportOptions,
 ): ExitCode {
   const failure = asFailure(error);
   const { code, message } = failure;
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
   const advised = facts.fix ?? NEXT_STEP[code];
-  const fix = advised === undefined ? undefined : withServices(services, advised);
+  const fix = advised === undefined ? undefined : completed(typed, services, advised);
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code satisfies FailureCode];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
   if (!json) {
@@ -78,8 +80,8 @@ function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   const message = error instanceof Error ? error.message : String(error);
   return new Failure('bug', `Something unexpected happened: ${message}`, {
-    why: 'This is a defect of slices-conn.',
-    fix: 'Run it again with --debug, and report what it prints.',
+    why: 'This is a defect of slices-conn. Please report it, with what this prints:',
+    fix: '--debug',
     cause: error,
   });
 }

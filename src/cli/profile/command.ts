@@ -57,7 +57,7 @@ function keyLines(): string {
 
 const EXAMPLES = `
 Examples:
-  slices-conn profile set slices baseUrl=https://… portalUrl=https://… authUrl=https://… clientId=…
-  slices-conn profile use slices
-  slices-conn profile set slices 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'
+  slices-conn profile set lab baseUrl=https://conn.example.org portalUrl=https://portal.example.org authUrl=https://login.example.org
+  slices-conn profile set lab 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'
+  slices-conn profile use lab
   slices-conn profile show --json | jq .sources`;

@@ -2,8 +2,9 @@ import { claimedExpiry } from '../../client/claimed.ts';
 import { type Fetch, traced } from '../../client/exchange.ts';
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { createTransport } from '../../client/transport.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
+import { isLoopback } from '../../contract/loopback.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Environment } from '../profiles/folders.ts';
@@ -90,7 +91,8 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     random,
     ...(certificates === undefined ? {} : { certificates }),
   });
-  const fetch = trace ? traced(transport.fetch, trace, now) : transport.fetch;
+  const reached = whenReached(transport.fetch, profile);
+  const fetch = trace ? traced(reached, trace, now) : reached;
   const credentials = new Credentials(stateFolder, profile, underLock);
   const identityAs = (clientId: string) => {
     let opened: Promise<IdentityClient> | undefined;
@@ -163,6 +165,28 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
 function originsOf({ baseUrl, portalUrl, authUrl, issuer }: Profile): Set<string> {
   const addresses = [baseUrl, portalUrl, authUrl, ...(issuer === undefined ? [] : [issuer])];
   return new Set(addresses.map((address) => new URL(address).origin));
+}
+
+/** The same fetch; where nothing answers, its failure says how to start the server, or where the address is set. */
+function whenReached(fetch: Fetch, { name }: Profile): Fetch {
+  return async (request) => {
+    try {
+      return await fetch(request);
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'network') throw error;
+      throw error.with(nextStepTo(new URL(request.url), name, error.facts));
+    }
+  };
+}
+
+function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts): FailureFacts {
+  const refused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
+  if (!isLoopback(url) || !refused) return { fix: `slices-conn profile show ${shellWord(profile)}` };
+  const port = url.port === '4280' ? '' : ` --port ${url.port || '80'}`;
+  return {
+    why: `Nothing listens there: ${why} Start the server in another terminal, or use --offline, which needs none.`,
+    fix: `slices-conn serve${port}`,
+  };
 }
 
 /** The same source, asked once in a command even when its token is sent several times. */

@@ -1,5 +1,5 @@
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
-import { Failure, shellWord } from '../../contract/failure.ts';
+import { Failure } from '../../contract/failure.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import { isAlmostOver } from './login-tokens.ts';
@@ -60,8 +60,8 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
         if (error.code === 'not_supported') throw error.with({ exitCode: 5 });
         if (error.code !== 'request_rejected') throw error;
         throw unsupported(
-          `It refuses the client ${profile.ciClientId}: ${error.facts.why ?? error.message}. Ask its operators which client is for machines.`,
-          `slices-conn profile set ${shellWord(profile.name)} ciClientId=…`,
+          `It refuses the client ${profile.ciClientId}: ${error.facts.why ?? error.message}. Ask its operators which client is for machines, and set ciClientId of profile ${profile.name}.`,
+          'slices-conn profile set --help',
         );
       }
     },

@@ -88,8 +88,8 @@ export function filledIn(args: readonly string[], placeholders: Placeholders): s
       const value = placeholders[name];
       if (value === undefined) {
         throw new Failure('usage', `The profile's token command needs a ${name}.`, {
-          why: 'None was chosen.',
-          fix: `slices-conn ${name} use NAME`,
+          why: `None was chosen. Choose one with slices-conn ${name} use.`,
+          fix: `slices-conn ${name} list`,
         });
       }
       if (arg === found && value.startsWith('-')) {

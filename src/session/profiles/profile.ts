@@ -261,6 +261,6 @@ export function checkProtected({ name, entries }: ProfileView): void {
   const { variable } = entries[key];
   throw new Failure('usage', `${variable ?? `The ${key} of profile ${name}`} is not an https address.`, {
     why: `${UNPROTECTED} Only a profile with insecure=true allows it.`,
-    ...(variable === undefined ? { fix: `slices-conn profile set ${shellWord(name)} ${key}=https://…` } : {}),
+    fix: variable === undefined ? `slices-conn profile show ${shellWord(name)}` : `unset ${variable}`,
   });
 }

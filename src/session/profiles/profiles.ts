@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { Failure, shellWord } from '../../contract/failure.ts';
+import { Failure, moveAway } from '../../contract/failure.ts';
 import { isObject } from '../../contract/json.ts';
 import { closeFile, privateFolder } from '../../files/private.ts';
 import { nearest } from '../choice.ts';
@@ -138,8 +138,8 @@ export class Profiles {
     if (missing.length > 0) {
       const what = missing.length === ADDRESSES.length ? 'addresses' : missing.join(' and no ');
       throw new Failure('usage', `Profile ${name} has no ${what} yet.`, {
-        why: 'The addresses of a deployment are never guessed, since they would receive tokens.',
-        fix: `slices-conn profile set ${shellWord(name)} ${missing.map((key) => `${key}=…`).join(' ')}`,
+        why: `The addresses of a deployment are never guessed, since they would receive tokens. Set ${missing.join(', ')} of profile ${name}.`,
+        fix: 'slices-conn profile set --help',
       });
     }
     checkProtected(view);
@@ -343,7 +343,7 @@ function fileIn(folder: string): string {
 function unusable(folder: string, cause: unknown): Failure {
   if (cause instanceof Failure) return cause;
   return new Failure('state_unusable', `The file ${fileIn(folder)} can't be used.`, {
-    why: cause instanceof Error ? cause.message : String(cause),
-    fix: 'Correct the file, or move it away.',
+    why: `${cause instanceof Error ? cause.message : String(cause)} Correct it, or move it away.`,
+    fix: moveAway(fileIn(folder)),
   });
 }

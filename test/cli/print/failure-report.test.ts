@@ -8,7 +8,14 @@ import { IDS } from '../../fixtures/tokens.ts';
 /** The report of a failure, and its exit code. */
 function told(error: unknown, changes: Partial<Omit<ReportOptions, 'stderr'>> = {}) {
   const stderr = recordedStream(80);
-  const exitCode = reportFailure(error, { stderr, json: false, debug: false, services: {}, ...changes });
+  const exitCode = reportFailure(error, {
+    stderr,
+    json: false,
+    debug: false,
+    services: {},
+    typed: [],
+    ...changes,
+  });
   return { exitCode, text: stderr.text };
 }
 
@@ -161,7 +168,7 @@ describe('the advised command', () => {
     ['slices-conn profile list', { profile: 'lab' }, 'slices-conn profile list'],
     ['slices-conn help times', { offline: true }, 'slices-conn help times'],
     ['slices-conn serve', { offline: true }, 'slices-conn serve'],
-    ['--bandwidth 1G', { offline: true }, '--bandwidth 1G'],
+    ['--bandwidth 1G', { offline: true }, 'slices-conn --bandwidth 1G'],
     ['slices-conn list', { project: 'p', experiment: 'e' }, 'slices-conn --project p --experiment e list'],
     ['slices-conn login', { caFile: 'ca.pem', experiment: 'e' }, 'slices-conn --ca-file ca.pem login'],
     ['slices-conn experiment use demo', { experiment: 'e' }, 'slices-conn experiment use demo'],

@@ -330,7 +330,7 @@ describe('a usage error, exit 2', () => {
 
   test('the advised command names the profile itself, without the flags of the failed one', async () => {
     const { fix } = await refused(['--profile', 'slices', 'list']);
-    expect(fix).toBe('slices-conn profile set slices baseUrl=… portalUrl=… authUrl=…');
+    expect(fix).toBe('slices-conn profile set --help');
   });
 
   test('plain http beyond loopback is refused before anything is connected', async () => {

@@ -88,7 +88,7 @@ test('a provider that does not know the client for machines: 5, with the key to 
   const { code, facts } = await failureOf(() => machineLogin(options).start());
   expect([code, facts.exitCode]).toEqual(['not_supported', 5]);
   expect(facts.why).toContain('slices-conn-ci: invalid_client: unknown');
-  expect(facts.fix).toBe('slices-conn profile set local ciClientId=…');
+  expect(facts.fix).toBe('slices-conn profile set --help');
   expect(asked).toEqual(['login openid offline_access userinfo projects']);
 });
 

@@ -138,7 +138,7 @@ describe('placeholders', () => {
       expect.objectContaining({
         code: 'usage',
         message: `The profile's token command needs a ${name}.`,
-        facts: expect.objectContaining({ fix: `slices-conn ${name} use NAME` }),
+        facts: expect.objectContaining({ fix: `slices-conn ${name} list` }),
       }),
     );
   });

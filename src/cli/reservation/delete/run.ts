@@ -189,7 +189,7 @@ function checkedReason(reason = ''): string {
   if (text !== '' && [...text].length <= MAX_REASON) return text;
   throw new Failure('usage', 'A release needs a reason.', {
     why: `--reason takes 1 to ${MAX_REASON} characters, which the service keeps.`,
-    fix: "slices-conn delete ID --as-administrator --reason 'left behind by a job that died'",
+    fix: '--reason left-behind',
   });
 }
 
