@@ -15,7 +15,7 @@ import type { DocsFile } from './server/docs/files.ts';
 import { createHealth } from './server/health.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { loadIdentityProvider } from './server/identity/load.ts';
-import { createSessions } from './server/identity/sessions.ts';
+import { createSessions, createUserSessions } from './server/identity/sessions.ts';
 import { latestExpiry, type Person, strongestFirst, userClaims } from './server/identity/user-token.ts';
 import { addressesBelow, createIssuers } from './server/keys/service-issuer.ts';
 import { createListener } from './server/listener.ts';
@@ -215,7 +215,15 @@ async function assemble(
     }),
     portal: foreign
       ? externalService('portal', addresses.portal)
-      : createPortal({ directory, issuer: issuers.portal, trust, mount, now, newId: makeId }),
+      : createPortal({
+          directory,
+          sessions: createUserSessions(sessions.records, now, accessTokenTtl),
+          issuer: issuers.portal,
+          trust,
+          mount,
+          now,
+          newId: makeId,
+        }),
     identity: foreign
       ? externalService('identity provider', addresses.identity)
       : createIdentity(issuers.identity),

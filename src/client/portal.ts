@@ -5,6 +5,7 @@ import {
   type ExperimentRequestBody,
   type Project,
   ProjectReply,
+  SessionReply,
 } from '../contract/directory.ts';
 import { Failure } from '../contract/failure.ts';
 import {
@@ -59,6 +60,10 @@ export interface PortalClient {
   createExperiment(request: ExperimentRequestBody): Promise<Experiment>;
   /** The experiment token, unverified. */
   experimentToken(id: string): Promise<string>;
+  /** The user's logins that have not ended. @throws Failure `not_supported` where the service does not list them */
+  sessions(): Promise<SessionReply[]>;
+  /** Ends one of the user's logins. @throws Failure `not_found`, `not_supported` */
+  endSession(id: string): Promise<void>;
 }
 
 /** A client of the portal over any `fetch`. */
@@ -114,6 +119,20 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
     }
   }
 
+  async function sessions(): Promise<SessionReply[]> {
+    try {
+      const reply = await request('listSessions', 'application/json');
+      return readAs(v.object({ items: v.array(SessionReply) }), reply, 'list of logins').items;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      throw new Failure('not_supported', `${portalUrl} does not list logins.`, {
+        why: `It answers ${error.facts.httpStatus} to ${routePath('listSessions')}. Ask the operators of the identity provider how to end a login.`,
+        ...(error.facts.httpStatus === undefined ? {} : { httpStatus: error.facts.httpStatus }),
+        cause: error,
+      });
+    }
+  }
+
   return {
     async projects() {
       const reply = await request('listProjects', 'application/json');
@@ -130,5 +149,15 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
       return readAs(ExperimentReply, reply, 'experiment');
     },
     experimentToken: (id) => unlessMissing(token('experimentToken', id)),
+    sessions,
+    async endSession(id) {
+      try {
+        await request('endSession', 'application/json', { id });
+      } catch (error) {
+        // Where logins are not listed, that is the reason.
+        if (isMissing(error)) await sessions();
+        throw error;
+      }
+    },
   };
 }

@@ -57,6 +57,38 @@ export const ExperimentReply = v.object({
   project_id: text,
 });
 
+/** A user's login, as its identity provider lists it (extension of the reference server; CLI.md, `user sessions`). */
+export const Session = v.object({
+  id: v.pipe(v.string(), v.description('Names the login: 16 hexadecimal digits.')),
+  client_id: v.pipe(
+    v.string(),
+    v.description('The program that logged in, such as `slices-conn-ci` for a machine.'),
+  ),
+  created_at: Instant,
+  last_used_at: v.pipe(Instant, v.description('When it gave an access token last.')),
+  expires_at: v.pipe(
+    Instant,
+    v.description('When it ends: for a person unless it is used before, for a machine at the latest.'),
+  ),
+  current: v.pipe(v.boolean(), v.description('Whether the request was made with this login.')),
+});
+/** See {@link Session}. */
+export type Session = v.InferOutput<typeof Session>;
+/** The reply of `GET …/sessions`. */
+export const SessionList = v.object({ items: v.array(Session) });
+
+/** A login as the client reads it: only its id is needed. */
+export const SessionReply = v.object({
+  id: v.pipe(v.string(), v.nonEmpty()),
+  client_id: text,
+  created_at: time,
+  last_used_at: time,
+  expires_at: time,
+  current: v.fallback(v.boolean(), false),
+});
+/** See {@link SessionReply}. */
+export type SessionReply = v.InferOutput<typeof SessionReply>;
+
 /** The body of `POST …/experiments/` (extension of the reference portal). */
 export const ExperimentRequest = v.object({
   name: v.pipe(

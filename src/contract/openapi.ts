@@ -2,7 +2,14 @@ import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { PROBLEM_EXAMPLES, REQUEST_EXAMPLES } from './api-examples.ts';
 import { KeySetDocument } from './claims.ts';
-import { Experiment, ExperimentList, ExperimentRequest, Project, ProjectList } from './directory.ts';
+import {
+  Experiment,
+  ExperimentList,
+  ExperimentRequest,
+  Project,
+  ProjectList,
+  SessionList,
+} from './directory.ts';
 import { ReservationId } from './fields.ts';
 import { LinkList } from './links.ts';
 import { PROBLEM_STATUS, ProblemBody, type ProblemCode, problemBody } from './problems.ts';
@@ -38,6 +45,7 @@ const SCHEMAS = {
   ExperimentList,
   Experiment,
   ExperimentRequest,
+  SessionList,
   KeySetDocument,
   Health,
   ProblemBody,

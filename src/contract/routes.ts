@@ -98,6 +98,7 @@ export type SchemaName =
   | 'ExperimentList'
   | 'Experiment'
   | 'ExperimentRequest'
+  | 'SessionList'
   | 'KeySetDocument'
   | 'Health'
   | 'ProblemBody';
@@ -139,6 +140,8 @@ export interface Route {
 const CONNECTIVITY = `/apis/${API_VERSION}/connectivity`;
 const PROJECTS = `/apis/{projects_api_group}/${API_VERSION}/projects/`;
 const EXPERIMENTS = `/apis/{experiments_api_group}/${API_VERSION}/experiments/`;
+
+const SESSIONS = `/apis/${API_VERSION}/sessions`;
 
 const UNAUTHENTICATED = ['token_missing', 'token_invalid', 'token_expired'] as const;
 const IN_PORTAL = [...UNAUTHENTICATED, 'scope_missing'] as const;
@@ -340,6 +343,26 @@ export const ROUTES = {
     credentials: 'user',
     success: { status: 200, schema: 'Experiment', signed: true },
     problems: [...IN_PORTAL, 'wrong_experiment', 'not_found'],
+    extension: true,
+  },
+  listSessions: {
+    service: 'portal',
+    method: 'GET',
+    path: SESSIONS,
+    summary: "List the caller's logins that have not ended",
+    credentials: 'user',
+    success: { status: 200, schema: 'SessionList' },
+    problems: UNAUTHENTICATED,
+    extension: true,
+  },
+  endSession: {
+    service: 'portal',
+    method: 'DELETE',
+    path: `${SESSIONS}/{id}`,
+    summary: "End one of the caller's logins: its tokens are not accepted any more",
+    credentials: 'user',
+    success: { status: 204 },
+    problems: [...UNAUTHENTICATED, 'not_found'],
     extension: true,
   },
   portalKeySet: {

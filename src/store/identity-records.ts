@@ -1,7 +1,8 @@
 import type { IdentityRecord, IdentityRecords } from '../server/identity/records.ts';
 import type { SqlDatabase, SqlRow } from './sql.ts';
 
-const COLUMNS = 'model, key, payload, grant_key, user_code, decided, consumed_ms, grace_ms, expires_ms';
+const COLUMNS =
+  'model, key, payload, grant_key, user_code, decided, consumed_ms, grace_ms, expires_ms, account, used_ms';
 
 /** What saving a record again does: a device code is decided once, and a refresh token has one successor. */
 const ON_CONFLICT: Readonly<Record<string, string>> = {
@@ -13,11 +14,11 @@ const ON_CONFLICT: Readonly<Record<string, string>> = {
 /** The identity provider's records. One statement redeems a code or token, so that one of many concurrent requests wins. */
 export function identityRecordStore(database: SqlDatabase): IdentityRecords {
   return {
-    async save({ model, key, payload, grant, userCode, decided, expiresAt }) {
+    async save({ model, key, payload, account, grant, userCode, decided, expiresAt }) {
       const onConflict = ON_CONFLICT[model] ?? 'DO UPDATE SET payload = $3, grant_key = $4, expires_ms = $7';
       const saved = await database.first(
-        `INSERT INTO identity_record (model, key, payload, grant_key, user_code, decided, expires_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (model, key) ${onConflict} RETURNING key`,
+        `INSERT INTO identity_record (model, key, payload, grant_key, user_code, decided, expires_ms, account)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (model, key) ${onConflict} RETURNING key`,
         model,
         key,
         JSON.stringify(payload),
@@ -25,6 +26,7 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
         userCode,
         decided ? 1 : 0,
         expiresAt,
+        account,
       );
       return saved !== undefined;
     },
@@ -45,6 +47,24 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
       );
       return row && toRecord(row);
     },
+
+    async loginsOf(account, now) {
+      const rows = await database.reader.all(
+        `SELECT ${COLUMNS} FROM identity_record
+         WHERE account = $1 AND model IN ('Grant', 'RefreshToken') AND consumed_ms IS NULL AND expires_ms > $2`,
+        account,
+        now,
+      );
+      return rows.map(toRecord);
+    },
+
+    use: (key, now) =>
+      database.run(
+        `UPDATE identity_record SET used_ms = $2
+         WHERE model = 'RefreshToken' AND key = $1 AND (used_ms IS NULL OR used_ms < CAST($2 AS BIGINT) - 60000)`,
+        key,
+        now,
+      ),
 
     async redeem(model, key, now) {
       const redeemed = await database.first(
@@ -160,5 +180,7 @@ function toRecord(row: SqlRow): IdentityRecord {
     consumedAt: number(row['consumed_ms']),
     graceUntil: number(row['grace_ms']),
     expiresAt: Number(row['expires_ms']),
+    account: text(row['account']),
+    usedAt: number(row['used_ms']),
   };
 }

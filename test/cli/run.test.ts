@@ -202,7 +202,7 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     ...PLANNED.map((name): [number, string] => [2, name]),
     [2, 'availability be-gent1 pl-poznan1 --svg x'],
     [2, 'run a b -- true'],
-    [2, 'user sessions list'],
+    [2, 'user sessions nonsense'],
     [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h --earliest'],
     [2, 'experiment create demo --end +1d'],
     [2, 'experiment create'],

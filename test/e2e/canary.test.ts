@@ -20,6 +20,12 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   verify: ['-'],
   login: ['--wait', '1'],
   status: [],
+  whoami: [],
+  version: [],
+  'user show': [],
+  'user token': [],
+  'user sessions list': [],
+  'user sessions revoke': ['no-such-login'],
   sites: [],
   'experiment list': [],
   'experiment show': ['demo'],
@@ -49,14 +55,16 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Those that ask no service, whatever it answers: tried where the services don't matter. */
-const ASKS_NOBODY = /^(?:verify|profile .*|token .*|serve(?: audit| backup| rotate-keys)?|completion|help)$/;
+const ASKS_NOBODY =
+  /^(?:verify|profile .*|token .*|serve(?: audit| backup| rotate-keys)?|completion|version|help)$/;
 const ALL = Object.keys(COMMANDS);
 const ASKING = ALL.filter((name) => !ASKS_NOBODY.test(name));
 
 /** What each of these is for: its own kind of token, on stdout. */
-const PRINTS: Readonly<Record<string, 'experiment' | 'project'>> = {
-  'experiment token': 'experiment',
-  'project token': 'project',
+const PRINTS: Readonly<Record<string, RegExp>> = {
+  'experiment token': /experiment$/i,
+  'project token': /project$/i,
+  'user token': /user$|^access/i,
 };
 
 function leaves(): string[] {
@@ -90,6 +98,7 @@ const CANARIES = {
   access: jwt('user', 'access'),
   refresh: 'canary-refresh-5f1c',
   device: 'canary-device-91aa',
+  machine: 'canary-machine-7d20',
   experiment: jwt('experiment', 'portal'),
   project: jwt('project', 'portal'),
   environmentUser: jwt('user', 'environment'),
@@ -207,6 +216,7 @@ const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
       SLICES_CONN_USER_TOKEN: CANARIES.environmentUser,
       SLICES_CONN_EXPERIMENT_TOKEN: CANARIES.environmentExperiment,
     }),
+  machine: async (at) => newClient({ ...services(at), SLICES_CONN_REFRESH_TOKEN: CANARIES.machine }),
   files: async (at) => {
     const env = services(at);
     const client = newClient({
@@ -275,7 +285,7 @@ async function tryAll(
     const ended = await client.command(...name.split(' '), ...args, '--debug', ...flags, ...json);
     if (json.length > 0 && ended.exitCode !== 0) reportOf(ended);
     for (const [kind, secret] of Object.entries(secrets)) {
-      const own = PRINTS[name] !== undefined && kind.toLowerCase().endsWith(PRINTS[name]);
+      const own = PRINTS[name]?.test(kind);
       for (const stream of ['stdout', 'stderr'] as const) {
         if (own && stream === 'stdout') continue;
         if ([secret, encodeURIComponent(secret)].some((text) => ended[stream].includes(text))) {
@@ -302,6 +312,7 @@ describe('services that repeat in every error what they were sent', () => {
     ['environment', { status: 401, portal: 'echo' }, ['environmentUser', 'environmentExperiment']],
     ['environment', { status: 404, how: 'html' }, ['environmentUser', 'environmentExperiment']],
     ['files', { status: 403, portal: 'echo', identity: 'echo' }, ['fileUser', 'fileExperiment', 'device']],
+    ['machine', { status: 400, identity: 'echo' }, ['machine']],
     ['commands', { status: 400, portal: 'echo' }, ['commandUser', 'commandExperiment']],
     ['login', { status: 422, identity: 'echo' }, ['access', 'experiment', 'refresh', 'device']],
     ['login', { status: 500, portal: 'echo', identity: 'echo' }, ['access', 'refresh']],

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import * as v from 'valibot';
 import { beforeAll, expect, test } from 'vitest';
 import { type IdentityServer, startIdentity } from '../fixtures/identity.ts';
 import { otherProvider } from '../fixtures/other-provider.ts';
@@ -56,4 +57,49 @@ test('a provider without refresh tokens: exit 5, not_supported', async () => {
   await person.command('profile', 'set', 'local', 'ciClientId=slices-conn');
   const ended = await person.command('login', '--ci', '--json');
   expect(reportOf(ended)).toMatchObject({ code: 'not_supported', exitCode: 5 });
+});
+
+const Items = v.object({ items: v.array(v.record(v.string(), v.string())) });
+
+test('user sessions lists a machine’s login and revokes it, by a part of its id', async () => {
+  const person = newClient(env);
+  await person.command('login');
+  const { refresh_token } = await newClient(env).result('login', '--ci');
+  const { items } = v.parse(Items, await person.result('user', 'sessions'));
+  expect(v.parse(Items, await person.result('user', 'sessions', 'list')).items).toEqual(items);
+  for (const item of items)
+    expect(Object.keys(item)).toEqual(['id', 'client_id', 'created_at', 'last_used_at', 'expires_at']);
+  const [machine] = items.filter(({ client_id }) => client_id === 'slices-conn-ci');
+  const id = machine?.['id'] ?? '';
+  const table = await person.command('user', 'sessions');
+  expect(table.stdout).toMatch(new RegExp(`^${id} +slices-conn-ci  `, 'm'));
+  expect(table.stdout).toContain('slices-conn (this login)');
+  expect(await person.result('user', 'sessions', 'revoke', id.slice(4))).toEqual({
+    items: [{ id, revoked: true }],
+  });
+  const job = newClient({ ...env, SLICES_CONN_REFRESH_TOKEN: String(refresh_token) });
+  const ended = await job.command('list', '--json');
+  expect(reportOf(ended)).toMatchObject({
+    code: 'not_logged_in',
+    exitCode: 4,
+    fix: 'slices-conn login --ci',
+  });
+  for (const wanted of [id, id.slice(0, 3)]) {
+    const missing = await person.command('user', 'sessions', 'revoke', wanted, '--json');
+    expect(reportOf(missing)).toMatchObject({
+      code: 'not_found',
+      exitCode: 3,
+      fix: 'slices-conn user sessions',
+    });
+  }
+});
+
+test('user sessions on the built-in server, and on one that lists no logins', async () => {
+  const person = newClient({});
+  expect(await person.result('--offline', 'user', 'sessions')).toEqual({ items: [] });
+  const { addresses } = await otherProvider({ polls: ['tokens'] });
+  const elsewhere = newClient(pointingAt(addresses));
+  await elsewhere.command('login');
+  const ended = await elsewhere.command('user', 'sessions', '--json');
+  expect(reportOf(ended)).toMatchObject({ code: 'not_supported', exitCode: 3 });
 });

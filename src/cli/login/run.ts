@@ -64,7 +64,7 @@ async function loginForMachine(invocation: Invocation, session: Session, flags: 
     `Until ${until}, whoever has this token acts as you. It is not stored here, and not shown again.`,
   );
   output.notice(
-    'Give it to a job as the secret SLICES_CONN_REFRESH_TOKEN. To end it: slices-conn user sessions',
+    'Give it to a job as the secret SLICES_CONN_REFRESH_TOKEN. To list and end such logins: slices-conn user sessions',
   );
 }
 

@@ -1,9 +1,11 @@
 import { Command } from 'commander';
 import type { Invoke } from '../invocation.ts';
 
-/** `slices-conn user show | token`. */
+/** `slices-conn user show | token | sessions [list | revoke ID]`. */
 export function userCommand(invoke: Invoke): Command {
-  const command = new Command('user').summary('show who is logged in; get the access token for other tools');
+  const command = new Command('user').summary(
+    'show who is logged in; get the access token for other tools; list and end logins',
+  );
   command.addCommand(
     new Command('show')
       .summary('show your name, id and roles')
@@ -17,12 +19,38 @@ export function userCommand(invoke: Invoke): Command {
       )
       .action(invoke(async () => (await import('./run.ts')).userToken)),
   );
+  command.addCommand(sessionsCommand(invoke));
   return command.addHelpText(
     'after',
     `
 Examples:
   slices-conn user show
   slices-conn user token --json | jq .claims
+  slices-conn user sessions
   curl -H "Authorization: Bearer $(slices-conn user token)" http://127.0.0.1:4280/portal/apis/projects/v1alpha1/projects/`,
+  );
+}
+
+/** The logins of the user, of CI jobs too (`login --ci`). */
+function sessionsCommand(invoke: Invoke): Command {
+  const command = new Command('sessions').summary('list your logins on all machines, and end them');
+  command.addCommand(
+    new Command('list')
+      .summary('list your logins that have not ended')
+      .action(invoke(async () => (await import('./sessions.ts')).listSessions)),
+    { isDefault: true },
+  );
+  command.addCommand(
+    new Command('revoke')
+      .summary('end a login, such as the one of a CI job')
+      .argument('<id>', 'its id, or a part of it that is in no other id')
+      .action(invoke(async () => (await import('./sessions.ts')).revokeSession)),
+  );
+  return command.addHelpText(
+    'after',
+    `
+Examples:
+  slices-conn user sessions
+  slices-conn user sessions revoke 3f9a0c17`,
   );
 }

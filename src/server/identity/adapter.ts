@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
 import { StoreUnavailableError } from '../../allocator/store.ts';
-import type { IdentityRecords } from './records.ts';
+import { hash, type IdentityRecords } from './records.ts';
 
 /** How long a rotated refresh token may be used once more, after a reply that was lost, in milliseconds. */
 export const REFRESH_GRACE = 30_000;
@@ -38,6 +37,7 @@ export function createAdapter(model: string, { records, now, interval }: Adapter
         model,
         key: keyOf(id),
         payload: { ...rest, exp, ...(grantId === undefined ? {} : { grantId }) },
+        account: model === 'DeviceCode' ? null : (payload.accountId ?? null),
         grant: grantId ?? null,
         userCode: userCode === undefined ? null : hash(userCode),
         decided: payload.accountId !== undefined || payload['error'] !== undefined,
@@ -83,11 +83,6 @@ export function createAdapter(model: string, { records, now, interval }: Adapter
     destroy: guarded(async (id: string) => records.remove(model, keyOf(id))),
     revokeByGrantId: guarded(async (grant: string) => records.removeGrant(model, grant)),
   };
-}
-
-/** SHA-256 of a code or token, base64url: they are random enough that no salt is needed. */
-export function hash(value: string): string {
-  return createHash('sha256').update(value).digest('base64url');
 }
 
 function keyOf(id: string): string {

@@ -6,7 +6,6 @@ import { addressBlock } from '../client-address.ts';
 import { problemReply, refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
 import { readForm, singleParameters } from '../request-reading.ts';
-import { hash } from './adapter.ts';
 import { type Approval, grantedScopes, SCOPE_MEANING } from './approval.ts';
 import type { AttemptCounter, AttemptLimit } from './attempt-limits.ts';
 import {
@@ -17,6 +16,7 @@ import {
   type Html,
   PAGE_HEADERS,
 } from './pages.ts';
+import { hash } from './records.ts';
 import { CI_CLIENT_ID, CI_LIFETIME_DAYS, type Person } from './user-token.ts';
 
 /** Options of {@link createDevicePage}. */

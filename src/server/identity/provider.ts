@@ -14,8 +14,9 @@ import { KEY_SET_PATH } from '../../contract/routes.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import type { Log } from '../log.ts';
-import { type AdapterOptions, createAdapter, hash } from './adapter.ts';
+import { type AdapterOptions, createAdapter } from './adapter.ts';
 import { type EndpointGuard, tooManyBody } from './attempt-limits.ts';
+import { hash } from './records.ts';
 import {
   ACCESS_TOKEN_TTL,
   CI_CLIENT_ID,
@@ -111,7 +112,9 @@ export function createProvider(options: ProviderOptions): Provider {
     }
     // People who keep a machine's token as a secret want to know when to renew it. RFC 6749 has no member for that.
     if (context.oidc?.route === 'token' && context.oidc.client?.clientId === CI_CLIENT_ID) {
-      const { exp } = context.oidc.entities.RefreshToken ?? {};
+      const { RefreshToken: used } = context.oidc.entities;
+      if (used) await options.records.use(hash(used.jti), options.now());
+      const exp = used?.exp;
       const left = exp === undefined ? LIFETIME.ciRefreshToken : exp - Math.floor(options.now() / 1000);
       if ('refresh_token' in body) Object.assign(body, { refresh_token_expires_in: left });
     }

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** A stored record of the identity provider, under the hash of its code or token, never the value (HOSTILE.md 33). */
 export interface IdentityRecord {
   /** `DeviceCode`, `RefreshToken` or `Grant`. */
@@ -6,6 +8,8 @@ export interface IdentityRecord {
   key: string;
   /** The provider's own data, without the code or token. */
   payload: Record<string, unknown>;
+  /** The id of its user, of a `RefreshToken` or a `Grant`. */
+  account: string | null;
   /** The grant that it belongs to; revoking that removes it. */
   grant: string | null;
   /** SHA-256 of the user code, base64url. */
@@ -16,12 +20,14 @@ export interface IdentityRecord {
   consumedAt: number | null;
   /** Until when a rotated refresh token may be used once more, in milliseconds. */
   graceUntil: number | null;
+  /** When a refresh token that is not rotated was used last, in milliseconds. */
+  usedAt: number | null;
   /** Milliseconds. */
   expiresAt: number;
 }
 
 /** A record as it is saved; the store sets the other members. */
-export type NewIdentityRecord = Omit<IdentityRecord, 'consumedAt' | 'graceUntil'>;
+export type NewIdentityRecord = Omit<IdentityRecord, 'consumedAt' | 'graceUntil' | 'usedAt'>;
 
 /**
  * Where the identity provider's records are. Each method is one atomic step, so that replicas on one database agree
@@ -37,6 +43,10 @@ export interface IdentityRecords {
   save(record: NewIdentityRecord): Promise<boolean>;
   find(model: string, key: string): Promise<IdentityRecord | undefined>;
   findByUserCode(userCode: string): Promise<IdentityRecord | undefined>;
+  /** A user's grants and refresh tokens that have not expired, without tokens that were rotated. */
+  loginsOf(account: string, now: number): Promise<IdentityRecord[]>;
+  /** Notes that a refresh token was used, to the minute: jobs that run side by side don't wait for each other. */
+  use(key: string, now: number): Promise<void>;
   /** Redeems a code, once. @returns whether this call redeemed it */
   redeem(model: string, key: string, now: number): Promise<boolean>;
   /**
@@ -72,4 +82,9 @@ export interface IdentityRecords {
   attempts(key: string, now: number, window: number): Promise<{ attempts: number; began: number }>;
   /** Takes an attempt back. */
   uncount(key: string): Promise<void>;
+}
+
+/** SHA-256 of a code or token, base64url: they are random enough that no salt is needed. */
+export function hash(value: string): string {
+  return createHash('sha256').update(value).digest('base64url');
 }

@@ -1,4 +1,6 @@
-import type { IdentityRecords } from './records.ts';
+import { createHash } from 'node:crypto';
+import { hash, type IdentityRecord, type IdentityRecords } from './records.ts';
+import { ACCESS_TOKEN_TTL } from './user-token.ts';
 
 /** How long the answer about a session is cached, in milliseconds. */
 export const SESSION_CHECK_TTL = 5000;
@@ -47,4 +49,87 @@ export function createSessions(records: IdentityRecords, now: () => number): Ses
       },
     },
   };
+}
+
+/** A user's login, on one machine. Times in milliseconds. */
+export interface UserSession {
+  /** Names it to its user: 16 hexadecimal digits. */
+  id: string;
+  clientId: string;
+  createdAt: number;
+  /** When it gave an access token last; for a machine's token to the minute. */
+  lastUsedAt: number;
+  /** When it ends if it is not used before, or for a machine at the latest. */
+  expiresAt: number;
+}
+
+/** The logins of this server's users, as they see and end them (CLI.md, `user sessions`). */
+export interface UserSessions {
+  /** The latest first. */
+  list(user: string): Promise<UserSession[]>;
+  /** Ends one. @returns false where the user has no such login */
+  end(user: string, id: string): Promise<boolean>;
+}
+
+/**
+ * The id of a login.
+ *
+ * @param sid the claim that names it in tokens. It is not used as the id itself: it looks like a secret, and messages mask it
+ */
+export function sessionId(sid: string): string {
+  return createHash('sha256').update(sid).digest('hex').slice(0, 16);
+}
+
+/**
+ * See {@link UserSessions}.
+ *
+ * @param records those of {@link createSessions}, so that an end takes effect at once in this process
+ * @param now milliseconds since the Unix epoch
+ * @param accessTokenTtl seconds: a login without a refresh token lasts as long as its access token
+ */
+export function createUserSessions(
+  records: Pick<IdentityRecords, 'loginsOf' | 'remove' | 'removeGrant'>,
+  now: () => number,
+  accessTokenTtl = ACCESS_TOKEN_TTL,
+): UserSessions {
+  async function read(
+    user: string,
+  ): Promise<{ session: UserSession; grant: IdentityRecord; token?: IdentityRecord }[]> {
+    const found = await records.loginsOf(user, now());
+    const tokens = new Map(
+      found.flatMap((record) => (record.grant === null ? [] : [[hash(record.grant), record] as const])),
+    );
+    return found
+      .filter(({ model }) => model === 'Grant')
+      .map((grant) => {
+        const token = tokens.get(grant.key);
+        const createdAt = issued(grant);
+        const session: UserSession = {
+          id: sessionId(grant.key),
+          clientId: String(grant.payload['clientId']),
+          createdAt,
+          lastUsedAt: Math.max(createdAt, token ? issued(token) : 0, token?.usedAt ?? 0),
+          expiresAt: token?.expiresAt ?? createdAt + accessTokenTtl * 1000,
+        };
+        return { session, grant, ...(token ? { token } : {}) };
+      })
+      .filter(({ session }) => session.expiresAt > now())
+      .toSorted((one, other) => other.session.createdAt - one.session.createdAt);
+  }
+  return {
+    list: async (user) => (await read(user)).map(({ session }) => session),
+    async end(user, id) {
+      const found = (await read(user)).find(({ session }) => session.id === id);
+      if (!found) return false;
+      const { grant, token } = found;
+      // First what the services look up: its access tokens end with it.
+      await records.remove('Grant', grant.key);
+      if (token && token.grant !== null) await records.removeGrant('RefreshToken', token.grant);
+      return true;
+    },
+  };
+}
+
+function issued({ payload }: IdentityRecord): number {
+  return Number(payload['iat'] ?? 0) * 1000;
 }

@@ -1,13 +1,14 @@
 import { Hono } from 'hono';
 import * as v from 'valibot';
 import type { UserClaims } from '../../contract/claims.ts';
-import { type Experiment, ExperimentRequest, type Project } from '../../contract/directory.ts';
+import { type Experiment, ExperimentRequest, type Project, type Session } from '../../contract/directory.ts';
 import type { IdKind } from '../../contract/ids.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { RouteName } from '../../contract/routes.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { authenticateUser, requireRole, type ServiceTrust } from '../credentials.ts';
+import { sessionId, type UserSession, type UserSessions } from '../identity/sessions.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { acceptsJwt, readObject, schemaProblems } from '../request-reading.ts';
@@ -17,6 +18,7 @@ import type { Directory, ExperimentRecord, ProjectRecord, WithRole } from './dir
 /** Options of {@link createPortal}. */
 export interface PortalOptions {
   directory: Directory;
+  sessions: UserSessions;
   issuer: ServiceIssuer;
   trust: ServiceTrust;
   mount: RouteMounter;
@@ -26,7 +28,7 @@ export interface PortalOptions {
 
 /** The portal: projects, experiments, and the tokens for them (SPEC.md, "Portal endpoints"). */
 export function createPortal(options: PortalOptions): Hono {
-  const { directory, issuer, trust, now, newId } = options;
+  const { directory, sessions, issuer, trust, now, newId } = options;
   const app = new Hono({ strict: false });
   const on = (name: RouteName, handle: (request: Request, id: string) => Promise<Response>): void =>
     options.mount(app, name, handle);
@@ -103,6 +105,19 @@ export function createPortal(options: PortalOptions): Hono {
     });
   });
 
+  on('listSessions', async (request) => {
+    const { sub, sid } = await authenticateUser(request, trust);
+    const current = typeof sid === 'string' ? sessionId(sid) : undefined;
+    const items = (await sessions.list(sub)).map((session) => sessionReply(session, current));
+    return Response.json({ items });
+  });
+
+  on('endSession', async (request, id) => {
+    const { sub } = await authenticateUser(request, trust);
+    if (await sessions.end(sub, id)) return new Response(null, { status: 204 });
+    throw refusal('not_found', `You have no login ${id} that has not ended.`);
+  });
+
   on('portalKeySet', (request) => issuer.publish(request));
   return app;
 }
@@ -166,4 +181,16 @@ function projectReply(project: WithRole<ProjectRecord>): Project {
 
 function experimentReply(experiment: WithRole<ExperimentRecord>): Experiment {
   return { ...projectReply(experiment), project_id: experiment.project };
+}
+
+function sessionReply(session: UserSession, current: string | undefined): Session {
+  const { id, clientId, createdAt, lastUsedAt, expiresAt } = session;
+  return {
+    id,
+    client_id: clientId,
+    created_at: formatInstant(createdAt),
+    last_used_at: formatInstant(lastUsedAt),
+    expires_at: formatInstant(expiresAt),
+    current: id === current,
+  };
 }

@@ -265,6 +265,13 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   ALTER TABLE audit ADD COLUMN minute_ms INTEGER;
   CREATE INDEX audit_refused ON audit (experiment, at_ms) WHERE granted = 0;
   `,
+  `
+  -- Whose a login is, since users list their own ones; and when a token that is not rotated was used last.
+  ALTER TABLE identity_record ADD COLUMN account TEXT;
+  ALTER TABLE identity_record ADD COLUMN used_ms INTEGER;
+  UPDATE identity_record SET account = payload ->> '$.accountId' WHERE model IN ('Grant', 'RefreshToken');
+  CREATE INDEX identity_record_account ON identity_record (account) WHERE account IS NOT NULL;
+  `,
 ];
 
 /** The server's database: reservations, directory, keys, identity. Its `application_id` reads "slic". */

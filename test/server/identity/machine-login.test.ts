@@ -1,20 +1,25 @@
+import * as v from 'valibot';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { SessionList } from '../../../src/contract/directory.ts';
 import {
   answer,
   approve,
   Browser,
   DEVICE_GRANT,
   type IdentityServer,
+  logIn,
   post,
   refresh,
   refreshTokenIn,
   SCOPE,
+  send,
   startIdentity,
   startLogin,
   tally,
   tokensIn,
   type WireReply,
 } from '../../fixtures/identity.ts';
+import { usePostgres } from '../../fixtures/postgres.ts';
 
 const CLIENT = 'slices-conn-ci';
 const DAY = 24 * 3600 * 1000;
@@ -86,4 +91,78 @@ test('the page says that a machine will act without the person, and says it of m
   expect(text).toContain('slices-conn user sessions');
   const person = await startLogin(server);
   expect((await browser.open(person.verification_uri_complete)).text).not.toContain(sentence);
+});
+
+const postgres = usePostgres();
+
+describe.each([
+  ['SQLite', undefined],
+  ['PostgreSQL', () => postgres.database()],
+])('the logins of a user, on %s', (_, database) => {
+  const start = async () => startIdentity(database ? { database: await database() } : {});
+  const ask = (server: IdentityServer, token: string, method: string, id = '') =>
+    send(server, method, `/portal/apis/v1alpha1/sessions${id}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+  async function listed(server: IdentityServer, token: string) {
+    const reply = await ask(server, token, 'GET');
+    expect(reply.status, reply.text).toBe(200);
+    return v.parse(SessionList, JSON.parse(reply.text)).items;
+  }
+
+  test('are listed, and each can be ended: a machine’s, a person’s, and no one else’s', async () => {
+    const server = await start();
+    const began = Math.floor(Date.now() / 1000) * 1000;
+    const { token } = await machineToken(server);
+    const person = await logIn(server);
+    const other = await logIn(server, 'viewer');
+    expect(await listed(server, other.access_token)).toMatchObject([
+      { client_id: 'slices-conn', current: true },
+    ]);
+
+    moveEverything(10 * DAY);
+    const { access_token: machineAccess } = tokensIn(await refreshed(server, token));
+    const { access_token, refresh_token = '' } = tokensIn(await refresh(server, person.refresh_token));
+    const sessions = await listed(server, access_token);
+    expect(sessions).toHaveLength(2);
+    const machine = sessions.find(({ client_id }) => client_id === CLIENT);
+    const own = sessions.find(({ current }) => current);
+    if (!machine || !own) throw new Error('one of them is not listed');
+    expect([machine.current, own.client_id]).toEqual([false, 'slices-conn']);
+    expect(machine.id).toMatch(/^[0-9a-f]{16}$/);
+    const days = (text: string) => Math.round((Date.parse(text) - began) / DAY);
+    expect([machine.created_at, machine.last_used_at, machine.expires_at].map(days)).toEqual([0, 10, 90]);
+    expect([own.created_at, own.last_used_at, own.expires_at].map(days)).toEqual([0, 10, 40]);
+
+    // Another user's token ends nothing.
+    const stranger = tokensIn(await refresh(server, other.refresh_token)).access_token;
+    expect((await ask(server, stranger, 'DELETE', `/${machine.id}`)).status).toBe(404);
+    expect(answer(await refreshed(server, token))).toBe('200');
+
+    expect((await ask(server, access_token, 'DELETE', `/${machine.id}`)).status).toBe(204);
+    expect((await ask(server, access_token, 'DELETE', `/${machine.id}`)).status).toBe(404);
+    expect(answer(await refreshed(server, token))).toBe('400 invalid_grant');
+    expect((await ask(server, machineAccess, 'GET')).status).toBe(403);
+    expect(await listed(server, access_token)).toEqual([own]);
+
+    expect((await ask(server, access_token, 'DELETE', `/${own.id}`)).status).toBe(204);
+    expect((await ask(server, access_token, 'GET')).status).toBe(403);
+    expect(answer(await refresh(server, refresh_token))).toBe('400 invalid_grant');
+  });
+
+  test('without a refresh token end with their access token', async () => {
+    const server = await start();
+    const { device_code, verification_uri_complete } = await startLogin(server, 'openid projects');
+    await approve({ verification_uri_complete }, 'lead', new Browser(server));
+    const { access_token } = tokensIn(
+      await post(server, '/token', { grant_type: DEVICE_GRANT, device_code }),
+    );
+    const [session] = await listed(server, access_token);
+    expect(Date.parse(session?.expires_at ?? '') - Date.parse(session?.created_at ?? '')).toBe(3_600_000);
+    const person = await logIn(server);
+    expect(await listed(server, person.access_token)).toHaveLength(2);
+    moveEverything(3_601_000);
+    const later = tokensIn(await refresh(server, person.refresh_token)).access_token;
+    expect(await listed(server, later)).toMatchObject([{ current: true }]);
+  });
 });

@@ -23,6 +23,8 @@ function portalWith(names: Readonly<Record<string, string>>) {
   const portal: PortalClient = {
     projects: nobody,
     projectToken: nobody,
+    sessions: nobody,
+    endSession: nobody,
     createExperiment: nobody,
     async experiments() {
       asked.push('experiments');
