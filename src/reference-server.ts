@@ -33,12 +33,15 @@ import {
   ownTrust,
   soleIssuer,
 } from './server/trust.ts';
+import { createServicePages } from './server/ui/service-pages.ts';
 import { openStores, type Stores } from './store/stores.ts';
 import type { PrivateJwk } from './tokens/signing-key.ts';
 import { verifyUserToken } from './tokens/verify.ts';
 
 /** Options of {@link createReferenceServer}. */
 export interface ReferenceServerOptions {
+  /** The operator's name for the server, which its pages show. Default: the pages show the address alone. */
+  name?: string | undefined;
   /** `{base_url}`; the portal is at `/portal` below it. Default `http://offline.localhost`. */
   baseUrl?: string | undefined;
   /**
@@ -159,6 +162,7 @@ async function assemble(
   const addresses = options.trust ? { ...own, ...foreignAddresses(options.trust) } : own;
   const network = createNetwork(options.topology ?? builtInTopology());
   const { hostname } = new URL(baseUrl);
+  const site = { name: options.name, baseUrl: addresses.connectivity };
   const makeId = (kind: IdKind): string => newId(kind, hostname, now(), random(10));
   const groups = {
     projects: options.projectsApiGroup ?? PROJECTS_API_GROUP,
@@ -199,7 +203,7 @@ async function assemble(
   if (options.maxLive !== undefined) await reservations.prepareCounts();
   const health = createHealth({ mount, ping: () => stores.ping() });
   const answer = createServices({
-    baseUrl: addresses.connectivity,
+    site,
     groups,
     connectivity: createConnectivity({
       network,
@@ -235,6 +239,7 @@ async function assemble(
       now,
     }),
     health: health.routes,
+    pages: createServicePages({ site, addresses, elsewhere: foreign !== undefined }),
     log,
     metrics,
     now,
@@ -256,6 +261,8 @@ async function assemble(
       verify: (token) => verifyUserToken(token, trust.user),
       people: async () => strongestFirst(await directory.people()),
       person: (id) => directory.person(id),
+      experimentsOf: (id) => directory.experimentsOf(id),
+      site,
       now,
       log,
       ...(accessTokenTtl === undefined ? {} : { accessTokenTtl }),
@@ -279,7 +286,7 @@ async function assemble(
     addresses,
     fetch: answer,
     listener: createListener({
-      baseUrl: addresses.connectivity,
+      site,
       fetch: answer,
       now,
       ...(options.behindProxy ? { clientAddress: forwardedAddress } : {}),

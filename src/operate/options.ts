@@ -56,6 +56,11 @@ const SERVE = {
     default: 4280,
   },
   baseUrl: { flags: '--base-url <url>', help: 'the address in tokens, links and the ready file' },
+  name: {
+    flags: '--name <text>',
+    help: 'who serves this, as its pages say above their title (default: the address alone)',
+    parse: siteName,
+  },
   data: { flags: '--data <dir>', help: 'where the data is kept' },
   memory: { flags: '--memory', help: 'keep the data in memory only', conflicts: ['data'] },
   database: {
@@ -271,6 +276,16 @@ function durationIn(text: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The longest name of a server, in characters. */
+const MAX_SITE_NAME = 80;
+
+/** A line of text that people read: no control characters, none that turn the direction of writing. */
+function siteName(text: string): string {
+  const name = text.trim();
+  if (name.length >= 1 && name.length <= MAX_SITE_NAME && !/\p{C}/u.test(name)) return name;
+  throw new RangeError(`It must be one line of 1 to ${MAX_SITE_NAME} characters.`);
 }
 
 function repeatable(text: string, before: readonly string[] = []): readonly string[] {

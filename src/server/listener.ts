@@ -5,17 +5,18 @@ import { PROBLEM_STATUS } from '../contract/problems.ts';
 import { addressBlock, type ClientAddress, peerAddress } from './client-address.ts';
 import { isHealthPath } from './health.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
-import { PAGE_HEADERS } from './identity/pages.ts';
 import { isProviderPath, oauthError } from './identity/provider-endpoints.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } from './problem-error.ts';
 import { requestFault } from './request-form.ts';
+import { PAGE_HEADERS, type Site } from './ui/page.ts';
+import { refusalFor } from './ui/service-pages.ts';
 
 /** Options of {@link createListener}. */
 export interface ListenerOptions {
-  /** `{base_url}`, whose host is the only one that is answered. */
-  baseUrl: string;
+  /** Who serves the pages, and `{base_url}`, whose host is the only one that is answered. */
+  site: Site;
   /** Portal, connectivity service and documentation. */
   fetch: (request: Request) => Promise<Response>;
   /** Milliseconds, for the duration in the log. */
@@ -33,8 +34,8 @@ export interface ListenerOptions {
  * else to the function of a Request. All of them accept the Host of the base address only (HOSTILE.md 32).
  */
 export function createListener(options: ListenerOptions): RequestListener {
-  const { baseUrl, fetch, identity, log, metrics, now, clientAddress = peerAddress } = options;
-  const base = new URL(baseUrl);
+  const { site, fetch, identity, log, metrics, now, clientAddress = peerAddress } = options;
+  const base = new URL(site.baseUrl);
   const prefix = base.pathname.replace(/\/$/, '');
   const auth = `${prefix}/auth`;
   const delayRefusal = createRefusalDelay(now);
@@ -58,7 +59,12 @@ export function createListener(options: ListenerOptions): RequestListener {
     const show = getRequestListener((asked) => page(asked, address), {
       overrideGlobalObjects: false,
       hostname: base.host,
-      errorHandler: (error) => problemReply(problemOf(error, request.method ?? '', options), PAGE_HEADERS),
+      errorHandler: (error) =>
+        refusalFor(
+          acceptedBy(request, site),
+          problemReply(problemOf(error, request.method ?? '', options), PAGE_HEADERS),
+          site,
+        ),
     });
     await show(request, response);
   }
@@ -94,25 +100,34 @@ export function createListener(options: ListenerOptions): RequestListener {
     const ended = metrics?.requestBegan(request.method ?? '', request.url ?? '');
     if (ended) response.once('close', () => ended(response.headersSent ? response.statusCode : undefined));
     route(request, response).catch((error: unknown) =>
-      refuse(request, response, problemOf(error, request.method ?? '', options)),
+      refuse(request, response, problemOf(error, request.method ?? '', options), site),
     );
   };
 }
 
-/** Refuses in a form that both our clients and OAuth's read, without waiting for the rest of the request. */
-function refuse(request: IncomingMessage, response: ServerResponse, error: ProblemError): void {
+/** What of a request decides on the form of a refusal. */
+function acceptedBy({ headers }: IncomingMessage, { baseUrl }: Site): Request {
+  return new Request(baseUrl, { headers: { accept: headers.accept ?? '' } });
+}
+
+/** Refuses in a form that browsers, our clients or OAuth's read, without waiting for the rest of the request. */
+async function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: ProblemError,
+  site: Site,
+): Promise<void> {
   if (response.headersSent) {
     response.destroy();
     return;
   }
   const [{ code, msg }] = error.problems;
   const body = { ...oauthError(error), code, detail: [{ loc: [], msg, type: 'NotValid' }] };
+  const problem = Response.json(body, { status: PROBLEM_STATUS[code], headers: problemHeaders(code) });
+  const reply = await refusalFor(acceptedBy(request, site), problem, site);
   if (!request.complete) response.setHeader('connection', 'close');
-  response.writeHead(PROBLEM_STATUS[code], {
-    'content-type': 'application/json',
-    ...problemHeaders(code),
-  });
-  response.end(JSON.stringify(body));
+  response.writeHead(reply.status, Object.fromEntries(reply.headers));
+  response.end(await reply.text());
 }
 
 /** How many refusals a second are answered without delay, for each address. */

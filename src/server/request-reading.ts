@@ -105,18 +105,33 @@ export function schemaProblems(
   return [...found.values()];
 }
 
-/**
- * Whether a request wants the signed form: `Accept` names `application/jwt` and does not prefer JSON to it by its
- * quality (RFC 9110 §12.5.1; SPEC.md, "POST": otherwise JSON is returned).
- */
-export function acceptsJwt(request: Request): boolean {
-  const qualities = new Map(
+/** The media types that a request accepts, with their qualities from 0 to 1 (RFC 9110 §12.5.1). */
+function acceptedTypes(request: Request): ReadonlyMap<string, number> {
+  return new Map(
     (request.headers.get('accept') ?? '').split(',').map((range): [string, number] => {
       const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
       const quality = parameters.find((parameter) => parameter.startsWith('q='));
       return [type, quality === undefined ? 1 : Number(quality.slice(2))];
     }),
   );
-  const jwt = qualities.get(JWT_TYPE) ?? 0;
-  return jwt > 0 && jwt >= (qualities.get('application/json') ?? 0);
+}
+
+/** Whether a request names a type, and does not prefer JSON to it. */
+function prefers(request: Request, type: string): boolean {
+  const qualities = acceptedTypes(request);
+  const quality = qualities.get(type) ?? 0;
+  return quality > 0 && quality >= (qualities.get('application/json') ?? 0);
+}
+
+/**
+ * Whether a request wants the signed form: `Accept` names `application/jwt` and does not prefer JSON to it by its
+ * quality (RFC 9110 §12.5.1; SPEC.md, "POST": otherwise JSON is returned).
+ */
+export function acceptsJwt(request: Request): boolean {
+  return prefers(request, JWT_TYPE);
+}
+
+/** Whether a browser asks for a page: `Accept` names `text/html`, which programs do not do unless they want one. */
+export function acceptsHtml(request: Request): boolean {
+  return prefers(request, 'text/html');
 }

@@ -10,11 +10,13 @@ import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { problemOf, problemReply, refusal } from './problem-error.ts';
 import { targetFault } from './request-form.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
+import type { Site } from './ui/page.ts';
+import { refusalFor } from './ui/service-pages.ts';
 
 /** Options of {@link createServices}. */
 export interface ServicesOptions {
-  /** `{base_url}`: the connectivity service's address, whose host is the only one that is answered. */
-  baseUrl: string;
+  /** Who serves the pages, and `{base_url}`: the connectivity service's address, whose host is the only one that is answered. */
+  site: Site;
   groups: ApiGroups;
   connectivity: Hono;
   portal: Hono;
@@ -23,6 +25,8 @@ export interface ServicesOptions {
   docs: Hono;
   /** The checks for supervisors and load balancers. */
   health: Hono;
+  /** The pages at the services' own addresses. */
+  pages: Hono;
   log: Log;
   metrics?: Pick<ServerMetrics, 'storeFailed'> | undefined;
   /** Milliseconds since the Unix epoch, for the duration in the log. */
@@ -34,8 +38,8 @@ export interface ServicesOptions {
  * An error that a handler throws becomes a reply here; see {@link problemOf}.
  */
 export function createServices(options: ServicesOptions): (request: Request) => Promise<Response> {
-  const { baseUrl, groups, connectivity, portal, identity, docs, health, log, now } = options;
-  const base = new URL(baseUrl);
+  const { site, groups, connectivity, portal, identity, docs, health, pages, log, now } = options;
+  const base = new URL(site.baseUrl);
   const prefix = base.pathname.replace(/\/$/, '');
   const app = new Hono({ strict: false });
 
@@ -53,6 +57,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
       context.header('access-control-allow-origin', '*');
     }
   });
+  app.route(prefix === '' ? '/' : prefix, pages);
   app.route(`${prefix}/portal`, portal);
   app.route(`${prefix}/auth`, identity);
   app.route(prefix === '' ? '/' : prefix, docs);
@@ -80,7 +85,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
       ms: now() - began,
       code: await problemCode(response),
     });
-    return response;
+    return refusalFor(request, response, site);
   };
 }
 

@@ -126,13 +126,19 @@ describe.skipIf(missing && !process.env['CI'])(TITLE, { timeout: 60_000 }, () =>
     expect(await page.getByRole('alert').textContent()).toBe(
       'There is no such code. Compare it with the one in your terminal.',
     );
+    expect(await page.getByLabel('Code').inputValue()).toBe('BBBB-BBBB');
     await page.getByLabel('Code').fill(`  ${code.toLowerCase().replace('-', ' ')} `);
     await page.getByRole('button', { name: 'Continue' }).click();
     expect(await page.locator('.code').textContent()).toBe(code);
     await page.getByRole('button', { name: 'Log in' }).click();
     expect((await login.ended).exitCode).toBe(0);
-    await enterCode(page, address, code);
-    expect(await page.getByRole('alert').textContent()).toContain('This code was used already.');
+    await page.getByRole('heading', { name: 'You are logged in' }).waitFor();
+    await page.reload();
+    expect(await page.getByRole('heading').textContent()).toBe('You are logged in');
+    const another = await openPage();
+    await enterCode(another, address, code);
+    expect(await another.getByRole('alert').textContent()).toContain('This code was used already.');
+    expect(await another.getByLabel('Code').inputValue()).toBe(code);
   });
 
   test('a login that is denied ends with 5 and leaves nothing', async () => {

@@ -1,20 +1,23 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { type Context, Hono } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
+import { html } from 'hono/html';
 import type { DeviceCode, Provider } from 'oidc-provider';
+import { ROLE_MEANING, readRole } from '../../contract/roles.ts';
 import { addressBlock } from '../client-address.ts';
 import { problemReply, refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
 import { readForm, singleParameters } from '../request-reading.ts';
+import { type Html, PAGE_HEADERS, type Site } from '../ui/page.ts';
 import { type Approval, grantedScopes, SCOPE_MEANING } from './approval.ts';
 import type { AttemptCounter, AttemptLimit } from './attempt-limits.ts';
 import {
-  closingPage,
+  CODE_PROBLEMS,
   codePage,
   confirmationPage,
+  deniedPage,
   type FormContext,
-  type Html,
-  PAGE_HEADERS,
+  loggedInPage,
 } from './pages.ts';
 import { hash } from './records.ts';
 import { CI_CLIENT_ID, CI_LIFETIME_DAYS, type Person } from './user-token.ts';
@@ -25,6 +28,9 @@ export interface DevicePageOptions {
   approval: Approval;
   attempts: AttemptCounter;
   people: () => Promise<readonly Person[]>;
+  /** The experiments that a person is in, with the role. */
+  experimentsOf: (person: string) => Promise<readonly { name: string; role: string }[]>;
+  site: Site;
   /** `{auth_url}`. */
   issuer: string;
   /** Binds a form to the browser that it was shown in. */
@@ -63,6 +69,8 @@ export function guessLimits(session: string, address: string, limits = GUESS_LIM
 interface Browser {
   session: string;
   lastUser: string | undefined;
+  /** Proof of the last decision, which that person made here; see `markOf`. */
+  mark: string | undefined;
   /** Whether the cookie came with the request. */
   known: boolean;
 }
@@ -70,17 +78,14 @@ interface Browser {
 /** The state of a code that was entered. */
 type Found =
   | { state: 'pending'; code: DeviceCode }
-  | { state: 'unknown' | 'expired' | 'used' }
+  | { state: 'malformed' | 'unknown' | 'expired' | 'used' }
   | { state: 'throttled'; retryAfter: number };
 
-/** How many characters of a code from a link are shown in the form. */
-const MAX_ENTERED = 20;
+/** Letters of a code. */
+const CODE_LENGTH = 8;
 
-const PROBLEMS = {
-  unknown: 'There is no such code. Compare it with the one in your terminal.',
-  expired: 'This code has expired. Run slices-conn login again.',
-  used: 'This code was used already. Run slices-conn login again.',
-} as const;
+/** How many characters of a code that was typed, or came with a link, are shown in the form. */
+const MAX_ENTERED = 20;
 
 /**
  * The page on which a person enters or confirms the code, chooses the user, and approves or denies the login (RFC 8628
@@ -88,7 +93,7 @@ const PROBLEMS = {
  * the address (§5.4). It works without JavaScript.
  */
 export function createDevicePage(options: DevicePageOptions): DevicePage {
-  const { provider, approval, attempts, issuer, secret } = options;
+  const { provider, approval, attempts, issuer, secret, site } = options;
   const { origin, pathname, port, protocol } = new URL(`${issuer}/device`);
   // Cookies know no ports: two servers on one machine would overwrite each other's.
   const cookieName = `slices-conn-device-${port || 'default'}`;
@@ -98,10 +103,41 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
 
   function browserOf(context: Context): Browser {
     const value = getCookie(context, cookieName) ?? '';
-    const [, session, lastUser] = /^([\w-]{43})(?:\.([\w-]{1,512}))?$/.exec(value) ?? [];
+    const [, session, lastUser, mark] =
+      /^([\w-]{43})(?:\.([\w-]{0,512}))?(?:\.([\w-]{43}))?$/.exec(value) ?? [];
     return session === undefined
-      ? { session: randomBytes(32).toString('base64url'), lastUser: undefined, known: false }
-      : { session, lastUser: lastUser && Buffer.from(lastUser, 'base64url').toString(), known: true };
+      ? {
+          session: randomBytes(32).toString('base64url'),
+          lastUser: undefined,
+          mark: undefined,
+          known: false,
+        }
+      : {
+          session,
+          lastUser: lastUser ? Buffer.from(lastUser, 'base64url').toString() : undefined,
+          mark,
+          known: true,
+        };
+  }
+
+  /** Proves that a code was decided on in this browser, so that a page that is loaded again says the same again. */
+  const markOf = ({ session, lastUser = '' }: Browser, userCode: string, action: string): string =>
+    createHmac('sha256', secret).update([session, userCode, action, lastUser].join(' ')).digest('base64url');
+
+  /** The page of a decision that was made in this browser before. @param action the one that is asked for now, if any */
+  async function decidedBefore(
+    browser: Browser,
+    userCode: string,
+    action: string | null,
+    user: string | null,
+  ) {
+    const { mark, lastUser } = browser;
+    if (mark === undefined) return undefined;
+    const decided = ['approve', 'deny'].find((each) => same(mark, markOf(browser, userCode, each)));
+    if (decided === undefined || (action !== null && action !== decided)) return undefined;
+    if (decided === 'deny' || lastUser === undefined) return deniedPage(site);
+    const asked = action && (await options.people()).find(({ id }) => id === user)?.name;
+    return action && asked !== lastUser ? undefined : loggedInPage(site, withDash(userCode), lastUser);
   }
 
   /** Answers with a page, and renews the cookie. */
@@ -112,11 +148,12 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     page: Html,
     headers: Record<string, string> = {},
   ) {
-    const { session, lastUser } = browser;
+    const { session, lastUser = '', mark } = browser;
     // A name may hold characters that a cookie can't.
-    const name = lastUser === undefined ? '' : `.${Buffer.from(lastUser).toString('base64url')}`;
+    const name = Buffer.from(lastUser).toString('base64url');
+    const value = [session, ...(name || mark ? [name] : []), ...(mark ? [mark] : [])].join('.');
     const secure = protocol === 'https:';
-    setCookie(context, cookieName, session + name, {
+    setCookie(context, cookieName, value, {
       path: pathname,
       httpOnly: true,
       sameSite: 'Lax',
@@ -125,14 +162,11 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     return context.html(page, status, { ...PAGE_HEADERS, ...headers });
   }
 
-  async function find(entered: string, browser: Browser, address: string): Promise<Found> {
+  async function find(userCode: string, browser: Browser, address: string): Promise<Found> {
     const attempt = await attempts.count(guessLimits(browser.session, address));
     if (!attempt.ok) return { state: 'throttled', retryAfter: attempt.retryAfter };
-    const userCode = entered.replace(/[a-z]/g, (letter) => letter.toUpperCase()).replace(/[^A-Z]/g, '');
-    const code =
-      userCode.length === 8
-        ? await provider.DeviceCode.findByUserCode(userCode, { ignoreExpiration: true })
-        : undefined;
+    if (userCode.length !== CODE_LENGTH) return { state: 'malformed' };
+    const code = await provider.DeviceCode.findByUserCode(userCode, { ignoreExpiration: true });
     if (!code) return { state: 'unknown' };
     await attempt.takeBack();
     if (code.isExpired) return { state: 'expired' };
@@ -142,13 +176,14 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
   async function confirmation(form: FormContext, code: DeviceCode, browser: Browser): Promise<Html> {
     const client = await provider.Client.find(String(code.clientId));
     const people = await options.people();
+    const experiments = await Promise.all(people.map(({ id }) => options.experimentsOf(id)));
     return confirmationPage(form, {
       client: client?.clientName ?? String(code.clientId),
       ...(code.clientId === CI_CLIENT_ID ? { machineDays: CI_LIFETIME_DAYS } : {}),
       userCode: shown(code),
       address: String(code.deviceInfo?.['ip'] ?? 'an unknown address'),
       scopes: grantedScopes(code).map((name) => ({ name, meaning: SCOPE_MEANING[name] ?? name })),
-      people,
+      people: people.map((person, index) => ({ ...person, may: whatMay(person, experiments[index] ?? []) })),
       chosen: people.find(({ name }) => name === browser.lastUser)?.id,
     });
   }
@@ -165,40 +200,46 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
   app.on(['GET', 'POST'], '*', async (context) => {
     const { req } = context;
     const browser = browserOf(context);
-    const form = { action: pathname, csrf: csrfFor(browser) };
-    const again = (status: 200 | 400 | 403, problem?: string) =>
-      show(context, browser, status, codePage(form, problem === undefined ? {} : { problem }));
+    const form = { site, action: pathname, csrf: csrfFor(browser) };
     const sent = req.method === 'POST';
     const parameters = sent ? await readForm(req.raw) : singleParameters(new URL(req.url).searchParams);
+    const entered = parameters.get('user_code') ?? '';
+    const again = (status: 200 | 400 | 403 | 429, problem?: Html, headers: Record<string, string> = {}) =>
+      show(
+        context,
+        browser,
+        status,
+        codePage(form, { code: typed(entered), ...(problem === undefined ? {} : { problem }) }),
+        headers,
+      );
     if (sent) {
       const from = req.header('origin') ?? origin;
       if (from !== origin || !browser.known || !same(parameters.get('csrf') ?? '', form.csrf)) {
-        return again(403, 'The page was too old. Enter the code again.');
+        return again(403, CODE_PROBLEMS.stale);
       }
     }
-    const entered = parameters.get('user_code') ?? '';
     if (entered.trim() === '') return again(200);
-    if (!sent && isCrossSite((name) => req.header(name), origin)) {
-      // A lookup would count as a guess: any page could use up the guesses of its visitor's address (HOSTILE.md 58).
-      return show(context, browser, 200, codePage(form, { code: entered.slice(0, MAX_ENTERED) }));
-    }
-    const found = await find(entered, browser, context.env.address);
+    // A lookup would count as a guess: any page could use up the guesses of its visitor's address (HOSTILE.md 58).
+    if (!sent && isCrossSite((name) => req.header(name), origin)) return again(200);
+    const userCode = lettersOf(entered);
+    const action = sent ? parameters.get('action') : null;
+    const before = await decidedBefore(browser, userCode, action, parameters.get('user'));
+    if (before) return show(context, browser, 200, before);
+    const found = await find(userCode, browser, context.env.address);
     if (found.state === 'throttled') {
       const minutes = Math.ceil(found.retryAfter / 60);
-      const problem = `Too many wrong codes. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`;
-      const retryAfter = { 'retry-after': String(found.retryAfter) };
-      return show(context, browser, 429, codePage(form, { problem }), retryAfter);
+      const problem = html`Too many wrong codes. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`;
+      return again(429, problem, { 'retry-after': String(found.retryAfter) });
     }
-    if (found.state !== 'pending') return again(400, PROBLEMS[found.state]);
-    const action = sent ? parameters.get('action') : null;
+    if (found.state !== 'pending') return again(400, CODE_PROBLEMS[found.state]);
     if (action === null) return show(context, browser, 200, await confirmation(form, found.code, browser));
     const decided = await decide(action, found.code, parameters.get('user'));
-    if (!decided) return again(400, PROBLEMS.used);
-    if (decided === 'denied') {
-      return show(context, browser, 200, closingPage('Login denied', 'Nobody was logged in.'));
-    }
-    const text = `The terminal with the code ${shown(found.code)} is logged in as ${decided.name}.`;
-    return show(context, { ...browser, lastUser: decided.name }, 200, closingPage('You are logged in', text));
+    if (!decided) return again(400, CODE_PROBLEMS.used);
+    const person = decided === 'denied' ? browser : { ...browser, lastUser: decided.name };
+    const remembered = { ...person, mark: markOf(person, userCode, action) };
+    const last =
+      decided === 'denied' ? deniedPage(site) : loggedInPage(site, shown(found.code), decided.name);
+    return show(context, remembered, 200, last);
   });
   app.notFound(() => {
     const refused = refusal('method_not_allowed', 'This address allows GET, HEAD, POST only.');
@@ -211,8 +252,33 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
 }
 
 function shown({ userCode }: DeviceCode): string {
-  const code = userCode ?? '';
-  return `${code.slice(0, 4)}-${code.slice(4)}`;
+  return withDash(userCode ?? '');
+}
+
+function withDash(userCode: string): string {
+  return `${userCode.slice(0, 4)}-${userCode.slice(4)}`;
+}
+
+/** The letters of a code as it was entered, in capitals. */
+function lettersOf(entered: string): string {
+  return entered.replace(/[a-z]/g, (letter) => letter.toUpperCase()).replace(/[^A-Z]/g, '');
+}
+
+/** What was entered, as the form shows it again: letters, digits, spaces and dashes. */
+function typed(entered: string): string {
+  return entered.replace(/[^\p{L}\p{N} -]/gu, '').slice(0, MAX_ENTERED);
+}
+
+/** What a person may do, by their roles in experiments, such as `lead in demo: books, changes and releases links`. */
+function whatMay({ name }: Person, experiments: readonly { name: string; role: string }[]): string {
+  if (experiments.length === 0) return 'in no experiment';
+  return [...Map.groupBy(experiments, ({ role }) => role)]
+    .map(([text, those]) => {
+      const role = readRole(text);
+      const place = `${text === name ? '' : `${text} `}in ${those.map((each) => each.name).join(', ')}`;
+      return role ? `${place}: ${ROLE_MEANING[role]}` : place;
+    })
+    .join('; ');
 }
 
 function same(one: string, other: string): boolean {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { UserClaims } from '../../contract/claims.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
+import type { Site } from '../ui/page.ts';
 import { createApproval } from './approval.ts';
 import {
   ATTEMPT_WINDOW,
@@ -25,6 +26,10 @@ export interface IdentityProviderOptions {
   records: IdentityRecords;
   people: () => Promise<readonly Person[]>;
   person: (id: string) => Promise<Person | undefined>;
+  /** The experiments that a person is in, with the role. */
+  experimentsOf: (person: string) => Promise<readonly { name: string; role: string }[]>;
+  /** Who serves the page. */
+  site: Site;
   /** Verifies one of its own access tokens. @throws TokenError */
   verify: (token: string) => Promise<UserClaims>;
   /** Lifetime of a user token in seconds. */
@@ -84,6 +89,8 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
       approval,
       attempts: createAttemptCounter(records, now),
       people: options.people,
+      experimentsOf: options.experimentsOf,
+      site: options.site,
       issuer,
       secret: await records.secret('device-page', randomBytes(32)),
     }),

@@ -188,8 +188,9 @@ describe('a device login', () => {
     expect((await browser.submit({ action: 'deny' })).status).toBe(200);
     expect(answer(await poll(server, login))).toBe('400 access_denied');
     expect(answer(await poll(server, login))).toMatch(/^400 (access_denied|invalid_grant)$/);
-    await browser.open(login.verification_uri_complete);
-    expect([browser.reply.status, browser.problem]).toEqual([400, expect.stringContaining('used already')]);
+    const another = new Browser(server);
+    await another.open(login.verification_uri_complete);
+    expect([another.reply.status, another.problem]).toEqual([400, expect.stringContaining('used already')]);
   });
 
   test('is over when its code expires, approved or not', async () => {

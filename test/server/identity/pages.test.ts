@@ -57,7 +57,7 @@ function expectGuarded({ headers, text }: WireReply): void {
   const [cookie, ...others] = headers.getSetCookie();
   expect(others).toEqual([]);
   expect(cookie).toMatch(
-    /^slices-conn-device-\d+=[\w-]{43}(\.[\w-]+)?; Path=\/auth\/device; HttpOnly; SameSite=Lax$/,
+    /^slices-conn-device-\d+=[\w-]{43}(\.[\w-]*){0,2}; Path=\/auth\/device; HttpOnly; SameSite=Lax$/,
   );
 }
 
@@ -140,6 +140,97 @@ describe('the confirmation page', () => {
     const user = browser.people.ids.get('lead') ?? '';
     expect((await browser.submit({ user, action: 'APPROVE' })).status).toBe(400);
     expect(answer(await poll(server, login))).toBe('400 authorization_pending');
+  });
+});
+
+describe('the confirmation in words', () => {
+  test('says what each user may do, where', async () => {
+    const { browser } = await atConfirmation();
+    const words = [...browser.reply.text.matchAll(/required> (\w+)<small>([^<]*)<\/small>/g)];
+    expect(words.map(([, name, may]) => `${name} ${may}`)).toEqual([
+      'lead in demo: books, changes, releases links',
+      'admin in demo: changes, releases links',
+      'member in demo: may not see its links',
+      'viewer in demo: looks at links only',
+    ]);
+  });
+
+  test.each([
+    [undefined, (host: string) => `<strong>slices-conn</strong> at ${host}`],
+    ['Ghent <testbed>', (host: string) => `<strong>Ghent &lt;testbed&gt;</strong> at ${host}`],
+  ])('says who serves it: %s', async (name, due) => {
+    const server = await startIdentity(name === undefined ? {} : { name });
+    const browser = new Browser(server);
+    const { text } = await browser.open(PAGE);
+    expect(text).toContain(due(new URL(server.base).host));
+  });
+});
+
+describe('a mistake in a code', () => {
+  const fieldOf = ({ reply }: Browser) => /name="user_code" value="([^"]*)"/.exec(reply.text)?.[1];
+
+  test.each([
+    ['BBBB-BBBB', 'There is no such code', 'BBBB-BBBB'],
+    ['bcdf ghj', 'A code is eight letters, such as WDJB-MJHT', 'bcdf ghj'],
+    ['\u202eBBBB-BBBB"><b>', 'A code is eight letters', 'BBBB-BBBBb'],
+  ])('%s: said, and what was typed is kept', async (entered, problem, kept) => {
+    const browser = new Browser(await startIdentity());
+    await browser.open(PAGE);
+    expect((await browser.submit({ user_code: entered })).status).toBe(400);
+    expect(browser.problem).toContain(problem);
+    expect(fieldOf(browser)).toBe(kept);
+  });
+});
+
+describe('a page of a decision that is loaded again', () => {
+  /** The decision as the browser sends it again. */
+  async function decided(choice: 'approve' | 'deny') {
+    const { server, login, browser } = await atConfirmation();
+    const [user, other] = ['lead', 'viewer'].map((name) => browser.people.ids.get(name) ?? '');
+    const again = { ...browser.hidden, user: user ?? '', action: choice };
+    await browser.submit(again);
+    return { server, login, browser, again, other: other ?? '' };
+  }
+
+  test('says that you are logged in, by the form and by the link, until another browser asks', async () => {
+    const { server, login, browser, again } = await decided('approve');
+    for (const load of [() => browser.submit(again), () => browser.open(login.verification_uri_complete)]) {
+      const { status, text } = await load();
+      expect(status).toBe(200);
+      expect(text).toContain('<h1>You are logged in</h1>');
+      expect(text).toContain(login.user_code);
+      expect(text).toContain('<strong>lead</strong>');
+    }
+    const stranger = new Browser(server);
+    expect((await stranger.open(login.verification_uri_complete)).status).toBe(400);
+    expect(stranger.reply.text).not.toContain('lead');
+  });
+
+  test('says that the login was denied', async () => {
+    const { browser, again } = await decided('deny');
+    const { status, text } = await browser.submit(again);
+    expect([status, text.includes('<h1>Login denied</h1>')]).toEqual([200, true]);
+  });
+
+  test('does not claim another decision, or another user', async () => {
+    const { browser, again, other } = await decided('approve');
+    for (const change of [{ action: 'deny' }, { user: other }]) {
+      expect((await browser.submit({ ...again, ...change })).status).toBe(400);
+      expect(browser.problem).toContain('used already');
+    }
+  });
+
+  test('belongs to its own code and its own browser', async () => {
+    const { server, login, browser } = await decided('approve');
+    const [[name = '', value = ''] = []] = [...browser.cookies];
+    const thief = new Browser(server);
+    await thief.open(PAGE);
+    const [own = ''] = [...thief.cookies.values()];
+    thief.cookies.set(name, [own, ...value.split('.').slice(1)].join('.'));
+    expect((await thief.open(login.verification_uri_complete)).status).toBe(400);
+    const next = await startLogin(server);
+    await browser.open(next.verification_uri_complete);
+    expect(browser.reply.text).toContain('Is this your login?');
   });
 });
 
@@ -227,6 +318,9 @@ describe('every page', () => {
     look(await browser.open(`${PAGE}?user_code=BBBB-BBBB`));
     look(await approve(login, 'admin', browser));
     look(await browser.open(login.verification_uri_complete));
+    const another = new Browser(server);
+    expectGuarded(await another.open(login.verification_uri_complete));
+    expect([another.reply.status, another.problem]).toEqual([400, expect.stringContaining('used already')]);
     const [late, denied] = [await startLogin(server), await startLogin(server)];
     await browser.open(denied.verification_uri_complete);
     look(await browser.submit({ action: 'deny' }));
@@ -234,7 +328,7 @@ describe('every page', () => {
     look(await browser.open(late.verification_uri_complete));
     for (let turn = 0; turn < 5; turn += 1) await browser.open(`${PAGE}?user_code=BBBB-BBBB`);
     look(await browser.open(late.verification_uri_complete));
-    expect(seen.map(([status]) => status)).toEqual([200, 200, 200, 403, 400, 200, 400, 200, 400, 429]);
+    expect(seen.map(([status]) => status)).toEqual([200, 200, 200, 403, 400, 200, 200, 200, 400, 429]);
     expect(
       seen.map(
         ([, problem]) => /too old|no such code|used already|expired|Too many/.exec(problem ?? '')?.[0],
@@ -246,7 +340,7 @@ describe('every page', () => {
       'too old',
       'no such code',
       undefined,
-      'used already',
+      undefined,
       undefined,
       'expired',
       'Too many',

@@ -176,7 +176,7 @@ describe('right codes', () => {
     const server = await startIdentity();
     const login = await startLogin(server);
     const browser = new Browser(server);
-    await approve(login, 'lead', browser);
+    await approve(login, 'lead', new Browser(server));
     const statuses: number[] = [];
     for (let round = 0; round < PER_SESSION + 3; round += 1)
       statuses.push((await browser.open(login.verification_uri_complete)).status);

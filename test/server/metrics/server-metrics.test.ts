@@ -192,10 +192,11 @@ test('a database that is away is counted, whichever way the request came', async
   };
   const none = new Hono();
   const [baseUrl, log, now] = ['http://127.0.0.1', noLog, Date.now];
-  const services = { portal: none, identity: none, docs: none, health: none };
+  const services = { portal: none, identity: none, docs: none, health: none, pages: none };
+  const site = { name: undefined, baseUrl };
   const answer = createServices({
     ...services,
-    baseUrl,
+    site,
     groups: GROUPS,
     connectivity: new Hono().get('/x', away),
     log,
@@ -208,7 +209,7 @@ test('a database that is away is counted, whichever way the request came', async
   expect(counted()).toBe(1);
 
   const server = createServer(
-    createListener({ baseUrl, fetch: answer, identity: async () => away(), log, metrics, now }),
+    createListener({ site, fetch: answer, identity: async () => away(), log, metrics, now }),
   );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

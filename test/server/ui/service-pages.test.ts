@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest';
+import { createReferenceServer } from '../../../src/reference-server.ts';
+import { PAGE_HEADERS } from '../../../src/server/ui/page.ts';
+import { send, startIdentity } from '../../fixtures/identity.ts';
+
+/** What a browser sends. */
+const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+const PROGRAMS = ['', '*/*', 'application/json', 'application/json, text/html;q=0.5', 'text/html;q=0'];
+
+const here = await createReferenceServer({ baseUrl: 'https://conn.example.org/lab', name: 'Ghent <lab>' });
+const trusting = await createReferenceServer({
+  baseUrl: 'https://conn.example.org',
+  trust: {
+    issuers: ['https://login.example.org', 'https://portal.example.org'].map((issuer) => ({ issuer })),
+    audience: 'x',
+  },
+});
+
+async function read(server: typeof here, path: string, accept = BROWSER.accept) {
+  const headers = { accept };
+  const reply = await server.fetch(new Request(`${server.addresses.connectivity}${path}`, { headers }));
+  return { status: reply.status, headers: reply.headers, text: await reply.text() };
+}
+
+describe.each(['/', '/portal', '/auth'])('%s', (path) => {
+  test('is a page for a browser, which says who serves it', async () => {
+    for (const at of [path, path === '/' ? '' : `${path}/`]) {
+      const { status, headers, text } = await read(here, at);
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('text/html; charset=UTF-8');
+      expect(headers.get('vary')).toBe('accept');
+      for (const [name, value] of Object.entries(PAGE_HEADERS)) expect(headers.get(name)).toBe(value);
+      expect(text).toContain('<strong>Ghent &lt;lab&gt;</strong> at conn.example.org');
+      expect(text).not.toMatch(/<script|\sstyle=|\son\w+=/);
+    }
+  });
+
+  test.each(PROGRAMS)('is nothing for a program that accepts %s', async (accept) => {
+    const { status, headers, text } = await read(here, path, accept);
+    expect([status, headers.get('content-type')]).toEqual([404, 'application/json']);
+    expect(JSON.parse(text)).toMatchObject({ code: 'not_found' });
+  });
+
+  test('has links that lead somewhere', async () => {
+    const { text } = await read(here, path);
+    const links = [...text.matchAll(/href="([^"]+)"/g)]
+      .map(([, link = '']) => link)
+      .filter((link) => link !== 'data:,');
+    expect(links.length).toBeGreaterThan(1);
+    for (const link of links.filter((each) => !each.endsWith('/device'))) {
+      expect(link).toMatch(/^\/lab\//);
+      expect((await read(here, link.slice('/lab'.length))).status).toBe(200);
+    }
+  });
+});
+
+test('the first page has the commands for a login here', async () => {
+  const { text } = await read(here, '/');
+  const at = 'https://conn.example.org/lab';
+  const commands = [...text.matchAll(/<pre>(.*?)<\/pre>/gs)].flatMap(([, block = '']) =>
+    [...block.matchAll(/<code>(.*?)<\/code>/g)].map(([, command]) => command),
+  );
+  expect(commands).toEqual([
+    `slices-conn profile set here baseUrl=${at} portalUrl=${at}/portal authUrl=${at}/auth`,
+    'slices-conn profile use here',
+    'slices-conn login',
+  ]);
+});
+
+test.each([
+  ['/portal', 'https://portal.example.org'],
+  ['/auth', 'https://login.example.org'],
+])('%s of a server that trusts others says where the service is', async (path, address) => {
+  const { status, text } = await read(trusting, path);
+  expect(status).toBe(200);
+  expect(text).toContain(`<a href="${address}">${address}</a>`);
+  expect((await read(trusting, '/')).text).not.toContain('/device');
+});
+
+describe('a refusal', () => {
+  test.each([
+    ['/nowhere', 404, 'There is nothing at /nowhere.'],
+    ['/portal/nowhere', 404, 'There is nothing at /portal/nowhere.'],
+    ['/apis/v1alpha1/links', 403, 'The request has no Authorization: Bearer &lt;token&gt;.'],
+  ])('at %s is a page for a browser, with the same status', async (path, status, message) => {
+    const found = await read(here, path);
+    expect(found.status).toBe(status);
+    expect(found.headers.get('content-type')).toBe('text/html; charset=UTF-8');
+    expect(found.headers.get('content-security-policy')).toBe(PAGE_HEADERS['content-security-policy']);
+    expect(found.text).toContain(`<p>${message}</p>`);
+  });
+
+  test('keeps its headers, and escapes what was asked for', async () => {
+    const reply = await here.fetch(
+      new Request(`${here.addresses.connectivity}/api-spec`, { method: 'DELETE', headers: BROWSER }),
+    );
+    expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET']);
+    expect((await read(here, "/'onload='x(1)")).text).not.toContain("'onload='");
+  });
+
+  test('under another name, on a socket, leads to the right one', async () => {
+    const server = await startIdentity();
+    const host = `localhost:${server.port}`;
+    const reply = await send(server, 'GET', '/', { headers: { host, ...BROWSER } });
+    expect(reply.status).toBe(421);
+    expect(reply.headers.get('content-security-policy')).toBe(PAGE_HEADERS['content-security-policy']);
+    expect(reply.text).toContain(`<a href="${server.base}/">${server.base}</a>`);
+    const program = await send(server, 'GET', '/', { headers: { host } });
+    expect([program.status, program.headers.get('content-type')]).toEqual([421, 'application/json']);
+  });
+});
