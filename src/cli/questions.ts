@@ -1,4 +1,5 @@
 import { Failure, shellWord } from '../contract/failure.ts';
+import type { Picker } from '../session/choice.ts';
 import type { Invocation } from './invocation.ts';
 
 /** A person was asked and said no, or chose nothing: the command ends with exit code 0, and changes nothing. */
@@ -9,6 +10,29 @@ export class Declined extends Error {
   constructor(message = 'Nothing was changed.') {
     super(message);
   }
+}
+
+/**
+ * Lets a person choose the project or experiment of a command, once, and offers to keep it in the profile.
+ *
+ * @param keep writes the choice into the profile
+ */
+export function pickerFor(
+  asking: Pick<Invocation, 'ask' | 'flags' | 'output'>,
+  profile: string,
+  keep: (choice: { project?: string; experiment?: string }) => Promise<void>,
+): Picker {
+  const chosen = new Map<string, string>();
+  return async (noun, items) => {
+    const before = items.find(({ id }) => id === chosen.get(noun));
+    if (before) return before;
+    const title = `You have several active ${noun}s. Which one?`;
+    const item = await pick(asking, title, items, ({ id, name }) => (name === '' ? id : `${name}  ${id}`));
+    chosen.set(noun, item.id);
+    const question = `Use it for later commands too, in profile ${profile}?`;
+    if (await accepts(asking, question)) await keep({ [noun]: item.id });
+    return item;
+  };
 }
 
 type Asking = Pick<Invocation, 'ask' | 'flags' | 'typed'>;

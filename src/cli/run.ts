@@ -1,4 +1,4 @@
-import type { Profile } from '../session/profiles/profiles.ts';
+import type { Profile, Profiles } from '../session/profiles/profiles.ts';
 import { readCommandLine } from './completion/command-line.ts';
 import { COMPLETE } from './completion/scripts.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -8,7 +8,7 @@ import { reportFailure } from './print/failure-report.ts';
 import { type ColorChoice, escapeText, Output, wantsColor } from './print/output.ts';
 import { Progress } from './print/progress.ts';
 import { createProgram, NO_HELP, runProgram } from './program.ts';
-import { Declined } from './questions.ts';
+import { Declined, pickerFor } from './questions.ts';
 import { SentChanges } from './sent-changes.ts';
 import { chooseZone, type TimeContext } from './times.ts';
 import type { UserFiles, World } from './world.ts';
@@ -78,7 +78,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
 /** Answers a shell that completes a word: with candidates, or with nothing after any error. */
 async function answerShell(words: readonly string[], world: World): Promise<void> {
   const opened: Closable[] = [];
-  const { progressLine: _progressLine, ...rest } = world;
+  const { progressLine: _progressLine, ask: _ask, ...rest } = world;
   const silent: World = { ...rest, stderr: { ...world.stderr, write: () => undefined } };
   const open = (flags: GlobalFlags) =>
     openInvocation(flags, words, silent, new SentChanges(), (one) => opened.push(one));
@@ -123,7 +123,13 @@ function openInvocation(
       stderr: wantsColor(color, env, stderr.isTerminal),
     },
   });
-  const { ask } = world;
+  const { ask: askPerson } = world;
+  const ask: Invocation['ask'] =
+    askPerson && flags.input !== false ? (question) => askPerson(escapeText(question)) : undefined;
+  const profilesToChange = async (): Promise<Profiles> => {
+    const { Profiles } = await import('../session/profiles/profiles.ts');
+    return new Profiles(world.folders.config, env, world.underLock);
+  };
   let zone: ReturnType<typeof zoneFor> | undefined;
   return {
     ...world,
@@ -131,15 +137,12 @@ function openInvocation(
     typed,
     output,
     waitFor: (what, work) => progress.during(what, work),
-    profiles: async () => {
-      const { Profiles } = await import('../session/profiles/profiles.ts');
-      return new Profiles(world.folders.config, env, world.underLock);
-    },
+    profiles: profilesToChange,
     async times() {
       zone ??= zoneFor(flags, world, output);
       return { ...(await zone), now: world.now() };
     },
-    ask: ask && flags.input !== false ? (question) => ask(escapeText(question)) : undefined,
+    ask,
     async session(named) {
       const [{ Session }, { Profiles }] = await Promise.all([
         import('../session/session.ts'),
@@ -154,6 +157,8 @@ function openInvocation(
         ...(flags.debug ? { trace: (line) => output.prompt(line) } : {}),
       });
       const { userToken } = connection;
+      const keep = async (choice: { project?: string; experiment?: string }): Promise<void> =>
+        (await profilesToChange()).choose(profile.name, choice);
       const session = new Session({
         profile,
         connection: {
@@ -166,6 +171,7 @@ function openInvocation(
         sleep: (milliseconds) => progress.during('the next attempt', () => world.sleep(milliseconds)),
         now: world.now,
         notice: (text) => output.notice(text),
+        ...(ask ? { pick: pickerFor({ ask, flags, output }, profile.name, keep) } : {}),
         ...(flags.project === undefined ? {} : { project: flags.project }),
         ...(flags.experiment === undefined ? {} : { experiment: flags.experiment }),
       });

@@ -18,6 +18,8 @@ export interface UserFiles {
   remove(path: string): Promise<void>;
   /** Checks that no file exists there, which would be lost. @throws Failure `file_unusable` */
   checkAbsent(path: string): Promise<void>;
+  /** Whether something exists there, which writing would replace. */
+  exists(path: string): Promise<boolean>;
   /** Checks that a file can be written where a person wants it, before anything depends on it. @throws Failure `file_unusable` */
   checkWritable(path: string): Promise<void>;
   /** Writes a file that only its owner can read, whole or not at all. @throws Failure `file_unusable` */

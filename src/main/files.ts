@@ -46,6 +46,7 @@ export const files: UserFiles = {
     if (existsSync(path))
       throw fileFailure('written', path, new Error('It exists already. Move it away first.'));
   },
+  exists: async (path) => existsSync(path),
   async checkWritable(path) {
     try {
       accessSync(dirname(path), constants.W_OK);

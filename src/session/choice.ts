@@ -11,18 +11,26 @@ export interface Choosable {
   expires_at: string;
 }
 
+/** Lets a person choose one of several active items. May throw what ends the command. */
+export type Picker = <Item extends Choosable>(
+  noun: 'project' | 'experiment',
+  items: readonly Item[],
+) => Promise<Item>;
+
 /**
  * Chooses an item by id or name; without either, the only active item (CLI.md, "Global flags"): what is printed names it.
  *
  * @param now milliseconds; an expired item is not active
+ * @param pick chooses one of several active items; undefined where nobody can be asked
  * @throws Failure `usage` when no item or several items match, with the next step
  */
-export function chooseOne<Item extends Choosable>(
+export async function chooseOne<Item extends Choosable>(
   noun: 'project' | 'experiment',
   wanted: string | undefined,
   items: readonly Item[],
   now: number,
-): Item {
+  pick?: Picker,
+): Promise<Item> {
   const active = items.filter(
     ({ expires_at }) => (parseInstant(expires_at, 'utc-if-absent') ?? Infinity) > now,
   );
@@ -30,8 +38,9 @@ export function chooseOne<Item extends Choosable>(
     const [only, another] = active;
     if (only && !another) return only;
     if (!only) throw new Failure('usage', `You have no active ${noun}.`, adviceForNone(noun));
-    throw new Failure('usage', `You have several active ${noun}s; which one?`, {
-      why: listed(active),
+    if (pick) return pick(noun, active);
+    throw new Failure('usage', `You have several active ${noun}s; name one with --${noun}.`, {
+      why: `They are ${listed(active)}`,
       // A name that looks like a flag or is shown escaped can't be typed: its id can.
       fix: `slices-conn ${noun} use ${shellWord(/^\w[\w .'-]*$/.test(only.name) ? only.name : only.id)}`,
     });
@@ -59,8 +68,13 @@ function adviceForNone(noun: 'project' | 'experiment'): { why: string; fix?: str
     : { why: 'A project lead can add you to one.' };
 }
 
+/** The most items that a sentence lists. */
+const MOST_LISTED = 10;
+
 function listed(items: readonly Choosable[]): string {
-  return `${items.map(shown).join(', ')}.`;
+  const more = items.length - MOST_LISTED;
+  const shownItems = items.slice(0, MOST_LISTED).map(shown).join(', ');
+  return more > 0 ? `${shownItems}, and ${more} more.` : `${shownItems}.`;
 }
 
 function shown({ id, name }: Choosable): string {

@@ -11,7 +11,7 @@ import { Secret } from '../contract/secret.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import { remoteKeySet } from '../tokens/remote-key-set.ts';
 import type { TokenKind, Trust, VerifiedToken } from '../tokens/verify.ts';
-import { chooseOne } from './choice.ts';
+import { chooseOne, type Picker } from './choice.ts';
 import type { Connection, Login } from './login/connection.ts';
 import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './login/experiment-access.ts';
 import type { MachineLogin } from './login/machine-login.ts';
@@ -31,6 +31,8 @@ export interface SessionOptions {
   /** Id or name given with the command, which goes before the profile's. */
   project?: string;
   experiment?: string;
+  /** Chooses one of several active projects or experiments; absent where nobody can be asked. */
+  pick?: Picker;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** Makes a new idempotency key, different each time. */
@@ -139,9 +141,9 @@ export class Session {
    * @throws Failure `usage` when no project or several match
    */
   async project(named?: string): Promise<Project> {
-    const { project, now } = this.#options;
+    const { project, now, pick } = this.#options;
     const wanted = named ?? project ?? this.profile.project;
-    return chooseOne('project', wanted, await this.portal.projects(), now());
+    return chooseOne('project', wanted, await this.portal.projects(), now(), pick);
   }
 
   /** The experiment as the portal knows it, chosen like {@link project}. Without `named` the portal is asked once. */
@@ -196,7 +198,7 @@ export class Session {
 
   /** An experiment with a token for it, fetched at each call. @param wanted its id or name */
   async accessTo(wanted: string | undefined): Promise<ExperimentAccess> {
-    const { connection, profile, project, now } = this.#options;
+    const { connection, profile, project, now, pick } = this.#options;
     return accessExperiment({
       wanted,
       preferred: profile.experiment,
@@ -207,6 +209,7 @@ export class Session {
       portal: this.portal,
       portalUrl: profile.portalUrl,
       now,
+      pick,
     });
   }
 
@@ -261,7 +264,8 @@ export class Session {
   }
 
   async #chooseExperiment(wanted: string | undefined): Promise<Experiment> {
-    return chooseOne('experiment', wanted, await this.portal.experiments(), this.#options.now());
+    const { now, pick } = this.#options;
+    return chooseOne('experiment', wanted, await this.portal.experiments(), now(), pick);
   }
 }
 

@@ -46,6 +46,7 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, pauses })
       makeFolder: (path) => files.makeFolder(at(path)),
       remove: (path) => files.remove(at(path)),
       checkAbsent: (path) => files.checkAbsent(at(path)),
+      exists: (path) => files.exists(at(path)),
       checkWritable: (path) => files.checkWritable(at(path)),
       writePrivate: (path, text) => files.writePrivate(at(path), text),
       writePublic: (path, text) => files.writePublic(at(path), text),

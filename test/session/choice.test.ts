@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { type Choosable, chooseOne, nearest } from '../../src/session/choice.ts';
+import { type Choosable, chooseOne, nearest, type Picker } from '../../src/session/choice.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
@@ -31,8 +31,8 @@ describe('without a choice', () => {
     ['the only one that is active', [ended, demo, endedTwin], demo],
     ['one whose end is not known', [unknown, ended], unknown],
     ['one whose end has no zone, which means UTC', [zoneless, ended], zoneless],
-  ])('%s is used', (_, items, expected) => {
-    expect(choose(undefined, items)).toBe(expected);
+  ])('%s is used', async (_, items, expected) => {
+    expect(await choose(undefined, items)).toBe(expected);
   });
 
   test.each<[string, Choosable[]]>([
@@ -48,12 +48,30 @@ describe('without a choice', () => {
     const failure = await failureOf(() => choose(undefined, [demo, other, ended]));
     expect(failure).toMatchObject({
       code: 'usage',
-      message: 'You have several active experiments; which one?',
+      message: 'You have several active experiments; name one with --experiment.',
       facts: {
-        why: `${demo.name} (${demo.id}), ${other.name} (${other.id}).`,
+        why: `They are ${demo.name} (${demo.id}), ${other.name} (${other.id}).`,
         fix: 'slices-conn experiment use demo',
       },
     });
+  });
+});
+
+describe('where a person can be asked', () => {
+  const pick: Picker = async (_noun, items) => items.at(-1) ?? failed();
+  const failed = (): never => {
+    throw new RangeError('nothing to choose from');
+  };
+
+  test('several active ones are offered, and no other', async () => {
+    expect(await chooseOne('experiment', undefined, [demo, other, ended], NOW, pick)).toBe(other);
+  });
+
+  test.each<[string, string | undefined, Choosable[]]>([
+    ['one is named', 'demo', [demo, other]],
+    ['there is only one', undefined, [demo]],
+  ])('nobody is asked where %s', async (_, wanted, items) => {
+    expect(await chooseOne('experiment', wanted, items, NOW, failed)).toBe(demo);
   });
 });
 
@@ -64,8 +82,8 @@ describe('with a choice', () => {
     ['the id before a name that is the same', demo.id, [impostor, demo], demo],
     ['one that has ended, when it is named', 'ended', [demo, ended], ended],
     ['the active one of two with the name', 'demo', [endedTwin, demo], demo],
-  ])('%s', (_, wanted, items, expected) => {
-    expect(choose(wanted, items)).toBe(expected);
+  ])('%s', async (_, wanted, items, expected) => {
+    expect(await choose(wanted, items)).toBe(expected);
   });
 
   test.each(['nope', 'DEMO', 'dem', ''])(

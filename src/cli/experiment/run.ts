@@ -2,6 +2,7 @@ import { claimedClaims } from '../../client/claimed.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Invocation } from '../invocation.ts';
 import { directoryCard, directoryItem, directoryTable } from '../print/cards.ts';
+import { accepts } from '../questions.ts';
 import { parseTime } from '../times.ts';
 import { verifiedToken } from '../tokens.ts';
 
@@ -35,10 +36,11 @@ export async function showExperiment(
 
 /** Creates an experiment in the chosen project. */
 export async function createExperiment(
-  { session, output, times }: Invocation,
+  invocation: Invocation,
   [name = '']: readonly string[],
   { end, description = '' }: CreateFlags,
 ): Promise<void> {
+  const { session, output, profiles, times } = invocation;
   const expiry = await parseTime(end, await times(), { fix: '--end +30d' });
   const opened = await session();
   const project = await opened.project();
@@ -52,6 +54,10 @@ export async function createExperiment(
   await output.result({ experiment: directoryItem(experiment) }, (print) =>
     directoryCard(print, 'Created experiment', experiment, shown, project),
   );
+  const { name: profile } = opened.profile;
+  if (await accepts(invocation, `Use it for later commands, in profile ${profile}?`)) {
+    await (await profiles()).choose(profile, { experiment: experiment.id });
+  }
 }
 
 /** Stores the chosen experiment in the profile. */

@@ -6,6 +6,7 @@ import type { Invocation } from '../../invocation.ts';
 import { type NewPeriod, type PeriodFlags, periodToSend, readPeriod, shortfall } from '../../period.ts';
 import { rehearsalCard, reservationCard, reservationResult } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
+import { confirm } from '../../questions.ts';
 import type { TimeContext } from '../../times.ts';
 import { parseBandwidth, siteName } from '../../values.ts';
 import type { UserFiles } from '../../world.ts';
@@ -39,7 +40,7 @@ export async function reserve(
 ): Promise<void> {
   const { output } = invocation;
   const asked = await parseReserve(args, flags, await invocation.times());
-  if (flags.save !== undefined) await invocation.files.checkWritable(flags.save);
+  if (flags.save !== undefined && !flags.dryRun) await checkSave(invocation, flags.save);
   const session = await invocation.session();
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
@@ -65,6 +66,16 @@ export async function reserve(
   });
   const warning = shortfall(periodOf(proven.reservation), asked.lasting);
   if (warning !== undefined) output.notice(warning);
+}
+
+/** Checks the file that is to be written, and asks before it replaces one. Before anything is sent. */
+async function checkSave(invocation: Invocation, path: string): Promise<void> {
+  await invocation.files.checkWritable(path);
+  if (!(await invocation.files.exists(path))) return;
+  await confirm(invocation, `Replace the file ${path}?`, {
+    unasked: `The file ${path} exists, and replacing it was not confirmed.`,
+    declined: 'Nothing was booked.',
+  });
 }
 
 /** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */
