@@ -1,6 +1,5 @@
 import * as v from 'valibot';
 import { Failure, shellWord } from '../contract/failure.ts';
-import { isObject, readJson } from '../contract/json.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import {
   type Reservation,
@@ -12,7 +11,6 @@ import {
   EXPERIMENT_TOKEN_HEADER,
   IDEMPOTENCY_KEY_HEADER,
   JWT_TYPE,
-  ROUTES,
   type RouteName,
 } from '../contract/routes.ts';
 import type { Secret } from '../contract/secret.ts';
@@ -129,10 +127,15 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     settings: TokenHeaders & { accept: string; id?: string; query?: string; body?: object },
   ): Promise<Reply> {
     const { id, secrets, ...parts } = settings;
+    const { accept } = parts;
     const sent = requestTo(baseUrl, name, { ...parts, ...(id === undefined ? {} : { values: { id } }) });
     try {
       return await exchange(options.fetch, sent, secrets, options.timeout ?? REPLY_TIMEOUT);
     } catch (error) {
+      // It has done nothing, and can't sign (RFC 9110 §15.5.7): what it says unsigned is judged as such.
+      if (accept === JWT_TYPE && error instanceof Failure && error.facts.httpStatus === 406) {
+        return request(name, { ...settings, accept: 'application/json' });
+      }
       throw expiredInstead(error, Object.values(parts.headers), (trust.now ?? Date.now)());
     }
   }
@@ -208,7 +211,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         query: reservation.start === 'now' ? '?start_now=true&dry_run=true' : '?dry_run=true',
         body: await bodyOf(reservation),
       });
-      if (reply.status === 200) return readReservation(reply);
+      if (reply.status === 200) return asRehearsed(readReservation(reply), await expectationOf(reservation));
       const { id } = readReservation(reply);
       throw new Failure('reply_invalid', 'The service does not know dry runs: it booked.', {
         reservation: id,
@@ -267,6 +270,18 @@ async function orUndefined(reply: Promise<Reply>): Promise<Reply | undefined> {
   }
 }
 
+/** Checks the answer to a dry run like any other. @throws Failure `unverified`, which names no reservation: none exists */
+function asRehearsed(reservation: Reservation, expected: Expectation): Reservation {
+  try {
+    checkExpectation(reservation, expected);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const { reservation: _none, ...facts } = error.facts;
+    throw new Failure(error.code, error.message, facts);
+  }
+  return reservation;
+}
+
 /** Adds `maybeDone` to a failure after the service made the change: its answer can't be used, but the change stays. */
 function afterChange(error: unknown): never {
   throw error instanceof Failure ? error.with({ maybeDone: true, retryable: false }) : error;
@@ -314,43 +329,4 @@ async function readPages(
 
 function endless(why: string): Failure {
   return new Failure('reply_invalid', "The service's list of reservations does not end.", { why });
-}
-
-/** What a connectivity service can do beyond SPEC.md. */
-export interface ServiceFeatures {
-  /** It lists an experiment's reservations. */
-  list: boolean;
-  /** It gives the same reservation for the same `Idempotency-Key`. */
-  idempotencyKey: boolean;
-  /** It rehearses a booking when asked with `dry_run`. */
-  dryRun: boolean;
-}
-
-/**
- * Reads the extensions of a service from its API description (SPEC.md, "GET /api-spec"; DESIGN.md, extensions). An
- * extension that is not described counts as missing.
- *
- * @throws Failure when the description can't be fetched
- */
-export async function readFeatures(fetch: Fetch, baseUrl: string): Promise<ServiceFeatures> {
-  const request = new Request(`${baseUrl}/api-spec`, {
-    headers: { accept: 'application/json' },
-    redirect: 'manual',
-  });
-  const reading = readJson((await exchange(fetch, request)).text);
-  const paths = member(reading.ok ? reading.value : undefined, 'paths');
-  const reservations = member(paths, ROUTES.createReservation.path);
-  const parameters = member(member(reservations, 'post'), 'parameters');
-  const all: unknown[] = Array.isArray(parameters) ? parameters : [];
-  // Names of headers are the same in any case; a service has no two parameters that differ in nothing else.
-  const names = all.map((parameter) => String(member(parameter, 'name')).toLowerCase());
-  return {
-    list: isObject(member(reservations, 'get')),
-    idempotencyKey: names.includes(IDEMPOTENCY_KEY_HEADER.toLowerCase()),
-    dryRun: names.includes('dry_run'),
-  };
-}
-
-function member(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }

@@ -1,6 +1,7 @@
 import { type AdministrationClient, createAdministrationClient } from '../client/administration.ts';
-import { type ConnectivityClient, createConnectivityClient, readFeatures } from '../client/connectivity.ts';
+import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import type { Fetch } from '../client/exchange.ts';
+import { readFeatures } from '../client/features.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { NewReservation } from '../client/reservation-request.ts';
 import type { Experiment, Project } from '../contract/directory.ts';

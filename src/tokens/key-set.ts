@@ -10,7 +10,7 @@ export const ISSUER_ALGORITHMS = ['ES256'] as const;
  * The algorithms that may sign a connectivity token; SPEC.md leaves them open ("Authentication" 8): asymmetric
  * algorithms only, each with the one type of key it belongs to. Never `none`, never HMAC.
  */
-export const SERVICE_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'] as const;
+export const SERVICE_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256'] as const;
 
 /** An algorithm that some kind of token may be signed with. */
 export type Algorithm = (typeof SERVICE_ALGORITHMS)[number];
@@ -20,6 +20,7 @@ const KEY_OF: Record<Algorithm, { kty: string; crv?: string }> = {
   ES384: { kty: 'EC', crv: 'P-384' },
   ES512: { kty: 'EC', crv: 'P-521' },
   EdDSA: { kty: 'OKP', crv: 'Ed25519' },
+  Ed25519: { kty: 'OKP', crv: 'Ed25519' },
   PS256: { kty: 'RSA' },
   RS256: { kty: 'RSA' },
 };
@@ -33,10 +34,15 @@ export function keyFits(jwk: PublicJwk, algorithm: Algorithm): boolean {
   return (
     jwk.kty === due.kty &&
     (due.crv === undefined || jwk.crv === due.crv) &&
-    (jwk.alg === undefined || jwk.alg === algorithm || (algorithm === 'EdDSA' && jwk.alg === 'Ed25519')) &&
+    (jwk.alg === undefined || modernName(jwk.alg) === modernName(algorithm)) &&
     (jwk.use === undefined || jwk.use === 'sig') &&
     (jwk.key_ops === undefined || jwk.key_ops.includes('verify'))
   );
+}
+
+/** `Ed25519` for both names of that algorithm (RFC 9864 §2.2); any other name as it is. */
+function modernName(algorithm: string): string {
+  return algorithm === 'EdDSA' ? 'Ed25519' : algorithm;
 }
 
 /** An issuer's public keys, wherever they come from. */

@@ -278,6 +278,21 @@ describe.each(PROVING)('the answer to %s', (_method, call) => {
     });
   });
 
+  test('406 to a signed answer: the service is asked again for JSON, and nothing is signed', async () => {
+    const answers = () => [html(406), json(wire()), html(406), json(wire())];
+    const { client, sent } = service(...answers());
+    const failure = await failureOf(() => call(client));
+    expect(failure).toMatchObject({ code: 'unsigned', facts: { reservation: IDS.reservation } });
+    expect(sent.map(({ headers }) => headers.get('accept'))).toEqual([
+      ...['application/jwt', 'application/json', 'application/jwt', 'application/json'],
+    ]);
+    expect(sent[1]).toMatchObject({ method: sent[0]?.method, url: sent[0]?.url, body: sent[0]?.body });
+    expect(await call(service(...answers()).client, { allowUnsigned: true })).toMatchObject({
+      verified: false,
+      reservation: RESERVATION,
+    });
+  });
+
   test('is refused even with --allow-unsigned when another issuer signed it', async () => {
     const token = signed({}, {}, makeKey('ES256', {}, 'stranger'));
     const failure = await failureOf(() => call(service(jwt(token)).client, { allowUnsigned: true }));
@@ -400,14 +415,27 @@ describe('show', () => {
 
 describe('a dry run', () => {
   test('asks for JSON and books nothing', async () => {
-    const { client, sent } = serviceWith(
-      {},
-      post(() => json(wire())),
-    );
+    const { client, sent } = service(json(wire()), json(wire({ start_date: new Date(NOW).toISOString() })));
     expect(await client.rehearse(REQUEST)).toEqual(RESERVATION);
     expect(methodsAndAddresses(sent)).toEqual(['POST ?dry_run=true']);
     await client.rehearse({ ...REQUEST, start: 'now' });
     expect(methodsAndAddresses(sent)[1]).toBe('POST ?start_now=true&dry_run=true');
+  });
+
+  test.each<[string, Wire, string]>([
+    ['other sites', { site2: 'gr-uth' }, 'It is for be-gent1 – gr-uth, not be-gent1 – pl-poznan1.'],
+    ['less bandwidth', { bandwidth: 999 }, 'It is for 999 Mbps, not 1000.'],
+    ['another end', { end_date: '2099-01-01T00:00:00.000Z' }, 'It ends at 2099-01-01T00:00:00.000Z, not at '],
+    ['another experiment', { experiment_id: OTHER_EXPERIMENT }, `It belongs to ${OTHER_EXPERIMENT}, not to `],
+  ])('is refused when the answer has %s', async (_, changes, why) => {
+    const { client } = serviceWith(
+      {},
+      post(() => json(wire(changes))),
+    );
+    const failure = await failureOf(() => client.rehearse(REQUEST));
+    expect(failure).toMatchObject({ code: 'unverified' });
+    expect(failure.facts.why).toContain(why);
+    expect(failure.facts.reservation).toBeUndefined();
   });
 
   test('has created a reservation when the service ignores dry_run, and the failure names it', async () => {

@@ -76,7 +76,8 @@ export function createProviderEndpoints(
     const inner = new IncomingMessage(request.socket);
     const tooMany = method === 'POST' ? await guard.admit(inner, path, address) : undefined;
     if (tooMany) return answerTooMany(request, response, tooMany);
-    const body = method === 'POST' ? await formOf(request, SMALL_FORMS[path]) : undefined;
+    const named = method === 'POST' ? clientNamedBy(headers.authorization) : undefined;
+    const body = method === 'POST' ? await formOf(request, SMALL_FORMS[path], named) : undefined;
     inner.method = method;
     inner.url = path;
     inner.httpVersion = request.httpVersion;
@@ -89,7 +90,9 @@ export function createProviderEndpoints(
       'user-agent': headers['user-agent'] ?? '',
       // The provider reads the client's address from this header.
       'x-forwarded-for': address,
-      ...(headers.authorization === undefined ? {} : { authorization: headers.authorization }),
+      ...(headers.authorization === undefined || named !== undefined
+        ? {}
+        : { authorization: headers.authorization }),
       ...(body === undefined
         ? {}
         : {
@@ -104,8 +107,25 @@ export function createProviderEndpoints(
   };
 }
 
-/** The form's known parameters, as a form again. @param most its size, in bytes */
-async function formOf(request: IncomingMessage, most: number | undefined): Promise<string> {
+/**
+ * The client that a Basic header with an empty secret names (RFC 6749 §2.3.1), as oidc-agent sends it for a client that
+ * has none: the same as `client_id` in the form. Undefined for any other header.
+ */
+function clientNamedBy(authorization = ''): string | undefined {
+  const [, encoded = ''] = /^basic +([\w+/]+={0,2})$/i.exec(authorization) ?? [];
+  const [, client] = /^([^:]+):$/.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
+  // Form-encoded first, and ids of clients here have no character that would need it.
+  return client !== undefined && /^[\w.-]+$/.test(client) ? client : undefined;
+}
+
+/**
+ * The form's known parameters, as a form again.
+ *
+ * @param most its size, in bytes
+ * @param client named in another place
+ * @throws ProblemError for a form that names another client
+ */
+async function formOf(request: IncomingMessage, most: number | undefined, client?: string): Promise<string> {
   const stream = new ReadableStream<Uint8Array>({
     async start(controller) {
       try {
@@ -125,7 +145,10 @@ async function formOf(request: IncomingMessage, most: number | undefined): Promi
     }),
     most,
   );
-  const passed = new URLSearchParams();
+  if (client !== undefined && (form.get('client_id') ?? client) !== client) {
+    throw refusal('request_invalid', 'The Authorization header and the form name two clients.');
+  }
+  const passed = new URLSearchParams(client === undefined ? {} : { client_id: client });
   for (const name of PARAMETERS) {
     const value = form.get(name);
     if (value !== null) passed.set(name, value);

@@ -1,9 +1,5 @@
-import type {
-  ConnectivityClient,
-  ProofOptions,
-  ReserveOptions,
-  ServiceFeatures,
-} from '../../client/connectivity.ts';
+import type { ConnectivityClient, ProofOptions, ReserveOptions } from '../../client/connectivity.ts';
+import type { ServiceFeatures } from '../../client/features.ts';
 import type { ProvenReservation } from '../../client/proof.ts';
 import {
   asReservation,

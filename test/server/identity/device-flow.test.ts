@@ -79,6 +79,32 @@ describe('a device login', () => {
     expect(partOf(tokens.access_token, 'payload')).toMatchObject({ sub: user, preferred_username: 'member' });
   });
 
+  test('takes the client from a Basic header with an empty secret, as oidc-agent sends it', async () => {
+    const server = await startIdentity();
+    const ask = (path: string, client: string, body: Record<string, string>) =>
+      send(server, 'POST', `/auth${path}`, {
+        headers: { authorization: `Basic ${Buffer.from(client).toString('base64')}` },
+        body,
+      });
+    const started = await ask('/device/auth', 'slices-conn:', { scope: SCOPE });
+    expect(started.status).toBe(200);
+    const login = JSON.parse(started.text);
+    await approve(login, 'lead', new Browser(server));
+    const device = {
+      grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
+      device_code: login.device_code,
+    };
+    const tokens = tokensIn(await ask('/token', 'slices-conn:', { ...device, client_id: 'slices-conn' }));
+    const again = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token ?? '' };
+    expect((await ask('/token', 'slices-conn:', again)).status).toBe(200);
+    expect((await ask('/token/revocation', 'slices-conn:', { token: 'x' })).status).toBe(200);
+    // A client without a secret gives none, and there is one client in a request.
+    expect((await ask('/device/auth', 'slices-conn:secret', { scope: SCOPE })).status).toBe(400);
+    expect((await ask('/device/auth', 'other:', { scope: SCOPE })).status).toBe(400);
+    const two = { scope: SCOPE, client_id: 'slices-conn-ci' };
+    expect((await ask('/device/auth', 'slices-conn:', two)).status).toBe(400);
+  });
+
   test('gives the user token of the specification', async () => {
     const server = await startIdentity();
     const began = Math.floor(Date.now() / SECOND);

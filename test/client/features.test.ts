@@ -1,0 +1,103 @@
+import { http } from 'msw';
+import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { readFeatures } from '../../src/client/features.ts';
+import openapi from '../../src/contract/openapi.json' with { type: 'json' };
+import { answeredBy } from './answers.ts';
+import { html, json, text } from './replies.ts';
+
+const BASE = 'https://conn.example.org';
+const PATH = '/apis/v1alpha1/connectivity';
+const ALL = { list: true, idempotencyKey: true, dryRun: true };
+const NONE = { list: false, idempotencyKey: false, dryRun: false };
+
+async function featuresIn(reply: Response) {
+  const { fetch, sent } = answeredBy(http.get(`${BASE}/api-spec`, () => reply));
+  const features = await readFeatures(fetch, BASE);
+  expect(sent).toHaveLength(1);
+  return features;
+}
+
+const parameters = [
+  { name: 'dry_run', in: 'query' },
+  { name: 'idempotency-key', in: 'header' },
+];
+const described = (path: object, more: object = {}) => ({
+  openapi: '3.1.0',
+  ...more,
+  paths: { [PATH]: path },
+});
+
+describe('the extensions that an API description names', () => {
+  test('in JSON, and the same in YAML under any media type', async () => {
+    expect(await featuresIn(json(openapi))).toEqual(ALL);
+    for (const type of ['application/yaml', 'text/yaml', 'text/plain', 'application/octet-stream']) {
+      expect(await featuresIn(text(stringify(openapi), type))).toEqual(ALL);
+    }
+  });
+
+  test('in YAML as people write it: comments, anchors, flow style', async () => {
+    const yaml = `
+      # the real service's
+      openapi: 3.0.3
+      paths:
+        "${PATH}":
+          get: &any { responses: { "200": { description: all of them } } }
+          post:
+            <<: *any
+            parameters:
+              - { in: query, name: dry_run, schema: { type: boolean } }
+              - name: Idempotency-Key
+                in: header
+    `;
+    expect(await featuresIn(text(yaml, 'application/yaml'))).toEqual(ALL);
+  });
+
+  test.each<[string, object, object]>([
+    ['a path without any', described({ post: {} }), NONE],
+    ['parameters of the whole path', described({ get: {}, post: {}, parameters }), ALL],
+    [
+      'parameters elsewhere in the description',
+      described(
+        { post: { parameters: [{ $ref: '#/components/parameters/Rehearsal' }, { $ref: 'other.yaml' }] } },
+        { components: { parameters: { Rehearsal: parameters[0] } } },
+      ),
+      { ...NONE, dryRun: true },
+    ],
+    [
+      'a path below that of the server',
+      {
+        servers: [{ url: `${BASE}/apis/v1alpha1/` }],
+        paths: { '/connectivity/': { get: {}, post: { parameters } } },
+      },
+      ALL,
+    ],
+    ['no paths', { openapi: '3.1.0' }, NONE],
+    ['a reference to itself', described({ post: { parameters: [{ $ref: '#/__proto__/x' }] } }), NONE],
+  ])('%s', async (_, description, features) => {
+    expect(await featuresIn(json(description))).toEqual(features);
+    expect(await featuresIn(text(stringify(description), 'application/yaml'))).toEqual(features);
+  });
+
+  test.each<[string, Response]>([
+    ['a page', html()],
+    ['nothing', new Response()],
+    ['broken YAML', text('paths: [}', 'application/yaml')],
+    ['20,000 lists in each other', text('['.repeat(20_000), 'application/yaml')],
+    [
+      'an alias to itself a billion times',
+      text(
+        `a: &a [x,x,x,x,x,x,x,x,x]\n${Array.from(
+          { length: 9 },
+          (_, at) =>
+            `b${at}: &b${at} [${Array(9)
+              .fill(`*${at === 0 ? 'a' : `b${at - 1}`}`)
+              .join()}]`,
+        ).join('\n')}`,
+        'text/yaml',
+      ),
+    ],
+  ])('%s names none', async (_, reply) => {
+    expect(await featuresIn(reply)).toEqual(NONE);
+  });
+});
