@@ -42,6 +42,7 @@ export {
   type ServerMetrics,
   type ServerMetricsOptions,
 } from './server/metrics/server-metrics.ts';
+export { DirectoryError, type DirectoryFile, type UserRoles } from './server/portal/directory.ts';
 export type { ForeignIssuers } from './server/trust.ts';
 export { createIssuer, type Issuer, type IssuerOptions } from './tokens/issuer.ts';
 export { type Algorithm, type KeySet, localKeySet } from './tokens/key-set.ts';

@@ -16,12 +16,19 @@ import { createHealth } from './server/health.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { loadIdentityProvider } from './server/identity/load.ts';
 import { createSessions, createUserSessions } from './server/identity/sessions.ts';
-import { latestExpiry, type Person, strongestFirst, userClaims } from './server/identity/user-token.ts';
+import { latestExpiry, type Person, userClaims } from './server/identity/user-token.ts';
 import { addressesBelow, createIssuers } from './server/keys/service-issuer.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
-import { builtInDirectory } from './server/portal/directory.ts';
+import {
+  builtInDirectory,
+  checkDirectory,
+  type DirectoryFile,
+  directoryOf,
+  type UserRoles,
+  usersOf,
+} from './server/portal/directory.ts';
 import { createPortal } from './server/portal/portal.ts';
 import { routeMounter } from './server/routing.ts';
 import { createIdentity, createServices, externalService } from './server/services.ts';
@@ -52,6 +59,11 @@ export interface ReferenceServerOptions {
   database?: string | undefined;
   /** Parsed JSON of a topology file. Default: the built-in one, on the twelve sites. */
   topology?: Topology | undefined;
+  /**
+   * Users, projects, experiments and roles in place of the built-in ones: parsed JSON of a directory file. Existing
+   * records of the same name keep their ids. Users and projects that it does not name can't be used.
+   */
+  directory?: DirectoryFile | undefined;
   /** `{projects_api_group}` and `{experiments_api_group}`. Defaults `projects` and `experiments`. */
   projectsApiGroup?: string | undefined;
   experimentsApiGroup?: string | undefined;
@@ -62,8 +74,11 @@ export interface ReferenceServerOptions {
    * `key1` of SPEC.md ("Authentication" 6), and saved key sets verify later tokens too.
    */
   rotateKeysEvery?: number | undefined;
-  /** Approves every device code at once as this built-in user: for scripts that test against it. Loopback only. */
-  autoApprove?: Role | undefined;
+  /**
+   * Approves every device code at once as this user, a {@link Role} where the users are the built-in ones: for scripts
+   * that test against it. Loopback only.
+   */
+  autoApprove?: string | undefined;
   /**
    * Accepts the tokens of these issuers. The server then has no users, no portal and no identity provider of its own.
    * Default: the built-in users, who log in without a password.
@@ -95,16 +110,19 @@ export interface ReferenceServerOptions {
 export interface ReferenceServer {
   /** `{base_url}`, `{portal_url}` and `{auth_url}`; the latter two are another server's where that is trusted. */
   readonly addresses: { connectivity: string; portal: string; identity: string };
+  /** Everyone who can log in, with their roles; empty where other issuers are trusted. */
+  readonly users: readonly UserRoles[];
   /** Portal, connectivity service and documentation: a request in, a response out, no socket. */
   fetch(request: Request): Promise<Response>;
   /** The same over a socket of `node:http`, with the identity provider at `/auth`. */
   readonly listener: RequestListener;
   /**
-   * A user token for one of the built-in users, without a login: for a client in the same process.
+   * A user token for one of the users, without a login: for a client in the same process.
    *
-   * @throws RangeError where other issuers are trusted, since there are no built-in users
+   * @param user a name: a {@link Role}, or with `directory` one of its users
+   * @throws RangeError for another name, and where other issuers are trusted, since there are no users then
    */
-  signIn(user: Role): Promise<string>;
+  signIn(user: string): Promise<string>;
   /** Makes `GET /readyz` 503 from now on, so that a load balancer sends its requests elsewhere. Everything still works. */
   drain(): void;
   /**
@@ -129,7 +147,8 @@ export interface ReferenceServer {
  * const url = `${server.addresses.portal}/apis/projects/v1alpha1/projects/`;
  * await server.fetch(new Request(url, { headers: { authorization: `Bearer ${token}` } }));
  *
- * @throws RangeError for an option that is out of its bounds, TopologyError for a topology that breaks a rule
+ * @throws RangeError for an option that is out of its bounds, TopologyError for a topology that breaks a rule,
+ *   DirectoryError for such a directory
  * @throws DatabaseFormatError, StoreUnavailableError, Failure when the database can't be used
  */
 export async function createReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
@@ -174,6 +193,12 @@ async function assemble(
     options.trust ? soleIssuer(options.trust) : own.identity,
   );
 
+  const initial = foreign
+    ? undefined
+    : options.directory
+      ? directoryOf(checkDirectory(options.directory), now(), makeId)
+      : builtInDirectory(now(), makeId);
+
   const stores = await open(options.database ?? ':memory:');
   const { reservations, directory, keys } = stores;
   const issuers = await createIssuers(own, {
@@ -182,7 +207,7 @@ async function assemble(
     log,
     ...(options.rotateKeysEvery === undefined ? {} : { rotateEvery: options.rotateKeysEvery }),
   });
-  if (!foreign) await directory.settle(builtInDirectory(now(), makeId));
+  if (initial) await directory.settle(initial);
 
   const sessions = createSessions(stores.identityRecords, now);
   const trust =
@@ -245,10 +270,18 @@ async function assemble(
     now,
   });
 
-  const builtInUser = async (user: Role): Promise<Person> => {
-    // The database may hold built-in users from an earlier start without `trust`.
-    const person = foreign ? undefined : await directory.personNamed(user);
-    if (!person) throw new RangeError(`there is no user ${user}`);
+  // The database may hold users from an earlier start with another directory, or without `trust`.
+  const known = initial ? await directory.people() : [];
+  const ids = (initial?.people ?? []).flatMap(
+    ({ name }) => known.find((person) => person.name === name)?.id ?? [],
+  );
+  const users = async (): Promise<Person[]> => {
+    const people = await directory.people();
+    return ids.flatMap((id) => people.find((person) => person.id === id) ?? []);
+  };
+  const userNamed = async (name: string): Promise<Person> => {
+    const person = (await users()).find((user) => user.name === name);
+    if (!person) throw new RangeError(`there is no user ${name}`);
     return person;
   };
   const openIdentity = async (key: PrivateJwk): Promise<IdentityProvider> => {
@@ -259,14 +292,14 @@ async function assemble(
       key,
       records: sessions.records,
       verify: (token) => verifyUserToken(token, trust.user),
-      people: async () => strongestFirst(await directory.people()),
-      person: (id) => directory.person(id),
+      people: users,
+      person: async (id) => (ids.includes(id) ? directory.person(id) : undefined),
       experimentsOf: (id) => directory.experimentsOf(id),
       site,
       now,
       log,
       ...(accessTokenTtl === undefined ? {} : { accessTokenTtl }),
-      ...(options.autoApprove === undefined ? {} : { autoApprove: await builtInUser(options.autoApprove) }),
+      ...(options.autoApprove === undefined ? {} : { autoApprove: await userNamed(options.autoApprove) }),
     });
   };
   let opened: { kid: string; provider: Promise<IdentityProvider> } | undefined;
@@ -284,6 +317,7 @@ async function assemble(
 
   return {
     addresses,
+    users: initial ? usersOf(initial) : [],
     fetch: answer,
     listener: createListener({
       site,
@@ -295,7 +329,7 @@ async function assemble(
       metrics,
     }),
     async signIn(user) {
-      const person = await builtInUser(user);
+      const person = await userNamed(user);
       const claims = userClaims(person, {
         audience: addresses.connectivity,
         login: now(),

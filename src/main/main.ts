@@ -71,14 +71,14 @@ function textStream(stream: NodeJS.WriteStream): TextStream {
 /** The commands of an operator. Their code is loaded when one of them runs; their flags are in every help. */
 const server: ServerCommands = {
   options: SERVER_OPTIONS,
-  async serve(options: ServeOptions, certificates) {
+  async serve(options: ServeOptions, given) {
     const { serve } = await import('../operate/serve.ts');
     const running = await serve(options, {
       defaultFolder: serveFolder(),
       write: (line) => void process.stderr.write(line),
       now: Date.now,
       random,
-      certificates,
+      ...given,
     });
     const { reload } = running;
     if (reload) process.on('SIGHUP', reload);

@@ -5,6 +5,7 @@ import type { Topology } from '../contract/links.ts';
 import { writeWhole } from '../files/whole.ts';
 import type { ReferenceServer } from '../reference-server.ts';
 import { CLIENT_ID } from '../server/identity/user-token.ts';
+import { checkDirectory, type DirectoryFile } from '../server/portal/directory.ts';
 import type { ServeOptions } from './options.ts';
 
 /** The Failure for a file that a flag names and that can't be used. @param what such as `topology` */
@@ -19,17 +20,34 @@ export function fileFailure(what: string, path: string, cause: unknown): Failure
  * @throws Failure `file_unusable`
  */
 export function readTopology(path: string): Topology {
+  return readObject('topology', path) as Topology;
+}
+
+/**
+ * Reads a directory file.
+ *
+ * @throws Failure `file_unusable` naming every violation with its place in the file
+ */
+export function readDirectory(path: string): DirectoryFile {
+  const content = readObject('directory', path);
+  try {
+    return checkDirectory(content);
+  } catch (cause) {
+    throw fileFailure('directory', path, cause);
+  }
+}
+
+function readObject(what: string, path: string): object {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (cause) {
-    throw fileFailure('topology', path, cause);
+    throw fileFailure(what, path, cause);
   }
   const reading = readJson(text);
-  if (!reading.ok) throw new Failure('file_unusable', `The topology ${path} is not JSON.`);
-  if (!isObject(reading.value))
-    throw new Failure('file_unusable', `The topology ${path} is not a JSON object.`);
-  return reading.value as Topology;
+  if (!reading.ok) throw new Failure('file_unusable', `The ${what} ${path} is not JSON.`);
+  if (isObject(reading.value)) return reading.value;
+  throw new Failure('file_unusable', `The ${what} ${path} is not a JSON object.`);
 }
 
 /** Removes the ready file when the server stops. @throws Failure `file_unusable` */

@@ -316,13 +316,19 @@ export function listen(server: Server, { host, port }: ListeningPlace): Promise<
   });
 }
 
+/** The command that shows which program listens on a port. @param platform as `process.platform` */
+export function ownerCommand(port: number, platform = process.platform): string {
+  if (platform === 'linux') return `ss -ltnp 'sport = :${port}'`;
+  return platform === 'win32' ? `netstat -ano | findstr :${port}` : `lsof -nP -iTCP:${port} -sTCP:LISTEN`;
+}
+
 /** The Failure for a place that can't be listened on. @param fix what to type when the port is taken */
 export function listeningFailure(cause: unknown, { host, port }: ListeningPlace, fix: string): Failure {
   const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
   const message = taken ? `Port ${port} is taken.` : `${host}:${port} can't be listened on.`;
   const said = cause instanceof Error ? cause.message : String(cause);
   return new Failure('network', message, {
-    why: taken ? 'Another program listens there.' : said,
+    why: taken ? `Another program listens there. This shows which one: ${ownerCommand(port)}` : said,
     fix,
     cause,
   });

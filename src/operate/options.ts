@@ -68,6 +68,11 @@ const SERVE = {
     help: 'keep the data in PostgreSQL, which several servers may share',
     conflicts: ['data', 'memory'],
   },
+  directory: {
+    flags: '--directory <file>',
+    help: 'users, projects, experiments and roles in place of the built-in ones, as JSON',
+    conflicts: ['trust'],
+  },
   topology: { flags: '--topology <file>', help: 'the sites and links, as JSON' },
   readyFile: {
     flags: '--ready-file <file>',
@@ -75,8 +80,10 @@ const SERVE = {
   },
   autoApprove: {
     flags: '--auto-approve <role>',
-    help: 'log every device code in at once, for scripts',
+    help: 'log every device code in at once as this user, or one of --directory, for scripts',
     choices: ROLES,
+    // With --directory there are other users; `checkUser` checks it.
+    parse: (text: string) => text,
   },
   /** Seconds. */
   accessTokenTtl: {
@@ -145,6 +152,11 @@ const SERVE = {
     flags: '--administrator <user-id>',
     help: 'a user who may release any reservation; may be given several times',
     parse: repeatable,
+  },
+  log: {
+    flags: '--log <format>',
+    help: 'how events are written to stderr (default: text on a terminal, else json)',
+    choices: ['text', 'json'],
   },
   /** PORT or HOST:PORT. */
   metrics: {

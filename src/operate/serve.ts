@@ -8,21 +8,24 @@ import { createReferenceServer, type ReferenceServer } from '../reference-server
 import { forwardedAddress } from '../server/client-address.ts';
 import { jsonLog, type Log } from '../server/log.ts';
 import type { ServerMetrics } from '../server/metrics/server-metrics.ts';
+import type { DirectoryFile } from '../server/portal/directory.ts';
 import { type CertificateFiles, readCertificate } from './certificate.ts';
 import { databaseFailure, dataPlace } from './database.ts';
 import { allowedDangers, checkExposure } from './exposure.ts';
-import { readTopology, removeReadyFile, writeReadyFile } from './files.ts';
+import { readDirectory, readTopology, removeReadyFile, writeReadyFile } from './files.ts';
 import { addressOf, createHttpServer, type HttpServer, LIMITS, listeningFailure } from './http-server.ts';
 import { openMetrics } from './metrics-socket.ts';
 import type { ServeOptions } from './options.ts';
-import { readSettings, type ServeSettings } from './settings.ts';
+import { checkUser, readSettings, type ServeSettings } from './settings.ts';
 
 /** What `serve` needs from the process that runs it. */
 export interface ServeSurroundings {
   /** Holds the data when no flag says where it is. */
   defaultFolder: string;
-  /** Takes log lines. */
+  /** Takes log lines, in JSON. */
   write: (line: string) => void;
+  /** Takes events in place of `write`, to show them to a person. */
+  show?: Log | undefined;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** A random number from 0 to 1. */
@@ -42,6 +45,10 @@ export interface RunningServer {
   addresses: ReferenceServer['addresses'];
   /** The page on which people log in. */
   loginPage: string;
+  /** Who can log in; empty where other issuers are trusted. */
+  users: ReferenceServer['users'];
+  /** Where the data is kept: a folder, the address of a database, or `memory`. */
+  data: string;
   /** What is dangerous about it and was allowed by a flag, in sentences. */
   warnings: readonly string[];
   /** Reads the certificate again; left out without one. The log says whether it is used. */
@@ -67,12 +74,18 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
   const { now } = surroundings;
   checkExposure(settings);
   const topology = settings.topology === undefined ? undefined : readTopology(settings.topology);
+  const directory = settings.directory === undefined ? undefined : readDirectory(settings.directory);
+  if (directory)
+    checkUser(
+      settings.autoApprove,
+      directory.users.map(({ name }) => name),
+    );
   const server = createHttpServer(
     tls && readCertificate(tls, now()),
     { ...LIMITS, perAddress: settings.maxConnectionsPerAddress },
     settings.behindProxy ? forwardedAddress : undefined,
   );
-  const log = jsonLog(surroundings.write, now);
+  const log = surroundings.show ?? jsonLog(surroundings.write, now);
   const bound = await server.open(host, port).catch((cause: unknown) => {
     throw listeningFailure(cause, { host, port }, 'slices-conn serve --port 0');
   });
@@ -87,6 +100,7 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
       ...surroundings,
       baseUrl,
       topology,
+      directory,
       log,
       keySets,
       metrics: watched?.metrics,
@@ -100,12 +114,15 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
     return {
       addresses: services.addresses,
       ...(url === undefined ? {} : { metrics: url }),
+      users: services.users,
+      data: settings.memory ? 'memory' : (settings.database ?? settings.data ?? surroundings.defaultFolder),
       loginPage: settings.trust ? services.addresses.identity : `${services.addresses.identity}/device`,
       warnings: warningsAbout(settings),
       ...(tls ? { reload: () => renew(server, tls, { now, log }) } : {}),
       stop: async () => {
         clearInterval(forgetting);
         if (readyFile !== undefined) removeReadyFile(readyFile);
+        log('info', 'stopping', { drain: settings.drain });
         services.drain();
         if (settings.drain > 0) {
           server.drain();
@@ -164,15 +181,16 @@ function renew(
 interface Opening extends ServeSurroundings {
   baseUrl: string;
   topology: Topology | undefined;
+  directory: DirectoryFile | undefined;
   log: Log;
   keySets: Transport | undefined;
   metrics: ServerMetrics | undefined;
 }
 
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
-  const { topology, keySets, log, metrics, baseUrl, defaultFolder } = opening;
+  const { topology, directory, keySets, log, metrics, baseUrl, defaultFolder } = opening;
   // The reference server has options of the same names with other values.
-  const { trust: issuers, topology: _file, metrics: _place, ...flags } = settings;
+  const { trust: issuers, topology: _file, directory: _users, metrics: _place, ...flags } = settings;
   const { audience, portalUrl, authUrl } = flags;
   const place = settings.memory ? { database: ':memory:' } : dataPlace(settings, defaultFolder);
   try {
@@ -182,6 +200,7 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
       baseUrl,
       database: place.database,
       topology,
+      directory,
       log,
       metrics,
       administrators: settings.administrator,

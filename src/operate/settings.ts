@@ -8,6 +8,7 @@ import {
   TRUSTED_KINDS,
   type TrustedIssuer,
 } from '../contract/issuer-address.ts';
+import { ROLES } from '../contract/roles.ts';
 import { API_GROUP } from '../contract/routes.ts';
 import type { CertificateFiles } from './certificate.ts';
 import { databaseAddress } from './database.ts';
@@ -35,6 +36,7 @@ export function readSettings(options: ServeOptions): ServeSettings {
   for (const name of ['projectsApiGroup', 'experimentsApiGroup'] as const) checkGroup(name, flags[name]);
   for (const name of flags.administrator ?? []) checkAdministrator(name, trust);
   if (flags.database !== undefined) databaseAddress(flags.database);
+  if (flags.directory === undefined) checkUser(flags.autoApprove, ROLES);
   return {
     ...flags,
     ...(trust === undefined ? {} : { trust }),
@@ -79,6 +81,14 @@ function readIssuer(value: string): TrustedIssuer {
   throw new Failure('usage', `--trust ${value} names a kind of token that does not exist.`, {
     why: `The kinds are: ${TRUSTED_KINDS.join(', ')}.`,
     fix: `slices-conn serve --trust ${shellWord(`${issuer}=${TRUSTED_KINDS.join(',')}`)}`,
+  });
+}
+
+/** Checks that `--auto-approve` names a user. @param names of all users @throws Failure `usage` */
+export function checkUser(name: string | undefined, names: readonly string[]): void {
+  if (name === undefined || names.includes(name)) return;
+  throw new Failure('usage', `There is no user ${JSON.stringify(name)} for --auto-approve.`, {
+    why: names.length === 0 ? 'The directory has no users.' : `The users are: ${names.join(', ')}.`,
   });
 }
 

@@ -44,6 +44,8 @@ export interface CallerExperiment {
 export interface Caller {
   /** `user_<host>_<opaque_id>`. */
   user: string;
+  /** The user's name, for people who read the log; the id where no user token names the user. */
+  name: string;
   /** The user token's issuer; absent without a user token, or with user tokens of different issuers. */
   userIssuer?: string;
   experiment?: CallerExperiment;
@@ -97,6 +99,7 @@ export async function authenticateCaller(
   const header = request.headers.get(EXPERIMENT_TOKEN_HEADER);
   const presented = new Set<string>();
   const users = new Set<string>();
+  let name: string | undefined;
   const issuers = new Set<string>();
   const actors = new Set<string>();
   const experiments = new Map<string, CallerExperiment>();
@@ -111,6 +114,7 @@ export async function authenticateCaller(
       requireScope(claims, trust);
       await requireLive(claims, trust);
       users.add(claims.sub);
+      name ??= claims.preferred_username;
       issuers.add(issuerName(claims.iss));
     } else if (kind === 'experiment') {
       const claims = await verified(kind, () =>
@@ -154,6 +158,7 @@ export async function authenticateCaller(
   const [project] = projects.toSorted((one, other) => one.expiry - other.expiry);
   return {
     user,
+    name: name ?? user,
     ...(userIssuer !== undefined && otherIssuers.length === 0 ? { userIssuer } : {}),
     ...(experiment ? { experiment: { ...experiment, ...(project ? { project } : {}) } } : {}),
   };

@@ -1,4 +1,4 @@
-/** What a log record may hold: never a token, a header or a body. */
+/** What a log record may hold: names, numbers and reasons; never a token, a header or a body. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Writes a record of an event. */

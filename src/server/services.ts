@@ -83,7 +83,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
       path: withoutTokens(pathname),
       status: response.status,
       ms: now() - began,
-      code: await problemCode(response),
+      ...(await problemIn(response)),
     });
     return refusalFor(request, response, site);
   };
@@ -101,10 +101,20 @@ function allowedAt(path: string, groups: ApiGroups): string[] {
   return allowedMethods(path, 'connectivity', groups);
 }
 
-async function problemCode(response: Response): Promise<string | undefined> {
-  if (response.ok) return undefined;
+/** How much of a refusal's reason is logged, in characters. */
+const MAX_REASON = 500;
+
+/** The code and the reason of a refusal. The reason may repeat names and numbers of the request, but no token. */
+async function problemIn(response: Response): Promise<{ code?: string; why?: string }> {
+  if (response.ok) return {};
   const reading = readJson(await response.clone().text());
-  return reading.ok && isObject(reading.value) ? String(reading.value['code']) : undefined;
+  const body = reading.ok && isObject(reading.value) ? reading.value : {};
+  const [first]: unknown[] = Array.isArray(body['detail']) ? body['detail'] : [];
+  const why = isObject(first) && typeof first['msg'] === 'string' ? first['msg'] : undefined;
+  return {
+    ...(body['code'] === undefined ? {} : { code: String(body['code']) }),
+    ...(why === undefined ? {} : { why: withoutTokens(why).slice(0, MAX_REASON) }),
+  };
 }
 
 /** The identity provider's key set, with which user tokens are verified: its only part that needs no socket. */

@@ -1,6 +1,6 @@
 import type { Person } from '../server/identity/user-token.ts';
 import type { OwnerStore } from '../server/ownership.ts';
-import type { Directory, ExperimentRecord, ProjectRecord } from '../server/portal/directory.ts';
+import type { Directory, ExperimentRecord, Membership, ProjectRecord } from '../server/portal/directory.ts';
 import type { SqlDatabase, SqlRow } from './sql.ts';
 
 // Columns are named, never `*`: a newer server may add one while an older one runs, and PostgreSQL refuses a prepared
@@ -12,7 +12,9 @@ const EXPERIMENT = `experiment.id, experiment.project, experiment.name, experime
 /** Users, projects and experiments. */
 export function directoryStore(database: SqlDatabase): Directory {
   return {
-    async settle({ people, projects }) {
+    async settle({ people, projects, exact }) {
+      const expiry = (table: string, value: string): string =>
+        exact ? value : `CASE WHEN ${table}.expires_ms > ${value} THEN ${table}.expires_ms ELSE ${value} END`;
       await database.transaction(async (sql) => {
         for (const { id, name } of people) {
           await sql.run(
@@ -21,12 +23,22 @@ export function directoryStore(database: SqlDatabase): Directory {
             name,
           );
         }
-        for (const project of projects) {
-          const { id, name, description, createdAt, expiresAt, experiment, open } = project;
+        const settleMembers = async (scope: string, members: readonly Membership[]): Promise<void> => {
+          if (exact) await sql.run('DELETE FROM membership WHERE scope = $1', scope);
+          for (const { name, role } of members) {
+            await sql.run(
+              `INSERT INTO membership (person, scope, role) SELECT id, $1, $2 FROM person WHERE name = $3
+               ON CONFLICT (person, scope) DO NOTHING`,
+              scope,
+              role,
+              name,
+            );
+          }
+        };
+        for (const { id, name, description, createdAt, expiresAt, experiments, members } of projects) {
           const kept = await sql.first(
             `INSERT INTO project (id, name, description, created_ms, expires_ms) VALUES ($1, $2, $3, $4, $5)
-             ON CONFLICT (name) DO UPDATE SET
-               expires_ms = CASE WHEN project.expires_ms > $5 THEN project.expires_ms ELSE $5 END
+             ON CONFLICT (name) DO UPDATE SET expires_ms = ${expiry('project', '$5')}
              RETURNING id`,
             id,
             name,
@@ -34,42 +46,38 @@ export function directoryStore(database: SqlDatabase): Directory {
             createdAt,
             expiresAt,
           );
-          const projectId = String(kept?.['id']);
-          const keptExperiment = await sql.first(
-            `INSERT INTO experiment (id, project, name, description, created_ms, expires_ms)
-             VALUES ($1, $2, $3, $4, $5, $6)
-             ON CONFLICT (project, name) DO UPDATE SET
-               expires_ms = CASE WHEN experiment.expires_ms > $6 THEN experiment.expires_ms ELSE $6 END
-             RETURNING id`,
-            experiment.id,
-            projectId,
-            experiment.name,
-            experiment.description,
-            experiment.createdAt,
-            experiment.expiresAt,
-          );
-          if (!open) continue;
-          for (const scope of [projectId, String(keptExperiment?.['id'])]) {
-            for (const { name: role } of people) {
-              await sql.run(
-                `INSERT INTO membership (person, scope, role) SELECT id, $1, $2 FROM person WHERE name = $2
-                 ON CONFLICT (person, scope) DO NOTHING`,
-                scope,
-                role,
-              );
-            }
+          const project = String(kept?.['id']);
+          await settleMembers(project, members);
+          for (const experiment of experiments) {
+            const keptExperiment = await sql.first(
+              `INSERT INTO experiment (id, project, name, description, created_ms, expires_ms)
+               VALUES ($1, $2, $3, $4, $5, $6)
+               ON CONFLICT (project, name) DO UPDATE SET expires_ms = ${expiry('experiment', '$6')}
+               RETURNING id`,
+              experiment.id,
+              project,
+              experiment.name,
+              experiment.description,
+              experiment.createdAt,
+              experiment.expiresAt,
+            );
+            await settleMembers(String(keptExperiment?.['id']), experiment.members);
           }
+        }
+        const named = new Set(projects.map(({ name }) => name));
+        for (const { id, name } of await sql.all('SELECT id, name FROM project')) {
+          if (named.has(String(name))) continue;
+          await sql.run(
+            `DELETE FROM membership
+             WHERE scope = $1 OR scope IN (SELECT id FROM experiment WHERE project = $1)`,
+            String(id),
+          );
         }
       });
     },
 
     async people() {
       return (await database.reader.all('SELECT id, name FROM person ORDER BY id')).map(toPerson);
-    },
-
-    async personNamed(name) {
-      const row = await database.reader.first('SELECT id, name FROM person WHERE name = $1', name);
-      return row && toPerson(row);
     },
 
     async person(id) {

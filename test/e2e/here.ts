@@ -80,7 +80,7 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, pauses })
     },
     server: {
       options: SERVER_OPTIONS,
-      async serve(options: ServeOptions, certificates) {
+      async serve(options: ServeOptions, given) {
         const { serve } = await import('../../src/operate/serve.ts');
         const write = (line: string): void => stderr.write(line);
         return serve(options, {
@@ -88,7 +88,7 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, pauses })
           write,
           now: Date.now,
           random: Math.random,
-          certificates,
+          ...given,
         });
       },
       async rotateKeys(options: RotateKeysOptions, confirm) {

@@ -99,6 +99,12 @@ describe("the operators' README", () => {
     expectNothingLeft();
   }, 120_000);
 
+  it('the example of a directory file serves', () => {
+    const { status, stderr } = runInShell(script(operators, 'Users of your own'));
+    expect([status, stderr]).toEqual([0, expect.stringContaining('as alice')]);
+    expect(readdirSync(join(folder, 'tmp'))).toEqual([]);
+  }, 60_000);
+
   it('shows a server that is watched, backed up while it runs, and restored', () => {
     const text = script(operators, 'Operate it');
     const { status, stdout, stderr } = runInShell(text);

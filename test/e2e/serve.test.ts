@@ -252,6 +252,14 @@ describe('serve', () => {
     const end = await server.end('SIGTERM');
     expect(JSON.parse(end.stdout)).toEqual({
       addresses: { connectivity: server.base, portal: `${server.base}/portal`, identity: server.issuer },
+      data: 'memory',
+      users: ['lead', 'admin', 'member', 'viewer'].map((name) => ({
+        name,
+        roles: [
+          { role: name, project: 'demo', experiment: null },
+          { role: name, project: 'demo', experiment: 'demo' },
+        ],
+      })),
     });
   });
 

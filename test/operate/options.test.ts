@@ -50,6 +50,7 @@ test.each<[string, Partial<ServeOptions>, Partial<ReturnType<typeof readSettings
 });
 
 test.each<[string, Partial<ServeOptions>, RegExp]>([
+  ['a user to approve who does not exist', { autoApprove: 'alice' }, /no user "alice"/],
   ['an audience without issuers', { audience: 'x' }, /^--audience needs --trust\.$/],
   ['any audience without issuers', { anyAudience: true }, /^--any-audience needs --trust\.$/],
   ['a name that is not one part of an address', { projectsApiGroup: 'a/b' }, /^--projects-api-group /],

@@ -74,7 +74,6 @@ async function useAll(stores: Stores, run: string): Promise<void> {
     directory: {
       settle: () => directory.settle(settlement(run)),
       people: () => directory.people(),
-      personNamed: () => directory.personNamed('lead'),
       person: () => directory.person('person'),
       projectsOf: () => directory.projectsOf('person'),
       project: () => directory.project('project'),
@@ -179,8 +178,10 @@ function settlement(run: string) {
     description: '',
     createdAt: 0,
     expiresAt: run.length,
+    members: [],
   };
   return {
+    exact: true,
     people: [{ id: 'person', name: 'lead' }],
     projects: [
       {
@@ -189,8 +190,8 @@ function settlement(run: string) {
         description: '',
         createdAt: 0,
         expiresAt: run.length,
-        experiment,
-        open: true,
+        experiments: [experiment],
+        members: [{ name: 'lead', role: 'lead' as const }],
       },
     ],
   };

@@ -49,6 +49,11 @@ export class Output {
     return this.#options.json;
   }
 
+  /** Whether stderr is a terminal, where a person reads. */
+  get isForPerson(): boolean {
+    return this.#options.stderr.isTerminal;
+  }
+
   /** Prints a notice on stderr, unless `--quiet`. Escaped here. */
   notice(text: string): void {
     if (!this.#options.quiet) this.#options.stderr.write(`${escapeText(withoutTokens(text))}\n`);

@@ -30,6 +30,7 @@ export function serveCommand(invoke: Invoke, options: ServerOptions): Command {
 Examples:
   slices-conn serve
   slices-conn serve --port 0 --memory --auto-approve lead --ready-file ready.json
+  slices-conn serve --memory --directory users.json --auto-approve alice
   slices-conn serve --metrics 9464 --drain 5 --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q
   slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --tls-cert cert.pem --tls-key key.pem --trust https://login.example.org=user --trust https://portal.example.org=project,experiment --audience https://slices.example.org
   PGPASSWORD=… slices-conn serve --behind-proxy --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org --database postgres://slices@db.example.org/slices`,
@@ -113,8 +114,9 @@ function addOptions(command: Command, options: DeclaredOptions): Command {
 function optionOf(declared: DeclaredOption): Option {
   const { flags, help, parse, choices, conflicts, defaultText } = declared;
   const option = new Option(flags, help);
-  if (parse) option.argParser<unknown>((text, before) => read(() => parse(text, before as never)));
   if (choices) option.choices(choices);
+  // It replaces the check that `choices` sets.
+  if (parse) option.argParser<unknown>((text, before) => read(() => parse(text, before as never)));
   if (conflicts) option.conflicts([...conflicts]);
   if (declared.default !== undefined) option.default(declared.default, defaultText);
   return option;

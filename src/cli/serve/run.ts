@@ -1,34 +1,90 @@
+import { shellWord } from '../../contract/failure.ts';
 import { readCertificates } from '../ca-file.ts';
 import type { Invocation } from '../invocation.ts';
-import { escapeText } from '../print/output.ts';
+import { type CardLine, escapeText } from '../print/output.ts';
 import { confirm } from '../questions.ts';
-import type { KeyRow, RotateKeysFlags, ServeFlags } from './server.ts';
+import { eventLine } from './events.ts';
+import type { KeyRow, RotateKeysFlags, ServeFlags, ServingServer, ShowEvent, UserRow } from './server.ts';
 
 /** Runs a reference server until SIGINT or SIGTERM. */
 export async function serve(
-  { flags: { caFile }, output, files, server: commands, stopSignal }: Invocation,
+  invocation: Invocation,
   _args: readonly string[],
   flags: ServeFlags,
 ): Promise<void> {
+  const {
+    flags: { caFile },
+    output,
+    files,
+    server: commands,
+    stopSignal,
+  } = invocation;
   // First of all: a script that waits for this file must not find that of an earlier server.
   if (flags.readyFile !== undefined) await files.remove(flags.readyFile);
   const trusts = caFile !== undefined && flags.trust !== undefined;
   const certificates = trusts ? await readCertificates(files, caFile) : undefined;
+  const format = flags.log ?? (output.isForPerson ? 'text' : 'json');
+  const { zone } = await invocation.times();
+  const show: ShowEvent = (level, event, fields) => {
+    const line = eventLine({ level, event, fields }, { now: invocation.now(), zone });
+    if (line !== undefined) output.notice(line);
+  };
   const stopped = stopSignal();
-  const { addresses, loginPage, metrics, warnings, stop } = await commands.serve(flags, certificates);
-  const shown = metrics === undefined ? {} : { metrics };
-  await output.result({ addresses, ...shown }, (print) =>
+  const running = await commands.serve(flags, { certificates, show: format === 'text' ? show : undefined });
+  const { addresses, loginPage, metrics, users, data, warnings, stop } = running;
+  const result = { addresses, users, data, ...(metrics === undefined ? {} : { metrics }) };
+  await output.result(result, (print) =>
     print.card(`Serving at ${print.paint.bold(addresses.connectivity)}`, [
-      ['portal', addresses.portal],
       ['log in', loginPage],
-      ['try it', `${addresses.connectivity}/api-docs`],
-      ...Object.entries(shown),
+      ['API', `${addresses.connectivity}/api-docs`],
+      ['portal', addresses.portal],
+      ...(metrics === undefined ? [] : [['metrics', metrics] as const]),
+      ...usersLines(users),
+      ['data', data === 'memory' ? 'in memory only: it is gone when the server ends' : data],
+      ['use it', clientCommand(addresses)],
       ['stop', 'Ctrl-C'],
     ]),
   );
   for (const warning of warnings) output.notice(warning);
+  if (format === 'text') output.notice(`Events are shown here, with times in ${zone}.`);
   await stopped;
   await stop();
+}
+
+/** How many users are listed. */
+const MOST_USERS = 12;
+
+/** A line for each user: the roles, and where. */
+function usersLines(users: readonly UserRow[]): CardLine[] {
+  const width = Math.max(0, ...users.map(({ name }) => name.length));
+  const lines = users.slice(0, MOST_USERS).map(({ name, roles }): string => {
+    const said = [...new Set(roles.map(({ role }) => role))].map((role) => {
+      const places = roles
+        .filter((other) => other.role === role)
+        .map(({ project, experiment }) =>
+          experiment === null ? `project ${project}` : `experiment ${project}/${experiment}`,
+        );
+      return `${role} of ${places.join(', ')}`;
+    });
+    return `${name.padEnd(width)}  ${said.join('; ') || 'no role'}`;
+  });
+  const more = users.length - lines.length;
+  return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].map((line, index) => [
+    index === 0 ? 'users' : '',
+    line,
+  ]);
+}
+
+/** The address that the built-in profile `local` has. */
+const LOCAL = 'http://127.0.0.1:4280';
+
+/** What to type in another terminal. */
+function clientCommand({ connectivity, portal, identity }: ServingServer['addresses']): string {
+  if (connectivity === LOCAL && portal === `${LOCAL}/portal` && identity === `${LOCAL}/auth`) {
+    return 'slices-conn login';
+  }
+  const addresses = [`baseUrl=${connectivity}`, `portalUrl=${portal}`, `authUrl=${identity}`].map(shellWord);
+  return `slices-conn profile set here ${addresses.join(' ')} && slices-conn --profile here login`;
 }
 
 /** Gives the servers on a database new signing keys; asks before it removes keys that are in use. */

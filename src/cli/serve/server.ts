@@ -20,6 +20,28 @@ export type ServerOptions = Readonly<Record<'serve' | 'rotateKeys' | 'backup' | 
 export interface ServeFlags {
   readyFile?: string;
   trust?: readonly string[];
+  /** Default: `text` where stderr is a terminal, else `json`. */
+  log?: 'text' | 'json';
+}
+
+/** The facts of an event: names, numbers, reasons; never a secret. */
+export type EventFields = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** Shows an event of a server to a person. */
+export type ShowEvent = (level: 'info' | 'error', event: string, fields: EventFields) => void;
+
+/** What a server is started with besides its flags. */
+export interface ServeWith {
+  /** To trust besides the usual ones when the issuers' keys are fetched, in PEM. */
+  certificates: string | undefined;
+  /** Takes the events; undefined: they go to stderr as JSON. */
+  show: ShowEvent | undefined;
+}
+
+/** A user who can log in, with the roles: each in an experiment of a project, or in the project itself. */
+export interface UserRow {
+  name: string;
+  roles: readonly { role: string; project: string; experiment: string | null }[];
 }
 
 /** A reference server that takes requests, as `serve` prints it. */
@@ -27,6 +49,10 @@ export interface ServingServer {
   addresses: { connectivity: string; portal: string; identity: string };
   /** The page on which people log in. */
   loginPage: string;
+  /** Everyone who can log in; empty where other issuers are trusted. */
+  users: readonly UserRow[];
+  /** Where the data is kept: a folder, the address of a database, or `memory`. */
+  data: string;
   /** The dangers that a flag has allowed, in sentences. */
   warnings: readonly string[];
   /** The address of the metrics; absent without `--metrics`. */
@@ -104,13 +130,8 @@ export interface AuditItem {
  */
 export interface ServerCommands {
   readonly options: ServerOptions;
-  /**
-   * Starts a reference server.
-   *
-   * @param certificates to trust besides the usual ones when the issuers' keys are fetched, in PEM
-   * @throws Failure
-   */
-  serve(options: ServeFlags, certificates: string | undefined): Promise<ServingServer>;
+  /** Starts a reference server. @throws Failure */
+  serve(options: ServeFlags, given: ServeWith): Promise<ServingServer>;
   /**
    * Rotates the signing keys in a server's database.
    *

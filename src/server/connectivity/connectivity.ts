@@ -3,6 +3,7 @@ import type { Allocator } from '../../allocator/allocator.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
 import type { Outcome, Replay, UpdateRequest } from '../../allocator/operations.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
+import { formatInstant } from '../../contract/instants.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { ReservationUpdate } from '../../contract/reservation.ts';
 import type { Action } from '../../contract/roles.ts';
@@ -11,6 +12,7 @@ import {
   authenticateCaller,
   authenticateUser,
   authorise,
+  type Caller,
   type CallerExperiment,
   type IsAdministrator,
   type ServiceTrust,
@@ -75,13 +77,23 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       body = await readObject(request);
       return presentedTokens(body);
     });
-    return { body, user: caller.user, experiment: authorise(caller, action) };
+    return { body, caller, user: caller.user, experiment: authorise(caller, action) };
   }
 
   /** The same for a request without a body. */
   async function authorised(request: Request, action: Action) {
     const caller = await authenticateCaller(request, trust);
     return { user: caller.user, experiment: authorise(caller, action) };
+  }
+
+  /** Logs that a caller has created, updated or deleted a reservation. */
+  function logDone(event: 'booked' | 'updated' | 'deleted', record: ReservationRecord, by: Caller): void {
+    const { id, link, bandwidth, start, end } = record;
+    log('info', event, {
+      ...{ reservation: id, link, bandwidth, experiment: record.experiment },
+      ...{ start_date: formatInstant(start), end_date: formatInstant(end) },
+      ...{ by: by.user, name: by.name },
+    });
   }
 
   async function anyReservation(id: string): Promise<ReservationRecord> {
@@ -127,7 +139,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   }
 
   on('createReservation', async (request) => {
-    const { body, user, experiment } = await readAuthorised(request, 'create');
+    const { body, caller, user, experiment } = await readAuthorised(request, 'create');
     const { startNow, dryRun } = readExecutionOptions(request);
     const key = dryRun ? undefined : readIdempotencyKey(request);
     const reading = readReservationRequest(body, startNow);
@@ -166,6 +178,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       await prepareAnswer(request, end, options);
       return keyed ? allocator.create({ ...booking, ...keyed }) : allocator.create(booking);
     });
+    if (outcome.ok && !('replayed' in outcome)) logDone('booked', outcome.record, caller);
     return answerCreated(request, outcome, bandwidth);
   });
 
@@ -178,7 +191,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   });
 
   on('updateReservation', async (request, id) => {
-    const { body, user, experiment } = await readAuthorised(request, 'update');
+    const { body, caller, user, experiment } = await readAuthorised(request, 'update');
     const { startNow, dryRun } = readExecutionOptions(request);
     const record = await ownReservation(id, experiment);
     const reading = readReservationUpdate(body, startNow);
@@ -220,6 +233,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     if (!outcome) throw missing(id);
     if (outcome.ok) {
       if (dryRun) return Response.json(reservationReply(outcome.record, network));
+      logDone('updated', outcome.record, caller);
       return answerReservation(request, outcome.record, options, { committed: true });
     }
     if (outcome.reason === 'fault') throw several(outcome.fault);
@@ -229,8 +243,9 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   on('deleteReservation', async (request, id) => {
     const caller = await authenticateCaller(request, trust);
     if (isAdministrator(caller)) return deleteAsAdministrator(request, id, caller.user);
-    await ownReservation(id, authorise(caller, 'delete'));
+    const record = await ownReservation(id, authorise(caller, 'delete'));
     if (!(await allocator.delete(id, { by: caller.user }))) throw missing(id);
+    logDone('deleted', record, caller);
     return new Response(null, { status: 204 });
   });
 

@@ -1,4 +1,5 @@
 import type { DeviceCode, Provider } from 'oidc-provider';
+import type { Log } from '../log.ts';
 import { AlreadyDecided } from './adapter.ts';
 import { DEFAULT_SCOPE, type Person } from './user-token.ts';
 
@@ -25,7 +26,11 @@ export interface Approval {
  * @param audience `{base_url}`, for which the access token is granted
  * @param now milliseconds since the Unix epoch
  */
-export function createApproval(provider: Provider, audience: string, now: () => number): Approval {
+export function createApproval(
+  provider: Provider,
+  audience: string,
+  { now, log }: { now: () => number; log: Log },
+): Approval {
   return {
     async approve(code, person) {
       const granted = grantedScopes(code);
@@ -42,7 +47,10 @@ export function createApproval(provider: Provider, audience: string, now: () => 
         resource: audience,
         authTime: Math.floor(now() / 1000),
       });
-      if (await decide(code)) return true;
+      if (await decide(code)) {
+        log('info', 'login', { by: person.id, name: person.name, client: String(code.clientId) });
+        return true;
+      }
       await grant.destroy();
       return false;
     },

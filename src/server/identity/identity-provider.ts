@@ -81,7 +81,7 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
       if (autoApprove) await approval.approve(code, autoApprove);
     },
   });
-  const approval = createApproval(provider, audience, now);
+  const approval = createApproval(provider, audience, options);
   return {
     endpoints: createProviderEndpoints(provider, issuer, guard),
     page: createDevicePage({

@@ -1,5 +1,4 @@
 import type { JWTPayload } from 'jose';
-import { ROLES } from '../../contract/roles.ts';
 
 /** The client for people: public, by device code (RFC 8628 §3.1). */
 export const CLIENT_ID = 'slices-conn';
@@ -55,10 +54,4 @@ const REQUEST_TIME = 60;
  */
 export function latestExpiry(now: number, ttl = ACCESS_TOKEN_TTL): number {
   return Math.ceil(now / 1000) + REQUEST_TIME + ttl;
-}
-
-/** Sorts people by the role that they are named after, the strongest first. */
-export function strongestFirst(people: readonly Person[]): Person[] {
-  const rank = ({ name }: Person): number => ([...ROLES] as string[]).indexOf(name);
-  return people.toSorted((one, other) => rank(one) - rank(other));
 }

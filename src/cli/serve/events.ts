@@ -1,0 +1,81 @@
+import { withoutTokens } from '../../contract/secret.ts';
+import { shortEnd, shortTime, type TimeContext } from '../times.ts';
+import { formatBandwidth } from '../values.ts';
+import type { EventFields } from './server.ts';
+
+/** Refusals that say little to the person who runs a server: browsers ask for icons, crawlers for pages. */
+const UNSAID: ReadonlySet<string> = new Set(['not_found', 'method_not_allowed']);
+
+/** How many characters of a reservation's id are shown: commands take the end of an id for the whole. */
+const SHORT_ID = 6;
+
+/** Where a refusal's reason ends, and what would be accepted instead begins. */
+const ADVICE = ' Would be accepted: ';
+
+/** An instant as the server writes it. */
+const INSTANT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
+
+/**
+ * A server's event as a line for the person who runs it: the time of day, what happened, and to what (CLI.md,
+ * "Commands", serve). Logins, what was booked, updated, deleted or refused, and everything that went wrong have a line.
+ *
+ * @param context the zone of the times, which the reader must find nearby
+ * @returns undefined for an event that has no line, such as a request that was answered
+ */
+export function eventLine(
+  { level, event, fields }: { level: 'info' | 'error'; event: string; fields: EventFields },
+  context: TimeContext,
+): string | undefined {
+  const text = level === 'error' ? wentWrong(event, fields) : happened(event, fields, context);
+  return text && `${clock(context.now, context.zone)}  ${text[0].padEnd(8)}  ${text[1]}`;
+}
+
+type Said = readonly [what: string, about: string] | undefined;
+
+function wentWrong(event: string, { why }: EventFields): Said {
+  // The first line of a bug's stack is its message.
+  const [reason = ''] = String(why ?? '').split('\n');
+  return ['error', `${event.replaceAll('_', ' ')}: ${reason}`];
+}
+
+function happened(event: string, fields: EventFields, context: TimeContext): Said {
+  const { name, client, reservation, reason, by, drain, file } = fields;
+  switch (event) {
+    case 'login':
+      return [event, `${name}, in ${client}`];
+    case 'booked':
+    case 'updated':
+    case 'deleted':
+      return [event, `${reserved(fields, context)}, by ${name} (…${String(reservation).slice(-SHORT_ID)})`];
+    case 'released':
+      return [event, `${reservation}, by ${by}: ${reason}`];
+    case 'request':
+      return refused(fields, context);
+    case 'certificate_renewed':
+      return ['renewed', `the certificate ${file}`];
+    case 'stopping':
+      return ['stopping', Number(drain) > 0 ? `in ${drain} s (--drain)` : 'after the requests under way'];
+    default:
+      return undefined;
+  }
+}
+
+function refused({ method, path, status, code, why }: EventFields, context: TimeContext): Said {
+  if (code === undefined || Number(status) < 400) return undefined;
+  if (method === 'GET' && UNSAID.has(String(code))) return undefined;
+  // The client gets the advice.
+  const [reason = ''] = String(why ?? `${method} ${path}`).split(ADVICE);
+  const local = reason.replace(INSTANT, (text) => shortTime(Date.parse(text), context));
+  return ['refused', withoutTokens(`${local} (${status} ${code})`)];
+}
+
+function reserved({ link, bandwidth, start_date, end_date }: EventFields, context: TimeContext): string {
+  const [start, end] = [Date.parse(String(start_date)), Date.parse(String(end_date))];
+  const period = `${shortTime(start, context)} – ${shortEnd(start, end, context)}`;
+  return `${String(link).replace('~', ' – ')}, ${formatBandwidth(Number(bandwidth))}, ${period}`;
+}
+
+/** A time of day with seconds. */
+function clock(instant: number, zone: string): string {
+  return new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeStyle: 'medium' }).format(instant);
+}

@@ -1,0 +1,120 @@
+import { expect, test } from 'vitest';
+import { eventLine } from '../../../src/cli/serve/events.ts';
+import type { EventFields, ServeWith, ServingServer } from '../../../src/cli/serve/server.ts';
+import { commandWorld, serverCommands } from '../../fixtures/command-world.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
+import { IDS, NOW } from '../../fixtures/tokens.ts';
+
+const BASE = 'http://127.0.0.1:4280';
+const BOOKED = {
+  reservation: IDS.reservation,
+  link: 'be-gent1~pl-poznan1',
+  bandwidth: 2500,
+  start_date: '2026-11-01T22:00:00.000Z',
+  end_date: '2026-11-01T22:30:00.000Z',
+  name: 'alice',
+};
+
+/** Runs `serve` with a server that reports one event and stops, on a terminal or not. */
+async function serve(
+  flags: readonly string[],
+  { columns, server = {} }: { columns?: number; server?: Partial<ServingServer> } = {},
+) {
+  const given: ServeWith[] = [];
+  const connection = {
+    fetch: () => Promise.reject(new Error('nobody is asked')),
+    userToken: { origin: 'offline', where: 'a test', get: () => Promise.reject(new Error('no token')) },
+    close: async () => undefined,
+  } as const;
+  const [stdout, stderr] = [recordedStream(columns), recordedStream(columns)];
+  const { run } = commandWorld(connection, {
+    stdout,
+    stderr,
+    env: { TZ: 'Europe/Brussels' },
+    stopSignal: async () => undefined,
+    server: serverCommands({
+      async serve(_flags, parts) {
+        given.push(parts);
+        parts.show?.('info', 'booked', BOOKED);
+        return {
+          addresses: { connectivity: BASE, portal: `${BASE}/portal`, identity: `${BASE}/auth` },
+          loginPage: `${BASE}/auth/device`,
+          users: [
+            { name: 'alice', roles: [{ role: 'lead', project: 'p', experiment: null }] },
+            { name: 'bob', roles: [] },
+          ],
+          data: '/var/lib/slices-conn',
+          warnings: [],
+          stop: async () => undefined,
+          ...server,
+        };
+      },
+    }),
+  });
+  const { exitCode } = await run('--color', 'never', 'serve', ...flags);
+  return { exitCode, stdout: stdout.text, stderr: stderr.text, shows: given[0]?.show !== undefined };
+}
+
+test('on a terminal it says where it is, who can log in, where the data is, how to go on, and what happens', async () => {
+  const { exitCode, stdout, stderr } = await serve([], { columns: 100 });
+  expect(exitCode).toBe(0);
+  expect(stdout.split('\n')).toEqual([
+    `Serving at ${BASE}`,
+    `  log in  ${BASE}/auth/device`,
+    `  API     ${BASE}/api-docs`,
+    `  portal  ${BASE}/portal`,
+    '  users   alice  lead of project p',
+    '          bob    no role',
+    '  data    /var/lib/slices-conn',
+    '  use it  slices-conn login',
+    '  stop    Ctrl-C',
+    '',
+  ]);
+  expect(stderr).toMatch(
+    /^\d\d:\d\d:\d\d {2}booked {4}be-gent1 – pl-poznan1, 2.5 Gbps, Sun 1 Nov 23:00 – 23:30, by alice \(….{6}\)\n/,
+  );
+  expect(stderr).toContain('with times in Europe/Brussels');
+});
+
+test.each<[string, string[], number | undefined, boolean]>([
+  ['without a terminal the log is JSON', [], undefined, false],
+  ['--log json on a terminal too', ['--log', 'json'], 100, false],
+  ['--log text without a terminal', ['--log', 'text'], undefined, true],
+])('%s', async (_, flags, columns, shows) => {
+  const asked = await serve(flags, columns === undefined ? {} : { columns });
+  expect([asked.exitCode, asked.shows]).toEqual([0, shows]);
+});
+
+test('elsewhere than at the address of the profile local, the command for another terminal sets a profile', async () => {
+  const base = 'http://127.0.0.1:4399';
+  const addresses = { connectivity: base, portal: `${base}/portal`, identity: `${base}/auth` };
+  expect((await serve([], { columns: 200, server: { addresses } })).stdout).toContain(
+    `slices-conn profile set here baseUrl=${base} portalUrl=${base}/portal authUrl=${base}/auth && slices-conn --profile here login`,
+  );
+});
+
+test('many users are counted', async () => {
+  const users = Array.from({ length: 40 }, (_, index) => ({ name: `u${index}`, roles: [] }));
+  expect((await serve([], { columns: 100, server: { users } })).stdout).toContain('and 28 more');
+});
+
+const refusal = { method: 'POST', path: '/x', status: 422, code: 'bandwidth_unavailable' };
+test.each<[string, 'info' | 'error', EventFields, string | undefined]>([
+  ['login', 'info', { name: 'alice', client: 'slices-conn' }, 'login     alice, in slices-conn'],
+  [
+    'request',
+    'info',
+    { ...refusal, why: 'Full from 2026-11-01T22:00:00.000Z on. Would be accepted: 1 Mbps.' },
+    'refused   Full from Sun 1 Nov 23:00 on. (422 bandwidth_unavailable)',
+  ],
+  ['request', 'info', refusal, 'refused   POST /x (422 bandwidth_unavailable)'],
+  ['request', 'info', { method: 'GET', path: '/favicon.ico', status: 404, code: 'not_found' }, undefined],
+  ['request', 'info', { method: 'POST', path: '/auth/token', status: 400 }, undefined],
+  ['request', 'info', { method: 'GET', path: '/x', status: 200 }, undefined],
+  ['key_made', 'info', { kid: 'key2' }, undefined],
+  ['bug', 'error', { why: 'Error: no\n    at here' }, 'error     bug: Error: no'],
+  ['stopping', 'info', { drain: 5 }, 'stopping  in 5 s (--drain)'],
+])('the line of %s, %s', (event, level, fields, line) => {
+  const text = eventLine({ level, event, fields }, { now: NOW, zone: 'Europe/Brussels' });
+  expect(text?.slice(10)).toBe(line);
+});

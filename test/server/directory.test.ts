@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { createReferenceServer } from '../../src/reference-server.ts';
+import { checkDirectory, DirectoryError, type DirectoryFile } from '../../src/server/portal/directory.ts';
+import { usePostgres } from '../fixtures/postgres.ts';
+import { EXPERIMENTS, PROJECTS } from '../fixtures/service.ts';
+
+const postgres = usePostgres();
+const folder = mkdtempSync(join(tmpdir(), 'slices-conn-directory-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const END = '2030-01-01T00:00:00Z';
+const FILE: DirectoryFile = {
+  users: [{ name: 'alice' }, { name: 'lead' }],
+  projects: [{ name: 'optics', expires_at: END, members: { alice: 'lead', lead: 'viewer' } }],
+  experiments: [{ name: 'run1', project: 'optics', expires_at: END, members: { alice: 'admin' } }],
+};
+
+describe.each([
+  ['SQLite', async () => join(folder, 'server.sqlite')],
+  ['PostgreSQL', () => postgres.database()],
+])('on %s', (_, newDatabase) => {
+  test('a directory file replaces the built-in users, projects and experiments, and keeps ids', async () => {
+    const database = await newDatabase();
+    /** What a user sees at a server with this directory. */
+    const seen = async (directory: DirectoryFile | undefined, user: string) => {
+      const server = await createReferenceServer({ baseUrl: 'http://127.0.0.1', database, directory });
+      try {
+        const headers = { authorization: `Bearer ${await server.signIn(user)}` };
+        const get = async (path: string): Promise<string> =>
+          (await server.fetch(new Request(`http://127.0.0.1${path}`, { headers }))).text();
+        return `${await get(PROJECTS)} ${await get(EXPERIMENTS)}`;
+      } finally {
+        await server.close();
+      }
+    };
+    const listed = (text: string) =>
+      [...text.matchAll(/"name":"(\w+)".*?"role":"(\w+)".*?"expires_at":"([^"]+)"/g)].map(
+        ([, ...rest]) => rest,
+      );
+    const before = await seen(undefined, 'lead');
+    const end = '2030-01-01T00:00:00.000Z';
+    expect(listed(await seen(FILE, 'alice'))).toEqual([
+      ['optics', 'lead', end],
+      ['run1', 'admin', end],
+    ]);
+    // The user lead of the file is in no built-in project any more.
+    expect(listed(await seen(FILE, 'lead'))).toEqual([['optics', 'viewer', end]]);
+    await expect(seen(FILE, 'admin')).rejects.toThrow('there is no user admin');
+    // Another file: an earlier end, fewer members.
+    const changed: DirectoryFile = {
+      users: [{ name: 'alice' }],
+      projects: [{ name: 'optics', expires_at: '2027-01-01T00:00:00Z', members: { alice: 'viewer' } }],
+      experiments: [],
+    };
+    expect(listed(await seen(changed, 'alice'))).toContainEqual([
+      'optics',
+      'viewer',
+      '2027-01-01T00:00:00.000Z',
+    ]);
+    await expect(seen(undefined, 'alice')).rejects.toThrow('there is no user alice');
+    const after = await seen(undefined, 'lead');
+    const ids = (text: string) => text.match(/(?:proj|exp)_[\w.]+/g);
+    expect(ids(after)).toEqual(ids(before));
+  });
+});
+
+test('the users of a server are told with their roles', async () => {
+  const server = await createReferenceServer({ directory: FILE });
+  expect(server.users).toEqual([
+    {
+      name: 'alice',
+      roles: [
+        { role: 'lead', project: 'optics', experiment: null },
+        { role: 'admin', project: 'optics', experiment: 'run1' },
+      ],
+    },
+    { name: 'lead', roles: [{ role: 'viewer', project: 'optics', experiment: null }] },
+  ]);
+  await server.close();
+});
+
+const [project] = FILE.projects;
+const [experiment] = FILE.experiments;
+test.each<[string, unknown, string]>([
+  ['no object', 7, 'The file: must be an object.'],
+  ['a missing list', { ...FILE, users: undefined }, 'users: is missing.'],
+  ['an unknown member', { ...FILE, user: [] }, 'user: is not known here.'],
+  ['a user without a name', { ...FILE, users: [...FILE.users, {}] }, 'users[2].name: is missing.'],
+  [
+    'a name with spaces',
+    { ...FILE, users: [...FILE.users, { name: 'a b' }] },
+    'users[2].name: must start with',
+  ],
+  [
+    'a user twice',
+    { ...FILE, users: [...FILE.users, { name: 'alice' }] },
+    'users[2].name: alice is listed twice',
+  ],
+  [
+    'an unknown role',
+    { ...FILE, projects: [{ ...project, members: { alice: 'boss' } }] },
+    'projects[0].members.alice: must be a role: lead, admin, member, viewer.',
+  ],
+  [
+    'a member who is no user',
+    { ...FILE, projects: [{ ...project, members: { carl: 'lead' } }] },
+    'projects[0].members.carl: there is no user carl.',
+  ],
+  [
+    'no time',
+    { ...FILE, projects: [{ ...project, expires_at: 'soon' }] },
+    'projects[0].expires_at: must be a time',
+  ],
+  [
+    'an unknown project',
+    { ...FILE, experiments: [{ ...experiment, project: 'x' }] },
+    'experiments[0].project: there is no project x.',
+  ],
+  [
+    'an experiment that ends after its project',
+    { ...FILE, experiments: [{ ...experiment, expires_at: '2031-01-01T00:00:00Z' }] },
+    'experiments[0].expires_at: project optics ends before',
+  ],
+])('%s is named with its place', (_, content, said) => {
+  expect(() => checkDirectory(content)).toThrow(DirectoryError);
+  expect(() => checkDirectory(content)).toThrow(said);
+});
