@@ -188,7 +188,7 @@ interface Opening extends ServeSurroundings {
 }
 
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
-  const { topology, directory, keySets, log, metrics, baseUrl, defaultFolder } = opening;
+  const { topology, directory, keySets, log, metrics, baseUrl, defaultFolder, now } = opening;
   // The reference server has options of the same names with other values.
   const { trust: issuers, topology: _file, directory: _users, metrics: _place, ...flags } = settings;
   const { audience, portalUrl, authUrl } = flags;
@@ -202,6 +202,7 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
       topology,
       directory,
       log,
+      now,
       metrics,
       administrators: settings.administrator,
       trust: issuers && { issuers, audience, portalUrl, authUrl, fetch: keySets?.fetch },

@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import * as v from 'valibot';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { ServeOptions } from '../../src/operate/options.ts';
+import { type RunningServer, serve } from '../../src/operate/serve.ts';
 import { githubJob, gitlabJob, type Job, type JobRun, runJob } from './ci-jobs.ts';
 import { newMachine, reservationIn } from './command.ts';
-import { type Client, LAUNCHER, newClient, type Served, serveInProcess } from './served.ts';
+import { type Client, LAUNCHER, newClient, pointingAt } from './served.ts';
 
 /** The section "In CI" of the README: its two jobs, run as they stand there, and its examples. */
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -17,40 +19,58 @@ function blocks(language: string): string[] {
   );
 }
 
+/** What the jobs install: the machines of the tests have an npm that knows this address only. */
+const PACKAGE = 'https://files.example.org/slices-conn-0.1.0.tgz';
+
 const hasJq = spawnSync('jq', ['--version']).status === 0;
 if (!hasJq) process.stderr.write('The README’s jobs are NOT TESTED: jq is missing.\n');
 // In CI these tests would be green without having run.
 const withJq = hasJq || process.env['CI'] ? describe : describe.skip;
 
-let served: Served;
-/** The person who has logged in, and looks after the jobs. */
+const DAY = 24 * 3_600_000;
+
+let served: RunningServer;
+/** What every job of the section gets besides its token. */
+let variables: Readonly<Record<string, string>>;
+/** The person who looks after the jobs. */
 let person: Client;
-let userToken: string;
-let experimentToken: string;
+/** What the person has given to the jobs as a secret, a day before they run. */
+let refreshToken: string;
 
 beforeAll(async () => {
-  served = await serveInProcess('--auto-approve', 'lead');
-  person = newClient(served.env);
-  await person.command('login');
-  experimentToken = v.parse(v.string(), (await person.result('experiment', 'token'))['token']);
-  userToken = await deviceLogin();
-});
-
-/** The user token of a login by hand. */
-async function deviceLogin(): Promise<string> {
-  const { auth_url, client_id } = served.addresses;
-  const post = async (path: string, fields: Record<string, string>): Promise<unknown> => {
-    const body = new URLSearchParams({ client_id, ...fields });
-    return (await fetch(`${auth_url}/${path}`, { method: 'POST', body })).json();
+  // The server's library reads the clock by itself. Sockets and timers keep their own time.
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - DAY });
+  const options: ServeOptions = {
+    host: '127.0.0.1',
+    port: 0,
+    memory: true,
+    autoApprove: 'lead',
+    drain: 0,
+    maxConnectionsPerAddress: 100,
+    keep: 400 * DAY,
+    projectsApiGroup: 'projects',
+    experimentsApiGroup: 'experiments',
   };
-  const asked = await post('device/auth', { scope: 'openid offline_access userinfo projects' });
-  const { device_code } = v.parse(v.object({ device_code: v.string() }), asked);
-  const grant_type = 'urn:ietf:params:oauth:grant-type:device_code';
-  const given = await post('token', { grant_type, device_code });
-  return v.parse(v.object({ access_token: v.string() }), given).access_token;
-}
+  served = await serve(options, {
+    defaultFolder: '/dev/null',
+    write: () => undefined,
+    now: () => Date.now(),
+    random: Math.random,
+  });
+  const { connectivity, portal, identity } = served.addresses;
+  const env = pointingAt({ base_url: connectivity, portal_url: portal, auth_url: identity });
+  variables = { ...env, SLICES_CONN_EXPERIMENT: 'demo', SLICES_CONN_PACKAGE: PACKAGE };
+  person = newClient(env);
+  refreshToken = v.parse(v.string(), (await person.result('login', '--ci'))['refresh_token']);
+  vi.useRealTimers();
+  await person.command('login');
+});
+afterAll(async () => served.stop());
 
-const baseUrl = () => ({ SLICES_CONN_BASE_URL: served.addresses.base_url });
+/** A token of the person's. */
+async function printed(kind: 'user' | 'experiment'): Promise<string> {
+  return v.parse(v.string(), (await person.result(kind, 'token'))['token']);
+}
 
 let runs = 0;
 
@@ -65,7 +85,13 @@ function runner() {
     chmodSync(path, 0o755);
   };
   const command = `"${process.execPath}" "${LAUNCHER}"`;
-  write(join(bin, 'slices-conn'), [`exec ${command} "$@"`]);
+  const program = join(home, 'slices-conn');
+  write(program, [`exec ${command} "$@"`]);
+  write(join(bin, 'npm'), [
+    `[ "$*" = "install -g ${PACKAGE}" ] || { echo "npm $*" >&2; exit 1; }`,
+    `ln -s "${program}" "${join(bin, 'slices-conn')}"`,
+  ]);
+  write(join(bin, 'apt-get'), ['exit 0']);
   const env = {
     HOME: home,
     CI: 'true',
@@ -77,13 +103,15 @@ function runner() {
   return {
     env,
     folder,
+    /** Does what the jobs' own first steps do. */
+    install: () => symlinkSync(program, join(bin, 'slices-conn')),
     /** What the job does with its link: tells its tags, and ends like this. */
     measuring: (exitCode: number) =>
       write(join(folder, 'measure.sh'), ['echo "$@" > measured', `exit ${exitCode}`]),
     /** Loses the answer to the first `reserve`, which the service has booked; nobody waits for the next attempt. */
     losingAnAnswer(state: string) {
       const first = `XDG_STATE_HOME="${join(home, state)}" ${command} "$@" > /dev/null`;
-      write(join(bin, 'slices-conn'), [
+      write(program, [
         `[ "$1" != reserve ] || [ -f lost ] || { ${first} && touch lost; exit 7; }`,
         `XDG_STATE_HOME="${join(home, 'state')}" exec ${command} "$@"`,
       ]);
@@ -100,17 +128,13 @@ function runner() {
 
 type Runner = ReturnType<typeof runner>;
 
-const JOBS: Readonly<Record<string, (machine: Runner, user: string) => Job>> = {
-  'GitHub Actions': (_, user) =>
-    githubJob(blocks('yaml')[0] ?? '', {
-      vars: baseUrl(),
-      secrets: { SLICES_CONN_USER_TOKEN: user, SLICES_CONN_EXPERIMENT_TOKEN: experimentToken },
-    }),
-  'GitLab CI': (machine, user) =>
+const JOBS: Readonly<Record<string, (machine: Runner, token: string) => Job>> = {
+  'GitHub Actions': (_, token) =>
+    githubJob(blocks('yaml')[0] ?? '', { vars: variables, secrets: { SLICES_CONN_REFRESH_TOKEN: token } }),
+  'GitLab CI': (machine, token) =>
     gitlabJob(blocks('yaml')[1] ?? '', {
-      ...baseUrl(),
-      SLICES_CONN_USER_TOKEN_FILE: machine.saveToken('user-token', user),
-      SLICES_CONN_EXPERIMENT_TOKEN_FILE: machine.saveToken('experiment-token', experimentToken),
+      ...variables,
+      SLICES_CONN_REFRESH_TOKEN_FILE: machine.saveToken('refresh-token', token),
     }),
 };
 
@@ -131,7 +155,8 @@ afterEach(async () => {
 
 withJq.each(Object.entries(JOBS))('the job of the README for %s', (_, jobOn) => {
   let machine: Runner;
-  const run = (user = userToken): JobRun => runJob(jobOn(machine, user), machine.folder, machine.env);
+  const run = (token = refreshToken): Promise<JobRun> =>
+    runJob(jobOn(machine, token), machine.folder, machine.env);
 
   /** The job booked a link, used it, and it is gone. */
   async function expectReleased({ released, log }: JobRun): Promise<void> {
@@ -146,13 +171,16 @@ withJq.each(Object.entries(JOBS))('the job of the README for %s', (_, jobOn) => 
 
   beforeAll(() => expect(Object.keys(JOBS)).toHaveLength(blocks('yaml').length));
 
-  test.each([0, 3])('releases the link when what uses it ends with %i', async (exitCode) => {
-    machine = runner();
-    machine.measuring(exitCode);
-    const result = run();
-    expect(result.exitCode, result.log).toBe(exitCode);
-    await expectReleased(result);
-  });
+  test.each([0, 3])(
+    'a day after its token was made, releases the link when what uses it ends with %i',
+    async (exitCode) => {
+      machine = runner();
+      machine.measuring(exitCode);
+      const result = await run();
+      expect(result.exitCode, result.log).toBe(exitCode);
+      await expectReleased(result);
+    },
+  );
 
   test.each([
     ['', 'state'],
@@ -161,7 +189,7 @@ withJq.each(Object.entries(JOBS))('the job of the README for %s', (_, jobOn) => 
     machine = runner();
     machine.measuring(0);
     machine.losingAnAnswer(state);
-    const result = run();
+    const result = await run();
     expect(result.exitCode, result.log).toBe(0);
     expect(machine.read('lost')).toBe('');
     await expectReleased(result);
@@ -172,7 +200,7 @@ withJq.each(Object.entries(JOBS))('the job of the README for %s', (_, jobOn) => 
     machine.measuring(0);
     const all = ['be-gent1', 'pl-poznan1', '--bandwidth', '100G', '--start-now', '--for', '3h'];
     const { id } = reservationIn(await person.result('reserve', ...all));
-    const result = run();
+    const result = await run();
     expect(result.exitCode, result.log).toBe(6);
     expect(result.released).toBe('Nothing was booked.\n');
     expect(() => machine.read('measured')).toThrow('ENOENT');
@@ -181,26 +209,34 @@ withJq.each(Object.entries(JOBS))('the job of the README for %s', (_, jobOn) => 
 
   test('ends with 4 when the service does not accept its token', async () => {
     machine = runner();
-    const result = run(experimentToken);
+    const result = await run(`not-${refreshToken}`);
     expect(result.exitCode, result.log).toBe(4);
     expect(result.released).toBe('Nothing was booked.\n');
   });
 });
 
 withJq('the examples of the README with jq', () => {
-  test.each<[string, () => Readonly<Record<string, string>>]>([
-    ['both tokens', () => ({ SLICES_CONN_EXPERIMENT_TOKEN: experimentToken })],
+  test.each<[string, () => Promise<Readonly<Record<string, string>>>]>([
+    ['the token of login --ci', async () => ({ SLICES_CONN_REFRESH_TOKEN: refreshToken })],
+    ['the user token', async () => ({ SLICES_CONN_USER_TOKEN: await printed('user') })],
     [
-      'the user token alone',
-      () => ({ SLICES_CONN_EXPERIMENT: 'demo', SLICES_CONN_PORTAL_URL: served.addresses.portal_url }),
+      'both tokens',
+      async () => ({
+        SLICES_CONN_USER_TOKEN: await printed('user'),
+        SLICES_CONN_EXPERIMENT_TOKEN: await printed('experiment'),
+      }),
     ],
   ])('print what they say, with %s', async (_, given) => {
-    const { env, folder } = runner();
+    const { env, folder, install } = runner();
+    install();
     const link = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '1h'];
     const { id, site1_s_tag } = reservationIn(await person.result('reserve', ...link));
-    const variables = { ...baseUrl(), SLICES_CONN_USER_TOKEN: userToken, ...given(), ID: id };
-    const step = { script: blocks('sh').join('\n'), always: false, env: variables };
-    const { exitCode, log } = runJob({ steps: [step], shell: ['-eo', 'pipefail'] }, folder, env);
+    const step = {
+      script: blocks('sh').join('\n'),
+      always: false,
+      env: { ...variables, ...(await given()), ID: id },
+    };
+    const { exitCode, log } = await runJob({ steps: [step], shell: ['-eo', 'pipefail'] }, folder, env);
     expect(exitCode, log).toBe(0);
     expect(log).toContain(`${id}\n`);
     expect(log).toContain(`"site1_s_tag": ${site1_s_tag},`);
