@@ -39,6 +39,16 @@ const NOT_SENT = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+]);
+/** Certificates whose authority is not known here (OpenSSL's names). Nothing was sent then either. */
+const UNKNOWN_AUTHORITY = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
@@ -117,16 +127,58 @@ export function createTransport(options: TransportOptions): Transport {
   };
 }
 
-/** @throws Failure `usage` for an invalid proxy address, which is not repeated, since it may hold a password */
+/** @throws Failure `usage` for an invalid proxy address */
 function environmentProxy(options: EnvHttpProxyAgent.Options): Dispatcher {
-  try {
-    return new EnvHttpProxyAgent(options);
-  } catch (cause) {
-    throw new Failure('usage', 'HTTP_PROXY or HTTPS_PROXY is not the address of a proxy.', {
-      why: 'It must look like http://proxy.example.org:3128.',
-      cause,
-    });
+  const [http, https] = [proxyFor('http'), proxyFor('https')];
+  return new EnvHttpProxyAgent({
+    ...options,
+    ...(http === undefined ? {} : { httpProxy: http.address }),
+    ...(https === undefined ? {} : { httpsProxy: https.address }),
+  });
+}
+
+/** A proxy's host and port, with or without a user. */
+const WITHOUT_SCHEME = /^(?:[^\s/]+@)?(?:[\w.-]+|\[[\da-f:.]+\]):\d{1,5}\/?$/i;
+
+/** A proxy, and the variable that names it. An empty address stands for none. */
+interface NamedProxy {
+  variable: string;
+  address: string;
+}
+
+/**
+ * The proxy that the environment names for addresses of a scheme. A variable in lower case goes first, as with curl;
+ * `host:port` without a scheme is an http proxy, as with curl and wget.
+ *
+ * @throws Failure `usage` for an invalid address, which is not repeated, since it may hold a password
+ */
+function proxyFor(scheme: 'http' | 'https'): NamedProxy | undefined {
+  const names = [`${scheme}_proxy`, `${scheme.toUpperCase()}_PROXY`];
+  const variable = names.find((name) => process.env[name] !== undefined);
+  const text = variable === undefined ? undefined : process.env[variable]?.trim();
+  if (variable === undefined || text === undefined) return undefined;
+  const address = WITHOUT_SCHEME.test(text) ? `http://${text}` : text;
+  if (address === '' || (/^(?:https?|socks5?):\/\/[^\s]+$/i.test(address) && URL.canParse(address))) {
+    return { variable, address };
   }
+  throw new Failure('usage', `${variable} is not the address of a proxy.`, {
+    why: 'It must look like http://proxy.example.org:3128, or proxy.example.org:3128.',
+    fix: `unset ${variable}`,
+  });
+}
+
+/** Why a proxy let nothing through: its status (RFC 9110 §9.3.6, §15.5.8). Undefined for other problems. */
+function proxyRefusal(problem: unknown, { protocol }: URL): string | undefined {
+  const message = problem instanceof Error ? problem.message : '';
+  const [, status] = /^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(message) ?? [];
+  if (status === undefined) return undefined;
+  const https = protocol === 'https:' ? proxyFor('https') : undefined;
+  const { variable = 'HTTPS_PROXY', address = '' } = https?.address ? https : (proxyFor('http') ?? {});
+  const { host, username } = URL.canParse(address) ? new URL(address) : { host: 'HOST:PORT', username: '' };
+  if (status !== '407')
+    return `The proxy ${host} of ${variable} refused the connection with status ${status}.`;
+  const wish = username === '' ? 'wants credentials' : 'does not accept these credentials';
+  return `The proxy ${host} ${wish} (407). Put them into ${variable}, as http://USER:PASSWORD@${host}.`;
 }
 
 function found(reply: Response | undefined, problem: unknown): Attempt {
@@ -169,11 +221,22 @@ function codeOf(problem: unknown): string {
   return problem instanceof Error && 'code' in problem ? String(problem.code) : '';
 }
 
+/** What to do about a certificate that can't be checked; undefined for other problems. @param code the error's */
+function unknownAuthority(code: string): string | undefined {
+  if (!UNKNOWN_AUTHORITY.has(code)) return undefined;
+  return `Its certificate is from an authority that is not known here (${code}). If that is right, name a file with the authority's certificate: --ca-file FILE, or caFile=FILE in the profile.`;
+}
+
 /** @param late whether the time limit for the reply was reached */
 function networkFailure(cause: unknown, { method, signal, url }: Request, late: boolean): unknown {
   if (cause instanceof Failure || signal.aborted) return cause;
-  const { origin } = new URL(url);
+  const target = new URL(url);
+  const { origin } = target;
   const code = codeOf(cause);
+  const refused = late ? undefined : (proxyRefusal(cause, target) ?? unknownAuthority(code));
+  if (refused !== undefined) {
+    return new Failure('network', `${origin} can't be reached.`, { why: refused, retryable: false, cause });
+  }
   const timedOut = late || TIMEOUTS.has(code);
   const maybeDone = !NOT_SENT.has(code) && method !== 'GET';
   const reason = late

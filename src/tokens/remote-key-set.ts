@@ -1,5 +1,6 @@
 import { bodyOf, readUpTo, TimeLimitError, withinTime } from '../contract/bounded-reading.ts';
 import type { KeySetDocument } from '../contract/claims.ts';
+import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
 import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
 import { fetchDirectly } from './loopback.ts';
@@ -86,7 +87,7 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
       failure = undefined;
       store?.write({ document, at: copy.at });
     } catch (cause) {
-      const reason = cause instanceof TimeLimitError ? `: ${cause.message}` : '.';
+      const reason = cause instanceof TimeLimitError ? `: ${cause.message}` : reasonOf(cause);
       failure =
         cause instanceof TokenError
           ? cause
@@ -127,6 +128,11 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
       }
     },
   };
+}
+
+/** What a `fetch` of ours says about it: a certificate, a proxy. Other errors may hold anything. */
+function reasonOf(cause: unknown): string {
+  return cause instanceof Failure && cause.facts.why !== undefined ? `: ${cause.facts.why}` : '.';
 }
 
 /** A copy from the future is ignored: a wrong clock wrote it, and it would never expire. */

@@ -107,7 +107,8 @@ describe('row 55: a proxy in the environment that is not an address', () => {
     'http://user:pass word@',
     'ftp://proxy.example.org',
   ])('%j is a usage error, and the message does not repeat it', async (proxy) => {
-    for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy']) vi.stubEnv(name, proxy);
+    for (const name of ['HTTP_PROXY', 'http_proxy', 'https_proxy']) vi.stubEnv(name, undefined);
+    vi.stubEnv('HTTPS_PROXY', proxy);
     vi.stubEnv('NO_PROXY', '');
     vi.stubEnv('no_proxy', '');
     const origins = new Set(['https://conn.example.invalid']);
@@ -115,9 +116,68 @@ describe('row 55: a proxy in the environment that is not an address', () => {
     const failure = await failureOf(() =>
       transport.fetch(new Request('https://conn.example.invalid/x', { redirect: 'manual' })),
     );
-    expect(failure).toMatchObject({ code: 'usage', message: expect.stringContaining('HTTP_PROXY') });
+    expect(failure).toMatchObject({
+      code: 'usage',
+      message: 'HTTPS_PROXY is not the address of a proxy.',
+      facts: { fix: 'unset HTTPS_PROXY' },
+    });
     expect(`${failure.message} ${failure.facts.why}`).not.toContain(proxy);
     await transport.close();
+  });
+});
+
+describe('a proxy', () => {
+  const TARGET = 'https://service.example.invalid/';
+
+  /** A proxy that answers everything with a status. @returns its host and port */
+  async function refusing(status: number): Promise<string> {
+    const proxy = createPlainServer((_, reply) => void reply.writeHead(status).end());
+    proxy.on('connect', (_, socket) => socket.end(`HTTP/1.1 ${status} Refused\r\n\r\n`));
+    for (const name of ['HTTP_PROXY', 'http_proxy', 'https_proxy', 'NO_PROXY', 'no_proxy'])
+      vi.stubEnv(name, undefined);
+    return `127.0.0.1:${await listening(proxy)}`;
+  }
+
+  test('without a scheme is an http proxy, and one that wants credentials is told so', async () => {
+    const proxy = await refusing(407);
+    vi.stubEnv('HTTPS_PROXY', proxy);
+    for (const method of ['GET', 'POST']) {
+      const { code, facts } = await failureOf(() => asked(TARGET, {}, { method }));
+      expect(code).toBe('network');
+      expect(facts).toMatchObject({
+        why: `The proxy ${proxy} wants credentials (407). Put them into HTTPS_PROXY, as http://USER:PASSWORD@${proxy}.`,
+        retryable: false,
+      });
+      expect(facts.maybeDone ?? false).toBe(false);
+    }
+  });
+
+  test.each([['user:canary@'], ['http://user:canary@']])(
+    'that does not accept the credentials of %s…: no message repeats them',
+    async (before) => {
+      const proxy = await refusing(407);
+      vi.stubEnv('https_proxy', before + proxy);
+      const { facts } = await failureOf(() => asked(TARGET));
+      expect(facts.why).toContain(`The proxy ${proxy} does not accept these credentials (407).`);
+      expect(facts.why).not.toContain('canary');
+    },
+  );
+
+  test('for plain http, and for https where it has none of its own: the message names HTTP_PROXY', async () => {
+    const proxy = await refusing(407);
+    vi.stubEnv('HTTPS_PROXY', undefined);
+    vi.stubEnv('HTTP_PROXY', proxy);
+    for (const url of [TARGET, 'http://service.example.invalid/']) {
+      const { facts } = await failureOf(() => asked(url, { insecure: true }));
+      expect(facts.why).toContain(`The proxy ${proxy} wants credentials (407). Put them into HTTP_PROXY,`);
+    }
+  });
+
+  test('that refuses the connection: the message has its status', async () => {
+    const proxy = await refusing(403);
+    vi.stubEnv('HTTPS_PROXY', proxy);
+    const { facts } = await failureOf(() => asked(TARGET));
+    expect(facts.why).toBe(`The proxy ${proxy} of HTTPS_PROXY refused the connection with status 403.`);
   });
 });
 
@@ -272,8 +332,13 @@ describe('certificates', () => {
     for (const insecure of [false, true]) {
       const failure = await failureOf(() => asked(url, { insecure }));
       expect(failure.code).toBe('network');
-      expect(failure.facts.why).toMatch(/self-signed certificate/);
+      expect(failure.facts.why).toMatch(
+        /not known here \(DEPTH_ZERO_SELF_SIGNED_CERT\).*--ca-file FILE.*caFile=FILE/,
+      );
+      expect(failure.facts.retryable).toBe(false);
     }
+    const posted = await failureOf(() => asked(url, {}, { method: 'POST', body: '{}' }));
+    expect(posted.facts.maybeDone ?? false).toBe(false);
   });
 
   test('are accepted when caFile holds their issuer', async () => {

@@ -99,8 +99,8 @@ describe('a device login', () => {
     expect((await ask('/token', 'slices-conn:', again)).status).toBe(200);
     expect((await ask('/token/revocation', 'slices-conn:', { token: 'x' })).status).toBe(200);
     // A client without a secret gives none, and there is one client in a request.
-    expect((await ask('/device/auth', 'slices-conn:secret', { scope: SCOPE })).status).toBe(400);
-    expect((await ask('/device/auth', 'other:', { scope: SCOPE })).status).toBe(400);
+    expect((await ask('/device/auth', 'slices-conn:secret', { scope: SCOPE })).status).toBe(401);
+    expect((await ask('/device/auth', 'other:', { scope: SCOPE })).status).toBe(401);
     const two = { scope: SCOPE, client_id: 'slices-conn-ci' };
     expect((await ask('/device/auth', 'slices-conn:', two)).status).toBe(400);
   });
