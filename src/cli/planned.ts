@@ -6,7 +6,7 @@ const COMMANDS = ['availability', 'watch', 'run', 'plan', 'apply', 'vlan', 'prob
 /** Flags of CLI.md that are not built yet, by the name of their command. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   reserve: ['--earliest', '--volume', '--name', '--wait'],
-  list: ['--all-experiments', '--mine', '--site', '--state', '--timeline'],
+  list: ['--timeline'],
   serve: ['--directory', '--log'],
 };
 

@@ -172,6 +172,8 @@ export function later(instant: number, duration: number): number {
 
 /** The formatter that was used last: making one takes longer than a hundred texts. */
 let format: { zone: string; parts: Intl.DateTimeFormat } | undefined;
+/** This year, as it was needed last. */
+let thisYear: { zone: string; now: number; year: string | undefined } | undefined;
 
 /** The year, month, day, weekday and time of day of an instant in a zone, each as text. */
 function partsIn(zone: string, instant: number): Partial<Record<Intl.DateTimeFormatPartTypes, string>> {
@@ -200,11 +202,13 @@ function partsIn(zone: string, instant: number): Partial<Record<Intl.DateTimeFor
  */
 export function shortTime(instant: number, { now, zone }: TimeContext, isNarrow = false): string {
   const { year, month, day, weekday, hour, minute } = partsIn(zone, instant);
+  if (thisYear?.zone !== zone || thisYear.now !== now)
+    thisYear = { zone, now, year: partsIn(zone, now).year };
   const words = [
     ...(isNarrow ? [] : [weekday]),
     day,
     month,
-    ...(year === partsIn(zone, now).year ? [] : [year]),
+    ...(year === thisYear.year ? [] : [year]),
     `${hour}:${minute}`,
   ];
   return words.join(' ');

@@ -179,6 +179,11 @@ export class Session {
     this.#actsIn = entry?.experiment || undefined;
   }
 
+  /** From now on {@link access} is to this experiment. */
+  actIn(experiment: string): void {
+    this.#actsIn = experiment;
+  }
+
   /** The known reservations that have a text in the last section of their id; see {@link reservationsWith}. */
   async reservationsWith(part: string): Promise<KnownReservation[]> {
     return reservationsWith(part, {

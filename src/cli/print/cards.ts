@@ -71,7 +71,7 @@ function periodLines(reservation: Reservation, times: TimeContext): CardLine[] {
 }
 
 /** An experiment as far as it is known; see `ExperimentAccess`. */
-interface NamedExperiment {
+export interface NamedExperiment {
   id: string | undefined;
   name: string | undefined;
 }

@@ -168,8 +168,21 @@ export class Printer {
     return text + ' '.repeat(Math.max(0, width - this.#width(text)));
   }
 
-  /** Rows below a head. On a terminal, wide columns are cut, except the first. */
-  table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  /** Whether the text goes to a terminal. */
+  get isTerminal(): boolean {
+    return this.#stream.isTerminal;
+  }
+
+  /**
+   * Rows below a head. On a terminal, wide columns are cut, except the first.
+   *
+   * @param style colours a cell that is not cut; its text is escaped already
+   */
+  table(
+    head: readonly string[],
+    rows: readonly (readonly string[])[],
+    style: (text: string, column: number, row: number) => string = (text) => text,
+  ): string {
     const cells = rows.map((row) => row.map(escapeText));
     // A zone in parentheses keeps its case.
     const names = head.map((name) => this.paint.dim(name.replace(/^[^(]+/, (text) => text.toUpperCase())));
@@ -182,7 +195,12 @@ export class Printer {
     );
     const lines = [
       filled,
-      ...cells.map((row) => row.map((cell, column) => this.#padded(cell, full[column] ?? 0))),
+      ...cells.map((row, at) =>
+        row.map(
+          (cell, column) =>
+            style(cell, column, at) + this.#padded(cell, full[column] ?? 0).slice(cell.length),
+        ),
+      ),
     ];
     return lines.map((line) => `${line.join('  ').trimEnd()}\n`).join('');
   }

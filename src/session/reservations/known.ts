@@ -59,7 +59,56 @@ async function found(
   return [...known.values()];
 }
 
+/**
+ * Whether this user created a reservation. Where the user or the reservation is not known: whether this machine asked for
+ * it.
+ *
+ * @param user the user's id; undefined where the user token does not tell it
+ */
+export function isOwn(
+  { reservation, entry }: Pick<ListedReservation, 'reservation' | 'entry'>,
+  user: string | undefined,
+): boolean {
+  return reservation && user !== undefined ? reservation.created_by === user : entry?.requested != null;
+}
+
+/** The fewest characters of a short id (CLI.md, "Commands"). */
+const SHORTEST = 4;
+
+/**
+ * The short id of each reservation: the shortest ending that no other of these ids has in its last section, so that
+ * {@link reservationsWith} finds it. An id without such an ending keeps its whole form.
+ */
+export function shortIds(ids: readonly string[]): ReadonlyMap<string, string> {
+  const short = new Map<string, string>();
+  let open = ids.map((id) => ({ id, section: lastSection(id) }));
+  const all = open;
+  for (let length = SHORTEST; open.length > 0; length += 1) {
+    const seen = new Map<string, number>();
+    for (const { section } of all) {
+      for (const part of new Set(partsOf(section, length))) seen.set(part, (seen.get(part) ?? 0) + 1);
+    }
+    open = open.filter(({ id, section }) => {
+      const ending = section.slice(-length);
+      if (section.length >= length && seen.get(ending) !== 1) return true;
+      short.set(id, section.length >= length ? ending : id);
+      return false;
+    });
+  }
+  return short;
+}
+
+function partsOf(text: string, length: number): string[] {
+  return Array.from({ length: Math.max(0, text.length - length + 1) }, (_, at) =>
+    text.slice(at, at + length),
+  );
+}
+
 /** Whether the last section of an id, after its host, has this text. */
 function hasPart(id: string, part: string): boolean {
-  return id.split('_').slice(2).join('_').includes(part);
+  return lastSection(id).includes(part);
+}
+
+function lastSection(id: string): string {
+  return id.split('_').slice(2).join('_');
 }

@@ -2,7 +2,7 @@ import { claimedSubject } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, type FailureFacts, shellWord } from '../../../contract/failure.ts';
 import { MAX_REASON } from '../../../contract/routes.ts';
-import type { KnownReservation } from '../../../session/reservations/known.ts';
+import { isOwn, type KnownReservation } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
@@ -123,9 +123,7 @@ async function undeleted(
   }
   if (everyone) return items;
   const user = claimedSubject((await session.userToken.get()).reveal());
-  return items.filter(({ reservation, entry }) =>
-    reservation && user !== undefined ? reservation.created_by === user : entry?.requested != null,
-  );
+  return items.filter((item) => isOwn(item, user));
 }
 
 /** The reservations in words, for the question; those of which nothing is known are read. @throws Failure */

@@ -1,18 +1,28 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { Invoke } from '../../invocation.ts';
 import type { ListFlags } from './run.ts';
 
-/** `slices-conn list [--all]`. */
+/** The values of `--state`. */
+const STATES = ['scheduled', 'active', 'ended', 'deleted', 'unknown'] as const;
+
+/** `slices-conn list [--all] [--all-experiments] [--mine] [--site SITE] [--state STATE]`. */
 export function listCommand(invoke: Invoke): Command {
   return new Command('list')
     .summary("list the experiment's reservations")
-    .description("Lists the experiment's reservations that have not ended.")
-    .option('--all', 'also reservations that have ended')
+    .description(
+      "Lists the experiment's reservations that have not ended: the service's list, joined with what this machine asked for.",
+    )
+    .option('--all', 'also reservations that have ended or were deleted')
+    .option('--all-experiments', 'of every experiment of yours that has not expired')
+    .option('--mine', 'only those that you created')
+    .option('--site <site>', 'only links that end at this site')
+    .addOption(new Option('--state <state>', 'only those in this state').choices(STATES))
     .addHelpText(
       'after',
       `
 Examples:
   slices-conn list
+  slices-conn list --mine --site be-gent1 --state active
   slices-conn list --all --json | jq -r '.items[].reservation.id'`,
     )
     .action(invoke<ListFlags>(async () => (await import('./run.ts')).list));

@@ -1,67 +1,135 @@
-import { shellWord } from '../../../contract/failure.ts';
+import { claimedSubject } from '../../../client/claimed.ts';
+import { Failure, shellWord } from '../../../contract/failure.ts';
 import type { ListedReservation } from '../../../session/reservations/joined-list.ts';
+import { isCurrent, isOwn } from '../../../session/reservations/known.ts';
+import type { Session } from '../../../session/session.ts';
 import { withServices } from '../../advice.ts';
 import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';
-import type { Printer } from '../../print/output.ts';
-import { formatBandwidth } from '../../values.ts';
+import type { NamedExperiment } from '../../print/cards.ts';
+import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
+import { shortTime, type TimeContext } from '../../times.ts';
+import { nearestSite, siteName } from '../../values.ts';
 
 /** The flags of the command, as typed. */
 export interface ListFlags {
   all?: boolean;
+  allExperiments?: boolean;
+  mine?: boolean;
+  site?: string;
+  state?: ListedReservation['state'];
 }
 
 /** Lists the experiment's reservations: the service's list joined with the ledger. */
 export async function list(
   invocation: Invocation,
   _args: readonly string[],
-  { all }: ListFlags,
+  flags: ListFlags,
 ): Promise<void> {
   const { output } = invocation;
-  const { reservations } = await invocation.session();
-  const { items: found, hasList } = await reservations.list({ current: all !== true });
-  const isOver = ({ state }: ListedReservation) => state === 'ended' || state === 'deleted';
-  const shown = found.filter((item) => all === true || !isOver(item));
+  if (flags.site !== undefined) siteName(flags.site);
+  const session = await invocation.session();
+  const { found, experiments, hasList } = await read(invocation, session, flags);
+  const user = flags.mine ? claimedSubject((await session.userToken.get()).reveal()) : undefined;
+  const shown = found.filter(({ item }) => isWanted(item, flags, user));
   if (!hasList) {
     output.notice('This service does not list reservations. The list shows what this machine asked for.');
   }
-  const items = shown.map(({ entry: _entry, ...item }) => item);
+  const times = await invocation.times();
+  const items = shown.map(({ item: { entry: _entry, ...item } }) => item);
   await output.result({ items }, (print) => {
-    if (shown.length > 0) return table(print, shown);
-    return all
-      ? 'No reservations yet.\n'
-      : 'No reservation is scheduled or active; --all shows those that ended or were deleted.\n';
+    if (shown.length === 0) return `${noneText(experiments, flags)}\n`;
+    return reservationTable(print, shown, { experiments, times, known: found.map(({ item }) => item.id) });
   });
-  for (const item of shown) if (item.state === 'unknown') output.notice(whatToDo(item, invocation.flags));
+  for (const { item, experiment } of shown) {
+    const { id } = experiment;
+    const services = {
+      ...invocation.flags,
+      ...(flags.allExperiments && id !== undefined ? { experiment: id } : {}),
+    };
+    if (item.state === 'unknown') output.notice(whatToDo(item, services, times));
+  }
 }
 
-function table(print: Printer, items: readonly ListedReservation[]): string {
-  return print.table(
-    ['id', 'state', 'link', 'bandwidth', 'from', 'until'],
-    items.map(({ id, state, reservation, requested }) => {
-      const known = reservation ?? requested;
-      return [
-        id ?? '–',
-        state,
-        known ? `${known.site1} – ${known.site2}` : '–',
-        known ? formatBandwidth(known.bandwidth) : '–',
-        known ? (known.start_date ?? 'now') : '–',
-        known?.end_date ?? '–',
-      ];
-    }),
+/** What {@link read} found. */
+interface Found {
+  found: ListedIn[];
+  /** The experiments that were asked about. */
+  experiments: NamedExperiment[];
+  hasList: boolean;
+}
+
+/** Reads the reservations of the chosen experiment, or of every experiment that has not expired. */
+async function read(
+  { output, now }: Invocation,
+  session: Session,
+  { all, allExperiments, state }: ListFlags,
+): Promise<Found> {
+  const isPast = state === undefined ? all === true : state === 'ended' || state === 'deleted';
+  const readOne = async (): Promise<Found> => {
+    const { items, hasList } = await session.reservations.list({ current: !isPast });
+    const { id, name } = await session.access();
+    const experiment = { id, name };
+    return { found: items.map((item) => ({ item, experiment })), experiments: [experiment], hasList };
+  };
+  if (!allExperiments) return readOne();
+  const result: Found = { found: [], experiments: [], hasList: true };
+  for (const { id, name, expires_at } of await session.portal.experiments()) {
+    if (Date.parse(expires_at) <= now()) continue;
+    session.actIn(id);
+    try {
+      const { found, experiments, hasList } = await readOne();
+      result.found.push(...found);
+      result.experiments.push(...experiments.map((one) => ({ ...one, name: name || one.name })));
+      result.hasList &&= hasList;
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'role_not_allowed') throw error;
+      output.notice(`The reservations of experiment ${name || id} are left out: ${error.message}`);
+    }
+  }
+  return result;
+}
+
+function isWanted(
+  item: ListedReservation,
+  { all, mine, site, state }: ListFlags,
+  user: string | undefined,
+): boolean {
+  const { site1, site2 } = item.reservation ?? item.requested ?? {};
+  return (
+    (state === undefined ? all === true || isCurrent(item) : item.state === state) &&
+    (site === undefined || site === site1 || site === site2) &&
+    (!mine || isOwn(item, user))
   );
 }
 
+/** What is printed in place of an empty list. */
+function noneText(experiments: readonly NamedExperiment[], { all, mine, site, state }: ListFlags): string {
+  const [only, another] = experiments;
+  if (!only) return 'You are in no active experiment whose reservations you may list.';
+  const where = another ? `your ${experiments.length} experiments` : `experiment ${only.name ?? only.id}`;
+  if (site !== undefined || mine || state !== undefined) {
+    const near = site === undefined ? undefined : nearestSite(site);
+    return `No reservation in ${where} matches.${near === undefined ? '' : ` Did you mean ${near}?`}`;
+  }
+  if (all) return `No reservations in ${where} yet.`;
+  return `No reservation in ${where} is scheduled or active; --all shows those that ended or were deleted.`;
+}
+
 /** Explains an unknown outcome, with the command that settles it. */
-function whatToDo({ id, requested, entry }: ListedReservation, flags: ServiceFlags): string {
-  const asked = entry ? new Date(entry.askedAt).toISOString() : '';
+function whatToDo(
+  { id, requested, entry }: ListedReservation,
+  services: ServiceFlags,
+  times: TimeContext,
+): string {
+  const asked = entry ? `${shortTime(entry.askedAt, times)} ${times.zone}` : '';
   if (id !== null) {
-    const shows = withServices(flags, `slices-conn show ${shellWord(id)}`);
+    const shows = withServices(services, `slices-conn show ${shellWord(id)}`);
     return `The service never answered the last request about ${id}, sent at ${asked}. To see its state: ${shows}`;
   }
   const link = requested ? `${requested.site1} – ${requested.site2}` : 'a link';
   const again =
-    requested && entry ? ` To settle it: ${withServices(flags, reserveAgain(requested, entry.key))}` : '';
+    requested && entry ? ` To settle it: ${withServices(services, reserveAgain(requested, entry.key))}` : '';
   return `${link}: the service never answered the request of ${asked}, so the link may be booked.${again}`;
 }
 

@@ -1,0 +1,231 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { World } from '../../../src/cli/world.ts';
+import type { ReferenceServer } from '../../../src/reference-server.ts';
+import { shortIds } from '../../../src/session/reservations/known.ts';
+import { type CommandWorld, commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
+
+const env = { SLICES_CONN_PROFILE: 'offline' };
+const BRUSSELS = ['--tz', 'Europe/Brussels'];
+const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
+const OTHER = ['--experiment', 'second', 'reserve', 'fr-lille', 'be-gent1', '--bandwidth', '500M'];
+
+/** A world with two experiments and three reservations; the clock stands at Sunday 2026-11-01 12:00 UTC. */
+async function busyWorld() {
+  const world = await offlineWorld({ env });
+  const ids: string[] = [];
+  const reserve = async (...args: string[]): Promise<void> => {
+    const { stdout } = await world.run('--json', ...args);
+
+    ids.push(JSON.parse(stdout).reservation.id);
+  };
+  await reserve('--experiment', 'demo', ...LINK, '--start', 'tomorrow 14:00', '--for', '2h');
+  await reserve('--experiment', 'demo', ...LINK, '--start-now', '--for', '2h');
+  await world.run('experiment', 'create', 'second', '--end', '+10d');
+  await reserve(...OTHER, '--start', 'monday 9:00', '--for', '3d');
+  return { world, ids };
+}
+
+/** The command line of a user of the server, on a machine of its own. */
+function machineOf(
+  server: ReferenceServer,
+  user: 'lead' | 'admin' | 'member',
+  changes: Partial<World> = {},
+): CommandWorld {
+  const userToken = tokenOf(() => server.signIn(user));
+  return commandWorld({ fetch: server.fetch, userToken, close: async () => undefined }, { env, ...changes });
+}
+
+let busy: Awaited<ReturnType<typeof busyWorld>>;
+beforeAll(async () => {
+  busy = await busyWorld();
+});
+
+const demo = ['--experiment', 'demo', 'list'];
+
+/** What a terminal of this width shows, with the short ids replaced by `IDn`. */
+async function onTerminal(columns: number, ...args: string[]): Promise<string> {
+  const stdout = recordedStream(columns);
+  const { world, ids } = busy;
+  await machineOf(world.server, 'lead', { stdout }).run('--color', 'never', ...BRUSSELS, ...args);
+  return [...shortIds(ids)].reduce(
+    (text, [id, short]) => text.replace(short, `ID${ids.indexOf(id)}`.padEnd(short.length)),
+    stdout.text,
+  );
+}
+
+describe('on a terminal: short ids and times, the experiment and the zone named once', () => {
+  test('a table, the first to start first', async () => {
+    expect(await onTerminal(120, ...demo)).toBe(
+      `Experiment demo, times in Europe/Brussels
+
+ID    STATE      LINK                   BANDWIDTH  FROM             UNTIL
+ID1   active     be-gent1 – pl-poznan1  1 Gbps     Sun 1 Nov 13:00  Sun 1 Nov 15:00
+ID0   scheduled  be-gent1 – pl-poznan1  1 Gbps     Mon 2 Nov 15:00  Mon 2 Nov 17:00
+`,
+    );
+  });
+
+  test('without weekdays where that is too wide', async () => {
+    expect((await onTerminal(80, ...demo)).split('\n').slice(2)).toEqual([
+      'ID    STATE      LINK                   BANDWIDTH  FROM         UNTIL',
+      'ID1   active     be-gent1 – pl-poznan1  1 Gbps     1 Nov 13:00  15:00',
+      'ID0   scheduled  be-gent1 – pl-poznan1  1 Gbps     2 Nov 15:00  17:00',
+      '',
+    ]);
+  });
+
+  test('two lines for each where that is too wide too', async () => {
+    expect(await onTerminal(60, 'list', '--all-experiments')).toBe(
+      `2 experiments, times in Europe/Brussels
+
+ID1   active     be-gent1 – pl-poznan1  demo
+      1 Gbps     Sun 1 Nov 13:00 – 15:00
+ID2   scheduled  fr-lille – be-gent1  second
+      500 Mbps   Mon 2 Nov 10:00 – Thu 5 Nov 10:00
+ID0   scheduled  be-gent1 – pl-poznan1  demo
+      1 Gbps     Mon 2 Nov 15:00 – 17:00
+`,
+    );
+  });
+
+  test.each([60, 80, 120, 200])('no line is wider than %i columns', async (columns) => {
+    for (const args of [demo, ['list', '--all-experiments']]) {
+      const lines = (await onTerminal(columns, ...args)).split('\n');
+      for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
+    }
+  });
+
+  test('states have colours', async () => {
+    const stdout = recordedStream(120);
+    await machineOf(busy.world.server, 'lead', { stdout }).run('--color', 'always', ...demo);
+    expect(stdout.text).toContain('\u001b[32mactive\u001b[39m');
+    expect(stdout.text).toContain('\u001b[36mscheduled\u001b[39m');
+  });
+});
+
+test('without a terminal: full ids, one row a line, the experiment and the zone named', async () => {
+  const { world, ids } = busy;
+  const { stdout, stderr } = await world.run(...BRUSSELS, ...demo);
+  expect(stderr).toBe('');
+  expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+    ['ID', 'STATE', 'LINK', 'BANDWIDTH', 'FROM (Europe/Brussels)', 'UNTIL', 'EXPERIMENT'],
+    [ids[1], 'active', 'be-gent1 – pl-poznan1', '1 Gbps', 'Sun 1 Nov 13:00', 'Sun 1 Nov 15:00', 'demo'],
+    [ids[0], 'scheduled', 'be-gent1 – pl-poznan1', '1 Gbps', 'Mon 2 Nov 15:00', 'Mon 2 Nov 17:00', 'demo'],
+    [''],
+  ]);
+});
+
+describe('filters', () => {
+  const listed = async (world: CommandWorld, ...args: string[]): Promise<(string | undefined)[]> => {
+    const { stdout } = await world.run('--json', ...args);
+    const { items }: { items: { reservation?: { id: string } }[] } = JSON.parse(stdout);
+    return items.map(({ reservation }) => reservation?.id);
+  };
+
+  test.each<[string[], number[]]>([
+    [[...demo], [0, 1]],
+    [[...demo, '--state', 'active'], [1]],
+    [[...demo, '--state', 'scheduled'], [0]],
+    [[...demo, '--state', 'ended'], []],
+    [
+      [...demo, '--site', 'pl-poznan1'],
+      [0, 1],
+    ],
+    [[...demo, '--site', 'fr-lille'], []],
+    [
+      [...demo, '--mine'],
+      [0, 1],
+    ],
+    [
+      ['list', '--all-experiments'],
+      [0, 1, 2],
+    ],
+    [['list', '--all-experiments', '--site', 'fr-lille'], [2]],
+    [
+      ['list', '--all-experiments', '--site', 'be-gent1', '--state', 'scheduled'],
+      [0, 2],
+    ],
+  ])('%j', async (args, expected) => {
+    const { world, ids } = busy;
+    const found = await listed(world, ...args);
+    expect(found.toSorted()).toEqual(expected.map((at) => ids[at]).toSorted());
+  });
+
+  test('--state deleted lists what is gone', async () => {
+    const { world, ids } = await busyWorld();
+    await world.run('--experiment', 'demo', 'delete', '--yes', ids[0] ?? '');
+    const { stdout } = await world.run('--json', ...demo, '--state', 'deleted');
+    expect(JSON.parse(stdout)).toMatchObject({ items: [{ id: ids[0], state: 'deleted' }] });
+  });
+
+  test('--mine leaves out what another user created', async () => {
+    const world = await offlineWorld({ env });
+    await world.run(...LINK, '--start-now', '--for', '2h');
+    const admin = machineOf(world.server, 'admin');
+    expect(await listed(admin, 'list')).toHaveLength(1);
+    expect(await listed(admin, 'list', '--mine')).toEqual([]);
+  });
+
+  test('an experiment whose reservations the user may not list is left out of all, and named', async () => {
+    const { server } = await offlineWorld({ env });
+    const member = machineOf(server, 'member');
+    const { exitCode, stdout, stderr } = await member.run('list', '--all-experiments');
+    expect(exitCode).toBe(0);
+    expect(stdout).toBe('You are in no active experiment whose reservations you may list.\n');
+    expect(stderr).toMatch(/^The reservations of experiment demo are left out: /);
+    expect((await member.run('list')).exitCode).toBe(5);
+  });
+
+  test.each<[string[], string]>([
+    [
+      demo,
+      'No reservation in experiment demo is scheduled or active; --all shows those that ended or were deleted.\n',
+    ],
+    [[...demo, '--all'], 'No reservations in experiment demo yet.\n'],
+    [[...demo, '--site', 'be-gnt1'], 'No reservation in experiment demo matches. Did you mean be-gent1?\n'],
+    [[...demo, '--mine'], 'No reservation in experiment demo matches.\n'],
+  ])('an empty list says so: %j', async (args, text) => {
+    const world = await offlineWorld({ env });
+    expect(await world.run(...args)).toEqual({ exitCode: 0, stdout: text, stderr: '' });
+  });
+
+  test.each([
+    ['--state', 'soon'],
+    ['--site', 'BE_GENT'],
+  ])('%s %s: exit 2', async (...flags) => {
+    expect((await busy.world.run(...demo, ...flags)).exitCode).toBe(2);
+  });
+});
+
+describe('short ids', () => {
+  const shortened = (...sections: string[]) => [
+    ...shortIds(sections.map((section) => `con_host_${section}`)).values(),
+  ];
+
+  test.each<[string[], string[]]>([
+    [['01m80wd6x7'], ['d6x7']],
+    [
+      ['aaaabbbb', 'aaaacccc'],
+      ['bbbb', 'cccc'],
+    ],
+    // The ending of the first stands within the second.
+    [
+      ['00001234', '01234567'],
+      ['001234', '4567'],
+    ],
+    [
+      ['xx1234', 'yy1234'],
+      ['x1234', 'y1234'],
+    ],
+    // No ending of it alone.
+    [
+      ['1234', 'x1234'],
+      ['con_host_1234', 'x1234'],
+    ],
+    [['123'], ['con_host_123']],
+    [[], []],
+  ])('%j are %j', (sections, short) => {
+    expect(shortened(...sections).toSorted()).toEqual(short.toSorted());
+  });
+});
