@@ -28,6 +28,7 @@ const COMMANDS = program
   .createHelp()
   .visibleCommands(program)
   .map((command) => command.name());
+const LIST = ['--all', '--all-experiments', '--mine', '--site', '--state'];
 const GROUP = ['list', 'show', 'use', 'token'];
 const RESERVE = [
   ...['--bandwidth', '--start', '--start-now', '--end', '--for', '--dry-run', '--save'],
@@ -80,13 +81,13 @@ describe('flags', () => {
   test.each<[string, readonly string[]]>([
     ['-', ['--version', '--install-completion', ...GLOBAL, '--help']],
     ['--off', ['--version', '--install-completion', ...GLOBAL, '--help']],
-    ['list -', ['--all', '--help', ...GLOBAL]],
+    ['list -', [...LIST, '--help', ...GLOBAL]],
     ['project -', ['--help', ...GLOBAL]],
     ['project list --', ['--help', ...GLOBAL]],
-    ['list --all -', ['--help', ...GLOBAL]],
-    ['--json list -', ['--all', '--help', ...GLOBAL.filter((flag) => flag !== '--json')]],
-    ['list --profile=x -', ['--all', '--help', ...GLOBAL.filter((flag) => flag !== '--profile')]],
-    ['list --no-input -', ['--all', '--help', ...GLOBAL.filter((flag) => flag !== '--no-input')]],
+    ['list --all -', [...LIST.slice(1), '--help', ...GLOBAL]],
+    ['--json list -', [...LIST, '--help', ...GLOBAL.filter((flag) => flag !== '--json')]],
+    ['list --profile=x -', [...LIST, '--help', ...GLOBAL.filter((flag) => flag !== '--profile')]],
+    ['list --no-input -', [...LIST, '--help', ...GLOBAL.filter((flag) => flag !== '--no-input')]],
     ['list -- -', []],
   ])('%j', (line, expected) => {
     expect(values(at(line))).toEqual(expected);
@@ -100,9 +101,9 @@ describe('flags', () => {
   test.each<[string, readonly string[]]>([
     ['reserve be-gent1 pl-poznan1 ', RESERVE],
     ['reserve be-gent1 pl-poznan1 --bandwidth 1G ', RESERVE.slice(1)],
-    ['list ', ['--all']],
+    ['list ', LIST],
     ['sites ', []],
-    ['list --all ', []],
+    ['list --all ', LIST.slice(1)],
     ['reserve be-gent1 pl-poznan1 x', []],
     ['reserve be-gent1 pl-poznan1 -- ', []],
   ])(
@@ -119,6 +120,7 @@ describe('choices', () => {
     ['list --color a', ['auto', 'always', 'never']],
     ['serve --auto-approve ', ['lead', 'admin', 'member', 'viewer']],
     ['completion ', ['bash', 'zsh', 'fish']],
+    ['list --state ', ['scheduled', 'active', 'ended', 'deleted', 'unknown']],
     ['completion bash ', []],
     ['--install-completion ', ['bash', 'zsh', 'fish']],
     ['help ', [...COMMANDS, 'exit-codes', 'environment', 'output', 'times', 'flags']],
