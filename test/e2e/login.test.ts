@@ -118,6 +118,15 @@ describe('login, status, logout', () => {
     expect(JSON.parse(stdout)).toEqual({
       profile: 'local',
       addresses: { base_url, portal_url, auth_url },
+      sub: expect.stringMatching(/^user_127\.0\.0\.1_/),
+      name: 'lead',
+      roles: ['project', 'experiment'].map((kind) => ({
+        kind,
+        id: expect.any(String),
+        name: 'demo',
+        role: 'lead',
+        expires_at: expect.any(String),
+      })),
       tokens: [
         {
           kind: 'user',
@@ -706,7 +715,7 @@ describe('rows 1, 2: a redirect is an error, and nothing is sent again', () => {
         httpStatus: status,
       });
     }
-    expect(portal.requests).toHaveLength(2);
+    expect(portal.requests).toHaveLength(3);
     expect(foreign.requests).toEqual([]);
   });
 

@@ -52,6 +52,15 @@ describe('services by another hand, with an opaque token and no refresh', () => 
     expect(JSON.parse(stdout)).toEqual({
       profile: 'local',
       addresses: provider.addresses,
+      sub: null,
+      name: null,
+      roles: (['project', 'experiment'] as const).map((kind) => ({
+        kind,
+        id: IDS[kind],
+        name: 'demo',
+        role: 'lead',
+        expires_at: null,
+      })),
       tokens: [{ kind: 'user', source: 'login', sub: null, expires_at: null }],
     });
     expect([exitCode, stderr]).toEqual([0, '']);

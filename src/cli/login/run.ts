@@ -1,4 +1,4 @@
-import { claimedExpiry, claimedSubject } from '../../client/claimed.ts';
+import { claimedExpiry } from '../../client/claimed.ts';
 import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
@@ -8,9 +8,11 @@ import type { Login } from '../../session/login/connection.ts';
 import { notLoggedIn } from '../../session/login/login-tokens.ts';
 import type { TokenOrigin } from '../../session/login/token-source.ts';
 import type { Session } from '../../session/session.ts';
+import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
-import type { CardLine } from '../print/output.ts';
+import { type CardLine, escapeText } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
+import { type HeldRole, heldRoles, roleLines, userOf } from '../user/run.ts';
 
 /** The flags of the command, as typed. */
 export interface LoginFlags {
@@ -41,7 +43,7 @@ export async function login(
   if (userToken.origin !== 'login') {
     invocation.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
   }
-  await showStatus(invocation, session);
+  await showStatus(invocation, session, await rolesOrReason(session));
 }
 
 /** Prints a refresh token for a machine, once (CLI.md, "Environment"). The login on this machine stays as it is. */
@@ -150,6 +152,7 @@ interface KnownToken {
   /** Its variable, file, program or address, for people. */
   where: string;
   sub: string | null;
+  name: string | null;
   expiresAt: number | undefined;
   /** What happens when it expires. */
   afterwards?: string;
@@ -157,14 +160,32 @@ interface KnownToken {
 
 /** Shows who is logged in, and the source, user and expiry of each token. */
 export async function status(invocation: Invocation): Promise<void> {
-  await showStatus(invocation, await invocation.session());
+  const session = await invocation.session();
+  // What is known here goes first: it says most clearly that nobody is logged in.
+  await userToken(session, (await invocation.times()).now);
+  const roles = await rolesOrReason(session);
+  if (roles instanceof Failure && EXIT_CODE_OF[roles.code] === EXIT_CODE_OF.not_logged_in) throw roles;
+  await showStatus(invocation, session, roles);
+}
+
+/** The user's roles, or why the portal does not tell them. */
+async function rolesOrReason(session: Session): Promise<HeldRole[] | Failure> {
+  return heldRoles(session).catch((error: unknown) => {
+    if (error instanceof Failure) return error;
+    throw error;
+  });
 }
 
 /** See {@link status}. @throws Failure `not_logged_in`, `token_expired` */
-export async function showStatus(invocation: Invocation, session: Session): Promise<void> {
+async function showStatus(
+  invocation: Invocation,
+  session: Session,
+  roles: HeldRole[] | Failure,
+): Promise<void> {
   const { profile } = session;
   const times = await invocation.times();
   const { now } = times;
+  // Read again: the portal may have been asked with a token that was renewed for it.
   const tokens = [await userToken(session, now), ...(await otherTokens(session))];
   const addresses = {
     base_url: profile.baseUrl,
@@ -177,10 +198,20 @@ export async function showStatus(invocation: Invocation, session: Session): Prom
     sub,
     expires_at: expiresAt === undefined ? null : formatInstant(expiresAt),
   }));
-  await invocation.output.result({ profile: profile.name, addresses, tokens: told }, (print) => {
+  const [first] = tokens;
+  const { sub = null, name = null } = first ?? {};
+  const held = roles instanceof Failure ? null : roles;
+  const value = { profile: profile.name, addresses, sub, name, roles: held, tokens: told };
+  await invocation.output.result(value, (print) => {
     const tell = timeTeller(times);
-    const lines: CardLine[] = [['profile', profile.name], ...tokens.flatMap((token) => linesOf(token, tell))];
-    return print.card(`Logged in to ${print.paint.bold(profile.baseUrl)}`, lines);
+    const unknown = (reason: string): CardLine[] => [['roles', `not known: ${reason}`]];
+    const lines: CardLine[] = [
+      ['profile', profile.name],
+      ...(roles instanceof Failure ? unknown(roles.message) : roleLines(roles)),
+      ...tokens.flatMap((token) => linesOf(token, tell)),
+    ];
+    const as = name === null ? '' : ` as ${print.paint.bold(escapeText(name))}`;
+    return print.card(`Logged in to ${print.paint.bold(profile.baseUrl)}${as}`, lines);
   });
 }
 
@@ -219,9 +250,9 @@ async function otherTokens(session: Session): Promise<KnownToken[]> {
   return [{ kind: 'experiment', source, where, ...claimed(await given.get()) }, ...kept];
 }
 
-function claimed(token: Secret): Pick<KnownToken, 'sub' | 'expiresAt'> {
+function claimed(token: Secret): Pick<KnownToken, 'sub' | 'name' | 'expiresAt'> {
   const text = token.reveal();
-  return { sub: claimedSubject(text) ?? null, expiresAt: claimedExpiry(text) };
+  return { ...userOf(text), expiresAt: claimedExpiry(text) };
 }
 
 function expired({ where, expiresAt = 0 }: KnownToken): Failure {
@@ -238,7 +269,7 @@ function linesOf(
   const lasts = expiresAt === undefined ? 'no expiry known' : `until ${tell(expiresAt)}`;
   const told = [lasts, ...(afterwards === undefined ? [] : [afterwards])].join('; ');
   return [
-    [kind, sub ?? 'unknown: the token is opaque'],
+    [`${kind} token`, sub ?? 'unknown: the token is opaque'],
     ['  lasts', told],
     ['  from', source === 'environment' || source === 'offline' ? where : `${source}, ${where}`],
   ];

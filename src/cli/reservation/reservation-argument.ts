@@ -1,4 +1,4 @@
-import type { Requested } from '../../client/reservation-request.ts';
+import { instantOf, type Requested } from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import type { Reservation } from '../../contract/reservation.ts';
@@ -6,6 +6,7 @@ import type { KnownReservation } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import type { Invocation } from '../invocation.ts';
 import { pick } from '../questions.ts';
+import { shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { formatBandwidth, reservationWord } from '../values.ts';
 
 /** The reservation that is meant, with what is known of it; for a full id nothing is looked up. */
@@ -33,7 +34,7 @@ export async function reservationArgument(
   }
   const word = reservationWord(typed);
   const session = await invocation.session();
-  return { session, id: (await meantReservation(session, word)).id };
+  return { session, id: (await meantReservation(invocation, session, word)).id };
 }
 
 /**
@@ -42,13 +43,21 @@ export async function reservationArgument(
  *
  * @throws Failure `usage` when none or several fit
  */
-export async function meantReservation(session: Session, word: string): Promise<MeantReservation> {
-  const meant = idKind(word) === 'reservation' ? { id: word } : await onlyOne(session, word);
+export async function meantReservation(
+  { times }: Pick<Invocation, 'times'>,
+  session: Session,
+  word: string,
+): Promise<MeantReservation> {
+  const meant = idKind(word) === 'reservation' ? { id: word } : await onlyOne(session, word, times);
   await session.actFor(meant.id);
   return meant;
 }
 
-async function onlyOne(session: Session, typed: string): Promise<KnownReservation> {
+async function onlyOne(
+  session: Session,
+  typed: string,
+  times: Invocation['times'],
+): Promise<KnownReservation> {
   const known = await session.reservationsWith(typed);
   const [only, another] = known;
   if (only && !another) return only;
@@ -58,11 +67,14 @@ async function onlyOne(session: Session, typed: string): Promise<KnownReservatio
       fix: 'slices-conn list --all',
     });
   }
+  const context = await times();
   const more = known.length - MOST_LISTED;
   throw new Failure('usage', `${typed} fits ${known.length} reservations.`, {
     why: 'More characters of the id tell them apart.',
     lines: [
-      ...known.slice(0, MOST_LISTED).map((item) => `${item.id}  ${linkAndPeriod(item)}`),
+      ...known
+        .slice(0, MOST_LISTED)
+        .map((item) => `${item.id}  ${linkAndPeriod(item, context)} ${context.zone}`),
       ...(more > 0 ? [`and ${more} more`] : []),
     ],
     fix: 'slices-conn list --all',
@@ -85,9 +97,10 @@ export async function pickedReservation(
   if (known.length === 0) {
     throw new Failure('usage', 'No reservation is scheduled or active.', { fix: 'slices-conn list --all' });
   }
-  const title = `Which reservation do you want to ${verb}?`;
+  const times = await invocation.times();
+  const title = `Which reservation do you want to ${verb}? (Times in ${times.zone})`;
   const picked = await pick(invocation, title, known, (item) => {
-    return `${linkAndPeriod(item)}, ${item.state}  …${item.id.slice(-6)}`;
+    return `${linkAndPeriod(item, times)}, ${item.state}  …${item.id.slice(-6)}`;
   });
   await session.actFor(picked.id);
   return picked;
@@ -102,13 +115,15 @@ export function checkPerson({ ask }: Pick<Invocation, 'ask'>): void {
   });
 }
 
-/** A reservation in a few words for people: its link, bandwidth and period. */
-export function linkAndPeriod({
-  reservation,
-  requested,
-}: Pick<KnownReservation, 'reservation' | 'requested'>): string {
+/** A reservation in a few words for people: its link, bandwidth, and period in the context's zone, which is not named. */
+export function linkAndPeriod(
+  { reservation, requested }: Pick<KnownReservation, 'reservation' | 'requested'>,
+  times: TimeContext,
+): string {
   const known: Reservation | Requested | null = reservation ?? requested;
-  if (!known) return 'not known in detail';
+  if (!known) return 'a link that is not known here';
   const { site1, site2, bandwidth, start_date, end_date } = known;
-  return `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${start_date ?? 'now'} to ${end_date}`;
+  const [start, end] = [start_date === null ? times.now : instantOf(start_date), instantOf(end_date)];
+  const period = `${shortTime(start, times)} to ${shortEnd(start, end, times)}`;
+  return `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${period}`;
 }

@@ -45,10 +45,17 @@ export async function heldRoles({ portal }: Session): Promise<HeldRole[]> {
   return [...projects.map(held('project')), ...experiments.map(held('experiment'))];
 }
 
+/** The most roles that a card shows. */
+const MOST_SHOWN = 20;
+
 /** Roles for people, as lines of a card. */
 export function roleLines(roles: readonly HeldRole[]): CardLine[] {
   if (roles.length === 0) return [['roles', 'none: you are in no project']];
-  return roles.map(({ kind, name, id, role }) => [kind, `${name ?? id}: ${role ?? 'role unknown'}`]);
+  const lines = roles.slice(0, MOST_SHOWN).map(({ kind, name, id, role }): CardLine => {
+    return [kind, `${name ?? id}: ${role ?? 'role unknown'}`];
+  });
+  const more = roles.length - MOST_SHOWN;
+  return more > 0 ? [...lines, ['', `and ${more} more: slices-conn experiment list`]] : lines;
 }
 
 /** Shows who is logged in, with the roles. */

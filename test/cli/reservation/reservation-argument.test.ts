@@ -131,7 +131,7 @@ describe('without an ID argument', () => {
     expect(stdout).toContain(second);
     expect(questions).toHaveLength(2);
     expect(stderr).toMatch(
-      /^Which reservation do you want to see\?\n {2}1 {2}be-gent1 – pl-poznan1, 1 Gbps, /,
+      /^Which reservation do you want to see\? \(Times in UTC\)\n {2}1 {2}be-gent1 – pl-poznan1, 1 Gbps, /,
     );
     expect(stderr).toContain('Type a number from 1 to 2.');
     expect((await json('list')).items).toHaveLength(2);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/contract/failure.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import { commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
 
@@ -30,6 +31,31 @@ describe('user', () => {
     const { token, claims } = JSON.parse((await run('--offline', '--json', 'user', 'token')).stdout);
     expect(token.split('.')).toHaveLength(3);
     expect(claims).toMatchObject({ preferred_username: 'lead', sub: expect.stringMatching(/^user_/) });
+  });
+
+  test.each<[string, () => Promise<Response>, number]>([
+    [
+      'can’t be reached',
+      async () => {
+        throw new Failure('network', 'Nobody is there.');
+      },
+      0,
+    ],
+    ['is broken', async () => new Response('oops', { status: 500 }), 0],
+    [
+      'does not accept the token',
+      async () => Response.json({ code: 'token_invalid', detail: [] }, { status: 403 }),
+      4,
+    ],
+  ])('status where the portal %s', async (_, fetch, exitCode) => {
+    const { server } = await offlineWorld();
+    const userToken = tokenOf(() => server.signIn('lead'));
+    const world = commandWorld({ fetch, userToken, close: async () => undefined });
+    const result = await world.run('--offline', '--json', 'status');
+    expect(result.exitCode).toBe(exitCode);
+    if (exitCode === 0) expect(JSON.parse(result.stdout)).toMatchObject({ name: 'lead', roles: null });
+    const { stdout } = await world.run('--offline', 'status');
+    if (exitCode === 0) expect(stdout).toMatch(/^Logged in to .* as lead\n(?:.*\n)* +roles +not known: /);
   });
 
   test('an opaque token names nobody', async () => {

@@ -9,6 +9,7 @@ import type { Invocation } from '../../invocation.ts';
 import { reservationCard } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
 import { checkConfirmable, confirm } from '../../questions.ts';
+import type { TimeContext } from '../../times.ts';
 import { formatBandwidth, reservationWord } from '../../values.ts';
 import {
   checkPerson,
@@ -45,9 +46,10 @@ export async function deleteReservations(
     ? await undeleted(invocation, session, flags.everyone === true)
     : words.length === 0
       ? [await pickedReservation(invocation, session, 'delete')]
-      : await each(words, (word) => meantReservation(session, word));
+      : await each(words, (word) => meantReservation(invocation, session, word));
   const ids = unique(meant);
-  if (ids.length > 0 && !invocation.flags.yes) await ask(invocation, await described(session, meant));
+  if (ids.length > 0 && !invocation.flags.yes)
+    await ask(invocation, await described(await invocation.times(), session, meant));
   const failures = await deleteEach(ids, async (id) => {
     await session.actFor(id);
     await session.reservations.delete(id);
@@ -127,19 +129,23 @@ async function undeleted(
 }
 
 /** The reservations in words, for the question; those of which nothing is known are read. @throws Failure */
-async function described(session: Session, meant: readonly MeantReservation[]): Promise<string[]> {
-  const known = new Map(meant.map((one) => [one.id, 'state' in one ? linkAndPeriod(one) : '']));
+async function described(
+  times: TimeContext,
+  session: Session,
+  meant: readonly MeantReservation[],
+): Promise<string[]> {
+  const known = new Map(meant.map((one) => [one.id, 'state' in one ? linkAndPeriod(one, times) : '']));
   const ids = [...known.keys()];
   const unread = await deleteEach(
     ids.filter((id) => known.get(id) === ''),
     async (id) => {
       await session.actFor(id);
       const { reservation } = await session.reservations.show(id, { allowUnsigned: true });
-      known.set(id, linkAndPeriod({ reservation, requested: null }));
+      known.set(id, linkAndPeriod({ reservation, requested: null }, times));
     },
   );
   if (unread.size > 0) throw summary(ids, unread, () => false);
-  return [...known].map(([id, words]) => `${words} (${id})`);
+  return [...known].map(([id, words]) => `${words} ${times.zone} (${id})`);
 }
 
 /** Asks once about all of them. */
@@ -159,7 +165,7 @@ async function releaseEach(
   const reason = checkedReason(given);
   const session = await invocation.session();
   const { administration } = session;
-  const ids = unique(await each(words, (word) => meantReservation(session, word)));
+  const ids = unique(await each(words, (word) => meantReservation(invocation, session, word)));
   const found = new Map<string, ProvenReservation>();
   const unread = await deleteEach(ids, async (id) => void found.set(id, await administration.show(id)));
   if (unread.size > 0) throw summary(ids, unread, () => false);
