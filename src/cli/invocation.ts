@@ -17,7 +17,10 @@ export interface KeptTrust {
 
 /** One run of a command, with all that its action may use. Sessions are opened on demand. */
 export interface Invocation
-  extends Pick<World, 'now' | 'files' | 'shellHome' | 'server' | 'stopSignal' | 'openBrowser' | 'now'> {
+  extends Pick<
+    World,
+    'files' | 'shellHome' | 'server' | 'stopSignal' | 'openBrowser' | 'stdinIsTerminal' | 'now'
+  > {
   readonly flags: GlobalFlags;
   /** The whole command line as it was typed, without the program's own name. */
   readonly typed: readonly string[];

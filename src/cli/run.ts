@@ -1,3 +1,5 @@
+import type { TokenSource } from '../session/login/token-source.ts';
+import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile, Profiles } from '../session/profiles/profiles.ts';
 import { readCommandLine } from './completion/command-line.ts';
 import { COMPLETE } from './completion/scripts.ts';
@@ -15,6 +17,9 @@ import type { UserFiles, World } from './world.ts';
 
 /** How long to wait for a reply unless `--timeout` says otherwise, in seconds. */
 const DEFAULT_TIMEOUT = 30;
+
+/** What is waited for where another command is using it. */
+const [BUILT_IN, LEDGER] = ["the built-in server's data", 'the list of what this machine asked for'];
 
 /** A session or connection, to be closed when the command ends. */
 interface Closable {
@@ -125,10 +130,12 @@ function openInvocation(
   });
   const { ask: askPerson } = world;
   const ask: Invocation['ask'] =
-    askPerson && flags.input !== false ? (question) => askPerson(escapeText(question)) : undefined;
+    askPerson && flags.input !== false
+      ? (question) => progress.aside(() => askPerson(escapeText(question)))
+      : undefined;
   const profilesToChange = async (): Promise<Profiles> => {
     const { Profiles } = await import('../session/profiles/profiles.ts');
-    return new Profiles(world.folders.config, env, world.underLock);
+    return new Profiles(world.folders.config, env, progress.locks(world.underLock));
   };
   let zone: ReturnType<typeof zoneFor> | undefined;
   return {
@@ -153,20 +160,38 @@ function openInvocation(
       const certificates = await certificatesFor(flags, profile, world.files);
       const connection = await world.connect(profile, {
         timeout: (flags.timeout ?? DEFAULT_TIMEOUT) * 1000,
+        underLock: progress.locks(world.underLock),
         ...(certificates === undefined ? {} : { certificates }),
         ...(flags.debug ? { trace: (line) => output.prompt(line) } : {}),
       });
-      const { userToken } = connection;
       const keep = async (choice: { project?: string; experiment?: string }): Promise<void> =>
         (await profilesToChange()).choose(profile.name, choice);
+      const isOffline = profile.name === OFFLINE;
+      /** The same source; while its token is waited for, that is shown, with the program that gives it. */
+      const awaited = (source: TokenSource, what: string): TokenSource => {
+        const from = source.origin === 'command' ? ` of ${escapeText(source.where)}` : '';
+        const name = isOffline ? BUILT_IN : `the ${what} token${from}`;
+        return { ...source, get: () => progress.during(name, () => source.get()) };
+      };
+      const { userToken, experimentToken, experimentTokenFrom } = connection;
       const session = new Session({
         profile,
         connection: {
           ...connection,
-          fetch: progress.watched(sent.watched(connection.fetch)),
-          userToken: { ...userToken, get: () => progress.during('the user token', () => userToken.get()) },
+          fetch: progress.watched(sent.watched(connection.fetch), isOffline ? BUILT_IN : undefined),
+          userToken: awaited(userToken, 'user'),
+          ...(experimentToken ? { experimentToken: awaited(experimentToken, 'experiment') } : {}),
+          ...(experimentTokenFrom
+            ? { experimentTokenFrom: (filled) => awaited(experimentTokenFrom(filled), 'experiment') }
+            : {}),
         },
-        openLedger: world.openLedger,
+        openLedger: async () => {
+          const ledger = await progress.during(LEDGER, world.openLedger);
+          return {
+            ...ledger,
+            transaction: (work) => progress.during(LEDGER, () => ledger.transaction(work)),
+          };
+        },
         newKey: world.newKey,
         sleep: (milliseconds) => progress.during('the next attempt', () => world.sleep(milliseconds)),
         now: world.now,

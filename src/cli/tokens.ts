@@ -1,7 +1,7 @@
 import { Failure } from '../contract/failure.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyToken } from '../tokens/verify.ts';
-import type { UserFiles } from './world.ts';
+import type { Invocation } from './invocation.ts';
 
 /**
  * Verifies a token that a service has just issued.
@@ -30,14 +30,23 @@ export async function checkedToken<Answer>(check: () => Answer | Promise<Answer>
   }
 }
 
+/** What reading a token takes of an invocation. */
+type TokenReader = Pick<Invocation, 'files' | 'output' | 'stdinIsTerminal' | 'waitFor'>;
+
 /**
- * Reads a token from a file, or from standard input for `-`. The file holds the token and at most one line end, LF or
- * CRLF.
+ * Reads a token from a file, or from standard input for `-`, which a terminal says. The file holds the token and at most
+ * one line end, LF or CRLF.
  *
  * @throws Failure `unverified` for an empty file, or bytes that are not UTF-8
  */
-export async function readTokenFile(files: UserFiles, path: string): Promise<string> {
-  const bytes = await files.read(path);
+export async function readTokenFile(
+  { files, output, stdinIsTerminal = false, waitFor }: TokenReader,
+  path: string,
+): Promise<string> {
+  const isTyped = path === '-' && stdinIsTerminal;
+  if (isTyped) output.prompt('Paste the token, then press Enter and Ctrl-D. Ctrl-C gives up.');
+  const read = () => files.read(path);
+  const bytes = await (isTyped ? read() : waitFor(path === '-' ? 'standard input' : path, read));
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

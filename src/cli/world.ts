@@ -46,6 +46,8 @@ export interface ShellHome {
 
 /** How requests leave this machine. */
 export interface NetworkSettings {
+  /** Runs work while no other process runs work under the same file. */
+  underLock: UnderLock;
   /** Milliseconds. */
   timeout: number;
   /** Certificates to trust besides the usual ones, in PEM. */
@@ -96,5 +98,7 @@ export interface World {
    *
    * @returns undefined when the input ends without an answer (Ctrl-D)
    */
+  /** Whether a person types what standard input gives. */
+  stdinIsTerminal?: boolean;
   ask?: (question: string) => Promise<string | undefined>;
 }

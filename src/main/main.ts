@@ -53,6 +53,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     stopSignal,
     onStop,
     openBrowser: (address) => openBrowser(address, env),
+    stdinIsTerminal: process.stdin.isTTY === true,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   });
   // The shell waits: a request that is still under way is abandoned.
@@ -124,7 +125,6 @@ async function connect(profile: Profile, network: NetworkSettings): Promise<Conn
     env,
     stateFolder: folders.state,
     cacheFolder: folders.cache,
-    underLock,
     now: Date.now,
     random,
     sleep,

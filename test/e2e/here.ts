@@ -72,7 +72,6 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, pauses })
         env,
         stateFolder: folders.state,
         cacheFolder: folders.cache,
-        underLock,
         now: Date.now,
         random: Math.random,
         sleep: pause,

@@ -38,7 +38,8 @@ export async function login(
   const { host } = new URL(session.profile.authUrl);
   const started = await invocation.waitFor(host, () => account.startLogin());
   await announce(invocation, started, flags);
-  await account.keep(await invocation.waitFor('the code to be entered', () => decided(started, flags.wait)));
+  const tokens = await invocation.waitFor('the code to be entered', () => decided(started, flags.wait));
+  await account.keep(tokens);
   const { userToken } = session;
   if (userToken.origin !== 'login') {
     invocation.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
@@ -75,7 +76,9 @@ export async function logout(invocation: Invocation): Promise<void> {
   const session = await invocation.session();
   const account = loginOf(session);
   const wasLoggedIn = account.read() !== undefined;
-  const { problem, aliveUntil } = await account.end();
+  const { problem, aliveUntil } = await invocation.waitFor(new URL(session.profile.authUrl).host, () =>
+    account.end(),
+  );
   if (problem !== undefined) invocation.output.notice(problem);
   if (aliveUntil !== undefined) {
     const until = timeTeller(await invocation.times())(aliveUntil);

@@ -1,4 +1,5 @@
 import type { Fetch } from '../../client/exchange.ts';
+import type { UnderLock } from '../../session/profiles/profiles.ts';
 import type { TextStream } from './output.ts';
 
 /** A line on the terminal that is drawn again and again in the same place. */
@@ -7,6 +8,16 @@ export interface ProgressLine {
   draw(text: string): boolean;
   /** Removes what was drawn. */
   clear(): void;
+}
+
+/** Something that is waited for. */
+interface Wait {
+  /** Completes "Waiting for …". */
+  what: string;
+  /** When it began, in milliseconds. */
+  since: number;
+  /** Whether it is a lock that another process has. */
+  isLock: boolean;
 }
 
 /** How long a wait may take before it is shown, in milliseconds. */
@@ -24,12 +35,15 @@ export interface ProgressOptions {
 
 /**
  * Shows on stderr what a command waits for, and how long already: `Waiting for 127.0.0.1:4280 (2 s)` (DESIGN.md, ora).
- * A wait of less than half a second is not shown. Of several waits at once the first is shown. The timers never keep
+ * A wait of less than half a second is not shown. Of several waits at once the first is shown, but a lock before all others,
+ * since it says why they take long. The timers never keep
  * the process alive, and stop when the terminal is gone.
  */
 export class Progress {
   readonly #options: ProgressOptions;
-  readonly #waits = new Set<{ what: string; since: number }>();
+  readonly #waits = new Set<Wait>();
+  /** Questions that are being asked. */
+  #questions = 0;
   #timer: NodeJS.Timeout | undefined;
   #line: ProgressLine | undefined;
   #isGone = false;
@@ -43,8 +57,44 @@ export class Progress {
    *
    * @param what completes "Waiting for …"
    */
-  async during<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
-    const wait = { what, since: this.#options.now() };
+  during<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#during({ what, since: this.#options.now(), isLock: false }, work);
+  }
+
+  /** The same lock; until another command releases it, that command is shown as what is waited for. */
+  locks(underLock: UnderLock): UnderLock {
+    return async (file, work) => {
+      const begun = Promise.withResolvers<void>();
+      const wait = {
+        what: 'another slices-conn command to finish',
+        since: this.#options.now(),
+        isLock: true,
+      };
+      const shown = this.#during(wait, () => begun.promise);
+      try {
+        return await underLock(file, () => {
+          begun.resolve();
+          return work();
+        });
+      } finally {
+        begun.resolve();
+        await shown;
+      }
+    };
+  }
+
+  /** Asks a person a question; meanwhile nothing is drawn. */
+  async aside<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    this.#questions += 1;
+    this.#line?.clear();
+    try {
+      return await ask();
+    } finally {
+      this.#questions -= 1;
+    }
+  }
+
+  async #during<Result>(wait: Wait, work: () => Promise<Result>): Promise<Result> {
     this.#waits.add(wait);
     this.#start();
     try {
@@ -55,9 +105,9 @@ export class Progress {
     }
   }
 
-  /** The same fetch; each request shows the service that is waited for. */
-  watched(fetch: Fetch): Fetch {
-    return (request) => this.during(new URL(request.url).host, () => fetch(request));
+  /** The same fetch; each request shows the service that is waited for. @param name the service, by default its host */
+  watched(fetch: Fetch, name?: string): Fetch {
+    return (request) => this.during(name ?? new URL(request.url).host, () => fetch(request));
   }
 
   /** The same stream; the line is removed before anything is written, and drawn again below. */
@@ -90,8 +140,9 @@ export class Progress {
   }
 
   #draw(): void {
-    const [wait] = this.#waits;
-    if (!wait) return;
+    const [first] = this.#waits;
+    const wait = [...this.#waits].find(({ isLock }) => isLock) ?? first;
+    if (!wait || this.#questions > 0) return;
     const seconds = Math.floor((this.#options.now() - wait.since) / 1000);
     if (this.#line?.draw(`Waiting for ${wait.what} (${seconds} s)`)) return;
     this.#isGone = true;

@@ -13,10 +13,12 @@ export async function serveAudit(
   _args: readonly string[],
   flags: AuditFlags,
 ): Promise<void> {
-  const { output, server } = invocation;
+  const { output, server, waitFor } = invocation;
   const request = await requestOf(invocation, flags);
   const printed = output.portions<AuditItem>(auditText);
-  const more = await server.readAudit(request, (portion) => printed.take(portion));
+  const more = await waitFor('the database', () =>
+    server.readAudit(request, (portion) => printed.take(portion)),
+  );
   printed.end({ more }, 'No decision matches.');
   const { limit } = request;
   if (more) {

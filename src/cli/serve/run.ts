@@ -93,8 +93,8 @@ export async function rotateKeys(
   _args: readonly string[],
   flags: RotateKeysFlags,
 ): Promise<void> {
-  const { output, server } = invocation;
-  const items = await server.rotateKeys(flags, () => confirmed(invocation));
+  const { output, server, waitFor } = invocation;
+  const items = await waitFor('the database', () => server.rotateKeys(flags, () => confirmed(invocation)));
   await output.result({ items }, (print) =>
     print.table(['service', 'key', 'state', 'from', 'until'], items.map(cells)),
   );
@@ -102,11 +102,11 @@ export async function rotateKeys(
 
 /** Copies a server's database while it runs. */
 export async function serveBackup(
-  { server, output }: Invocation,
+  { server, output, waitFor }: Invocation,
   [file = '']: readonly string[],
   flags: object,
 ): Promise<void> {
-  const { bytes, reservations } = await server.backUp(flags, file);
+  const { bytes, reservations } = await waitFor('the database', () => server.backUp(flags, file));
   await output.result({ file, bytes, reservations }, (print) =>
     print.card(`Backed up to ${print.paint.bold(escapeText(file))}`, [
       ['holds', `${reservations} reservation${reservations === 1 ? '' : 's'}, ${bytes} bytes`],

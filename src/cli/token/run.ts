@@ -28,11 +28,9 @@ export interface IssueFlags {
 }
 
 /** Shows what a token claims, unverified. */
-export async function inspect(
-  { files, output, times }: Invocation,
-  [file = '-']: readonly string[],
-): Promise<void> {
-  const token = await readTokenFile(files, file);
+export async function inspect(invocation: Invocation, [file = '-']: readonly string[]): Promise<void> {
+  const { output, times } = invocation;
+  const token = await readTokenFile(invocation, file);
   const { header, claims } = await checkedToken(() => readCompact(token));
   const kind = claimedKind(claims);
   const context = await times();

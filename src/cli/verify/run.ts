@@ -28,7 +28,7 @@ export async function verify(
   flags: VerifyFlags,
 ): Promise<void> {
   const { output, files, now } = invocation;
-  const token = await readTokenFile(files, file);
+  const token = await readTokenFile(invocation, file);
   const { offline = false } = invocation.flags;
   const session = await invocation.session(offline ? OFFLINE : undefined);
   const { jwks, issuer } = flags;

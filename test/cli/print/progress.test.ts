@@ -91,6 +91,56 @@ describe('progress', () => {
     expect(line.shown).toBe('');
   });
 
+  test('a lock is shown before what it holds up, until it is had', async () => {
+    const line = fakeLine();
+    const progress = new Progress({ open: line.open, now: Date.now });
+    const [held, outer] = [openWork(), openWork()];
+    const underLock = progress.locks(async (_file, work) => {
+      await held.work();
+      return work();
+    });
+    const answer = progress.during('the user token', () => underLock('x.lock', outer.work));
+    await after(1000);
+    expect(line.shown).toBe('Waiting for another slices-conn command to finish (1 s)');
+    held.resolve('');
+    await after(100);
+    expect(line.shown).toBe('Waiting for the user token (1 s)');
+    outer.resolve('token');
+    expect(await answer).toBe('token');
+    expect(line.shown).toBe('');
+  });
+
+  test('a lock that is never had shows nothing more', async () => {
+    const line = fakeLine();
+    const progress = new Progress({ open: line.open, now: Date.now });
+    const { work, reject } = openWork();
+    const answer = progress.locks(async () => {
+      await work();
+      throw new Error('unreachable');
+    })('x.lock', async () => '');
+    const caught = answer.catch((error: unknown) => error);
+    await after(1000);
+    reject(new Error('kept'));
+    expect(await caught).toEqual(new Error('kept'));
+    expect([line.shown, vi.getTimerCount()]).toEqual(['', 0]);
+  });
+
+  test('is silent while a person is asked', async () => {
+    const line = fakeLine();
+    const progress = new Progress({ open: line.open, now: Date.now });
+    const [work, question] = [openWork(), openWork()];
+    const answers = [progress.during('the database', work.work)];
+    await after(600);
+    answers.push(progress.aside(question.work));
+    await after(1000);
+    expect(line.shown).toBe('');
+    question.resolve('');
+    await after(100);
+    expect(line.shown).toBe('Waiting for the database (1 s)');
+    work.resolve('');
+    await Promise.all(answers);
+  });
+
   test('makes room for other text on the terminal', async () => {
     const line = fakeLine();
     const progress = new Progress({ open: line.open, now: Date.now });

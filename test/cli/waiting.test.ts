@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { World } from '../../src/cli/world.ts';
+import { Secret } from '../../src/contract/secret.ts';
+import type { Connection } from '../../src/session/login/connection.ts';
+import { commandWorld, serverCommands, tokenOf } from '../fixtures/command-world.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const folder = mkdtempSync(join(tmpdir(), 'slices-conn-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const temporary = { config: folder, state: folder, cache: folder };
+const never = (): Promise<never> => new Promise(() => undefined);
+const token = tokenOf(async () => 'token');
+const stuckCommand = { origin: 'command', where: 'slices experiment jwt demo', get: never } as const;
+const usable: Connection = { fetch: never, userToken: token, close: async () => undefined };
+
+test.each<[string, Partial<Connection>, Partial<World>, string[]]>([
+  ['127.0.0.1:4280', {}, {}, ['sites']],
+  ["the built-in server's data", {}, {}, ['--offline', 'sites']],
+  ['the user token', { userToken: { ...token, get: never } }, {}, ['sites']],
+  [
+    'the user token of slices auth id-token',
+    { userToken: { origin: 'command', where: 'slices auth id-token', get: never } },
+    {},
+    ['sites'],
+  ],
+  ['the experiment token of slices experiment jwt demo', { experimentToken: stuckCommand }, {}, ['list']],
+  [
+    'the experiment token of slices experiment jwt demo',
+    { experimentTokenFrom: () => stuckCommand },
+    {},
+    ['--experiment', 'demo', 'list'],
+  ],
+  [
+    'the list of what this machine asked for',
+    { experimentToken: { ...token, get: async () => new Secret('token') } },
+    { openLedger: never },
+    ['list'],
+  ],
+  [
+    'another slices-conn command to finish',
+    {},
+    { underLock: never, folders: temporary },
+    ['profile', 'use', 'offline'],
+  ],
+  ['the database', {}, { server: serverCommands({ readAudit: never }) }, ['serve', 'audit']],
+  ['the database', {}, { server: serverCommands({ backUp: never }) }, ['serve', 'backup', 'x']],
+])('a wait for %s is shown on a terminal', async (what, connection, changes, args) => {
+  const draw = vi.fn<(text: string) => boolean>(() => true);
+  const progressLine = async () => ({ draw, clear: () => undefined });
+  const world = commandWorld({ ...usable, ...connection }, { progressLine, now: Date.now, ...changes });
+  void world.run(...args);
+  // The code of the command is loaded first.
+  await vi.waitFor(async () => {
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(draw).toHaveBeenCalled();
+  });
+  expect(draw.mock.lastCall?.[0]).toMatch(new RegExp(`^Waiting for ${what} \\(\\d+ s\\)$`));
+});
+
+test('a token that a person types is asked for, and nothing is drawn over it', async () => {
+  const draw = vi.fn<(text: string) => boolean>(() => true);
+  const world = commandWorld(usable, {
+    stdinIsTerminal: true,
+    progressLine: async () => ({ draw, clear: () => undefined }),
+  });
+  world.files.set('-', '');
+  for (const args of [['verify'], ['verify', '-'], ['token', 'inspect'], ['verify', '--quiet']]) {
+    const { exitCode, stderr } = await world.run(...args);
+    expect(exitCode).toBe(9);
+    expect(stderr).toMatch(/^Paste the token, then press Enter and Ctrl-D\. Ctrl-C gives up\.\nerror: /);
+  }
+  world.files.set('x', '');
+  expect((await world.run('verify', 'x')).stderr).not.toContain('Paste');
+  expect(draw).not.toHaveBeenCalled();
+});
