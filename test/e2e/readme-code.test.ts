@@ -30,9 +30,30 @@ test('the first command of the README books a link on a machine that has never s
   expect(exitCode).toBe(0);
 });
 
+test('the commands of the official client, as the README sets them, give both tokens', async () => {
+  const [, block = ''] = /(npx slices-conn profile set slices \\\n[\s\S]*?)\n```/.exec(readme) ?? [];
+  const words = [...block.matchAll(/'([^']+)'|(experiment=\S+)/g)].map(
+    ([, quoted, plain]) => quoted ?? plain ?? '',
+  );
+  expect(words).toHaveLength(3);
+  const programs = mkdtempSync(join(folder, 'bin-'));
+  // It prints which token it was asked for.
+  writeFileSync(join(programs, 'slices'), '#!/bin/sh\necho "$*" | tr " " "-"\n', { mode: 0o755 });
+  const env = { PATH: `${programs}:/usr/bin:/bin` };
+  const machine = newMachine();
+  const addresses = ['baseUrl', 'portalUrl', 'authUrl'].map((key) => `${key}=https://conn.example.org`);
+  expect(await machine.run(['profile', 'set', 'slices', ...addresses, ...words], { env })).toMatchObject({
+    exitCode: 0,
+  });
+  const { stdout } = await machine.run(['--profile', 'slices', 'user', 'token'], { env });
+  expect(stdout).toBe('auth-get-for-audience-https://conn.example.org\n');
+  const experiment = await machine.run(['--profile', 'slices', 'experiment', 'token'], { env });
+  expect(experiment.stderr + experiment.stdout).toContain('experiment-jwt-demo');
+});
+
 describe('the programs of the README', () => {
   test('compile against the types of the package', () => {
-    expect(programs).toHaveLength(4);
+    expect(programs).toHaveLength(5);
     const files = programs.map((program, index) => {
       const file = join(folder, `program-${index}.ts`);
       writeFileSync(file, program);
