@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
 import { parse } from 'yaml';
 
 type Variables = Readonly<Record<string, string>>;
 
-/** A part of a job that a shell runs by itself. */
+/** A part of a job that is a process of its own. */
 export interface Step {
-  script: string;
+  command: readonly string[];
   /** Whether it is run after a failure too. */
   always: boolean;
   /** Its variables besides the job's. */
@@ -19,8 +20,43 @@ export interface Step {
 /** A job, as the machine that runs it sees it. */
 export interface Job {
   steps: readonly Step[];
-  /** How its shell is started, as the maker of the runner documents. */
-  shell: readonly string[];
+}
+
+/** A script, with the shell as the maker of the runner documents. */
+export function inBash(options: readonly string[], script: string): readonly string[] {
+  return ['bash', ...options, '-c', script];
+}
+
+/** The action in this repository. */
+export const ACTION = new URL('../../src/packaging/action/', import.meta.url);
+const ACTION_USED = /^[\w-]+\/[\w-]+\/src\/packaging\/action@\w+$/;
+
+const Action = v.object({
+  inputs: v.record(v.string(), v.strictObject({ description: v.string(), required: v.optional(v.string()) })),
+  outputs: v.record(v.string(), v.object({ description: v.string() })),
+  runs: v.strictObject({ using: v.literal('node24'), main: v.string(), post: v.string() }),
+});
+
+/** What `action.yml` says. */
+export function readAction(): v.InferOutput<typeof Action> {
+  return v.parse(Action, readYaml(readFileSync(new URL('action.yml', ACTION), 'utf8')));
+}
+
+/** The step of the action and the one after the job's last step. @throws Error for inputs that it does not take */
+function actionSteps(given: Variables, env: Variables): [Step, Step] {
+  const { inputs, runs } = readAction();
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(inputs, name));
+  const missing = Object.keys(inputs).filter((name) => inputs[name]?.required === 'true' && !given[name]);
+  if (unknown.length + missing.length > 0) throw new Error(`inputs: ${[...unknown, ...missing].join()}`);
+  const named = Object.fromEntries(
+    Object.entries(given).map(([name, text]) => [`INPUT_${name.toUpperCase()}`, text]),
+  );
+  const step = (file: string, always: boolean): Step => ({
+    command: [process.execPath, fileURLToPath(new URL(file, ACTION))],
+    always,
+    env: { ...env, ...named },
+  });
+  return [step(runs.main, false), step(runs.post, true)];
 }
 
 /** What a job came to. */
@@ -65,12 +101,19 @@ export function githubJob(yaml: string, contexts: Readonly<Record<string, Variab
   const { env, steps } = v.parse(Workflow, readYaml(yaml)).jobs.measure;
   const filled = (variables: Variables): Variables =>
     Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, evaluated(value, contexts)]));
-  const scripts = steps.flatMap((step) =>
-    'run' in step
-      ? [{ script: step.run, always: step.if !== undefined, env: { ...filled(env), ...filled(step.env) } }]
-      : [],
-  );
-  return { steps: scripts, shell: ['-e'] };
+  const job = filled(env);
+  const posts: Step[] = [];
+  const commands = steps.flatMap((step): Step[] => {
+    if ('run' in step) {
+      const command = inBash(['-e'], step.run);
+      return [{ command, always: step.if !== undefined, env: { ...job, ...filled(step.env) } }];
+    }
+    if (!ACTION_USED.test(step.uses)) return [];
+    const [main, post] = actionSteps(filled(step.with ?? {}), job);
+    posts.unshift(post);
+    return [main];
+  });
+  return { steps: [...commands, ...posts] };
 }
 
 function evaluated(value: string, contexts: Readonly<Record<string, Variables>>): string {
@@ -95,25 +138,44 @@ const Pipeline = v.strictObject({
 /** A job of GitLab CI named `measure`: one shell for its scripts, and another one for what is run after them. */
 export function gitlabJob(yaml: string, variables: Variables): Job {
   const { before_script, script, after_script } = v.parse(Pipeline, readYaml(yaml)).measure;
-  const installs = before_script.map((line) => ({ script: line, always: false, env: variables }));
-  const steps = [
-    ...installs,
-    { script: script.join('\n'), always: false, env: variables },
-    { script: after_script.join('\n'), always: true, env: variables },
-  ];
-  return { steps, shell: ['-eo', 'pipefail'] };
+  const step = (script: string, always = false): Step => ({
+    command: inBash(['-eo', 'pipefail'], script),
+    always,
+    env: variables,
+  });
+  const steps = [...before_script.map((line) => step(line)), step(script.join('\n'))];
+  return { steps: [...steps, step(after_script.join('\n'), true)] };
 }
 
-/** Runs a job's steps with bash in a folder. `env` is all that they see besides their own variables. */
-export async function runJob({ steps, shell }: Job, folder: string, env: Variables): Promise<JobRun> {
-  const exported = join(folder, 'exported');
-  rmSync(exported, { force: true });
+/** The files in which GitHub's runner takes what a step tells. */
+export const FILES = ['GITHUB_ENV', 'GITHUB_OUTPUT', 'GITHUB_STATE', 'GITHUB_PATH'] as const;
+
+/** Runs a job's steps in a folder. `env` is all that they see besides their own variables. */
+export async function runJob({ steps }: Job, folder: string, env: Variables): Promise<JobRun> {
+  const temporary = join(folder, 'runner');
+  mkdirSync(temporary, { recursive: true });
+  const files = Object.fromEntries(FILES.map((name) => [name, join(temporary, name)]));
+  for (const file of Object.values(files)) writeFileSync(file, '');
+  const told = (name: (typeof FILES)[number]): Variables => toldIn(files[name] ?? '');
   const result: JobRun = { exitCode: 0, released: '', log: '' };
   for (const step of steps) {
     if (result.exitCode !== 0 && !step.always) continue;
-    const child = spawn('bash', [...shell, '-c', step.script], {
+    const [program = '', ...args] = step.command;
+    const state = Object.entries(told('GITHUB_STATE')).map(([name, value]) => [`STATE_${name}`, value]);
+    const folders = readFileSync(files['GITHUB_PATH'] ?? '', 'utf8')
+      .split('\n')
+      .filter(Boolean);
+    const child = spawn(program, args, {
       cwd: folder,
-      env: { ...env, GITHUB_ENV: exported, ...exportedBy(exported), ...step.env },
+      env: {
+        ...env,
+        ...files,
+        RUNNER_TEMP: temporary,
+        PATH: [...folders, env['PATH']].join(delimiter),
+        ...told('GITHUB_ENV'),
+        ...Object.fromEntries(state),
+        ...step.env,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 60_000,
     });
@@ -130,11 +192,10 @@ export async function runJob({ steps, shell }: Job, folder: string, env: Variabl
   return result;
 }
 
-/** The variables that earlier steps have left for later ones, a line each. */
-function exportedBy(file: string): Variables {
-  if (!existsSync(file)) return {};
-  const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
+/** The values in one of the runner's files: `name=value`, or `name<<END`, lines and `END`. */
+export function toldIn(file: string): Record<string, string> {
+  const found = readFileSync(file, 'utf8').matchAll(/^(?:(\w+)=(.*)|(\w+)<<(.+)\n([\s\S]*?)\n\4)$/gm);
   return Object.fromEntries(
-    lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    [...found].map(([, name, value, long, , lines]) => [name ?? long ?? '', value ?? lines ?? '']),
   );
 }

@@ -1,11 +1,22 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { ServeOptions } from '../../src/operate/options.ts';
 import { type RunningServer, serve } from '../../src/operate/serve.ts';
-import { githubJob, gitlabJob, type Job, type JobRun, runJob } from './ci-jobs.ts';
+import {
+  FILES,
+  githubJob,
+  gitlabJob,
+  inBash,
+  type Job,
+  type JobRun,
+  readAction,
+  runJob,
+  toldIn,
+} from './ci-jobs.ts';
 import { newMachine, reservationIn } from './command.ts';
 import { type Client, LAUNCHER, newClient, pointingAt } from './served.ts';
 
@@ -21,6 +32,8 @@ function blocks(language: string): string[] {
 
 /** What the jobs install: the machines of the tests have an npm that knows this address only. */
 const PACKAGE = 'https://files.example.org/slices-conn-0.1.0.tgz';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const hasJq = spawnSync('jq', ['--version']).status === 0;
 if (!hasJq) process.stderr.write('The README’s jobs are NOT TESTED: jq is missing.\n');
@@ -88,8 +101,11 @@ function runner() {
   const program = join(home, 'slices-conn');
   write(program, [`exec ${command} "$@"`]);
   write(join(bin, 'npm'), [
-    `[ "$*" = "install -g ${PACKAGE}" ] || { echo "npm $*" >&2; exit 1; }`,
-    `ln -s "${program}" "${join(bin, 'slices-conn')}"`,
+    'case "$*" in',
+    `"install -g ${PACKAGE}") ln -s "${program}" "${join(bin, 'slices-conn')}" ;;`,
+    `"install --prefix $3 "*" ${PACKAGE}") mkdir "$3/node_modules"; ln -s "${ROOT}" "$3/node_modules/slices-conn" ;;`,
+    '*) echo "npm $*" >&2; exit 1 ;;',
+    'esac',
   ]);
   write(join(bin, 'apt-get'), ['exit 0']);
   const env = {
@@ -108,6 +124,7 @@ function runner() {
     /** What the job does with its link: tells its tags, and ends like this. */
     measuring: (exitCode: number) =>
       write(join(folder, 'measure.sh'), ['echo "$@" > measured', `exit ${exitCode}`]),
+    script: (name: string, lines: readonly string[]) => write(join(folder, name), lines),
     /** Loses the answer to the first `reserve`, which the service has booked; nobody waits for the next attempt. */
     losingAnAnswer(state: string) {
       const first = `XDG_STATE_HOME="${join(home, state)}" ${command} "$@" > /dev/null`;
@@ -132,7 +149,7 @@ const JOBS: Readonly<Record<string, (machine: Runner, token: string) => Job>> = 
   'GitHub Actions': (_, token) =>
     githubJob(blocks('yaml')[0] ?? '', { vars: variables, secrets: { SLICES_CONN_REFRESH_TOKEN: token } }),
   'GitLab CI': (machine, token) =>
-    gitlabJob(blocks('yaml')[1] ?? '', {
+    gitlabJob(blocks('yaml')[2] ?? '', {
       ...variables,
       SLICES_CONN_REFRESH_TOKEN_FILE: machine.saveToken('refresh-token', token),
     }),
@@ -168,8 +185,6 @@ withJq.each(Object.entries(JOBS))('the job of the README for %s', (_, jobOn) => 
     expect((await person.command('show', id)).exitCode).toBe(3);
     expect(await booked()).toEqual([]);
   }
-
-  beforeAll(() => expect(Object.keys(JOBS)).toHaveLength(blocks('yaml').length));
 
   test.each([0, 3])(
     'a day after its token was made, releases the link when what uses it ends with %i',
@@ -215,10 +230,91 @@ withJq.each(Object.entries(JOBS))('the job of the README for %s', (_, jobOn) => 
   });
 });
 
+describe('the job of the README with the action', () => {
+  const EXTRA = `\n          package: ${PACKAGE}`;
+
+  async function run(machine: Runner, token = refreshToken, more = ''): Promise<JobRun> {
+    const text = (blocks('yaml')[1] ?? '').replace('for: 1h', `for: 1h${more}`);
+    const job = githubJob(text, { vars: variables, secrets: { SLICES_CONN_REFRESH_TOKEN: token } });
+    const result = await runJob(job, machine.folder, machine.env);
+    for (const name of FILES) expect(machine.read(`runner/${name}`)).not.toContain(token);
+    expect(result.log).not.toContain(token);
+    return result;
+  }
+
+  test.each([
+    [0, 'the repository', ''],
+    [3, 'a tarball', EXTRA],
+  ])(
+    'a day after its token was made: ends with %i, and releases the link of %s',
+    async (exitCode, _, more) => {
+      const machine = runner();
+      machine.measuring(exitCode);
+      const result = await run(machine, refreshToken, more);
+      expect(result.exitCode, result.log).toBe(exitCode);
+      const output = toldIn(join(machine.folder, 'runner/GITHUB_OUTPUT'));
+      expect(Object.keys(output).toSorted()).toEqual(Object.keys(readAction().outputs).toSorted());
+      const { id = '', site1_s_tag, site2_s_tag, file = '', end } = output;
+      expect(machine.read('measured')).toBe(`${site1_s_tag} ${site2_s_tag}\n`);
+      const given = toldIn(join(machine.folder, 'runner/GITHUB_ENV'));
+      expect(given).toMatchObject({
+        SLICES_CONN_RESERVATION_ID: id,
+        SLICES_CONN_RESERVATION_FILE: file,
+        SLICES_CONN_SITE1: 'be-gent1',
+        SLICES_CONN_SITE2_S_TAG: site2_s_tag,
+        SLICES_CONN_BANDWIDTH: '1000',
+        SLICES_CONN_END: end,
+      });
+      expect((await person.result('verify', file))['verified']).toBe(true);
+      expect(result.released).toBe(`Released ${id}\n`);
+      expect((await person.command('show', id)).exitCode).toBe(3);
+      expect(await booked()).toEqual([]);
+    },
+  );
+
+  test('a link that a step has released already is no failure', async () => {
+    const machine = runner();
+    machine.script('measure.sh', ['slices-conn delete --yes "$SLICES_CONN_RESERVATION_ID"']);
+    const text = (blocks('yaml')[1] ?? '').replace(
+      '- run: ./measure.sh',
+      '- env:\n          SLICES_CONN_REFRESH_TOKEN: $' +
+        '{{ secrets.SLICES_CONN_REFRESH_TOKEN }}\n        run: ./measure.sh',
+    );
+    const job = githubJob(text, { vars: variables, secrets: { SLICES_CONN_REFRESH_TOKEN: refreshToken } });
+    const { exitCode, released, log } = await runJob(job, machine.folder, machine.env);
+    expect([exitCode, released], log).toEqual([
+      0,
+      expect.stringMatching(/^con_\S+ was released before\.\n$/),
+    ]);
+  });
+
+  test('is refused with 6, says why, and leaves what others have booked', async () => {
+    const machine = runner();
+    machine.measuring(0);
+    const all = ['be-gent1', 'pl-poznan1', '--bandwidth', '100G', '--start-now', '--for', '3h'];
+    const { id } = reservationIn(await person.result('reserve', ...all));
+    const result = await run(machine);
+    expect(result.exitCode, result.log).toBe(6);
+    expect(result.log).toContain('::error title=slices-conn::Not enough free bandwidth');
+    expect(result.released).toBe('Nothing was booked.\n');
+    expect(await booked()).toEqual([id]);
+  });
+
+  test('ends with 4 when its token is not accepted', async () => {
+    const result = await run(runner(), `not-${refreshToken}`);
+    expect(result.exitCode, result.log).toBe(4);
+    expect(result.log).toContain('::error title=slices-conn::The refresh token in SLICES_CONN_REFRESH_TOKEN');
+    expect(result.released).toBe('Nothing was booked.\n');
+  });
+});
+
+test('every job of the section is run here', () => {
+  expect(blocks('yaml')).toHaveLength(Object.keys(JOBS).length + 1);
+});
+
 withJq('the examples of the README with jq', () => {
   test.each<[string, () => Promise<Readonly<Record<string, string>>>]>([
     ['the token of login --ci', async () => ({ SLICES_CONN_REFRESH_TOKEN: refreshToken })],
-    ['the user token', async () => ({ SLICES_CONN_USER_TOKEN: await printed('user') })],
     [
       'both tokens',
       async () => ({
@@ -232,11 +328,11 @@ withJq('the examples of the README with jq', () => {
     const link = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '1h'];
     const { id, site1_s_tag } = reservationIn(await person.result('reserve', ...link));
     const step = {
-      script: blocks('sh').join('\n'),
+      command: inBash(['-eo', 'pipefail'], blocks('sh').join('\n')),
       always: false,
       env: { ...variables, ...(await given()), ID: id },
     };
-    const { exitCode, log } = await runJob({ steps: [step], shell: ['-eo', 'pipefail'] }, folder, env);
+    const { exitCode, log } = await runJob({ steps: [step] }, folder, env);
     expect(exitCode, log).toBe(0);
     expect(log).toContain(`${id}\n`);
     expect(log).toContain(`"site1_s_tag": ${site1_s_tag},`);
