@@ -2,7 +2,7 @@ import { instantOf, type Requested } from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import type { KnownReservation } from '../../session/reservations/known.ts';
+import { type KnownReservation, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import type { Invocation } from '../invocation.ts';
 import { pick } from '../questions.ts';
@@ -70,11 +70,9 @@ async function onlyOne(
   const context = await times();
   const more = known.length - MOST_LISTED;
   throw new Failure('usage', `${typed} fits ${known.length} reservations.`, {
-    why: 'More characters of the id tell them apart.',
+    why: `More characters of the id tell them apart. Times are in ${context.zone}.`,
     lines: [
-      ...known
-        .slice(0, MOST_LISTED)
-        .map((item) => `${item.id}  ${linkAndPeriod(item, context)} ${context.zone}`),
+      ...known.slice(0, MOST_LISTED).map((item) => `${item.id}  ${linkAndPeriod(item, context)}`),
       ...(more > 0 ? [`and ${more} more`] : []),
     ],
     fix: 'slices-conn list --all',
@@ -99,8 +97,10 @@ export async function pickedReservation(
   }
   const times = await invocation.times();
   const title = `Which reservation do you want to ${verb}? (Times in ${times.zone})`;
+  const short = shortIds(known.map(({ id }) => id));
   const picked = await pick(invocation, title, known, (item) => {
-    return `${linkAndPeriod(item, times)}, ${item.state}  …${item.id.slice(-6)}`;
+    const state = item.state === 'scheduled' ? '' : `, ${item.state}`;
+    return `${short.get(item.id)}  ${linkAndPeriod(item, times)}${state}`;
   });
   await session.actFor(picked.id);
   return picked;
@@ -124,6 +124,6 @@ export function linkAndPeriod(
   if (!known) return 'a link that is not known here';
   const { site1, site2, bandwidth, start_date, end_date } = known;
   const [start, end] = [start_date === null ? times.now : instantOf(start_date), instantOf(end_date)];
-  const period = `${shortTime(start, times)} to ${shortEnd(start, end, times)}`;
+  const period = `${shortTime(start, times, true)} to ${shortEnd(start, end, times, true)}`;
   return `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${period}`;
 }

@@ -2,7 +2,7 @@ import { claimedSubject } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, type FailureFacts, shellWord } from '../../../contract/failure.ts';
 import { MAX_REASON } from '../../../contract/routes.ts';
-import { isOwn, type KnownReservation } from '../../../session/reservations/known.ts';
+import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
@@ -48,8 +48,10 @@ export async function deleteReservations(
       ? [await pickedReservation(invocation, session, 'delete')]
       : await each(words, (word) => meantReservation(invocation, session, word));
   const ids = unique(meant);
-  if (ids.length > 0 && !invocation.flags.yes)
-    await ask(invocation, await described(await invocation.times(), session, meant));
+  if (ids.length > 0 && !invocation.flags.yes) {
+    const times = await invocation.times();
+    await ask(invocation, times, await described(times, session, meant));
+  }
   const failures = await deleteEach(ids, async (id) => {
     await session.actFor(id);
     await session.reservations.delete(id);
@@ -128,12 +130,12 @@ async function undeleted(
   return items.filter((item) => isOwn(item, user));
 }
 
-/** The reservations in words, for the question; those of which nothing is known are read. @throws Failure */
+/** The reservations in words, by id, for the question; those of which nothing is known are read. @throws Failure */
 async function described(
   times: TimeContext,
   session: Session,
   meant: readonly MeantReservation[],
-): Promise<string[]> {
+): Promise<Map<string, string>> {
   const known = new Map(meant.map((one) => [one.id, 'state' in one ? linkAndPeriod(one, times) : '']));
   const ids = [...known.keys()];
   const unread = await deleteEach(
@@ -145,14 +147,23 @@ async function described(
     },
   );
   if (unread.size > 0) throw summary(ids, unread, () => false);
-  return [...known].map(([id, words]) => `${words} ${times.zone} (${id})`);
+  return known;
 }
 
-/** Asks once about all of them. */
-async function ask(invocation: Invocation, lines: readonly string[]): Promise<void> {
-  const [first = '', another] = lines;
-  if (another !== undefined) for (const line of lines) invocation.output.prompt(`  ${line}`);
-  const question = another === undefined ? `Delete ${first}?` : `Delete these ${lines.length} reservations?`;
+/** Asks once about all of them. @param known see {@link described} */
+async function ask(
+  invocation: Invocation,
+  { zone }: TimeContext,
+  known: ReadonlyMap<string, string>,
+): Promise<void> {
+  const { output } = invocation;
+  const [[id, words] = [], another] = known;
+  const short = shortIds([...known.keys()]);
+  if (another) {
+    output.prompt(`To be deleted (times in ${zone}):`);
+    for (const [one, about] of known) output.prompt(`  ${short.get(one)}  ${about}`);
+  }
+  const question = another ? `Delete these ${known.size} reservations?` : `Delete ${words} ${zone} (${id})?`;
   await confirm(invocation, question, { unasked: UNASKED, declined: DECLINED });
 }
 
