@@ -260,6 +260,7 @@ async function assemble(
       groups,
       portalElsewhere: foreign !== undefined,
       prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''),
+      site,
       readFile: readDocsFile,
       now,
     }),

@@ -1,9 +1,29 @@
-import { EXAMPLE_END, EXAMPLE_START } from './fields.ts';
+import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_START } from './fields.ts';
 import type { Problem, ProblemCode } from './problems.ts';
 import type { SchemaName } from './routes.ts';
 
-/** Request bodies that the reference server accepts as they stand, as soon as their times are valid; see `placeTimes`. */
-export const REQUEST_EXAMPLES: Partial<Record<SchemaName, Readonly<Record<string, unknown>>>> = {
+const RESERVATION = 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
+const EXPERIMENT = 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
+const PROJECT = 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
+const EXPIRED = '2025-01-01T12:00:00.000Z';
+
+/** Bodies where the schema's own examples do not fit together. A reservation is accepted as it stands here. */
+export const BODY_EXAMPLES: Partial<Record<SchemaName, Readonly<Record<string, unknown>>>> = {
+  Reservation: {
+    id: RESERVATION,
+    site1: 'be-gent1',
+    site2: 'pl-poznan1',
+    bandwidth: 1000,
+    start_date: EXAMPLE_START,
+    end_date: EXAMPLE_END,
+    experiment_id: EXPERIMENT,
+    created_at: EXAMPLE_CREATED,
+    created_by: 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
+    site1_s_tag: 1001,
+    site1_c_tag: 1,
+    site2_s_tag: 1001,
+    site2_c_tag: 1,
+  },
   ReservationRequest: {
     site1: 'be-gent1',
     site2: 'pl-poznan1',
@@ -17,15 +37,10 @@ export const REQUEST_EXAMPLES: Partial<Record<SchemaName, Readonly<Record<string
   ExperimentRequest: {
     name: 'throughput-1',
     description: 'Throughput between Ghent and Poznań',
-    project_id: 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
+    project_id: PROJECT,
     expires_at: EXAMPLE_END,
   },
 };
-
-const RESERVATION = 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
-const EXPERIMENT = 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
-const PROJECT = 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
-const EXPIRED = '2025-01-01T12:00:00.000Z';
 
 /** For each code, where the error belongs and what a reply says. */
 export const PROBLEM_EXAMPLES: Readonly<Record<ProblemCode, Omit<Problem, 'code'>>> = {

@@ -1,6 +1,6 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
-import { PROBLEM_EXAMPLES, REQUEST_EXAMPLES } from './api-examples.ts';
+import { BODY_EXAMPLES, PROBLEM_EXAMPLES } from './api-examples.ts';
 import { KeySetDocument } from './claims.ts';
 import {
   Experiment,
@@ -97,7 +97,7 @@ export function describeApi(version: string): OpenApiDocument {
       description: DESCRIPTION,
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: '/', description: 'The connectivity service' }],
+    servers: [{ url: '/', description: 'This server' }],
     security: [{ userToken: [] }],
     tags: [
       { name: 'connectivity', description: 'Reservations and links' },
@@ -189,7 +189,7 @@ function needed({ action, credentials }: Route): string {
 }
 
 function body(name: SchemaName): Record<string, unknown> {
-  const example = REQUEST_EXAMPLES[name];
+  const example = BODY_EXAMPLES[name];
   return { schema: ref(name), ...(example ? { example } : {}) };
 }
 
@@ -217,14 +217,14 @@ function ref(name: SchemaName): { $ref: string } {
 
 /** A dry run has nothing to prove: its answer is JSON only. */
 function rehearsal(schema: SchemaName | undefined): Record<string, unknown> {
-  const content = schema ? { 'application/json': { schema: ref(schema) } } : {};
+  const content = schema ? { 'application/json': body(schema) } : {};
   return { description: 'What a dry run would have made', content };
 }
 
 function responses(route: Route): Record<string, unknown> {
   const { status, schema, signed, headers = {} } = route.success;
   const content = {
-    ...(schema ? { 'application/json': { schema: ref(schema) } } : {}),
+    ...(schema ? { 'application/json': body(schema) } : {}),
     ...(signed ? { [JWT_TYPE]: { schema: { type: 'string' } } } : {}),
   };
   const described = {

@@ -254,7 +254,7 @@ describe('the description of the API', () => {
     const loaded = [...String(reply.body).matchAll(/(?:src|href)="([^"]+)"/g)].map(
       ([, link = '']) => new URL(link, service.base + address).href,
     );
-    const due = [...Object.keys(DOCS_FILES).map((name) => `/api-docs/${name}`), '/api-spec'];
+    const due = ['/', '/api-spec', ...Object.keys(DOCS_FILES).map((name) => `/api-docs/${name}`)];
     expect([...new Set(loaded)].filter((address) => !address.startsWith('data:')).toSorted()).toEqual(
       due.map((path) => `${service.base}${path}`).toSorted(),
     );

@@ -1,4 +1,4 @@
-import { EXAMPLE_END, EXAMPLE_START } from '../../contract/fields.ts';
+import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_START } from '../../contract/fields.ts';
 import openapi from '../../contract/openapi.json' with { type: 'json' };
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
 import type { ApiGroups } from '../routing.ts';
@@ -30,11 +30,16 @@ export function describeServer({
     paths: withGroups(here.paths, groups),
   });
   return (now) => {
-    const tomorrow = new Date(now + 86_400_000).toISOString().slice(0, 10);
-    return [EXAMPLE_START, EXAMPLE_END].reduce(
-      (shown, example) => shown.replaceAll(example, example.replace(/^[\d-]+/, tomorrow)),
-      text,
-    );
+    const [today = '', tomorrow = ''] = [0, 86_400_000].map((ahead) => new Date(now + ahead).toISOString());
+    const placed = (example: string, day: string): [string, string] => [
+      example,
+      day.slice(0, 10) + example.slice(10),
+    ];
+    return [
+      placed(EXAMPLE_CREATED, today),
+      placed(EXAMPLE_START, tomorrow),
+      placed(EXAMPLE_END, tomorrow),
+    ].reduce((shown, [example, time]) => shown.replaceAll(example, time), text);
   };
 }
 

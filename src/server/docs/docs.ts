@@ -1,29 +1,35 @@
 import { Hono } from 'hono';
+import { html } from 'hono/html';
+import type { Html, Site } from '../ui/page.ts';
 import { type DescriptionOptions, describeServer } from './description.ts';
 import { DOCS_FILES, type DocsFile } from './files.ts';
 
 /** Options of {@link createDocs}. */
 export interface DocsOptions extends DescriptionOptions {
+  /** Who serves the page. */
+  site: Site;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** Reads one of the page's files, as installed with this package. */
   readFile: (name: DocsFile) => Promise<Uint8Array>;
 }
 
-const page = (prefix: string): string => `<!doctype html>
+const page = ({ name = 'slices-conn', baseUrl }: Site, prefix: string): Html => html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>Connectivity Reservation Service</title>
+<title>Connectivity Reservation Service – ${name}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${prefix}/api-docs/swagger-ui.css">
+<link rel="stylesheet" href="${prefix}/api-docs/api-docs.css">
 <link rel="service-desc" type="application/json" href="${prefix}/api-spec">
 </head>
 <body>
+<p class="brand"><a href="${prefix}/">${name}</a> at ${new URL(baseUrl).host}</p>
 <div id="swagger-ui"></div>
-<noscript>This page needs JavaScript. The description itself is at <a href="${prefix}/api-spec">api-spec</a>.</noscript>
+<noscript><p>This page needs JavaScript. The description itself is at <a href="${prefix}/api-spec">api-spec</a>.</p></noscript>
 <script src="${prefix}/api-docs/swagger-ui-bundle.js"></script>
 <script src="${prefix}/api-docs/swagger-initializer.js"></script>
 </body>
@@ -43,7 +49,7 @@ const POLICY = [
 
 /** The OpenAPI description and the interactive page (SPEC.md, "What the service does" 7). All files come from this server. */
 export function createDocs(options: DocsOptions): Hono {
-  const { prefix, readFile, now } = options;
+  const { prefix, site, readFile, now } = options;
   const app = new Hono({ strict: false });
   const description = describeServer(options);
   const files = new Map<DocsFile, Promise<Uint8Array>>();
@@ -61,8 +67,8 @@ export function createDocs(options: DocsOptions): Hono {
   );
   app.get(
     '/api-docs',
-    () =>
-      new Response(page(prefix), {
+    async () =>
+      new Response(String(await page(site, prefix)), {
         headers: {
           'content-type': 'text/html; charset=utf-8',
           'content-security-policy': POLICY,

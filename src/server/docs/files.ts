@@ -3,6 +3,7 @@ import { KEY_SET_PATH } from '../../contract/routes.ts';
 /** The files that the interactive page consists of, besides its HTML. */
 export const DOCS_FILES = {
   'swagger-ui.css': 'text/css; charset=utf-8',
+  'api-docs.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'swagger-initializer.js': 'text/javascript; charset=utf-8',
 } as const;
