@@ -44,7 +44,7 @@ export async function readServerAudit(
       await opened.close();
     }
   } catch (cause) {
-    throw databaseFailure(cause, file);
+    throw databaseFailure(cause, place);
   }
 }
 

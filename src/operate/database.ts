@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { StoreUnavailableError } from '../allocator/store.ts';
-import { Failure } from '../contract/failure.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
-import { SERVER_FILE } from '../store/stores.ts';
+import { isPostgres, SERVER_FILE } from '../store/stores.ts';
 
 /** Where a server's data is. */
 export interface DataPlace {
@@ -58,19 +58,32 @@ export function databaseAddress(text: string): string {
  * `file_unusable` otherwise. Any other error is a bug, and is returned unchanged. The driver's messages name the server
  * and the user, never the password.
  *
- * @param file the database's file, with SQLite
+ * @param place where the data is; its address has no password
  */
-export function databaseFailure(cause: unknown, file: string | undefined): unknown {
+export function databaseFailure(
+  cause: unknown,
+  { file, database }: Pick<DataPlace, 'file' | 'database'>,
+): unknown {
   if (!(cause instanceof Error) || cause instanceof Failure) return cause;
   const unavailable = cause instanceof StoreUnavailableError;
   if (!unavailable && !(cause instanceof DatabaseFormatError) && !isOfSystem(cause)) return cause;
   const reason = unavailable && cause.cause instanceof Error ? cause.cause.message : cause.message;
   const what = file === undefined ? 'The database' : `The database ${file}`;
   return new Failure(unavailable && !file ? 'network' : 'file_unusable', `${what} can't be used.`, {
-    why: reason || cause.message,
-    ...(file ? {} : { fix: 'psql "$DATABASE_URL" -c "SELECT version()"' }),
+    why: [reason || cause.message, ...(isForbidden(cause) ? [RIGHTS] : [])].join('. '),
+    ...(file || !isPostgres(database)
+      ? {}
+      : { fix: `psql ${shellWord(database)} -c ${shellWord('SELECT version()')}` }),
     cause,
   });
+}
+
+/** What a role of PostgreSQL needs. */
+const RIGHTS = 'The role must own the database, or have CREATE on it and on its schema public.';
+
+/** Whether PostgreSQL says that the role lacks a right: SQLSTATE 42501. */
+function isForbidden(cause: Error): boolean {
+  return 'code' in cause && cause.code === '42501';
 }
 
 /** Whether an error comes from the system, from SQLite or from PostgreSQL. */

@@ -4,7 +4,7 @@ import { formatInstant } from '../contract/instants.ts';
 import { dataFolder } from '../files/private.ts';
 import { type KeyStatus, rotateByHand, SERVICES } from '../server/keys/key-ring.ts';
 import { openStores, type Stores } from '../store/stores.ts';
-import { databaseFailure, dataPlace } from './database.ts';
+import { type DataPlace, databaseFailure, dataPlace } from './database.ts';
 import type { RotateKeysOptions } from './options.ts';
 
 /**
@@ -19,13 +19,14 @@ export async function rotateKeys(
   options: RotateKeysOptions,
   context: { defaultFolder: string; now: () => number; confirm: () => Promise<void> },
 ) {
-  const { database, folder, file } = dataPlace(options, context.defaultFolder);
+  const place = dataPlace(options, context.defaultFolder);
+  const { folder, file } = place;
   const { retireNow = false } = options;
   if (retireNow) await context.confirm();
   // Nothing is made here: a missing database means that another one was meant.
   if (file !== undefined && !existsSync(file)) throw withoutKeys(`There is no database at ${file}.`);
   if (folder !== undefined) dataFolder(folder);
-  const stores = await open(database, file);
+  const stores = await open(place);
   try {
     const now = context.now();
     const statuses: KeyStatus[] = [];
@@ -39,17 +40,17 @@ export async function rotateKeys(
       published_until: publishedUntil === undefined ? null : formatInstant(publishedUntil),
     }));
   } catch (cause) {
-    throw databaseFailure(cause, file);
+    throw databaseFailure(cause, place);
   } finally {
     await stores.close();
   }
 }
 
-async function open(database: string, file: string | undefined): Promise<Stores> {
+async function open(place: DataPlace): Promise<Stores> {
   try {
-    return await openStores(database);
+    return await openStores(place.database);
   } catch (cause) {
-    throw databaseFailure(cause, file);
+    throw databaseFailure(cause, place);
   }
 }
 

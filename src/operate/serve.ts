@@ -209,7 +209,7 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
     });
   } catch (cause) {
     if (cause instanceof TopologyError) throw new Failure('file_unusable', cause.message, { cause });
-    throw databaseFailure(cause, place.file);
+    throw databaseFailure(cause, place);
   }
 }
 

@@ -126,7 +126,22 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
 
 test('an error of Node itself is passed on, although it has a code', () => {
   const bug = Object.assign(new TypeError('a bug'), { code: 'ERR_INVALID_ARG_TYPE' });
-  for (const file of [undefined, 'a.sqlite']) expect(databaseFailure(bug, file)).toBe(bug);
+  for (const place of [{ database: 'postgres://h/x' }, { database: 'a.sqlite', file: 'a.sqlite' }]) {
+    expect(databaseFailure(bug, place)).toBe(bug);
+  }
+});
+
+test('a role without rights is told which it needs, and the next step names the database', () => {
+  const cause = Object.assign(new Error('permission denied for schema public'), {
+    code: '42501',
+    severity: 'ERROR',
+  });
+  expect(databaseFailure(cause, { database: 'postgres://me@h/x?a=1&b=2' })).toMatchObject({
+    facts: {
+      why: 'permission denied for schema public. The role must own the database, or have CREATE on it and on its schema public.',
+      fix: "psql 'postgres://me@h/x?a=1&b=2' -c 'SELECT version()'",
+    },
+  });
 });
 
 const SETTINGS: ServeOptions = {

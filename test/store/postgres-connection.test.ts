@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -222,4 +222,57 @@ describe('row 52: over a line', () => {
     await expect(opening).rejects.toThrow(/does not offer TLS.*sslmode=disable/);
     expect(heard()).toBe('');
   });
+});
+
+describe('a password file', () => {
+  const lines = [
+    '# a comment',
+    'db.example.org:5432:x:other:not-this',
+    'db.example.org:5433:x:me:by-port',
+    'db.example.org:*:x:me:a\\:b\\\\c',
+    'localhost:5432:*:me:here',
+    '*:*:*:*:any',
+  ];
+  const file = (name: string, mode: number): string => {
+    const path = inFolder(name, lines.join('\n'));
+    chmodSync(path, mode);
+    return path;
+  };
+  const passwordOf = (address: string, env: Record<string, string>): string | null =>
+    new URL(readConnection(address, env).connectionString).searchParams.get('password');
+
+  test.each<[address: string, env: Record<string, string>, password: string | null]>([
+    ['postgres://me@db.example.org/x', {}, 'a:b\\c'],
+    ['postgres://me@db.example.org:5433/x', {}, 'by-port'],
+    ['postgres://me@db.example.org', { PGDATABASE: 'x', PGPORT: '5433' }, 'by-port'],
+    ['postgres:///x?host=/run/postgresql', { PGUSER: 'me' }, 'here'],
+    ['postgres://you@db.example.org/x', {}, 'any'],
+    ['postgres://me@db.example.org/x', { PGPASSWORD: 'p' }, null],
+    ['postgres://me:q@db.example.org/x', {}, null],
+  ])('%s, %o', (address, env, password) => {
+    const PGPASSFILE = file('pgpass', 0o600);
+    expect(passwordOf(address, { ...env, PGPASSFILE })).toBe(password);
+    expect(passwordOf(`${address}${address.includes('?') ? '&' : '?'}passfile=${PGPASSFILE}`, env)).toBe(
+      password,
+    );
+  });
+
+  test('is in the home folder by default, and may be missing', () => {
+    file('.pgpass', 0o600);
+    expect(passwordOf('postgres://me@db.example.org/x', { HOME: folder })).toBe('a:b\\c');
+    expect(passwordOf('postgres://me@db.example.org/x', { HOME: '/nowhere' })).toBe(null);
+  });
+
+  test.skipIf(process.platform === 'win32')(
+    'that others can read is refused, with what to type',
+    async () => {
+      const PGPASSFILE = file('open', 0o640);
+      expect(
+        await failureOf(() => readConnection('postgres://me@db.example.org/x', { PGPASSFILE })),
+      ).toMatchObject({
+        code: 'file_unusable',
+        facts: { fix: `chmod 600 ${PGPASSFILE}` },
+      });
+    },
+  );
 });

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { ConnectionOptions } from 'node:tls';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
 import { loopbackAddress } from '../../contract/loopback.ts';
 
 /** How a PostgreSQL server is reached, as the driver takes it. */
@@ -28,8 +28,8 @@ const TLS_VARIABLES = {
 /**
  * Reads the address of a PostgreSQL database as libpq does
  * (https://www.postgresql.org/docs/current/libpq-connect.html): what it leaves open is taken from the service that
- * `?service=` or `PGSERVICE` names, then from the variables that libpq has. The driver itself reads `PGHOST`,
- * `PGPASSWORD`, `PGPASSFILE` and the like.
+ * `?service=` or `PGSERVICE` names, then from the variables that libpq has, and a password from the password file. The driver itself reads `PGHOST`,
+ * `PGPASSWORD` and the like.
  *
  * Without an `sslmode`, a server on this machine is reached without TLS, and every other one over TLS with a certificate
  * that is verified for its name (HOSTILE.md 52). Three modes weaken that: `disable`, `no-verify` (the certificate is not
@@ -37,7 +37,8 @@ const TLS_VARIABLES = {
  * machine too; `prefer` and `allow` count as unset.
  *
  * @throws Failure `usage` for an unknown `sslmode`, or a service that is not there or not understood
- * @throws Failure `file_unusable` for a certificate or key that can't be read
+ * @throws Failure `file_unusable` for a certificate or key that can't be read, and for a password in a file that others
+ *   can read
  */
 export function readConnection(address: string, env: Environment = process.env): PostgresConnection {
   const url = new URL(address);
@@ -49,7 +50,66 @@ export function readConnection(address: string, env: Environment = process.env):
     searchParams.get(key) || env[TLS_VARIABLES[key]] || undefined;
   const ssl = tlsOptions(searchParams.get('host') || url.hostname || env['PGHOST'] || 'localhost', said);
   for (const key of ['ssl', 'sslnegotiation', ...Object.keys(TLS_VARIABLES)]) searchParams.delete(key);
+  const file = searchParams.get('passfile') || env['PGPASSFILE'] || join(env['HOME'] || homedir(), '.pgpass');
+  searchParams.delete('passfile');
+  if (!url.password && !searchParams.get('password') && !env['PGPASSWORD']) {
+    const password = passwordIn(file, placeOf(url, env));
+    if (password !== undefined) searchParams.set('password', password);
+  }
   return { connectionString: url.href, ssl };
+}
+
+/** Where a password is for: host, port, database, user, as a password file has them. */
+type PasswordPlace = readonly [host: string, port: string, database: string, user: string];
+
+/** What the address leaves open is found as the driver finds it. */
+function placeOf(url: URL, env: Environment): PasswordPlace {
+  const said = (key: string): string | undefined => url.searchParams.get(key) || undefined;
+  const host = said('host') || decodeURIComponent(url.hostname) || env['PGHOST'] || 'localhost';
+  const user = said('user') || decodeURIComponent(url.username) || env['PGUSER'] || userInfo().username;
+  const database = decodeURIComponent(url.pathname.slice(1)) || env['PGDATABASE'] || user;
+  return [
+    // A socket's folder counts as this machine.
+    host.startsWith('/') ? 'localhost' : host.replace(/^\[(.*)\]$/, '$1'),
+    said('port') || url.port || env['PGPORT'] || '5432',
+    database,
+    user,
+  ];
+}
+
+/**
+ * The password for a place in a password file (https://www.postgresql.org/docs/current/libpq-pgpass.html). The driver
+ * would read the file too, but warns that it will not for long.
+ *
+ * @returns undefined without a file or a line that fits
+ * @throws Failure `file_unusable` when there is such a line, and others can read the file
+ */
+function passwordIn(path: string, place: PasswordPlace): string | undefined {
+  let text: string;
+  try {
+    if (!statSync(path).isFile()) return undefined;
+    text = readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+  for (const line of text.split(/\r?\n/)) {
+    if (line.startsWith('#')) continue;
+    // A backslash stands before a colon or a backslash that is meant.
+    const fields = (line.match(/(?:\\.|[^:\\])*(?::|$)/g) ?? []).map((field) => field.replace(/:$/, ''));
+    const [password, ...wanted] = [fields[4], ...fields.slice(0, 4)].map((field) =>
+      field?.replace(/\\(.)/g, '$1'),
+    );
+    if (!password || !place.every((value, index) => wanted[index] === '*' || wanted[index] === value))
+      continue;
+    if (process.platform !== 'win32' && statSync(path).mode & 0o077) {
+      throw new Failure('file_unusable', `The password file ${path} is not private.`, {
+        why: 'Others can read it.',
+        fix: `chmod 600 ${shellWord(path)}`,
+      });
+    }
+    return password;
+  }
+  return undefined;
 }
 
 /** Sets what the address leaves open. */

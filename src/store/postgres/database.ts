@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient, types } from 'pg';
 import { RolledBackError, StoreUnavailableError } from '../../allocator/store.ts';
+import { Failure } from '../../contract/failure.ts';
 import {
   type Locking,
   READ_LINK,
@@ -88,7 +90,7 @@ export class PostgresDatabase implements SqlDatabase {
    * Connects, and applies the migrations that the database lacks.
    *
    * @param url `postgres://user@host/database`, see {@link readConnection}
-   * @throws Failure as {@link readConnection} does
+   * @throws Failure as {@link readConnection} does, and `usage` behind a pooler that takes sessions apart
    * @throws DatabaseFormatError when a newer version of this program made it, or it is another program's
    * @throws StoreUnavailableError when it can't be reached, or does not let us in
    */
@@ -98,6 +100,7 @@ export class PostgresDatabase implements SqlDatabase {
   ): Promise<PostgresDatabase> {
     const database = new PostgresDatabase(url);
     try {
+      await database.#refusePooler();
       await database.#transact(MIGRATION_PATIENCE, (sql) => migrate(sql, migrations, MIGRATION_PATIENCE));
       return database;
     } catch (error) {
@@ -115,11 +118,45 @@ export class PostgresDatabase implements SqlDatabase {
   static async openToRead(url: string): Promise<ReadDatabase> {
     const database = new PostgresDatabase(url, READING_LIMITS, READING_PATIENCE);
     try {
+      await database.#refusePooler();
       await database.snapshot((sql) => checkVersion(sql, POSTGRES_MIGRATIONS));
       return database;
     } catch (error) {
       await database.close();
       throw error;
+    }
+  }
+
+  /**
+   * Refuses a pooler between this program and PostgreSQL that gives each transaction another session, such as PgBouncer
+   * with `pool_mode = transaction`: prepared statements would be missing, or be another client's. A pooler is there where
+   * the session's process is not the one that was announced. A setting of one session is then looked for in a second one,
+   * which has a transaction open and so would hold the session that the first one had.
+   */
+  async #refusePooler(): Promise<void> {
+    let one: PoolClient | undefined;
+    let other: PoolClient | undefined;
+    let isMarked = false;
+    try {
+      one = await this.#pool.connect();
+      const { rows } = await one.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      if (!('processID' in one) || one.processID === rows[0]?.pid) return;
+      other = await this.#pool.connect();
+      const mark = randomUUID();
+      isMarked = true;
+      await one.query("SELECT set_config('slices_conn.session', $1, false)", [mark]);
+      await other.query('BEGIN');
+      const kept = await other.query(MARK);
+      const isShared = kept.rows[0]?.mark === mark;
+      await other.query('ROLLBACK');
+      const own = isShared ? undefined : await one.query(MARK);
+      if (isShared || own?.rows[0]?.mark !== mark) throw behindPooler();
+    } catch (error) {
+      if (error instanceof Error && POOLERS_REFUSAL.test(error.message)) throw behindPooler(error);
+      throw error instanceof Failure ? error : storeError(error);
+    } finally {
+      one?.release(isMarked);
+      other?.release(true);
     }
   }
 
@@ -252,6 +289,19 @@ async function commit(client: PoolClient, finishing: Promise<void> | undefined):
   }
   // A statement failed, and `work` did not pass its error on: the server answers COMMIT with ROLLBACK.
   if (ended.value.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back');
+}
+
+/** The setting by which a session is recognised; null where it has none. */
+const MARK = "SELECT current_setting('slices_conn.session', true) AS mark";
+
+/** What PgBouncer says to the limits that this program asks for, unless it ignores them, and to a transaction. */
+const POOLERS_REFUSAL = /unsupported startup parameter|statement pooling mode/;
+
+function behindPooler(cause?: unknown): Failure {
+  return new Failure('usage', 'The address of the database is that of a connection pooler.', {
+    why: 'A pooler such as PgBouncer with pool_mode = transaction gives each transaction another session, so prepared statements and time limits are lost. This server keeps a pool of its own: give it the address of PostgreSQL itself, or a pool with pool_mode = session.',
+    ...(cause === undefined ? {} : { cause }),
+  });
 }
 
 /** Row locks and advisory locks, which last until the transaction ends. */
