@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type OtherProvider, otherProvider, USER_CODE } from '../fixtures/other-provider.ts';
 import { IDS } from '../fixtures/tokens.ts';
-import { type Ended, reportOf } from './command.ts';
+import { type Ended, reportOf, typed } from './command.ts';
 import { type Client, newClient, pointingAt } from './served.ts';
 
 const BOOK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
@@ -48,7 +48,7 @@ describe('services by another hand, with an opaque token and no refresh', () => 
   });
 
   test('status --json: who and until when are null', async () => {
-    const { exitCode, stdout, stderr } = await machine.run('status', '--json', '--debug');
+    const { exitCode, stdout, stderr } = await machine.run('status', '--json');
     expect(JSON.parse(stdout)).toEqual({
       profile: 'local',
       addresses: provider.addresses,
@@ -136,4 +136,25 @@ test('a refresh token without a revocation endpoint: logout says that the sessio
   expect(await run('status')).toMatchObject({ exitCode: 4 });
   for (const secret of provider.secrets) expect(printed.join('\n')).not.toContain(secret);
   expect(provider.objections).toEqual([]);
+});
+
+test('an identity provider that calls itself by another address: the next step accepts it, for this login alone', async () => {
+  const provider = await otherProvider({ polls: ['tokens'], interval: 1 });
+  const { base_url, portal_url, auth_url } = provider.addresses;
+  const here = auth_url.replace('127.0.0.1', 'localhost');
+  const client = newClient({});
+  const run = (...args: string[]) => client.run(args, { env: {} });
+  const addresses = [`baseUrl=${base_url}`, `portalUrl=${portal_url}`, `authUrl=${here}`];
+  expect(await run('profile', 'set', 'lab', ...addresses)).toMatchObject({ exitCode: 0 });
+  const refused = reportOf(await run('--profile', 'lab', 'login', '--json'));
+  expect(refused).toMatchObject({ exitCode: 9, code: 'reply_invalid' });
+  expect(refused.why).toBe(`It calls itself "${auth_url}/"; due is "${here}".`);
+  expect(provider.polls).toEqual([]);
+  expect(await run(...typed(refused.fix))).toMatchObject({ exitCode: 0 });
+  expect(await run('--profile', 'lab', 'login')).toMatchObject({ exitCode: 0 });
+  expect(provider.objections).toEqual([]);
+  expect(await run('--profile', 'lab', 'status')).toMatchObject({ exitCode: 0 });
+  // The login is kept for that issuer.
+  expect(await run('profile', 'set', 'lab', 'issuer=')).toMatchObject({ exitCode: 0 });
+  expect(await run('--profile', 'lab', 'status')).toMatchObject({ exitCode: 4 });
 });

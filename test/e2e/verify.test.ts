@@ -57,7 +57,7 @@ describe('a saved reservation', () => {
 
   test('replaces a file that is there', async () => {
     put('old.jwt', 'old');
-    const saved = reservationIn(await own.json(...LINK, '--save', 'old.jwt'));
+    const saved = reservationIn(await own.json(...LINK, '--save', 'old.jwt', '--yes'));
     expect(JSON.parse((await verify(['old.jwt'])).stdout)).toMatchObject({ reservation: { id: saved.id } });
     expect(statSync(join(own.home, 'old.jwt')).mode & 0o777).toBe(0o600);
   });
@@ -119,6 +119,11 @@ describe('exit 9, never 0', () => {
       expect(reportOf(await verify(['link.jwt', '--issuer', issuer])).exitCode).toBe(9);
     },
   );
+
+  test('another issuer: the reason has both', async () => {
+    const { why } = reportOf(await verify(['link.jwt', '--issuer', 'https://other.example.org']));
+    expect(why).toContain(' Due is https://other.example.org. The token says "http://offline.localhost".');
+  });
 
   test('a key set at an address that answers otherwise', async () => {
     const url = 'http://offline.localhost/apis/v1alpha1/links';
