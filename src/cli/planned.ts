@@ -7,7 +7,6 @@ const COMMANDS = ['availability', 'watch', 'run', 'plan', 'apply', 'vlan', 'prob
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   reserve: ['--earliest', '--volume', '--name', '--wait'],
   list: ['--timeline'],
-  serve: ['--directory', '--log'],
 };
 
 /**

@@ -39,6 +39,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
   }
   const opened: Closable[] = [];
   const sent = new SentChanges();
+  let invocation: Invocation | undefined;
   let isReported = false;
   // A request that was given up may end later than the command: the error object stays the last line.
   const write = (text: string): void => (isReported ? undefined : world.stderr.write(text));
@@ -51,16 +52,27 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
       paints: (choice = 'auto') => wantsColor(choice, world.env, world.stdout.isTerminal),
       write: (text) => world.stdout.write(text),
     },
-    open: (flags) => openInvocation(flags, args, beforeReport, sent, (one) => opened.push(one)),
+    open: (flags) => {
+      invocation = openInvocation(flags, args, beforeReport, sent, (one) => opened.push(one));
+      return invocation;
+    },
   });
-  const report = (error: unknown): ExitCode => {
+  const report = (error: unknown, times?: TimeContext): ExitCode => {
     isReported = true;
     // Commander may have stopped at a wrong flag: --json, --debug and the services are read from all that was typed.
     const { services, given } = readCommandLine(program, args);
     const has = (flag: string): boolean => given.some(({ long }) => long === flag);
     const [json, debug] = [has('--json'), has('--debug')];
     const nothingChanged = sent.isNothing;
-    return reportFailure(error, { stderr: world.stderr, json, debug, services, typed: args, nothingChanged });
+    return reportFailure(error, {
+      stderr: world.stderr,
+      json,
+      debug,
+      services,
+      typed: args,
+      times,
+      nothingChanged,
+    });
   };
   world.onStop((stopped) => {
     // The line holds the terminal's own ^C, or a question without an answer.
@@ -71,7 +83,9 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     await runProgram(program, args);
     return 0;
   } catch (error) {
-    if (!(error instanceof Declined)) return report(error);
+    // Where the profile can't be read, the failure says so, and its own text needs no zone.
+    const times = invocation?.times().catch(() => undefined);
+    if (!(error instanceof Declined)) return report(error, await times);
     if (!args.includes('--quiet')) world.stderr.write(`${error.message}\n`);
     return 0;
   } finally {

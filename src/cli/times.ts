@@ -214,6 +214,28 @@ export function shortTime(instant: number, { now, zone }: TimeContext, isNarrow 
   return words.join(' ');
 }
 
+/** A timestamp in a text, unless it is the value of a flag in a command. */
+const TIMESTAMP = /(?<!--[a-z]+[ =])\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,12})?(?:Z|[+-]\d\d:\d\d)/g;
+
+/**
+ * A function that writes the timestamps of a message as short times, to the second where they have one, with the zone
+ * beside the first of all. Commands in the message stay as they are.
+ *
+ * @example localTimes(context)('It ends at 2026-11-22T13:00:30.000Z.') // 'It ends at Sun 22 Nov 14:00:30 Europe/Brussels.'
+ */
+export function localTimes(context: TimeContext): (text: string) => string {
+  let isFirst = true;
+  return (text) =>
+    text.replace(TIMESTAMP, (found) => {
+      const instant = parseInstant(found);
+      if (instant === undefined) return found;
+      const seconds = Math.floor(instant / 1000) % 60;
+      const zone = isFirst ? ` ${context.zone}` : '';
+      isFirst = false;
+      return `${shortTime(instant, context)}${seconds === 0 ? '' : `:${String(seconds).padStart(2, '0')}`}${zone}`;
+    });
+}
+
 /**
  * The end of a period for people, beside its start: the time of day alone where both are on the same day.
  *

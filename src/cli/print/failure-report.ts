@@ -3,6 +3,7 @@ import { withoutTokens } from '../../contract/secret.ts';
 import { completed, NEXT_STEP } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
+import { localTimes, type TimeContext } from '../times.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
 
 /** How a failure is printed. */
@@ -15,6 +16,8 @@ export interface ReportOptions {
   services: ServiceFlags;
   /** The program's arguments; advice that is a flag only is about them. */
   typed: readonly string[];
+  /** For people: timestamps are written as short times in this zone. Default: as they are. */
+  times?: TimeContext | undefined;
   /** Services were used, and certainly nothing was changed there. */
   nothingChanged?: boolean;
 }
@@ -25,7 +28,7 @@ export interface ReportOptions {
  */
 export function reportFailure(
   error: unknown,
-  { stderr, json, debug, services, typed, nothingChanged = false }: ReportOptions,
+  { stderr, json, debug, services, typed, times, nothingChanged = false }: ReportOptions,
 ): ExitCode {
   const failure = asFailure(error);
   const { code, message } = failure;
@@ -35,11 +38,13 @@ export function reportFailure(
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code satisfies FailureCode];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
   if (!json) {
-    const why = facts.why === undefined ? '' : `  why: ${shown(facts.why)}\n`;
-    const lines = (facts.lines ?? []).map((line) => `    ${shown(line)}\n`).join('');
+    const local = times ? localTimes(times) : (text: string) => text;
+    const what = local(message);
+    const why = facts.why === undefined ? '' : `  why: ${shown(local(facts.why))}\n`;
+    const lines = (facts.lines ?? []).map((line) => `    ${shown(local(line))}\n`).join('');
     const reservation = facts.reservation === undefined ? '' : `  reservation: ${shown(facts.reservation)}\n`;
     const advice = fix === undefined ? '' : `  try: ${shown(fix)}\n`;
-    stderr.write(`error: ${shown(message)}\n${why}${lines}${reservation}${advice}`);
+    stderr.write(`error: ${shown(what)}\n${why}${lines}${reservation}${advice}`);
     return exitCode;
   }
   const report = {

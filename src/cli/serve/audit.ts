@@ -1,9 +1,10 @@
 import * as v from 'valibot';
+import { instantOf } from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
 import { ExperimentId } from '../../contract/fields.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText, type Printer } from '../print/output.ts';
-import { parsePastTime } from '../times.ts';
+import { parsePastTime, type TimeContext } from '../times.ts';
 import { formatBandwidth, reservationId, siteName } from '../values.ts';
 import type { AuditFlags, AuditItem, AuditRequest } from './server.ts';
 
@@ -14,8 +15,9 @@ export async function serveAudit(
   flags: AuditFlags,
 ): Promise<void> {
   const { output, server, waitFor } = invocation;
-  const request = await requestOf(invocation, flags);
-  const printed = output.portions<AuditItem>(auditText);
+  const times = await invocation.times();
+  const request = await requestOf(invocation, flags, times);
+  const printed = output.portions<AuditItem>(auditText(times.zone));
   const more = await waitFor('the database', () =>
     server.readAudit(request, (portion) => printed.take(portion)),
   );
@@ -27,10 +29,13 @@ export async function serveAudit(
   }
 }
 
-async function requestOf(invocation: Invocation, flags: AuditFlags): Promise<AuditRequest> {
+async function requestOf(
+  invocation: Invocation,
+  flags: AuditFlags,
+  times: TimeContext,
+): Promise<AuditRequest> {
   const { reservation, link, since, until, ...others } = flags;
   const { experiment } = invocation.flags;
-  const times = await invocation.times();
   const request: AuditRequest = {
     ...others,
     ...(reservation === undefined ? {} : { reservation: reservationId(reservation) }),
@@ -60,32 +65,45 @@ function linkOf(words: readonly string[]): [site1: string, site2: string] {
   throw new Failure('usage', '--link takes the two sites of a link.', { fix: '--link be-gent1 pl-poznan1' });
 }
 
-const HEAD = ['when (UTC)', 'what', 'outcome', 'link', 'bandwidth', 'period', 'reservation', 'by', 'why'];
+const HEAD = ['what', 'outcome', 'link', 'bandwidth', 'period', 'reservation', 'by', 'why'];
 
 /**
  * Decisions for people: a table. On a terminal that is too narrow for the table, each decision is a card, so that no id
  * is cut. A pipe always gets the table.
  */
-function auditText(print: Printer, items: readonly AuditItem[]): string {
-  const rows = items.map(rowOf);
-  return print.fits(HEAD, rows) ? print.table(HEAD, rows) : items.map((item) => card(print, item)).join('');
+function auditText(zone: string): (print: Printer, items: readonly AuditItem[]) => string {
+  const seconds = new Intl.DateTimeFormat('sv-SE', {
+    timeZone: zone,
+    dateStyle: 'short',
+    timeStyle: 'medium',
+  });
+  const tell: Tell = (instant) => seconds.format(instantOf(instant));
+  const head = [`when (${zone})`, ...HEAD];
+  return (print, items) => {
+    const rows = items.map((item) => rowOf(item, tell));
+    if (print.fits(head, rows)) return print.table(head, rows);
+    return items.map((item) => card(print, item, tell, zone)).join('');
+  };
 }
 
-function rowOf(item: AuditItem): string[] {
+/** An instant to the second, in the reader's zone; JSON has the milliseconds. */
+type Tell = (instant: string) => string;
+
+function rowOf(item: AuditItem, tell: Tell): string[] {
   const { action, link, reservation, by, why } = item;
-  const asked = [linkText(link), formatBandwidth(item.bandwidth), periodText(item)];
-  return [timeText(item.at), action, outcome(item), ...asked, reservation ?? '–', by, why ?? '–'];
+  const asked = [linkText(link), formatBandwidth(item.bandwidth), periodText(item, tell)];
+  return [tell(item.at), action, outcome(item), ...asked, reservation ?? '–', by, why ?? '–'];
 }
 
-function card(print: Printer, item: AuditItem): string {
+function card(print: Printer, item: AuditItem, tell: Tell, zone: string): string {
   const { action, link, reservation, experiment, by, why } = item;
   const { paint } = print;
   const colour = item.granted ? paint.green : paint.red;
-  const what = `${timeText(item.at)} UTC  ${colour(escapeText(`${action} ${outcome(item)}`))}`;
+  const what = `${tell(item.at)} ${zone}  ${colour(escapeText(`${action} ${outcome(item)}`))}`;
   const lines: CardLine[] = [
     ...(why === null ? [] : [['why', why] as const]),
     ['link', `${linkText(link)}, ${formatBandwidth(item.bandwidth)}`],
-    ['period', periodText(item)],
+    ['period', periodText(item, tell)],
     ['reservation', reservation ?? '–'],
     ['by', by],
     ['experiment', experiment],
@@ -102,13 +120,8 @@ function linkText(link: string): string {
   return link.replace('~', ' – ');
 }
 
-/** An instant to the second; JSON has the milliseconds. */
-function timeText(instant: string): string {
-  return instant.slice(0, 19).replace('T', ' ');
-}
-
 /** A period; the end's date is left out where it equals the start's. */
-function periodText({ start_date, end_date }: AuditItem): string {
-  const [start, end] = [timeText(start_date), timeText(end_date)];
+function periodText({ start_date, end_date }: AuditItem, tell: Tell): string {
+  const [start, end] = [tell(start_date), tell(end_date)];
   return `${start} – ${start.slice(0, 10) === end.slice(0, 10) ? end.slice(11) : end}`;
 }

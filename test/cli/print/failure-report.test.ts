@@ -35,6 +35,29 @@ const EVIL = 'a\u001b[2J\u0007\r\u009b31m\u202e\u200b\u007fz';
 const SHOWN = 'a\\u001b[2J\\u0007\\u000d\\u009b31m\\u202e\\u200b\\u007fz';
 const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/;
 
+describe('timestamps', () => {
+  const times = { now: Date.parse('2026-11-22T12:00:00Z'), zone: 'Europe/Brussels' };
+  const late = new Failure('experiment_ends_first', 'end_date 2026-11-23T13:00:30.500Z is too late.', {
+    why: 'It ends at 2026-11-23T13:00:00.000Z, as --end 2026-11-23T13:00:00.000Z says; not 2026-02-30T00:00:00Z.',
+    lines: ['2027-01-01T00:00:00+01:00'],
+    fix: 'slices-conn update x --end 2026-11-23T13:00:00.000Z',
+  });
+
+  test('are short times for people, the zone named once; commands keep theirs', () => {
+    expect(told(late, { times }).text.split('\n')).toEqual([
+      'error: end_date Mon 23 Nov 14:00:30 Europe/Brussels is too late.',
+      '  why: It ends at Mon 23 Nov 14:00, as --end 2026-11-23T13:00:00.000Z says; not 2026-02-30T00:00:00Z.',
+      '    Fri 1 Jan 2027 00:00',
+      '  try: slices-conn update x --end 2026-11-23T13:00:00.000Z',
+      '',
+    ]);
+  });
+
+  test('are in UTC for programs', () => {
+    expect(JSON.parse(told(late, { times, json: true }).text).error.message).toBe(late.message);
+  });
+});
+
 describe('with --json', () => {
   test('a failure is one line: the error object of CLI.md', () => {
     const { exitCode, text } = told(refused, { json: true });
