@@ -86,6 +86,13 @@ test('without a terminal the audit is a table with one line for each decision', 
   expect(end).toEqual(['']);
 });
 
+test('times are in the zone of --tz', async () => {
+  const { stdout } = await audit(['--tz', 'Europe/Brussels'], [[booked]]);
+  expect(stdout).toContain('WHEN (Europe/Brussels)');
+  expect(stdout).toContain('2026-11-01 12:59:58');
+  expect(stdout).toContain('2026-11-01 13:00:00 – 15:00:00');
+});
+
 test('row 59: counted refusals show their number', async () => {
   const { stdout } = await audit([], [[{ ...refused, count: 37 }]]);
   expect(stdout).toContain('refused 37 times');
