@@ -1,5 +1,5 @@
 import { Failure, shellWord } from '../contract/failure.ts';
-import type { Picker } from '../session/choice.ts';
+import type { Choosable, Picker } from '../session/choice.ts';
 import type { Invocation } from './invocation.ts';
 
 /** A person was asked and said no, or chose nothing: the command ends with exit code 0, and changes nothing. */
@@ -20,7 +20,7 @@ export class Declined extends Error {
 export function pickerFor(
   asking: Pick<Invocation, 'ask' | 'flags' | 'output'>,
   profile: string,
-  keep: (choice: { project?: string; experiment?: string }) => Promise<void>,
+  keep: (noun: 'project' | 'experiment', chosen: Choosable) => Promise<void>,
 ): Picker {
   const chosen = new Map<string, string>();
   return async (noun, items) => {
@@ -30,7 +30,7 @@ export function pickerFor(
     const item = await pick(asking, title, items, ({ id, name }) => (name === '' ? id : `${name}  ${id}`));
     chosen.set(noun, item.id);
     const question = `Use it for later commands too, in profile ${profile}?`;
-    if (await accepts(asking, question)) await keep({ [noun]: item.id });
+    if (await accepts(asking, question)) await keep(noun, item);
     return item;
   };
 }

@@ -178,8 +178,8 @@ function openInvocation(
         ...(certificates === undefined ? {} : { certificates }),
         ...(flags.debug ? { trace: (line) => output.prompt(line) } : {}),
       });
-      const keep = async (choice: { project?: string; experiment?: string }): Promise<void> =>
-        (await profilesToChange()).choose(profile.name, choice);
+      const keep: Parameters<typeof pickerFor>[2] = async (noun, chosen) =>
+        (await profilesToChange()).choose(profile.name, noun, chosen);
       const isOffline = profile.name === OFFLINE;
       /** The same source; while its token is waited for, that is shown, with the program that gives it. */
       const awaited = (source: TokenSource, what: string): TokenSource => {

@@ -17,11 +17,18 @@ export type Picker = <Item extends Choosable>(
   items: readonly Item[],
 ) => Promise<Item>;
 
+/** What else {@link chooseOne} goes by. */
+export interface ChoiceOptions {
+  /** Chooses one of several active items; undefined where nobody can be asked. */
+  pick?: Picker | undefined;
+  /** Names by id, of what a profile keeps: it is found by name where its id is not known (CLI.md, "Files"). */
+  chosenNames?: Readonly<Record<string, string>> | undefined;
+}
+
 /**
  * Chooses an item by id or name; without either, the only active item (CLI.md, "Global flags"): what is printed names it.
  *
  * @param now milliseconds; an expired item is not active
- * @param pick chooses one of several active items; undefined where nobody can be asked
  * @throws Failure `usage` when no item or several items match, with the next step
  */
 export async function chooseOne<Item extends Choosable>(
@@ -29,7 +36,7 @@ export async function chooseOne<Item extends Choosable>(
   wanted: string | undefined,
   items: readonly Item[],
   now: number,
-  pick?: Picker,
+  { pick, chosenNames = {} }: ChoiceOptions = {},
 ): Promise<Item> {
   const active = items.filter(
     ({ expires_at }) => (parseInstant(expires_at, 'utc-if-absent') ?? Infinity) > now,
@@ -47,11 +54,12 @@ export async function chooseOne<Item extends Choosable>(
   }
   const byId = items.find(({ id }) => id === wanted);
   if (byId) return byId;
-  const named = items.filter(({ name }) => name === wanted);
+  const name = chosenNames[wanted] ?? wanted;
+  const named = items.filter((item) => item.name === name);
   const [only, another] = named.length > 1 ? named.filter((item) => active.includes(item)) : named;
   if (only && !another) return only;
   if (only) {
-    throw new Failure('usage', `Several ${noun}s are named ${wanted}; give the id.`, { why: listed(named) });
+    throw new Failure('usage', `Several ${noun}s are named ${name}; give the id.`, { why: listed(named) });
   }
   throw new Failure('usage', `You have no ${noun} ${wanted}.`, {
     why: items.length > 0 ? `Yours: ${listed(items)}` : `You are in no ${noun}.`,

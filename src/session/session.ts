@@ -12,7 +12,7 @@ import { Secret } from '../contract/secret.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import { remoteKeySet } from '../tokens/remote-key-set.ts';
 import type { TokenKind, Trust, VerifiedToken } from '../tokens/verify.ts';
-import { chooseOne, type Picker } from './choice.ts';
+import { type ChoiceOptions, chooseOne, type Picker } from './choice.ts';
 import type { Connection, Login } from './login/connection.ts';
 import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './login/experiment-access.ts';
 import type { MachineLogin } from './login/machine-login.ts';
@@ -142,9 +142,9 @@ export class Session {
    * @throws Failure `usage` when no project or several match
    */
   async project(named?: string): Promise<Project> {
-    const { project, now, pick } = this.#options;
+    const { project, now } = this.#options;
     const wanted = named ?? project ?? this.profile.project;
-    return chooseOne('project', wanted, await this.portal.projects(), now(), pick);
+    return chooseOne('project', wanted, await this.portal.projects(), now(), this.#choice);
   }
 
   /** The experiment as the portal knows it, chosen like {@link project}. Without `named` the portal is asked once. */
@@ -204,7 +204,7 @@ export class Session {
 
   /** An experiment with a token for it, fetched at each call. @param wanted its id or name */
   async accessTo(wanted: string | undefined): Promise<ExperimentAccess> {
-    const { connection, profile, project, now, pick } = this.#options;
+    const { connection, profile, project, now } = this.#options;
     return accessExperiment({
       wanted,
       preferred: profile.experiment,
@@ -215,7 +215,7 @@ export class Session {
       portal: this.portal,
       portalUrl: profile.portalUrl,
       now,
-      pick,
+      choice: this.#choice,
     });
   }
 
@@ -249,6 +249,10 @@ export class Session {
     return verifyAny(token, trust, source, (issuer) => this.#keysOf(issuer));
   }
 
+  get #choice(): ChoiceOptions {
+    return { pick: this.#options.pick, chosenNames: this.profile.chosenNames };
+  }
+
   /** Closes the ledger. */
   async close(): Promise<void> {
     const opened = await this.#ledger?.catch(() => undefined);
@@ -270,8 +274,13 @@ export class Session {
   }
 
   async #chooseExperiment(wanted: string | undefined): Promise<Experiment> {
-    const { now, pick } = this.#options;
-    return chooseOne('experiment', wanted, await this.portal.experiments(), now(), pick);
+    return chooseOne(
+      'experiment',
+      wanted,
+      await this.portal.experiments(),
+      this.#options.now(),
+      this.#choice,
+    );
   }
 }
 

@@ -58,7 +58,7 @@ describe('several active experiments', () => {
     );
     expect(stderr).toContain(`  ${number}  second  ${id}\n`);
     expect(questions.at(-1)).toBe('Use it for later commands too, in profile offline? [y/N] ');
-    expect(kept()).toEqual({ experiment: id });
+    expect(kept()).toEqual({ experiment: id, chosenNames: { [id]: 'second' } });
     expect((await run('list')).exitCode).toBe(0);
     expect(questions).toHaveLength(2);
   });
@@ -104,7 +104,7 @@ describe('experiment create', () => {
     expect(exitCode).toBe(0);
     expect(questions).toEqual(['Use it for later commands, in profile offline? [y/N] ']);
     const [id] = /exp_\S+/.exec(stdout) ?? [];
-    if (isKept) expect(kept()).toEqual({ experiment: id });
+    if (isKept) expect(kept()).toMatchObject({ experiment: id });
     else expect(kept).toThrow();
   });
 });

@@ -64,14 +64,31 @@ describe('where a person can be asked', () => {
   };
 
   test('several active ones are offered, and no other', async () => {
-    expect(await chooseOne('experiment', undefined, [demo, other, ended], NOW, pick)).toBe(other);
+    expect(await chooseOne('experiment', undefined, [demo, other, ended], NOW, { pick })).toBe(other);
   });
 
   test.each<[string, string | undefined, Choosable[]]>([
     ['one is named', 'demo', [demo, other]],
     ['there is only one', undefined, [demo]],
   ])('nobody is asked where %s', async (_, wanted, items) => {
-    expect(await chooseOne('experiment', wanted, items, NOW, failed)).toBe(demo);
+    expect(await chooseOne('experiment', wanted, items, NOW, { pick: failed })).toBe(demo);
+  });
+});
+
+describe('what a profile keeps', () => {
+  const chosenNames = { exp_gone: 'demo', [demo.id]: 'other' };
+
+  test('is found by its name where its id is not known any more', async () => {
+    expect(await chooseOne('experiment', 'exp_gone', [demo, other], NOW, { chosenNames })).toBe(demo);
+  });
+
+  test('is the one with its id, whatever its name was', async () => {
+    expect(await chooseOne('experiment', demo.id, [demo, other], NOW, { chosenNames })).toBe(demo);
+  });
+
+  test('is not guessed where its name is not known either', async () => {
+    const failure = await failureOf(() => chooseOne('experiment', 'exp_gone', [other], NOW, { chosenNames }));
+    expect(failure.message).toBe('You have no experiment exp_gone.');
   });
 });
 

@@ -56,7 +56,7 @@ export async function createExperiment(
   );
   const { name: profile } = opened.profile;
   if (await accepts(invocation, `Use it for later commands, in profile ${profile}?`)) {
-    await (await profiles()).choose(profile, { experiment: experiment.id });
+    await (await profiles()).choose(profile, 'experiment', experiment);
   }
 }
 
@@ -68,7 +68,7 @@ export async function useExperiment(
   const opened = await session();
   const experiment = await opened.experiment(wanted);
   const { name } = opened.profile;
-  await (await profiles()).choose(name, { experiment: experiment.id });
+  await (await profiles()).choose(name, 'experiment', experiment);
   const shown = await times();
   await output.result({ experiment: directoryItem(experiment) }, (print) =>
     directoryCard(print, `Profile ${name} now uses experiment`, experiment, shown),

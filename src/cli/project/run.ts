@@ -32,7 +32,7 @@ export async function useProject(
   const opened = await session();
   const project = await opened.project(wanted);
   const { name } = opened.profile;
-  await (await profiles()).choose(name, { project: project.id });
+  await (await profiles()).choose(name, 'project', project);
   const shown = await times();
   await output.result({ project: directoryItem(project) }, (print) =>
     directoryCard(print, `Profile ${name} now uses project`, project, shown),

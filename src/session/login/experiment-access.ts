@@ -3,7 +3,7 @@ import type { PortalClient } from '../../client/portal.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
-import { chooseOne, type Picker } from '../choice.ts';
+import { type ChoiceOptions, chooseOne } from '../choice.ts';
 import type { PortalTokens } from './login-tokens.ts';
 import type { Placeholders, TokenOrigin, TokenSource } from './token-source.ts';
 
@@ -36,8 +36,8 @@ export interface ExperimentAccessOptions {
   portalUrl: string;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** Chooses one of several active experiments; undefined where nobody can be asked. */
-  pick?: Picker | undefined;
+  /** See {@link ChoiceOptions}. */
+  choice?: ChoiceOptions;
 }
 
 /**
@@ -124,6 +124,6 @@ async function byPortal(
   return { id, name, token, ...from };
 }
 
-async function chosen(named: string | undefined, { portal, now, pick }: ExperimentAccessOptions) {
-  return chooseOne('experiment', named, await portal.experiments(), now(), pick);
+async function chosen(named: string | undefined, { portal, now, choice }: ExperimentAccessOptions) {
+  return chooseOne('experiment', named, await portal.experiments(), now(), choice);
 }

@@ -114,6 +114,8 @@ export const Settings = v.looseObject({
   project: name,
   experiment: name,
   tz: v.exactOptional(v.pipe(text(ZONE), v.check(isTimeZone, ZONE))),
+  // The names of the chosen project and experiment, by id (CLI.md, "Files"). Not a key that people set.
+  chosenNames: v.exactOptional(v.record(v.string(), v.string())),
 });
 /** See {@link Settings}. */
 export type Settings = v.InferOutput<typeof Settings>;

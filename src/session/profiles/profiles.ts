@@ -4,7 +4,7 @@ import * as v from 'valibot';
 import { Failure, moveAway } from '../../contract/failure.ts';
 import { isObject } from '../../contract/json.ts';
 import { closeFile, privateFolder } from '../../files/private.ts';
-import { nearest } from '../choice.ts';
+import { type Choosable, nearest } from '../choice.ts';
 import type { Environment } from './folders.ts';
 import {
   ADDRESSES,
@@ -145,7 +145,9 @@ export class Profiles {
     checkProtected(view);
     const given = KEY_NAMES.filter((key) => entries[key].value !== undefined);
     const values = Object.fromEntries(given.map((key) => [key, entries[key].value]));
-    return { name, ...v.parse(ProfileValues, values), ...redirection };
+    const { chosenNames } = ownSettings(name, this.#read());
+    const names = chosenNames === undefined ? {} : { chosenNames };
+    return { name, ...v.parse(ProfileValues, values), ...names, ...redirection };
   }
 
   /** A profile's entries, without its token commands where the environment names other services (HOSTILE.md 49). */
@@ -206,12 +208,23 @@ export class Profiles {
     });
   }
 
-  /** Keeps a profile's choice of project or experiment. @throws Failure `state_unusable` */
-  async choose(name: string, choice: { project?: string; experiment?: string }): Promise<void> {
-    await this.#change((current) => ({
-      preferences: withSettings(name, { ...ownSettings(name, current), ...choice }, current),
-      result: undefined,
-    }));
+  /**
+   * Keeps a profile's choice of project or experiment: its id, and its name, by which it is found where the id is not
+   * known any more. @throws Failure `state_unusable`
+   */
+  async choose(
+    name: string,
+    noun: 'project' | 'experiment',
+    { id, name: called }: Pick<Choosable, 'id' | 'name'>,
+  ): Promise<void> {
+    await this.#change((current) => {
+      const own = ownSettings(name, current);
+      const settings = { ...own, [noun]: id };
+      const names = Object.entries({ ...own.chosenNames, [id]: called });
+      const inUse = names.filter(([one]) => one === settings.project || one === settings.experiment);
+      const chosenNames = Object.fromEntries(inUse.filter(([, known]) => known !== ''));
+      return { preferences: withSettings(name, { ...settings, chosenNames }, current), result: undefined };
+    });
   }
 
   /** Removes what the user has set of a profile. @throws Failure `usage` for an unknown one, `state_unusable` */

@@ -261,7 +261,7 @@ describe('config.json', () => {
       () => profiles.names(),
       () => profiles.list(),
       () => profiles.inspect('local'),
-      () => profiles.choose('local', { project: 'x' }),
+      () => profiles.choose('local', 'project', { id: 'x', name: '' }),
       () => profiles.use('local'),
       () => profiles.set('local', { set: { project: 'x' }, unset: [] }),
       () => profiles.remove('local'),
@@ -287,19 +287,29 @@ describe('config.json', () => {
       profiles: { lab: { ...LAB, experiment: 'old', userTokenCommand: ['x'] }, other: LAB },
     };
     configure(before);
-    await new Profiles(folder, {}).choose('lab', { experiment: 'exp_portal.lab.example_1' });
+    await new Profiles(folder, {}).choose('lab', 'experiment', {
+      id: 'exp_portal.lab.example_1',
+      name: 'new',
+    });
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
       ...before,
       profiles: {
         ...before.profiles,
-        lab: { ...before.profiles.lab, experiment: 'exp_portal.lab.example_1' },
+        lab: {
+          ...before.profiles.lab,
+          experiment: 'exp_portal.lab.example_1',
+          chosenNames: { 'exp_portal.lab.example_1': 'new' },
+        },
       },
     });
-    expect((await resolve('lab')).experiment).toBe('exp_portal.lab.example_1');
+    expect(await resolve('lab')).toMatchObject({
+      experiment: 'exp_portal.lab.example_1',
+      chosenNames: { 'exp_portal.lab.example_1': 'new' },
+    });
   });
 
   test('is created by the first choice: folder 0700, file 0600', async () => {
-    await new Profiles(folder, {}).choose('local', { project: 'demo' });
+    await new Profiles(folder, {}).choose('local', 'project', { id: 'demo', name: '' });
     expect((await resolve('local')).project).toBe('demo');
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -309,14 +319,14 @@ describe('config.json', () => {
     configure({ profiles: {} });
     chmodSync(folder, 0o755);
     chmodSync(file, 0o644);
-    await new Profiles(folder, {}).choose('local', { project: 'demo' });
+    await new Profiles(folder, {}).choose('local', 'project', { id: 'demo', name: '' });
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
   const uses: [string, (profiles: Profiles) => unknown][] = [
     ['read', (profiles) => profiles.resolve('local')],
-    ['written', (profiles) => profiles.choose('local', { project: 'demo' })],
+    ['written', (profiles) => profiles.choose('local', 'project', { id: 'demo', name: '' })],
   ];
 
   test.each(uses)(
