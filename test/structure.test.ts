@@ -164,3 +164,32 @@ describe('every file of src', () => {
     ]);
   });
 });
+
+/**
+ * npm may run on Node 20, although every script here runs on the checkout's own Node (the package `node`). For each
+ * package that wants a newer one, `npm ci` prints five lines. It reads that wish in the lock file, so it is not kept there:
+ * after adding such a package, delete its `engines` from package-lock.json. npm leaves it out from then on.
+ */
+describe('package-lock.json', () => {
+  const lock: { packages: Record<string, { engines?: Record<string, string> | string[] }> } = JSON.parse(
+    readFileSync(join(root, 'package-lock.json'), 'utf8'),
+  );
+  /** Whether one of the alternatives of a range begins at Node 20 or before; `^` and plain versions at 20 itself. */
+  const allows20 = (range: string): boolean =>
+    range.split('||').some((part) => {
+      const [, sign = '', major] = /^\s*(>=?|\^|~)?\s*v?(\d+)/.exec(part) ?? [];
+      return major === undefined || Number(major) === 20 || (sign.startsWith('>') && Number(major) < 20);
+    });
+
+  it('has no package that npm on Node 20 warns about, except this one', () => {
+    const warned = Object.entries(lock.packages).flatMap(([path, { engines = {} }]) => {
+      const node = Array.isArray(engines) ? undefined : engines['node'];
+      return node === undefined || allows20(node) ? [] : [path];
+    });
+    expect(warned).toEqual(['']);
+  });
+
+  it('says nothing about where packages came from', () => {
+    expect(JSON.stringify(lock)).not.toContain('"resolved"');
+  });
+});
