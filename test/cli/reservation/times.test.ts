@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { reportOf } from '../../e2e/command.ts';
+import { offlineWorld } from '../../fixtures/command-world.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+const LINK = ['--offline', 'reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
+const HOUR = 3_600_000;
+
+/** Books with these flags. @returns what was printed */
+async function book(flags: string[], changes: Parameters<typeof offlineWorld>[0] = {}) {
+  return (await offlineWorld(changes)).run(...LINK, ...flags);
+}
+
+describe('a time of day, at Sunday 12:00 UTC', () => {
+  const flags = ['--start', 'tomorrow 14:00', '--end', '16:00'];
+
+  test('the card shows it as it was typed, and names the zone once', async () => {
+    const { exitCode, stdout, stderr } = await book(flags, { env: { TZ: 'Europe/Brussels' } });
+    expect([exitCode, stderr]).toEqual([0, '']);
+    expect(stdout).toContain('  from        Mon 2 Nov 14:00 Europe/Brussels (in 1 d 1 h)\n');
+    expect(stdout).toContain('  until       Mon 2 Nov 16:00 (for 2 h)\n');
+    expect(stdout.match(/Brussels/g)).toHaveLength(1);
+  });
+
+  test.each<[string, string[], Parameters<typeof offlineWorld>[0], string]>([
+    ['--tz', ['--tz', 'Asia/Tokyo'], { env: { TZ: 'Europe/Brussels' } }, '2026-11-02T05:00:00.000Z'],
+    ['TZ', [], { env: { TZ: ':Europe/Brussels' } }, '2026-11-02T13:00:00.000Z'],
+    ['the system’s', [], { localZone: () => 'Europe/Athens' }, '2026-11-02T12:00:00.000Z'],
+  ])('is in the zone of %s; JSON has UTC', async (_, zone, changes, start) => {
+    const { stdout } = await book([...flags, ...zone, '--json'], changes);
+    expect(JSON.parse(stdout).reservation.start_date).toBe(start);
+  });
+
+  test('a TZ that is no zone is exit 2 where a time needs one, and said where a time is shown', async () => {
+    const env = { TZ: 'Mars/Base' };
+    expect(reportOf(await book([...flags, '--json'], { env }))).toMatchObject({
+      exitCode: 2,
+      message: 'TZ is "Mars/Base", which is not a time zone.',
+    });
+    const { exitCode, stdout, stderr } = await book(['--start-now', '--for', '2h'], { env });
+    expect(exitCode).toBe(0);
+    expect(stderr).toBe('TZ is "Mars/Base", which is not a time zone: times are in UTC.\n');
+    expect(stdout).toContain('Sun 1 Nov 12:00 UTC (now)');
+  });
+
+  test.each([['list'], ['sites'], ['status'], ['token', 'inspect']])(
+    '--tz Mars %j: exit 2',
+    async (...words) => {
+      const world = await offlineWorld();
+      expect((await world.run(...words, '--tz', 'Mars')).exitCode).toBe(2);
+    },
+  );
+});
+
+describe('--start-now --for 2h', () => {
+  const flags = ['--start-now', '--for', '2h', '--json'];
+
+  test.each([0, 4999])('lasts two hours where the request arrives %i ms later', async (late) => {
+    const { exitCode, stdout, stderr } = await book(flags, { now: () => NOW - late });
+    const { start_date, end_date } = JSON.parse(stdout).reservation;
+    expect(Date.parse(end_date) - Date.parse(start_date)).toBeGreaterThanOrEqual(2 * HOUR);
+    expect([exitCode, stderr]).toEqual([0, '']);
+  });
+
+  test('that arrives much later is shorter, and a warning says so', async () => {
+    const { exitCode, stderr } = await book(flags, { now: () => NOW - 15_000 });
+    expect(exitCode).toBe(0);
+    expect(stderr).toBe('Warning: the reservation is 10 s shorter than the 2 h that were asked for.\n');
+  });
+
+  test('ends with its experiment at the latest', async () => {
+    const world = await offlineWorld();
+    await world.run('--offline', 'experiment', 'create', 'short', '--end', '+2h');
+    const { stdout } = await world.run(...LINK, ...flags, '--experiment', 'short');
+    expect(JSON.parse(stdout).reservation.end_date).toBe(new Date(NOW + 2 * HOUR).toISOString());
+  });
+});
+
+test('an error shows local times to people, and UTC to programs', async () => {
+  const late = ['--start', '+1h', '--end', '+1000d', '--tz', 'Europe/Brussels'];
+  expect((await book(late)).stderr).toMatch(
+    /^error: end_date Sat 28 Jul 2029 14:00 Europe\/Brussels is after/,
+  );
+  expect(reportOf(await book([...late, '--json'])).message).toContain('2029-07-28T12:00:00.000Z');
+});
