@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
 import { formatDuration, parseDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import { LAST_INSTANT } from '../contract/instants.ts';
+import { formatInstant, LAST_INSTANT } from '../contract/instants.ts';
 import { later, parseTime, shortEnd, shortTime, type TimeContext } from './times.ts';
+
+/** The advice for a value of --extend that is no duration. */
+const EXTEND = '--extend 1h';
 
 /** The flags of a new period, as typed. */
 export interface PeriodFlags {
@@ -127,7 +130,8 @@ export async function checkPeriodChange(flags: PeriodChangeFlags, context: TimeC
   if (extend !== undefined && lasting !== undefined) throw conflict('--extend', '--for');
   if (end !== undefined && lasting !== undefined) throw conflict('--end', '--for');
   for (const time of [start, end]) if (time !== undefined) await parseTime(time, context);
-  for (const duration of [lasting, extend]) if (duration !== undefined) parseDuration(duration);
+  if (lasting !== undefined) parseDuration(lasting);
+  if (extend !== undefined) parseDuration(extend, EXTEND);
 }
 
 /**
@@ -146,7 +150,9 @@ export async function readPeriodChange(
   const start = startText === undefined ? undefined : await readStart(startText, context);
   const from = start === undefined ? current.start : start === 'now' ? context.now : start;
   const end =
-    extend === undefined ? await readEnd(flags, from, context) : later(current.end, parseDuration(extend));
+    extend === undefined
+      ? await readEnd(flags, from, context)
+      : later(current.end, parseDuration(extend, EXTEND));
   return {
     ...(start === undefined ? {} : { start }),
     ...(end === undefined ? {} : { end: checkedEnd(from, end, context) }),
@@ -173,7 +179,10 @@ async function readEnd(
   if (flags.end !== undefined && flags.for !== undefined) throw conflict('--end', '--for');
   if (flags.for !== undefined) return later(from, parseDuration(flags.for));
   if (flags.end === undefined) return undefined;
-  return parseTime(flags.end, context, { after: Math.max(from, context.now), fix: '--for 2h' });
+  return parseTime(flags.end, context, {
+    after: Math.max(from, context.now),
+    fix: `--end ${formatInstant(Math.max(from, context.now) + 7_200_000)}`,
+  });
 }
 
 function checkedEnd(start: number, end: number, context: TimeContext): number {

@@ -76,7 +76,7 @@ export async function parseTime(
   const { fix = `--start ${formatInstant(context.now + 3_600_000)}` } = reading;
   const trimmed = text.trim();
   if (/^now$/i.test(trimmed)) return context.now;
-  if (trimmed.startsWith('+')) return later(context.now, parseDuration(trimmed.slice(1)));
+  if (trimmed.startsWith('+')) return later(context.now, parseDuration(trimmed.slice(1), fix));
   // RFC 3339 needs seconds; people may leave them out.
   const exact = parseInstant(trimmed.replace(' ', 'T').replace(/^(\S{10}T\d{2}:\d{2})(?=[Zz+-])/i, '$1:00'));
   if (exact !== undefined) return exact;
@@ -94,7 +94,7 @@ export async function parseTime(
     });
   }
   const [, day, time = local[3] ?? '00:00'] = local;
-  return localInstant({ day: day?.toLowerCase(), time }, context, reading);
+  return localInstant({ day: day?.toLowerCase(), time }, context, { ...reading, fix });
 }
 
 /** A time of day, and perhaps its day. */
@@ -114,7 +114,7 @@ interface LocalTime {
 async function localInstant(
   { day, time }: LocalTime,
   { now, zone }: TimeContext,
-  { after = now, isPast = false }: TimeReading,
+  { fix, after = now, isPast = false }: TimeReading & { fix: string },
 ): Promise<number> {
   // Slow to load, and scripts give times with an offset.
   const { Temporal } = await import('temporal-polyfill');
@@ -141,8 +141,8 @@ async function localInstant(
   } catch {
     const typed = day === undefined ? time : `${day} ${time}`;
     throw new Failure('usage', `${typed} does not exist, or exists twice, in ${zone}.`, {
-      why: 'Clocks may be put forward or back then.',
-      fix: 'Give the time with an offset: 2026-12-01T10:00:00+01:00.',
+      why: 'Clocks may be put forward or back then. Give the time with an offset, such as 2026-12-01T10:00:00+01:00.',
+      fix,
     });
   }
 }

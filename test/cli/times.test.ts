@@ -113,7 +113,8 @@ describe('a time without an offset, in a zone', () => {
     expect(failure.code).toBe('usage');
     expect(failure.message).toContain('does not exist, or exists twice');
     expect(failure.message).toContain(zone);
-    expect(failure.facts.fix).toMatch(/offset/);
+    expect(failure.facts.why).toMatch(/offset/);
+    expect(failure.facts.fix).toMatch(/^--start \S+Z$/);
   });
 
   test.each([

@@ -1,0 +1,288 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseSync } from 'oxc-parser';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { commandReference } from '../../src/build/command-reference.ts';
+import { NEXT_STEP } from '../../src/cli/advice.ts';
+import { Failure } from '../../src/contract/failure.ts';
+import type { ServeOptions } from '../../src/operate/options.ts';
+import { readSettings } from '../../src/operate/settings.ts';
+import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
+import type { Connection } from '../../src/session/login/connection.ts';
+import { type CommandWorld, commandWorld, serverCommands, tokenOf } from '../fixtures/command-world.ts';
+import { NOW } from '../fixtures/tokens.ts';
+
+/** Thrown where a command reached what it is for, and a test has nothing more to see. */
+const reached = async (): Promise<never> => {
+  throw new Failure('network', 'Reached.');
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'slices-conn-'));
+let server: ReferenceServer;
+let world: CommandWorld;
+/** A reservation that exists; examples have another id. */
+let id = '';
+
+beforeAll(async () => {
+  server = await createReferenceServer({ now: () => NOW });
+  const connection: Connection = {
+    fetch: server.fetch,
+    userToken: tokenOf(() => server.signIn('lead')),
+    login: { path: 'login', startLogin: reached, keep: reached, read: () => undefined, end: reached },
+    machineLogin: { start: reached, check: reached },
+    close: async () => undefined,
+  };
+  world = commandWorld(connection, {
+    env: { SLICES_CONN_PROFILE: 'offline' },
+    folders: { config: folder, state: folder, cache: folder },
+    shellHome: {
+      path: '/home/x',
+      env: { SHELL: '/bin/bash' },
+      read: async () => undefined,
+      write: async () => undefined,
+    },
+    server: serverCommands({
+      serve: async (options: ServeOptions) => {
+        readSettings(options);
+        return reached();
+      },
+      rotateKeys: reached,
+      backUp: reached,
+      readAudit: reached,
+    }),
+    stopSignal: () => new Promise(() => undefined),
+  });
+  // What the examples use, in the order of a first day.
+  await world.run('token', 'keygen', '--out', 'keys');
+  await reserve('--save', 'link.jwt');
+});
+afterAll(async () => {
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--experiment', 'demo'];
+
+async function reserve(...flags: string[]): Promise<void> {
+  const { stdout, stderr } = await world.run('--json', ...LINK, '--start', '+1d', '--for', '1h', ...flags);
+  if (stderr !== '') throw new Error(stderr);
+  id = JSON.parse(stdout).reservation.id;
+  const token = await world.run('show', id, '--token', '--experiment', 'demo');
+  world.files.set('-', token.stdout).set('link.jwt', token.stdout);
+}
+
+/** A shell's commands of this program in a line: their words, without variables before them and redirections. */
+function commandsIn(line: string): string[][] {
+  const inner = [...line.matchAll(/\$\((slices-conn [^)]*)\)/g)].map(([, command = '']) => command);
+  const parts = line.replaceAll(/\$\([^)]*\)/g, 'x').split(/ (?:\||&&) /);
+  return [...inner, ...parts].flatMap((part) => {
+    const words = [...part.matchAll(/(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+/g)].map(([word]) =>
+      word.replaceAll(/'([^']*)'|"([^"]*)"|\\(.)/g, '$1$2$3'),
+    );
+    const at = words.indexOf('slices-conn');
+    const end = words.indexOf('>');
+    if (at === -1 || words.slice(0, at).some((word) => !word.includes('='))) return [];
+    return [words.slice(at + 1, end === -1 ? undefined : end)];
+  });
+}
+
+/** Runs a line of a shell; every command of this program in it must work, or reach what it is for. */
+async function works(line: string): Promise<void> {
+  // An earlier line may have deleted it.
+  if (/\bcon_|\bID\b|link\.jwt/.test(line)) await reserve();
+  const commands = commandsIn(line.replaceAll(/\bcon_[\w.]+/g, id).replaceAll(/\bID\b/g, id));
+  expect(commands, line).not.toEqual([]);
+  for (const words of commands) {
+    // Several lines create an experiment, so one has to be chosen.
+    const isChosen = /\b(?:experiment|project|serve)\b/.test(words.join(' '));
+    const chosen = isChosen ? [] : ['--experiment', 'demo'];
+    const { exitCode, stderr } = await world.run('--yes', ...words, ...chosen);
+    const isFine =
+      exitCode === 0 || stderr.includes('Reached.') || ACCEPTED.some((each) => each.test(stderr));
+    expect([words.join(' '), isFine ? '' : stderr]).toEqual([words.join(' '), '']);
+  }
+}
+
+/** Failures that only say that the place of the example is not this test's. */
+const ACCEPTED = [
+  // A login's id is another one in each place, and the test's token has no login.
+  /^error: You have no login "3f9a0c17"/,
+  /^error: This service does not know you as an administrator\./,
+  // The keys and the issuer of another service.
+  /^error: The token does not verify\./,
+];
+
+describe('every example of every help works when it is pasted', () => {
+  const blocks = commandReference().split('\nExamples:\n').slice(1);
+  const lines = blocks.flatMap((block) => block.split(/\n\n|\n```/)[0]?.split('\n') ?? []);
+  const examples = new Set(lines.map((line) => line.trim()).filter((line) => !line.startsWith('#')));
+
+  test.each([...examples])('%s', works);
+});
+
+describe('every next step works when it is pasted', () => {
+  test.each(Object.values(NEXT_STEP))('%s', works);
+
+  /** Advice in the source, as written there: what it looks like for a person. Advice without an entry fails the test. */
+  const LOOKS_LIKE: Readonly<Record<string, string | undefined>> = {
+    // Handed on or completed: the text is made, and tried, where another line of this table says.
+    'fix ?? null': undefined,
+    fix: undefined,
+    shown: undefined,
+    HELP: 'slices-conn profile set --help',
+    HELP_ON_TOKENS: 'slices-conn help environment',
+    LOOPBACK: 'slices-conn serve --host 127.0.0.1',
+    "'--debug'": 'slices-conn list --debug',
+    "'--start-now'": 'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --for 2h --start-now',
+    "'--for 2h'": 'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h',
+    "fix = '--for 2h'": 'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h',
+    "'--bandwidth 1G'": 'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h',
+    "'--end +30d'": 'slices-conn experiment create third --end +30d',
+    "'--reason left-behind'": 'slices-conn delete ID --as-administrator --reason left-behind',
+    "'--link be-gent1 pl-poznan1'": 'slices-conn serve audit --link be-gent1 pl-poznan1',
+    '`${flag} 2d`': 'slices-conn serve audit --since 2d',
+    '`--end ${formatInstant(Math.max(from, context.now) + 7_200_000)}`':
+      'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --end +2h',
+    'fix = `--start ${formatInstant(context.now + 3_600_000)}`':
+      'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start +1h --for 2h',
+    "['slices-conn', '--yes', ...typed].map(shellWord).join(' ')": 'slices-conn --yes delete ID',
+    "['slices-conn', ...command].map(shellWord).join(' ')": 'slices-conn delete ID',
+    'reserveCommandLine(request, alternative, flags, now)':
+      'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start +2h --end +4h',
+    'reserveCommandLine(request, started, flags, now)':
+      'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start-now --end +2h',
+    "words.map(shellWord).join(' ')": 'slices-conn update ID --bandwidth 1000 --end +2d',
+    "isReservation ? 'slices-conn list' : 'slices-conn experiment list'": 'slices-conn experiment list',
+    "typed === undefined ? 'slices-conn update --help' : `slices-conn update ${shellWord(typed)} --extend 1h`":
+      'slices-conn update ID --extend 1h',
+    '`slices-conn serve ${command.name()} --help`': 'slices-conn serve audit --help',
+    'command + shellWord(`issuer=${found}`)': 'slices-conn profile set lab issuer=https://login.example.org',
+    'deployable(settings)':
+      'slices-conn serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org',
+    "deployable({ ...settings, baseUrl: baseUrl.replace(/^http:/i, 'https:') })":
+      'slices-conn serve --tls-cert cert.pem --tls-key key.pem --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org',
+    'meant ? complete : LOOPBACK': 'slices-conn serve --host 127.0.0.1',
+    "[ 'slices-conn serve', ...values.map((value) => `--trust ${shellWord(value)}`), `--trust https://login.example.org=${missing}`, ].join(' ')":
+      'slices-conn serve --trust https://portal.example.org=project,experiment --trust https://login.example.org=user',
+    '`slices-conn serve --administrator ${shellWord(`${text}@${issuers?.[0]}`)}`':
+      'slices-conn serve --trust https://a.example.org --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q@https://a.example.org',
+    "`slices-conn serve --trust ${shellWord(`${issuer}=${TRUSTED_KINDS.join(',')}`)}`":
+      'slices-conn serve --trust https://portal.example.org=user,project,experiment',
+    '`slices-conn serve${port}`': 'slices-conn serve --port 5000',
+    "`slices-conn ${noun} use ${shellWord(/^\\w[\\w .'-]*$/.test(only.name) ? only.name : only.id)}`":
+      'slices-conn experiment list',
+    '`slices-conn ${noun} list`': 'slices-conn project list',
+    '`slices-conn ${name} list`': 'slices-conn experiment list',
+    '`slices-conn profile show ${shellWord(profile)}`': 'slices-conn profile show local',
+    "['slices-conn', 'profile', 'set', profile, command].map(shellWord).join(' ')": `slices-conn profile set lab 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'`,
+    'variable === undefined ? `slices-conn profile show ${shellWord(name)}` : `unset ${variable}`':
+      'slices-conn profile show local',
+    "redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`":
+      'slices-conn login',
+    'error.facts.fix ?? `slices-conn show ${id}`': 'slices-conn show ID',
+    "fix = 'slices-conn list'": 'slices-conn list',
+    '`slices-conn show ${id}`': 'slices-conn show ID',
+    '`slices-conn show ${shellWord(id)}`': 'slices-conn show ID',
+    '`slices-conn show ${shellWord(id)} --allow-unsigned`': 'slices-conn show ID --allow-unsigned',
+    '`slices-conn show ${shellWord(reservation.id)} --token`': 'slices-conn show ID --token',
+  };
+  /** Commands of other programs. */
+  const FOREIGN = /^(?:['"`](?:unset|chmod|openssl|psql) |moveAway\(|isOpen \? `chmod )/;
+  /** Advice that is a text without parts. */
+  const PLAIN = /^'(slices-conn [^']*)'$/;
+
+  test.each(adviceInSource())('%s: %s', async (_file, source) => {
+    if (FOREIGN.test(source)) return;
+    const known = Object.hasOwn(LOOKS_LIKE, source);
+    const line = PLAIN.exec(source)?.[1] ?? LOOKS_LIKE[source];
+    expect(known || line !== undefined, 'this advice needs a line in LOOKS_LIKE').toBe(true);
+    if (line !== undefined) await works(line);
+  });
+});
+
+describe('what an error advises works when it is pasted', () => {
+  test.each([
+    'reserve be-gent1 pl-poznan1 --bandwidth 1G --for 2h',
+    'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now',
+    'reserve be-gent1 pl-poznan1 --bandwidth 1X --start-now --for 2h',
+    'reserve be-gent1 pl-poznan1 --bandwidth=1X --start-now --for 2h',
+    'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2x',
+    'reserve be-gent1 pl-poznan1 --bandwidth 1G --start soon --for 2h',
+    'reserve be-gent1 pl-poznan1 --bandwidth 1G --start +2x --for 2h',
+    'reserve be-gent1 pl-poznan1 --bandwidth 1G --start +1h --end later',
+    'reserve be-gent1 pl-poznan1 --bandwith 1G --start-now --for 2h',
+    'reserve be-gent pl-poznan1 --bandwidth 500G --start-now --for 2h',
+    'reserve BE_GENT1 pl-poznan1 --bandwidth 1G --start-now --for 2h',
+    "reserve be-gent1 pl-poznan1 --bandwidth 1G --start '2027-02-30 10:00' --for 2h",
+    'update ID --extend 2x',
+    'update ID --for 2x',
+    'update ID',
+    'delete ID',
+    'delete ID --reason x',
+    'show con_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q',
+    'show x',
+    'lst',
+    'list --al',
+    'help nonsense',
+    'experiment use nonsense',
+    'experiment show nonsense',
+    'experiment create fourth --end +1000d',
+    'project use nonsense',
+    'profile use nonsense',
+    'profile set lab nonsense=1',
+    'list --profile slices',
+    'availability be-gent1',
+    'serve audit --port 1',
+    'serve audit --link be-gent1',
+    'serve --tls-cert x.pem',
+    'serve --metrics nonsense',
+    'serve --trust https://x.example.org=user',
+    'completion nonsense',
+  ])('%s', async (line) => {
+    if (line.includes('ID')) await reserve();
+    const [words = []] = commandsIn(`slices-conn ${line.replace('ID', id)}`);
+    const chosen = /experiment|serve/.test(line) ? [] : ['--experiment', 'demo'];
+    const { exitCode, stderr } = await world.run('--json', ...words, ...chosen);
+    expect(exitCode).not.toBe(0);
+    const { fix } = JSON.parse(stderr).error;
+    if (fix !== null) await works(fix);
+    else expect([3, 6]).toContain(exitCode);
+  });
+});
+
+/** Every value of a member `fix` in the source, with its file. */
+function adviceInSource(): [string, string][] {
+  const root = new URL('../../src/', import.meta.url);
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  );
+  const found = files.flatMap((file) => {
+    const text = readFileSync(new URL(file, root), 'utf8');
+    return valuesOfFix(parseSync(file, text).program).map(({ start, end }): [string, string] => {
+      return [file, text.slice(start, end).replaceAll(/\s+/g, ' ')];
+    });
+  });
+  return [...new Map(found.map((each) => [each.join('\n'), each])).values()];
+}
+
+/** A node of a syntax tree, as far as it matters here. */
+interface Node {
+  type?: unknown;
+  key?: { name?: unknown };
+  value?: Place;
+}
+/** Where a node stands. */
+interface Place {
+  start: number;
+  end: number;
+}
+
+function valuesOfFix(tree: object): Place[] {
+  const node: Node = tree;
+  const own = node.type === 'Property' && node.key?.name === 'fix' && node.value ? [node.value] : [];
+  const below = Object.values(tree).flatMap((child: unknown) =>
+    typeof child === 'object' && child !== null ? valuesOfFix(child) : [],
+  );
+  return [...own, ...below];
+}
