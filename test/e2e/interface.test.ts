@@ -122,7 +122,7 @@ describe('a failure', () => {
     [2, 'show x'],
     [2, 'update ID --bandwidth 1.5'],
     [2, 'reserve BE-GENT1 pl-poznan1 --bandwidth 1G --start-now --for 2h'],
-    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start 2026-12-01T10:00 --for 2h'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start 2026-12-01T25:00 --for 2h'],
     [2, 'token issue --key garbage --issuer https://svc.example.org'],
     [2, 'help nonsense'],
     [3, `show ${UNKNOWN}`],

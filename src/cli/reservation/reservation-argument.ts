@@ -48,6 +48,7 @@ export async function meantReservation(
   session: Session,
   word: string,
 ): Promise<MeantReservation> {
+  // A reservation's name will stand between the id and a part of one (CLI.md, "Commands").
   const meant = idKind(word) === 'reservation' ? { id: word } : await onlyOne(session, word, times);
   await session.actFor(meant.id);
   return meant;
