@@ -1,6 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import type { Invocation } from '../invocation.ts';
+import { escapeText } from '../print/output.ts';
 import { shortTime } from '../times.ts';
 
 /** The fewest characters of an id that are taken for it (CLI.md, "Commands"). */
@@ -16,16 +17,23 @@ export async function listSessions({ session, output, times }: Invocation): Prom
     return instant === undefined ? 'unknown' : shortTime(instant, context);
   };
   await output.result({ items }, (print) => {
-    if (items.length === 0) return 'No logins. The built-in server needs none.\n';
-    return print.table(
-      ['id', 'client', 'last used', `ends (${context.zone})`],
-      sessions.map(({ id, client_id, last_used_at, expires_at, current }) => [
-        id,
-        current ? `${client_id} (this login)` : client_id,
-        shown(last_used_at),
-        shown(expires_at),
-      ]),
-    );
+    if (items.length === 0) return 'No logins that have not ended.\n';
+    const head = ['id', 'client', 'last used', `ends (${context.zone})`];
+    const rows = sessions.map(({ id, client_id, last_used_at, expires_at, current }) => [
+      id,
+      current ? `${client_id} (this login)` : client_id,
+      shown(last_used_at),
+      shown(expires_at),
+    ]);
+    if (print.fits(head, rows)) return print.table(head, rows);
+    return rows
+      .map(([id = '', client = '', used = '', ends = '']) =>
+        print.card(escapeText(`${id}  ${client}`), [
+          ['last used', used],
+          ['ends', `${ends} ${context.zone}`],
+        ]),
+      )
+      .join('');
   });
 }
 
@@ -40,7 +48,7 @@ export async function revokeSession(
   await portal.endSession(id);
   await output.result(
     { items: [{ id, revoked: true }] },
-    ({ paint }) => `${paint.green('Revoked')} ${id} (${client_id})\n`,
+    ({ paint }) => `${paint.green('Revoked')} ${escapeText(`${id} (${client_id})`)}\n`,
   );
   if (current) output.notice('That was the login of this command. To log in again: slices-conn login');
 }

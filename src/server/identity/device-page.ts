@@ -175,14 +175,18 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
 
   async function confirmation(form: FormContext, code: DeviceCode, browser: Browser): Promise<Html> {
     const client = await provider.Client.find(String(code.clientId));
+    const forMachine = code.clientId === CI_CLIENT_ID;
     const people = await options.people();
     const experiments = await Promise.all(people.map(({ id }) => options.experimentsOf(id)));
     return confirmationPage(form, {
       client: client?.clientName ?? String(code.clientId),
-      ...(code.clientId === CI_CLIENT_ID ? { machineDays: CI_LIFETIME_DAYS } : {}),
+      ...(forMachine ? { machineDays: CI_LIFETIME_DAYS } : {}),
       userCode: shown(code),
       address: String(code.deviceInfo?.['ip'] ?? 'an unknown address'),
-      scopes: grantedScopes(code).map((name) => ({ name, meaning: SCOPE_MEANING[name] ?? name })),
+      // How long a machine's login lasts is said already.
+      scopes: grantedScopes(code)
+        .filter((name) => !forMachine || name !== 'offline_access')
+        .map((name) => ({ name, meaning: SCOPE_MEANING[name] ?? name })),
       people: people.map((person, index) => ({ ...person, may: whatMay(person, experiments[index] ?? []) })),
       chosen: people.find(({ name }) => name === browser.lastUser)?.id,
     });

@@ -130,7 +130,7 @@ type Exchanged = IssuedTokens & { issuedAt: number };
 
 function notAccepted({ where }: TokenSource, { facts }: Failure): Failure {
   return new Failure('not_logged_in', `The refresh token in ${where} is not accepted.`, {
-    why: `${facts.why ?? ''}. It has expired, was revoked, or is for another client or provider.`,
+    why: `${facts.why ?? ''}. It has expired or was revoked, it is for another client or provider, or the provider replaces such tokens at each use.`,
     ...(facts.httpStatus === undefined ? {} : { httpStatus: facts.httpStatus }),
     fix: 'slices-conn login --ci',
   });

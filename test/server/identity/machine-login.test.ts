@@ -89,6 +89,7 @@ test('the page says that a machine will act without the person, and says it of m
   const { text } = await browser.open(machine.verification_uri_complete);
   expect(text).toContain(sentence);
   expect(text).toContain('slices-conn user sessions');
+  expect(text).not.toContain('until you log out');
   const person = await startLogin(server);
   expect((await browser.open(person.verification_uri_complete)).text).not.toContain(sentence);
 });
