@@ -53,6 +53,33 @@ async function scene(held: Held) {
   };
 }
 
+test('Ctrl-C at a question: exit 130, nothing was changed, and no word of a defect', async () => {
+  const server = await createReferenceServer({ now: () => NOW });
+  const stderr = recordedStream();
+  let tellStop: TellStop | undefined;
+  const onStop = (tell: TellStop): void => {
+    tellStop = tell;
+  };
+  let asked: (() => void) | undefined;
+  const question = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  const ask = async (): Promise<string> => {
+    asked?.();
+    return new Promise<string>(() => undefined);
+  };
+  const userToken = tokenOf(() => server.signIn('lead'));
+  const connection = { fetch: server.fetch, userToken, close: async () => undefined };
+  const world = commandWorld(connection, { stderr, onStop, ask });
+  await world.run('--offline', ...LINK);
+  const before = stderr.text.length;
+  void world.run('--offline', 'delete', '--all');
+  await question;
+  expect(tellStop?.('interrupted')).toBe(130);
+  expect(stderr.text.slice(before)).toBe('error: Interrupted.\n  why: Nothing was changed.\n');
+  await server.close();
+});
+
 describe('row 44: a command that is stopped while it waits for an answer', () => {
   test.each<[string, Held, (id: string) => string[], (id: string) => object]>([
     ['reserve', 'POST', () => LINK, () => ({ fix: 'slices-conn --offline list', reservation: null })],
