@@ -72,6 +72,17 @@ describe('the extensions that an API description names', () => {
       },
       ALL,
     ],
+    [
+      'a description whose portal has servers of its own',
+      {
+        servers: [{ url: '/' }],
+        paths: {
+          '/apis/projects/v1alpha1/projects': { servers: [{ url: '/portal' }], get: {} },
+          [PATH]: { get: {}, post: { parameters } },
+        },
+      },
+      ALL,
+    ],
     ['no paths', { openapi: '3.1.0' }, NONE],
     ['a reference to itself', described({ post: { parameters: [{ $ref: '#/__proto__/x' }] } }), NONE],
   ])('%s', async (_, description, features) => {
