@@ -116,7 +116,9 @@ export function noDeviceLogin(authUrl: string): Failure {
  * @param command begins the next step: the command up to the value to set
  */
 export function otherIssuer(found: string, due: string, command: string): Failure {
-  const failure = invalid(`It calls itself ${JSON.stringify(found)}; due is ${JSON.stringify(due)}.`);
+  const failure = invalid(
+    `It calls itself ${JSON.stringify(found)}; the profile expects ${JSON.stringify(due)}.`,
+  );
   if (!isServiceAddress(found)) return failure;
   return failure.with({ fix: command + shellWord(`issuer=${found}`) });
 }

@@ -30,14 +30,13 @@ export function readCompact(token: string): CompactToken {
   return { header: objectIn(header, 'header'), claims: objectIn(payload, 'payload') };
 }
 
+/** Base64url without padding in its one spelling: the bits that the last character has too many are 0 (RFC 4648 §3.5). */
+const CANONICAL = /^(?:[\w-]{4})*(?:[\w-][AQgw]|[\w-]{2}[AEIMQUYcgkosw048])?$/;
+
 function canonicalBytes(part: string, name: string): Uint8Array {
-  try {
-    const bytes = base64url.decode(part);
-    if (base64url.encode(bytes) === part) return bytes;
-  } catch {
-    // What can't be decoded is not canonical either.
-  }
-  throw malformed(`its ${name} is not canonical base64url`);
+  if (!CANONICAL.test(part)) throw malformed(`its ${name} is not canonical base64url`);
+  // Node's own way is several times faster; browsers and workers don't have it.
+  return typeof Buffer === 'function' ? Buffer.from(part, 'base64url') : base64url.decode(part);
 }
 
 function objectIn(part: string, name: string): Record<string, unknown> {

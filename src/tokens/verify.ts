@@ -219,7 +219,10 @@ async function checkedToken<Schema extends ClaimsSchema>(
   const keys = typeof claims['iss'] === 'string' ? forIssuer(trust.issuers, claims['iss']) : undefined;
   if (!keys) {
     const due = [...trust.issuers.keys()].join(' or ');
-    throw new TokenError('issuer', `The token's issuer is not one that is trusted for it. Due is ${due}.`);
+    throw new TokenError(
+      'issuer',
+      `The token's issuer is not trusted for this kind of token. Trusted is ${due}.`,
+    );
   }
   const kid = header['kid'];
   if (kid !== undefined && typeof kid !== 'string') {

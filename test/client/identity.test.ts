@@ -449,11 +449,13 @@ describe('row 4: the discovery document', () => {
   test('another issuer: the message has both, and the command that accepts it', async () => {
     const { client } = provider({ metadata: { issuer: 'https://id.example.org/realms/a b' } });
     const { facts } = await failureOf(client.startLogin('openid'));
-    expect(facts.why).toBe(`It calls itself "https://id.example.org/realms/a b"; due is "${AUTH}".`);
+    expect(facts.why).toBe(
+      `It calls itself "https://id.example.org/realms/a b"; the profile expects "${AUTH}".`,
+    );
     expect(facts.fix).toBeUndefined();
     const odd = provider({ metadata: { issuer: 'https://id.example.org/realms/a' } });
     expect((await failureOf(odd.client.startLogin('openid'))).facts).toEqual({
-      why: `It calls itself "https://id.example.org/realms/a"; due is "${AUTH}".`,
+      why: `It calls itself "https://id.example.org/realms/a"; the profile expects "${AUTH}".`,
       fix: 'slices-conn profile set lab issuer=https://id.example.org/realms/a',
     });
   });

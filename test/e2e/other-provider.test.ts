@@ -148,7 +148,7 @@ test('an identity provider that calls itself by another address: the next step a
   expect(await run('profile', 'set', 'lab', ...addresses)).toMatchObject({ exitCode: 0 });
   const refused = reportOf(await run('--profile', 'lab', 'login', '--json'));
   expect(refused).toMatchObject({ exitCode: 9, code: 'reply_invalid' });
-  expect(refused.why).toBe(`It calls itself "${auth_url}/"; due is "${here}".`);
+  expect(refused.why).toBe(`It calls itself "${auth_url}/"; the profile expects "${here}".`);
   expect(provider.polls).toEqual([]);
   expect(await run(...typed(refused.fix))).toMatchObject({ exitCode: 0 });
   expect(await run('--profile', 'lab', 'login')).toMatchObject({ exitCode: 0 });

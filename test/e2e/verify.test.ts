@@ -122,7 +122,9 @@ describe('exit 9, never 0', () => {
 
   test('another issuer: the reason has both', async () => {
     const { why } = reportOf(await verify(['link.jwt', '--issuer', 'https://other.example.org']));
-    expect(why).toContain(' Due is https://other.example.org. The token says "http://offline.localhost".');
+    expect(why).toContain(
+      ' Trusted is https://other.example.org. The token says "http://offline.localhost".',
+    );
   });
 
   test('a key set at an address that answers otherwise', async () => {
