@@ -83,11 +83,12 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     await runProgram(program, args);
     return 0;
   } catch (error) {
+    if (error instanceof Declined) {
+      if (!args.includes('--quiet')) world.stderr.write(`${error.message}\n`);
+      return 0;
+    }
     // Where the profile can't be read, the failure says so, and its own text needs no zone.
-    const times = invocation?.times().catch(() => undefined);
-    if (!(error instanceof Declined)) return report(error, await times);
-    if (!args.includes('--quiet')) world.stderr.write(`${error.message}\n`);
-    return 0;
+    return report(error, await invocation?.times().catch(() => undefined));
   } finally {
     // The result is printed already: a connection that does not close must not change the exit code.
     await Promise.allSettled(opened.map(async (one) => one.close()));

@@ -121,9 +121,9 @@ async function localInstant(
   const localOf = (instant: number): TemporalModule.PlainDateTime =>
     Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone).toPlainDateTime();
   const dayOfWeek = WEEKDAYS.indexOf(day?.slice(0, 3) ?? '') + 1;
+  let local: TemporalModule.PlainDateTime | undefined;
   try {
     const clock = Temporal.PlainTime.from(time.padStart(5, '0'));
-    let local: TemporalModule.PlainDateTime;
     if (day === undefined || dayOfWeek > 0) {
       const reference = localOf(isPast ? now : after);
       const days = day === undefined ? 1 : 7;
@@ -141,10 +141,22 @@ async function localInstant(
   } catch {
     const typed = day === undefined ? time : `${day} ${time}`;
     throw new Failure('usage', `${typed} does not exist, or exists twice, in ${zone}.`, {
-      why: 'Clocks may be put forward or back then. Give the time with an offset, such as 2026-12-01T10:00:00+01:00.',
+      why: local
+        ? `Clocks are put forward or back then. ${besides(local, zone)}`
+        : 'There is no such day or time.',
       fix,
     });
   }
+}
+
+/** The instants that a local time may mean when clocks change, each with its offset. */
+function besides(local: TemporalModule.PlainDateTime, zone: string): string {
+  const [one, other] = (['earlier', 'later'] as const).map((disambiguation) =>
+    local
+      .toZonedDateTime(zone, { disambiguation })
+      .toString({ timeZoneName: 'never', smallestUnit: 'second' }),
+  );
+  return `Give an offset: ${one} or ${other}.`;
 }
 
 /**

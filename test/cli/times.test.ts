@@ -113,8 +113,16 @@ describe('a time without an offset, in a zone', () => {
     expect(failure.code).toBe('usage');
     expect(failure.message).toContain('does not exist, or exists twice');
     expect(failure.message).toContain(zone);
-    expect(failure.facts.why).toMatch(/offset/);
-    expect(failure.facts.fix).toMatch(/^--start \S+Z$/);
+    expect(failure.facts.fix).toMatch(/^--start /);
+  });
+
+  test.each([
+    ['2026-10-25T02:30', 'Give an offset: 2026-10-25T02:30:00+02:00 or 2026-10-25T02:30:00+01:00.'],
+    ['2027-03-28T02:30', 'Give an offset: 2027-03-28T01:30:00+01:00 or 2027-03-28T03:30:00+02:00.'],
+  ])('the refusal of %s names the instants that can be meant', async (text, advice) => {
+    const { facts } = await failureOf(() => at(text, 'Europe/Brussels'));
+    expect(facts.why).toContain(advice);
+    for (const instant of advice.match(/\d{4}-\S+\d/g) ?? []) expect(await at(instant)).toBeGreaterThan(0);
   });
 
   test.each([

@@ -38,7 +38,8 @@ export function reportFailure(
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code satisfies FailureCode];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
   if (!json) {
-    const local = times ? localTimes(times) : (text: string) => text;
+    // A usage failure repeats what was typed, and shows how a time is written.
+    const local = times && code !== 'usage' ? localTimes(times) : (text: string) => text;
     const what = local(message);
     const why = facts.why === undefined ? '' : `  why: ${shown(local(facts.why))}\n`;
     const lines = (facts.lines ?? []).map((line) => `    ${shown(local(line))}\n`).join('');
