@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
 import { afterAll, expect, test, vi } from 'vitest';
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE } from '../../src/contract/routes.ts';
@@ -18,6 +19,8 @@ import { serveWith } from './served.ts';
  */
 const README = readFileSync(new URL('../../src/operate/README.md', import.meta.url), 'utf8');
 const HOST = 'slices.example.org';
+/** How long the README waits until the balancers have seen a server that is ready, in milliseconds. */
+const SEEN = 3000;
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 const postgres = usePostgres();
@@ -256,6 +259,7 @@ test.skipIf(installed.length === 0)(
       process.signal('SIGTERM');
       expect((await process.ended).exitCode).toBe(0);
       await replica(ports[index] ?? 0);
+      await sleep(SEEN);
     }
     const results = await Promise.all(
       loads.map(async (one) => ({ name: one.name, ...(await one.load.stop()) })),
