@@ -7,6 +7,8 @@ export const NEXT_STEP: Partial<Record<FailureCode, string>> = {
   date_past: 'slices-conn help times',
   period_empty: 'slices-conn help times',
   reservation_ended: 'slices-conn list',
+  bandwidth_unavailable: 'slices-conn sites',
+  vlans_unavailable: 'slices-conn list',
   experiment_ends_first: 'slices-conn experiment show',
   experiment_expired: 'slices-conn experiment list',
   project_ends_first: 'slices-conn project show',

@@ -1,8 +1,10 @@
 import type { NewReservation } from '../../client/reservation-request.ts';
+import { formatDuration } from '../../contract/durations.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import type { Alternative } from '../../contract/problems.ts';
-import { nearestSite } from '../values.ts';
+import { shortTime, type TimeContext } from '../times.ts';
+import { formatBandwidth, nearestSite } from '../values.ts';
 
 /** Flags of a refused `reserve` that the advised command repeats. */
 interface KeptFlags {
@@ -13,21 +15,35 @@ interface KeptFlags {
 }
 
 /**
- * Adds to a refusal the first alternative that the service offers, as a command.
+ * Adds to a refusal what the service offers instead, in words and the first as a command.
  *
+ * @param zone of the times that are printed
  * @returns a rejection handler, which throws the failure with the advice
  */
 export function advisor(
   request: NewReservation,
   flags: KeptFlags,
   clock: () => number,
+  zone: string,
 ): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof Failure)) throw error;
     // A service's text becomes part of a command only when it is a time.
-    const alternative = error.facts.alternatives?.find(isPeriod);
+    const offers = error.facts.alternatives?.filter(isPeriod) ?? [];
+    const [alternative] = offers;
     const now = clock();
-    if (alternative) throw error.with({ fix: reserveCommandLine(request, alternative, flags, now) });
+    const said = error.facts.why === undefined ? '' : `${error.facts.why} `;
+    if (alternative) {
+      const free = offers.map((offer) => described(offer, { now, zone })).join('; or ');
+      throw error.with({
+        why: `${said}Free in ${zone}: ${free}.`,
+        fix: reserveCommandLine(request, alternative, flags, now),
+      });
+    }
+    if (error.code === 'bandwidth_unavailable' || error.code === 'vlans_unavailable') {
+      const why = `${said}The service offers nothing else. Ask for a shorter time, or for less.`;
+      throw error.with({ why });
+    }
     if (error.code === 'date_past' && request.start !== 'now' && request.end > now) {
       const { bandwidth, start, end } = request;
       const started = { bandwidth, start_date: formatInstant(start), end_date: formatInstant(end) };
@@ -37,6 +53,12 @@ export function advisor(
     const [near] = unknown.map(nearestSite).filter((site) => site !== undefined);
     throw near === undefined ? error : error.with({ why: `Did you mean ${near}?` });
   };
+}
+
+/** What the service offers, for people: `1 Gbps from Sun 22 Nov 07:46 for 2 h`. */
+function described({ bandwidth, start_date, end_date }: Alternative, context: TimeContext): string {
+  const [start, end] = [parseInstant(start_date) ?? 0, parseInstant(end_date) ?? 0];
+  return `${formatBandwidth(bandwidth)} from ${shortTime(start, context)} for ${formatDuration(end - start)}`;
 }
 
 function isPeriod({ start_date, end_date }: Alternative): boolean {

@@ -28,7 +28,7 @@ async function advised(
   facts: FailureFacts = {},
   { flags = {}, wanted = request }: { flags?: Parameters<typeof advisor>[1]; wanted?: NewReservation } = {},
 ): Promise<Failure> {
-  return failureOf(() => advisor(wanted, flags, () => NOW)(new Failure(code, 'refused', facts)));
+  return failureOf(() => advisor(wanted, flags, () => NOW, 'UTC')(new Failure(code, 'refused', facts)));
 }
 
 describe('the command that is advised', () => {
@@ -130,7 +130,25 @@ describe('a refusal', () => {
   });
 });
 
+describe('the reason says when and how much', () => {
+  test('of every offer, in the zone of the person', async () => {
+    const less: Alternative = { bandwidth: 400, start_date: iso(0), end_date: iso(2 * HOUR) };
+    const { facts } = await advised('bandwidth_unavailable', {
+      why: 'It is taken.',
+      alternatives: [less, later],
+    });
+    expect(facts.why).toMatch(
+      /^It is taken\. Free in UTC: 400 Mbps from .+ for 2 h; or 1\.5 Gbps from .+ for 2 h\.$/,
+    );
+  });
+
+  test('and what to change where nothing is offered', async () => {
+    const { facts } = await advised('bandwidth_unavailable');
+    expect(facts.why).toBe('The service offers nothing else. Ask for a shorter time, or for less.');
+  });
+});
+
 test('an error that is not a refusal stays unchanged', () => {
   const error = new TypeError('a defect');
-  expect(() => advisor(request, {}, () => NOW)(error)).toThrow(error);
+  expect(() => advisor(request, {}, () => NOW, 'UTC')(error)).toThrow(error);
 });

@@ -39,13 +39,14 @@ export async function reserve(
   flags: ReserveFlags,
 ): Promise<void> {
   const { output } = invocation;
-  const asked = await parseReserve(args, flags, await invocation.times());
+  const context = await invocation.times();
+  const asked = await parseReserve(args, flags, context);
   if (flags.save !== undefined && !flags.dryRun) await checkSave(invocation, flags.save);
   const session = await invocation.session();
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const request = periodToSend(asked, invocation.now(), expiry);
-  const advise = advisor(request, flags, invocation.now);
+  const advise = advisor(request, flags, invocation.now, context.zone);
   if (flags.dryRun) {
     const reservation = await session.rehearse(request).catch(advise);
     const rehearsed = { reservation, verified: false, token: null, claims: null };
