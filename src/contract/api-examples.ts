@@ -106,7 +106,7 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemCode, Omit<Problem, 'code'
   method_not_allowed: { msg: 'This address allows GET only.' },
   name_taken: { msg: 'Project demo has an experiment named throughput-1 already.' },
   idempotency_key_reused: { msg: 'The Idempotency-Key was used for another request.' },
-  body_too_large: { msg: 'The body is larger than 65536 bytes.' },
+  body_too_large: { msg: 'The body is larger than 262144 bytes.' },
   media_type_unsupported: { msg: 'The body must be JSON: Content-Type: application/json.' },
   host_unknown: { msg: 'This server answers for conn.example.org only.' },
   internal: { msg: 'Something went wrong in the service; its log says what.' },
