@@ -242,7 +242,7 @@ async function zoneFor(
   output: Output,
 ): Promise<Omit<TimeContext, 'now'>> {
   const { Profiles } = await import('../session/profiles/profiles.ts');
-  const chosen = flags.tz ?? new Profiles(folders.config, env).zone(wantedProfile(flags));
+  const chosen = flags.tz ?? new Profiles(folders.config, env).zone(flags.profile ?? wantedProfile(flags));
   const zone = chooseZone({ chosen, variable: env['TZ'], system: localZone });
   if (zone.faultyZone !== undefined && !output.json) {
     output.notice(`TZ is ${JSON.stringify(zone.faultyZone)}, which is not a time zone: times are in UTC.`);
