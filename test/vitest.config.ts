@@ -11,6 +11,7 @@ export default defineConfig({
     maxWorkers: 2,
     // A new process for each file costs a third of a second of processor time: tests leave nothing behind in theirs.
     isolate: false,
+    unstubEnvs: true,
     globalSetup: ['test/fixtures/one-build.ts', 'test/fixtures/one-postgres.ts'],
   },
 });

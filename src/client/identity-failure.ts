@@ -106,6 +106,8 @@ const HELP_ON_TOKENS = 'slices-conn help environment';
 export function noDeviceLogin(authUrl: string): Failure {
   return new Failure('not_supported', `The identity provider ${authUrl} offers no device login.`, {
     why: `Its metadata has no device_authorization_endpoint (RFC 8628). ${OTHER_WAYS}`,
+    // As for other metadata that is not what it should be.
+    exitCode: 9,
     fix: HELP_ON_TOKENS,
   });
 }

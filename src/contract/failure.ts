@@ -54,8 +54,8 @@ export interface FailureFacts {
   reservation?: string;
   /** Requests that would be accepted instead, where the service says so. */
   alternatives?: readonly Alternative[];
-  /** The exit code in place of the code's own: `login --ci` ends `not_supported` with 5 (CLI.md, "Environment"). */
-  exitCode?: 5;
+  /** The exit code in place of the code's own: `not_supported` is 5 for `login --ci` (CLI.md, "Environment"), 9 for a login. */
+  exitCode?: 5 | 9;
   cause?: unknown;
 }
 

@@ -71,8 +71,8 @@ describe.each(Object.entries(SECRETS))('row 54: %s in the wrong place is never p
     expect(ALL.length).toBeGreaterThan(150);
     const leaking: string[] = [];
     for (const words of ALL) leaking.push(...(await leaks(words)));
-    // `token issue` signs the claims that it gets.
-    expect(leaking.filter((words) => !words.includes('token issue'))).toEqual([]);
+    // `token issue` signs the claims that it gets, and `user token` prints the login's own, whose header is the same.
+    expect(leaking.filter((words) => !/token issue|user token$/.test(words))).toEqual([]);
   });
 
   test.each(VARIABLES)('in %s', async (name) => {

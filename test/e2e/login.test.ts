@@ -554,11 +554,11 @@ describe('row 4: a discovery document that leads astray', () => {
     ['a token endpoint on another port', () => ({ token_endpoint: 'http://127.0.0.1:9/token' })],
     ['a token endpoint that is no address', () => ({ token_endpoint: 'javascript:alert(1)' })],
     ['no token endpoint', () => ({ token_endpoint: undefined })],
-    ['no device endpoint', () => ({ device_authorization_endpoint: undefined })],
-  ])('%s: 9, and nothing is sent', async (_name, discovery) => {
+    ['no device endpoint', () => ({ device_authorization_endpoint: undefined }), 'not_supported'],
+  ])('%s: 9, and nothing is sent', async (_name, discovery, code = 'reply_invalid') => {
     const odd = await oddServices({ discovery, token: () => tokens('canary', 3600) });
     const report = reportOf(await at(odd.url).command('login', '--json'));
-    expect(report).toMatchObject({ exitCode: 9, code: 'reply_invalid' });
+    expect(report).toMatchObject({ exitCode: 9, code });
     expect(odd.requests.filter(({ method }) => method === 'POST')).toEqual([]);
   });
 });
