@@ -1,11 +1,8 @@
 import type { Command } from 'commander';
 import { formatDuration, parseDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import { formatInstant, LAST_INSTANT } from '../contract/instants.ts';
+import { LAST_INSTANT } from '../contract/instants.ts';
 import { later, parseTime, shortEnd, shortTime, type TimeContext } from './times.ts';
-
-/** The advice for a value of --extend that is no duration. */
-const EXTEND = '--extend 1h';
 
 /** The flags of a new period, as typed. */
 export interface PeriodFlags {
@@ -104,7 +101,7 @@ export async function readPeriod(flags: PeriodFlags, context: TimeContext): Prom
   if (startText === undefined && !startNow) {
     throw new Failure('usage', 'The start is missing.', {
       why: 'Give --start-now or --start TIME.',
-      fix: '--start-now',
+      fix: 'slices-conn reserve --help',
     });
   }
   const start = startText === undefined ? 'now' : await readStart(startText, context);
@@ -113,7 +110,7 @@ export async function readPeriod(flags: PeriodFlags, context: TimeContext): Prom
   if (end === undefined) {
     throw new Failure('usage', 'The end is missing.', {
       why: 'Give --for DURATION or --end TIME.',
-      fix: '--for 2h',
+      fix: 'slices-conn reserve --help',
     });
   }
   return { start, end: checkedEnd(from, end, context), ...lastingOf(start, flags) };
@@ -131,7 +128,7 @@ export async function checkPeriodChange(flags: PeriodChangeFlags, context: TimeC
   if (end !== undefined && lasting !== undefined) throw conflict('--end', '--for');
   for (const time of [start, end]) if (time !== undefined) await parseTime(time, context);
   if (lasting !== undefined) parseDuration(lasting);
-  if (extend !== undefined) parseDuration(extend, EXTEND);
+  if (extend !== undefined) parseDuration(extend);
 }
 
 /**
@@ -150,9 +147,7 @@ export async function readPeriodChange(
   const start = startText === undefined ? undefined : await readStart(startText, context);
   const from = start === undefined ? current.start : start === 'now' ? context.now : start;
   const end =
-    extend === undefined
-      ? await readEnd(flags, from, context)
-      : later(current.end, parseDuration(extend, EXTEND));
+    extend === undefined ? await readEnd(flags, from, context) : later(current.end, parseDuration(extend));
   return {
     ...(start === undefined ? {} : { start }),
     ...(end === undefined ? {} : { end: checkedEnd(from, end, context) }),
@@ -179,10 +174,7 @@ async function readEnd(
   if (flags.end !== undefined && flags.for !== undefined) throw conflict('--end', '--for');
   if (flags.for !== undefined) return later(from, parseDuration(flags.for));
   if (flags.end === undefined) return undefined;
-  return parseTime(flags.end, context, {
-    after: Math.max(from, context.now),
-    fix: `--end ${formatInstant(Math.max(from, context.now) + 7_200_000)}`,
-  });
+  return parseTime(flags.end, context, { after: Math.max(from, context.now) });
 }
 
 function checkedEnd(start: number, end: number, context: TimeContext): number {

@@ -175,7 +175,7 @@ function notBuiltYet(name: string): Failure {
 /** Commander's message as a failure. The next step is the help of the command. */
 async function usage(
   { message, code }: CommanderError,
-  { command, unknown: [flag] }: CommandLine,
+  { command, operands: [word], unknown: [flag] }: CommandLine,
 ): Promise<Failure> {
   const path = pathOf(command);
   const fix = `${path} --help`;
@@ -184,6 +184,11 @@ async function usage(
     const near = nearest(typed, names);
     return { ...(near === undefined ? {} : { why: `Did you mean ${near}?` }), fix };
   };
+  const names = command.commands.map((child) => child.name());
+  // Before its flags, which are unknown without it.
+  if (names.length > 0 && word !== undefined) {
+    return new Failure('usage', `${path} has no command ${word}.`, facts(word, names));
+  }
   // A misspelt flag that is required is missing too, but that does not help.
   if (flag !== undefined) {
     return new Failure('usage', `${path} has no flag ${flag}.`, facts(flag, flagNames(command)));
@@ -191,10 +196,6 @@ async function usage(
   const what = message.replace(/^error: /, '');
   const named = /'(.*)'/.exec(what)?.[1] ?? '';
   switch (code) {
-    case 'commander.unknownCommand': {
-      const names = command.commands.map((child) => child.name());
-      return new Failure('usage', `${path} has no command ${named}.`, facts(named, names));
-    }
     case 'commander.missingArgument':
       return new Failure('usage', `${path} needs <${named}>.`, { fix });
     case 'commander.missingMandatoryOptionValue':

@@ -1,7 +1,7 @@
 import type { Temporal as TemporalModule } from 'temporal-polyfill';
 import { formatDuration, parseDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import { formatInstant, isTimeZone, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
+import { isTimeZone, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
 
 /** What is needed to read and to print times. */
 export interface TimeContext {
@@ -52,10 +52,11 @@ const LOCAL = new RegExp(
   'i',
 );
 
+/** Says how a time is written. A command with another time in place of the mistyped one could book what is not wanted. */
+const HELP_ON_TIMES = 'slices-conn help times';
+
 /** How {@link parseTime} reads a text. */
 export interface TimeReading {
-  /** The advice when the text is not a time. */
-  fix?: string;
   /** `14:00` and `monday 14:00` mean the first such time after this instant, in milliseconds. Default: now. */
   after?: number;
   /** They mean the last such time before now. */
@@ -73,18 +74,17 @@ export async function parseTime(
   context: TimeContext,
   reading: TimeReading = {},
 ): Promise<number> {
-  const { fix = `--start ${formatInstant(context.now + 3_600_000)}` } = reading;
   const trimmed = text.trim();
   if (/^now$/i.test(trimmed)) return context.now;
-  if (trimmed.startsWith('+')) return later(context.now, parseDuration(trimmed.slice(1), fix));
+  if (trimmed.startsWith('+')) return later(context.now, parseDuration(trimmed.slice(1)));
   // RFC 3339 needs seconds; people may leave them out.
   const exact = parseInstant(trimmed.replace(' ', 'T').replace(/^(\S{10}T\d{2}:\d{2})(?=[Zz+-])/i, '$1:00'));
   if (exact !== undefined) return exact;
   const local = LOCAL.exec(trimmed);
   if (!local) {
     throw new Failure('usage', `${JSON.stringify(text)} is not a time.`, {
-      why: "Write it as 14:00, 'tomorrow 09:00', 2026-12-01T10:00:00Z, +2h or now; see slices-conn help times.",
-      fix,
+      why: "Write it as 14:00, 'tomorrow 09:00', 2026-12-01T10:00:00Z, +2h or now.",
+      fix: HELP_ON_TIMES,
     });
   }
   if (context.faultyZone !== undefined) {
@@ -94,7 +94,7 @@ export async function parseTime(
     });
   }
   const [, day, time = local[3] ?? '00:00'] = local;
-  return localInstant({ day: day?.toLowerCase(), time }, context, { ...reading, fix });
+  return localInstant({ day: day?.toLowerCase(), time }, context, reading);
 }
 
 /** A time of day, and perhaps its day. */
@@ -114,7 +114,7 @@ interface LocalTime {
 async function localInstant(
   { day, time }: LocalTime,
   { now, zone }: TimeContext,
-  { fix, after = now, isPast = false }: TimeReading & { fix: string },
+  { after = now, isPast = false }: TimeReading,
 ): Promise<number> {
   // Slow to load, and scripts give times with an offset.
   const { Temporal } = await import('temporal-polyfill');
@@ -140,11 +140,11 @@ async function localInstant(
     return local.toZonedDateTime(zone, { disambiguation: 'reject' }).epochMilliseconds;
   } catch {
     const typed = day === undefined ? time : `${day} ${time}`;
+    if (!local)
+      throw new Failure('usage', `There is no day or time ${JSON.stringify(typed)}.`, { fix: HELP_ON_TIMES });
     throw new Failure('usage', `${typed} does not exist, or exists twice, in ${zone}.`, {
-      why: local
-        ? `Clocks are put forward or back then. ${besides(local, zone)}`
-        : 'There is no such day or time.',
-      fix,
+      why: `Clocks are put forward or back then. ${besides(local, zone)}`,
+      fix: HELP_ON_TIMES,
     });
   }
 }
@@ -163,13 +163,12 @@ function besides(local: TemporalModule.PlainDateTime, zone: string): string {
  * An instant in the past, in milliseconds: what {@link parseTime} reads, or a duration, which means that long ago.
  * `14:00` and `monday 14:00` are the last ones.
  *
- * @param flag the flag that it is the value of, for the advice
- * @example parsePastTime('2d', context, '--since') // two days before now
+ * @example parsePastTime('2d', context) // two days before now
  * @throws Failure `usage`
  */
-export async function parsePastTime(text: string, context: TimeContext, flag: string): Promise<number> {
+export async function parsePastTime(text: string, context: TimeContext): Promise<number> {
   if (/^(?:\d+[wdhms])+$/i.test(text.trim())) return Math.max(0, context.now - parseDuration(text));
-  return parseTime(text, context, { fix: `${flag} 2d`, isPast: true });
+  return parseTime(text, context, { isPast: true });
 }
 
 /**

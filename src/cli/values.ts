@@ -83,5 +83,8 @@ export function formatBandwidth(mbps: number): string {
 }
 
 function wrong(text: string, why: string): Failure {
-  return new Failure('usage', `${JSON.stringify(text)} is not a bandwidth.`, { why, fix: '--bandwidth 1G' });
+  return new Failure('usage', `${JSON.stringify(text)} is not a bandwidth.`, {
+    why,
+    fix: 'slices-conn reserve --help',
+  });
 }

@@ -14,10 +14,9 @@ const UNIT = { w: WEEK, d: DAY, h: HOUR, m: MINUTE, s: SECOND } as const;
  * fixed length and are refused.
  *
  * @example parseDuration('2h30m') // 9000000
- * @param fix the advice when it is none
  * @throws Failure `usage`
  */
-export function parseDuration(text: string, fix = '--for 2h'): number {
+export function parseDuration(text: string): number {
   const parts =
     /^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/i.exec(text.trim()) ??
     /^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/i.exec(text.trim());
@@ -35,7 +34,7 @@ export function parseDuration(text: string, fix = '--for 2h'): number {
       : total === 0
         ? 'It must be at least 1 s.'
         : 'It is too long.',
-    fix,
+    fix: 'slices-conn help times',
   });
 }
 

@@ -106,6 +106,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
     .filter((name) => Math.abs(name.length - wanted.length) <= MAX_DISTANCE)
     .map((name) => ({ name, far: distance(wanted, name.toLowerCase()) }))
     .sort((a, b) => a.far - b.far);
-  // Three edits would replace most of a short word.
-  return best && best.far <= Math.min(MAX_DISTANCE, wanted.length / 2) ? best.name : undefined;
+  // Three edits would replace most of a short word. The dashes of a flag are always right.
+  const letters = wanted.replace(/^--/, '').length;
+  return best && best.far <= Math.min(MAX_DISTANCE, letters / 2) ? best.name : undefined;
 }

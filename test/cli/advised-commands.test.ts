@@ -131,21 +131,12 @@ describe('every next step works when it is pasted', () => {
     fix: undefined,
     shown: undefined,
     HELP: 'slices-conn profile set --help',
+    HELP_ON_TIMES: 'slices-conn help times',
     HELP_ON_TOKENS: 'slices-conn help environment',
     LOOPBACK: 'slices-conn serve --host 127.0.0.1',
     "'--debug'": 'slices-conn list --debug',
-    "'--start-now'": 'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --for 2h --start-now',
-    "'--for 2h'": 'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h',
-    "fix = '--for 2h'": 'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h',
-    "'--bandwidth 1G'": 'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h',
-    "'--end +30d'": 'slices-conn experiment create third --end +30d',
     "'--reason left-behind'": 'slices-conn delete ID --as-administrator --reason left-behind',
     "'--link be-gent1 pl-poznan1'": 'slices-conn serve audit --link be-gent1 pl-poznan1',
-    '`${flag} 2d`': 'slices-conn serve audit --since 2d',
-    '`--end ${formatInstant(Math.max(from, context.now) + 7_200_000)}`':
-      'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --end +2h',
-    'fix = `--start ${formatInstant(context.now + 3_600_000)}`':
-      'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start +1h --for 2h',
     "['slices-conn', '--yes', ...typed].map(shellWord).join(' ')": 'slices-conn --yes delete ID',
     "['slices-conn', ...command].map(shellWord).join(' ')": 'slices-conn delete ID',
     'reserveCommandLine(request, alternative, flags, now)':

@@ -111,9 +111,8 @@ describe('a time without an offset, in a zone', () => {
   ])('%s is refused: %s in %s', async (_, text, zone) => {
     const failure = await failureOf(() => at(text, zone));
     expect(failure.code).toBe('usage');
-    expect(failure.message).toContain('does not exist, or exists twice');
-    expect(failure.message).toContain(zone);
-    expect(failure.facts.fix).toMatch(/^--start /);
+    expect(failure.message).toMatch(/^There is no day or time |does not exist, or exists twice, in /);
+    expect(failure.facts.fix).toBe('slices-conn help times');
   });
 
   test.each([
@@ -160,7 +159,7 @@ describe('a time of day or a weekday without a date', () => {
   });
 
   test('where it is looked for in the past, it is the last one', async () => {
-    const past = (text: string) => parsePastTime(text, { now: NOW, zone: 'UTC' }, '--since');
+    const past = (text: string) => parsePastTime(text, { now: NOW, zone: 'UTC' });
     expect(await past('14:00')).toBe(NOW - 22 * HOUR);
     expect(await past('monday 12:00')).toBe(NOW - 6 * DAY);
     expect(await past('11:00')).toBe(NOW - HOUR);
@@ -198,11 +197,8 @@ describe('text that is not a time', () => {
     expect((await failureOf(() => at(text, 'UTC'))).code).toBe('usage');
   });
 
-  test('the advised time is accepted', async () => {
-    const { facts } = await failureOf(() => at('soon'));
-    const [flag, text = ''] = (facts.fix ?? '').split(' ');
-    expect(flag).toBe('--start');
-    expect(await at(text)).toBe(NOW + HOUR);
+  test('the advice says how times are written, and books nothing', async () => {
+    expect((await failureOf(() => at('soon'))).facts.fix).toBe('slices-conn help times');
   });
 
   test.each(['+99999999d', '+3000000d'])(
@@ -288,7 +284,7 @@ describe('the time zone', () => {
 });
 
 describe('a past time', () => {
-  const past = (text: string) => parsePastTime(text, { now: NOW, zone: 'UTC' }, '--since');
+  const past = (text: string) => parsePastTime(text, { now: NOW, zone: 'UTC' });
 
   test.each([
     ['2d', NOW - 2 * 86_400_000],
@@ -299,11 +295,5 @@ describe('a past time', () => {
     ['2026-10-01T00:00Z', Date.UTC(2026, 9, 1)],
   ])('%s', async (text, instant) => {
     expect(await past(text)).toBe(instant);
-  });
-
-  test('the refusal names its own flag, and the advised time is accepted', async () => {
-    const { facts } = await failureOf(() => past('yesterday'));
-    expect(facts.fix).toBe('--since 2d');
-    expect(await past('2d')).toBeLessThan(NOW);
   });
 });

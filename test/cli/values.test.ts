@@ -124,7 +124,7 @@ describe('parseBandwidth', () => {
     expect(failure.code).toBe('usage');
     expect(failure.message).toContain(JSON.stringify(text));
     expect(failure.facts.why).toMatch(/\S/);
-    expect(failure.facts.fix).toBe('--bandwidth 1G');
+    expect(failure.facts.fix).toBe('slices-conn reserve --help');
   });
 });
 

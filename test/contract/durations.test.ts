@@ -58,7 +58,7 @@ describe('parseDuration', () => {
     const failure = await failureOf(() => parseDuration(text));
     expect(failure.code).toBe('usage');
     expect(failure.message).toContain(JSON.stringify(text));
-    expect(failure.facts.fix).toBe('--for 2h');
+    expect(failure.facts.fix).toBe('slices-conn help times');
   });
 
   test.each(['0m', 'PT', 'PT0S'])('%s is refused for being zero', async (text) => {

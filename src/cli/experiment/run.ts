@@ -41,7 +41,7 @@ export async function createExperiment(
   { end, description = '' }: CreateFlags,
 ): Promise<void> {
   const { session, output, profiles, times } = invocation;
-  const expiry = await parseTime(end, await times(), { fix: '--end +30d' });
+  const expiry = await parseTime(end, await times());
   const opened = await session();
   const project = await opened.project();
   const experiment = await opened.portal.createExperiment({

@@ -41,8 +41,8 @@ async function requestOf(
     ...(reservation === undefined ? {} : { reservation: reservationId(reservation) }),
     ...(experiment === undefined ? {} : { experiment: experimentId(experiment) }),
     ...(link === undefined ? {} : { link: linkOf(link) }),
-    ...(since === undefined ? {} : { since: await parsePastTime(since, times, '--since') }),
-    ...(until === undefined ? {} : { until: await parsePastTime(until, times, '--until') }),
+    ...(since === undefined ? {} : { since: await parsePastTime(since, times) }),
+    ...(until === undefined ? {} : { until: await parsePastTime(until, times) }),
   };
   if (request.since === undefined || request.until === undefined || request.since < request.until) {
     return request;
