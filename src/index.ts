@@ -17,21 +17,11 @@ export type { Fetch, TokenInput, TokenText } from './client/exchange.ts';
 export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
 export type { ProvenReservation } from './client/proof.ts';
 export type { NewReservation, ReservationChange } from './client/reservation-request.ts';
-export type {
-  ConnectivityClaims,
-  ExperimentClaims,
-  KeySetDocument,
-  ProjectClaims,
-  PublicJwk,
-  ServiceClaims,
-  UserClaims,
-} from './contract/claims.ts';
 export type { Experiment, ExperimentRequestBody, Project } from './contract/directory.ts';
 export { Failure, type FailureCode, type FailureDetail, type FailureFacts } from './contract/failure.ts';
 export type { TrustedIssuer, TrustedKind } from './contract/issuer-address.ts';
 export type { Link, Topology } from './contract/links.ts';
 export type { Alternative, ProblemBody, ProblemCode, ProblemDetail } from './contract/problems.ts';
-export type { Reservation } from './contract/reservation.ts';
 export type { Role } from './contract/roles.ts';
 export { Secret } from './contract/secret.ts';
 export { SITES } from './contract/sites.ts';
@@ -45,36 +35,13 @@ export {
 export { DirectoryError, type DirectoryFile, type UserRoles } from './server/portal/directory.ts';
 export type { ForeignIssuers } from './server/trust.ts';
 export { createIssuer, type Issuer, type IssuerOptions } from './tokens/issuer.ts';
-export { type Algorithm, type KeySet, localKeySet } from './tokens/key-set.ts';
-export {
-  type KeySetCopy,
-  type KeySetStore,
-  type RemoteKeySetOptions,
-  remoteKeySet,
-} from './tokens/remote-key-set.ts';
 export {
   generateSigningKey,
   importSigningKey,
   type PrivateJwk,
   type SigningKey,
 } from './tokens/signing-key.ts';
-export { TokenError, type TokenFault } from './tokens/token-error.ts';
-export {
-  type Authentication,
-  createVerifier,
-  type Verifier,
-  type VerifierOptions,
-} from './tokens/verifier.ts';
-export {
-  type TokenKind,
-  type Trust,
-  type VerifiedToken,
-  verifyConnectivityToken,
-  verifyExperimentToken,
-  verifyProjectToken,
-  verifyServiceToken,
-  verifyUserToken,
-} from './tokens/verify.ts';
+export * from './verifier.ts';
 
 /**
  * The server that the command line talks to, as a function of a Request: portal and connectivity service with an

@@ -9,7 +9,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Two cores: more workers only wait for each other.
     maxWorkers: 2,
-    unstubEnvs: true,
     globalSetup: ['test/fixtures/one-build.ts', 'test/fixtures/one-postgres.ts'],
   },
 });

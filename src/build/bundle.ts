@@ -59,8 +59,8 @@ async function bundleProgram(found: Set<string>): Promise<void> {
     dir: join(DIST, 'cli'),
     format: 'esm',
     chunkFileNames: '[name]-[hash].js',
-    // A file costs about a millisecond to find, read and link, whatever its size: what every command loads is in one,
-    // after the one that is loaded before there is a cache of compiled code.
+    // A file costs about a millisecond to find, read and link, whatever its size. So one file holds what every command
+    // loads. The file that turns on the cache of compiled code comes before it.
     codeSplitting: {
       groups: [
         { name: 'compile-cache', test: /src[\\/]main[\\/]compile-cache\.ts$/, priority: 3 },

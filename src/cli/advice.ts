@@ -1,4 +1,4 @@
-import { type FailureCode, shellWord } from '../contract/failure.ts';
+import { type FailureCode, ownCommand, shellWord } from '../contract/failure.ts';
 import type { ServiceFlags } from './global-options.ts';
 
 /** The next step after a failure that has no advice of its own. */
@@ -38,8 +38,8 @@ export function withServices(services: ServiceFlags, advice: string): string {
 }
 
 /**
- * The next step as a whole command. Advice that begins with a flag is about the command that was typed: the flag takes the
- * place of the one that was given, or is added.
+ * The next step as a whole command. Advice that begins with a flag is about the typed command: where the command has that
+ * flag, its value is replaced; else the flag is added.
  *
  * @param typed the arguments of the program, as given
  * @param advice a command, or flags such as `--for 2h`
@@ -56,5 +56,5 @@ export function completed(typed: readonly string[], services: ServiceFlags, advi
   const other = after.findIndex((word) => word.startsWith('-'));
   const given = at === -1 ? 0 : words[at] === flag ? 1 + (other === -1 ? after.length : other) : 1;
   words.splice(place, given, flag, ...values);
-  return ['slices-conn', ...words].map(shellWord).join(' ');
+  return ownCommand(...words);
 }

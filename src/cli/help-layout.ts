@@ -117,7 +117,7 @@ export interface HelpPage {
 /** Without a terminal. */
 export const PLAIN_PAGE: HelpPage = { columns: undefined, bold: false };
 
-/** Columns where there is no terminal. */
+/** The columns of a text that is printed without a terminal. */
 const USUAL = 80;
 /** The widest text that is easy to read, in columns. */
 const WIDEST = 110;

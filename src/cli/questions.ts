@@ -1,4 +1,4 @@
-import { Failure, shellWord } from '../contract/failure.ts';
+import { Failure, ownCommand } from '../contract/failure.ts';
 import type { Choosable, Picker } from '../session/choice.ts';
 import type { Invocation } from './invocation.ts';
 
@@ -47,7 +47,7 @@ export function checkConfirmable({ ask, flags, typed }: Asking, message: string)
   if (flags.yes || ask) return;
   throw new Failure('usage', message, {
     why: 'Without a terminal to ask on, this needs --yes.',
-    fix: ['slices-conn', '--yes', ...typed].map(shellWord).join(' '),
+    fix: ownCommand('--yes', ...typed),
   });
 }
 

@@ -84,7 +84,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     return 0;
   } catch (error) {
     if (error instanceof Declined) {
-      if (!args.includes('--quiet')) world.stderr.write(`${error.message}\n`);
+      invocation?.output.notice(error.message);
       return 0;
     }
     // Where the profile can't be read, the failure says so, and its own text needs no zone.

@@ -88,6 +88,15 @@ export function shellWord(text: string): string {
   return `'${text.replace(/['\\]+/g, (found) => `'${found.replace(/./g, String.raw`\$&`)}'`)}'`;
 }
 
+/**
+ * A command of this program, as a shell takes it.
+ *
+ * @example ownCommand('show', 'a b') // "slices-conn show 'a b'"
+ */
+export function ownCommand(...words: readonly string[]): string {
+  return ['slices-conn', ...words].map(shellWord).join(' ');
+}
+
 /** The command that moves an unreadable file of ours away; it is never deleted (HOSTILE.md 17). */
 export function moveAway(path: string): string {
   return ['mv', path, `${path}.bad`].map(shellWord).join(' ');

@@ -2,26 +2,6 @@ import { Failure } from './failure.ts';
 import type { ProblemCode } from './problems.ts';
 import type { Action } from './roles.ts';
 
-const CHECK = {
-  service: 'connectivity',
-  method: 'GET',
-  credentials: 'none',
-  success: { status: 200, schema: 'Health' },
-  problems: [],
-  extension: true,
-} as const;
-
-/** The endpoints for supervisors and load balancers, answered under any Host. */
-export const HEALTH_ROUTES = {
-  health: { ...CHECK, path: '/healthz', summary: 'Whether the process answers' },
-  readiness: {
-    ...CHECK,
-    path: '/readyz',
-    summary:
-      'Whether requests should be sent here: the database answers, and the server is not about to stop',
-  },
-} as const;
-
 /**
  * The header with a client's own name for a request: sent again, the request does not make a second reservation. An
  * extension (draft-ietf-httpapi-idempotency-key-header; DESIGN.md, "List, links, …"). A client finds out from the OpenAPI

@@ -19,7 +19,7 @@ export type Picker = <Item extends Choosable>(
 
 /** What else {@link chooseOne} goes by. */
 export interface ChoiceOptions {
-  /** Chooses one of several active items; undefined where nobody can be asked. */
+  /** Chooses one of several active items; undefined without a terminal. */
   pick?: Picker | undefined;
   /** Names by id, of what a profile keeps: it is found by name where its id is not known (CLI.md, "Files"). */
   chosenNames?: Readonly<Record<string, string>> | undefined;

@@ -32,7 +32,7 @@ export interface SessionOptions {
   /** Id or name given with the command, which goes before the profile's. */
   project?: string;
   experiment?: string;
-  /** Chooses one of several active projects or experiments; absent where nobody can be asked. */
+  /** Chooses one of several active projects or experiments; absent without a terminal. */
   pick?: Picker;
   /** Milliseconds since the Unix epoch. */
   now: () => number;

@@ -137,13 +137,13 @@ describe('every next step works when it is pasted', () => {
     "'--debug'": 'slices-conn list --debug',
     "'--reason left-behind'": 'slices-conn delete ID --as-administrator --reason left-behind',
     "'--link be-gent1 pl-poznan1'": 'slices-conn serve audit --link be-gent1 pl-poznan1',
-    "['slices-conn', '--yes', ...typed].map(shellWord).join(' ')": 'slices-conn --yes delete ID',
-    "['slices-conn', ...command].map(shellWord).join(' ')": 'slices-conn delete ID',
+    "ownCommand('--yes', ...typed)": 'slices-conn --yes delete ID',
+    'ownCommand(...command)': 'slices-conn delete ID',
     'reserveCommandLine(request, alternative, flags, now)':
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start +2h --end +4h',
     'reserveCommandLine(request, started, flags, now)':
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start-now --end +2h',
-    "words.map(shellWord).join(' ')": 'slices-conn update ID --bandwidth 1000 --end +2d',
+    "ownCommand('update', id, ...words)": 'slices-conn update ID --bandwidth 1000 --end +2d',
     "isReservation ? 'slices-conn list' : 'slices-conn experiment list'": 'slices-conn experiment list',
     "typed === undefined ? 'slices-conn update --help' : `slices-conn update ${shellWord(typed)} --extend 1h`":
       'slices-conn update ID --extend 1h',
@@ -166,7 +166,7 @@ describe('every next step works when it is pasted', () => {
     '`slices-conn ${noun} list`': 'slices-conn project list',
     '`slices-conn ${name} list`': 'slices-conn experiment list',
     '`slices-conn profile show ${shellWord(profile)}`': 'slices-conn profile show local',
-    "['slices-conn', 'profile', 'set', profile, command].map(shellWord).join(' ')": `slices-conn profile set lab 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'`,
+    "ownCommand('profile', 'set', profile, command)": `slices-conn profile set lab 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'`,
     'variable === undefined ? `slices-conn profile show ${shellWord(name)}` : `unset ${variable}`':
       'slices-conn profile show local',
     "redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`":

@@ -63,8 +63,8 @@ function countryOf(site: string): string {
 }
 
 /**
- * Asks the services if the user is logged in; otherwise, or when they answer late, there are no candidates. A login
- * that needs a refresh is not used: a refresh that is cut off half-way would lose it.
+ * Asks the services for candidates. There are none without a login, or when the services answer late. A login that needs
+ * a refresh is not used: a refresh that is cut off half-way would lose it.
  */
 async function asked(
   { session, now }: Invocation,

@@ -164,7 +164,7 @@ interface KnownToken {
 /** Shows who is logged in, and the source, user and expiry of each token. */
 export async function status(invocation: Invocation): Promise<void> {
   const session = await invocation.session();
-  // What is known here goes first: it says most clearly that nobody is logged in.
+  // The stored login is read first: without one, its message is clearer than the portal's.
   await userToken(session, (await invocation.times()).now);
   const roles = await rolesOrReason(session);
   if (roles instanceof Failure && EXIT_CODE_OF[roles.code] === EXIT_CODE_OF.not_logged_in) throw roles;

@@ -1,6 +1,6 @@
 import type { NewReservation } from '../../client/reservation-request.ts';
 import { formatDuration } from '../../contract/durations.ts';
-import { Failure, shellWord } from '../../contract/failure.ts';
+import { Failure, ownCommand } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import type { Alternative } from '../../contract/problems.ts';
 import { shortTime, type TimeContext } from '../times.ts';
@@ -80,18 +80,9 @@ export function updateAdvisor(
     if (!(error instanceof Failure) || !alternative) throw error;
     const { bandwidth, start_date, end_date } = alternative;
     const moved = parseInstant(start_date) === start ? [] : ['--start', start_date];
-    const words = [
-      'slices-conn',
-      'update',
-      id,
-      '--bandwidth',
-      String(bandwidth),
-      ...moved,
-      '--end',
-      end_date,
-      ...(allowUnsigned ? ['--allow-unsigned'] : []),
-    ];
-    throw error.with({ fix: words.map(shellWord).join(' ') });
+    const unsigned = allowUnsigned ? ['--allow-unsigned'] : [];
+    const words = ['--bandwidth', String(bandwidth), ...moved, '--end', end_date, ...unsigned];
+    throw error.with({ fix: ownCommand('update', id, ...words) });
   };
 }
 
@@ -103,8 +94,7 @@ export function reserveCommandLine(
   now: number,
 ): string {
   const start = parseInstant(start_date) ?? 0;
-  return [
-    'slices-conn',
+  return ownCommand(
     'reserve',
     site1,
     site2,
@@ -117,7 +107,5 @@ export function reserveCommandLine(
     ...(save === undefined ? [] : ['--save', save]),
     ...(idempotencyKey === undefined ? [] : ['--idempotency-key', idempotencyKey]),
     ...(allowUnsigned ? ['--allow-unsigned'] : []),
-  ]
-    .map(shellWord)
-    .join(' ');
+  );
 }

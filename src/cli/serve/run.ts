@@ -58,12 +58,10 @@ const MOST_USERS = 12;
 function usersLines(users: readonly UserRow[]): CardLine[] {
   const width = Math.max(0, ...users.map(({ name }) => name.length));
   const lines = users.slice(0, MOST_USERS).map(({ name, roles }): string => {
-    const said = [...new Set(roles.map(({ role }) => role))].map((role) => {
-      const places = roles
-        .filter((other) => other.role === role)
-        .map(({ project, experiment }) =>
-          experiment === null ? `project ${project}` : `experiment ${project}/${experiment}`,
-        );
+    const said = [...Map.groupBy(roles, ({ role }) => role)].map(([role, held]) => {
+      const places = held.map(({ project, experiment }) =>
+        experiment === null ? `project ${project}` : `experiment ${project}/${experiment}`,
+      );
       return `${role} of ${places.join(', ')}`;
     });
     return `${name.padEnd(width)}  ${said.join('; ') || 'no role'}`;

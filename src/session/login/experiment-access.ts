@@ -1,6 +1,6 @@
 import { claimedName, claimedSubject } from '../../client/claimed.ts';
 import type { PortalClient } from '../../client/portal.ts';
-import { Failure, shellWord } from '../../contract/failure.ts';
+import { Failure, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
 import { type ChoiceOptions, chooseOne } from '../choice.ts';
@@ -96,7 +96,7 @@ export function withTokenAdvice(portal: PortalClient, profile: string): PortalCl
     if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
     throw error.with({
       why: `${error.facts.why} Give one in SLICES_CONN_EXPERIMENT_TOKEN or SLICES_CONN_EXPERIMENT_TOKEN_FILE, or let a program give it, by the profile's experimentTokenCommand.`,
-      fix: ['slices-conn', 'profile', 'set', profile, command].map(shellWord).join(' '),
+      fix: ownCommand('profile', 'set', profile, command),
     });
   };
   return {

@@ -42,7 +42,7 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
       exitCode: 5,
       ...(fix === undefined ? {} : { fix }),
     });
-  /** Ends the login. What can't be revoked expires by itself, and nobody has seen it. */
+  /** Ends the login. A token that can't be revoked expires by itself; it was not printed. */
   const end = async ({ refreshToken, accessToken }: IssuedTokens): Promise<void> => {
     const client = await identity();
     await (refreshToken

@@ -1,6 +1,6 @@
 import { claimedSubject } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
-import { Failure, type FailureFacts, shellWord } from '../../../contract/failure.ts';
+import { Failure, type FailureFacts, ownCommand } from '../../../contract/failure.ts';
 import { MAX_REASON } from '../../../contract/routes.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
@@ -73,7 +73,7 @@ function checkFlags(
   invocation: Invocation,
 ): void {
   const wrong = (message: string, why: string, ...command: readonly string[]): Failure => {
-    return new Failure('usage', message, { why, fix: ['slices-conn', ...command].map(shellWord).join(' ') });
+    return new Failure('usage', message, { why, fix: ownCommand(...command) });
   };
   if (all && words.length > 0) {
     throw wrong(

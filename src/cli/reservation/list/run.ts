@@ -1,5 +1,5 @@
 import { claimedSubject } from '../../../client/claimed.ts';
-import { Failure, shellWord } from '../../../contract/failure.ts';
+import { Failure, ownCommand } from '../../../contract/failure.ts';
 import type { ListedReservation } from '../../../session/reservations/joined-list.ts';
 import { isCurrent, isOwn } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
@@ -124,7 +124,7 @@ function whatToDo(
 ): string {
   const asked = entry ? `${shortTime(entry.askedAt, times)} ${times.zone}` : '';
   if (id !== null) {
-    const shows = withServices(services, `slices-conn show ${shellWord(id)}`);
+    const shows = withServices(services, ownCommand('show', id));
     return `The service never answered the last request about ${id}, sent at ${asked}. To see its state: ${shows}`;
   }
   const link = requested ? `${requested.site1} – ${requested.site2}` : 'a link';
@@ -137,5 +137,5 @@ function reserveAgain(requested: NonNullable<ListedReservation['requested']>, ke
   const { site1, site2, bandwidth, start_date, end_date } = requested;
   const start = start_date === null ? ['--start-now'] : ['--start', start_date];
   const words = ['--bandwidth', String(bandwidth), ...start, '--end', end_date, '--idempotency-key', key];
-  return ['slices-conn', 'reserve', site1, site2, ...words].map(shellWord).join(' ');
+  return ownCommand('reserve', site1, site2, ...words);
 }
