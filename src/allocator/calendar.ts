@@ -1,9 +1,8 @@
 import type { Link } from '../contract/links.ts';
 import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
-import { Holdings } from './holdings.ts';
+import { chooseTags, Holdings } from './holdings.ts';
 import { LoadProfile } from './load-profile.ts';
 import { type ShareRefusal, Shares } from './shares.ts';
-import { chooseTags, TagLayer } from './tag-layer.ts';
 
 /**
  * Why a demand was refused: which limit, how much is free, and over which part of the period.
@@ -34,20 +33,14 @@ export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals:
 export class LinkCalendar {
   readonly #capacity: number;
   readonly #load = new LoadProfile();
-  readonly #layers: Record<TagPlace, TagLayer>;
-  readonly #holdings = new Holdings();
+  readonly #holdings: Holdings;
   readonly #shares: Shares | undefined;
 
   /** @param share how much of the link one experiment may have at any instant, in percent, 1 to 100 */
   constructor(link: Link, share = 100) {
     this.#shares = share < 100 ? new Shares(link, share) : undefined;
     this.#capacity = link.bandwidth;
-    this.#layers = {
-      site1_s_tag: new TagLayer(link.site1_s_tags),
-      site1_c_tag: new TagLayer(link.site1_c_tags),
-      site2_s_tag: new TagLayer(link.site2_s_tags),
-      site2_c_tag: new TagLayer(link.site2_c_tags),
-    };
+    this.#holdings = new Holdings(link);
   }
 
   /**
@@ -65,11 +58,11 @@ export class LinkCalendar {
     const kept: Partial<Tags> = {};
     for (const place of TAG_PLACES) {
       const tag = keep?.[place];
-      if (tag !== undefined && this.#layers[place].isFree(tag, start, end)) kept[place] = tag;
+      if (tag !== undefined && this.#holdings.layers[place].isFree(tag, start, end)) kept[place] = tag;
     }
-    const tags = chooseTags(this.#layers, this.#holdings, { start, end }, { now, kept });
+    const tags = chooseTags(this.#holdings, { start, end }, { now, kept });
     for (const place of TAG_PLACES) {
-      const total = this.#layers[place].size;
+      const total = this.#holdings.layers[place].size;
       if (tags[place] === undefined) refusals.push({ limit: 'tags', place, total, start, end });
     }
     if (this.#shares && experiment !== undefined) refusals.push(...this.#shares.refusals(experiment, demand));
@@ -108,12 +101,7 @@ export class LinkCalendar {
 
   /** Adds a reservation whose id holds nothing yet: as {@link put}, without a search for the id. */
   add(id: string, holding: Holding): void {
-    const { start, end, bandwidth, tags } = holding;
-    for (const place of TAG_PLACES) {
-      // Tags outside the topology's ranges are ignored: they can't be allocated any more.
-      const layer = this.#layers[place];
-      if (layer.has(tags[place])) layer.hold(tags[place], start, end);
-    }
+    const { start, end, bandwidth } = holding;
     this.#load.add(start, end, bandwidth);
     this.#holdings.add(id, holding);
     if (this.#shares && holding.experiment !== undefined) this.#shares.add(id, holding.experiment, holding);
@@ -123,10 +111,6 @@ export class LinkCalendar {
   remove(id: string): void {
     const held = this.#holdings.get(id);
     if (!held) return;
-    for (const place of TAG_PLACES) {
-      const layer = this.#layers[place];
-      if (layer.has(held.tags[place])) layer.release(held.tags[place], held.start, held.end);
-    }
     this.#load.add(held.start, held.end, -held.bandwidth);
     this.#holdings.remove(id);
     this.#shares?.remove(id, held);
@@ -160,7 +144,9 @@ export class LinkCalendar {
    * @param experiment whose share counts
    */
   freeBandwidth({ start, end }: Period, experiment?: string): number {
-    const tagsLeft = TAG_PLACES.every((place) => this.#layers[place].firstFree(start, end) !== undefined);
+    const tagsLeft = TAG_PLACES.every(
+      (place) => this.#holdings.layers[place].firstFree(start, end) !== undefined,
+    );
     if (!tagsLeft) return 0;
     const free = Math.max(0, this.#capacity - this.#load.peak(start, end));
     if (!this.#shares || experiment === undefined) return free;
@@ -179,7 +165,7 @@ export class LinkCalendar {
     let start = from;
     for (;;) {
       let next = this.#load.earliest(start, duration, this.#capacity - bandwidth);
-      for (const place of TAG_PLACES) next = Math.max(next, this.#layers[place].earliest(next, duration));
+      for (const place of TAG_PLACES) next = this.#holdings.earliestTag(place, next, duration);
       if (this.#shares && experiment !== undefined) {
         const shared = this.#shares.earliest(experiment, next, duration, bandwidth);
         if (shared === undefined) return undefined;
@@ -188,6 +174,21 @@ export class LinkCalendar {
       if (next === start) return start;
       start = next;
     }
+  }
+
+  /**
+   * Until when `bandwidth` Mbps and tags are free from `start` on, in milliseconds: the latest end of a demand that would
+   * be accepted, `latest` at most; undefined when nothing is free at the start.
+   *
+   * @param experiment whose share is a limit too
+   */
+  freeUntil(start: number, bandwidth: number, latest: number, experiment?: string): number | undefined {
+    if (bandwidth > this.#capacity) return undefined;
+    let end = this.#load.firstAbove(start, latest, this.#capacity - bandwidth);
+    for (const place of TAG_PLACES) end = Math.min(end, this.#holdings.tagFreeUntil(place, start));
+    if (this.#shares && experiment !== undefined)
+      end = this.#shares.freeUntil(experiment, start, bandwidth, end);
+    return end > start ? end : undefined;
   }
 
   #bandwidthRefusal({ start, end }: Demand, free: number): Refusal {

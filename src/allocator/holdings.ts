@@ -1,16 +1,28 @@
-import { type Holding, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
+import type { Link } from '../contract/links.ts';
+import { type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
+import { SortedTimes } from './sorted-times.ts';
+import { type ChangedGap, TagLayer } from './tag-layer.ts';
 import { doubledFloats, doubledShorts } from './typed-arrays.ts';
 
 /** How many slots there are at first; the arrays double when they are full. */
 const FIRST_CAPACITY = 256;
 
 /**
- * The reservations on a link with what they hold, by id and in the order of their starts and ends. A million of them take
- * some 200 MB: the numbers are in typed arrays, each reservation in a slot, which is used again once it is removed.
+ * The reservations on a link with what they hold: by id, in the order of their starts and ends, and by tag. A million of
+ * them take some 200 MB: the numbers are in typed arrays, each reservation in a slot, which is used again once it is
+ * removed.
+ *
+ * A tag is free before its first reservation, after its last one, and in the gaps between two. Each gap belongs to the
+ * reservation that ends where it begins; `byEnd` knows the longest and the furthest of each block.
  */
 export class Holdings {
   readonly byStart = new SortedTimes();
-  readonly byEnd = new SortedTimes();
+  readonly byEnd = new SortedTimes({
+    columns: 2 * TAG_PLACES.length,
+    of: (slot, column) => this.#gapAfter(slot, column),
+  });
+  /** The tags of each place, with the slots that hold them. */
+  readonly layers: Readonly<Record<TagPlace, TagLayer>>;
   readonly #slots = new Map<string, number>();
   readonly #ids: (string | undefined)[] = [];
   readonly #free: number[] = [];
@@ -23,6 +35,19 @@ export class Holdings {
     site2_s_tag: new Uint16Array(FIRST_CAPACITY),
     site2_c_tag: new Uint16Array(FIRST_CAPACITY),
   };
+
+  constructor(link: Pick<Link, `${TagPlace}s`>) {
+    const times = {
+      startOf: (slot: number) => this.#starts[slot] ?? 0,
+      endOf: (slot: number) => this.#ends[slot] ?? 0,
+    };
+    this.layers = {
+      site1_s_tag: new TagLayer(link.site1_s_tags, times),
+      site1_c_tag: new TagLayer(link.site1_c_tags, times),
+      site2_s_tag: new TagLayer(link.site2_s_tags, times),
+      site2_c_tag: new TagLayer(link.site2_c_tags, times),
+    };
+  }
 
   /** How many reservations there are. */
   get size(): number {
@@ -61,6 +86,11 @@ export class Holdings {
     this.#ends[slot] = end;
     this.#bandwidths[slot] = bandwidth;
     for (const place of TAG_PLACES) this.#tags[place][slot] = tags[place];
+    for (const [index, place] of TAG_PLACES.entries()) {
+      // Tags outside the topology's ranges are ignored: they can't be allocated any more.
+      if (this.layers[place].has(tags[place]))
+        this.#gapChanged(index, this.layers[place].hold(tags[place], slot));
+    }
     this.byStart.add(start, slot);
     this.byEnd.add(end, slot);
   }
@@ -71,9 +101,52 @@ export class Holdings {
     if (slot === undefined) return;
     this.byStart.remove(this.#starts[slot] ?? 0, slot);
     this.byEnd.remove(this.#ends[slot] ?? 0, slot);
+    for (const [index, place] of TAG_PLACES.entries()) {
+      const tag = this.tagAt(slot, place);
+      if (this.layers[place].has(tag)) this.#gapChanged(index, this.layers[place].release(tag, slot));
+    }
     this.#slots.delete(id);
     this.#ids[slot] = undefined;
     this.#free.push(slot);
+  }
+
+  /**
+   * The earliest instant from `from` on at which some tag of a place is free for `duration` milliseconds. That is `from`
+   * itself, or an instant at which a reservation ends.
+   */
+  earliestTag(place: TagPlace, from: number, duration: number): number {
+    const layer = this.layers[place];
+    const [length, end] = columnsOf(place);
+    if (layer.isFreeAtEdge(from, from + duration)) return from;
+    if (this.byEnd.largestUpTo(from, end, from + duration) >= from + duration) return from;
+    return Math.min(layer.firstFreeForGood(), this.byEnd.firstAtLeast(from, length, duration));
+  }
+
+  /** Until when some tag of a place is free from `from` on, in milliseconds; infinity, or `from` when all are held. */
+  tagFreeUntil(place: TagPlace, from: number): number {
+    const [, end] = columnsOf(place);
+    return Math.max(from, this.layers[place].freeAtEdgeUntil(from), this.byEnd.largestUpTo(from, end));
+  }
+
+  /**
+   * The gap on a reservation's tag after it, by columns: at each place its length and its end. A tag that is free for
+   * good has no gap there: {@link TagLayer} knows those.
+   */
+  #gapAfter(slot: number, column: number): number {
+    const place = TAG_PLACES[column >>> 1] ?? 'site1_s_tag';
+    const next = this.layers[place].nextStart(this.tagAt(slot, place), this.#starts[slot] ?? 0);
+    if (next === Number.POSITIVE_INFINITY) return Number.NEGATIVE_INFINITY;
+    return column % 2 === 0 ? next - (this.#ends[slot] ?? 0) : next;
+  }
+
+  /** @param index of the place */
+  #gapChanged(index: number, gap: ChangedGap | undefined): void {
+    if (!gap) return;
+    const end = this.#ends[gap.slot] ?? 0;
+    const { until } = gap;
+    const lost = until === Number.POSITIVE_INFINITY ? Number.NEGATIVE_INFINITY : until;
+    this.byEnd.changed(end, gap.slot, { column: 2 * index, before: lost - end });
+    this.byEnd.changed(end, gap.slot, { column: 2 * index + 1, before: lost });
   }
 
   #tagsOf(slot: number): Tags {
@@ -93,163 +166,75 @@ export class Holdings {
   }
 }
 
-/** How many entries a block holds at most; one that is full is split in two. */
-const CAPACITY = 256;
-
-/** Sorted entries; the first `length` are in use. */
-interface Block {
-  times: Float64Array;
-  slots: Int32Array;
-  length: number;
-}
-
-/** A position between two entries. It is invalid once an entry is added or removed. */
-export interface TimeCursor {
-  /** The time of the next entry; undefined at the end. */
-  time(): number | undefined;
-  /** The slot of the next entry. Only where `time` is not undefined. */
-  slot(): number;
-  advance(): void;
+/** The columns of a place: the length of the gap, and its end. */
+function columnsOf(place: TagPlace): readonly [length: number, end: number] {
+  const column = 2 * TAG_PLACES.indexOf(place);
+  return [column, column + 1];
 }
 
 /**
- * Slots in the order of a time that each has (milliseconds), kept in blocks, so that a change costs about the square
- * root of their number. Of equal times, the lower slot comes first.
+ * How many neighbours in time are checked before the search goes through all tags instead. On a link with many free tags a
+ * few neighbours are enough; on one that is nearly full there are fewer tags than reservations.
  */
-export class SortedTimes {
-  readonly #blocks: Block[] = [emptyBlock()];
-  /** The first time of each block, beside each other, so that the search for a block stays within few cache lines. */
-  readonly #firsts: number[] = [Number.NEGATIVE_INFINITY];
+const NEIGHBOURS = 256;
 
-  /** Adds an entry. */
-  add(time: number, slot: number): void {
-    const index = this.#blockOf(time, slot);
-    const block = this.#block(index);
-    const at = positionIn(block, time, slot);
-    block.times.copyWithin(at + 1, at, block.length);
-    block.slots.copyWithin(at + 1, at, block.length);
-    block.times[at] = time;
-    block.slots[at] = slot;
-    block.length += 1;
-    if (at === 0) this.#firsts[index] = time;
-    if (block.length === CAPACITY) this.#split(index);
-  }
-
-  /** Removes an entry. @throws RangeError when it is not there: a defect of the caller */
-  remove(time: number, slot: number): void {
-    const index = this.#blockOf(time, slot);
-    const block = this.#block(index);
-    const at = positionIn(block, time, slot);
-    if (at >= block.length || block.times[at] !== time || block.slots[at] !== slot) {
-      throw new RangeError(`no entry ${slot} at ${time}`);
-    }
-    block.times.copyWithin(at, at + 1, block.length);
-    block.slots.copyWithin(at, at + 1, block.length);
-    block.length -= 1;
-    if (block.length === 0 && this.#blocks.length > 1) {
-      this.#blocks.splice(index, 1);
-      this.#firsts.splice(index, 1);
-    } else if (at === 0) this.#firsts[index] = block.times[0] ?? 0;
-  }
-
-  /** The earliest entry; undefined when there is none. */
-  first(): { time: number; slot: number } | undefined {
-    const block = this.#block(0);
-    if (block.length === 0) return undefined;
-    return { time: block.times[0] ?? 0, slot: block.slots[0] ?? 0 };
-  }
-
-  /** Walks up from the first entry at or after `time`. */
-  upFrom(time: number): TimeCursor {
-    let index = this.#blockOf(time, -1);
-    let block = this.#block(index);
-    let at = positionIn(block, time, -1);
-    const settle = (): void => {
-      while (at >= block.length && index < this.#blocks.length - 1) {
-        index += 1;
-        block = this.#block(index);
-        at = 0;
-      }
-    };
-    settle();
-    return {
-      time: () => (at < block.length ? block.times[at] : undefined),
-      slot: () => block.slots[at] ?? 0,
-      advance: () => {
-        at += 1;
-        settle();
-      },
-    };
-  }
-
-  /** Walks down from the last entry at or before `time`. */
-  downFrom(time: number): TimeCursor {
-    let index = this.#blockOf(time, Number.POSITIVE_INFINITY);
-    let block = this.#block(index);
-    let at = positionIn(block, time, Number.POSITIVE_INFINITY) - 1;
-    const settle = (): void => {
-      while (at < 0 && index > 0) {
-        index -= 1;
-        block = this.#block(index);
-        at = block.length - 1;
-      }
-    };
-    settle();
-    return {
-      time: () => (at >= 0 ? block.times[at] : undefined),
-      slot: () => block.slots[at] ?? 0,
-      advance: () => {
-        at -= 1;
-        settle();
-      },
-    };
-  }
-
-  /** The block where an entry is or belongs: the last that begins at or before it. */
-  #blockOf(time: number, slot: number): number {
-    let low = 0;
-    let high = this.#blocks.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      const first = this.#firsts[middle] ?? 0;
-      if (first < time || (first === time && (this.#block(middle).slots[0] ?? 0) <= slot)) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  }
-
-  #block(index: number): Block {
-    const block = this.#blocks[index];
-    if (!block) throw new RangeError(`no block ${index}`);
-    return block;
-  }
-
-  #split(index: number): void {
-    const block = this.#block(index);
-    const half = CAPACITY / 2;
-    const upper = emptyBlock();
-    upper.times.set(block.times.subarray(half));
-    upper.slots.set(block.slots.subarray(half));
-    upper.length = CAPACITY - half;
-    block.length = half;
-    this.#blocks.splice(index + 1, 0, upper);
-    this.#firsts.splice(index + 1, 0, upper.times[0] ?? 0);
-  }
+/** The best tag that was found for a place so far. */
+interface Candidate {
+  tag: number;
+  gap: number;
 }
 
-function emptyBlock(): Block {
-  return { times: new Float64Array(CAPACITY), slots: new Int32Array(CAPACITY), length: 0 };
-}
-
-/** The first position whose entry does not come before the given one. */
-function positionIn({ times, slots, length }: Block, time: number, slot: number): number {
-  let low = 0;
-  let high = length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    const found = times[middle] ?? 0;
-    if (found < time || (found === time && (slots[middle] ?? 0) < slot)) low = middle + 1;
-    else high = middle;
+/**
+ * Chooses a tag at each of the four places by best fit. The result is that of {@link TagLayer.bestFit}, but the search
+ * starts from the reservations: it walks those that end before the period or start after it, nearest first; the first
+ * whose tag is free leaves the smallest gap. At equal distances it checks all of them and takes the lowest tag.
+ *
+ * @param now milliseconds; time before it does not count as a gap, see {@link TagLayer.bestFit}
+ * @param kept tags that are chosen already
+ * @returns the tags; a place without a free tag is missing
+ */
+export function chooseTags(
+  holdings: Holdings,
+  { start, end }: Period,
+  { now, kept }: { now: number; kept: Partial<Tags> },
+): Partial<Tags> {
+  const { layers } = holdings;
+  const chosen: Partial<Tags> = { ...kept };
+  const found: Partial<Record<TagPlace, Candidate>> = {};
+  let open = TAG_PLACES.filter((place) => chosen[place] === undefined);
+  const before = holdings.byEnd.downFrom(start);
+  const after = holdings.byStart.upFrom(end);
+  for (let seen = 0; seen < NEIGHBOURS && open.length > 0; seen += 1) {
+    const ended = before.time() ?? Number.NEGATIVE_INFINITY;
+    const toLeft = ended > now ? start - ended : Number.POSITIVE_INFINITY;
+    const toRight = (after.time() ?? Number.POSITIVE_INFINITY) - end;
+    const gap = Math.min(toLeft, toRight);
+    open = open.filter((place) => {
+      const best = found[place];
+      if (!best || best.gap >= gap) return true;
+      chosen[place] = best.tag;
+      return false;
+    });
+    if (gap === Number.POSITIVE_INFINITY) {
+      // No free tag has a neighbour: the lowest one is the best fit.
+      for (const place of open) {
+        const tag = layers[place].firstFree(start, end);
+        if (tag !== undefined) chosen[place] = tag;
+      }
+      return chosen;
+    }
+    const nearest = toLeft <= toRight ? before : after;
+    const slot = nearest.slot();
+    nearest.advance();
+    for (const place of open) {
+      const tag = holdings.tagAt(slot, place);
+      const lower = tag < (found[place]?.tag ?? Number.POSITIVE_INFINITY);
+      if (lower && layers[place].isFree(tag, start, end)) found[place] = { tag, gap };
+    }
   }
-  return low;
+  for (const place of open) {
+    const tag = layers[place].bestFit(start, end, now);
+    if (tag !== undefined) chosen[place] = tag;
+  }
+  return chosen;
 }

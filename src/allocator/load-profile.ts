@@ -111,21 +111,57 @@ export class LoadProfile {
   /**
    * The earliest instant from `from` on at which `duration` milliseconds pass with a load of at most `limit` Mbps.
    * There is always one, since the last reservation ends.
+   *
+   * Within a block, the part that lies in the period is read from its end: the last instant above the limit is where the
+   * next candidate comes after. No breakpoint is read twice, and of a block that is too high only the end is read where
+   * the period is longer than it.
    */
   earliest(from: number, duration: number, limit: number): number {
     const first = this.#blockAt(from);
     let candidate = from;
     for (let index = first; index < this.#count; index += 1) {
-      if ((this.#firsts[index] ?? 0) >= candidate + duration) return candidate;
+      if (index > first && (this.#firsts[index] ?? 0) >= candidate + duration) return candidate;
       if ((this.#peaks[index] ?? 0) <= limit) continue;
-      const raised = this.#raised[index] ?? 0;
-      const begin = index === first ? this.#positionIn(index, from) : this.#startOf(index);
-      for (let at = begin; at < this.#endOf(index); at += 1) {
-        if ((this.#points[at] ?? 0) >= candidate + duration) return candidate;
-        if (this.#loadAt(at) + raised > limit) candidate = this.#timeAfter(index, at);
+      const [highest, end] = [limit - (this.#raised[index] ?? 0), this.#endOf(index)];
+      let clear = index === first ? this.#positionIn(index, from) : this.#startOf(index);
+      while (clear < end) {
+        const to = this.#firstFrom(clear, end, candidate + duration);
+        let at = to - 1;
+        while (at >= clear && this.#loadAt(at) <= highest) at -= 1;
+        if (at >= clear) candidate = this.#timeAfter(index, at);
+        else if (to < end) return candidate;
+        clear = to;
       }
     }
     return candidate;
+  }
+
+  /** The first instant of `[from, until)` with a load above `limit` Mbps; `until` when there is none. */
+  firstAbove(from: number, until: number, limit: number): number {
+    const first = this.#blockAt(from);
+    for (let index = first; index < this.#count; index += 1) {
+      if (index > first && (this.#firsts[index] ?? 0) >= until) return until;
+      if ((this.#peaks[index] ?? 0) <= limit) continue;
+      const [highest, end] = [limit - (this.#raised[index] ?? 0), this.#endOf(index)];
+      for (
+        let at = index === first ? this.#positionIn(index, from) : this.#startOf(index);
+        at < end;
+        at += 1
+      ) {
+        const time = Math.max(from, this.#points[at] ?? 0);
+        if (time >= until) return until;
+        if (this.#loadAt(at) > highest) return time;
+      }
+    }
+    return until;
+  }
+
+  /** The first breakpoint within a block, from `at` to before `end`, at or after `time`; `end` when there is none. */
+  #firstFrom(at: number, end: number, time: number): number {
+    if ((this.#points[end - 1] ?? 0) < time) return end;
+    let found = at;
+    while ((this.#points[found] ?? 0) < time) found += 1;
+    return found;
   }
 
   #timeAfter(index: number, at: number): number {

@@ -112,6 +112,15 @@ export class Shares {
     return use.tags.earliest(free, duration, this.#tags - 1);
   }
 
+  /** As `LinkCalendar.freeUntil`, by the share alone; `start` when nothing is free there. */
+  freeUntil(experiment: string, start: number, bandwidth: number, latest: number): number {
+    if (bandwidth > this.#bandwidth) return start;
+    const use = this.#uses.get(experiment);
+    if (!use) return latest;
+    const end = use.bandwidth.firstAbove(start, latest, this.#bandwidth - bandwidth);
+    return use.tags.firstAbove(start, end, this.#tags - 1);
+  }
+
   #held(experiment: string, { start, end }: Period): { bandwidth: number; tags: number } {
     const use = this.#uses.get(experiment);
     if (!use) return { bandwidth: 0, tags: 0 };

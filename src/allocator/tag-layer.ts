@@ -1,25 +1,45 @@
 import type { TagRange } from '../contract/links.ts';
-import { type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
-import type { Holdings } from './holdings.ts';
 
-/** The periods that hold one tag: disjoint, in order, half-open. */
+/** The slots that hold one tag: their periods are disjoint, half-open, and in order. */
 interface TagPeriods {
   starts: number[];
-  ends: number[];
+  slots: number[];
+}
+
+/** Where the period of a slot is read, in milliseconds. */
+export interface SlotTimes {
+  startOf(slot: number): number;
+  endOf(slot: number): number;
+}
+
+/** A slot after which its tag is free for another time than before. */
+export interface ChangedGap {
+  slot: number;
+  /** Until when it was free before; infinity when it was free for good. */
+  until: number;
 }
 
 /**
- * The VLAN tags of one layer (S or C) at one end of a link, each with the periods that hold it. A tag is held by
+ * The VLAN tags of one layer (S or C) at one end of a link, each with the reservations that hold it. A tag is held by
  * one reservation at a time (DESIGN.md, "Allocator").
  */
 export class TagLayer {
   readonly #first: number;
+  readonly #times: SlotTimes;
   readonly #periods: TagPeriods[];
+  /** When each tag is held for the first time; infinity for a tag that is not held. */
+  readonly #firstStarts: Float64Array;
+  /** From when on each tag is free for good; negative infinity for a tag that is not held. */
+  readonly #lastEnds: Float64Array;
 
   /** @param range inclusive, `[from, to]` */
-  constructor([from, to]: TagRange) {
+  constructor([from, to]: TagRange, times: SlotTimes) {
+    const size = to - from + 1;
     this.#first = from;
-    this.#periods = Array.from({ length: to - from + 1 }, () => ({ starts: [], ends: [] }));
+    this.#times = times;
+    this.#periods = Array.from({ length: size }, () => ({ starts: [], slots: [] }));
+    this.#firstStarts = new Float64Array(size).fill(Number.POSITIVE_INFINITY);
+    this.#lastEnds = new Float64Array(size).fill(Number.NEGATIVE_INFINITY);
   }
 
   /** How many tags there are, held or not. */
@@ -35,12 +55,12 @@ export class TagLayer {
   /** Whether `tag` is free for the whole of `[start, end)`; false for a tag outside the range. */
   isFree(tag: number, start: number, end: number): boolean {
     const periods = this.#periods[tag - this.#first];
-    return periods !== undefined && !isHeld(periods, start, end);
+    return periods !== undefined && !this.#isHeld(periods, start, end);
   }
 
   /** The lowest tag that is free for the whole of `[start, end)`; undefined when all are held. */
   firstFree(start: number, end: number): number | undefined {
-    const index = this.#periods.findIndex((periods) => !isHeld(periods, start, end));
+    const index = this.#periods.findIndex((periods) => !this.#isHeld(periods, start, end));
     return index < 0 ? undefined : this.#first + index;
   }
 
@@ -58,7 +78,7 @@ export class TagLayer {
     let best: number | undefined;
     let smallest = Number.POSITIVE_INFINITY;
     for (const [index, periods] of this.#periods.entries()) {
-      const gap = gapAround(periods, start, end, now);
+      const gap = this.#gapAround(periods, start, end, now);
       if (gap === undefined || (best !== undefined && gap >= smallest)) continue;
       best = this.#first + index;
       smallest = gap;
@@ -66,138 +86,107 @@ export class TagLayer {
     return best;
   }
 
-  /** The earliest instant from `from` on at which some tag is free for `duration` milliseconds. */
-  earliest(from: number, duration: number): number {
-    let earliest = Number.POSITIVE_INFINITY;
-    for (const { starts, ends } of this.#periods) {
-      let candidate = from;
-      for (let index = firstAfter(ends, from); index < starts.length; index += 1) {
-        if ((starts[index] ?? 0) >= candidate + duration || candidate >= earliest) break;
-        candidate = ends[index] ?? candidate;
-      }
-      earliest = Math.min(earliest, candidate);
-      if (earliest === from) break;
+  /** Whether some tag is free for `[start, end)` since it is held only afterwards, only before, or not at all. */
+  isFreeAtEdge(start: number, end: number): boolean {
+    for (let index = 0; index < this.size; index += 1) {
+      if ((this.#lastEnds[index] ?? 0) <= start || (this.#firstStarts[index] ?? 0) >= end) return true;
     }
-    return earliest;
+    return false;
   }
 
-  /** Holds a tag that is free for `[start, end)`. @throws RangeError when it is not: a defect of the caller */
-  hold(tag: number, start: number, end: number): void {
+  /** From when on some tag is free for good, in milliseconds. */
+  firstFreeForGood(): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const end of this.#lastEnds) if (end < first) first = end;
+    return first;
+  }
+
+  /**
+   * Until when some tag is free from `from` on that is held only afterwards, only before, or not at all: infinity for one
+   * that is free for good; negative infinity when there is none.
+   */
+  freeAtEdgeUntil(from: number): number {
+    if (this.firstFreeForGood() <= from) return Number.POSITIVE_INFINITY;
+    let last = Number.NEGATIVE_INFINITY;
+    for (const start of this.#firstStarts) if (start > last) last = start;
+    return last;
+  }
+
+  /** When a tag is held next, after the reservation that starts at `start`; infinity when it is not. */
+  nextStart(tag: number, start: number): number {
+    const starts = this.#periods[tag - this.#first]?.starts;
+    return starts?.[countBelow(starts, start) + 1] ?? Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Holds a tag that is free for the slot's period.
+   *
+   * @returns the gap before it, which is shorter now
+   * @throws RangeError when it is not free: a defect of the caller
+   */
+  hold(tag: number, slot: number): ChangedGap | undefined {
+    const [start, end] = [this.#times.startOf(slot), this.#times.endOf(slot)];
     const periods = this.#periods[tag - this.#first];
-    if (!periods) throw new RangeError(`tag ${tag} is not free`);
-    const { starts, ends } = periods;
-    // A link is loaded in the order of end times, so the new period is usually the last.
-    const index = start >= (ends.at(-1) ?? Number.NEGATIVE_INFINITY) ? ends.length : firstAfter(ends, start);
-    if ((starts[index] ?? Number.POSITIVE_INFINITY) < end) throw new RangeError(`tag ${tag} is not free`);
+    if (!periods || this.#isHeld(periods, start, end)) throw new RangeError(`tag ${tag} is not free`);
+    const { starts, slots } = periods;
+    const index = countBelow(starts, start);
+    const until = starts[index] ?? Number.POSITIVE_INFINITY;
     starts.splice(index, 0, start);
-    ends.splice(index, 0, end);
+    slots.splice(index, 0, slot);
+    this.#edgesChanged(tag, periods);
+    const before = slots[index - 1];
+    return before === undefined ? undefined : { slot: before, until };
   }
 
-  /** Releases a tag that was held for exactly `[start, end)`. @throws RangeError when it was not */
-  release(tag: number, start: number, end: number): void {
+  /**
+   * Releases a tag that the slot holds.
+   *
+   * @returns the gap before it, which is longer now
+   * @throws RangeError when the slot does not hold it: a defect of the caller
+   */
+  release(tag: number, slot: number): ChangedGap | undefined {
+    const start = this.#times.startOf(slot);
     const periods = this.#periods[tag - this.#first];
-    const index = periods ? firstAfter(periods.ends, start) : -1;
-    if (!periods || periods.starts[index] !== start || periods.ends[index] !== end) {
-      throw new RangeError(`tag ${tag} is not held for this period`);
-    }
+    const index = periods ? countBelow(periods.starts, start) : -1;
+    if (!periods || periods.slots[index] !== slot) throw new RangeError(`tag ${tag} is not held by ${slot}`);
     periods.starts.splice(index, 1);
-    periods.ends.splice(index, 1);
+    periods.slots.splice(index, 1);
+    this.#edgesChanged(tag, periods);
+    const before = periods.slots[index - 1];
+    return before === undefined ? undefined : { slot: before, until: start };
+  }
+
+  #edgesChanged(tag: number, { starts, slots }: TagPeriods): void {
+    const index = tag - this.#first;
+    const last = slots.at(-1);
+    this.#firstStarts[index] = starts[0] ?? Number.POSITIVE_INFINITY;
+    this.#lastEnds[index] = last === undefined ? Number.NEGATIVE_INFINITY : this.#times.endOf(last);
+  }
+
+  #isHeld({ starts, slots }: TagPeriods, start: number, end: number): boolean {
+    const before = slots[countBelow(starts, end) - 1];
+    return before !== undefined && this.#times.endOf(before) > start;
+  }
+
+  /** The smaller gap beside `[start, end)`, infinite without neighbours; undefined when the tag is held in it. */
+  #gapAround(periods: TagPeriods, start: number, end: number, now: number): number | undefined {
+    const next = countBelow(periods.starts, end);
+    const before = periods.slots[next - 1];
+    const previousEnd = before === undefined ? Number.NEGATIVE_INFINITY : this.#times.endOf(before);
+    if (previousEnd > start) return undefined;
+    const nextStart = periods.starts[next] ?? Number.POSITIVE_INFINITY;
+    return Math.min(nextStart - end, previousEnd > now ? start - previousEnd : Number.POSITIVE_INFINITY);
   }
 }
 
-function isHeld({ starts, ends }: TagPeriods, start: number, end: number): boolean {
-  return (starts[firstAfter(ends, start)] ?? Number.POSITIVE_INFINITY) < end;
-}
-
-/** The smaller gap beside `[start, end)`, infinite without neighbours; undefined when the tag is held in it. */
-function gapAround(
-  { starts, ends }: TagPeriods,
-  start: number,
-  end: number,
-  now: number,
-): number | undefined {
-  const next = firstAfter(ends, start);
-  const nextStart = starts[next] ?? Number.POSITIVE_INFINITY;
-  if (nextStart < end) return undefined;
-  const previousEnd = ends[next - 1] ?? Number.NEGATIVE_INFINITY;
-  return Math.min(nextStart - end, previousEnd > now ? start - previousEnd : Number.POSITIVE_INFINITY);
-}
-
-/** The first index whose value is after `limit`; the length when none is. Values rise. */
-function firstAfter(values: readonly number[], limit: number): number {
+/** How many values are below a limit. Values rise. */
+function countBelow(values: readonly number[], limit: number): number {
   let low = 0;
   let high = values.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((values[middle] ?? 0) > limit) high = middle;
-    else low = middle + 1;
+    if ((values[middle] ?? 0) < limit) low = middle + 1;
+    else high = middle;
   }
   return low;
-}
-
-/**
- * How many neighbours in time are checked before the search goes through all tags instead. On a link with many free tags a
- * few neighbours are enough; on one that is nearly full there are fewer tags than reservations.
- */
-const NEIGHBOURS = 256;
-
-/** The best tag that was found for a place so far. */
-interface Candidate {
-  tag: number;
-  gap: number;
-}
-
-/**
- * Chooses a tag at each of the four places by best fit. The result is that of {@link TagLayer.bestFit}, but the search
- * starts from the reservations: it walks those that end before the period or start after it, nearest first; the first
- * whose tag is free leaves the smallest gap. At equal distances it checks all of them and takes the lowest tag.
- *
- * @param now milliseconds; time before it does not count as a gap, see {@link TagLayer.bestFit}
- * @param kept tags that are chosen already
- * @returns the tags; a place without a free tag is missing
- */
-export function chooseTags(
-  layers: Readonly<Record<TagPlace, TagLayer>>,
-  holdings: Holdings,
-  { start, end }: Period,
-  { now, kept }: { now: number; kept: Partial<Tags> },
-): Partial<Tags> {
-  const chosen: Partial<Tags> = { ...kept };
-  const found: Partial<Record<TagPlace, Candidate>> = {};
-  let open = TAG_PLACES.filter((place) => chosen[place] === undefined);
-  const before = holdings.byEnd.downFrom(start);
-  const after = holdings.byStart.upFrom(end);
-  for (let seen = 0; seen < NEIGHBOURS && open.length > 0; seen += 1) {
-    const ended = before.time() ?? Number.NEGATIVE_INFINITY;
-    const toLeft = ended > now ? start - ended : Number.POSITIVE_INFINITY;
-    const toRight = (after.time() ?? Number.POSITIVE_INFINITY) - end;
-    const gap = Math.min(toLeft, toRight);
-    open = open.filter((place) => {
-      const best = found[place];
-      if (!best || best.gap >= gap) return true;
-      chosen[place] = best.tag;
-      return false;
-    });
-    if (gap === Number.POSITIVE_INFINITY) {
-      // No free tag has a neighbour: the lowest one is the best fit.
-      for (const place of open) {
-        const tag = layers[place].firstFree(start, end);
-        if (tag !== undefined) chosen[place] = tag;
-      }
-      return chosen;
-    }
-    const nearest = toLeft <= toRight ? before : after;
-    const slot = nearest.slot();
-    nearest.advance();
-    for (const place of open) {
-      const tag = holdings.tagAt(slot, place);
-      const lower = tag < (found[place]?.tag ?? Number.POSITIVE_INFINITY);
-      if (lower && layers[place].isFree(tag, start, end)) found[place] = { tag, gap };
-    }
-  }
-  for (const place of open) {
-    const tag = layers[place].bestFit(start, end, now);
-    if (tag !== undefined) chosen[place] = tag;
-  }
-  return chosen;
 }

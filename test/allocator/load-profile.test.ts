@@ -207,10 +207,12 @@ class Both {
       peak: this.profile.peak(from, to),
       segments: [...this.profile.segments(from, to)],
       earliest: this.profile.earliest(from, length, limit),
+      firstAbove: this.profile.firstAbove(from, to, limit),
     }).toEqual({
       peak: this.#peak(from, to),
       segments: this.#segments(from, to),
       earliest: this.#earliest(from, length, limit),
+      firstAbove: this.#firstAbove(from, to, limit),
     });
   }
 
@@ -243,5 +245,10 @@ class Both {
     let start = from;
     for (let at = from; at < start + duration; at += 1) if (this.#load(at) > limit) start = at + 1;
     return start;
+  }
+
+  #firstAbove(from: number, until: number, limit: number): number {
+    for (let at = from; at < until; at += 1) if (this.#load(at) > limit) return at;
+    return until;
   }
 }

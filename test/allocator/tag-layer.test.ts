@@ -7,12 +7,12 @@ const HOUR = 60 * MINUTE;
 
 describe('TagLayer', () => {
   test('counts its range with both ends', () => {
-    expect(new TagLayer([10, 12]).size).toBe(3);
-    expect(new TagLayer([4094, 4094]).size).toBe(1);
+    expect(new Layer([10, 12]).size).toBe(3);
+    expect(new Layer([4094, 4094]).size).toBe(1);
   });
 
   test('best fit at 10:00: of tags held until 09:00, until 09:59 and never, it chooses the one held until 09:59', () => {
-    const layer = new TagLayer([10, 12]);
+    const layer = new Layer([10, 12]);
     layer.hold(10, 8 * HOUR, 9 * HOUR);
     layer.hold(11, 8 * HOUR, 10 * HOUR - MINUTE);
     expect(layer.bestFit(10 * HOUR, 11 * HOUR, 0)).toBe(11);
@@ -91,7 +91,7 @@ describe('TagLayer', () => {
       fit: 3,
     },
   ])('50 to 60 among tags 1 to 3: $rule', ({ held, now = 0, fit }) => {
-    const layer = new TagLayer([1, 3]);
+    const layer = new Layer([1, 3]);
     for (const [tag, start, end] of held) layer.hold(tag, start, end);
     expect(layer.bestFit(50, 60, now)).toBe(fit);
   });
@@ -107,7 +107,7 @@ describe('TagLayer', () => {
   ])(
     'a tag that is held from 50 to 60 is free from $start to $end ($rule): $free',
     ({ start, end, free }) => {
-      const layer = new TagLayer([7, 7]);
+      const layer = new Layer([7, 7]);
       layer.hold(7, 50, 60);
       expect(layer.isFree(7, start, end)).toBe(free);
       expect(layer.bestFit(start, end, 0)).toBe(free ? 7 : undefined);
@@ -117,7 +117,7 @@ describe('TagLayer', () => {
   );
 
   test('a tag outside the range is never free and never held', () => {
-    const layer = new TagLayer([10, 12]);
+    const layer = new Layer([10, 12]);
     for (const tag of [9, 13]) {
       expect(layer.isFree(tag, 0, 1)).toBe(false);
       expect(() => layer.hold(tag, 0, 1)).toThrow(RangeError);
@@ -132,30 +132,13 @@ describe('TagLayer', () => {
     { start: 60, end: 70 },
     { start: 0, end: 1 },
   ])('releasing $start to $end throws when 50 to 60 is held', ({ start, end }) => {
-    const layer = new TagLayer([1, 1]);
+    const layer = new Layer([1, 1]);
     layer.hold(1, 50, 60);
     expect(() => layer.release(1, start, end)).toThrow(RangeError);
     expect(layer.isFree(1, 50, 60)).toBe(false);
     layer.release(1, 50, 60);
     expect(layer.isFree(1, 50, 60)).toBe(true);
     expect(() => layer.release(1, 50, 60)).toThrow(RangeError);
-  });
-
-  test.each([
-    { from: 0, duration: 10, earliest: 0 },
-    { from: 0, duration: 11, earliest: 35 },
-    { from: 1, duration: 10, earliest: 35 },
-    { from: 22, duration: 1, earliest: 30 },
-    { from: 30, duration: 3, earliest: 30 },
-    { from: 30, duration: 4, earliest: 35 },
-    { from: 90, duration: 9, earliest: 90 },
-  ])('the earliest free $duration from $from on starts at $earliest', ({ from, duration, earliest }) => {
-    const layer = new TagLayer([1, 2]);
-    layer.hold(1, 10, 20);
-    layer.hold(1, 20, 35);
-    layer.hold(2, 10, 30);
-    layer.hold(2, 33, 40);
-    expect(layer.earliest(from, duration)).toBe(earliest);
   });
 
   test('agrees with a grid of tags and milliseconds on random histories', () => {
@@ -169,7 +152,7 @@ describe('TagLayer', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 25, size: 'max' }), (steps) => {
-        const layer = new TagLayer([5, 7]);
+        const layer = new Layer([5, 7]);
         const grid = new Grid([5, 6, 7]);
         for (const { tag, start, length, release, asked, now } of steps) {
           if (release === undefined) {
@@ -186,7 +169,6 @@ describe('TagLayer', () => {
           }
           const end = asked.start + asked.length;
           expect(layer.bestFit(asked.start, end, now)).toBe(grid.bestFit(asked.start, end, now));
-          expect(layer.earliest(asked.start, asked.length)).toBe(grid.earliest(asked.start, asked.length));
         }
       }),
       { numRuns: 2000 },
@@ -195,6 +177,40 @@ describe('TagLayer', () => {
 });
 
 type Hold = readonly [tag: number, start: number, end: number];
+
+/** A layer of tags, told periods in place of slots. */
+class Layer {
+  readonly #periods: { tag: number; start: number; end: number }[] = [];
+  readonly #layer: TagLayer;
+  readonly isFree: TagLayer['isFree'];
+  readonly bestFit: TagLayer['bestFit'];
+
+  constructor(range: [number, number]) {
+    const periodOf = (slot: number) => this.#periods[slot] ?? { tag: 0, start: 0, end: 0 };
+    this.#layer = new TagLayer(range, {
+      startOf: (slot) => periodOf(slot).start,
+      endOf: (slot) => periodOf(slot).end,
+    });
+    this.isFree = this.#layer.isFree.bind(this.#layer);
+    this.bestFit = this.#layer.bestFit.bind(this.#layer);
+  }
+
+  get size(): number {
+    return this.#layer.size;
+  }
+
+  hold(...[tag, start, end]: Hold): void {
+    this.#layer.hold(tag, this.#periods.push({ tag, start, end }) - 1);
+  }
+
+  release(...[tag, start, end]: Hold): void {
+    // The last one: the same period may have been held before.
+    const held = this.#periods.findLastIndex(
+      (period) => period.tag === tag && period.start === start && period.end === end,
+    );
+    this.#layer.release(tag, held);
+  }
+}
 
 /** A list of holds, checked in every millisecond. */
 class Grid {
@@ -226,12 +242,6 @@ class Grid {
       .toSorted((one, other) =>
         one.gap === other.gap ? one.tag - other.tag : one.gap < other.gap ? -1 : 1,
       )[0]?.tag;
-  }
-
-  earliest(from: number, duration: number): number {
-    let start = from;
-    while (!this.#tags.some((tag) => this.isFree(tag, start, start + duration))) start += 1;
-    return start;
   }
 
   /** Free milliseconds on the tighter side. Time before `now` does not count. */
