@@ -1,11 +1,13 @@
 import type { Link } from '../contract/links.ts';
 import { type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
 import { SortedTimes } from './sorted-times.ts';
-import { type ChangedGap, TagLayer } from './tag-layer.ts';
+import { TagLayer } from './tag-layer.ts';
 import { doubledFloats, doubledShorts } from './typed-arrays.ts';
 
 /** How many slots there are at first; the arrays double when they are full. */
 const FIRST_CAPACITY = 256;
+/** The end of a gap that is none: the tag is free for good, which {@link TagLayer} knows, or is in no range. */
+const NO_GAP = Number.NEGATIVE_INFINITY;
 
 /**
  * The reservations on a link with what they hold: by id, in the order of their starts and ends, and by tag. A million of
@@ -35,6 +37,8 @@ export class Holdings {
     site2_s_tag: new Uint16Array(FIRST_CAPACITY),
     site2_c_tag: new Uint16Array(FIRST_CAPACITY),
   };
+  /** For each place, until when a reservation's tag is free after it, in milliseconds. */
+  #gapEnds = TAG_PLACES.map(() => new Float64Array(FIRST_CAPACITY));
 
   constructor(link: Pick<Link, `${TagPlace}s`>) {
     const times = {
@@ -88,8 +92,11 @@ export class Holdings {
     for (const place of TAG_PLACES) this.#tags[place][slot] = tags[place];
     for (const [index, place] of TAG_PLACES.entries()) {
       // Tags outside the topology's ranges are ignored: they can't be allocated any more.
-      if (this.layers[place].has(tags[place]))
-        this.#gapChanged(index, this.layers[place].hold(tags[place], slot));
+      const held = this.layers[place].has(tags[place])
+        ? this.layers[place].hold(tags[place], slot)
+        : { before: undefined, until: NO_GAP };
+      this.#gapEnds[index]?.fill(held.until, slot, slot + 1);
+      if (held.before !== undefined) this.#setGap(index, held.before, start);
     }
     this.byStart.add(start, slot);
     this.byEnd.add(end, slot);
@@ -103,7 +110,8 @@ export class Holdings {
     this.byEnd.remove(this.#ends[slot] ?? 0, slot);
     for (const [index, place] of TAG_PLACES.entries()) {
       const tag = this.tagAt(slot, place);
-      if (this.layers[place].has(tag)) this.#gapChanged(index, this.layers[place].release(tag, slot));
+      const before = this.layers[place].has(tag) ? this.layers[place].release(tag, slot) : undefined;
+      if (before !== undefined) this.#setGap(index, before, this.#gapEnds[index]?.[slot] ?? NO_GAP);
     }
     this.#slots.delete(id);
     this.#ids[slot] = undefined;
@@ -116,7 +124,7 @@ export class Holdings {
    */
   earliestTag(place: TagPlace, from: number, duration: number): number {
     const layer = this.layers[place];
-    const [length, end] = columnsOf(place);
+    const [length, end] = columnsAt(TAG_PLACES.indexOf(place));
     if (layer.isFreeAtEdge(from, from + duration)) return from;
     if (this.byEnd.largestUpTo(from, end, from + duration) >= from + duration) return from;
     return Math.min(layer.firstFreeForGood(), this.byEnd.firstAtLeast(from, length, duration));
@@ -124,29 +132,24 @@ export class Holdings {
 
   /** Until when some tag of a place is free from `from` on, in milliseconds; infinity, or `from` when all are held. */
   tagFreeUntil(place: TagPlace, from: number): number {
-    const [, end] = columnsOf(place);
+    const [, end] = columnsAt(TAG_PLACES.indexOf(place));
     return Math.max(from, this.layers[place].freeAtEdgeUntil(from), this.byEnd.largestUpTo(from, end));
   }
 
-  /**
-   * The gap on a reservation's tag after it, by columns: at each place its length and its end. A tag that is free for
-   * good has no gap there: {@link TagLayer} knows those.
-   */
+  /** A column of `byEnd`: at each place the length and the end of the gap after a reservation on its tag. */
   #gapAfter(slot: number, column: number): number {
-    const place = TAG_PLACES[column >>> 1] ?? 'site1_s_tag';
-    const next = this.layers[place].nextStart(this.tagAt(slot, place), this.#starts[slot] ?? 0);
-    if (next === Number.POSITIVE_INFINITY) return Number.NEGATIVE_INFINITY;
-    return column % 2 === 0 ? next - (this.#ends[slot] ?? 0) : next;
+    const end = this.#gapEnds[column >>> 1]?.[slot] ?? NO_GAP;
+    return column % 2 === 0 ? end - (this.#ends[slot] ?? 0) : end;
   }
 
   /** @param index of the place */
-  #gapChanged(index: number, gap: ChangedGap | undefined): void {
-    if (!gap) return;
-    const end = this.#ends[gap.slot] ?? 0;
-    const { until } = gap;
-    const lost = until === Number.POSITIVE_INFINITY ? Number.NEGATIVE_INFINITY : until;
-    this.byEnd.changed(end, gap.slot, { column: 2 * index, before: lost - end });
-    this.byEnd.changed(end, gap.slot, { column: 2 * index + 1, before: lost });
+  #setGap(index: number, slot: number, until: number): void {
+    const [ends, time, [length, end]] = [this.#gapEnds[index], this.#ends[slot] ?? 0, columnsAt(index)];
+    if (!ends) return;
+    const before = ends[slot] ?? NO_GAP;
+    ends[slot] = until;
+    this.byEnd.changed(time, slot, { column: length, before: before - time });
+    this.byEnd.changed(time, slot, { column: end, before });
   }
 
   #tagsOf(slot: number): Tags {
@@ -162,14 +165,14 @@ export class Holdings {
     this.#starts = doubledFloats(this.#starts);
     this.#ends = doubledFloats(this.#ends);
     this.#bandwidths = doubledFloats(this.#bandwidths);
+    this.#gapEnds = this.#gapEnds.map(doubledFloats);
     for (const place of TAG_PLACES) this.#tags[place] = doubledShorts(this.#tags[place]);
   }
 }
 
 /** The columns of a place: the length of the gap, and its end. */
-function columnsOf(place: TagPlace): readonly [length: number, end: number] {
-  const column = 2 * TAG_PLACES.indexOf(place);
-  return [column, column + 1];
+function columnsAt(index: number): readonly [length: number, end: number] {
+  return [2 * index, 2 * index + 1];
 }
 
 /**

@@ -2,6 +2,8 @@ import { doubledFloats } from './typed-arrays.ts';
 
 /** How many entries a block holds at most; one that is full is split in two. */
 const CAPACITY = 256;
+/** How many entries of a full block stay when the next ones come after it: later ones will come in between. */
+const FULL_ENOUGH = 192;
 /** How many blocks there is room for at first; it doubles. */
 const FIRST_BLOCKS = 4;
 
@@ -58,7 +60,7 @@ export class SortedTimes {
     if (block.length === CAPACITY) {
       // Entries that come in order, as when a link is loaded, fill one block after the other.
       const isLast = index === this.#blocks.length - 1 && positionIn(block, time, slot) === CAPACITY;
-      this.#split(index, isLast ? CAPACITY : CAPACITY / 2);
+      this.#split(index, isLast ? FULL_ENOUGH : CAPACITY / 2);
       this.add(time, slot);
       return;
     }
@@ -69,8 +71,10 @@ export class SortedTimes {
     block.slots[at] = slot;
     block.length += 1;
     if (at === 0) this.#firsts[index] = time;
-    for (const [column, maxima] of this.#maxima.entries()) {
-      maxima[index] = Math.max(maxima[index] ?? 0, this.#measures.of(slot, column));
+    for (let column = 0; column < this.#maxima.length; column += 1) {
+      const value = this.#measures.of(slot, column);
+      const maxima = this.#maxima[column];
+      if (maxima && value > (maxima[index] ?? 0)) maxima[index] = value;
     }
   }
 
@@ -92,8 +96,8 @@ export class SortedTimes {
       return;
     }
     if (at === 0) this.#firsts[index] = block.times[0] ?? 0;
-    for (const [column, maxima] of this.#maxima.entries()) {
-      if (this.#measures.of(slot, column) === maxima[index]) this.#measure(index, column);
+    for (let column = 0; column < this.#maxima.length; column += 1) {
+      if (this.#measures.of(slot, column) === this.#maxima[column]?.[index]) this.#measure(index, column);
     }
   }
 
@@ -216,7 +220,8 @@ export class SortedTimes {
     const { times, slots, length } = this.#block(index);
     let largest = Number.NEGATIVE_INFINITY;
     for (let at = 0; at < length && (times[at] ?? 0) <= time; at += 1) {
-      largest = Math.max(largest, this.#measures.of(slots[at] ?? 0, column));
+      const value = this.#measures.of(slots[at] ?? 0, column);
+      if (value > largest) largest = value;
     }
     return largest;
   }
@@ -244,7 +249,7 @@ export class SortedTimes {
       const maxima = this.#blocks.length > old.length ? doubledFloats(old) : old;
       this.#maxima[column] = maxima;
       maxima.copyWithin(index + 1, index, this.#blocks.length - 1);
-      if (upper.length > 0) this.#measure(index, column);
+      this.#measure(index, column);
       this.#measure(index + 1, column);
     }
   }

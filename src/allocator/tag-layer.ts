@@ -12,13 +12,6 @@ export interface SlotTimes {
   endOf(slot: number): number;
 }
 
-/** A slot after which its tag is free for another time than before. */
-export interface ChangedGap {
-  slot: number;
-  /** Until when it was free before; infinity when it was free for good. */
-  until: number;
-}
-
 /**
  * The VLAN tags of one layer (S or C) at one end of a link, each with the reservations that hold it. A tag is held by
  * one reservation at a time (DESIGN.md, "Allocator").
@@ -112,39 +105,32 @@ export class TagLayer {
     return last;
   }
 
-  /** When a tag is held next, after the reservation that starts at `start`; infinity when it is not. */
-  nextStart(tag: number, start: number): number {
-    const starts = this.#periods[tag - this.#first]?.starts;
-    return starts?.[countBelow(starts, start) + 1] ?? Number.POSITIVE_INFINITY;
-  }
-
   /**
    * Holds a tag that is free for the slot's period.
    *
-   * @returns the gap before it, which is shorter now
+   * @returns the slot that holds it before, and until when it is free afterwards: negative infinity for good
    * @throws RangeError when it is not free: a defect of the caller
    */
-  hold(tag: number, slot: number): ChangedGap | undefined {
+  hold(tag: number, slot: number): { before: number | undefined; until: number } {
     const [start, end] = [this.#times.startOf(slot), this.#times.endOf(slot)];
     const periods = this.#periods[tag - this.#first];
     if (!periods || this.#isHeld(periods, start, end)) throw new RangeError(`tag ${tag} is not free`);
     const { starts, slots } = periods;
     const index = countBelow(starts, start);
-    const until = starts[index] ?? Number.POSITIVE_INFINITY;
+    const until = starts[index] ?? Number.NEGATIVE_INFINITY;
     starts.splice(index, 0, start);
     slots.splice(index, 0, slot);
     this.#edgesChanged(tag, periods);
-    const before = slots[index - 1];
-    return before === undefined ? undefined : { slot: before, until };
+    return { before: slots[index - 1], until };
   }
 
   /**
    * Releases a tag that the slot holds.
    *
-   * @returns the gap before it, which is longer now
+   * @returns the slot that holds it before
    * @throws RangeError when the slot does not hold it: a defect of the caller
    */
-  release(tag: number, slot: number): ChangedGap | undefined {
+  release(tag: number, slot: number): number | undefined {
     const start = this.#times.startOf(slot);
     const periods = this.#periods[tag - this.#first];
     const index = periods ? countBelow(periods.starts, start) : -1;
@@ -152,8 +138,7 @@ export class TagLayer {
     periods.starts.splice(index, 1);
     periods.slots.splice(index, 1);
     this.#edgesChanged(tag, periods);
-    const before = periods.slots[index - 1];
-    return before === undefined ? undefined : { slot: before, until: start };
+    return periods.slots[index - 1];
   }
 
   #edgesChanged(tag: number, { starts, slots }: TagPeriods): void {

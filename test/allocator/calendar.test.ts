@@ -202,7 +202,7 @@ describe('LinkCalendar.hold and drop', () => {
   });
 });
 
-describe('LinkCalendar.most and earliest', () => {
+describe('searches over a link', () => {
   test.each([
     { rule: 'nothing is booked', period: { start: 0, end: TEN }, most: 1000 },
     { rule: 'the tightest part decides', period: { start: 0, end: ELEVEN }, most: 400 },
@@ -233,7 +233,7 @@ describe('LinkCalendar.most and earliest', () => {
     expect(booked().earliest(TEN, 1, 1000)).toBe(ELEVEN);
   });
 
-  test('decide, most and earliest agree with the oracle on random calendars', () => {
+  test('plan, freeBandwidth, earliest and freeUntil agree with the oracle on random calendars', () => {
     const demand = fc.record({
       start: fc.nat(20),
       length: fc.integer({ min: 1, max: 8 }),
@@ -267,6 +267,9 @@ describe('LinkCalendar.most and earliest', () => {
         expect(calendar.freeBandwidth(toDemand(asked))).toBe(oracle.most(toDemand(asked)));
         expect(calendar.earliest(asked.start, asked.length, asked.bandwidth)).toBe(
           oracle.earliest(asked.start, asked.length, asked.bandwidth, 60),
+        );
+        expect(calendar.freeUntil(asked.start, asked.bandwidth, 60)).toBe(
+          oracle.freeUntil(asked.start, asked.bandwidth, 60),
         );
       }),
       { numRuns: 1500 },

@@ -75,6 +75,13 @@ export class Oracle {
     );
   }
 
+  /** The latest accepted end for a demand that starts at `start`, `latest` at most. */
+  freeUntil(start: number, bandwidth: number, latest: number): number | undefined {
+    return instants({ start: start + 1, end: latest + 1 }).findLast((end) =>
+      this.#accepts({ start, end, bandwidth }),
+    );
+  }
+
   #accepts(demand: Demand, own?: string): boolean {
     return (
       demand.bandwidth <= this.#free(demand, own) &&
