@@ -200,7 +200,13 @@ class Layer {
   }
 
   hold(...[tag, start, end]: Hold): void {
-    this.#layer.hold(tag, this.#periods.push({ tag, start, end }) - 1);
+    const slot = this.#periods.push({ tag, start, end }) - 1;
+    try {
+      this.#layer.hold(tag, slot);
+    } catch (error) {
+      this.#periods.pop();
+      throw error;
+    }
   }
 
   release(...[tag, start, end]: Hold): void {
