@@ -1,8 +1,22 @@
 import type { Link } from '../contract/links.ts';
 import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
+import { type FreeStep, fastest } from './fastest.ts';
 import { chooseTags, Holdings } from './holdings.ts';
 import { LoadProfile } from './load-profile.ts';
 import { type ShareRefusal, Shares } from './shares.ts';
+
+/** What is free of a link over a period. */
+export interface Free extends Period {
+  /** Mbps that are free throughout the period. */
+  bandwidth: number;
+  /** Mbps that are free at its best instant. */
+  bandwidthMax: number;
+  /**
+   * How many tags are free at its worst instant, at the place with the fewest. No tag needs to be free for the whole
+   * period.
+   */
+  tags: number;
+}
 
 /**
  * Why a demand was refused: which limit, how much is free, and over which part of the period.
@@ -33,6 +47,9 @@ export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals:
 export class LinkCalendar {
   readonly #capacity: number;
   readonly #load = new LoadProfile();
+  readonly #live = new LoadProfile();
+  /** How many reservations hold no tag of a place, since theirs is outside its range. */
+  readonly #outside = new Map<TagPlace, LoadProfile>();
   readonly #holdings: Holdings;
   readonly #shares: Shares | undefined;
 
@@ -103,6 +120,7 @@ export class LinkCalendar {
   add(id: string, holding: Holding): void {
     const { start, end, bandwidth } = holding;
     this.#load.add(start, end, bandwidth);
+    this.#count(holding, 1);
     this.#holdings.add(id, holding);
     if (this.#shares && holding.experiment !== undefined) this.#shares.add(id, holding.experiment, holding);
   }
@@ -112,6 +130,7 @@ export class LinkCalendar {
     const held = this.#holdings.get(id);
     if (!held) return;
     this.#load.add(held.start, held.end, -held.bandwidth);
+    this.#count(held, -1);
     this.#holdings.remove(id);
     this.#shares?.remove(id, held);
   }
@@ -191,6 +210,169 @@ export class LinkCalendar {
     return end > start ? end : undefined;
   }
 
+  /** What is free of the link over a period, in stretches over which nothing changes. */
+  *steps({ start, end }: Period): Generator<Free> {
+    const profiles = [this.#load, this.#live, ...this.#outside.values()];
+    let open: Free | undefined;
+    for (const each of together(profiles, { start, end })) {
+      const free = { start: each.start, end: each.end, ...this.#freeAt(each.start) };
+      if (open && open.bandwidth === free.bandwidth && open.tags === free.tags) open.end = free.end;
+      else {
+        if (open) yield open;
+        open = free;
+      }
+    }
+    if (open) yield open;
+  }
+
+  /**
+   * What is free of the link in each of `count` columns of equal width that make up a period; fewer columns where it has
+   * fewer milliseconds. Column `i` of `n` begins at `start + floor(i * length / n)`.
+   */
+  columns({ start, end }: Period, count: number): Free[] {
+    const length = end - start;
+    const columns = Math.min(count, length);
+    return Array.from({ length: columns }, (_, index) => {
+      const column = {
+        start: start + Math.floor((index * length) / columns),
+        end: start + Math.floor(((index + 1) * length) / columns),
+      };
+      const steps = [...this.steps(column)];
+      return {
+        ...column,
+        bandwidth: Math.min(...steps.map(({ bandwidth }) => bandwidth)),
+        bandwidthMax: Math.max(...steps.map(({ bandwidth }) => bandwidth)),
+        tags: Math.min(...steps.map(({ tags }) => tags)),
+      };
+    });
+  }
+
+  /**
+   * Every start at which a demand of `duration` milliseconds would be accepted that lies within `start` to `end`: as
+   * runs from a first start to a last, both included. A run is as long as it can be, so a start beside it is refused.
+   *
+   * @param experiment whose share is a limit too
+   */
+  *slots(
+    { start, end, bandwidth, duration }: Demand & { duration: number },
+    experiment?: string,
+  ): Generator<{ first: number; last: number }> {
+    for (let from = start; ; ) {
+      const first = this.earliest(from, duration, bandwidth, experiment);
+      if (first === undefined || first + duration > end) return;
+      const last = this.#lastOfRun(first, { end, bandwidth, duration }, experiment);
+      yield { first, last };
+      from = last + 1;
+    }
+  }
+
+  /**
+   * The demand that carries `volume` bytes at one constant rate, of at most `bandwidth` Mbps, and ends first; of those
+   * that end at the same instant, the slowest. Undefined when none fits within `start` to `end`.
+   *
+   * @param experiment whose share is a limit too
+   */
+  fastest(
+    { start, end, bandwidth, volume }: Demand & { volume: number },
+    experiment?: string,
+  ): Demand | undefined {
+    return fastest(this.#freeSteps({ start, end }, experiment), {
+      most: bandwidth,
+      volume,
+      tagsFrom: (from, duration) => this.#earliestTags(from, duration),
+      tagsSince: (until) => {
+        const since = TAG_PLACES.map((place) => this.#holdings.layers[place].freeSince(until, start));
+        return Math.max(...since);
+      },
+    });
+  }
+
+  /**
+   * The most Mbps for which some period of `duration` milliseconds within `start` to `end` would be accepted; 0 when none
+   * would.
+   *
+   * @param experiment whose share is a limit too
+   */
+  mostBandwidth({ start, end, duration }: Period & { duration: number }, experiment?: string): number {
+    let [from, most, tooMuch] = [start, 0, this.#capacity + 1];
+    while (most + 1 < tooMuch) {
+      const middle = most === 0 ? 1 : (most + tooMuch) >>> 1;
+      const at = this.earliest(from, duration, middle, experiment);
+      if (at === undefined || at + duration > end) tooMuch = middle;
+      else {
+        // A start that is too early for less is too early for more.
+        from = at;
+        most = this.freeBandwidth({ start: at, end: at + duration }, experiment);
+      }
+    }
+    return most;
+  }
+
+  #count({ start, end, tags }: Holding, delta: number): void {
+    this.#live.add(start, end, delta);
+    for (const place of TAG_PLACES) {
+      if (this.#holdings.layers[place].has(tags[place])) continue;
+      const outside = this.#outside.get(place) ?? new LoadProfile();
+      this.#outside.set(place, outside);
+      outside.add(start, end, delta);
+    }
+  }
+
+  #freeAt(at: number): { bandwidth: number; bandwidthMax: number; tags: number } {
+    const bandwidth = Math.max(0, this.#capacity - this.#load.peak(at, at + 1));
+    const live = this.#live.peak(at, at + 1);
+    const free = TAG_PLACES.map((place) => {
+      const held = live - (this.#outside.get(place)?.peak(at, at + 1) ?? 0);
+      return this.#holdings.layers[place].size - held;
+    });
+    return { bandwidth, bandwidthMax: bandwidth, tags: Math.max(0, ...[Math.min(...free)]) };
+  }
+
+  /** What is free for a new reservation, in stretches over which it does not change. */
+  *#freeSteps({ start, end }: Period, experiment?: string): Generator<FreeStep> {
+    const shared = experiment === undefined ? [] : (this.#shares?.profilesOf(experiment) ?? []);
+    for (const step of together([this.#load, ...shared], { start, end })) {
+      const period = { start: step.start, end: step.start + 1 };
+      const free = Math.max(0, this.#capacity - this.#load.peak(period.start, period.end));
+      const share =
+        experiment === undefined ? free : (this.#shares?.freeBandwidth(experiment, period) ?? free);
+      yield { ...step, free: Math.min(free, share) };
+    }
+  }
+
+  /** The earliest start from `from` on for which each place has a tag that is free for `duration` milliseconds. */
+  #earliestTags(from: number, duration: number): number {
+    let start = from;
+    for (;;) {
+      let next = start;
+      for (const place of TAG_PLACES) next = this.#holdings.earliestTag(place, next, duration);
+      if (next === start) return start;
+      start = next;
+    }
+  }
+
+  /** The last start of a run that begins with `first`, for demands that end by `end`. */
+  #lastOfRun(
+    first: number,
+    { end, bandwidth, duration }: { end: number; bandwidth: number; duration: number },
+    experiment?: string,
+  ): number {
+    let until = this.#load.firstAbove(first, end, this.#capacity - bandwidth);
+    if (this.#shares && experiment !== undefined) {
+      until = this.#shares.freeUntil(experiment, first, bandwidth, until);
+    }
+    let last = until - duration;
+    for (const place of TAG_PLACES) {
+      for (let start = first; start <= last; ) {
+        const sameTag = this.#holdings.tagFreeUntil(place, start) - duration;
+        // Another tag may be free from then on.
+        start = sameTag + 1;
+        if (this.#holdings.earliestTag(place, start, duration) > start) last = Math.min(last, sameTag);
+      }
+    }
+    return last;
+  }
+
   #bandwidthRefusal({ start, end }: Demand, free: number): Refusal {
     const capacity = this.#capacity;
     for (const segment of this.#load.segments(start, end)) {
@@ -200,4 +382,11 @@ export class LinkCalendar {
     }
     return { limit: 'bandwidth', capacity, free, start, end };
   }
+}
+
+/** The stretches of a period over which none of some profiles changes. */
+function together(profiles: readonly LoadProfile[], { start, end }: Period): Period[] {
+  const starts = profiles.flatMap((profile) => [...profile.segments(start, end)].map((each) => each.start));
+  const sorted = [...new Set(starts)].toSorted((one, other) => one - other);
+  return sorted.map((each, index) => ({ start: each, end: sorted[index + 1] ?? end }));
 }

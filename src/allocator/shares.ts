@@ -121,6 +121,12 @@ export class Shares {
     return use.tags.firstAbove(start, end, this.#tags - 1);
   }
 
+  /** What an experiment holds over time: Mbps, and reservations. */
+  profilesOf(experiment: string): LoadProfile[] {
+    const use = this.#uses.get(experiment);
+    return use ? [use.bandwidth, use.tags] : [];
+  }
+
   #held(experiment: string, { start, end }: Period): { bandwidth: number; tags: number } {
     const use = this.#uses.get(experiment);
     if (!use) return { bandwidth: 0, tags: 0 };

@@ -106,6 +106,21 @@ export class TagLayer {
   }
 
   /**
+   * The earliest instant from which some tag is free until `until`: `earliest` at the least, and `until` when all are held
+   * just before it.
+   */
+  freeSince(until: number, earliest: number): number {
+    let since = until;
+    for (const { starts, slots } of this.#periods) {
+      const before = slots[countBelow(starts, until) - 1];
+      const end = before === undefined ? earliest : this.#times.endOf(before);
+      if (end < since) since = end;
+      if (since <= earliest) return earliest;
+    }
+    return since;
+  }
+
+  /**
    * Holds a tag that is free for the slot's period.
    *
    * @returns the slot that holds it before, and until when it is free afterwards: negative infinity for good

@@ -1,4 +1,4 @@
-import type { Plan, Refusal } from '../../src/allocator/calendar.ts';
+import type { Free, Plan, Refusal } from '../../src/allocator/calendar.ts';
 import {
   type Demand,
   type Holding,
@@ -15,10 +15,15 @@ import type { Link } from '../../src/contract/links.ts';
  */
 export class Oracle {
   readonly #link: Link;
+  readonly #share: number;
+  /** The experiment that asks the searches, whose share is a limit; undefined for none. */
+  experiment: string | undefined;
   readonly #held = new Map<string, Holding>();
 
-  constructor(link: Link) {
+  /** @param share how much of the link one experiment may have at any instant, in percent */
+  constructor(link: Link, share = 100) {
     this.#link = link;
+    this.#share = share;
   }
 
   /** The live reservations by id. */
@@ -82,11 +87,60 @@ export class Oracle {
     );
   }
 
+  /** Every accepted start within a window, one by one. */
+  starts({ start, end, bandwidth, duration }: Demand & { duration: number }): number[] {
+    return instants({ start, end: end - duration + 1 }).filter((each) =>
+      this.#accepts({ start: each, end: each + duration, bandwidth }),
+    );
+  }
+
+  /** The accepted demand for a volume that ends first within a window; of equals, the slowest. */
+  fastest({ start, end, bandwidth, volume }: Demand & { volume: number }): Demand | undefined {
+    const rates = Array.from({ length: bandwidth }, (_, index) => index + 1);
+    const demands = rates.flatMap((rate) => {
+      // In whole numbers, as no quotient is exact for sure.
+      const perMillisecond = 125n * BigInt(rate);
+      const duration = Number((BigInt(volume) + perMillisecond - 1n) / perMillisecond);
+      const first = this.earliest(start, duration, rate, end);
+      return first === undefined ? [] : [{ start: first, end: first + duration, bandwidth: rate }];
+    });
+    return demands.toSorted((one, other) => one.end - other.end || one.bandwidth - other.bandwidth)[0];
+  }
+
+  /** The most Mbps that are accepted for some period of a duration within a window. */
+  mostBandwidth({ start, end, duration }: Period & { duration: number }): number {
+    const starts = instants({ start, end: end - duration + 1 });
+    return Math.max(0, ...starts.map((each) => this.most({ start: each, end: each + duration })));
+  }
+
+  /** What is free in each millisecond of a period. */
+  free(period: Period): Free[] {
+    return instants(period).map((start) => {
+      const bandwidth = Math.max(0, this.#link.bandwidth - this.#load(start));
+      const tags = TAG_PLACES.map((place) => this.#freeTags(place, { start, end: start + 1 }).length);
+      return { start, end: start + 1, bandwidth, bandwidthMax: bandwidth, tags: Math.min(...tags) };
+    });
+  }
+
   #accepts(demand: Demand, own?: string): boolean {
     return (
       demand.bandwidth <= this.#free(demand, own) &&
+      this.#isWithinShare(demand, own) &&
       TAG_PLACES.every((place) => this.#freeTags(place, demand, own).length > 0)
     );
+  }
+
+  #isWithinShare({ start, end, bandwidth }: Demand, own?: string): boolean {
+    const { experiment } = this;
+    if (experiment === undefined || this.#share === 100) return true;
+    const of = (whole: number): number => Math.max(1, Math.floor((whole * this.#share) / 100));
+    const mbps = of(this.#link.bandwidth);
+    const tags = of(Math.min(...TAG_PLACES.map((place) => this.#tagsOf(place).length)));
+    return instants({ start, end }).every((at) => {
+      const held = this.#others(at, own).filter((each) => each.experiment === experiment);
+      const sum = held.reduce((total, each) => total + each.bandwidth, bandwidth);
+      return sum <= mbps && held.length + 1 <= tags;
+    });
   }
 
   #others(at: number, own?: string): Holding[] {
