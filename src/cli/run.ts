@@ -7,7 +7,7 @@ import type { ExitCode } from './exit-codes.ts';
 import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation } from './invocation.ts';
 import { reportFailure } from './print/failure-report.ts';
-import { type ColorChoice, escapeText, Output, wantsColor } from './print/output.ts';
+import { asciiText, type ColorChoice, escapeText, Output, wantsColor } from './print/output.ts';
 import { Progress } from './print/progress.ts';
 import { createProgram, NO_HELP, runProgram } from './program.ts';
 import { Declined, pickerFor } from './questions.ts';
@@ -50,7 +50,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     help: {
       columns: world.stdout.isTerminal ? world.stdout.columns : undefined,
       paints: (choice = 'auto') => wantsColor(choice, world.env, world.stdout.isTerminal),
-      write: (text) => world.stdout.write(text),
+      write: (text) => world.stdout.write(isDumb(world) ? asciiText(text, { spelled: true }) : text),
     },
     open: (flags) => {
       invocation = openInvocation(flags, args, beforeReport, sent, (one) => opened.push(one));
@@ -93,6 +93,11 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     // The result is printed already: a connection that does not close must not change the exit code.
     await Promise.allSettled(opened.map(async (one) => one.close()));
   }
+}
+
+/** Whether all of stdout is ASCII. */
+function isDumb({ env }: World): boolean {
+  return env['TERM'] === 'dumb';
 }
 
 /** Answers a shell that completes a word: with candidates, or with nothing after any error. */
@@ -142,6 +147,7 @@ function openInvocation(
       stdout: wantsColor(color, env, stdout.isTerminal),
       stderr: wantsColor(color, env, stderr.isTerminal),
     },
+    ascii: isDumb(world),
   });
   const { ask: askPerson } = world;
   const ask: Invocation['ask'] =

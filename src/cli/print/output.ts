@@ -8,6 +8,8 @@ export interface TextStream {
   isTerminal: boolean;
   /** Columns of the terminal; undefined without a terminal. */
   columns: number | undefined;
+  /** Lines of the terminal; undefined without a terminal. */
+  rows?: number | undefined;
 }
 
 /** The streams and format of a command's output. */
@@ -19,7 +21,12 @@ export interface OutputOptions {
   quiet: boolean;
   /** Whether each stream is coloured. */
   color: { stdout: boolean; stderr: boolean };
+  /** Whether stdout is ASCII only, as under `TERM=dumb`. Default: false. */
+  ascii?: boolean;
 }
+
+/** The columns of a picture where there is no terminal. */
+const COLUMNS_ELSEWHERE = 80;
 
 /** A line of a card: a label and its value. */
 export type CardLine = readonly [label: string, value: string];
@@ -54,6 +61,12 @@ export class Output {
     return this.#options.stderr.isTerminal;
   }
 
+  /** The columns that a picture on stdout may have: the terminal's; 80 without a terminal. */
+  get columns(): number {
+    const { isTerminal, columns } = this.#options.stdout;
+    return (isTerminal && columns) || COLUMNS_ELSEWHERE;
+  }
+
   /** Prints a notice on stderr, unless `--quiet`. Escaped here. */
   notice(text: string): void {
     if (!this.#options.quiet) this.#options.stderr.write(`${escapeText(withoutTokens(text))}\n`);
@@ -69,52 +82,58 @@ export class Output {
    * Tokens are masked unless the result has `claims`: in other results, a token was typed in the wrong place (HOSTILE.md 54).
    */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
-    const { stdout, json } = this.#options;
+    const { json } = this.#options;
     const mask = 'claims' in value ? (text: string) => text : withoutTokens;
     const masked = (_name: string, found: unknown) => (typeof found === 'string' ? mask(found) : found);
-    stdout.write(json ? `${jsonText(value, masked)}\n` : mask(await this.#rendered(render)));
+    this.#write(json ? `${jsonText(value, masked)}\n` : mask(await this.#rendered(render)));
   }
 
   /** Prints a result of any length: one JSON object with `items`, or the text of `render` for each portion. */
   portions<Item extends object>(
     render: (print: Printer, portion: readonly Item[]) => string,
   ): Portions<Item> {
-    const { stdout, json } = this.#options;
+    const { json } = this.#options;
     let begun = false;
     const begin = (): string => (begun ? ',' : '{"items":[');
     return {
       take: async (portion) => {
         const items = portion.map((item) => jsonText(item)).join(',');
-        stdout.write(json ? begin() + items : await this.#rendered((print) => render(print, portion)));
+        this.#write(json ? begin() + items : await this.#rendered((print) => render(print, portion)));
         begun = true;
       },
       end: (rest, none) => {
         const more = Object.entries(rest).map(([name, value]) => `,${jsonText(name)}:${jsonText(value)}`);
-        if (json) stdout.write(`${begun ? '' : begin()}]${more.join('')}}\n`);
-        else if (!begun) stdout.write(`${escapeText(none)}\n`);
+        if (json) this.#write(`${begun ? '' : begin()}]${more.join('')}}\n`);
+        else if (!begun) this.#write(`${escapeText(none)}\n`);
       },
     };
   }
 
   /** Prints a result that is one text, such as a token; the object with `--json`. */
   text(value: object, text: string): void {
-    this.#options.stdout.write(this.#options.json ? `${jsonText(value)}\n` : `${text}\n`);
+    this.#write(this.#options.json ? `${jsonText(value)}\n` : `${text}\n`);
+  }
+
+  #write(text: string): void {
+    const { stdout, json, ascii } = this.#options;
+    // In JSON an escape keeps the value.
+    stdout.write(ascii ? asciiText(text, { spelled: !json }) : text);
   }
 
   /** Renders without the packages for tables and wide characters, which are slow to load; with them if `render` needs them. */
   async #rendered(render: (print: Printer) => string): Promise<string> {
     const { Chalk } = await import('chalk');
-    const { stdout, color } = this.#options;
+    const { stdout, color, ascii = false } = this.#options;
     const paint = new Chalk({ level: color.stdout ? 1 : 0 });
     try {
-      return render(new Printer(paint, stdout));
+      return render(new Printer(paint, stdout, { ascii }));
     } catch (error) {
       if (!(error instanceof LayoutMissing)) throw error;
       const [{ default: table }, { default: width }] = await Promise.all([
         import('cli-table3'),
         import('string-width'),
       ]);
-      return render(new Printer(paint, stdout, { table, width }));
+      return render(new Printer(paint, stdout, { ascii, layout: { table, width } }));
     }
   }
 }
@@ -137,11 +156,18 @@ const SINGLE_WIDTH = /^[ -~\u00a1-\u00ac\u00ae-\u017f\u2010-\u2027]*$/;
 export class Printer {
   /** Colours; without effect where the stream is not coloured. */
   readonly paint: ChalkInstance;
+  /** Whether pictures are drawn with ASCII characters; see {@link OutputOptions}. Other text is made ASCII afterwards. */
+  readonly ascii: boolean;
   readonly #stream: TextStream;
   readonly #layout: Layout | undefined;
 
-  constructor(paint: ChalkInstance, stream: TextStream, layout?: Layout) {
+  constructor(
+    paint: ChalkInstance,
+    stream: TextStream,
+    { ascii = false, layout }: { ascii?: boolean; layout?: Layout } = {},
+  ) {
     this.paint = paint;
+    this.ascii = ascii;
     this.#stream = stream;
     this.#layout = layout;
   }
@@ -171,6 +197,11 @@ export class Printer {
   /** Whether the text goes to a terminal. */
   get isTerminal(): boolean {
     return this.#stream.isTerminal;
+  }
+
+  /** Lines of the terminal; undefined without a terminal. */
+  get rows(): number | undefined {
+    return this.#stream.isTerminal ? this.#stream.rows : undefined;
   }
 
   /**
@@ -286,6 +317,21 @@ export function escapeText(text: string): string {
 
 function codeOf(text: string, at: number): string {
   return `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`;
+}
+
+/** How characters that this program prints are written in ASCII. */
+const SPELLED: Readonly<Record<string, string>> = {
+  ...{ '–': '-', '—': '-', '…': '...', '→': '->', '←': '<-', '·': '.', '•': '*', '×': 'x', '✗': 'x' },
+  ...{ '‘': "'", '’': "'", '“': '"', '”': '"', '\u00a0': ' ' },
+};
+
+/**
+ * Text in ASCII, for `TERM=dumb` (CLI.md, "Environment"): other characters become their UTF-16 code, as in JSON.
+ *
+ * @param spelled writes dashes, dots, quotes and arrows with ASCII characters instead
+ */
+export function asciiText(text: string, { spelled }: { spelled: boolean }): string {
+  return text.replace(/[^\x00-\x7f]/g, (found) => (spelled && SPELLED[found]) || codeOf(found, 0));
 }
 
 /** {@link escapeText} for several lines; line ends stay. */
