@@ -1,12 +1,15 @@
 import type { Link } from '../contract/links.ts';
+import type { LinkCalendar } from './calendar.ts';
 import { type AllocatorObserver, LinkQueue } from './link-queue.ts';
 import { linkId, type Network } from './network.ts';
 import {
+  askOperation,
   type CreateRequest,
   createOperation,
   type DeleteTerms,
   deleteOperation,
   type KeyedRequest,
+  type LinkState,
   type Operation,
   type Outcome,
   type Replay,
@@ -73,7 +76,8 @@ export class Allocator {
    * whichever process it reaches. A refused request leaves its key free.
    *
    * @param dryRun decide and answer, and write nothing
-   * @throws RangeError when the sites are not connected: the caller checks first
+   * @throws RangeError when the sites are not connected, or a search's window is shorter than its duration: the caller
+   * checks first
    * @throws StoreUnavailableError when the database is away; then nothing was changed
    * @throws CommitUnknownError when the database was lost while it committed
    */
@@ -84,6 +88,10 @@ export class Allocator {
     dryRun = false,
   ): Promise<Outcome | Replay> {
     const { newId, maxLive } = this.#options;
+    const { search, start, end } = request;
+    if (search && 'duration' in search && start + search.duration > end) {
+      throw new RangeError('the window is shorter than the duration');
+    }
     const id = linkId(request.site1, request.site2);
     const terms = { link: this.#link(id), newId, dryRun, ...(maxLive === undefined ? {} : { maxLive }) };
     const keyed = request.key === undefined ? undefined : request;
@@ -129,6 +137,25 @@ export class Allocator {
   async delete(id: string, terms: DeleteTerms): Promise<boolean> {
     const found = await this.#options.store.find(id);
     return found ? this.#run(found.link, deleteOperation(id, terms)) : false;
+  }
+
+  /**
+   * Asks a link's calendar a question about a period. It changes nothing, and waits for no writer of another process.
+   *
+   * @param link its sites, either way round
+   * @param period milliseconds; what ended before `from` is not read
+   * @param question is asked once, and not kept waiting; the calendar is lent to it until it returns
+   * @throws RangeError when the sites are not connected
+   * @throws StoreUnavailableError when the database is away
+   */
+  ask<Answer>(
+    { site1, site2 }: Pick<Link, 'site1' | 'site2'>,
+    { from }: { from: number; to: number },
+    question: (calendar: LinkCalendar, link: LinkState) => Answer,
+  ): Promise<Answer> {
+    const id = linkId(site1, site2);
+    this.#link(id);
+    return this.#run(id, askOperation(from, question), true);
   }
 
   async #run<Answer>(link: string, operation: Operation<Answer>, dryRun = false): Promise<Answer> {

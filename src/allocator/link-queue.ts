@@ -157,12 +157,12 @@ export class LinkQueue {
           const reaches = operations.map((operation) => operation.from(known) ?? at);
           cached = await catchUp(cached, transaction, Math.min(at, ...reaches));
         }
-        const view = new GroupView(at, cached?.calendar, known);
+        const view = new GroupView(at, transaction.version, cached?.calendar, known);
         const decisions = operations.map((operation) => view.decide(operation));
         const changes = decisions.flatMap(({ change }) => change ?? []);
         const audit = decisions.flatMap((decision) => decision.audit ?? []);
         if (changes.length + audit.length > 0) await transaction.write({ changes, audit }, at);
-        if (cached) cached = { ...cached, version: transaction.version + changes.length };
+        if (cached) cached = { ...cached, version: view.version };
         return decisions;
       });
     const decisions = await store.changeLink(id, work, this.#shared ? cached?.version : undefined);
@@ -219,11 +219,17 @@ class GroupView implements LinkView {
   readonly now: number;
   readonly #calendar: LinkCalendar | undefined;
   readonly #known: Known;
+  #version: number;
 
-  constructor(now: number, calendar: LinkCalendar | undefined, known: Known) {
+  constructor(now: number, version: number, calendar: LinkCalendar | undefined, known: Known) {
     this.now = now;
+    this.#version = version;
     this.#calendar = calendar;
     this.#known = known;
+  }
+
+  get version(): number {
+    return this.#version;
   }
 
   get calendar(): LinkCalendar {
@@ -252,6 +258,7 @@ class GroupView implements LinkView {
   }
 
   #apply({ action, record, key }: WrittenChange): void {
+    this.#version += 1;
     const { live } = this.#known;
     const counted = live.get(record.experiment);
     if (counted !== undefined && record.end > this.now) {

@@ -1,7 +1,9 @@
 import type { Link } from '../contract/links.ts';
 import type { LinkCalendar, Refusal } from './calendar.ts';
-import type { Demand } from './demand.ts';
+import type { Demand, Period } from './demand.ts';
 import { linkId } from './network.ts';
+import { type Offer, offersFor } from './offers.ts';
+import { judge, judgeSearch, type Search } from './search.ts';
 import type {
   AuditEntry,
   IdempotencyKey,
@@ -36,7 +38,9 @@ export interface Decision<Answer> {
 /** A link as an operation sees it: with the changes of the operations before it in the same transaction. */
 export interface LinkView {
   /** Milliseconds. */
-  now: number;
+  readonly now: number;
+  /** The link's version; each change before it in the transaction counts. */
+  readonly version: number;
   /** @throws RangeError for an operation whose `from` is undefined */
   readonly calendar: LinkCalendar;
   /** The reservation that the operation is about, or that its key stands for; undefined when it was deleted. */
@@ -55,36 +59,19 @@ export interface RefusedOutcome {
   ok: false;
   reason: 'refused';
   link: Link;
+  /** What the refusals are about; for a search, the demand within its window that comes closest. */
+  demand: Demand;
   refusals: readonly [Refusal, ...Refusal[]];
+  /** The period that was asked for in at most {@link FREE_PARTS} parts, with the Mbps that are free throughout each. */
+  free: Demand[];
   offers: Offer[];
 }
 
-/** A demand that would be accepted now in place of the refused one. */
-export type Offer = Demand;
+/** Into how many parts a refusal divides the period that was asked for, at most. */
+export const FREE_PARTS = 20;
 
-/**
- * Offers in place of a refused demand: the same period with as much bandwidth as is free, and the same bandwidth and
- * duration at the earliest possible start.
- *
- * @param experiment whose share counts
- * @param later where to look for another start, in milliseconds; undefined when the start can't change
- */
-export function offersFor(
-  demand: Demand,
-  calendar: LinkCalendar,
-  experiment: string,
-  later: { from: number; expiry: number } | undefined,
-): Offer[] {
-  const { bandwidth } = demand;
-  const free = calendar.freeBandwidth(demand, experiment);
-  const offers: Offer[] = free > 0 ? [{ start: demand.start, end: demand.end, bandwidth: free }] : [];
-  if (!later) return offers;
-  const duration = demand.end - demand.start;
-  const start = calendar.earliest(later.from, duration, bandwidth, experiment);
-  if (start !== undefined && start + duration <= later.expiry) {
-    offers.push({ start, end: start + duration, bandwidth });
-  }
-  return offers;
+function freeParts(calendar: LinkCalendar, period: Period): Demand[] {
+  return calendar.columns(period, FREE_PARTS).map(({ start, end, bandwidth }) => ({ start, end, bandwidth }));
 }
 
 /**
@@ -104,15 +91,33 @@ function wordsOf(refusal: Refusal): string {
   return `share: ${refusal.held} of ${refusal.allowed} ${counted}`;
 }
 
-/** A new reservation to be decided on. */
-export interface CreateRequest extends Demand {
+/**
+ * A new reservation to be decided on: a demand; or, with `search`, a window from `start` to `end` in which the service
+ * finds the demand, in the transaction that books it.
+ */
+export type CreateRequest = Period & {
   site1: string;
   site2: string;
   experiment: string;
   createdBy: string;
   /** When the experiment ends: no alternative is offered beyond it. Milliseconds. */
   expiry: number;
-}
+  /** Whether the request said `start_now`: then so do its alternatives. Default: no. */
+  startsNow?: boolean;
+} & (
+    | {
+        /** Mbps. */
+        bandwidth: number;
+        /** The earliest period of so many milliseconds is booked; the window is not shorter. */
+        search?: Extract<Search, { duration: number }>;
+      }
+    | {
+        /** The most that the transfer may use, in Mbps. Default: the link's capacity. */
+        bandwidth?: number | undefined;
+        /** The transfer of so many bytes at one constant rate that ends first is booked. */
+        search: Extract<Search, { volume: number }>;
+      }
+  );
 
 /** A request under an idempotency key, and what tells it from other requests under the same key. */
 export interface KeyedRequest extends IdempotencyKey {
@@ -185,22 +190,37 @@ export function createOperation(
 }
 
 function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms): Decision<Outcome> {
-  const { site1, site2, start, end, bandwidth, experiment, createdBy } = request;
+  const { site1, site2, start, end, experiment, createdBy, search, expiry, startsNow = false } = request;
   const { link, newId, dryRun, maxLive = Number.POSITIVE_INFINITY } = terms;
   const { now, calendar } = view;
-  const demand = { start, end, bandwidth };
-  const entry = { at: now, action: 'book', by: createdBy, experiment, demand } as const;
-  const plan = calendar.plan(demand, now, { experiment });
+  const asked = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
+  const entry = { at: now, action: 'book', by: createdBy, experiment } as const;
   const live = Number.isFinite(maxLive) ? view.live(experiment) : 0;
-  if (!plan.accepted || live >= maxLive) {
+  const isFull = live >= maxLive;
+  const offerTerms = { calendar, experiment, now, expiry, startsNow };
+  // With too many live reservations no demand would be accepted, so none is searched for.
+  const judged = !search
+    ? judge(asked, offerTerms)
+    : isFull
+      ? undefined
+      : judgeSearch(asked, search, offerTerms);
+  const { demand = asked, plan } = judged ?? {};
+  if (!plan?.accepted || isFull) {
     const tooMany = { limit: 'share', of: 'live', held: live, allowed: maxLive, start, end } as const;
-    const [first, ...rest] = [...(plan.accepted ? [] : plan.refusals), ...(live >= maxLive ? [tooMany] : [])];
-    const refusals = [first ?? tooMany, ...rest] as const;
-    // With too many live reservations, no other demand would be accepted either.
-    const offers =
-      live >= maxLive ? [] : offersFor(demand, calendar, experiment, { from: start, expiry: request.expiry });
-    const audit: AuditEntry = { ...entry, reservation: null, tags: null, why: reasonOf(refusals) };
-    return { answer: { ok: false, reason: 'refused', link, refusals, offers }, ...(dryRun ? {} : { audit }) };
+    const broken = plan && !plan.accepted ? plan.refusals : [];
+    const [first = tooMany, ...rest] = isFull ? [...broken, tooMany] : broken;
+    const refusals = [first, ...rest] as const;
+    const audit: AuditEntry = {
+      ...entry,
+      demand: asked,
+      reservation: null,
+      tags: null,
+      why: reasonOf(refusals),
+    };
+    const free = freeParts(calendar, asked);
+    const offers = isFull ? [] : (judged?.offers() ?? []);
+    const answer: Outcome = { ok: false, reason: 'refused', link, demand, refusals, free, offers };
+    return { answer, ...(dryRun ? {} : { audit }) };
   }
   const { tags } = plan;
   const record: ReservationRecord = {
@@ -215,7 +235,7 @@ function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms
   };
   const answer: Outcome = { ok: true, record };
   if (dryRun) return { answer };
-  const audit: AuditEntry = { ...entry, reservation: record.id, tags, why: null };
+  const audit: AuditEntry = { ...entry, demand, reservation: record.id, tags, why: null };
   return { answer, change: { action: 'book', record }, audit };
 }
 
@@ -224,6 +244,8 @@ export interface UpdateRequest {
   start?: number;
   end?: number;
   bandwidth?: number;
+  /** Whether the request said `start_now`: then so do its alternatives. Default: no. */
+  startsNow?: boolean;
 }
 
 /** The answer to an update: as for a create, or what the caller's own check found. */
@@ -235,7 +257,10 @@ export interface UpdateTerms<Fault> {
   by: string;
   /** When the experiment ends: no alternative is offered beyond it. Milliseconds. */
   expiry: number;
-  /** Checks the updated reservation before it is decided on; a fault is the answer in place of a decision. */
+  /**
+   * Checks the updated reservation before it is decided on; a fault is the answer in place of a decision. Alternatives
+   * are checked too.
+   */
   check: (current: ReservationRecord, updated: Demand) => Fault | undefined;
   /** Decide and answer, and write nothing. */
   dryRun?: boolean;
@@ -290,10 +315,17 @@ function decideUpdate<Fault>(
   const plan = calendar.planUpdate(id, demand, now, grows ? experiment : undefined);
   if (!plan.accepted) {
     const { refusals } = plan;
-    const later = current.start > now ? { from: demand.start, expiry } : undefined;
-    const offers = calendar.without(id, (rest) => offersFor(demand, rest, experiment, later));
+    const { startsNow = false } = update;
+    // A start that has passed never changes; nor does one that the update does not name.
+    const movable = update.start !== undefined && current.start > now;
+    const instead = calendar.without(id, (rest) => ({
+      free: freeParts(rest, demand),
+      offers: offersFor(demand, { calendar: rest, experiment, now, expiry, startsNow, current, movable }),
+    }));
+    const offers = instead.offers.filter((offer) => check(current, offer) === undefined);
     const audit: AuditEntry = { ...entry, tags: null, why: reasonOf(refusals) };
-    return { answer: { ok: false, reason: 'refused', link, refusals, offers }, ...(dryRun ? {} : { audit }) };
+    const answer = { ok: false, reason: 'refused', link, demand, refusals, ...instead, offers } as const;
+    return { answer, ...(dryRun ? {} : { audit }) };
   }
   const { tags } = plan;
   const record = { ...current, ...demand, tags };
@@ -326,5 +358,19 @@ export function deleteOperation(id: string, { by, reason }: DeleteTerms): Operat
       const entry = { at: view.now, by, experiment, reservation: id, demand, tags, why: reason ?? null };
       return { answer: true, change: { action: 'cancel', record }, audit: { ...entry, action: 'cancel' } };
     },
+  };
+}
+
+/** What a question is told beside the calendar: the link's version that the calendar shows, and the time in milliseconds. */
+export type LinkState = Pick<LinkView, 'version' | 'now'>;
+
+/** Asks the calendar a question, which changes nothing. @param from the earliest instant that it looks at, in milliseconds */
+export function askOperation<Answer>(
+  from: number,
+  question: (calendar: LinkCalendar, link: LinkState) => Answer,
+): Operation<Answer> {
+  return {
+    from: () => from,
+    decide: ({ calendar, version, now }) => ({ answer: question(calendar, { version, now }) }),
   };
 }

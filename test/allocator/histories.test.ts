@@ -71,6 +71,10 @@ const KINDS = [
   'amend: gone',
   'cancel: done',
   'cancel: gone',
-  'offer: less',
-  'offer: later',
+  'offer: most_bandwidth',
+  'offer: earliest',
+  'offer: longest',
+  'amendment offer: most_bandwidth',
+  'amendment offer: earliest',
+  'amendment offer: longest',
 ];

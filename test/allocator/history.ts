@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { CreateRequest, Offer, Outcome, UpdateOutcome } from '../../src/allocator/operations.ts';
+import type { CreateRequest, Outcome, UpdateOutcome } from '../../src/allocator/operations.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import type { MakeSubject, Subject } from '../proof/subject.ts';
 import type { OpenedStore } from '../store/opened-store.ts';
@@ -146,10 +146,12 @@ export class History {
       }
     } else {
       expect({ accepted: false, refusals: outcome.refusals }).toEqual(due);
-      expect(outcome.offers.map(toDemand)).toEqual(this.#offers(demand, start));
-      for (const offer of outcome.offers.map(toDemand)) {
+      expect(outcome.free).toEqual(this.#oracle.parts(demand));
+      expect(outcome.offers).toEqual(this.#oracle.offers(demand, { now: this.#now, expiry: this.#expiry }));
+      for (const offer of outcome.offers) {
         const answer = await allocator.create(this.#request(offer, step.reversed), true);
-        expect(answer).toMatchObject({ ok: true, record: offer });
+        expect(answer).toMatchObject({ ok: true, record: toDemand(offer) });
+        count(`offer: ${offer.kind}`);
       }
     }
     if (step.dryRun || !outcome.ok) expect(await this.#rows()).toEqual(before);
@@ -196,10 +198,14 @@ export class History {
       if (!step.dryRun) this.#oracle.hold(id, { ...demand, tags });
     } else if (outcome?.reason === 'refused') {
       expect({ accepted: false, refusals: outcome.refusals }).toEqual(due);
-      const from = current.start > this.#now ? demand.start : undefined;
-      expect(outcome.offers).toEqual(this.#offers(demand, from, id));
-      for (const offer of outcome.offers)
-        expect(await ask(offer, true)).toMatchObject({ ok: true, record: offer });
+      const movable = start !== undefined && current.start > this.#now;
+      const asked = { now: this.#now, expiry: this.#expiry, own: id, movable };
+      expect(outcome.free).toEqual(this.#oracle.parts(demand, id));
+      expect(outcome.offers).toEqual(this.#oracle.offers(demand, asked));
+      for (const offer of outcome.offers) {
+        expect(await ask(toDemand(offer), true)).toMatchObject({ ok: true, record: toDemand(offer) });
+        count(`amendment offer: ${offer.kind}`);
+      }
     } else expect.unreachable('an amendment that is right was called a fault');
   }
 
@@ -209,22 +215,6 @@ export class History {
     expect(done).toBe(this.#oracle.held.has(id));
     this.#oracle.drop(id);
     count(`cancel: ${done ? 'done' : 'gone'}`);
-  }
-
-  /** The alternatives for a refused demand: the most bandwidth, then the earliest later start. */
-  #offers(demand: Demand, from: number | undefined, own?: string): Offer[] {
-    const offers: Offer[] = [];
-    const most = this.#oracle.most(demand, own);
-    if (most > 0) offers.push({ ...demand, bandwidth: most });
-    const duration = demand.end - demand.start;
-    const start =
-      from === undefined
-        ? undefined
-        : this.#oracle.earliest(from, duration, demand.bandwidth, this.#expiry, own);
-    if (start !== undefined) offers.push({ ...demand, start, end: start + duration });
-    if (most > 0) count('offer: less');
-    if (start !== undefined) count('offer: later');
-    return offers;
   }
 
   /** A server's rules about dates: an ended reservation is not updated, and a new one does not start in the past. */

@@ -486,8 +486,8 @@ test('an alternative holds a demand only, without names and expiry', async () =>
   await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
   const outcome = await book(allocator, { start: 10, end: 15, bandwidth: 500 });
   expect(outcome.ok ? [] : outcome.offers).toEqual([
-    { start: 10, end: 15, bandwidth: 400 },
-    { start: 20, end: 25, bandwidth: 500 },
+    { kind: 'most_bandwidth', startsNow: false, start: 10, end: 15, bandwidth: 400 },
+    { kind: 'earliest', startsNow: false, start: 20, end: 25, bandwidth: 500 },
   ]);
 });
 

@@ -7,7 +7,19 @@ import {
   type TagPlace,
   type Tags,
 } from '../../src/allocator/demand.ts';
+import type { Offer } from '../../src/allocator/offers.ts';
 import type { Link } from '../../src/contract/links.ts';
+
+/** How a refused demand was asked for. */
+export interface Asked {
+  now: number;
+  expiry: number;
+  startsNow?: boolean;
+  /** The reservation that was to be updated. */
+  own?: string;
+  /** Whether another start may be offered. */
+  movable?: boolean;
+}
 
 /**
  * Gives the answer that is due from the allocator, by brute force: a list of reservations, checked in every
@@ -81,10 +93,43 @@ export class Oracle {
   }
 
   /** The latest accepted end for a demand that starts at `start`, `latest` at most. */
-  freeUntil(start: number, bandwidth: number, latest: number): number | undefined {
+  freeUntil(start: number, bandwidth: number, latest: number, own?: string): number | undefined {
     return instants({ start: start + 1, end: latest + 1 }).findLast((end) =>
-      this.#accepts({ start, end, bandwidth }),
+      this.#accepts({ start, end, bandwidth }, own),
     );
+  }
+
+  /** The alternatives that are due in place of a refused demand, the best of each kind. */
+  offers(demand: Demand, { now, expiry, startsNow = false, own, movable = true }: Asked): Offer[] {
+    const { start, end, bandwidth } = demand;
+    const duration = end - start;
+    const current = own === undefined ? undefined : this.#held.get(own);
+    const offers: Offer[] = [];
+    const canStart = startsNow || start >= now || start === current?.start;
+    const most = this.most(demand, own);
+    if (canStart && most > 0) offers.push({ kind: 'most_bandwidth', startsNow, start, end, bandwidth: most });
+    const from = Math.max(start, now) + (startsNow ? 1000 : 0);
+    const later = movable ? this.earliest(from, duration, bandwidth, expiry, own) : undefined;
+    if (later !== undefined) {
+      offers.push({ kind: 'earliest', startsNow: false, start: later, end: later + duration, bandwidth });
+    }
+    const until = this.freeUntil(start, bandwidth, end - 1, own);
+    if (canStart && until !== undefined) {
+      offers.push({ kind: 'longest', startsNow, start, end: until, bandwidth });
+    }
+    return offers.filter(
+      (offer) => offer.end > now + (offer.startsNow ? 1000 : 0) && !(current && isSame(offer, current)),
+    );
+  }
+
+  /** What is free throughout each of the at most 20 parts of a period. */
+  parts({ start, end }: Period, own?: string): Demand[] {
+    const parts = Math.min(20, end - start);
+    return Array.from({ length: parts }, (_, index) => {
+      const [from, to] = [index, index + 1].map((each) => start + Math.floor((each * (end - start)) / parts));
+      const part = { start: from ?? start, end: to ?? end };
+      return { ...part, bandwidth: Math.max(0, this.#free(part, own)) };
+    });
   }
 
   /** Every accepted start within a window, one by one. */
@@ -182,6 +227,10 @@ export class Oracle {
     });
     return gap ?? FAR;
   }
+}
+
+function isSame(one: Demand, other: Demand): boolean {
+  return one.start === other.start && one.end === other.end && one.bandwidth === other.bandwidth;
 }
 
 /** Longer than the distance of any two times in a test. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator, type AllocatorOptions } from '../../src/allocator/allocator.ts';
+import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { CreateRequest, Outcome } from '../../src/allocator/operations.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
@@ -40,7 +41,7 @@ describe.each([
     });
   const book = (
     allocator: Allocator,
-    changes: Partial<CreateRequest> = {},
+    changes: Partial<Demand & Pick<CreateRequest, 'site1' | 'site2' | 'experiment'>> = {},
     dryRun = false,
   ): Promise<Outcome> =>
     allocator.create(
@@ -122,7 +123,11 @@ describe.each([
     expect(await allocator.update(id, { bandwidth: 500, end: 25 }, terms)).toMatchObject({ ok: true });
     expect(await allocator.update(id, { bandwidth: 501 }, terms)).toMatchObject({
       refusals: [{ limit: 'share', held: 0, allowed: 500 }],
-      offers: [{ start: 10, end: 25, bandwidth: 500 }],
+      // The most that is free is what it has.
+      offers: [],
+    });
+    expect(await allocator.update(id, { bandwidth: 501, end: 24 }, terms)).toMatchObject({
+      offers: [{ kind: 'most_bandwidth', start: 10, end: 24, bandwidth: 500 }],
     });
     // A server with a smaller share keeps what is booked, and allows updates that reduce it.
     const stricter = start({ maxShare: 10 });

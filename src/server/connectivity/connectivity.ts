@@ -168,7 +168,16 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const received = now();
     const start = start_date ?? received;
     refuseIfAny(problemsAt(received));
-    const booking = { site1, site2, bandwidth, start, end, expiry: lastEnd(experiment), ...who };
+    const booking = {
+      site1,
+      site2,
+      bandwidth,
+      start,
+      end,
+      startsNow: startNow,
+      expiry: lastEnd(experiment),
+      ...who,
+    };
     if (dryRun) {
       const outcome = await allocator.create(booking, dryRun);
       if (outcome.ok) return Response.json(reservationReply(outcome.record, network));
@@ -277,7 +286,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
 function updateOf(body: ReservationUpdate, startNow: number | undefined): UpdateRequest {
   const start = startNow ?? body.start_date ?? undefined;
   return {
-    ...(start === undefined ? {} : { start }),
+    ...(start === undefined ? {} : { start, startsNow: startNow !== undefined }),
     ...(body.end_date === undefined ? {} : { end: body.end_date }),
     ...(body.bandwidth === undefined ? {} : { bandwidth: body.bandwidth }),
   };

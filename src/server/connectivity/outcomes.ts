@@ -1,6 +1,7 @@
 import type { Refusal } from '../../allocator/calendar.ts';
 import type { TagPlace } from '../../allocator/demand.ts';
-import type { Offer, RefusedOutcome, Replay, UpdateOutcome } from '../../allocator/operations.ts';
+import type { Offer } from '../../allocator/offers.ts';
+import type { RefusedOutcome, Replay, UpdateOutcome } from '../../allocator/operations.ts';
 import type { ShareRefusal } from '../../allocator/shares.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';

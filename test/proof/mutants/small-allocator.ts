@@ -7,7 +7,6 @@ import {
   type DeleteTerms,
   KEY_LIFETIME,
   type KeyedRequest,
-  type Offer,
   type Outcome,
   type Replay,
   replayOf,
@@ -22,7 +21,7 @@ import type {
   WrittenChange,
 } from '../../../src/allocator/store.ts';
 import type { Link } from '../../../src/contract/links.ts';
-import { Oracle } from '../../allocator/oracle.ts';
+import { type Asked, Oracle } from '../../allocator/oracle.ts';
 import type { Subject } from '../subject.ts';
 
 /** A protocol that is known to be broken (DESIGN.md, "Allocator", the last list). */
@@ -123,8 +122,8 @@ export class SmallAllocator implements Subject {
           ? { accepted: true, tags: current.tags }
           : oracle.plan(demand, now, own);
       if (plan.accepted) return put({ ...current, ...demand, tags: plan.tags }, 'amend', dryRun);
-      const from = current.start > now ? start : undefined;
-      return { answer: refusal(link, plan, offersFor(oracle, link, demand, { from, expiry, own: id })) };
+      const movable = update.start !== undefined && current.start > now;
+      return { answer: refusal(link, plan, oracle, demand, { now, expiry, own: id, movable }) };
     });
   }
 
@@ -139,17 +138,15 @@ export class SmallAllocator implements Subject {
   }
 
   #creation(request: CreateRequest, dryRun: boolean): Work<Outcome> {
-    const { site1, site2, start, end, bandwidth, experiment, createdBy, expiry } = request;
+    const { site1, site2, start, end, experiment, createdBy, expiry } = request;
     const id = linkId(site1, site2);
     const link = this.#link(id);
+    const demand: Demand = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
     return async (_, oracle, now) => {
-      const plan = oracle.plan(request, now);
-      if (!plan.accepted) {
-        const offers = offersFor(oracle, link, { start, end, bandwidth }, { from: start, expiry });
-        return { answer: refusal(link, plan, offers) };
-      }
+      const plan = oracle.plan(demand, now);
+      if (!plan.accepted) return { answer: refusal(link, plan, oracle, demand, { now, expiry }) };
       const { tags } = plan;
-      const terms = { start, end, bandwidth, tags, experiment, createdBy, createdAt: now };
+      const terms = { ...demand, tags, experiment, createdBy, createdAt: now };
       return put(
         { id: this.#options.newId(), link: id, reversed: site1 !== link.site1, ...terms },
         'book',
@@ -238,25 +235,20 @@ function put(record: ReservationRecord, action: 'book' | 'amend', dryRun: boolea
 function refusal(
   link: Link,
   { refusals }: Plan & { accepted: false },
-  offers: Offer[],
-): Outcome & { ok: false; reason: 'refused' } {
-  return { ok: false, reason: 'refused', link, refusals, offers };
-}
-
-function offersFor(
   oracle: Oracle,
-  link: Link,
   demand: Demand,
-  { from, expiry, own }: { from: number | undefined; expiry: number; own?: string },
-): Offer[] {
-  if (link.bandwidth > FEW_MBPS) return [];
-  const most = oracle.most(demand, own);
-  const offers: Offer[] = most > 0 ? [{ ...demand, bandwidth: most }] : [];
-  if (from === undefined) return offers;
-  const duration = demand.end - demand.start;
-  const start = oracle.earliest(from, duration, demand.bandwidth, expiry, own);
-  if (start !== undefined) offers.push({ ...demand, start, end: start + duration });
-  return offers;
+  asked: Asked,
+): Outcome & { ok: false; reason: 'refused' } {
+  const offers = link.bandwidth > FEW_MBPS ? [] : oracle.offers(demand, asked);
+  return {
+    ok: false,
+    reason: 'refused',
+    link,
+    demand,
+    refusals,
+    free: oracle.parts(demand, asked.own),
+    offers,
+  };
 }
 
 function oracleFor(link: Link, mistake: Mistake | undefined): Oracle {

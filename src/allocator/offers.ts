@@ -1,0 +1,88 @@
+import type { LinkCalendar } from './calendar.ts';
+import type { Demand } from './demand.ts';
+
+/**
+ * A demand that would be accepted now in place of a refused one, the best of its kind.
+ *
+ * `most_bandwidth`: the same period with as much as is free. `earliest`: the same bandwidth and duration, as early as it
+ * can start. `longest`: the same start and bandwidth, as late as it can end.
+ */
+export type Offer = {
+  kind: 'most_bandwidth' | 'earliest' | 'longest';
+  /** To be asked for with `start_now`, within {@link STAYS_TRUE}; its start is that of the refused demand. */
+  startsNow: boolean;
+} & Demand;
+
+/** For how long an offer that starts now stays true, unless something else is booked: 1 s, in milliseconds. */
+export const STAYS_TRUE = 1000;
+
+/** What offers depend on besides the refused demand. */
+export interface OfferTerms {
+  /** The link's; for an update, without the reservation. */
+  calendar: LinkCalendar;
+  /** Whose share counts. */
+  experiment: string;
+  /** Milliseconds. */
+  now: number;
+  /** Nothing is offered that ends later. Milliseconds. */
+  expiry: number;
+  /** Whether the refused request said `start_now`. */
+  startsNow: boolean;
+  /** The reservation that was to be updated: a share counts only for what goes beyond it, and it is not offered itself. */
+  current?: Demand;
+  /** Whether another start may be offered. Default: yes. */
+  movable?: boolean;
+}
+
+/** Offers in place of a refused demand: one of each kind at most, in the order of {@link Offer}. */
+export function offersFor(demand: Demand, terms: OfferTerms): Offer[] {
+  const { now, expiry, startsNow, current, movable = true } = terms;
+  const { start, end, bandwidth } = demand;
+  const offers: Offer[] = [];
+  // Another start that has passed can't be asked for again.
+  const canStart = startsNow || start >= now || start === current?.start;
+  const most = canStart ? mostBandwidth(demand, terms) : 0;
+  if (most > 0) offers.push({ kind: 'most_bandwidth', startsNow, start, end, bandwidth: most });
+  const duration = end - start;
+  const later = movable ? earliest(demand, terms) : Number.POSITIVE_INFINITY;
+  if (later + duration <= expiry) {
+    offers.push({ kind: 'earliest', startsNow: false, start: later, end: later + duration, bandwidth });
+  }
+  const until = canStart ? latestEnd(demand, terms) : start;
+  if (until > start) offers.push({ kind: 'longest', startsNow, start, end: until, bandwidth });
+  return offers.filter(
+    (offer) => offer.end > now + (offer.startsNow ? STAYS_TRUE : 0) && !(current && isSame(offer, current)),
+  );
+}
+
+/** From when on another start can be offered: one that was to be at once has passed when it is asked for. */
+export function firstStart(start: number, { now, startsNow }: Pick<OfferTerms, 'now' | 'startsNow'>): number {
+  return Math.max(start, now) + (startsNow ? STAYS_TRUE : 0);
+}
+
+function mostBandwidth(demand: Demand, { calendar, experiment, current }: OfferTerms): number {
+  const most = calendar.freeBandwidth(demand, experiment);
+  if (!current || demand.start < current.start || demand.end > current.end) return most;
+  return Math.max(most, Math.min(current.bandwidth, calendar.freeBandwidth(demand)));
+}
+
+function earliest({ start, end, bandwidth }: Demand, terms: OfferTerms): number {
+  const { calendar, experiment, current } = terms;
+  const [from, duration] = [firstStart(start, terms), end - start];
+  const first = calendar.earliest(from, duration, bandwidth, experiment) ?? Number.POSITIVE_INFINITY;
+  if (!current || bandwidth > current.bandwidth) return first;
+  const within = calendar.earliest(Math.max(from, current.start), duration, bandwidth);
+  return within !== undefined && within + duration <= current.end ? Math.min(first, within) : first;
+}
+
+function latestEnd({ start, end, bandwidth }: Demand, terms: OfferTerms): number {
+  const { calendar, experiment, current } = terms;
+  const last = calendar.freeUntil(start, bandwidth, end, experiment) ?? start;
+  if (!current || bandwidth > current.bandwidth || start < current.start) return last;
+  const within = Math.min(end, current.end);
+  return Math.max(last, (start < within && calendar.freeUntil(start, bandwidth, within)) || start);
+}
+
+function isSame(one: Demand, other: Demand): boolean {
+  return one.start === other.start && one.end === other.end && one.bandwidth === other.bandwidth;
+}
