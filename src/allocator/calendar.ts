@@ -2,7 +2,7 @@ import type { Link } from '../contract/links.ts';
 import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
 import { type FreeStep, fastest } from './fastest.ts';
 import { chooseTags, Holdings } from './holdings.ts';
-import { LoadProfile } from './load-profile.ts';
+import { type LoadCursor, LoadProfile } from './load-profile.ts';
 import { type ShareRefusal, Shares } from './shares.ts';
 
 /** What is free of a link over a period. */
@@ -47,9 +47,8 @@ export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals:
 export class LinkCalendar {
   readonly #capacity: number;
   readonly #load = new LoadProfile();
-  readonly #live = new LoadProfile();
-  /** How many reservations hold no tag of a place, since theirs is outside its range. */
-  readonly #outside = new Map<TagPlace, LoadProfile>();
+  /** The reservations that hold no tag of a place, since theirs is outside its range. There are none as a rule. */
+  readonly #outside: Partial<Record<TagPlace, LoadProfile>> = {};
   readonly #holdings: Holdings;
   readonly #shares: Shares | undefined;
 
@@ -120,7 +119,7 @@ export class LinkCalendar {
   add(id: string, holding: Holding): void {
     const { start, end, bandwidth } = holding;
     this.#load.add(start, end, bandwidth);
-    this.#count(holding, 1);
+    this.#countOutside(holding, 1);
     this.#holdings.add(id, holding);
     if (this.#shares && holding.experiment !== undefined) this.#shares.add(id, holding.experiment, holding);
   }
@@ -130,7 +129,7 @@ export class LinkCalendar {
     const held = this.#holdings.get(id);
     if (!held) return;
     this.#load.add(held.start, held.end, -held.bandwidth);
-    this.#count(held, -1);
+    this.#countOutside(held, -1);
     this.#holdings.remove(id);
     this.#shares?.remove(id, held);
   }
@@ -183,7 +182,7 @@ export class LinkCalendar {
     if (bandwidth > this.#capacity) return undefined;
     let start = from;
     for (;;) {
-      let next = this.#load.earliest(start, duration, this.#capacity - bandwidth);
+      let next = this.#load.earliest(start, duration, { load: this.#capacity - bandwidth });
       for (const place of TAG_PLACES) next = this.#holdings.earliestTag(place, next, duration);
       if (this.#shares && experiment !== undefined) {
         const shared = this.#shares.earliest(experiment, next, duration, bandwidth);
@@ -203,7 +202,7 @@ export class LinkCalendar {
    */
   freeUntil(start: number, bandwidth: number, latest: number, experiment?: string): number | undefined {
     if (bandwidth > this.#capacity) return undefined;
-    let end = this.#load.firstAbove(start, latest, this.#capacity - bandwidth);
+    let end = this.#load.firstAbove(start, latest, { load: this.#capacity - bandwidth });
     for (const place of TAG_PLACES) end = Math.min(end, this.#holdings.tagFreeUntil(place, start));
     if (this.#shares && experiment !== undefined)
       end = this.#shares.freeUntil(experiment, start, bandwidth, end);
@@ -212,14 +211,16 @@ export class LinkCalendar {
 
   /** What is free of the link over a period, in stretches over which nothing changes. */
   *steps({ start, end }: Period): Generator<Free> {
-    const profiles = [this.#load, this.#live, ...this.#outside.values()];
+    const link = this.#load.from(start);
+    const outside = TAG_PLACES.map((place) => this.#outside[place]?.from(start));
     let open: Free | undefined;
-    for (const each of together(profiles, { start, end })) {
-      const free = { start: each.start, end: each.end, ...this.#freeAt(each.start) };
-      if (open && open.bandwidth === free.bandwidth && open.tags === free.tags) open.end = free.end;
+    for (const period of stretches([link, ...outside], { start, end })) {
+      const bandwidth = Math.max(0, this.#capacity - link.load());
+      const tags = this.#freeTags((index) => link.live() - (outside[index]?.live() ?? 0));
+      if (open?.bandwidth === bandwidth && open.tags === tags) open.end = period.end;
       else {
         if (open) yield open;
-        open = free;
+        open = { ...period, bandwidth, bandwidthMax: bandwidth, tags };
       }
     }
     if (open) yield open;
@@ -232,17 +233,15 @@ export class LinkCalendar {
   columns({ start, end }: Period, count: number): Free[] {
     const length = end - start;
     const columns = Math.min(count, length);
+    const startOf = (index: number): number => start + Math.floor((index * length) / columns);
     return Array.from({ length: columns }, (_, index) => {
-      const column = {
-        start: start + Math.floor((index * length) / columns),
-        end: start + Math.floor(((index + 1) * length) / columns),
-      };
-      const steps = [...this.steps(column)];
+      const column = { start: startOf(index), end: startOf(index + 1) };
+      const { peak, low, live } = this.#load.extremes(column.start, column.end);
       return {
         ...column,
-        bandwidth: Math.min(...steps.map(({ bandwidth }) => bandwidth)),
-        bandwidthMax: Math.max(...steps.map(({ bandwidth }) => bandwidth)),
-        tags: Math.min(...steps.map(({ tags }) => tags)),
+        bandwidth: Math.max(0, this.#capacity - peak),
+        bandwidthMax: Math.max(0, this.#capacity - low),
+        tags: this.#freeTags((at) => this.#mostHeld(TAG_PLACES[at], column, live)),
       };
     });
   }
@@ -308,35 +307,43 @@ export class LinkCalendar {
     return most;
   }
 
-  #count({ start, end, tags }: Holding, delta: number): void {
-    this.#live.add(start, end, delta);
+  /** Counts a reservation at the places where it holds none of the tags. */
+  #countOutside({ start, end, tags }: Holding, live: 1 | -1): void {
     for (const place of TAG_PLACES) {
       if (this.#holdings.layers[place].has(tags[place])) continue;
-      const outside = this.#outside.get(place) ?? new LoadProfile();
-      this.#outside.set(place, outside);
-      outside.add(start, end, delta);
+      this.#outside[place] ??= new LoadProfile();
+      this.#outside[place].add(start, end, 0, live);
     }
   }
 
-  #freeAt(at: number): { bandwidth: number; bandwidthMax: number; tags: number } {
-    const bandwidth = Math.max(0, this.#capacity - this.#load.peak(at, at + 1));
-    const live = this.#live.peak(at, at + 1);
-    const free = TAG_PLACES.map((place) => {
-      const held = live - (this.#outside.get(place)?.peak(at, at + 1) ?? 0);
-      return this.#holdings.layers[place].size - held;
-    });
-    return { bandwidth, bandwidthMax: bandwidth, tags: Math.max(0, ...[Math.min(...free)]) };
+  /**
+   * How many tags are free at the place with the fewest.
+   *
+   * @param heldAt how many are held at a place, by its index
+   */
+  #freeTags(heldAt: (index: number) => number): number {
+    const free = TAG_PLACES.map((place, index) => this.#holdings.layers[place].size - heldAt(index));
+    return Math.max(0, Math.min(...free));
+  }
+
+  /** How many tags of a place are held at the busiest instant of a period, where so many reservations are live. */
+  #mostHeld(place: TagPlace | undefined, { start, end }: Period, live: number): number {
+    const outside = place && this.#outside[place];
+    if (!outside) return live;
+    let most = 0;
+    for (const segment of outside.segments(start, end)) {
+      most = Math.max(most, this.#load.extremes(segment.start, segment.end).live - segment.live);
+    }
+    return most;
   }
 
   /** What is free for a new reservation, in stretches over which it does not change. */
   *#freeSteps({ start, end }: Period, experiment?: string): Generator<FreeStep> {
-    const shared = experiment === undefined ? [] : (this.#shares?.profilesOf(experiment) ?? []);
-    for (const step of together([this.#load, ...shared], { start, end })) {
-      const period = { start: step.start, end: step.start + 1 };
-      const free = Math.max(0, this.#capacity - this.#load.peak(period.start, period.end));
-      const share =
-        experiment === undefined ? free : (this.#shares?.freeBandwidth(experiment, period) ?? free);
-      yield { ...step, free: Math.min(free, share) };
+    const link = this.#load.from(start);
+    const share = experiment === undefined ? undefined : this.#shares?.from(experiment, start);
+    for (const period of stretches([link, share], { start, end })) {
+      const free = Math.max(0, this.#capacity - link.load());
+      yield { ...period, free: Math.min(free, share?.free() ?? free) };
     }
   }
 
@@ -357,7 +364,7 @@ export class LinkCalendar {
     { end, bandwidth, duration }: { end: number; bandwidth: number; duration: number },
     experiment?: string,
   ): number {
-    let until = this.#load.firstAbove(first, end, this.#capacity - bandwidth);
+    let until = this.#load.firstAbove(first, end, { load: this.#capacity - bandwidth });
     if (this.#shares && experiment !== undefined) {
       until = this.#shares.freeUntil(experiment, first, bandwidth, until);
     }
@@ -375,18 +382,20 @@ export class LinkCalendar {
 
   #bandwidthRefusal({ start, end }: Demand, free: number): Refusal {
     const capacity = this.#capacity;
-    for (const segment of this.#load.segments(start, end)) {
-      if (Math.max(0, capacity - segment.load) === free) {
-        return { limit: 'bandwidth', capacity, free, start: segment.start, end: segment.end };
-      }
-    }
-    return { limit: 'bandwidth', capacity, free, start, end };
+    const load = capacity - free;
+    const from = this.#load.firstAbove(start, end, { load: load - 1 });
+    const until = this.#load.firstBelow(from, end, load);
+    return { limit: 'bandwidth', capacity, free, start: from, end: until };
   }
 }
 
-/** The stretches of a period over which none of some profiles changes. */
-function together(profiles: readonly LoadProfile[], { start, end }: Period): Period[] {
-  const starts = profiles.flatMap((profile) => [...profile.segments(start, end)].map((each) => each.start));
-  const sorted = [...new Set(starts)].toSorted((one, other) => one - other);
-  return sorted.map((each, index) => ({ start: each, end: sorted[index + 1] ?? end }));
+/** The stretches of a period over which none of some profiles changes. At each, their cursors stand there. */
+function* stretches(cursors: readonly (LoadCursor | undefined)[], { start, end }: Period): Generator<Period> {
+  for (let from = start; from < end; ) {
+    let until = end;
+    for (const cursor of cursors) if (cursor) until = Math.min(until, cursor.end());
+    yield { start: from, end: until };
+    for (const cursor of cursors) if (cursor && cursor.end() <= until) cursor.advance();
+    from = until;
+  }
 }

@@ -1,22 +1,74 @@
 import { doubledFloats, doubledInts, lastAtOrBefore } from './typed-arrays.ts';
 
-/** A stretch of time over which a load is constant: `[start, end)` in milliseconds, load in Mbps. */
+/** A stretch of time over which nothing changes: `[start, end)` in milliseconds. */
 export interface LoadSegment {
   start: number;
   end: number;
+  /** Mbps. */
   load: number;
+  /** How many reservations. */
+  live: number;
+}
+
+/** What a load may be at most: Mbps, and reservations, of which any number is allowed when unsaid. */
+export interface LoadLimits {
+  load: number;
+  live?: number;
+}
+
+/** The extremes of a load over a period, in Mbps, and the most reservations at an instant of it. */
+export interface LoadExtremes {
+  peak: number;
+  low: number;
+  live: number;
+}
+
+/** A position in a profile: a stretch over which nothing changes. It is invalid once the profile changes. */
+export interface LoadCursor {
+  /** When the stretch ends, in milliseconds; infinity for the last. */
+  end(): number;
+  /** Mbps. */
+  load(): number;
+  /** How many reservations. */
+  live(): number;
+  advance(): void;
 }
 
 /** How many breakpoints a block holds at most; one that is full is split in two. */
 const CAPACITY = 512;
+/**
+ * How many breakpoints of the last block stay when it is full. Links are loaded in the order of ends, so that starts
+ * come in later, about as many.
+ */
+const FULL_ENOUGH = 224;
 /** How many blocks there is room for at first; it doubles. With shares, each experiment has a profile, so it is small. */
 const FIRST_BLOCKS = 1;
 
+/** More than any number of reservations. */
+const NO_LIMIT = 2 ** 30;
+
+/** What a reservation changes. */
+interface Change {
+  /** Mbps. */
+  delta: number;
+  /** How many reservations. */
+  live: number;
+}
+
+/** A block whose breakpoints are in the slabs. */
+interface Inserted {
+  base: number;
+  length: number;
+  raised: number;
+  liveRaised: number;
+}
+
 /**
- * How much of a link is taken at every instant: a step function over time, kept as sorted breakpoints in blocks, so
- * that a check and a change cost about the square root of the number of breakpoints (DESIGN.md, "Allocator"). A block
- * that lies wholly within a period is neither read nor written: its raise and its peak are in arrays of their own. A few
- * typed arrays hold everything, because at a million reservations memory access takes the time.
+ * How much of a link is taken at every instant, and by how many reservations: a step function over time, kept as sorted
+ * breakpoints in blocks, so that a check and a change cost about the square root of the number of breakpoints
+ * (DESIGN.md, "Allocator"). A block that lies wholly within a period is neither read nor written: its raise and its
+ * extremes are in arrays of their own. A few typed arrays hold everything, because at a million reservations memory
+ * access takes the time.
  *
  * Everything is half-open: what ends at 11:00 takes nothing at 11:00. Equal instants share one breakpoint, and their
  * deltas add up.
@@ -37,6 +89,12 @@ export class LoadProfile {
   #raised = new Float64Array(FIRST_BLOCKS);
   /** The largest load of the block, with what it was raised by. */
   #peaks = new Float64Array(FIRST_BLOCKS);
+  /** The smallest load of the block, with what it was raised by. */
+  #lows = new Float64Array(FIRST_BLOCKS);
+  /** Added to every number of reservations of the block without touching it. */
+  #liveRaised = new Int32Array(FIRST_BLOCKS);
+  /** The largest number of reservations of the block, with what it was raised by. */
+  #livePeaks = new Int32Array(FIRST_BLOCKS);
   /** How many breakpoints the block has. */
   #lengths = new Int32Array(FIRST_BLOCKS);
   /** Where in the slabs the block begins. */
@@ -47,6 +105,8 @@ export class LoadProfile {
    * the load that holds from each on, without what the block was raised by.
    */
   #points = new Float64Array(FIRST_BLOCKS * 2 * CAPACITY);
+  /** The numbers of reservations that hold from each breakpoint on: a block begins at half of its base. */
+  #lives = new Int32Array(FIRST_BLOCKS * CAPACITY);
   /** The bases of removed blocks, to be used again. */
   readonly #free: number[] = [];
   #used = 0;
@@ -54,22 +114,26 @@ export class LoadProfile {
   constructor() {
     const base = this.#place();
     this.#points[base] = Number.NEGATIVE_INFINITY;
-    this.#insert(0, { base, length: 1, raised: 0 });
+    this.#insert(0, { base, length: 1, raised: 0, liveRaised: 0 });
   }
 
-  /** Adds `delta` Mbps (negative to release) over `[start, end)`. */
-  add(start: number, end: number, delta: number): void {
+  /**
+   * Adds a reservation of `delta` Mbps over `[start, end)`; a negative one is removed.
+   *
+   * @param live how many reservations more that are
+   */
+  add(start: number, end: number, delta: number, live = Math.sign(delta)): void {
     this.#cut(start);
     this.#cut(end);
     const first = this.#blockAt(start);
     const last = this.#blockAt(end);
     const from = this.#positionIn(first, start);
     const to = this.#positionIn(last, end);
-    if (first === last) this.#addWithin(first, from, to, delta);
+    if (first === last) this.#addWithin(first, from, to, { delta, live });
     else {
-      this.#addWithin(first, from, this.#endOf(first), delta);
-      this.#raise(first + 1, last, delta);
-      this.#addWithin(last, this.#startOf(last), to, delta);
+      this.#addWithin(first, from, this.#endOf(first), { delta, live });
+      this.#raise(first + 1, last, { delta, live });
+      this.#addWithin(last, this.#startOf(last), to, { delta, live });
     }
     this.#join(end);
     this.#join(start);
@@ -88,46 +152,74 @@ export class LoadProfile {
     return last > first ? Math.max(peak, this.#peakWithin(last, this.#startOf(last), end)) : peak;
   }
 
-  /** The stretches of constant load that make up `[start, end)`, in order. */
-  *segments(start: number, end: number): Generator<LoadSegment> {
+  /** The extremes over `[start, end)`. */
+  extremes(start: number, end: number): LoadExtremes {
     const first = this.#blockAt(start);
-    let open: LoadSegment | undefined;
-    for (let index = first; index < this.#count; index += 1) {
-      const raised = this.#raised[index] ?? 0;
-      const from = index === first ? this.#positionIn(index, start) : this.#startOf(index);
-      for (let at = from; at < this.#endOf(index); at += 1) {
-        const time = this.#points[at] ?? 0;
-        if (time >= end) {
-          if (open) yield { ...open, end };
-          return;
-        }
-        if (open) yield { ...open, end: time };
-        open = { start: Math.max(time, start), end, load: this.#loadAt(at) + raised };
-      }
+    const at = this.#blockAt(end);
+    const last = Math.max(first, (this.#firsts[at] ?? 0) < end ? at : at - 1);
+    const found = { peak: Number.NEGATIVE_INFINITY, low: Number.POSITIVE_INFINITY, live: 0 };
+    this.#extremesWithin(first, this.#positionIn(first, start), end, found);
+    let { peak, low, live } = found;
+    for (let index = first + 1; index < last; index += 1) {
+      const [highest, lowest] = [this.#peaks[index] ?? 0, this.#lows[index] ?? 0];
+      const most = this.#livePeaks[index] ?? 0;
+      if (highest > peak) peak = highest;
+      if (lowest < low) low = lowest;
+      if (most > live) live = most;
     }
-    if (open) yield open;
+    const extremes = { peak, low, live };
+    if (last > first) this.#extremesWithin(last, this.#startOf(last), end, extremes);
+    return extremes;
+  }
+
+  /** The stretches over which nothing changes from `time` on. */
+  from(time: number): LoadCursor {
+    let index = this.#blockAt(time);
+    let at = this.#positionIn(index, time);
+    let end = this.#endOf(index);
+    return {
+      end: () => this.#timeAfter(index, at),
+      load: () => this.#loadAt(at) + (this.#raised[index] ?? 0),
+      live: () => this.#liveAt(index, at),
+      advance: () => {
+        at += 1;
+        if (at < end || index + 1 === this.#count) return;
+        index += 1;
+        at = this.#startOf(index);
+        end = this.#endOf(index);
+      },
+    };
+  }
+
+  /** The stretches over which nothing changes that make up `[start, end)`, in order. */
+  *segments(start: number, end: number): Generator<LoadSegment> {
+    const cursor = this.from(start);
+    for (let from = start; from < end; cursor.advance()) {
+      const until = Math.min(end, cursor.end());
+      yield { start: from, end: until, load: cursor.load(), live: cursor.live() };
+      from = until;
+    }
   }
 
   /**
-   * The earliest instant from `from` on at which `duration` milliseconds pass with a load of at most `limit` Mbps.
-   * There is always one, since the last reservation ends.
+   * The earliest instant from `from` on at which `duration` milliseconds pass within the limits. There is always one, since
+   * the last reservation ends.
    *
-   * Within a block, the part that lies in the period is read from its end: the last instant above the limit is where the
+   * Within a block, the part that lies in the period is read from its end: the last instant above a limit is where the
    * next candidate comes after. No breakpoint is read twice, and of a block that is too high only the end is read where
    * the period is longer than it.
    */
-  earliest(from: number, duration: number, limit: number): number {
+  earliest(from: number, duration: number, limits: LoadLimits): number {
     const first = this.#blockAt(from);
     let candidate = from;
     for (let index = first; index < this.#count; index += 1) {
       if (index > first && (this.#firsts[index] ?? 0) >= candidate + duration) return candidate;
-      if ((this.#peaks[index] ?? 0) <= limit) continue;
-      const [highest, end] = [limit - (this.#raised[index] ?? 0), this.#endOf(index)];
+      if (this.#isWithin(index, limits)) continue;
+      const end = this.#endOf(index);
       let clear = index === first ? this.#positionIn(index, from) : this.#startOf(index);
       while (clear < end) {
         const to = this.#firstFrom(clear, end, candidate + duration);
-        let at = to - 1;
-        while (at >= clear && this.#loadAt(at) <= highest) at -= 1;
+        const at = this.#lastAbove(index, clear, to, limits);
         if (at >= clear) candidate = this.#timeAfter(index, at);
         else if (to < end) return candidate;
         clear = to;
@@ -136,24 +228,53 @@ export class LoadProfile {
     return candidate;
   }
 
-  /** The first instant of `[from, until)` with a load above `limit` Mbps; `until` when there is none. */
-  firstAbove(from: number, until: number, limit: number): number {
+  /** The first instant of `[from, until)` that is above a limit; `until` when there is none. */
+  firstAbove(from: number, until: number, limits: LoadLimits): number {
     const first = this.#blockAt(from);
     for (let index = first; index < this.#count; index += 1) {
       if (index > first && (this.#firsts[index] ?? 0) >= until) return until;
-      if ((this.#peaks[index] ?? 0) <= limit) continue;
-      const [highest, end] = [limit - (this.#raised[index] ?? 0), this.#endOf(index)];
-      for (
-        let at = index === first ? this.#positionIn(index, from) : this.#startOf(index);
-        at < end;
-        at += 1
-      ) {
+      if (this.#isWithin(index, limits)) continue;
+      const [start, end] = [this.#startOf(index), this.#endOf(index)];
+      const highest = limits.load - (this.#raised[index] ?? 0);
+      const most = (limits.live ?? NO_LIMIT) - (this.#liveRaised[index] ?? 0);
+      for (let at = index === first ? this.#positionIn(index, from) : start; at < end; at += 1) {
         const time = Math.max(from, this.#points[at] ?? 0);
         if (time >= until) return until;
-        if (this.#loadAt(at) > highest) return time;
+        if (this.#loadAt(at) > highest || (this.#lives[at - start / 2] ?? 0) > most) return time;
       }
     }
     return until;
+  }
+
+  /** The first instant of `[from, until)` with a load below so many Mbps; `until` when there is none. */
+  firstBelow(from: number, until: number, load: number): number {
+    const first = this.#blockAt(from);
+    for (let index = first; index < this.#count; index += 1) {
+      if (index > first && (this.#firsts[index] ?? 0) >= until) return until;
+      if ((this.#lows[index] ?? 0) >= load) continue;
+      const [end, lowest] = [this.#endOf(index), load - (this.#raised[index] ?? 0)];
+      let at = index === first ? this.#positionIn(index, from) : this.#startOf(index);
+      while (at < end && this.#loadAt(at) >= lowest) at += 1;
+      if (at < end) return Math.min(until, Math.max(from, this.#points[at] ?? 0));
+    }
+    return until;
+  }
+
+  /** Whether the whole of a block is within the limits. */
+  #isWithin(index: number, { load, live = NO_LIMIT }: LoadLimits): boolean {
+    return (this.#peaks[index] ?? 0) <= load && (this.#livePeaks[index] ?? 0) <= live;
+  }
+
+  /** The last breakpoint within a block, from `first` to before `end`, that is above a limit; `first - 1` for none. */
+  #lastAbove(index: number, first: number, end: number, { load, live }: LoadLimits): number {
+    const highest = load - (this.#raised[index] ?? 0);
+    let at = end - 1;
+    if (live === undefined) while (at >= first && this.#loadAt(at) <= highest) at -= 1;
+    else {
+      const [half, most] = [this.#startOf(index) / 2, live - (this.#liveRaised[index] ?? 0)];
+      while (at >= first && this.#loadAt(at) <= highest && (this.#lives[at - half] ?? 0) <= most) at -= 1;
+    }
+    return at;
   }
 
   /** The first breakpoint within a block, from `at` to before `end`, at or after `time`; `end` when there is none. */
@@ -197,40 +318,73 @@ export class LoadProfile {
     return peak + (this.#raised[index] ?? 0);
   }
 
+  #extremesWithin(index: number, from: number, end: number, found: LoadExtremes): void {
+    const to = this.#endOf(index);
+    const [points, lives, half] = [this.#points, this.#lives, this.#startOf(index) / 2];
+    let [peak, low, live] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, -NO_LIMIT];
+    for (let at = from; at < to && (at === from || (points[at] ?? 0) < end); at += 1) {
+      const load = points[at + CAPACITY] ?? 0;
+      if (load > peak) peak = load;
+      if (load < low) low = load;
+      const held = lives[at - half] ?? 0;
+      if (held > live) live = held;
+    }
+    const raised = this.#raised[index] ?? 0;
+    found.peak = Math.max(found.peak, peak + raised);
+    found.low = Math.min(found.low, low + raised);
+    found.live = Math.max(found.live, live + (this.#liveRaised[index] ?? 0));
+  }
+
   /** Raises whole blocks, `first` to before `last`. */
-  #raise(first: number, last: number, delta: number): void {
-    const [raised, peaks] = [this.#raised, this.#peaks];
+  #raise(first: number, last: number, { delta, live }: Change): void {
+    const [raised, peaks, lows] = [this.#raised, this.#peaks, this.#lows];
+    const [liveRaised, livePeaks] = [this.#liveRaised, this.#livePeaks];
     for (let index = first; index < last; index += 1) {
       raised[index] = (raised[index] ?? 0) + delta;
       peaks[index] = (peaks[index] ?? 0) + delta;
+      lows[index] = (lows[index] ?? 0) + delta;
+      liveRaised[index] = (liveRaised[index] ?? 0) + live;
+      livePeaks[index] = (livePeaks[index] ?? 0) + live;
     }
   }
 
-  #addWithin(index: number, from: number, to: number, delta: number): void {
-    if (from === this.#startOf(index) && to === this.#endOf(index)) this.#raise(index, index + 1, delta);
+  #addWithin(index: number, from: number, to: number, change: Change): void {
+    if (from === this.#startOf(index) && to === this.#endOf(index)) this.#raise(index, index + 1, change);
     else if (from < to) {
-      const points = this.#points;
-      const end = to + CAPACITY;
-      let peak = Number.NEGATIVE_INFINITY;
-      for (let at = from + CAPACITY; at < end; at += 1) {
-        const load = (points[at] ?? 0) + delta;
-        points[at] = load;
+      const { delta, live } = change;
+      const [points, lives, half] = [this.#points, this.#lives, this.#startOf(index) / 2];
+      let [peak, low, most] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, -NO_LIMIT];
+      for (let at = from; at < to; at += 1) {
+        const load = (points[at + CAPACITY] ?? 0) + delta;
+        points[at + CAPACITY] = load;
         if (load > peak) peak = load;
+        if (load < low) low = load;
+        const held = (lives[at - half] ?? 0) + live;
+        lives[at - half] = held;
+        if (held > most) most = held;
       }
-      // A rise can only raise the peak; after a fall, the rest of the block must be measured.
-      if (delta < 0) this.#measure(index);
-      else this.#peaks[index] = Math.max(this.#peaks[index] ?? 0, peak + (this.#raised[index] ?? 0));
+      const raised = this.#raised[index] ?? 0;
+      const liveRaised = this.#liveRaised[index] ?? 0;
+      // An extreme that the change leads away from may have been here: then the rest of the block must be measured.
+      const isMeasured =
+        (delta < 0 && peak - delta + raised >= (this.#peaks[index] ?? 0)) ||
+        (delta > 0 && low - delta + raised <= (this.#lows[index] ?? 0)) ||
+        (live < 0 && most - live + liveRaised >= (this.#livePeaks[index] ?? 0));
+      if (isMeasured) this.#measure(index);
+      else {
+        this.#peaks[index] = Math.max(this.#peaks[index] ?? 0, peak + raised);
+        this.#lows[index] = Math.min(this.#lows[index] ?? 0, low + raised);
+        this.#livePeaks[index] = Math.max(this.#livePeaks[index] ?? 0, most + liveRaised);
+      }
     }
   }
 
   #measure(index: number): void {
-    const end = this.#endOf(index);
-    let peak = Number.NEGATIVE_INFINITY;
-    for (let at = this.#startOf(index); at < end; at += 1) {
-      const load = this.#loadAt(at);
-      if (load > peak) peak = load;
-    }
-    this.#peaks[index] = peak + (this.#raised[index] ?? 0);
+    const found = { peak: Number.NEGATIVE_INFINITY, low: Number.POSITIVE_INFINITY, live: -NO_LIMIT };
+    this.#extremesWithin(index, this.#startOf(index), Number.POSITIVE_INFINITY, found);
+    this.#peaks[index] = found.peak;
+    this.#lows[index] = found.low;
+    this.#livePeaks[index] = found.live;
   }
 
   /** Makes `time` a breakpoint. */
@@ -239,25 +393,26 @@ export class LoadProfile {
     const at = this.#positionIn(index, time);
     if (this.#points[at] === time) return;
     const end = this.#endOf(index);
-    this.#shift(at + 2, at + 1, end);
+    // What holds at `at` holds after it too: it is there twice, until its time is another one.
+    this.#shift(at + 1, at, end);
     this.#points[at + 1] = time;
-    this.#points[at + 1 + CAPACITY] = this.#loadAt(at);
     const length = (this.#lengths[index] ?? 0) + 1;
     this.#lengths[index] = length;
     if (length === CAPACITY) this.#split(index);
   }
 
   #split(index: number): void {
-    const half = CAPACITY / 2;
-    const upper = this.#startOf(index) + half;
+    const kept = index === this.#count - 1 ? FULL_ENOUGH : CAPACITY / 2;
+    const upper = this.#startOf(index) + kept;
     const base = this.#place();
-    this.#shift(base, upper, upper + half);
-    this.#lengths[index] = half;
-    this.#insert(index + 1, { base, length: half, raised: this.#raised[index] ?? 0 });
+    this.#shift(base, upper, this.#endOf(index));
+    this.#lengths[index] = kept;
+    const [raised, liveRaised] = [this.#raised[index] ?? 0, this.#liveRaised[index] ?? 0];
+    this.#insert(index + 1, { base, length: CAPACITY - kept, raised, liveRaised });
     this.#measure(index);
   }
 
-  /** Drops the breakpoint at `time` when the load is the same on both sides of it. */
+  /** Drops the breakpoint at `time` when the same holds on both sides of it. */
   #join(time: number): void {
     const index = this.#blockAt(time);
     const [start, end] = [this.#startOf(index), this.#endOf(index)];
@@ -265,13 +420,14 @@ export class LoadProfile {
     if (this.#points[at] !== time || (at === start && index === 0)) return;
     const before = at > start ? index : index - 1;
     const left = at > start ? at - 1 : this.#endOf(before) - 1;
+    if (this.#liveAt(before, left) !== this.#liveAt(index, at)) return;
     const same = this.#loadAt(left) + (this.#raised[before] ?? 0);
     if (same !== this.#loadAt(at) + (this.#raised[index] ?? 0)) return;
     this.#shift(at, at + 1, end);
     this.#lengths[index] = end - start - 1;
     if (end - start === 1) this.#remove(index);
     else {
-      // The block keeps a breakpoint with the same load, so its peak stays.
+      // The block keeps a breakpoint at which the same holds, so its extremes stay.
       if (at > start) return;
       this.#firsts[index] = this.#points[start] ?? 0;
       this.#measure(index);
@@ -282,10 +438,17 @@ export class LoadProfile {
     return this.#points[at + CAPACITY] ?? 0;
   }
 
+  /** How many reservations hold from a breakpoint of a block on. */
+  #liveAt(index: number, at: number): number {
+    return (this.#lives[at - this.#startOf(index) / 2] ?? 0) + (this.#liveRaised[index] ?? 0);
+  }
+
   /** Moves breakpoints, `from` to before `end`, within a block or to another. */
   #shift(to: number, from: number, end: number): void {
     this.#points.copyWithin(to, from, end);
     this.#points.copyWithin(to + CAPACITY, from + CAPACITY, end + CAPACITY);
+    const [source, target] = [halfBase(from), halfBase(to)];
+    this.#lives.copyWithin(to - target, from - source, end - source);
   }
 
   /** Room for a block. */
@@ -294,15 +457,21 @@ export class LoadProfile {
     if (free !== undefined) return free;
     const base = this.#used;
     this.#used += 2 * CAPACITY;
-    if (this.#used > this.#points.length) this.#points = doubledFloats(this.#points);
+    if (this.#used > this.#points.length) {
+      this.#points = doubledFloats(this.#points);
+      this.#lives = doubledInts(this.#lives);
+    }
     return base;
   }
 
-  #insert(index: number, { base, length, raised }: { base: number; length: number; raised: number }): void {
+  #insert(index: number, { base, length, raised, liveRaised }: Inserted): void {
     if (this.#count === this.#firsts.length) {
       this.#firsts = doubledFloats(this.#firsts);
       this.#raised = doubledFloats(this.#raised);
       this.#peaks = doubledFloats(this.#peaks);
+      this.#lows = doubledFloats(this.#lows);
+      this.#liveRaised = doubledInts(this.#liveRaised);
+      this.#livePeaks = doubledInts(this.#livePeaks);
       this.#lengths = doubledInts(this.#lengths);
       this.#bases = doubledInts(this.#bases);
     }
@@ -310,6 +479,7 @@ export class LoadProfile {
     this.#count += 1;
     this.#firsts[index] = this.#points[base] ?? 0;
     this.#raised[index] = raised;
+    this.#liveRaised[index] = liveRaised;
     this.#lengths[index] = length;
     this.#bases[index] = base;
     this.#measure(index);
@@ -322,6 +492,12 @@ export class LoadProfile {
   }
 
   #columns() {
-    return [this.#firsts, this.#raised, this.#peaks, this.#lengths, this.#bases] as const;
+    const floats = [this.#firsts, this.#raised, this.#peaks, this.#lows] as const;
+    return [...floats, this.#liveRaised, this.#livePeaks, this.#lengths, this.#bases] as const;
   }
+}
+
+/** Half of the base of the block in which a position of the slab lies. */
+function halfBase(at: number): number {
+  return Math.floor(at / (2 * CAPACITY)) * CAPACITY;
 }

@@ -1,6 +1,6 @@
 import type { Link } from '../contract/links.ts';
 import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace } from './demand.ts';
-import { LoadProfile } from './load-profile.ts';
+import { type LoadCursor, LoadProfile } from './load-profile.ts';
 
 /**
  * A demand that would give an experiment more than its share. `held` is what it holds at the busiest instant of the
@@ -10,11 +10,9 @@ import { LoadProfile } from './load-profile.ts';
 export type ShareRefusal = { limit: 'share'; held: number; allowed: number } & Period &
   ({ of: 'bandwidth' } | { of: 'tags'; place: TagPlace } | { of: 'live' });
 
-/** What one experiment holds of the link. */
+/** What one experiment holds of the link: each reservation holds one tag at each place. */
 interface Use {
-  bandwidth: LoadProfile;
-  /** Each reservation holds one tag at each place. */
-  tags: LoadProfile;
+  profile: LoadProfile;
   reservations: number;
 }
 
@@ -52,13 +50,8 @@ export class Shares {
 
   /** Adds a reservation to what its experiment holds. */
   add(id: string, experiment: string, { start, end, bandwidth }: Holding): void {
-    const use = this.#uses.get(experiment) ?? {
-      bandwidth: new LoadProfile(),
-      tags: new LoadProfile(),
-      reservations: 0,
-    };
-    use.bandwidth.add(start, end, bandwidth);
-    use.tags.add(start, end, 1);
+    const use = this.#uses.get(experiment) ?? { profile: new LoadProfile(), reservations: 0 };
+    use.profile.add(start, end, bandwidth);
     use.reservations += 1;
     this.#uses.set(experiment, use);
     this.#experiments.set(id, experiment);
@@ -70,8 +63,7 @@ export class Shares {
     const use = experiment === undefined ? undefined : this.#uses.get(experiment);
     if (experiment === undefined || !use) return;
     this.#experiments.delete(id);
-    use.bandwidth.add(start, end, -bandwidth);
-    use.tags.add(start, end, -1);
+    use.profile.add(start, end, -bandwidth);
     use.reservations -= 1;
     if (use.reservations === 0) this.#uses.delete(experiment);
   }
@@ -108,28 +100,30 @@ export class Shares {
     if (bandwidth > this.#bandwidth) return undefined;
     const use = this.#uses.get(experiment);
     if (!use) return from;
-    const free = use.bandwidth.earliest(from, duration, this.#bandwidth - bandwidth);
-    return use.tags.earliest(free, duration, this.#tags - 1);
+    return use.profile.earliest(from, duration, {
+      load: this.#bandwidth - bandwidth,
+      live: this.#tags - 1,
+    });
   }
 
   /** As `LinkCalendar.freeUntil`, by the share alone; `start` when nothing is free there. */
   freeUntil(experiment: string, start: number, bandwidth: number, latest: number): number {
     if (bandwidth > this.#bandwidth) return start;
-    const use = this.#uses.get(experiment);
-    if (!use) return latest;
-    const end = use.bandwidth.firstAbove(start, latest, this.#bandwidth - bandwidth);
-    return use.tags.firstAbove(start, end, this.#tags - 1);
+    const limits = { load: this.#bandwidth - bandwidth, live: this.#tags - 1 };
+    return this.#uses.get(experiment)?.profile.firstAbove(start, latest, limits) ?? latest;
   }
 
-  /** What an experiment holds over time: Mbps, and reservations. */
-  profilesOf(experiment: string): LoadProfile[] {
-    const use = this.#uses.get(experiment);
-    return use ? [use.bandwidth, use.tags] : [];
+  /** What is free of an experiment's share from an instant on, in Mbps; 0 where its share of the tags is used up. */
+  from(experiment: string, time: number): LoadCursor & { free(): number } {
+    const held = (this.#uses.get(experiment)?.profile ?? new LoadProfile()).from(time);
+    const free = (): number => (held.live() < this.#tags ? Math.max(0, this.#bandwidth - held.load()) : 0);
+    return { ...held, free };
   }
 
   #held(experiment: string, { start, end }: Period): { bandwidth: number; tags: number } {
     const use = this.#uses.get(experiment);
     if (!use) return { bandwidth: 0, tags: 0 };
-    return { bandwidth: use.bandwidth.peak(start, end), tags: use.tags.peak(start, end) };
+    const { peak, live } = use.profile.extremes(start, end);
+    return { bandwidth: peak, tags: live };
   }
 }

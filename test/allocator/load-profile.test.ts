@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LoadProfile, type LoadSegment } from '../../src/allocator/load-profile.ts';
+import { type LoadLimits, LoadProfile, type LoadSegment } from '../../src/allocator/load-profile.ts';
 
 describe('LoadProfile', () => {
   test('adds overlapping reservations: 100 + 400 = 500 Mbps between 15 and 20', () => {
@@ -8,11 +8,11 @@ describe('LoadProfile', () => {
     expect(profile.peak(0, 40)).toBe(500);
     expect(profile.peak(20, 30)).toBe(400);
     expect([...profile.segments(0, 40)]).toEqual([
-      { start: 0, end: 10, load: 0 },
-      { start: 10, end: 15, load: 100 },
-      { start: 15, end: 20, load: 500 },
-      { start: 20, end: 30, load: 400 },
-      { start: 30, end: 40, load: 0 },
+      { start: 0, end: 10, load: 0, live: 0 },
+      { start: 10, end: 15, load: 100, live: 1 },
+      { start: 15, end: 20, load: 500, live: 2 },
+      { start: 20, end: 30, load: 400, live: 1 },
+      { start: 30, end: 40, load: 0, live: 0 },
     ]);
   });
 
@@ -44,7 +44,19 @@ describe('LoadProfile', () => {
     const profile = new LoadProfile();
     profile.add(10, 20, 100);
     profile.add(20, 30, 100);
-    expect([...profile.segments(10, 30)]).toEqual([{ start: 10, end: 30, load: 100 }]);
+    expect([...profile.segments(10, 30)]).toEqual([{ start: 10, end: 30, load: 100, live: 1 }]);
+  });
+
+  test('where two take over from one of their size, the number of reservations changes', () => {
+    const profile = new LoadProfile();
+    profile.add(10, 20, 200);
+    for (let one = 0; one < 2; one += 1) profile.add(20, 30, 100);
+    expect([...profile.segments(10, 30)]).toEqual([
+      { start: 10, end: 20, load: 200, live: 1 },
+      { start: 20, end: 30, load: 200, live: 2 },
+    ]);
+    profile.add(20, 30, -100);
+    expect(profile.extremes(10, 30)).toEqual({ peak: 200, low: 100, live: 1 });
   });
 
   test.each([
@@ -60,7 +72,7 @@ describe('LoadProfile', () => {
   ])(
     'a load of at most $limit Mbps for $duration from $from on starts at $earliest',
     ({ limit, duration, from, earliest }) => {
-      expect(docstring().earliest(from, duration, limit)).toBe(earliest);
+      expect(docstring().earliest(from, duration, { load: limit })).toBe(earliest);
     },
   );
 
@@ -175,10 +187,12 @@ function question(horizon: number): fc.Arbitrary<Question> {
 class Both {
   readonly profile = new LoadProfile();
   readonly #loads: number[];
+  readonly #lives: number[];
   readonly #added: [start: number, end: number, load: number][] = [];
 
   constructor(horizon: number) {
     this.#loads = Array.from({ length: horizon }, () => 0);
+    this.#lives = this.#loads.slice();
   }
 
   add(start: number, end: number, load: number): void {
@@ -196,59 +210,84 @@ class Both {
     while (this.#added.length > 0) this.release(0);
     const everything = { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY };
     expect([...this.profile.segments(everything.start, everything.end)]).toEqual([
-      { ...everything, load: 0 },
+      { ...everything, load: 0, live: 0 },
     ]);
-    expect(this.profile.peak(0, this.#loads.length)).toBe(0);
+    expect(this.profile.extremes(0, this.#loads.length)).toEqual({ peak: 0, low: 0, live: 0 });
   }
 
   agreeOn({ from, length, limit }: Question): void {
     const to = from + length;
+    // Sometimes the number of reservations is a limit too, and sometimes the only one.
+    const load = from % 5 === 0 ? this.#peak(this.#loads, 0, this.#loads.length) : limit;
+    const limits = from % 3 === 0 ? { load, live: Math.ceil(limit / 2) } : { load };
+    const loads = this.#loads.slice(from, to);
+    if (to > this.#loads.length) loads.push(0);
     expect({
       peak: this.profile.peak(from, to),
+      extremes: this.profile.extremes(from, to),
       segments: [...this.profile.segments(from, to)],
-      earliest: this.profile.earliest(from, length, limit),
-      firstAbove: this.profile.firstAbove(from, to, limit),
+      earliest: this.profile.earliest(from, length, limits),
+      firstAbove: this.profile.firstAbove(from, to, limits),
+      firstBelow: this.profile.firstBelow(from, to, limit),
     }).toEqual({
-      peak: this.#peak(from, to),
+      peak: this.#peak(this.#loads, from, to),
+      extremes: {
+        peak: this.#peak(this.#loads, from, to),
+        low: Math.min(...loads),
+        live: this.#peak(this.#lives, from, to),
+      },
       segments: this.#segments(from, to),
-      earliest: this.#earliest(from, length, limit),
-      firstAbove: this.#firstAbove(from, to, limit),
+      earliest: this.#earliest(from, length, limits),
+      firstAbove: this.#first(from, to, (at) => this.#isAbove(at, limits)),
+      firstBelow: this.#first(from, to, (at) => this.#load(at) < limit),
     });
   }
 
   #change(start: number, end: number, delta: number): void {
     this.profile.add(start, end, delta);
-    for (let at = start; at < end; at += 1) this.#loads[at] = this.#load(at) + delta;
+    for (let at = start; at < end; at += 1) {
+      this.#loads[at] = this.#load(at) + delta;
+      this.#lives[at] = this.#live(at) + Math.sign(delta);
+    }
   }
 
   #load(at: number): number {
     return this.#loads[at] ?? 0;
   }
 
-  #peak(from: number, to: number): number {
+  #live(at: number): number {
+    return this.#lives[at] ?? 0;
+  }
+
+  #isAbove(at: number, { load, live = Number.POSITIVE_INFINITY }: LoadLimits): boolean {
+    return this.#load(at) > load || this.#live(at) > live;
+  }
+
+  #peak(values: readonly number[], from: number, to: number): number {
     let peak = 0;
-    for (let at = from; at < to; at += 1) peak = Math.max(peak, this.#load(at));
+    for (let at = from; at < to; at += 1) peak = Math.max(peak, values[at] ?? 0);
     return peak;
   }
 
   #segments(from: number, to: number): LoadSegment[] {
     const segments: LoadSegment[] = [];
     for (let at = from; at < to; at += 1) {
+      const [load, live] = [this.#load(at), this.#live(at)];
       const last = segments.at(-1);
-      if (last?.load === this.#load(at)) last.end = at + 1;
-      else segments.push({ start: at, end: at + 1, load: this.#load(at) });
+      if (last?.load === load && last.live === live) last.end = at + 1;
+      else segments.push({ start: at, end: at + 1, load, live });
     }
     return segments;
   }
 
-  #earliest(from: number, duration: number, limit: number): number {
+  #earliest(from: number, duration: number, limits: LoadLimits): number {
     let start = from;
-    for (let at = from; at < start + duration; at += 1) if (this.#load(at) > limit) start = at + 1;
+    for (let at = from; at < start + duration; at += 1) if (this.#isAbove(at, limits)) start = at + 1;
     return start;
   }
 
-  #firstAbove(from: number, until: number, limit: number): number {
-    for (let at = from; at < until; at += 1) if (this.#load(at) > limit) return at;
+  #first(from: number, until: number, is: (at: number) => boolean): number {
+    for (let at = from; at < until; at += 1) if (is(at)) return at;
     return until;
   }
 }
