@@ -17,11 +17,21 @@ export type { Fetch, TokenInput, TokenText } from './client/exchange.ts';
 export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
 export type { ProvenReservation } from './client/proof.ts';
 export type { NewReservation, ReservationChange } from './client/reservation-request.ts';
+export type { Availability, AvailablePart, Slot } from './contract/availability.ts';
 export type { Experiment, ExperimentRequestBody, Project } from './contract/directory.ts';
 export { Failure, type FailureCode, type FailureDetail, type FailureFacts } from './contract/failure.ts';
 export type { TrustedIssuer, TrustedKind } from './contract/issuer-address.ts';
 export type { Link, Topology } from './contract/links.ts';
-export type { Alternative, ProblemBody, ProblemCode, ProblemDetail } from './contract/problems.ts';
+export type {
+  Alternative,
+  AlternativeKind,
+  AlternativeReply,
+  FreePart,
+  Limit,
+  ProblemBody,
+  ProblemCode,
+  ProblemDetail,
+} from './contract/problems.ts';
 export type { Role } from './contract/roles.ts';
 export { Secret } from './contract/secret.ts';
 export { SITES } from './contract/sites.ts';

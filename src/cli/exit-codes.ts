@@ -39,6 +39,7 @@ export const EXIT_CODE_OF = {
   bandwidth_unavailable: 6,
   vlans_unavailable: 6,
   share_exceeded: 6,
+  volume_invalid: 6,
   tokens_invalid: 1,
   experiment_invalid: 2,
   body_unreadable: 1,

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import type { Availability, Slot } from '../contract/availability.ts';
 import { Failure, shellWord } from '../contract/failure.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import {
@@ -23,23 +24,32 @@ import {
   headerToken,
   isMissing,
   REPLY_TIMEOUT,
+  type RequestParts,
   readAs,
   readTokenInput,
   requestTo,
   type TokenInput,
   tokenIn,
 } from './exchange.ts';
+import { readFeatures, type ServiceFeatures } from './features.ts';
 import {
   checkDeletion,
   checkExpectation,
   claimedId,
   type Expectation,
+  expectationOf,
   type ProvenReservation,
   proveReservation,
   readReservation,
 } from './proof.ts';
 import { expiredInstead, type Reply } from './reply-failure.ts';
-import { type NewReservation, type ReservationChange, requestedOf, updated } from './reservation-request.ts';
+import {
+  bodyOf,
+  type NewReservation,
+  queryOf,
+  type ReservationChange,
+  updated,
+} from './reservation-request.ts';
 
 /** Where the two tokens go (DESIGN.md, "Experiment token's header", column Client). */
 export type TokenPlacement = 'user' | 'experiment';
@@ -80,9 +90,20 @@ export interface ReserveOptions extends ProofOptions {
 
 /** The connectivity service, seen from a client. Every method throws Failure. */
 export interface ConnectivityClient {
-  /** Books a link, and verifies the signed answer. @throws Failure `unverified` or `unsigned` with the reservation's id */
+  /**
+   * Books a link, and verifies the signed answer. Where the service chooses period or rate, the answer must lie within the
+   * request.
+   *
+   * @throws Failure `unverified` or `unsigned` with the reservation's id
+   * @throws Failure `not_supported` for a request that the service's API description does not mention; nothing was sent
+   */
   reserve(request: NewReservation, options?: ReserveOptions): Promise<ProvenReservation>;
-  /** A dry run: the reservation that {@link reserve} would create now. @throws Failure `reply_invalid` where the service booked */
+  /**
+   * A dry run: the reservation that {@link reserve} would create now.
+   *
+   * @throws Failure `not_supported` where the service does not describe dry runs: it would book (HOSTILE.md 45)
+   * @throws Failure `reply_invalid` where the service booked all the same
+   */
   rehearse(request: NewReservation): Promise<Reservation>;
   show(id: string, options?: ProofOptions): Promise<ProvenReservation>;
   /** Changes a reservation. @param current how it stands now: a request holds all its values, changed or not */
@@ -96,6 +117,42 @@ export interface ConnectivityClient {
   list(state?: ReservationState): Promise<Reservation[] | undefined>;
   /** The links between sites; undefined where the service does not list them. */
   links(): Promise<Link[] | undefined>;
+  /**
+   * A link's use over time, the exact steps of all pages joined.
+   *
+   * @throws Failure `not_supported` where the service does not tell it
+   */
+  availability(question: AvailabilityQuestion): Promise<Availability>;
+  /**
+   * When a reservation can start, in order: all runs of starts that fit.
+   *
+   * @throws Failure `not_supported` where the service does not tell it
+   */
+  slots(question: SlotsQuestion): Promise<Slot[]>;
+}
+
+/** Which link is asked about, and over which window. Times in milliseconds. */
+export interface LinkWindow {
+  site1: string;
+  site2: string;
+  /** Default: now. At most 24 h ago. */
+  start?: number;
+  /** Default: 7 days after the start. At most 5 years after it. */
+  end?: number;
+}
+
+/** What {@link ConnectivityClient.availability} asks. */
+export interface AvailabilityQuestion extends LinkWindow {
+  /** Columns of equal length in place of the exact steps: 1 to 2000. */
+  points?: number;
+}
+
+/** What {@link ConnectivityClient.slots} asks. */
+export interface SlotsQuestion extends LinkWindow {
+  /** Mbps. */
+  bandwidth: number;
+  /** Milliseconds, 1000 at least. The whole reservation lies within the window. */
+  duration: number;
 }
 
 /** The headers that carry tokens, and the tokens, which no output may show. */
@@ -122,13 +179,19 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     };
   }
 
+  /** The user token alone, in Authorization. */
+  async function asUser(): Promise<TokenHeaders> {
+    const user = await userToken();
+    return { headers: { authorization: bearerHeader(user) }, secrets: [user] };
+  }
+
   async function request(
     name: RouteName,
-    settings: TokenHeaders & { accept: string; id?: string; query?: string; body?: object },
+    settings: TokenHeaders & Omit<RequestParts, 'headers'>,
   ): Promise<Reply> {
-    const { id, secrets, ...parts } = settings;
+    const { secrets, ...parts } = settings;
     const { accept } = parts;
-    const sent = requestTo(baseUrl, name, { ...parts, ...(id === undefined ? {} : { values: { id } }) });
+    const sent = requestTo(baseUrl, name, parts);
     try {
       return await exchange(options.fetch, sent, secrets, options.timeout ?? REPLY_TIMEOUT);
     } catch (error) {
@@ -140,27 +203,33 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     }
   }
 
-  async function bodyOf(reservation: NewReservation): Promise<ReservationRequestBody> {
-    const tokens = [(await userToken()).reveal()];
-    return { ...requestedOf(reservation), bandwidth: String(reservation.bandwidth), tokens };
+  async function bodyFor(reservation: NewReservation): Promise<ReservationRequestBody> {
+    return bodyOf(reservation, [(await userToken()).reveal()]);
   }
 
-  /** The sites, bandwidth, period and experiment of the request, which the answer must name. */
-  async function expectationOf({
-    site1,
-    site2,
-    bandwidth,
-    start,
-    end,
-  }: NewReservation): Promise<Expectation> {
+  /** What the answer to a request must name, its experiment included. */
+  async function expectedOf(reservation: NewReservation): Promise<Expectation> {
     const experiment = claimedSubject((await experimentToken()).reveal());
     return {
-      sites: [site1, site2],
-      bandwidth,
-      end,
-      start: start === 'now' ? { near: (trust.now ?? Date.now)() } : start,
+      ...expectationOf(reservation, { near: (trust.now ?? Date.now)() }),
       ...(experiment === undefined ? {} : { experiment }),
     };
+  }
+
+  /**
+   * Checks that the service knows the extensions that a request needs, before anything is sent that a service without
+   * them would book otherwise.
+   *
+   * @throws Failure `not_supported`
+   */
+  async function requireFeatures(needed: readonly (keyof typeof LACKING)[]): Promise<void> {
+    if (needed.length === 0) return;
+    const features = await readFeatures(options.fetch, baseUrl).catch((error: unknown) => {
+      if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
+      throw error;
+    });
+    const lacked = needed.find((feature) => !features?.[feature]);
+    if (lacked !== undefined) throw lacking(lacked);
   }
 
   /** The reservation that a reply proves. Where the reply holds no token, the reservation is read again. */
@@ -173,7 +242,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     if (token !== undefined) return proveReservation(token, trust, expected);
     const id = expected.id ?? readReservation(reply, claimedId(reply)).id;
     const again = await credentials()
-      .then((held) => request('readReservation', { ...held, accept: JWT_TYPE, id }))
+      .then((held) => request('readReservation', { ...held, accept: JWT_TYPE, values: { id } }))
       .catch((error: unknown) => {
         throw error instanceof Failure ? error.with({ reservation: id }) : error;
       });
@@ -192,26 +261,28 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
 
   return {
     async reserve(reservation, { idempotencyKey, ...proof } = {}) {
+      await requireFeatures(searchIn(reservation));
       const key = idempotencyKey === undefined ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
       const held = await credentials();
       const reply = await request('createReservation', {
         ...held,
         headers: { ...held.headers, ...key },
         accept: JWT_TYPE,
-        query: reservation.start === 'now' ? '?start_now=true' : '',
-        body: await bodyOf(reservation),
+        query: queryOf(reservation),
+        body: await bodyFor(reservation),
       });
-      return proofOf(reply, await expectationOf(reservation), proof).catch(afterChange);
+      return proofOf(reply, await expectedOf(reservation), proof).catch(afterChange);
     },
 
     async rehearse(reservation) {
+      await requireFeatures(['dryRun', ...searchIn(reservation)]);
       const reply = await request('createReservation', {
         ...(await credentials()),
         accept: 'application/json',
-        query: reservation.start === 'now' ? '?start_now=true&dry_run=true' : '?dry_run=true',
-        body: await bodyOf(reservation),
+        query: queryOf(reservation, { dryRun: true }),
+        body: await bodyFor(reservation),
       });
-      if (reply.status === 200) return asRehearsed(readReservation(reply), await expectationOf(reservation));
+      if (reply.status === 200) return asRehearsed(readReservation(reply), await expectedOf(reservation));
       const { id } = readReservation(reply);
       throw new Failure('reply_invalid', 'The service does not know dry runs: it booked.', {
         reservation: id,
@@ -221,7 +292,11 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     },
 
     async show(id, proof = {}) {
-      const reply = await request('readReservation', { ...(await credentials()), accept: JWT_TYPE, id });
+      const reply = await request('readReservation', {
+        ...(await credentials()),
+        accept: JWT_TYPE,
+        values: { id },
+      });
       const experiment = claimedSubject((await experimentToken()).reveal());
       return proofOf(reply, { id, ...(experiment === undefined ? {} : { experiment }) }, proof);
     },
@@ -232,38 +307,75 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       const reply = await request('updateReservation', {
         ...(await credentials()),
         accept: JWT_TYPE,
-        id,
-        query: wanted.start === 'now' ? '?start_now=true' : '',
-        body: await bodyOf(wanted),
+        values: { id },
+        query: queryOf(wanted),
+        body: await bodyFor(wanted),
       });
-      return proofOf(reply, { ...(await expectationOf(wanted)), id }, proof).catch(afterChange);
+      return proofOf(reply, { ...(await expectedOf(wanted)), id }, proof).catch(afterChange);
     },
 
     async delete(id) {
       const held = await credentials();
-      checkDeletion(await request('deleteReservation', { ...held, accept: 'application/json', id }), id);
+      checkDeletion(
+        await request('deleteReservation', { ...held, accept: 'application/json', values: { id } }),
+        id,
+      );
     },
 
     async list(state) {
-      return readPages(`?limit=1000${state === undefined ? '' : `&state=${state}`}`, async (query) => {
-        const held = await credentials();
-        return orUndefined(request('listReservations', { ...held, accept: 'application/json', query }));
-      });
+      const query = `?limit=1000${state === undefined ? '' : `&state=${state}`}`;
+      const read = (reply: Reply) => readAs(ReservationPage, reply, 'list of reservations');
+      const pages = await orUndefined(
+        readPages(query, 'list of reservations', read, async (next) => {
+          const held = await credentials();
+          return request('listReservations', { ...held, accept: 'application/json', query: next });
+        }),
+      );
+      return pages?.flatMap(({ items }) => items);
     },
 
     async links() {
-      const user = await userToken();
-      const held = { headers: { authorization: bearerHeader(user) }, secrets: [user] };
+      const held = await asUser();
       const reply = await orUndefined(request('listLinks', { ...held, accept: 'application/json' }));
       return reply && readAs(LinkList, reply, 'list of links').items;
+    },
+
+    availability: async () => {
+      throw lacking('availability');
+    },
+
+    slots: async () => {
+      throw lacking('slots');
     },
   };
 }
 
+/** What a service lacks without an extension, and what it might do with a request that needs it. */
+const LACKING = {
+  dryRun: ["can't do dry runs", 'dry runs, so it might book the link'],
+  earliest: ["can't look for the earliest start", '`earliest`, so it might book the whole period'],
+  volume: ["can't book for a volume", '`volume`, so it might book something else'],
+  availability: ["does not tell a link's use over time", "a link's availability"],
+  slots: ['does not tell when a reservation can start', "a link's slots"],
+} as const satisfies Partial<Record<keyof ServiceFeatures, readonly [lacks: string, otherwise: string]>>;
+
+function lacking(feature: keyof typeof LACKING): Failure {
+  const [lacks, otherwise] = LACKING[feature];
+  return new Failure('not_supported', `This service ${lacks}.`, {
+    why: `Its API description does not mention ${otherwise}. Nothing was booked.`,
+  });
+}
+
+/** The extensions that a request needs for its search. */
+function searchIn({ duration, volume }: NewReservation): ('earliest' | 'volume')[] {
+  if (duration !== undefined) return ['earliest'];
+  return volume === undefined ? [] : ['volume'];
+}
+
 /** Undefined where the service has no such endpoint. */
-async function orUndefined(reply: Promise<Reply>): Promise<Reply | undefined> {
+async function orUndefined<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
   try {
-    return await reply;
+    return await answer;
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
@@ -292,41 +404,44 @@ const MAX_LIST = 64 * 1_048_576;
 /** The most pages that are asked for: pages without items would never fill {@link MAX_LIST}. */
 const MAX_PAGES = 1000;
 
-const Page = v.object({
+const ReservationPage = v.object({
   items: v.array(ReservationReply),
   nextCursor: v.optional(v.nullable(v.string()), null),
 });
 
 /**
- * Reads all pages of a list of reservations.
+ * Reads all pages of a list.
  *
  * @param query of the first page, such as `?limit=1000`
- * @param ask fetches a page; undefined where the service has no list
+ * @param what names it in an error, such as "list of reservations"
+ * @param ask fetches a page
  * @throws Failure `reply_invalid` for a list that does not end: a cursor that comes again, or too much in all
  */
-async function readPages(
+async function readPages<Page extends { nextCursor: string | null }>(
   query: string,
-  ask: (query: string) => Promise<Reply | undefined>,
-): Promise<Reservation[] | undefined> {
-  const found: Reservation[] = [];
+  what: string,
+  read: (reply: Reply) => Page,
+  ask: (query: string) => Promise<Reply>,
+): Promise<Page[]> {
+  const pages: Page[] = [];
   const cursors = new Set<string>();
   let size = 0;
   for (let next = query; ; ) {
     const reply = await ask(next);
-    if (!reply) return undefined;
-    const { items, nextCursor } = readAs(Page, reply, 'list of reservations');
-    found.push(...items);
-    if (nextCursor === null) return found;
-    if (cursors.has(nextCursor)) throw endless('A page names an earlier page as its next page.');
+    const page = read(reply);
+    pages.push(page);
+    const { nextCursor } = page;
+    if (nextCursor === null) return pages;
+    if (cursors.has(nextCursor)) throw endless(what, 'A page names an earlier page as its next page.');
     cursors.add(nextCursor);
     size += reply.text.length;
     if (size > MAX_LIST || cursors.size >= MAX_PAGES) {
-      throw endless(`After ${cursors.size} pages and ${size} characters there is still another page.`);
+      throw endless(what, `After ${cursors.size} pages and ${size} characters there is still another page.`);
     }
-    next = `${query}&cursor=${encodeURIComponent(nextCursor)}`;
+    next = `${query}${query === '' ? '?' : '&'}cursor=${encodeURIComponent(nextCursor)}`;
   }
 }
 
-function endless(why: string): Failure {
-  return new Failure('reply_invalid', "The service's list of reservations does not end.", { why });
+function endless(what: string, why: string): Failure {
+  return new Failure('reply_invalid', `The service's ${what} does not end.`, { why });
 }

@@ -1,5 +1,10 @@
 import { isObject, readJson } from '../contract/json.ts';
-import { IDEMPOTENCY_KEY_HEADER, ROUTES } from '../contract/routes.ts';
+import {
+  IDEMPOTENCY_KEY_HEADER,
+  LINK_AVAILABILITY_PATH,
+  LINK_SLOTS_PATH,
+  ROUTES,
+} from '../contract/routes.ts';
 import { exchange, type Fetch } from './exchange.ts';
 
 /** What a connectivity service can do beyond SPEC.md. */
@@ -10,6 +15,14 @@ export interface ServiceFeatures {
   idempotencyKey: boolean;
   /** It rehearses a booking when asked with `dry_run`. */
   dryRun: boolean;
+  /** It looks for the earliest period of a duration when asked with `earliest`, and books it. */
+  earliest: boolean;
+  /** It looks for the rate and period that carry a `volume` and finish first, and books them. */
+  volume: boolean;
+  /** It tells a link's use over time. */
+  availability: boolean;
+  /** It tells when a reservation of some bandwidth and duration can start. */
+  slots: boolean;
 }
 
 /**
@@ -31,11 +44,42 @@ export async function readFeatures(fetch: Fetch, baseUrl: string): Promise<Servi
     .map((parameter) => resolved(description, parameter));
   // Names of headers are the same in any case; a service has no two parameters that differ in nothing else.
   const names = parameters.map((parameter) => String(member(parameter, 'name')).toLowerCase());
+  const members = membersOf(description, bodiesOf(description, post));
+  const isRead = (template: string): boolean => isObject(member(pathOf(description, template), 'get'));
   return {
     list: isObject(member(path, 'get')),
     idempotencyKey: names.includes(IDEMPOTENCY_KEY_HEADER.toLowerCase()),
     dryRun: names.includes('dry_run'),
+    earliest: names.includes('earliest') && members.has('duration'),
+    volume: members.has('volume'),
+    availability: isRead(LINK_AVAILABILITY_PATH),
+    slots: isRead(LINK_SLOTS_PATH),
   };
+}
+
+/** The schemas of an operation's JSON bodies. */
+function bodiesOf(description: unknown, operation: unknown): unknown[] {
+  const content = member(resolved(description, member(operation, 'requestBody')), 'content');
+  return isObject(content) ? Object.values(content).map((body) => member(body, 'schema')) : [];
+}
+
+/** The names of the members of schemas, those of their parts included. Each is read once: they may refer to themselves. */
+function membersOf(description: unknown, schemas: readonly unknown[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  const found = new Set<unknown>();
+  const left = [...schemas];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const schema = resolved(description, next);
+    if (found.has(schema)) continue;
+    found.add(schema);
+    const properties = member(schema, 'properties');
+    if (isObject(properties)) for (const name of Object.keys(properties)) names.add(name);
+    for (const kind of ['allOf', 'anyOf', 'oneOf']) {
+      const parts = member(schema, kind);
+      if (Array.isArray(parts)) for (const part of parts) left.push(part);
+    }
+  }
+  return names;
 }
 
 /** A description's value; undefined for text that is neither JSON nor YAML. */
@@ -63,7 +107,15 @@ function pathOf(description: unknown, path: string): unknown {
     .filter((base) => path.startsWith(`${base}/`))
     .flatMap((base) => [path.slice(base.length), `${path.slice(base.length)}/`]);
   const paths = member(description, 'paths');
-  return names.map((name) => member(paths, name)).find(isObject);
+  const [exact] = names.map((name) => member(paths, name)).filter(isObject);
+  if (exact || !path.includes('{') || !isObject(paths)) return exact;
+  // The names between the braces are the description's own.
+  const forms = names.map(formOf);
+  return Object.entries(paths).find(([name]) => forms.includes(formOf(name)))?.[1];
+}
+
+function formOf(path: string): string {
+  return path.replaceAll(/\{[^{}]*\}/g, '{}');
 }
 
 /** For addresses without a host. */

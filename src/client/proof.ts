@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import type { ConnectivityClaims } from '../contract/claims.ts';
+import { formatDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
 import { formatInstant } from '../contract/instants.ts';
@@ -10,6 +11,7 @@ import { type Trust, verifyConnectivityToken } from '../tokens/verify.ts';
 import { claimedReservation } from './claimed.ts';
 import { readAs } from './exchange.ts';
 import type { Reply } from './reply-failure.ts';
+import type { NewReservation } from './reservation-request.ts';
 
 /** A reservation, and the signed token that proves it. */
 export interface ProvenReservation {
@@ -20,15 +22,50 @@ export interface ProvenReservation {
   claims: ConnectivityClaims | null;
 }
 
-/** The values that an answer must have. Absent members may have any value. Times in milliseconds. */
+/**
+ * The values that an answer must have. Absent members may have any value. Times in milliseconds, bandwidth in Mbps.
+ *
+ * With `duration` or `volume` the service chose the period: then it must lie within `start` and `end`, last exactly for
+ * the duration, or have at most the bandwidth and carry the volume.
+ */
 export interface Expectation {
   id?: string;
   sites?: readonly [string, string];
   bandwidth?: number;
-  /** Exactly, or within an hour of `near` for a start of now, since two clocks may differ. */
-  start?: number | { near: number };
+  /** Exactly, or near an instant for a start of now, since two clocks may differ. */
+  start?: number | Near;
   end?: number;
+  /** Milliseconds. */
+  duration?: number;
+  /** Bytes. */
+  volume?: number;
   experiment?: string;
+}
+
+/** An instant, and how far another one may be from it; both in milliseconds. */
+export interface Near {
+  near: number;
+  /** Default: an hour. */
+  apart?: number;
+}
+
+/**
+ * What a reservation that was asked for must be.
+ *
+ * @param now the instant of a start of now
+ */
+export function expectationOf(
+  { site1, site2, bandwidth, start, end, duration, volume }: NewReservation,
+  now: Near,
+): Expectation {
+  return {
+    sites: [site1, site2],
+    start: start === 'now' ? now : start,
+    end,
+    ...(bandwidth === undefined ? {} : { bandwidth }),
+    ...(duration === undefined ? {} : { duration }),
+    ...(volume === undefined ? {} : { volume }),
+  };
 }
 
 /**
@@ -70,13 +107,25 @@ export function checkExpectation(reservation: Reservation, expected: Expectation
   });
 }
 
-function differenceFrom(reservation: Reservation, expected: Expectation): string | undefined {
-  const { id, sites, bandwidth, start, end, experiment } = expected;
+/** The first difference between a reservation and the request, as a sentence; undefined where it is what was asked for. */
+export function differenceFrom(reservation: Reservation, expected: Expectation): string | undefined {
+  const { id, sites, experiment, duration, volume } = expected;
   const { site1, site2 } = reservation;
   if (id !== undefined && reservation.id !== id) return `It is about ${reservation.id}, not ${id}.`;
   if (sites && (site1 !== sites[0] || site2 !== sites[1])) {
     return `It is for ${site1} – ${site2}, not ${sites.join(' – ')}.`;
   }
+  const searched = duration !== undefined || volume !== undefined;
+  const difference = searched ? outsideOf(reservation, expected) : notExactly(reservation, expected);
+  if (difference !== undefined) return difference;
+  if (experiment !== undefined && reservation.experiment_id !== experiment) {
+    return `It belongs to ${reservation.experiment_id}, not to ${experiment}.`;
+  }
+  return undefined;
+}
+
+/** For a request that names bandwidth and period: they must be equal. */
+function notExactly(reservation: Reservation, { bandwidth, start, end }: Expectation): string | undefined {
   if (bandwidth !== undefined && reservation.bandwidth !== bandwidth) {
     return `It is for ${reservation.bandwidth} Mbps, not ${bandwidth}.`;
   }
@@ -88,17 +137,52 @@ function differenceFrom(reservation: Reservation, expected: Expectation): string
   if (end !== undefined && Date.parse(reservation.end_date) !== end) {
     return `It ends at ${reservation.end_date}, not at ${formatInstant(end)}.`;
   }
-  if (experiment !== undefined && reservation.experiment_id !== experiment) {
-    return `It belongs to ${reservation.experiment_id}, not to ${experiment}.`;
+  return undefined;
+}
+
+/** For a request that lets the service choose: the reservation must lie within what was asked for. */
+function outsideOf(
+  reservation: Reservation,
+  { bandwidth, start, end, duration, volume }: Expectation,
+): string | undefined {
+  const [starts, ends] = [Date.parse(reservation.start_date), Date.parse(reservation.end_date)];
+  const lasts = ends - starts;
+  if (start !== undefined && starts < earliestOf(start)) {
+    return `It starts at ${reservation.start_date}, before ${formatInstant(typeof start === 'number' ? start : start.near)}.`;
+  }
+  if (end !== undefined && ends > end) {
+    return `It ends at ${reservation.end_date}, after ${formatInstant(end)}.`;
+  }
+  if (duration !== undefined && lasts !== duration) {
+    return `It lasts for ${formatDuration(lasts)}, not for ${formatDuration(duration)}.`;
+  }
+  const isTooWide =
+    volume === undefined
+      ? reservation.bandwidth !== bandwidth
+      : reservation.bandwidth > (bandwidth ?? Number.POSITIVE_INFINITY);
+  if (bandwidth !== undefined && isTooWide) {
+    return `It is for ${reservation.bandwidth} Mbps, not ${volume === undefined ? '' : 'at most '}${bandwidth}.`;
+  }
+  if (volume !== undefined && bytesCarried(reservation.bandwidth, lasts) < BigInt(volume)) {
+    return `It is for ${reservation.bandwidth} Mbps for ${formatDuration(lasts)}, which does not carry ${volume} bytes.`;
   }
   return undefined;
 }
 
+/** The bytes that a rate in Mbps carries in so many milliseconds: 125 in each, for each Mbps. Exact, so not a number. */
+function bytesCarried(bandwidth: number, milliseconds: number): bigint {
+  return BigInt(bandwidth) * BigInt(Math.max(0, milliseconds)) * 125n;
+}
+
 const HOUR = 3_600_000;
 
-function startsAt({ start_date }: Reservation, due: number | { near: number }): boolean {
+function startsAt({ start_date }: Reservation, due: number | Near): boolean {
   const start = Date.parse(start_date);
-  return typeof due === 'number' ? start === due : Math.abs(start - due.near) <= HOUR;
+  return typeof due === 'number' ? start === due : Math.abs(start - due.near) <= (due.apart ?? HOUR);
+}
+
+function earliestOf(start: number | Near): number {
+  return typeof start === 'number' ? start : start.near - (start.apart ?? HOUR);
 }
 
 /**

@@ -2,9 +2,11 @@ import * as v from 'valibot';
 import { Failure, type FailureCode, type FailureDetail, type FailureFacts } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import {
-  Alternative,
+  AlternativeReply,
   DETAIL_LOCATIONS,
   type DetailLocation,
+  FreePart,
+  Limit,
   PROBLEM_STATUS,
   type ProblemCode,
 } from '../contract/problems.ts';
@@ -59,7 +61,9 @@ export function replyFailure(reply: Reply): Failure {
     retryable: code !== 'outcome_unknown' && (status === 429 || status >= 500),
     details,
     ...(others.length > 0 ? { why: others.join(' ') } : {}),
-    alternatives: readAlternatives(body['alternatives']),
+    alternatives: readItems(AlternativeReply, body['alternatives']),
+    limits: readItems(Limit, body['limits']),
+    free: readItems(FreePart, body['free']),
     ...(code === 'scope_missing' ? { fix: 'slices-conn login' } : {}),
   };
   return new Failure(code, message ?? `The service answered with status ${status}.`, facts);
@@ -131,9 +135,13 @@ function sentence({ loc, msg }: FailureDetail): string {
   return msg === '' || loc.length === 0 || loc.some(isLocation) ? msg : `${loc.join('.')}: ${msg}`;
 }
 
-function readAlternatives(value: unknown): Alternative[] {
-  const result = v.safeParse(v.array(Alternative), value);
-  return result.success ? result.output : [];
+/** The items of an extension's list that can be read; another service may have members of these names for something else. */
+function readItems<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema>[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((item) => {
+    const result = v.safeParse(schema, item);
+    return result.success ? [result.output] : [];
+  });
 }
 
 /**

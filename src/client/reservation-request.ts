@@ -1,15 +1,33 @@
 import * as v from 'valibot';
-import { formatInstant, parseInstant } from '../contract/instants.ts';
-import type { Reservation } from '../contract/reservation.ts';
+import { Failure } from '../contract/failure.ts';
+import { formatInstant, isoDuration, parseInstant, readIsoDuration } from '../contract/instants.ts';
+import type { Reservation, ReservationRequestBody } from '../contract/reservation.ts';
 
-/** A new reservation. Times in milliseconds, bandwidth in Mbps. */
+/**
+ * A new reservation. Times in milliseconds, bandwidth in Mbps.
+ *
+ * With `duration` (milliseconds, at least 1000) or `volume` (bytes) the service looks for the period, which lies within
+ * `start` and `end`: extensions, which a service may lack; see `ServiceFeatures`.
+ *
+ * @example
+ * // Two hours of 9 Gbps, as soon as possible this week:
+ * { site1: 'be-gent1', site2: 'se-kth', bandwidth: 9000, start: 'now', end: friday, duration: 7_200_000 }
+ * // 50 TB by Friday, as fast as the link allows:
+ * { site1: 'be-gent1', site2: 'se-kth', volume: 50e12, start: 'now', end: friday }
+ */
 export interface NewReservation {
   site1: string;
   site2: string;
-  bandwidth: number;
-  /** `now`: at the time of the request (`start_now`). */
+  /** With `volume` the most that it may use, by default the link's capacity; else it is required. */
+  bandwidth?: number;
+  /** `now`: at the time of the request (`start_now`). With `duration` or `volume`: not before. */
   start: number | 'now';
+  /** With `duration` or `volume`: not after. */
   end: number;
+  /** The earliest period of this length is booked. */
+  duration?: number;
+  /** What is to be carried, at one constant rate: of all rates and periods, the one that finishes first is booked. */
+  volume?: number;
 }
 
 /** A change to a reservation. Absent members stay. */
@@ -23,11 +41,16 @@ export interface ReservationChange {
 export const Requested = v.object({
   site1: v.string(),
   site2: v.string(),
-  /** Mbps. */
-  bandwidth: v.number(),
-  /** Null: at the time of the request. */
+  /** Mbps. Null: as much as the link has, for a volume. */
+  bandwidth: v.nullable(v.number()),
+  /** Null: at the time of the request. With a duration or a volume: not before. */
   start_date: v.nullable(v.string()),
+  /** With a duration or a volume: not after. */
   end_date: v.string(),
+  /** The duration of the earliest reservation that was asked for, such as `PT2H`; absent in older entries. */
+  duration: v.optional(v.nullable(v.string()), null),
+  /** Bytes to be carried by the end; absent in older entries. */
+  volume: v.optional(v.nullable(v.number()), null),
 });
 /** See {@link Requested}. */
 export type Requested = v.InferOutput<typeof Requested>;
@@ -35,30 +58,63 @@ export type Requested = v.InferOutput<typeof Requested>;
 /** Two durations that differ by no more than this count as the same, in milliseconds. */
 const SAME_DURATION = 5000;
 
-/** The members that a request's body and the ledger have in common. */
-export function requestedOf({ site1, site2, bandwidth, start, end }: NewReservation): Requested {
+/** A request as the ledger keeps it. @throws Failure `usage` for a request without a bandwidth, or for both searches */
+export function requestedOf(reservation: NewReservation): Requested {
+  const { site1, site2, bandwidth, start, end, duration, volume } = reservation;
+  if (duration !== undefined && volume !== undefined) {
+    throw new Failure('usage', 'A reservation is for a duration or for a volume, not for both.');
+  }
+  if (bandwidth === undefined && volume === undefined) {
+    throw new Failure('usage', 'A reservation needs a bandwidth, unless it is for a volume.');
+  }
   return {
     site1,
     site2,
-    bandwidth,
+    bandwidth: bandwidth ?? null,
     start_date: start === 'now' ? null : formatInstant(start),
     end_date: formatInstant(end),
+    duration: duration === undefined ? null : isoDuration(duration),
+    volume: volume ?? null,
   };
+}
+
+/** The body of a request to create or update, as it travels. */
+export function bodyOf(reservation: NewReservation, tokens: string[]): ReservationRequestBody {
+  const { bandwidth, duration, volume, ...period } = requestedOf(reservation);
+  return {
+    ...period,
+    ...(bandwidth === null ? {} : { bandwidth: String(bandwidth) }),
+    ...(duration === null ? {} : { duration }),
+    ...(volume === null ? {} : { volume: String(volume) }),
+    tokens,
+  };
+}
+
+/** The query of a request to create or update: begins with `?`, or is empty. */
+export function queryOf({ start, duration }: NewReservation, { dryRun = false } = {}): string {
+  const said = [
+    ...(start === 'now' ? ['start_now=true'] : []),
+    ...(duration === undefined ? [] : ['earliest=true']),
+    ...(dryRun ? ['dry_run=true'] : []),
+  ];
+  return said.length > 0 ? `?${said.join('&')}` : '';
 }
 
 /** The reverse of {@link requestedOf}. */
-export function asReservation({ site1, site2, bandwidth, start_date, end_date }: Requested): NewReservation {
-  return {
-    site1,
-    site2,
-    bandwidth,
-    start: start_date === null ? 'now' : instantOf(start_date),
-    end: instantOf(end_date),
-  };
+export function asReservation(requested: Requested): NewReservation {
+  const { site1, site2, bandwidth, start_date, end_date, duration, volume } = requested;
+  const start = start_date === null ? 'now' : instantOf(start_date);
+  const asked = { site1, site2, start, end: instantOf(end_date) } as const;
+  if (volume !== null) return { ...asked, volume, ...(bandwidth === null ? {} : { bandwidth }) };
+  const lasting = duration === null ? undefined : readIsoDuration(duration);
+  return { ...asked, bandwidth: bandwidth ?? 0, ...(lasting === undefined ? {} : { duration: lasting }) };
 }
 
 /** The whole reservation that an update asks for: members that do not change are taken from `current`. */
-export function updated(current: Reservation, change: ReservationChange): NewReservation {
+export function updated(
+  current: Reservation,
+  change: ReservationChange,
+): NewReservation & { bandwidth: number } {
   return {
     site1: current.site1,
     site2: current.site2,
@@ -87,9 +143,9 @@ export function meets(found: Reservation, wanted: NewReservation): boolean {
  * @param now when the second is made, in milliseconds
  */
 export function isSameRequest(before: Requested, askedAt: number, again: Requested, now: number): boolean {
-  const { site1, site2, bandwidth, start_date } = again;
-  const sameLink = before.site1 === site1 && before.site2 === site2 && before.bandwidth === bandwidth;
-  if (!sameLink || before.start_date !== start_date) return false;
+  const { start_date } = again;
+  const members = ['site1', 'site2', 'bandwidth', 'start_date', 'duration', 'volume'] as const;
+  if (members.some((member) => before[member] !== again[member])) return false;
   if (before.end_date === again.end_date) return true;
   const [lasted, lasts] = [instantOf(before.end_date) - askedAt, instantOf(again.end_date) - now];
   return start_date === null && Math.abs(lasted - lasts) <= SAME_DURATION;

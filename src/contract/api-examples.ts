@@ -88,6 +88,10 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemCode, Omit<Problem, 'code'
     loc: 'Bandwidth',
     msg: 'An experiment may have 50000 Mbps of a link; 49500 Mbps are reserved already.',
   },
+  volume_invalid: {
+    loc: 'Bandwidth',
+    msg: 'volume must be a string of 1 to 16 of the digits 0 to 9, in bytes; got "50T".',
+  },
   tokens_invalid: { msg: 'tokens must be an array of JWTs, which may be empty.' },
   experiment_invalid: { msg: 'name must be a string.' },
   body_unreadable: { msg: 'The body is not JSON.' },

@@ -1,4 +1,4 @@
-import type { Alternative, ProblemCode } from './problems.ts';
+import type { AlternativeReply, FreePart, Limit, ProblemCode } from './problems.ts';
 
 /** The codes of failures that a service does not name itself: found by the client, the session or the command line. */
 export const CLIENT_FAILURES = [
@@ -52,8 +52,12 @@ export interface FailureFacts {
   details?: readonly FailureDetail[];
   /** The id of a reservation that exists, or may exist, in spite of the failure. */
   reservation?: string;
-  /** Requests that would be accepted instead, where the service says so. */
-  alternatives?: readonly Alternative[];
+  /** Requests that would be accepted instead, where the service says so: the most bandwidth, the earliest, the longest. */
+  alternatives?: readonly AlternativeReply[];
+  /** The limits that the request broke, where the service says so. */
+  limits?: readonly Limit[];
+  /** What is free in the period that was asked for, where the service says so. */
+  free?: readonly FreePart[];
   /** The exit code in place of the code's own: `not_supported` is 5 for `login --ci` (CLI.md, "Environment"), 9 for a login. */
   exitCode?: 5 | 9;
   cause?: unknown;

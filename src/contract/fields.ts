@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { ID_PREFIXES, type IdKind } from './ids.ts';
-import { formatInstant, parseInstant, received } from './instants.ts';
+import { formatInstant, parseInstant, readIsoDuration, received } from './instants.ts';
 
 const HOST = String.raw`[A-Za-z0-9.:\[\]-]{1,255}`;
 const OPAQUE = '[A-Za-z0-9_-]{1,128}';
@@ -94,3 +94,21 @@ export const requestInstant = (name: string, example = EXAMPLE_START) =>
     }),
     v.description('ISO 8601 UTC timestamp.'),
   );
+
+/** The shortest duration that a search can be made for, in milliseconds. */
+export const MIN_DURATION = 1000;
+
+/** A duration in a request: ISO 8601, at least 1 s. Comes out in milliseconds. */
+export const RequestDuration = v.pipe(
+  v.string((issue) => `duration must be an ISO 8601 duration, such as PT2H; ${received(issue.input)}.`),
+  v.examples(['PT2H']),
+  v.rawTransform<string, number>(({ dataset, addIssue, NEVER }) => {
+    const duration = readIsoDuration(dataset.value);
+    if (duration !== undefined && duration >= MIN_DURATION) return duration;
+    addIssue({
+      message: `duration must be an ISO 8601 duration of at least 1 s, such as PT2H or P1DT30M; ${received(dataset.value)}.`,
+    });
+    return NEVER;
+  }),
+  v.description('ISO 8601 duration, at least 1 s. A day has 24 h.'),
+);

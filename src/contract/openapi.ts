@@ -13,7 +13,7 @@ import {
 import { ReservationId } from './fields.ts';
 import { LinkList } from './links.ts';
 import { PROBLEM_STATUS, ProblemBody, type ProblemCode, problemBody } from './problems.ts';
-import { Reservation, ReservationRequest, ReservationUpdate } from './reservation.ts';
+import { Reservation, ReservationRequestBody, ReservationUpdate } from './reservation.ts';
 import { WHO_MAY } from './roles.ts';
 import {
   EXPERIMENT_TOKEN_HEADER,
@@ -36,7 +36,7 @@ const Health = v.object({ status: v.pipe(v.literal('ok'), v.description('`ok`.')
 
 const SCHEMAS = {
   Reservation,
-  ReservationRequest,
+  ReservationRequest: ReservationRequestBody,
   ReservationUpdate,
   ReservationList,
   LinkList,

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { Instant } from './fields.ts';
+import { Instant, ReplyInstant } from './fields.ts';
 import { withoutTokens } from './secret.ts';
 
 /** The allowed values of `detail[].loc` (SPEC.md, "Errors"). */
@@ -29,6 +29,7 @@ export const PROBLEM_STATUS = {
   bandwidth_unavailable: 422,
   vlans_unavailable: 422,
   share_exceeded: 422,
+  volume_invalid: 422,
   tokens_invalid: 422,
   experiment_invalid: 422,
   body_unreadable: 400,
@@ -69,20 +70,47 @@ export const ProblemDetail = v.object({
 /** See {@link ProblemDetail}. */
 export type ProblemDetail = v.InferOutput<typeof ProblemDetail>;
 
+/** The kinds of {@link Alternative}, in the order in which a refusal lists them. */
+export const ALTERNATIVE_KINDS = ['most_bandwidth', 'earliest', 'longest'] as const;
+/** One of {@link ALTERNATIVE_KINDS}. */
+export type AlternativeKind = (typeof ALTERNATIVE_KINDS)[number];
+
 /**
  * Something that would have been accepted in place of what was refused: extension of this server, so that a
- * program can offer it. Bandwidth in Mbps.
+ * program can offer it. Each is the best of its kind:
+ *
+ * - `most_bandwidth`: the same period, with as much bandwidth as is free;
+ * - `earliest`: the same bandwidth and duration, as soon as possible;
+ * - `longest`: the same start and bandwidth, as long as possible.
  */
 export const Alternative = v.pipe(
   v.object({
-    bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Mbps.')),
-    start_date: Instant,
+    kind: v.pipe(
+      v.picklist(ALTERNATIVE_KINDS),
+      v.description(
+        '`most_bandwidth`: the same period, as much bandwidth as is free. `earliest`: the same bandwidth and duration, as soon as possible. `longest`: the same start and bandwidth, as long as possible.',
+      ),
+    ),
+    start_now: v.pipe(v.boolean(), v.description('Whether it is asked for with start_now=true.')),
+    start_date: v.pipe(v.nullable(Instant), v.description('Null where start_now is true.')),
     end_date: Instant,
+    bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Mbps.')),
   }),
   v.description('A request that would have been accepted at this moment.'),
 );
 /** See {@link Alternative}. */
 export type Alternative = v.InferOutput<typeof Alternative>;
+
+/** An alternative as the client reads it. Services that are older than `kind` and `start_now` do not send them. */
+export const AlternativeReply = v.object({
+  kind: v.optional(v.fallback(v.optional(v.picklist(ALTERNATIVE_KINDS)), undefined)),
+  start_now: v.optional(v.boolean()),
+  start_date: v.nullable(ReplyInstant),
+  end_date: ReplyInstant,
+  bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1)),
+});
+/** See {@link AlternativeReply}. */
+export type AlternativeReply = v.InferOutput<typeof AlternativeReply>;
 
 /** The limits that a demand can break; see {@link Limit}. */
 export const LIMITS = ['bandwidth', 'tags', 'share'] as const;
@@ -115,6 +143,21 @@ export const Limit = v.pipe(
 /** See {@link Limit}. */
 export type Limit = v.InferOutput<typeof Limit>;
 
+/** The most parts that a refused period is cut into; see {@link FreePart}. */
+export const MAX_FREE_PARTS = 20;
+
+/** A part of the period that was asked for, with the bandwidth that is free throughout it: extension of this server. */
+export const FreePart = v.pipe(
+  v.object({
+    start_date: Instant,
+    end_date: Instant,
+    bandwidth: v.pipe(v.number(), v.integer(), v.minValue(0), v.description('Mbps.')),
+  }),
+  v.description('A part of the period that was asked for, and what is free throughout it.'),
+);
+/** See {@link FreePart}. */
+export type FreePart = v.InferOutput<typeof FreePart>;
+
 /** The body of every reply of the reference server whose status is not 2xx (DESIGN.md, "Status codes"). */
 export const ProblemBody = v.object({
   code: v.pipe(
@@ -123,8 +166,21 @@ export const ProblemBody = v.object({
   ),
   detail: v.pipe(v.array(ProblemDetail), v.minLength(1)),
   limits: v.optional(v.pipe(v.array(Limit), v.description('The limits that were broken. Extension.'))),
+  free: v.optional(
+    v.pipe(
+      v.array(FreePart),
+      v.maxLength(MAX_FREE_PARTS),
+      v.description(
+        `The period that was asked for, in at most ${MAX_FREE_PARTS} parts, with what is free in each. Extension.`,
+      ),
+    ),
+  ),
   alternatives: v.optional(
-    v.pipe(v.array(Alternative), v.description('What would have been accepted. Extension.')),
+    v.pipe(
+      v.array(Alternative),
+      v.maxLength(ALTERNATIVE_KINDS.length),
+      v.description('What would have been accepted: at most one of each kind. Extension.'),
+    ),
   ),
 });
 /** See {@link ProblemBody}. */
@@ -138,16 +194,20 @@ export interface Problem {
   msg: string;
 }
 
-/**
- * The body for one or several problems; the first gives the code.
- *
- * @param alternatives requests that would have been accepted
- * @param limits what the request broke
- */
+/** What a refusal by a link says beside its problems: extensions for programs. */
+export interface RefusalFacts {
+  /** What the request broke. */
+  limits?: readonly Limit[];
+  /** What is free in the period that was asked for. */
+  free?: readonly FreePart[];
+  /** Requests that would have been accepted. */
+  alternatives?: readonly Alternative[];
+}
+
+/** The body for one or several problems; the first gives the code. Of the facts, those that are not empty are told. */
 export function problemBody(
   problems: readonly [Problem, ...Problem[]],
-  alternatives: readonly Alternative[] = [],
-  limits: readonly Limit[] = [],
+  { limits = [], free = [], alternatives = [] }: RefusalFacts = {},
 ): ProblemBody {
   return {
     code: problems[0].code,
@@ -157,6 +217,7 @@ export function problemBody(
       type: 'NotValid',
     })),
     ...(limits.length > 0 ? { limits: [...limits] } : {}),
+    ...(free.length > 0 ? { free: [...free] } : {}),
     ...(alternatives.length > 0 ? { alternatives: [...alternatives] } : {}),
   };
 }

@@ -4,6 +4,7 @@ import {
   ExperimentId,
   Instant,
   ReplyInstant,
+  RequestDuration,
   ReservationId,
   requestInstant,
   SiteName,
@@ -98,8 +99,22 @@ const requestTokens = v.pipe(
   ),
 );
 
-/** The body of a create request (SPEC.md, "POST"). Dates come out as milliseconds, bandwidth as Mbps. */
-export const ReservationRequest = v.object({
+/** The largest volume that a request can name, in bytes: the largest whole number that JavaScript holds exactly. */
+export const MAX_VOLUME = Number.MAX_SAFE_INTEGER;
+
+const requestVolume = v.pipe(
+  v.string((issue) => `volume must be a string of digits, in bytes; ${received(issue.input)}.`),
+  v.regex(
+    /^[0-9]{1,16}$/,
+    (issue) => `volume must be a string of 1 to 16 of the digits 0 to 9, in bytes; ${received(issue.input)}.`,
+  ),
+  v.transform(Number),
+  v.minValue(1, 'volume must be at least 1 byte.'),
+  v.maxValue(MAX_VOLUME, `volume must be at most ${MAX_VOLUME} bytes.`),
+);
+
+/** The members that SPEC.md names. */
+const SPECIFIED = {
   site1: requestSite('site1'),
   site2: requestSite('site2'),
   bandwidth: requestBandwidth,
@@ -109,14 +124,52 @@ export const ReservationRequest = v.object({
   ),
   end_date: requestInstant('end_date', EXAMPLE_END),
   tokens: requestTokens,
-});
+};
+
+/**
+ * The body of a create request (SPEC.md, "POST"). Dates come out as milliseconds, bandwidth as Mbps. With the extension
+ * `duration` the earliest period of that length within start_date and end_date is meant.
+ */
+export const ReservationRequest = v.object({ ...SPECIFIED, duration: v.optional(RequestDuration) });
 /** See {@link ReservationRequest}: what came out of it. */
 export type ReservationRequest = v.InferOutput<typeof ReservationRequest>;
-/** The create request as it travels: dates as timestamps, bandwidth as digits. */
-export type ReservationRequestBody = v.InferInput<typeof ReservationRequest>;
+
+/** The body of a create request with the extension `volume`: `bandwidth` is the most that may be used, if it is there. */
+export const VolumeRequest = v.object({
+  ...SPECIFIED,
+  bandwidth: v.optional(requestBandwidth),
+  volume: requestVolume,
+});
+/** See {@link VolumeRequest}: what came out of it. */
+export type VolumeRequest = v.InferOutput<typeof VolumeRequest>;
+
+/** Every create request as it travels: a {@link ReservationRequest} or a {@link VolumeRequest}. */
+export const ReservationRequestBody = v.object({
+  ...SPECIFIED,
+  bandwidth: v.pipe(
+    v.optional(requestBandwidth),
+    v.description(
+      'Mbps, as a string of digits. With `volume` it is the most that may be used, and may be absent; else it is required.',
+    ),
+  ),
+  duration: v.pipe(
+    v.optional(RequestDuration),
+    v.description(
+      'With earliest=true: how long the reservation lasts, an ISO 8601 duration of at least 1 s. Extension.',
+    ),
+  ),
+  volume: v.pipe(
+    v.optional(requestVolume),
+    v.description(
+      `Bytes to be carried between start_date and end_date, as a string of digits, 1 to ${MAX_VOLUME}. The reservation gets one constant rate and the period that finishes first. Extension.`,
+    ),
+  ),
+});
+/** See {@link ReservationRequestBody}: dates as timestamps, bandwidth and volume as digits. */
+export type ReservationRequestBody = v.InferInput<typeof ReservationRequestBody>;
 
 /** The body of an update: as for creation; absent members keep their values (DESIGN.md, "PUT"). */
-export const ReservationUpdate = v.partial(ReservationRequest);
+export const ReservationUpdate = v.partial(v.object(SPECIFIED));
 /** See {@link ReservationUpdate}. */
 export type ReservationUpdate = v.InferOutput<typeof ReservationUpdate>;
 

@@ -117,6 +117,11 @@ export interface Route {
   extension?: boolean;
 }
 
+const LINK = `/apis/${API_VERSION}/links/{site1}/{site2}`;
+/** Where a link's use over time is read: an extension. */
+export const LINK_AVAILABILITY_PATH = `${LINK}/availability`;
+/** Where it is read when a reservation can start: an extension. */
+export const LINK_SLOTS_PATH = `${LINK}/slots`;
 const CONNECTIVITY = `/apis/${API_VERSION}/connectivity`;
 const PROJECTS = `/apis/{projects_api_group}/${API_VERSION}/projects/`;
 const EXPERIMENTS = `/apis/{experiments_api_group}/${API_VERSION}/experiments/`;
@@ -179,6 +184,7 @@ export const ROUTES = {
       'sites_not_connected',
       'experiment_expired',
       'idempotency_key_reused',
+      'volume_invalid',
     ],
   },
   listReservations: {

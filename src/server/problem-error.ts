@@ -1,11 +1,10 @@
 import { CommitUnknownError, StoreUnavailableError } from '../allocator/store.ts';
 import {
-  type Alternative,
-  type Limit,
   PROBLEM_STATUS,
   type Problem,
   type ProblemCode,
   problemBody,
+  type RefusalFacts,
 } from '../contract/problems.ts';
 import type { Log } from './log.ts';
 
@@ -13,18 +12,12 @@ import type { Log } from './log.ts';
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly problems: readonly [Problem, ...Problem[]];
-  readonly alternatives: readonly Alternative[];
-  readonly limits: readonly Limit[];
+  readonly facts: RefusalFacts;
 
-  constructor(
-    problems: readonly [Problem, ...Problem[]],
-    alternatives: readonly Alternative[] = [],
-    limits: readonly Limit[] = [],
-  ) {
+  constructor(problems: readonly [Problem, ...Problem[]], facts: RefusalFacts = {}) {
     super(problems[0].msg);
     this.problems = problems;
-    this.alternatives = alternatives;
-    this.limits = limits;
+    this.facts = facts;
   }
 }
 
@@ -100,7 +93,7 @@ export function problemHeaders(code: ProblemCode): Record<string, string> {
 /** The reply to a refused request: the status of its first problem, and the body of DESIGN.md, "Status codes". */
 export function problemReply(error: ProblemError, headers: Record<string, string> = {}): Response {
   const { code } = error.problems[0];
-  return Response.json(problemBody(error.problems, error.alternatives, error.limits), {
+  return Response.json(problemBody(error.problems, error.facts), {
     status: PROBLEM_STATUS[code],
     headers: { ...headers, ...problemHeaders(code) },
   });

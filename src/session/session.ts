@@ -117,17 +117,11 @@ export class Session {
   /**
    * The reservation that the request would create now. Nothing is created.
    *
-   * @throws Failure `not_supported` where the service does not describe dry runs: it would book (HOSTILE.md 45)
+   * @throws Failure `not_supported` where the service does not describe dry runs, or the search that the request needs: it
+   *   would book (HOSTILE.md 45)
    */
   async rehearse(request: NewReservation): Promise<Reservation> {
-    const features = await readFeatures(this.fetch, this.profile.baseUrl).catch((error: unknown) => {
-      if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
-      throw error;
-    });
-    if (features?.dryRun) return this.connectivity.rehearse(request).catch(nothingBooked);
-    throw new Failure('not_supported', "This service can't do dry runs.", {
-      why: 'Its API description does not mention dry runs, so it might book the link. Nothing was sent.',
-    });
+    return this.connectivity.rehearse(request).catch(nothingBooked);
   }
 
   /** The ledger: what this machine asked of the profile's connectivity service. @throws Failure `state_unusable` */

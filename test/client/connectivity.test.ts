@@ -7,6 +7,7 @@ import {
   type ProofOptions,
 } from '../../src/client/connectivity.ts';
 import type { NewReservation } from '../../src/client/reservation-request.ts';
+import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import type { Reservation } from '../../src/contract/reservation.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { failureOf } from '../fixtures/failures.ts';
@@ -54,6 +55,9 @@ const post = (answer: Answer) => http.post(PATH, answer);
 const getOne = (answer: Answer) => http.get(`${PATH}/:id`, answer);
 const putOne = (answer: Answer) => http.put(`${PATH}/:id`, answer);
 const deleteOne = (answer: Answer) => http.delete(`${PATH}/:id`, answer);
+
+/** The description of a service with every extension. */
+const described = http.get(`${BASE}/api-spec`, () => json(openapi));
 
 /** A reservation in JSON. A member that is undefined is left out. */
 type Wire = Readonly<Partial<Record<keyof Reservation, unknown>>>;
@@ -415,11 +419,15 @@ describe('show', () => {
 
 describe('a dry run', () => {
   test('asks for JSON and books nothing', async () => {
-    const { client, sent } = service(json(wire()), json(wire({ start_date: new Date(NOW).toISOString() })));
+    const { client, sent } = serviceWith(
+      {},
+      described,
+      ...inTurn(json(wire()), json(wire({ start_date: new Date(NOW).toISOString() }))),
+    );
     expect(await client.rehearse(REQUEST)).toEqual(RESERVATION);
-    expect(methodsAndAddresses(sent)).toEqual(['POST ?dry_run=true']);
+    expect(methodsAndAddresses(sent)).toEqual([`GET ${BASE}/api-spec`, 'POST ?dry_run=true']);
     await client.rehearse({ ...REQUEST, start: 'now' });
-    expect(methodsAndAddresses(sent)[1]).toBe('POST ?start_now=true&dry_run=true');
+    expect(methodsAndAddresses(sent)[3]).toBe('POST ?start_now=true&dry_run=true');
   });
 
   test.each<[string, Wire, string]>([
@@ -430,6 +438,7 @@ describe('a dry run', () => {
   ])('is refused when the answer has %s', async (_, changes, why) => {
     const { client } = serviceWith(
       {},
+      described,
       post(() => json(wire(changes))),
     );
     const failure = await failureOf(() => client.rehearse(REQUEST));
@@ -442,6 +451,7 @@ describe('a dry run', () => {
     const failure = await failureOf(() =>
       serviceWith(
         {},
+        described,
         post(() => json(wire(), 201)),
       ).client.rehearse(REQUEST),
     );

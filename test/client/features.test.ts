@@ -8,8 +8,9 @@ import { html, json, text } from './replies.ts';
 
 const BASE = 'https://conn.example.org';
 const PATH = '/apis/v1alpha1/connectivity';
-const ALL = { list: true, idempotencyKey: true, dryRun: true };
-const NONE = { list: false, idempotencyKey: false, dryRun: false };
+const SEARCHES = { earliest: false, volume: false, availability: false, slots: false };
+const ALL = { list: true, idempotencyKey: true, dryRun: true, ...SEARCHES };
+const NONE = { list: false, idempotencyKey: false, dryRun: false, ...SEARCHES };
 
 async function featuresIn(reply: Response) {
   const { fetch, sent } = answeredBy(http.get(`${BASE}/api-spec`, () => reply));
@@ -30,9 +31,9 @@ const described = (path: object, more: object = {}) => ({
 
 describe('the extensions that an API description names', () => {
   test('in JSON, and the same in YAML under any media type', async () => {
-    expect(await featuresIn(json(openapi))).toEqual(ALL);
+    expect(await featuresIn(json(openapi))).toEqual({ ...ALL, volume: true });
     for (const type of ['application/yaml', 'text/yaml', 'text/plain', 'application/octet-stream']) {
-      expect(await featuresIn(text(stringify(openapi), type))).toEqual(ALL);
+      expect(await featuresIn(text(stringify(openapi), type))).toEqual({ ...ALL, volume: true });
     }
   });
 

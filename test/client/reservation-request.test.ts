@@ -18,6 +18,8 @@ const LATER: Requested = {
   bandwidth: 1000,
   start_date: at(HOUR),
   end_date: at(3 * HOUR),
+  duration: null,
+  volume: null,
 };
 /** `--start-now --for 2h`, typed at {@link NOW}. */
 const FOR_2H: Requested = { ...LATER, start_date: null, end_date: at(2 * HOUR) };
@@ -35,6 +37,8 @@ describe('the stored form of a request', () => {
       bandwidth: 5,
       start_date: null,
       end_date: '2026-11-01T12:00:00.000Z',
+      duration: null,
+      volume: null,
     });
   });
 });

@@ -44,7 +44,7 @@ test('every other code is a refusal with 422', () => {
   for (const code of CODES.filter((one) => !named.has(one))) {
     expect([code, PROBLEM_STATUS[code]]).toEqual([code, 422]);
     expect(code).toMatch(
-      /^(?:site|date|period|reservation|experiment|project|bandwidth|vlans|share|tokens|name)s?_/,
+      /^(?:volume|site|date|period|reservation|experiment|project|bandwidth|vlans|share|tokens|name)s?_/,
     );
   }
 });
@@ -89,18 +89,20 @@ describe('problemBody', () => {
   });
 
   const alternative = {
+    kind: 'most_bandwidth' as const,
+    start_now: false,
     bandwidth: 5,
     start_date: '2026-12-01T10:00:00.000Z',
     end_date: '2026-12-02T10:00:00.000Z',
   };
   test('it holds the alternatives, if there are any', () => {
     const problem = { code: 'bandwidth_unavailable', loc: 'Bandwidth', msg: 'text' } as const;
-    expect(problemBody([problem], [alternative]).alternatives).toEqual([alternative]);
-    expect(problemBody([problem], [])).not.toHaveProperty('alternatives');
+    expect(problemBody([problem], { alternatives: [alternative] }).alternatives).toEqual([alternative]);
+    expect(problemBody([problem], { alternatives: [] })).not.toHaveProperty('alternatives');
   });
 
   test.each(CODES)('a body for %s fits the schema', (code) => {
-    const body = problemBody([{ code, msg: 'text' }], [alternative]);
+    const body = problemBody([{ code, msg: 'text' }], { alternatives: [alternative] });
     expect(v.parse(ProblemBody, JSON.parse(JSON.stringify(body)))).toEqual(body);
   });
 

@@ -33,7 +33,7 @@ test('row 59: a share of the bandwidth: 422 with the held and the allowed bandwi
       end_date: at(2 * HOUR),
     },
   ]);
-  expect(alternatives).toEqual([
+  expect(alternatives).toMatchObject([
     { bandwidth: 400, start_date: at(HOUR), end_date: at(2 * HOUR) },
     { bandwidth: 500, start_date: at(2 * HOUR), end_date: at(3 * HOUR) },
   ]);

@@ -96,7 +96,7 @@ function rowOf(
     state,
     id: id === null ? UNKNOWN : idText(id),
     link: known ? `${known.site1} – ${known.site2}` : UNKNOWN,
-    bandwidth: known ? formatBandwidth(known.bandwidth) : UNKNOWN,
+    bandwidth: known?.bandwidth == null ? UNKNOWN : formatBandwidth(known.bandwidth),
     from: Number.isNaN(start) ? (known ? 'at once' : UNKNOWN) : timeText(start),
     until: Number.isNaN(end)
       ? UNKNOWN

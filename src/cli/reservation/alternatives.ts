@@ -2,7 +2,7 @@ import type { NewReservation } from '../../client/reservation-request.ts';
 import { formatDuration } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
-import type { Alternative } from '../../contract/problems.ts';
+import type { AlternativeReply } from '../../contract/problems.ts';
 import { shortTime, type TimeContext } from '../times.ts';
 import { formatBandwidth, nearestSite } from '../values.ts';
 
@@ -13,6 +13,9 @@ interface KeptFlags {
   idempotencyKey?: string;
   allowUnsigned?: boolean;
 }
+
+/** What an advised command is made of. */
+type Offer = Pick<AlternativeReply, 'bandwidth' | 'end_date'> & { start_date: string };
 
 /**
  * Adds to a refusal what the service offers instead, in words and the first as a command.
@@ -45,7 +48,7 @@ export function advisor(
       throw error.with({ why });
     }
     if (error.code === 'date_past' && request.start !== 'now' && request.end > now) {
-      const { bandwidth, start, end } = request;
+      const { bandwidth = 0, start, end } = request;
       const started = { bandwidth, start_date: formatInstant(start), end_date: formatInstant(end) };
       throw error.with({ fix: reserveCommandLine(request, started, flags, now) });
     }
@@ -56,13 +59,16 @@ export function advisor(
 }
 
 /** What the service offers, for people: `1 Gbps from Sun 22 Nov 07:46 for 2 h`. */
-function described({ bandwidth, start_date, end_date }: Alternative, context: TimeContext): string {
+function described({ bandwidth, start_date, end_date }: Offer, context: TimeContext): string {
   const [start, end] = [parseInstant(start_date) ?? 0, parseInstant(end_date) ?? 0];
   return `${formatBandwidth(bandwidth)} from ${shortTime(start, context)} for ${formatDuration(end - start)}`;
 }
 
-function isPeriod({ start_date, end_date }: Alternative): boolean {
-  return parseInstant(start_date) !== undefined && parseInstant(end_date) !== undefined;
+function isPeriod(offer: AlternativeReply): offer is AlternativeReply & Offer {
+  const { start_date, end_date } = offer;
+  return (
+    start_date !== null && parseInstant(start_date) !== undefined && parseInstant(end_date) !== undefined
+  );
 }
 
 /**
@@ -89,7 +95,7 @@ export function updateAdvisor(
 /** The command that books an alternative. A start that has come is written as --start-now. */
 export function reserveCommandLine(
   { site1, site2 }: NewReservation,
-  { bandwidth, start_date, end_date }: Alternative,
+  { bandwidth, start_date, end_date }: Offer,
   { dryRun, save, idempotencyKey, allowUnsigned }: KeptFlags,
   now: number,
 ): string {

@@ -126,5 +126,6 @@ export function linkAndPeriod(
   const { site1, site2, bandwidth, start_date, end_date } = known;
   const [start, end] = [start_date === null ? times.now : instantOf(start_date), instantOf(end_date)];
   const period = `${shortTime(start, times, true)} to ${shortEnd(start, end, times, true)}`;
-  return `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${period}`;
+  const rate = bandwidth === null ? 'as fast as the link allows' : formatBandwidth(bandwidth);
+  return `${site1} – ${site2}, ${rate}, ${period}`;
 }

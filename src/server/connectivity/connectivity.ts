@@ -142,7 +142,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const { body, caller, user, experiment } = await readAuthorised(request, 'create');
     const { startNow, dryRun } = readExecutionOptions(request);
     const key = dryRun ? undefined : readIdempotencyKey(request);
-    const reading = readReservationRequest(body, startNow);
+    const reading = readReservationRequest(body, { startNow, earliest: false });
     const { expiry, project } = experiment;
     const said = reading.ok ? reading.body : reading.rest;
     const problemsAt = (received: number): Problem[] => {
@@ -157,7 +157,9 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       return found.length > 0 ? [...found, ...capacityProblems(link, said.bandwidth)] : [];
     };
     if (!reading.ok) throw several(problemsAt(now()));
-    const { site1, site2, bandwidth, start_date, end_date: end } = reading.body;
+    const { site1, site2, bandwidth = 0, start_date, end_date: end, search } = reading.body;
+    if (search)
+      throw new ProblemError([{ code: 'volume_invalid', loc: 'Bandwidth', msg: 'volume is not known.' }]);
     const who = { createdBy: user, experiment: experiment.id };
     const keyed = key === undefined ? undefined : { ...who, key, fingerprint: fingerprintOf(reading.body) };
     // Before any rule: a replay is answered even if time, topology or experiment have changed since.

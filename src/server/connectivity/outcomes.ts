@@ -18,7 +18,8 @@ export function refusedOutcome(outcome: RefusedOutcome, demanded: number): Probl
   const advice = outcome.offers.map(sentence).join(' ');
   const advised = advice === '' ? first : { ...first, msg: `${first.msg} ${advice}` };
   const limits = outcome.refusals.flatMap((refusal) => limit(refusal, outcome.link));
-  return new ProblemError([advised, ...rest], outcome.offers.map(alternative), limits);
+  const alternatives = outcome.offers.map((offer) => alternative(offer, demanded));
+  return new ProblemError([advised, ...rest], { limits, alternatives });
 }
 
 function problem(refusal: Refusal, link: Link, demanded: number): Problem {
@@ -83,8 +84,15 @@ function sentence({ bandwidth, start, end }: Offer): string {
   return `Would be accepted: ${bandwidth} Mbps from ${formatInstant(start)} to ${formatInstant(end)}.`;
 }
 
-function alternative({ bandwidth, start, end }: Offer): Alternative {
-  return { bandwidth, start_date: formatInstant(start), end_date: formatInstant(end) };
+function alternative({ bandwidth, start, end }: Offer, demanded: number): Alternative {
+  const kind = bandwidth === demanded ? 'earliest' : 'most_bandwidth';
+  return {
+    kind,
+    start_now: false,
+    start_date: formatInstant(start),
+    end_date: formatInstant(end),
+    bandwidth,
+  };
 }
 
 /**

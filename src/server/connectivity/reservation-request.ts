@@ -6,21 +6,25 @@ import type { Problem } from '../../contract/problems.ts';
 import {
   MAX_TOKENS,
   ReservationRequest,
+  ReservationRequestBody,
   type ReservationState,
   ReservationUpdate,
+  VolumeRequest,
 } from '../../contract/reservation.ts';
 import { IDEMPOTENCY_KEY_HEADER, MAX_IDEMPOTENCY_KEY, MAX_REASON } from '../../contract/routes.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { type MemberProblem, schemaProblems } from '../request-reading.ts';
 
-const MEMBERS: Readonly<Record<keyof ReservationRequest, MemberProblem>> = {
+const MEMBERS: Readonly<Record<keyof ReservationRequestBody, MemberProblem>> = {
   site1: { code: 'site_invalid', loc: 'Site' },
   site2: { code: 'site_invalid', loc: 'Site' },
   bandwidth: { code: 'bandwidth_invalid', loc: 'Bandwidth' },
   start_date: { code: 'date_invalid', loc: 'Date' },
   end_date: { code: 'date_invalid', loc: 'Date' },
   tokens: { code: 'tokens_invalid' },
+  duration: { code: 'date_invalid', loc: 'Date' },
+  volume: { code: 'volume_invalid', loc: 'Bandwidth' },
 };
 
 /**
@@ -29,14 +33,56 @@ const MEMBERS: Readonly<Record<keyof ReservationRequest, MemberProblem>> = {
  */
 export type BodyReading<Body> =
   | { ok: true; body: Body }
-  | { ok: false; problems: Problem[]; rest: ReservationUpdate };
+  | { ok: false; problems: Problem[]; rest: PartialRequest };
 
-/** Reads the body of a create request (SPEC.md, "POST"). */
+const PartialRequest = v.partial(ReservationRequestBody);
+type PartialRequest = v.InferOutput<typeof PartialRequest>;
+
+/** What a create request asks for: a demand, or a window and what to look for in it. */
+export type AskedReservation = Omit<ReservationRequest, 'bandwidth' | 'duration'> &
+  (
+    | { bandwidth: number; search?: { duration: number } }
+    /** `bandwidth` is the most that may be used. */
+    | { bandwidth?: number | undefined; search: { volume: number } }
+  );
+
+/** Reads the body of a create request (SPEC.md, "POST"), with the extensions `duration` and `volume`. */
 export function readReservationRequest(
   value: Record<string, unknown>,
-  startNow: boolean,
-): BodyReading<ReservationRequest> {
-  return read(ReservationRequest, value, startNow);
+  { startNow, earliest }: { startNow: boolean; earliest: boolean },
+): BodyReading<AskedReservation> {
+  const contrary = searchProblems(value, earliest);
+  const refused = (reading: BodyReading<PartialRequest>): BodyReading<never> =>
+    reading.ok
+      ? { ok: false, problems: contrary, rest: reading.body }
+      : { ...reading, problems: [...reading.problems, ...contrary] };
+  if (value['volume'] !== undefined) {
+    const reading = read(VolumeRequest, value, startNow);
+    if (!reading.ok || contrary.length > 0) return refused(reading);
+    const { volume, ...body } = reading.body;
+    return { ok: true, body: { ...body, search: { volume } } };
+  }
+  const reading = read(ReservationRequest, value, startNow);
+  if (!reading.ok || contrary.length > 0) return refused(reading);
+  const { duration, ...body } = reading.body;
+  return { ok: true, body: { ...body, ...(duration === undefined ? {} : { search: { duration } }) } };
+}
+
+/** What of the members of a search contradicts the query or each other. */
+function searchProblems({ duration, volume }: Record<string, unknown>, earliest: boolean): Problem[] {
+  if (earliest && volume !== undefined) {
+    const msg = "volume can't be asked for with earliest=true: what it books finishes first anyway.";
+    return [{ ...MEMBERS.volume, msg }];
+  }
+  if (earliest && duration === undefined) {
+    const msg = 'duration is missing: earliest=true looks for a period of that length.';
+    return [{ ...MEMBERS.duration, msg }];
+  }
+  if (!earliest && duration !== undefined) {
+    const msg = 'duration is for earliest=true only: without it, end_date says how long.';
+    return [{ ...MEMBERS.duration, msg }];
+  }
+  return [];
 }
 
 /** Reads the body of an update: absent members keep their values (DESIGN.md, "PUT"). */
@@ -65,7 +111,7 @@ function read<Body extends { start_date?: number | null | undefined }>(
   if (result.success && problems.length === 0) return { ok: true, body: result.output };
   const wrong = new Set(issues.map(({ path }) => path?.[0]?.key));
   const sound = Object.entries(value).filter(([member]) => !wrong.has(member));
-  const rest = v.safeParse(ReservationUpdate, Object.fromEntries(sound));
+  const rest = v.safeParse(PartialRequest, Object.fromEntries(sound));
   return { ok: false, problems, rest: rest.success ? rest.output : {} };
 }
 
@@ -101,9 +147,14 @@ export function readExecutionOptions(request: Request): ExecutionOptions {
   if (startNow === undefined) {
     throw new ProblemError([{ code: 'date_invalid', loc: 'Date', msg: 'start_now must be true or false.' }]);
   }
-  const dryRun = readBoolean(searchParams.get('dry_run'));
-  if (dryRun === undefined) throw refusal('request_invalid', 'dry_run must be true or false.');
-  return { startNow, dryRun };
+  return { startNow, dryRun: readFlag(request, 'dry_run') };
+}
+
+/** Reads a boolean query parameter of an extension; absent, it is false. @throws ProblemError 400 */
+export function readFlag(request: Request, name: 'dry_run' | 'earliest'): boolean {
+  const value = readBoolean(new URL(request.url).searchParams.get(name));
+  if (value === undefined) throw refusal('request_invalid', `${name} must be true or false.`);
+  return value;
 }
 
 /** The spec says boolean; clients write it in several ways. */
@@ -161,8 +212,16 @@ export function readIdempotencyKey(request: Request): string | undefined {
  * A SHA-256 of what a create request asks for, the same for every spelling (a start of null is start_now). It leaves out
  * `tokens`, which say who asks and change with a refresh.
  */
-export function fingerprintOf({ site1, site2, bandwidth, start_date, end_date }: ReservationRequest): string {
-  const asked = JSON.stringify([site1, site2, bandwidth, start_date, end_date]);
+export function fingerprintOf({
+  site1,
+  site2,
+  bandwidth,
+  start_date,
+  end_date,
+  search,
+}: AskedReservation): string {
+  // Without a search as before there was one: a key lives through an upgrade of the server.
+  const asked = JSON.stringify([site1, site2, bandwidth, start_date, end_date, ...(search ? [search] : [])]);
   return createHash('sha256').update(asked).digest('hex');
 }
 

@@ -1,5 +1,6 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
-import { instantOf, periodOf, type Requested } from '../../client/reservation-request.ts';
+import { differenceFrom, expectationOf } from '../../client/proof.ts';
+import { asReservation, instantOf, periodOf, type Requested } from '../../client/reservation-request.ts';
 import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
@@ -175,19 +176,15 @@ function ledgerState({ outcome, reservation }: LedgerEntry, now: number): Listed
 function fitting(entry: LedgerEntry, candidates: readonly Reservation[]): Reservation | undefined {
   const { requested, beganAt } = entry;
   if (!requested) return undefined;
-  const { site1, site2, bandwidth, start_date, end_date } = requested;
+  const asked = asReservation(requested);
   return candidates
     .filter((candidate) => {
       const created = instantOf(candidate.created_at);
-      const start = instantOf(candidate.start_date);
+      const expected = expectationOf(asked, { near: created, apart: CLOCKS_APART });
       return (
-        candidate.site1 === site1 &&
-        candidate.site2 === site2 &&
-        candidate.bandwidth === bandwidth &&
-        instantOf(candidate.end_date) === instantOf(end_date) &&
         created >= beganAt - CLOCKS_APART &&
         created <= beganAt + MAY_STILL_ARRIVE + CLOCKS_APART &&
-        (start_date === null ? Math.abs(start - created) <= CLOCKS_APART : start === instantOf(start_date))
+        differenceFrom(candidate, expected) === undefined
       );
     })
     .toSorted((one, other) => instantOf(one.created_at) - instantOf(other.created_at))[0];

@@ -5,7 +5,6 @@ import { advisor, reserveCommandLine } from '../../../src/cli/reservation/altern
 import { parseBandwidth } from '../../../src/cli/values.ts';
 import type { NewReservation } from '../../../src/client/reservation-request.ts';
 import { Failure, type FailureCode, type FailureFacts } from '../../../src/contract/failure.ts';
-import type { Alternative } from '../../../src/contract/problems.ts';
 import { failureOf } from '../../fixtures/failures.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
@@ -20,7 +19,7 @@ const request: NewReservation = {
   start: 'now',
   end: NOW + 2 * HOUR,
 };
-const later: Alternative = { bandwidth: 1500, start_date: iso(HOUR), end_date: iso(3 * HOUR) };
+const later = { bandwidth: 1500, start_date: iso(HOUR), end_date: iso(3 * HOUR) };
 
 /** The advice after this refusal of {@link request}. */
 async function advised(
@@ -32,7 +31,7 @@ async function advised(
 }
 
 describe('the command that is advised', () => {
-  test.each<[string, Alternative, string]>([
+  test.each<[string, typeof later, string]>([
     ['with its start', later, `--bandwidth 1500 --start ${iso(HOUR)} --end ${iso(3 * HOUR)}`],
     [
       'with --start-now for a start that has come',
@@ -132,7 +131,7 @@ describe('a refusal', () => {
 
 describe('the reason says when and how much', () => {
   test('of every offer, in the zone of the person', async () => {
-    const less: Alternative = { bandwidth: 400, start_date: iso(0), end_date: iso(2 * HOUR) };
+    const less = { bandwidth: 400, start_date: iso(0), end_date: iso(2 * HOUR) };
     const { facts } = await advised('bandwidth_unavailable', {
       why: 'It is taken.',
       alternatives: [less, later],

@@ -23,6 +23,8 @@ const REQUESTED: Requested = {
   bandwidth: 1000,
   start_date: at(HOUR),
   end_date: at(2 * HOUR),
+  duration: null,
+  volume: null,
 };
 
 /** An attempt that was sent at {@link NOW} and not answered. */

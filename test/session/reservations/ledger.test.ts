@@ -20,6 +20,8 @@ const REQUESTED: Requested = {
   bandwidth: 1000,
   start_date: RESERVATION.start_date,
   end_date: RESERVATION.end_date,
+  duration: null,
+  volume: null,
 };
 const CHANGE: Requested = { ...REQUESTED, bandwidth: 5 };
 const CHANGED = { ...RESERVATION, bandwidth: 5 };

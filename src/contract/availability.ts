@@ -1,0 +1,83 @@
+import * as v from 'valibot';
+import { Instant, ReplyInstant, SiteName } from './fields.ts';
+
+/** How long the part of an answer is that a request without an `end` gets, from its start: 7 days, in milliseconds. */
+export const DEFAULT_WINDOW = 7 * 86_400_000;
+/** The longest window that can be asked about: 5 years of 366 days, in milliseconds. */
+export const MAX_WINDOW = 5 * 366 * 86_400_000;
+/** How far back a window may start before now: 24 h, in milliseconds. */
+export const MAX_PAST = 86_400_000;
+/** The most columns that a window is cut into. */
+export const MAX_POINTS = 2000;
+
+const freeMbps = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+/** A part of a window, and what of the link is free in it. Aggregates only: nothing says who holds the rest. */
+export const AvailablePart = v.object({
+  start_date: Instant,
+  end_date: Instant,
+  bandwidth: v.pipe(freeMbps, v.description('Mbps that are free throughout the part.')),
+  bandwidth_max: v.pipe(freeMbps, v.description('Mbps that are free at best, for some of the part.')),
+  vlans: v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(0),
+    v.description(
+      'The fewest free VLAN tags at any instant of the part, at the place of the link that has the fewest. One tag that is free throughout may still be missing.',
+    ),
+  ),
+});
+/** See {@link AvailablePart}. */
+export type AvailablePart = v.InferOutput<typeof AvailablePart>;
+
+/** The use of a link over a window: the reply of `GET …/links/{site1}/{site2}/availability` (extension). */
+export const Availability = v.object({
+  site1: SiteName,
+  site2: SiteName,
+  bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Capacity of the link in Mbps.')),
+  start_date: Instant,
+  end_date: Instant,
+  exact: v.pipe(
+    v.boolean(),
+    v.description('Whether the items are the exact steps; with `points` they are columns of equal length.'),
+  ),
+  items: v.pipe(
+    v.array(AvailablePart),
+    v.description('The parts of the window, one after the other without a gap.'),
+  ),
+  nextCursor: v.pipe(v.nullable(v.string()), v.description('Give it as ?cursor= for the next page.')),
+});
+/** See {@link Availability}. */
+export type Availability = v.InferOutput<typeof Availability>;
+
+/** Availability as the client reads it: times in any RFC 3339 form; without the members that were not always there. */
+export const AvailabilityReply = v.object({
+  ...Availability.entries,
+  start_date: ReplyInstant,
+  end_date: ReplyInstant,
+  items: v.array(v.object({ ...AvailablePart.entries, start_date: ReplyInstant, end_date: ReplyInstant })),
+  nextCursor: v.optional(v.nullable(v.string()), null),
+});
+
+/** A run of starts: a reservation that starts at any instant from the first to the last one fits. */
+export const Slot = v.object({
+  first_start_date: Instant,
+  last_start_date: v.pipe(
+    Instant,
+    v.description('The last start for which the whole reservation lies before `end`.'),
+  ),
+});
+/** See {@link Slot}. */
+export type Slot = v.InferOutput<typeof Slot>;
+
+/** When a reservation of some bandwidth and duration can start: the reply of `GET …/links/{site1}/{site2}/slots` (extension). */
+export const SlotList = v.object({
+  items: v.pipe(v.array(Slot), v.description('In order. No start outside of them fits.')),
+  nextCursor: v.pipe(v.nullable(v.string()), v.description('Give it as ?cursor= for the next page.')),
+});
+
+/** The list as the client reads it; see {@link AvailabilityReply}. */
+export const SlotListReply = v.object({
+  items: v.array(v.object({ first_start_date: ReplyInstant, last_start_date: ReplyInstant })),
+  nextCursor: v.optional(v.nullable(v.string()), null),
+});
