@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest';
+import type { AvailabilityView, FreePart } from '../../../src/cli/print/availability-chart.ts';
+import { availabilitySvg } from '../../../src/cli/print/availability-svg.ts';
+
+const HOUR = 3_600_000;
+/** Monday 2026-11-23, 00:00 in Brussels. */
+const MIDNIGHT = Date.UTC(2026, 10, 22, 23);
+
+/** Hours of that day, with what is free throughout, free at best, and VLANs. */
+const items = (...rows: readonly (readonly [number, number, number, number, number])[]): FreePart[] =>
+  rows.map(([from, until, bandwidth, bandwidth_max, vlans]) => ({
+    start_date: new Date(MIDNIGHT + from * HOUR).toISOString(),
+    end_date: new Date(MIDNIGHT + until * HOUR).toISOString(),
+    bandwidth,
+    bandwidth_max,
+    vlans,
+  }));
+
+const link = { site1: 'be-gent1', site2: 'se-kth', bandwidth: 10_000 };
+const used = items([0, 6, 10_000, 10_000, 1000], [6, 12, 10_000, 10_000, 999], [12, 24, 2500, 5000, 998]);
+const view: AvailabilityView = {
+  links: [{ link, items: used }],
+  window: { start: MIDNIGHT, end: MIDNIGHT + 24 * HOUR },
+  zone: 'Europe/Brussels',
+  now: MIDNIGHT,
+};
+
+/** Reads XML strictly enough for what stands here. @returns the elements' names and all text @throws on what is not well-formed */
+function readXml(document: string): { names: string[]; text: string } {
+  const open: string[] = [];
+  const names: string[] = [];
+  let text = '';
+  const [, body = ''] = /^<\?xml version="1\.0" encoding="UTF-8"\?>\n(.*)\n$/s.exec(document) ?? [];
+  const token =
+    /<(\/?)([a-z]+)((?: [A-Za-z0-9-]+="[^"<&]*(?:&(?:amp|lt|gt|quot|#39);[^"<&]*)*")*)(\/?)>|([^<]+)/y;
+  while (token.lastIndex < body.length) {
+    const at = token.lastIndex;
+    const match = token.exec(body);
+    if (!match) throw new SyntaxError(`not XML: ${body.slice(at, at + 80)}`);
+    const [, end, name = '', attributes = '', empty, characters = ''] = match;
+    if (/&(?!(?:amp|lt|gt|quot|#39);)/.test(characters)) throw new SyntaxError(`& in ${characters}`);
+    text += characters;
+    const given = [...attributes.matchAll(/ ([A-Za-z0-9-]+)=/g)].map(([, attribute]) => attribute);
+    if (new Set(given).size < given.length) throw new SyntaxError(`an attribute twice: ${attributes}`);
+    if (end && open.pop() !== name) throw new SyntaxError(`</${name}> without its start`);
+    if (name && !end) names.push(name);
+    if (name && !end && !empty) open.push(name);
+  }
+  if (open.length > 0) throw new SyntaxError(`not closed: ${open}`);
+  return { names, text };
+}
+
+test('well-formed, with title, description, period, zone, units and a legend', () => {
+  const { names, text } = readXml(availabilitySvg(view));
+  expect(names.filter((name) => ['svg', 'title', 'desc', 'style'].includes(name))).toEqual([
+    ...['svg', 'title', 'desc', 'style'],
+  ]);
+  for (const words of [
+    'Free bandwidth, be-gent1 – se-kth',
+    'Mon 23 Nov 2026 00:00 – Tue 24 Nov 2026 00:00, Europe/Brussels; 998 or more VLANs free at any time',
+    'be-gent1 – se-kth: of 10 Gbps, between 2.5 Gbps and 10 Gbps are free; 998 or more VLANs free at any time.',
+    ...['10 Gbps', '5 Gbps', 'Mon 23 Nov', '06:00', 'free throughout', 'free for part of the time'],
+  ]) {
+    expect(text).toContain(words);
+  }
+});
+
+test('one outline for each of both areas, equal neighbours joined', () => {
+  const outlines = [...availabilitySvg(view).matchAll(/ d="([^"]*)"/g)].map(([, path]) => path);
+  expect(outlines).toEqual(['M0 150V0H350V75H700V150Z', 'M0 150V0H350V112.5H700V150Z']);
+});
+
+test('nothing from elsewhere, no script, colours for light and dark', () => {
+  const svg = availabilitySvg(view);
+  expect(svg.replace('http://www.w3.org/2000/svg', '')).not.toMatch(/https?:|href|@import|<script|on[a-z]+=/);
+  expect([...svg.matchAll(/url\(([^)]*)\)/g)].map(([, target]) => target)).toEqual(
+    Array.from({ length: 2 }, () => '#availability-hatch'),
+  );
+  expect(svg).toContain('@media (prefers-color-scheme: dark)');
+});
+
+test('now is marked inside the window only; a time without a VLAN is marked', () => {
+  expect(availabilitySvg(view)).not.toContain('>now<');
+  expect(availabilitySvg({ ...view, now: MIDNIGHT + HOUR })).toContain('>now<');
+  expect(availabilitySvg(view)).not.toContain('no VLAN free');
+  const none = items([0, 12, 10_000, 10_000, 1000], [12, 24, 10_000, 10_000, 0]);
+  const svg = availabilitySvg({ ...view, links: [{ link, items: none }] });
+  expect(svg).toContain('<rect class="none" x="350"');
+  expect(readXml(svg).text).toContain('at times no VLAN free');
+});
+
+test('several links: one below the other, each with its name', () => {
+  const other = { ...link, site2: 'pl-poznan1', bandwidth: 2488 };
+  const { text } = readXml(
+    availabilitySvg({ ...view, links: [...view.links, { link: other, items: used }] }),
+  );
+  expect(text).toContain('Free bandwidth, 2 links');
+  expect(text).toContain('be-gent1 – pl-poznan1');
+  expect(text).toContain('2.488 Gbps');
+});
+
+test('text of a service is escaped', () => {
+  const site1 = `</text><script>&"'\u0000\u001b\ud800\uffff\u202e`;
+  const { names, text } = readXml(
+    availabilitySvg({ ...view, links: [{ link: { ...link, site1 }, items: used }] }),
+  );
+  expect(names).not.toContain('script');
+  // Everything that XML 1.0 allows, and nothing that could turn text around.
+  expect(text).toMatch(/^[\n\u0020-\u202d\u202f-\ud7ff\ue000-\ufffd]*$/);
+});
+
+test('a window of a millisecond has no number that is none', () => {
+  const window = { start: MIDNIGHT, end: MIDNIGHT + 1 };
+  const all = items([0, 1 / HOUR, 5000, 5000, 3]);
+  expect(availabilitySvg({ ...view, window, links: [{ link, items: all }] })).not.toMatch(/NaN|Infinity/);
+});
