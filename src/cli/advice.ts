@@ -31,10 +31,49 @@ export function withServices(services: ServiceFlags, advice: string): string {
   if (!USES_SERVICES.test(advice)) return advice;
   const { offline, profile, caFile, project, experiment } = services;
   const where = ACTS_IN.test(advice) ? { project, experiment } : {};
-  const values = Object.entries({ profile, 'ca-file': caFile, ...where });
-  const words = values.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
-  const flags = [...(offline ? ['--offline'] : []), ...words].map((word) => `${shellWord(word)} `).join('');
+  const values = Object.entries({ offline: offline || undefined, profile, 'ca-file': caFile, ...where });
+  const flags = values
+    // A command that was typed with other flags has them already.
+    .filter(([name, value]) => value !== undefined && !new RegExp(` --${name}(?![\\w-])`).test(advice))
+    .map(([name, value]) => `--${name} ${value === true ? '' : `${shellWord(String(value))} `}`)
+    .join('');
   return `slices-conn ${flags}${advice.slice('slices-conn '.length)}`;
+}
+
+/** Words in place of flags of a typed command. */
+export interface Retyping {
+  /** The flags that are replaced, with their values. */
+  flags: readonly string[];
+  /** The new flag and its values; none: the flags are left out. */
+  words: readonly string[];
+}
+
+/** Flags of `reserve` and `update` that a {@link Retyping} replaces, and that have no value. */
+const WITHOUT_VALUE: readonly string[] = ['--start-now', '--earliest'];
+
+/**
+ * The typed command with other flags: each stands where the flag stood that it replaces, else at the end.
+ *
+ * @param typed the arguments of the program, as given
+ * @example retyped(['reserve', 'a', 'b', '--for=2h'], [{ flags: ['--for', '--end'], words: ['--for', '1h'] }])
+ * // 'slices-conn reserve a b --for 1h'
+ */
+export function retyped(typed: readonly string[], changes: readonly Retyping[]): string {
+  return ownCommand(...changes.reduce<readonly string[]>(replaced, typed));
+}
+
+function replaced(typed: readonly string[], { flags, words: by }: Retyping): string[] {
+  const words = [...typed];
+  const isOne = (word: string): boolean => flags.includes(word.split('=', 1)[0] ?? '');
+  const end = () => (words.includes('--') ? words.indexOf('--') : words.length);
+  let place: number | undefined;
+  for (let at = words.findIndex(isOne); at !== -1 && at < end(); at = words.findIndex(isOne)) {
+    const [word = ''] = words.splice(at, 1);
+    place ??= at;
+    if (!word.includes('=') && !WITHOUT_VALUE.includes(word)) words.splice(at, 1);
+  }
+  words.splice(place ?? end(), 0, ...by);
+  return words;
 }
 
 /**

@@ -162,8 +162,8 @@ function wrapped(line: string, width: number): string {
   return indent + term + below + folded(rest, width - indent.length - 4).join(below);
 }
 
-/** A command over several lines, as a shell takes it. */
-function continued(line: string, width: number): string {
+/** A command over several lines, as a shell takes it. @param line the command, with its indent */
+export function continued(line: string, width: number): string {
   const indent = /^ */.exec(line)?.[0] ?? '';
   // Room for the blank and the backslash.
   return indent + folded(line.trimStart(), width - indent.length - 6, SHELL_WORDS).join(` \\\n${indent}    `);
@@ -173,7 +173,7 @@ function continued(line: string, width: number): string {
 const SHELL_WORDS = /(?:--[\w-]+ (?=[^\s-]))?(?:'[^']*'|"[^"]*"|[^\s'"])+/g;
 
 /** Words in lines of at most so many columns; a longer word has a line of its own. */
-function folded(text: string, width: number, words = /\S+/g): string[] {
+export function folded(text: string, width: number, words = /\S+/g): string[] {
   const lines: string[] = [];
   for (const word of text.match(words) ?? []) {
     const last = lines.at(-1);

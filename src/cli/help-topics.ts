@@ -43,8 +43,13 @@ With --json one object is printed. A list is {"items":[…]}. A reservation has 
   {"reservation":{…},"verified":true,"token":"eyJ…","claims":{…},"source":"service"}
 In a list each item also has its state (scheduled, active, ended, deleted, or unknown when no answer came), its source (service or ledger) and the request. Times are RFC 3339 in UTC with milliseconds, bandwidth is in Mbps.
 
+availability prints {"link":{…},"items":[…],"slots":[…]}: what is free in each part of the time, and with --bandwidth and --duration when such a reservation can start, else null; of all links of a site a list of these.
+
 A failure with --json leaves stdout empty; the last line of stderr is an object, as in
   {"error":{"code":"bandwidth_unavailable","message":"…","why":"…","fix":"slices-conn …","exitCode":6, "httpStatus":422,"retryable":false,"maybeDone":false,"details":[…],"reservation":null, "alternatives":[…]}}
+An alternative is what would be accepted instead, as in
+  {"kind":"earliest","bandwidth":9000,"start_date":"…","end_date":"…","start_now":false,"command":"slices-conn …"}
+in the order most_bandwidth, earliest, longest; fix is the first one's command.
 `;
 
 const TIMES = `Times
@@ -63,6 +68,10 @@ const TIMES = `Times
   else of TZ, else of the system. Results show times in the same zone, and name it; --json has UTC.
 
   --start-now --for 2h lasts two hours and not less: the end that is sent is 5 s later.
+
+  With reserve --earliest the service finds the start: --for is the duration, --start means not before (default now), --end not after (default the experiment's end).
+  With reserve --volume it finds rate and time: --end is the deadline, --start means not before (default now).
+  availability looks from now for a week, unless --start, --end or --for say otherwise.
 `;
 
 function exitCodes(): string {

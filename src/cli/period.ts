@@ -116,6 +116,55 @@ export async function readPeriod(flags: PeriodFlags, context: TimeContext): Prom
   return { start, end: checkedEnd(from, end, context), ...lastingOf(start, flags) };
 }
 
+/** The time in which a reservation is looked for; in milliseconds. */
+export interface SearchWindow {
+  /** Not before. */
+  start: number | 'now';
+  /** Not after. Without `--end` the last instant there is. */
+  end: number;
+}
+
+/**
+ * Reads the flags of a search (CLI.md, "Values"): --start is not before, by default now; --end is not after.
+ *
+ * @param lasting how long the reservation is at least, in milliseconds
+ * @throws Failure `usage` where it would end before it starts, or does not fit
+ */
+export async function readSearch(
+  { start: startText, startNow = false, end: endText }: PeriodFlags,
+  lasting: number,
+  context: TimeContext,
+): Promise<SearchWindow> {
+  if (startText !== undefined && startNow) throw conflict('--start', '--start-now');
+  const named = startText === undefined ? 'now' : await readStart(startText, context);
+  // A search looks ahead: whatever lies behind is not before now.
+  const start = named !== 'now' && named <= context.now ? 'now' : named;
+  const from = start === 'now' ? context.now : start;
+  const end = await readEnd(endText === undefined ? {} : { end: endText }, from, context);
+  if (end === undefined) return { start, end: LAST_INSTANT };
+  const window = { start, end: checkedEnd(from, end, context) };
+  if (end - from >= lasting) return window;
+  throw new Failure('usage', `${formatDuration(lasting)} do not fit.`, {
+    why: `From ${shortTime(from, context)} until ${shortEnd(from, end, context)} ${context.zone} are ${formatDuration(end - from)}.`,
+  });
+}
+
+/** The flags of a time that is looked at, as typed. */
+export type WindowFlags = Omit<PeriodFlags, 'startNow'>;
+
+/** How long availability is looked at without an end, in milliseconds (CLI.md, "Values"). */
+const WEEK = 7 * 24 * 3_600_000;
+
+/** Reads the flags of a time that is looked at: by default from now for a week. @throws Failure `usage` */
+export async function readWindow(
+  flags: WindowFlags,
+  context: TimeContext,
+): Promise<{ start: number; end: number }> {
+  const start = flags.start === undefined ? context.now : await parseTime(flags.start, context);
+  const end = (await readEnd(flags, start, context)) ?? later(start, WEEK);
+  return { start, end: checkedEnd(start, end, context) };
+}
+
 /**
  * Checks the flags of a change that can be checked without the reservation, before it is fetched.
  *
@@ -184,6 +233,11 @@ function checkedEnd(start: number, end: number, context: TimeContext): number {
   });
 }
 
-function conflict(one: string, other: string): Failure {
-  return new Failure('usage', `${one} and ${other} can't be given together.`);
+/** The failure where two flags say the same thing, or exclude each other. */
+export function conflict(one: string, other: string, why?: string): Failure {
+  return new Failure(
+    'usage',
+    `${one} and ${other} can't be given together.`,
+    why === undefined ? {} : { why },
+  );
 }

@@ -1,18 +1,18 @@
 import type { CommandLine } from './completion/command-line.ts';
 
 /** Commands of CLI.md, "Commands", that are not built yet. */
-const COMMANDS = ['availability', 'watch', 'run', 'plan', 'apply', 'vlan', 'probe'];
+const COMMANDS = ['watch', 'run', 'plan', 'apply', 'vlan', 'probe'];
 
 /** Flags of CLI.md that are not built yet, by the name of their command. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
-  reserve: ['--earliest', '--volume', '--name', '--wait'],
+  reserve: ['--name', '--wait'],
   list: ['--timeline'],
 };
 
 /**
  * The planned command or flag that a command line uses, which is not built yet (CLI.md, "Commands").
  *
- * @example a line that begins with `availability` // 'availability'
+ * @example a line that begins with `watch` // 'watch'
  */
 export function plannedIn({
   command,

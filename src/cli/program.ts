@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { Failure, type FailureFacts } from '../contract/failure.ts';
+import { availabilityCommand } from './availability/command.ts';
 import { addInstallOption, completionCommand } from './completion/command.ts';
 import { type CommandLine, childOf, readCommandLine } from './completion/command-line.ts';
 import { experimentCommand } from './experiment/command.ts';
@@ -86,7 +87,15 @@ Examples:
 More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')}`,
     );
   for (const [group, commands] of Object.entries<((invoke: Invoke) => Command)[]>({
-    'Reservations:': [reserveCommand, listCommand, showCommand, updateCommand, deleteCommand, sitesCommand],
+    'Reservations:': [
+      reserveCommand,
+      listCommand,
+      showCommand,
+      updateCommand,
+      deleteCommand,
+      availabilityCommand,
+      sitesCommand,
+    ],
     'Login and experiments:': [
       loginCommand,
       logoutCommand,

@@ -69,6 +69,25 @@ export async function confirm(
 }
 
 /**
+ * Checks a file that a command is to write, and asks before it replaces one. To be called before anything is sent.
+ *
+ * @param declined what was not done after a no, as a sentence
+ * @throws Failure `file_unusable`, `usage` without a terminal; Declined when the answer is no
+ */
+export async function confirmWriting(
+  invocation: Asking & Pick<Invocation, 'files'>,
+  path: string,
+  declined: string,
+): Promise<void> {
+  await invocation.files.checkWritable(path);
+  if (!(await invocation.files.exists(path))) return;
+  await confirm(invocation, `Replace the file ${path}?`, {
+    unasked: `The file ${path} exists, and replacing it was not confirmed.`,
+    declined,
+  });
+}
+
+/**
  * Offers something that the command does not need. Nobody is asked without a terminal, and where a program reads the
  * result.
  *
@@ -102,9 +121,24 @@ export async function pick<Item>(
   for (const [index, item] of items.entries()) {
     output.prompt(`  ${String(index + 1).padStart(width)}  ${label(item)}`);
   }
+  const item = await numbered({ ask, output }, 'Number (Enter: none): ', items);
+  if (item === undefined) throw new Declined();
+  return item;
+}
+
+/**
+ * Asks for the number of one of several items, which were shown before, the first as 1.
+ *
+ * @returns undefined when none is chosen: Enter, `q`, or Ctrl-D
+ */
+export async function numbered<Item>(
+  { ask, output }: Pick<Invocation, 'ask' | 'output'>,
+  question: string,
+  items: readonly Item[],
+): Promise<Item | undefined> {
   for (;;) {
-    const answer = (await ask?.('Number (Enter: none): '))?.trim() ?? '';
-    if (answer === '' || answer === 'q') throw new Declined();
+    const answer = (await ask?.(question))?.trim() ?? '';
+    if (answer === '' || answer === 'q') return undefined;
     const item = /^\d{1,6}$/.test(answer) ? items[Number(answer) - 1] : undefined;
     if (item !== undefined) return item;
     output.prompt(`Type a number from 1 to ${items.length}.`);

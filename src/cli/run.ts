@@ -7,12 +7,13 @@ import type { ExitCode } from './exit-codes.ts';
 import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation } from './invocation.ts';
 import { reportFailure } from './print/failure-report.ts';
+import { Refusal } from './print/offers.ts';
 import { asciiText, type ColorChoice, escapeText, Output, wantsColor } from './print/output.ts';
 import { Progress } from './print/progress.ts';
 import { createProgram, NO_HELP, runProgram } from './program.ts';
-import { Declined, pickerFor } from './questions.ts';
+import { Declined, numbered, pickerFor } from './questions.ts';
 import { SentChanges } from './sent-changes.ts';
-import { chooseZone, type TimeContext } from './times.ts';
+import { chooseZone, localTimes, type TimeContext } from './times.ts';
 import type { UserFiles, World } from './world.ts';
 
 /** How long to wait for a reply unless `--timeout` says otherwise, in seconds. */
@@ -80,15 +81,27 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     return report(sent.failure(stopped));
   });
   try {
-    await runProgram(program, args);
-    return 0;
-  } catch (error) {
-    if (error instanceof Declined) {
-      invocation?.output.notice(error.message);
-      return 0;
+    let work = (): Promise<void> => runProgram(program, args);
+    for (;;) {
+      try {
+        await work();
+        return 0;
+      } catch (error) {
+        if (error instanceof Declined) {
+          invocation?.output.notice(error.message);
+          return 0;
+        }
+        // Where the profile can't be read, the failure says so, and its own text needs no zone.
+        const times = await invocation?.times().catch(() => undefined);
+        const exitCode = report(error, times);
+        if (!(error instanceof Refusal && invocation)) return exitCode;
+        isReported = false;
+        const next = await picked(error, invocation);
+        isReported = !next;
+        if (!next) return exitCode;
+        work = next;
+      }
     }
-    // Where the profile can't be read, the failure says so, and its own text needs no zone.
-    return report(error, await invocation?.times().catch(() => undefined));
   } finally {
     // The result is printed already: a connection that does not close must not change the exit code.
     await Promise.allSettled(opened.map(async (one) => one.close()));
@@ -98,6 +111,24 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
 /** Whether all of stdout is ASCII. */
 function isDumb({ env }: World): boolean {
   return env['TERM'] === 'dumb';
+}
+
+/**
+ * Lets a person pick one of the offers of a refusal, which was printed.
+ *
+ * @returns what asks for the picked one; undefined where none is picked, and where nobody can be asked
+ */
+async function picked(
+  { offers, take }: Refusal,
+  { ask, flags, output, times }: Invocation,
+): Promise<(() => Promise<void>) | undefined> {
+  if (!take || !ask || flags.json || flags.yes) return undefined;
+  const offer = await numbered({ ask, output }, 'Which number? (Enter: none) ', offers);
+  if (!offer) return undefined;
+  return async () => {
+    output.prompt(`Asking for ${localTimes(await times())(offer.label)}.`);
+    await take(offer);
+  };
 }
 
 /** Answers a shell that completes a word: with candidates, or with nothing after any error. */

@@ -230,21 +230,28 @@ const TIMESTAMP = /(?<!--[a-z]+[ =])\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,12
 
 /**
  * A function that writes the timestamps of a message as short times, to the second where they have one, with the zone
- * beside the first of all. Commands in the message stay as they are.
+ * beside the first of all; of an end after `to`, the time of day alone where it is on the same day. Commands in the
+ * message stay as they are.
  *
  * @example localTimes(context)('It ends at 2026-11-22T13:00:30.000Z.') // 'It ends at Sun 22 Nov 14:00:30 Europe/Brussels.'
  */
 export function localTimes(context: TimeContext): (text: string) => string {
   let isFirst = true;
-  return (text) =>
-    text.replace(TIMESTAMP, (found) => {
+  return (text) => {
+    /** The timestamp before, and where it ended. */
+    let before: { instant: number; end: number } | undefined;
+    return text.replace(TIMESTAMP, (found, at: number) => {
       const instant = parseInstant(found);
       if (instant === undefined) return found;
+      const isEnd = before !== undefined && text.slice(before.end, at) === ' to ';
+      const day = isEnd && before ? shortEnd(before.instant, instant, context) : shortTime(instant, context);
+      before = { instant, end: at + found.length };
       const seconds = Math.floor(instant / 1000) % 60;
       const zone = isFirst ? ` ${context.zone}` : '';
       isFirst = false;
-      return `${shortTime(instant, context)}${seconds === 0 ? '' : `:${String(seconds).padStart(2, '0')}`}${zone}`;
+      return `${day}${seconds === 0 ? '' : `:${String(seconds).padStart(2, '0')}`}${zone}`;
     });
+  };
 }
 
 /**

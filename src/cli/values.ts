@@ -82,8 +82,52 @@ export function formatBandwidth(mbps: number): string {
   return mbps >= 1000 ? `${mbps / 1000} Gbps` : `${mbps} Mbps`;
 }
 
-function wrong(text: string, why: string): Failure {
-  return new Failure('usage', `${JSON.stringify(text)} is not a bandwidth.`, {
+/**
+ * Mbps as they are typed.
+ *
+ * @example bandwidthWord(2500) // '2.5G'
+ */
+export function bandwidthWord(mbps: number): string {
+  return mbps >= 1000 ? `${mbps / 1000}G` : `${mbps}M`;
+}
+
+const PREFIXES: readonly string[] = ['', 'K', 'M', 'G', 'T', 'P', 'E'];
+
+/**
+ * A volume as people type it, in bytes: `800G`, `1.5TB` (decimal), `2TiB` (binary), `5000000` (CLI.md, "Values").
+ *
+ * @example parseVolume('800G') // 800_000_000_000
+ * @throws Failure `usage` for another form, a part of a byte, or more than 9 PB
+ */
+export function parseVolume(text: string): number {
+  const match = /^(\d{1,16})(?:\.(\d{1,9}))?\s*([kKMGTPE]?)(i?)B?$/.exec(text.trim());
+  const [, whole = '', fraction = '', prefix = '', binary = ''] = match ?? [];
+  if (!match || (binary !== '' && prefix === '')) {
+    throw wrong(text, 'Write it as 800G, 50T or 2TiB, in bytes.', 'a volume');
+  }
+  const exponent = BigInt(PREFIXES.indexOf(prefix.toUpperCase()));
+  const scaled = BigInt(whole + fraction) * (binary === '' ? 1000n : 1024n) ** exponent;
+  const divisor = 10n ** BigInt(fraction.length);
+  const bytes = scaled / divisor;
+  if (scaled % divisor !== 0n || bytes < 1n)
+    throw wrong(text, 'It must be a whole number of bytes.', 'a volume');
+  if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw wrong(text, 'The most is 9 PB.', 'a volume');
+  return Number(bytes);
+}
+
+/**
+ * Bytes for people, decimal, to three digits.
+ *
+ * @example formatVolume(2_199_023_255_552) // '2.2 TB'
+ */
+export function formatVolume(bytes: number): string {
+  const exponent = Math.min(PREFIXES.length - 1, Math.floor(Math.log10(bytes) / 3));
+  const rounded = Number((bytes / 1000 ** exponent).toPrecision(3));
+  return `${rounded} ${exponent === 1 ? 'k' : PREFIXES[exponent]}B`;
+}
+
+function wrong(text: string, why: string, what = 'a bandwidth'): Failure {
+  return new Failure('usage', `${JSON.stringify(text)} is not ${what}.`, {
     why,
     fix: 'slices-conn reserve --help',
   });

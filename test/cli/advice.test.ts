@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { completed } from '../../src/cli/advice.ts';
+import { completed, retyped, withServices } from '../../src/cli/advice.ts';
 
 describe('advice that is a flag becomes the whole command that was typed', () => {
   test.each([
@@ -24,6 +24,32 @@ describe('advice that is a flag becomes the whole command that was typed', () =>
   test('a whole command gets the services only', () => {
     expect(completed(['--offline', 'show', 'x'], { offline: true }, 'slices-conn list')).toBe(
       'slices-conn --offline list',
+    );
+  });
+});
+
+describe('a command with other flags than were typed', () => {
+  const bandwidth = { flags: ['--bandwidth'], words: ['--bandwidth', '6G'] };
+  const start = { flags: ['--start', '--start-now'], words: ['--start', 'x'] };
+
+  test.each([
+    ['reserve a b --bandwidth 9G --for 2h', [bandwidth], 'reserve a b --bandwidth 6G --for 2h'],
+    ['reserve --bandwidth=9G a b', [bandwidth], 'reserve --bandwidth 6G a b'],
+    ['reserve a --bandwidth 1G b --bandwidth 2G', [bandwidth], 'reserve a --bandwidth 6G b'],
+    ['update a --extend 1h', [bandwidth], 'update a --extend 1h --bandwidth 6G'],
+    ['update --extend 1h -- a', [bandwidth], 'update --extend 1h --bandwidth 6G -- a'],
+    ['reserve --start-now a b', [start], 'reserve --start x a b'],
+    ['reserve a b --start y --for 1h', [start, bandwidth], 'reserve a b --start x --for 1h --bandwidth 6G'],
+    ['reserve a b --start y', [{ flags: ['--start'], words: [] }], 'reserve a b'],
+  ])('%s', (typed, changes, expected) => {
+    expect(retyped(typed.split(' '), changes)).toBe(`slices-conn ${expected}`);
+  });
+
+  test('does not get the flags of the services twice', () => {
+    const services = { offline: true, profile: 'offline', experiment: 'x y' };
+    const typed = 'slices-conn reserve --offline a b --profile=offline';
+    expect(withServices(services, typed)).toBe(
+      "slices-conn --experiment 'x y' reserve --offline a b --profile=offline",
     );
   });
 });

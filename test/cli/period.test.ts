@@ -5,8 +5,11 @@ import {
   periodToSend,
   readPeriod,
   readPeriodChange,
+  readSearch,
+  readWindow,
   shortfall,
 } from '../../src/cli/period.ts';
+import { LAST_INSTANT } from '../../src/contract/instants.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
@@ -226,5 +229,49 @@ describe('an update of a period: every combination of its flags', () => {
   test('an earlier end is accepted', async () => {
     const change = await readPeriodChange({ end: '2026-12-01T11:00:00Z' }, current, context);
     expect(change).toEqual({ end: START + HOUR });
+  });
+});
+
+describe('a search: not before --start, not after --end', () => {
+  const lasting = 2 * HOUR;
+
+  test.each<[PeriodFlags, unknown]>([
+    [{}, { start: 'now', end: LAST_INSTANT }],
+    [{ startNow: true }, { start: 'now', end: LAST_INSTANT }],
+    [{ start: 'now' }, { start: 'now', end: LAST_INSTANT }],
+    [
+      { start, end },
+      { start: START, end: END },
+    ],
+    // It looks ahead.
+    [
+      { start: '2026-01-01T00:00:00Z', end },
+      { start: 'now', end: END },
+    ],
+    [{ start, startNow: true }, both('--start', '--start-now')],
+    [{ start: end, end: start }, 'usage: It would end before it starts.'],
+    [{ start, end: '2026-12-01T11:59:59Z' }, 'usage: 2 h do not fit.'],
+    [{ end: '+1h' }, 'usage: 2 h do not fit.'],
+  ])('%j', async (flags, expected) => {
+    expect(await outcome(() => readSearch(flags, lasting, context))).toEqual(expected);
+  });
+});
+
+describe('a time that is looked at', () => {
+  const WEEK = 7 * 24 * HOUR;
+
+  test.each<[PeriodFlags, unknown]>([
+    [{}, { start: NOW, end: NOW + WEEK }],
+    [{ start }, { start: START, end: START + WEEK }],
+    [{ end }, { start: NOW, end: END }],
+    [
+      { start, end },
+      { start: START, end: END },
+    ],
+    [{ for: '2h' }, { start: NOW, end: NOW + 2 * HOUR }],
+    [{ end, for: '2h' }, both('--end', '--for')],
+    [{ start: end, end: start }, 'usage: It would end before it starts.'],
+  ])('%j', async (flags, expected) => {
+    expect(await outcome(() => readWindow(flags, context))).toEqual(expected);
   });
 });

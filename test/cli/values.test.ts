@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatBandwidth, nearestSite, parseBandwidth, siteName } from '../../src/cli/values.ts';
+import {
+  bandwidthWord,
+  formatBandwidth,
+  formatVolume,
+  nearestSite,
+  parseBandwidth,
+  parseVolume,
+  siteName,
+} from '../../src/cli/values.ts';
 import { MAX_BANDWIDTH } from '../../src/contract/reservation.ts';
 import { SITES } from '../../src/contract/sites.ts';
 import { failureOf } from '../fixtures/failures.ts';
@@ -146,5 +154,51 @@ describe('formatBandwidth', () => {
         expect(parseBandwidth(formatBandwidth(mbps))).toBe(mbps);
       }),
     );
+  });
+});
+
+test.each([
+  [2500, '2.5G'],
+  [100, '100M'],
+  [1001, '1.001G'],
+])('%i Mbps are typed as %s', (mbps, word) => {
+  expect(bandwidthWord(mbps)).toBe(word);
+  expect(parseBandwidth(word)).toBe(mbps);
+});
+
+describe('a volume, in bytes', () => {
+  test.each<[string, number]>([
+    ['1', 1],
+    ['5000000', 5_000_000],
+    ['800G', 800e9],
+    ['800 GB', 800e9],
+    ['50T', 50e12],
+    ['1.5T', 1.5e12],
+    ['1k', 1000],
+    ['2TiB', 2 * 1024 ** 4],
+    ['2Ti', 2 * 1024 ** 4],
+    ['1.5KiB', 1536],
+    ['9007199254740991', Number.MAX_SAFE_INTEGER],
+  ])('%s', (text, bytes) => {
+    expect(parseVolume(text)).toBe(bytes);
+  });
+
+  test.each([
+    ...['', 'T', '50X', '-1G', '1e12', '1,5T', '50Gb', '2tib', '2iB', '١G'],
+    ...['0', '0.1', '0.5B', '1.0001K', '9.1P', '9007199254740992'],
+  ])('%j is refused, with what is wrong', async (text) => {
+    const { code, facts } = await failureOf(() => parseVolume(text));
+    expect([code, facts.fix]).toEqual(['usage', 'slices-conn reserve --help']);
+    expect(facts.why).toMatch(/^(?:Write it as|It must be|The most is) /);
+  });
+
+  test.each<[number, string]>([
+    [1, '1 B'],
+    [1500, '1.5 kB'],
+    [800e9, '800 GB'],
+    [2 * 1024 ** 4, '2.2 TB'],
+    [Number.MAX_SAFE_INTEGER, '9.01 PB'],
+  ])('%d is written as %s', (bytes, text) => {
+    expect(formatVolume(bytes)).toBe(text);
   });
 });

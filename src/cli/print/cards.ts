@@ -21,22 +21,24 @@ export function reservationState(reservation: Reservation, now: number): Reserva
  * A reservation for people: what was booked, its four tags, and whether it is proven.
  *
  * @param verb what happened, such as "Reserved"
- * @param context `experiment`: the one that the command acted in, to print its name beside the id
+ * @param context `experiment`: the one that the command acted in, to print its name beside the id; `more`: further lines
+ *   about the period
  */
 export function reservationCard(
   print: Printer,
   verb: string,
   proven: ProvenReservation,
-  context: { times: TimeContext; experiment?: NamedExperiment },
+  context: { times: TimeContext; experiment?: NamedExperiment; more?: readonly CardLine[] },
 ): string {
   const { reservation, verified, claims } = proven;
-  const { times, experiment } = context;
+  const { times, experiment, more = [] } = context;
   const { paint } = print;
   const { site1, site2, bandwidth } = reservation;
   const title = `${verb} ${paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
   const lines: CardLine[] = [
     ['id', reservation.id],
     ...periodLines(reservation, times),
+    ...more,
     [site1, `S-tag ${reservation.site1_s_tag}   C-tag ${reservation.site1_c_tag}`],
     [site2, `S-tag ${reservation.site2_s_tag}   C-tag ${reservation.site2_c_tag}`],
     experimentLine(reservation, experiment),
@@ -51,11 +53,19 @@ export function reservationCard(
 export function rehearsalCard(
   print: Printer,
   reservation: Reservation,
-  { times, experiment }: { times: TimeContext; experiment: NamedExperiment },
+  {
+    times,
+    experiment,
+    more = [],
+  }: { times: TimeContext; experiment: NamedExperiment; more?: readonly CardLine[] },
 ): string {
   const { site1, site2, bandwidth } = reservation;
   const title = `Would be accepted: ${print.paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
-  const lines: CardLine[] = [...periodLines(reservation, times), experimentLine(reservation, experiment)];
+  const lines: CardLine[] = [
+    ...periodLines(reservation, times),
+    ...more,
+    experimentLine(reservation, experiment),
+  ];
   return `${print.card(title, lines)}  nothing was booked\n`;
 }
 

@@ -4,6 +4,7 @@ import { completed, NEXT_STEP } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
 import { localTimes, type TimeContext } from '../times.ts';
+import { offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
 
 /** How a failure is printed. */
@@ -35,6 +36,7 @@ export function reportFailure(
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
   const advised = facts.fix ?? NEXT_STEP[code];
   const fix = advised === undefined ? undefined : completed(typed, services, advised);
+  const offers = error instanceof Refusal ? error.offers : [];
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code satisfies FailureCode];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
   if (!json) {
@@ -44,7 +46,15 @@ export function reportFailure(
     const why = facts.why === undefined ? '' : `  why: ${shown(local(facts.why))}\n`;
     const lines = (facts.lines ?? []).map((line) => `    ${shown(local(line))}\n`).join('');
     const reservation = facts.reservation === undefined ? '' : `  reservation: ${shown(facts.reservation)}\n`;
-    const advice = fix === undefined ? '' : `  try: ${shown(fix)}\n`;
+    const choices = offers.map(({ label, command }) => ({
+      label: shown(local(label)),
+      command: shown(command),
+    }));
+    const columns = stderr.isTerminal ? stderr.columns : undefined;
+    const tried = fix === undefined ? [] : [`  try: ${shown(fix)}`];
+    const advice = (offers.length > 0 ? offerLines(choices, columns) : tried)
+      .map((line) => `${line}\n`)
+      .join('');
     stderr.write(`error: ${shown(what)}\n${why}${lines}${reservation}${advice}`);
     return exitCode;
   }
@@ -60,7 +70,7 @@ export function reportFailure(
       maybeDone: facts.maybeDone ?? false,
       details: facts.details ?? [],
       reservation: facts.reservation ?? null,
-      alternatives: facts.alternatives ?? [],
+      alternatives: offers.length > 0 ? offers.map(offerItem) : (facts.alternatives ?? []),
     },
   };
   stderr.write(`${jsonText(report, masked)}\n`);

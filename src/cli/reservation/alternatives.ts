@@ -1,117 +1,287 @@
 import type { NewReservation } from '../../client/reservation-request.ts';
-import { formatDuration } from '../../contract/durations.ts';
-import { Failure, ownCommand } from '../../contract/failure.ts';
+import { formatDuration, parseDuration } from '../../contract/durations.ts';
+import { Failure, type FailureCode } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
-import type { AlternativeReply } from '../../contract/problems.ts';
-import { shortTime, type TimeContext } from '../times.ts';
-import { formatBandwidth, nearestSite } from '../values.ts';
+import { ALTERNATIVE_KINDS, type AlternativeReply, type Limit } from '../../contract/problems.ts';
+import { SITES } from '../../contract/sites.ts';
+import { type Retyping, retyped } from '../advice.ts';
+import type { PeriodChangeFlags } from '../period.ts';
+import { type Offer, type OfferKind, Refusal } from '../print/offers.ts';
+import { bandwidthWord, formatBandwidth, formatVolume, nearestSite } from '../values.ts';
 
-/** Flags of a refused `reserve` that the advised command repeats. */
-interface KeptFlags {
-  dryRun?: boolean;
-  save?: string;
-  idempotencyKey?: string;
-  allowUnsigned?: boolean;
+/** A request that was refused, and the command that made it. */
+export interface Refused {
+  request: NewReservation;
+  /** The command line as it was typed, without the program's own name. */
+  typed: readonly string[];
+  /** The flags of the period, as typed. */
+  flags: PeriodChangeFlags;
+  /** Of an update: the reservation as it stands, and whether a start was asked for. */
+  update?: { id: string; start: number; end: number; asksForStart: boolean; isNamed: boolean };
+  /** When it was refused, in milliseconds. */
+  now: number;
+  /** Sends a request in place of this one; left out where nothing is to be booked. */
+  send?: (request: NewReservation) => Promise<void>;
 }
 
-/** What an advised command is made of. */
-type Offer = Pick<AlternativeReply, 'bandwidth' | 'end_date'> & { start_date: string };
+/** Refusals by what the link has, in place of which something else may be accepted. */
+const BY_THE_LINK: readonly FailureCode[] = ['bandwidth_unavailable', 'vlans_unavailable', 'share_exceeded'];
 
 /**
- * Adds to a refusal what the service offers instead, in words and the first as a command.
- *
- * @param zone of the times that are printed
- * @returns a rejection handler, which throws the failure with the advice
+ * What to throw in place of an error: a refusal says in the person's words what is missing, and has the alternatives of
+ * the service as commands (CLI.md, "Output"). Other errors stay as they are.
  */
-export function advisor(
+export function refusalOf(error: unknown, asked: Refused): unknown {
+  if (!(error instanceof Failure)) return error;
+  const offers = (error.facts.alternatives ?? [])
+    .flatMap((alternative) => readAlternative(alternative, asked))
+    .toSorted((one, other) => rankOf(one.kind) - rankOf(other.kind));
+  const said = inWords(error, asked);
+  const [first] = offers;
+  if (!first) return withoutOffers(said, asked);
+  const { send } = asked;
+  const take = send && ((offer: Offer) => send(requestOf(offer, asked)));
+  return new Refusal(said.with({ fix: first.command }), offers, take);
+}
+
+/** The place of a kind in CLI.md's order; what an older service does not name comes last. */
+function rankOf(kind: OfferKind): number {
+  return kind === null ? ALTERNATIVE_KINDS.length : ALTERNATIVE_KINDS.indexOf(kind);
+}
+
+/** An alternative as an offer; none where its times can't be read, or where it moves what was not to be moved. */
+function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[] {
+  const { request, update, now } = asked;
+  const { bandwidth } = alternative;
+  const [from, end] = [parseInstant(alternative.start_date ?? ''), parseInstant(alternative.end_date)];
+  // Services that are older than `start_now` name an instant that is over when the command is pasted.
+  const isOver = alternative.start_now === undefined && from !== undefined && from <= now;
+  const isNow = alternative.start_now || (isOver && from !== update?.start);
+  const start: Offer['start'] | undefined = isNow ? 'now' : from;
+  if (start === undefined || end === undefined) return [];
+  if (update && !update.asksForStart && start !== update.start) return [];
+  const wanted = { bandwidth, start, end };
+  const kind = alternative.kind ?? kindOf(wanted, request, now);
+  const offer = { ...wanted, kind };
+  return [{ ...offer, label: labelOf(offer, request, now), command: retyped(...retypingOf(offer, asked)) }];
+}
+
+/** Bandwidth and period of an offer. */
+type Wanted = Pick<Offer, 'bandwidth' | 'start' | 'end'>;
+
+/** The kind of an alternative that a service does not name. */
+function kindOf(wanted: Wanted, request: NewReservation, now: number): OfferKind {
+  const { sameStart, sameLength } = difference(wanted, request, now);
+  if (wanted.bandwidth !== request.bandwidth) return sameStart && sameLength ? 'most_bandwidth' : null;
+  return sameStart ? 'longest' : sameLength ? 'earliest' : null;
+}
+
+/** Two durations that differ by less count as the same where the time of the request decides, in milliseconds. */
+const SAME = 10_000;
+
+function difference(
+  { start, end }: Wanted,
   request: NewReservation,
-  flags: KeptFlags,
-  clock: () => number,
-  zone: string,
-): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof Failure)) throw error;
-    // A service's text becomes part of a command only when it is a time.
-    const offers = error.facts.alternatives?.filter(isPeriod) ?? [];
-    const [alternative] = offers;
-    const now = clock();
-    const said = error.facts.why === undefined ? '' : `${error.facts.why} `;
-    if (alternative) {
-      const free = offers.map((offer) => described(offer, { now, zone })).join('; or ');
-      throw error.with({
-        why: `${said}Free in ${zone}: ${free}.`,
-        fix: reserveCommandLine(request, alternative, flags, now),
-      });
-    }
-    if (error.code === 'bandwidth_unavailable' || error.code === 'vlans_unavailable') {
-      const why = `${said}The service offers nothing else. Ask for a shorter time, or for less.`;
-      throw error.with({ why });
-    }
-    if (error.code === 'date_past' && request.start !== 'now' && request.end > now) {
-      const { bandwidth = 0, start, end } = request;
-      const started = { bandwidth, start_date: formatInstant(start), end_date: formatInstant(end) };
-      throw error.with({ fix: reserveCommandLine(request, started, flags, now) });
-    }
-    const unknown = error.code === 'site_unknown' ? [request.site1, request.site2] : [];
-    const [near] = unknown.map(nearestSite).filter((site) => site !== undefined);
-    throw near === undefined ? error : error.with({ why: `Did you mean ${near}?` });
-  };
-}
-
-/** What the service offers, for people: `1 Gbps from Sun 22 Nov 07:46 for 2 h`. */
-function described({ bandwidth, start_date, end_date }: Offer, context: TimeContext): string {
-  const [start, end] = [parseInstant(start_date) ?? 0, parseInstant(end_date) ?? 0];
-  return `${formatBandwidth(bandwidth)} from ${shortTime(start, context)} for ${formatDuration(end - start)}`;
-}
-
-function isPeriod(offer: AlternativeReply): offer is AlternativeReply & Offer {
-  const { start_date, end_date } = offer;
-  return (
-    start_date !== null && parseInstant(start_date) !== undefined && parseInstant(end_date) !== undefined
-  );
-}
-
-/**
- * Adds to a refused update the first alternative, as a command.
- *
- * @param id the reservation
- */
-export function updateAdvisor(
-  id: string,
-  start: number,
-  { allowUnsigned }: Pick<KeptFlags, 'allowUnsigned'>,
-): (error: unknown) => never {
-  return (error) => {
-    const alternative = error instanceof Failure ? error.facts.alternatives?.find(isPeriod) : undefined;
-    if (!(error instanceof Failure) || !alternative) throw error;
-    const { bandwidth, start_date, end_date } = alternative;
-    const moved = parseInstant(start_date) === start ? [] : ['--start', start_date];
-    const unsigned = allowUnsigned ? ['--allow-unsigned'] : [];
-    const words = ['--bandwidth', String(bandwidth), ...moved, '--end', end_date, ...unsigned];
-    throw error.with({ fix: ownCommand('update', id, ...words) });
-  };
-}
-
-/** The command that books an alternative. A start that has come is written as --start-now. */
-export function reserveCommandLine(
-  { site1, site2 }: NewReservation,
-  { bandwidth, start_date, end_date }: Offer,
-  { dryRun, save, idempotencyKey, allowUnsigned }: KeptFlags,
   now: number,
-): string {
-  const start = parseInstant(start_date) ?? 0;
-  return ownCommand(
-    'reserve',
-    site1,
-    site2,
-    '--bandwidth',
-    String(bandwidth),
-    ...(start <= now ? ['--start-now'] : ['--start', start_date]),
-    '--end',
-    end_date,
-    ...(dryRun ? ['--dry-run'] : []),
-    ...(save === undefined ? [] : ['--save', save]),
-    ...(idempotencyKey === undefined ? [] : ['--idempotency-key', idempotencyKey]),
-    ...(allowUnsigned ? ['--allow-unsigned'] : []),
-  );
+): { sameStart: boolean; sameLength: boolean; length: number } {
+  const at = (instant: number | 'now'): number => (instant === 'now' ? now : instant);
+  const length = end - at(start);
+  const asked = request.duration ?? request.end - at(request.start);
+  const isLoose = start === 'now' || request.start === 'now';
+  return {
+    length,
+    sameStart: start === request.start,
+    sameLength: Math.abs(length - asked) <= (isLoose ? SAME : 0),
+  };
+}
+
+/** What an offer is, by what differs from what was asked for. Times are in UTC; see {@link Offer}. */
+function labelOf(offer: Wanted, request: NewReservation, now: number): string {
+  const { bandwidth, start, end } = offer;
+  if (request.volume !== undefined) return `done by ${formatInstant(end)}`;
+  const { sameStart, sameLength, length } = difference(offer, request, now);
+  const isSearch = request.duration !== undefined;
+  const rate = formatBandwidth(bandwidth);
+  if (sameStart && sameLength && !isSearch) return `${rate}, same period`;
+  const from = sameStart && !isSearch ? '' : ` from ${start === 'now' ? 'now' : formatInstant(start)}`;
+  return `${rate}${from}${sameLength ? '' : ` for ${formatDuration(length)}`}`;
+}
+
+/** The request that a picked offer makes. */
+function requestOf({ kind, bandwidth, start, end }: Offer, { request }: Refused): NewReservation {
+  if (request.volume !== undefined) return { ...request, end };
+  if (request.duration === undefined) return { ...request, bandwidth, start, end };
+  return kind === 'most_bandwidth' ? { ...request, bandwidth } : { ...request, end };
+}
+
+/** The typed command, and what changes in it so that it asks for an offer: only flags that differ. */
+function retypingOf(offer: Omit<Offer, 'label' | 'command'>, asked: Refused): Parameters<typeof retyped> {
+  const { request, update, typed } = asked;
+  const { kind, bandwidth, start, end } = offer;
+  const rate = { flags: ['--bandwidth'], words: ['--bandwidth', bandwidthWord(bandwidth)] };
+  const until = { flags: ['--end'], words: ['--end', timeWord(end)] };
+  const { volume, duration } = request;
+  if (volume !== undefined || duration !== undefined) {
+    return [typed, [kind === 'most_bandwidth' && duration !== undefined ? rate : until]];
+  }
+  // A person who chose the reservation from a list has not typed its id.
+  const named = update && !update.isNamed ? [{ flags: [], words: [update.id] }] : [];
+  const changes: Retyping[] = [
+    ...(bandwidth === request.bandwidth ? [] : [rate]),
+    ...(start === request.start ? [] : [startRetyping(start, asked)]),
+    ...endRetyping(offer, asked),
+  ];
+  return [typed, [...changes, ...named]];
+}
+
+function startRetyping(start: Offer['start'], { update }: Refused): Retyping {
+  const now = update ? ['--start', 'now'] : ['--start-now'];
+  return { flags: ['--start', '--start-now'], words: start === 'now' ? now : ['--start', timeWord(start)] };
+}
+
+/** What makes a typed command end with an offer: the flag that was typed where it can say so, else `--end`. */
+function endRetyping({ start, end }: Wanted, { request, flags, update }: Refused): Retyping[] {
+  const ends = { flags: ['--end', '--for', '--extend'], words: ['--end', timeWord(end)] };
+  if (flags.for !== undefined) {
+    const lasting = parseDuration(flags.for);
+    const sent = request.start === 'now' ? request.end : undefined;
+    // A period that starts with its request is sent a little longer than was asked for.
+    if (
+      start === 'now' ? end === sent : sent === undefined ? end - start === lasting : end - start >= lasting
+    )
+      return [];
+    // Pasted later, `--start-now` and `--start +2h` mean a later start, and the same duration would end too late.
+    const isFixed = start !== 'now' && (start !== request.start || !flags.start?.trim().startsWith('+'));
+    const exact = isFixed ? durationWord(end - start) : undefined;
+    return [exact === undefined ? ends : { ...ends, words: ['--for', exact] }];
+  }
+  if (end === request.end) return [];
+  const exact = flags.extend !== undefined && update ? durationWord(end - update.end) : undefined;
+  return [exact === undefined ? ends : { ...ends, words: ['--extend', exact] }];
+}
+
+/** An instant as it is typed: RFC 3339 in UTC, without zeros at its end. */
+export function timeWord(instant: number): string {
+  return formatInstant(instant).replace(/(?::00)?\.000Z$/, 'Z');
+}
+
+/** A duration as it is typed; undefined where it has a part of a second. @example durationWord(9_000_000) // '2h30m' */
+export function durationWord(milliseconds: number): string | undefined {
+  if (milliseconds < 1000 || milliseconds % 1000 !== 0) return undefined;
+  let rest = milliseconds / 1000;
+  const parts = (
+    [
+      ['d', 86_400],
+      ['h', 3600],
+      ['m', 60],
+      ['s', 1],
+    ] as const
+  ).map(([unit, seconds]) => {
+    const count = Math.floor(rest / seconds);
+    rest -= count * seconds;
+    return count > 0 ? `${count}${unit}` : '';
+  });
+  return parts.join('');
+}
+
+/** The failure with its message for people: what was asked for, and how much of it is free when. */
+function inWords(failure: Failure, { request, now }: Refused): Failure {
+  const { limits = [], alternatives = [], ...facts } = failure.facts;
+  if (!BY_THE_LINK.includes(failure.code)) return failure;
+  const sentences = limits.map((limit) => limitText(limit, request.bandwidth));
+  const start = request.start === 'now' ? now : request.start;
+  const period = `from ${formatInstant(start)} to ${formatInstant(request.end)}`;
+  const isTooMuch = limits.some((limit) => exceedsLink(limit, request.bandwidth));
+  if (request.volume !== undefined) {
+    sentences.unshift(`${formatVolume(request.volume)} can't be carried ${period}: too little is free.`);
+  } else if (request.duration !== undefined && request.bandwidth !== undefined && !isTooMuch) {
+    const what = `${formatBandwidth(request.bandwidth)} for ${formatDuration(request.duration)}`;
+    sentences.unshift(`There is no time for ${what} ${period}.`);
+  }
+  // Older services say in their message what the alternatives say again.
+  const own =
+    alternatives.length > 0 ? failure.message.replace(/ Would be accepted: .*$/s, '') : failure.message;
+  const [message = own, ...others] = sentences;
+  const { why: _why, ...rest } = facts;
+  const why = sentences.length === 0 ? facts.why : others.join(' ');
+  return new Failure(failure.code, message, { ...rest, limits, alternatives, ...(why ? { why } : {}) });
+}
+
+/** Whether more was asked for than the link has at any time. */
+function exceedsLink({ limit, capacity }: Limit, asked: number | undefined): boolean {
+  return limit === 'bandwidth' && asked !== undefined && asked > capacity;
+}
+
+/** A broken limit as a sentence, with its numbers; times in UTC. @param asked Mbps */
+function limitText(broken: Limit, asked: number | undefined): string {
+  const { limit, site, layer, capacity, free, start_date, end_date } = broken;
+  const period = start_date === null || end_date === null ? '' : ` from ${start_date} to ${end_date}`;
+  const wanted = asked === undefined ? '' : `; ${formatBandwidth(asked)} were asked for`;
+  if (limit === 'tags') {
+    return `None of the ${capacity} ${layer}-tags at ${site} is free all the time${period}.`;
+  }
+  if (limit === 'share') {
+    const may = 'One experiment may have';
+    if (period === '') {
+      const held = `${may} ${capacity} reservations that have not ended, and yours has ${capacity - free}.`;
+      return `${held} Delete one, or wait until one has ended.`;
+    }
+    return layer === null
+      ? `${may} ${formatBandwidth(capacity)} of this link, and yours has ${formatBandwidth(free)} left${period}${wanted}.`
+      : `${may} ${capacity} of the ${layer}-tags at ${site}, and yours has ${free} left${period}.`;
+  }
+  if (exceedsLink(broken, asked)) return `The link has ${formatBandwidth(capacity)}${wanted}.`;
+  return asked === undefined
+    ? `${formatBandwidth(free)} are free${period}.`
+    : `${partOf(free, asked)} asked for ${free === 1 || free === 1000 ? 'is' : 'are'} free${period}.`;
+}
+
+/** A part of a bandwidth. @example partOf(6000, 9000) // '6 of the 9 Gbps' */
+function partOf(part: number, whole: number): string {
+  const rate = formatBandwidth(whole);
+  if (part === 0) return `None of the ${rate}`;
+  return part >= 1000 === whole >= 1000
+    ? `${formatBandwidth(part).split(' ')[0]} of the ${rate}`
+    : `${formatBandwidth(part)} of the ${rate}`;
+}
+
+/** A refusal in place of which the service offers nothing: what to do all the same, where anything helps. */
+function withoutOffers(failure: Failure, asked: Refused): Failure {
+  const { request, typed, flags, now } = asked;
+  const { code, facts } = failure;
+  const { site1, site2 } = request;
+  if (BY_THE_LINK.includes(code)) {
+    if ((facts.limits ?? []).length > 0)
+      return failure.with({ fix: `slices-conn availability ${site1} ${site2}` });
+    const said = facts.why === undefined ? '' : `${facts.why} `;
+    return failure.with({
+      why: `${said}The service offers nothing else. Ask for a shorter time, or for less.`,
+    });
+  }
+  if (code === 'date_past' && flags.start !== undefined && request.end > now) {
+    const started = { bandwidth: 0, start: 'now', end: request.end } as const;
+    return failure.with({
+      fix: retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)]),
+    });
+  }
+  return withNearestSite(failure, [site1, site2], typed);
+}
+
+/** The refusal of an unknown site with the known one whose name is nearest, and the typed command with it. */
+export function withNearestSite(
+  failure: Failure,
+  sites: readonly string[],
+  typed: readonly string[],
+): Failure {
+  if (failure.code !== 'site_unknown') return failure;
+  const known: readonly string[] = SITES;
+  const near = sites.flatMap((site) => {
+    const meant = known.includes(site) ? undefined : nearestSite(site);
+    return meant === undefined ? [] : [[site, meant] as const];
+  });
+  const [nearest] = near;
+  if (!nearest) return failure;
+  const meant = new Map(near);
+  const words = typed.map((word) => meant.get(word) ?? word);
+  return failure.with({ why: `Did you mean ${nearest[1]}?`, fix: retyped(words, []) });
 }

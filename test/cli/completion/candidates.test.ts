@@ -255,6 +255,7 @@ describe('the table of kinds', () => {
     ...[
       'address',
       'audience',
+      'bytes',
       'duration',
       'key',
       'key=value',

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ServiceFlags } from '../../../src/cli/global-options.ts';
 import { type ReportOptions, reportFailure } from '../../../src/cli/print/failure-report.ts';
+import { Refusal } from '../../../src/cli/print/offers.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS } from '../../fixtures/tokens.ts';
@@ -53,8 +54,58 @@ describe('timestamps', () => {
     ]);
   });
 
+  test('an end on the same day is a time of day', () => {
+    const failure = new Failure(
+      'bandwidth_unavailable',
+      'Free from 2026-11-23T13:00:00.000Z to 2026-11-23T15:30:00.000Z, from 2026-11-23T13:00:00.000Z to 2026-11-24T13:00:00.000Z.',
+    );
+    expect(told(failure, { times }).text).toContain(
+      'error: Free from Mon 23 Nov 14:00 Europe/Brussels to 16:30, from Mon 23 Nov 14:00 to Tue 24 Nov 14:00.',
+    );
+  });
+
   test('are in UTC for programs', () => {
     expect(JSON.parse(told(late, { times, json: true }).text).error.message).toBe(late.message);
+  });
+});
+
+describe('what the service offers', () => {
+  const offer = {
+    kind: 'earliest',
+    bandwidth: 9000,
+    start: Date.parse('2026-12-01T14:00:00Z'),
+    end: Date.parse('2026-12-01T22:00:00Z'),
+    label: '9 Gbps from 2026-12-01T14:00:00.000Z',
+    command: 'slices-conn reserve a b --start 2026-12-01T14:00Z',
+  } as const;
+  const refusal = new Refusal(refused.with({ fix: offer.command }), [offer]);
+  const times = { now: Date.parse('2026-11-22T12:00:00Z'), zone: 'Europe/Brussels' };
+
+  test('is numbered, in the zone of the person, in place of the next step', () => {
+    expect(told(refusal, { times }).text.split('\n')).toEqual([
+      'error: Not enough free bandwidth.',
+      '  why: It is taken.',
+      '  1  9 Gbps from Tue 1 Dec 15:00 Europe/Brussels',
+      '     slices-conn reserve a b --start 2026-12-01T14:00Z',
+      '',
+    ]);
+  });
+
+  test('is in the error object', () => {
+    const { error } = JSON.parse(told(refusal, { times, json: true }).text);
+    expect([error.fix, error.alternatives]).toEqual([
+      offer.command,
+      [
+        {
+          kind: 'earliest',
+          bandwidth: 9000,
+          start_date: '2026-12-01T14:00:00.000Z',
+          end_date: '2026-12-01T22:00:00.000Z',
+          start_now: false,
+          command: offer.command,
+        },
+      ],
+    ]);
   });
 });
 

@@ -1,153 +1,441 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { readPeriod } from '../../../src/cli/period.ts';
-import { advisor, reserveCommandLine } from '../../../src/cli/reservation/alternatives.ts';
-import { parseBandwidth } from '../../../src/cli/values.ts';
+import { type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/offers.ts';
+import {
+  durationWord,
+  type Refused,
+  refusalOf,
+  timeWord,
+} from '../../../src/cli/reservation/alternatives.ts';
 import type { NewReservation } from '../../../src/client/reservation-request.ts';
 import { Failure, type FailureCode, type FailureFacts } from '../../../src/contract/failure.ts';
-import { failureOf } from '../../fixtures/failures.ts';
+import type { AlternativeReply, Limit } from '../../../src/contract/problems.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
-const times = { now: NOW, zone: 'UTC' };
 const iso = (offset: number) => new Date(NOW + offset).toISOString();
+const at = (offset: number) => timeWord(NOW + offset);
 
+const START = NOW + HOUR;
 const request: NewReservation = {
   site1: 'be-gent1',
   site2: 'pl-poznan1',
-  bandwidth: 200_000,
-  start: 'now',
-  end: NOW + 2 * HOUR,
+  bandwidth: 9000,
+  start: START,
+  end: START + 8 * HOUR,
 };
-const later = { bandwidth: 1500, start_date: iso(HOUR), end_date: iso(3 * HOUR) };
+const LINK = 'reserve be-gent1 pl-poznan1 --bandwidth 9G';
 
-/** The advice after this refusal of {@link request}. */
-async function advised(
-  code: FailureCode,
-  facts: FailureFacts = {},
-  { flags = {}, wanted = request }: { flags?: Parameters<typeof advisor>[1]; wanted?: NewReservation } = {},
-): Promise<Failure> {
-  return failureOf(() => advisor(wanted, flags, () => NOW, 'UTC')(new Failure(code, 'refused', facts)));
+const most: AlternativeReply = {
+  kind: 'most_bandwidth',
+  start_now: false,
+  bandwidth: 6000,
+  start_date: iso(HOUR),
+  end_date: iso(9 * HOUR),
+};
+const earliest: AlternativeReply = {
+  kind: 'earliest',
+  start_now: false,
+  bandwidth: 9000,
+  start_date: iso(5 * HOUR),
+  end_date: iso(13 * HOUR),
+};
+const longest: AlternativeReply = {
+  kind: 'longest',
+  start_now: false,
+  bandwidth: 9000,
+  start_date: iso(HOUR),
+  end_date: iso(3 * HOUR),
+};
+const limit: Limit = {
+  limit: 'bandwidth',
+  site: null,
+  layer: null,
+  capacity: 10_000,
+  free: 6000,
+  start_date: iso(3 * HOUR),
+  end_date: iso(5 * HOUR),
+};
+
+/** What a refusal of {@link request}, typed like this, becomes. */
+function refused(
+  alternatives: AlternativeReply[],
+  {
+    typed = `${LINK} --start ${at(HOUR)} --for 8h`,
+    code = 'bandwidth_unavailable',
+    facts = {},
+    ...asked
+  }: Partial<Omit<Refused, 'typed'>> & { typed?: string; code?: FailureCode; facts?: FailureFacts } = {},
+): { failure: Failure; offers: readonly Offer[] } {
+  const words = typed.split(' ');
+  const value = (flag: string) => (words.includes(flag) ? words[words.indexOf(flag) + 1] : undefined);
+  const flags = Object.fromEntries(
+    ['start', 'end', 'for', 'extend'].flatMap((name) => {
+      const found = value(`--${name}`);
+      return found === undefined ? [] : [[name, found]];
+    }),
+  );
+  const error = new Failure(code, 'Not enough. Would be accepted: 1 Mbps.', { ...facts, alternatives });
+  const failure = refusalOf(error, { request, typed: words, flags, now: NOW, ...asked });
+  if (!(failure instanceof Failure)) throw failure;
+  return { failure, offers: failure instanceof Refusal ? failure.offers : [] };
 }
 
-describe('the command that is advised', () => {
-  test.each<[string, typeof later, string]>([
-    ['with its start', later, `--bandwidth 1500 --start ${iso(HOUR)} --end ${iso(3 * HOUR)}`],
-    [
-      'with --start-now for a start that has come',
-      { ...later, start_date: iso(0) },
-      `--bandwidth 1500 --start-now --end ${iso(3 * HOUR)}`,
-    ],
-    [
-      'with --start-now for a start that has passed',
-      { ...later, start_date: iso(-HOUR) },
-      `--bandwidth 1500 --start-now --end ${iso(3 * HOUR)}`,
-    ],
-  ])('books the alternative, %s', (_, alternative, flags) => {
-    expect(reserveCommandLine(request, alternative, {}, NOW)).toBe(
-      `slices-conn reserve be-gent1 pl-poznan1 ${flags}`,
+/** The commands that are offered, without the part that all have in common. */
+function commands(...given: Parameters<typeof refused>): string[] {
+  return refused(...given).offers.map(({ command }) =>
+    command.replace('slices-conn reserve be-gent1 pl-poznan1 ', ''),
+  );
+}
+
+describe('the command of an alternative changes only the flags that differ', () => {
+  test('of a start and a duration', () => {
+    expect(commands([most, earliest, longest])).toEqual([
+      `--bandwidth 6G --start ${at(HOUR)} --for 8h`,
+      `--bandwidth 9G --start ${at(5 * HOUR)} --for 8h`,
+      `--bandwidth 9G --start ${at(HOUR)} --for 2h`,
+    ]);
+  });
+
+  test('of a start and an end', () => {
+    expect(commands([most, earliest, longest], { typed: `${LINK} --start ${at(HOUR)} --end=soon` })).toEqual([
+      `--bandwidth 6G --start ${at(HOUR)} --end=soon`,
+      `--bandwidth 9G --start ${at(5 * HOUR)} --end ${at(13 * HOUR)}`,
+      `--bandwidth 9G --start ${at(HOUR)} --end ${at(3 * HOUR)}`,
+    ]);
+  });
+
+  test('row 45: everything else that was typed stays as it stands, quoted for a shell', () => {
+    const flags = '--offline --dry-run --idempotency-key ci-7 --allow-unsigned --save';
+    const { offers } = refused([most], { typed: `${flags} $HOME's ${LINK} --start ${at(HOUR)} --for 8h` });
+    const { command } = offers[0] ?? {};
+    const { stdout } = spawnSync('sh', ['-c', `set -- ${command}; printf '%s\\n' "$@"`], {
+      encoding: 'utf8',
+    });
+    expect(stdout.trimEnd().split('\n')).toEqual(
+      `slices-conn ${flags} $HOME's ${LINK.replace('9G', '6G')} --start ${at(HOUR)} --for 8h`.split(' '),
     );
   });
 
-  test('names the alternative’s own bandwidth and period, in a form that the command reads', async () => {
-    const words = reserveCommandLine(request, later, {}, NOW).split(' ');
-    const value = (flag: string) => words[words.indexOf(flag) + 1] ?? '';
-    expect(parseBandwidth(value('--bandwidth'))).toBe(later.bandwidth);
-    expect(await readPeriod({ start: value('--start'), end: value('--end') }, times)).toEqual({
-      start: NOW + HOUR,
-      end: NOW + 3 * HOUR,
+  test('with a start after now, the same duration would end later when it is pasted later', () => {
+    const typed = `${LINK} --start +1h --for 8h`;
+    expect(commands([most, longest], { typed })).toEqual([
+      '--bandwidth 6G --start +1h --for 8h',
+      `--bandwidth 9G --start +1h --end ${at(3 * HOUR)}`,
+    ]);
+  });
+
+  test('an end that is no whole number of seconds away is written as it is', () => {
+    const odd = { ...longest, end_date: iso(3 * HOUR + 1) };
+    expect(commands([odd])).toEqual([`--bandwidth 9G --start ${at(HOUR)} --end ${at(3 * HOUR + 1)}`]);
+  });
+
+  describe('to start now', () => {
+    // 5 s later than the duration says.
+    const now: NewReservation = { ...request, start: 'now', end: NOW + 8 * HOUR + 5000 };
+    const atOnce = { start_now: true, start_date: null };
+    const asked = { request: now, typed: `${LINK} --start-now --for 8h` };
+
+    test('the duration stays where it fits, and else the end is named', () => {
+      const same = { ...most, ...atOnce, end_date: iso(8 * HOUR + 5000) };
+      const moved = { ...earliest, end_date: iso(13 * HOUR + 5000) };
+      expect(commands([same, moved, { ...longest, ...atOnce }], asked)).toEqual([
+        '--bandwidth 6G --start-now --for 8h',
+        `--bandwidth 9G --start ${at(5 * HOUR)} --for 8h`,
+        `--bandwidth 9G --start-now --end ${at(3 * HOUR)}`,
+      ]);
+    });
+
+    test('older services name an instant that is over when it is asked for', () => {
+      const {
+        kind: _kind,
+        start_now: _now,
+        ...old
+      } = { ...most, start_date: iso(0), end_date: iso(8 * HOUR + 5000) };
+      const { offers } = refused([old], asked);
+      expect(offers).toMatchObject([{ kind: 'most_bandwidth', start: 'now', label: '6 Gbps, same period' }]);
+      expect(offers[0]?.command).toBe(`slices-conn ${LINK.replace('9G', '6G')} --start-now --for 8h`);
+    });
+
+    test('in place of a start that has passed', () => {
+      const passed: NewReservation = { ...request, start: NOW - HOUR };
+      const typed = `${LINK} --start ${at(-HOUR)} --for 10h`;
+      const instead = { ...longest, ...atOnce, end_date: iso(9 * HOUR) };
+      expect(commands([instead], { request: passed, typed, code: 'date_past' })).toEqual([
+        `--bandwidth 9G --start-now --end ${at(9 * HOUR)}`,
+      ]);
     });
   });
 
-  test('row 45: keeps --dry-run and --idempotency-key', () => {
-    const flags = { dryRun: true, save: 'link.jwt', idempotencyKey: 'ci-7', allowUnsigned: true };
-    expect(reserveCommandLine(request, later, flags, NOW)).toMatch(
-      / --dry-run --save link\.jwt --idempotency-key ci-7 --allow-unsigned$/,
-    );
+  describe('of a search', () => {
+    const search: NewReservation = { ...request, duration: 2 * HOUR };
+    const typed = `${LINK} --earliest --for 2h --end ${at(9 * HOUR)}`;
+
+    test('for a duration', () => {
+      const slower = { ...most, end_date: iso(3 * HOUR) };
+      const after = { ...earliest, start_date: iso(12 * HOUR), end_date: iso(14 * HOUR) };
+      const { offers } = refused([after, slower], { request: search, typed });
+      expect(offers.map(({ label, command }) => [label, command])).toEqual([
+        [`6 Gbps from ${iso(HOUR)}`, `slices-conn ${typed.replace('9G', '6G')}`],
+        [`9 Gbps from ${iso(12 * HOUR)}`, `slices-conn ${typed.replace(at(9 * HOUR), at(14 * HOUR))}`],
+      ]);
+    });
+
+    test('for a volume', () => {
+      const { bandwidth: _rate, ...carried } = { ...request, volume: 50e12 };
+      const line = `reserve be-gent1 pl-poznan1 --volume 50T --end ${at(9 * HOUR)}`;
+      const { offers, failure } = refused([earliest], { request: carried, typed: line });
+      expect(offers).toMatchObject([
+        {
+          label: `done by ${iso(13 * HOUR)}`,
+          command: `slices-conn ${line.replace(at(9 * HOUR), at(13 * HOUR))}`,
+        },
+      ]);
+      expect(failure.message).toBe(
+        `50 TB can't be carried from ${iso(HOUR)} to ${iso(9 * HOUR)}: too little is free.`,
+      );
+    });
   });
 
-  test('can be pasted into a shell, where a value with a space or a quote stays one word', () => {
-    const save = "my link's $HOME.jwt";
-    const line = reserveCommandLine(request, later, { save }, NOW);
-    const { stdout } = spawnSync('sh', ['-c', `set -- ${line}; printf '%s\\n' "$@"`], { encoding: 'utf8' });
-    expect(stdout.trimEnd().split('\n').at(-1)).toBe(save);
+  describe('of an update', () => {
+    const update = { id: 'con_a_1', start: START, end: START + HOUR, asksForStart: false, isNamed: true };
+
+    test('a start that was not asked for is not offered', () => {
+      const typed = 'update con_a_1 --for 8h';
+      expect(commands([most, earliest, longest], { update, typed })).toEqual([
+        'slices-conn update con_a_1 --for 8h --bandwidth 6G',
+        'slices-conn update con_a_1 --for 2h',
+      ]);
+      expect(commands([earliest], { update: { ...update, asksForStart: true }, typed })).toEqual([
+        `slices-conn update con_a_1 --for 8h --start ${at(5 * HOUR)}`,
+      ]);
+    });
+
+    test('it is extended by less', () => {
+      expect(commands([longest], { update, typed: 'update con_a_1 --extend 7h' })).toEqual([
+        'slices-conn update con_a_1 --extend 1h',
+      ]);
+    });
+
+    test('the id is added where it was chosen from a list', () => {
+      const typed = 'update --bandwidth 9G --extend 7h';
+      expect(commands([most], { update: { ...update, isNamed: false }, typed })).toEqual([
+        'slices-conn update --bandwidth 6G --extend 7h con_a_1',
+      ]);
+    });
+
+    test('that began before: its start stays as it is', () => {
+      const began = { ...request, start: NOW - HOUR, end: NOW + 7 * HOUR };
+      const asked = { request: began, update: { ...update, start: NOW - HOUR } };
+      const less = { ...most, start_date: iso(-HOUR), end_date: iso(7 * HOUR) };
+      const { kind: _kind, start_now: _now, ...old } = less;
+      for (const each of [less, old]) {
+        expect(commands([each], { ...asked, typed: 'update con_a_1 --extend 6h' })).toEqual([
+          'slices-conn update con_a_1 --extend 6h --bandwidth 6G',
+        ]);
+      }
+    });
   });
 });
 
 describe('a refusal', () => {
-  test('with alternatives advises the first', async () => {
-    const other = { ...later, bandwidth: 7 };
-    const failure = await advised('bandwidth_unavailable', { alternatives: [later, other], httpStatus: 422 });
-    expect(failure).toMatchObject({ code: 'bandwidth_unavailable', message: 'refused' });
-    expect(failure.facts).toMatchObject({
-      fix: reserveCommandLine(request, later, {}, NOW),
-      alternatives: [later, other],
-      httpStatus: 422,
+  test('has the alternatives in their order, each in words, and the first one’s command as the next step', () => {
+    const { failure, offers } = refused([longest, most, earliest], { facts: { httpStatus: 422 } });
+    expect(offers.map(({ kind, label }) => [kind, label])).toEqual([
+      ['most_bandwidth', '6 Gbps, same period'],
+      ['earliest', `9 Gbps from ${iso(5 * HOUR)}`],
+      ['longest', '9 Gbps for 2 h'],
+    ]);
+    expect(failure.facts).toMatchObject({ fix: offers[0]?.command, httpStatus: 422 });
+    expect(offerItem(offers[0] ?? never())).toEqual({
+      kind: 'most_bandwidth',
+      bandwidth: 6000,
+      start_date: iso(HOUR),
+      end_date: iso(9 * HOUR),
+      start_now: false,
+      command: offers[0]?.command,
     });
   });
 
-  test('of a past start advises to start now, if the end is in the future', async () => {
-    const wanted = { ...request, start: NOW - HOUR };
-    const { facts } = await advised('date_past', {}, { wanted, flags: { dryRun: true } });
-    expect(facts.fix).toBe(
-      `slices-conn reserve be-gent1 pl-poznan1 --bandwidth 200000 --start-now --end ${iso(2 * HOUR)} --dry-run`,
+  test.each<[string, Partial<Limit>, string]>([
+    ['bandwidth', {}, '6 of the 9 Gbps asked for are free'],
+    ['little bandwidth', { free: 500 }, '500 Mbps of the 9 Gbps asked for are free'],
+    ['1 Gbps', { free: 1000 }, '1 of the 9 Gbps asked for is free'],
+    ['no bandwidth', { free: 0 }, 'None of the 9 Gbps asked for are free'],
+    ['too little bandwidth at any time', { capacity: 1000 }, 'The link has 1 Gbps; 9 Gbps were asked for'],
+    [
+      'tags',
+      { limit: 'tags', site: 'be-gent1', layer: 'S', capacity: 4, free: 0 },
+      'None of the 4 S-tags at be-gent1 is free all the time',
+    ],
+    [
+      'a share of the bandwidth',
+      { limit: 'share', capacity: 5000, free: 1000 },
+      'One experiment may have 5 Gbps of this link, and yours has 1 Gbps left',
+    ],
+    [
+      'a share of the tags',
+      { limit: 'share', site: 'be-gent1', layer: 'C', capacity: 5, free: 0 },
+      'One experiment may have 5 of the C-tags at be-gent1, and yours has 0 left',
+    ],
+  ])('says what is missing: %s', (_, changes, text) => {
+    const { failure } = refused([most], { facts: { why: 'Twice.', limits: [{ ...limit, ...changes }] } });
+    expect(failure.message).toContain(text);
+    if (!text.startsWith('The link'))
+      expect(failure.message).toContain(`from ${iso(3 * HOUR)} to ${iso(5 * HOUR)}`);
+    expect(failure.facts.why).toBeUndefined();
+  });
+
+  test('says how many reservations an experiment may have', () => {
+    const live: Limit = { ...limit, limit: 'share', capacity: 3, free: 0, start_date: null, end_date: null };
+    expect(refused([], { code: 'share_exceeded', facts: { limits: [live] } }).failure.message).toBe(
+      'One experiment may have 3 reservations that have not ended, and yours has 3. Delete one, or wait until one has ended.',
+    );
+  });
+
+  test('says every limit that is broken', () => {
+    const tags: Limit = { ...limit, limit: 'tags', site: 'be-gent1', layer: 'S', capacity: 4, free: 0 };
+    expect(refused([most], { facts: { limits: [limit, tags] } }).failure.facts.why).toMatch(
+      /^None of the 4 S-tags/,
+    );
+  });
+
+  test('of a service without limits keeps its message, without what is said below it', () => {
+    expect(refused([most]).failure.message).toBe('Not enough.');
+  });
+
+  test('without alternatives says where to look, and asks for no shorter time where that can’t help', () => {
+    const { facts, message } = refused([], { facts: { limits: [{ ...limit, capacity: 1000 }] } }).failure;
+    expect([message, facts.fix, facts.why]).toEqual([
+      'The link has 1 Gbps; 9 Gbps were asked for.',
+      'slices-conn availability be-gent1 pl-poznan1',
+      undefined,
+    ]);
+  });
+
+  test('without alternatives and limits says what to change', () => {
+    expect(refused([]).failure.facts.why).toBe(
+      'The service offers nothing else. Ask for a shorter time, or for less.',
+    );
+  });
+
+  test('of a past start advises to start now, if the end is in the future', () => {
+    const typed = `${LINK} --start ${at(-HOUR)} --for 3h --dry-run`;
+    const wanted = { ...request, start: NOW - HOUR, end: NOW + 2 * HOUR };
+    const asked = { request: wanted, typed, code: 'date_past' } as const;
+    expect(refused([], asked).failure.facts.fix).toBe(
+      `slices-conn ${LINK} --start-now --end ${at(2 * HOUR)} --dry-run`,
     );
     const over = { ...wanted, end: NOW - 1 };
-    expect((await advised('date_past', {}, { wanted: over })).facts.fix).toBeUndefined();
+    expect(refused([], { ...asked, request: over }).failure.facts.fix).toBeUndefined();
   });
 
-  test('without any stays as it is', async () => {
+  test('that is about something else stays as it is', () => {
     const facts = { why: 'no link', httpStatus: 422 };
-    expect((await advised('sites_not_connected', facts)).facts).toEqual(facts);
+    expect(refused([], { code: 'sites_not_connected', facts }).failure.facts).toEqual({
+      ...facts,
+      alternatives: [],
+    });
   });
 
-  test.each<[string, string, string]>([
-    ['be-gent1', 'pl-poznan', 'pl-poznan1'],
-    ['be-gent', 'pl-poznan1', 'be-gent1'],
-    ['gent', 'poznan', 'be-gent1'],
-  ])('of an unknown site among %s and %s names the most similar site: %s', async (site1, site2, nearest) => {
-    const { facts } = await advised('site_unknown', {}, { wanted: { ...request, site1, site2 } });
+  test.each<[string, string, string, string]>([
+    ['be-gent1', 'pl-poznan', 'be-gent1 pl-poznan1', 'pl-poznan1'],
+    ['be-gent', 'pl-poznan1', 'be-gent1 pl-poznan1', 'be-gent1'],
+    ['gent', 'poznan', 'be-gent1 pl-poznan1', 'be-gent1'],
+  ])('of an unknown site among %s and %s has the command with %s', (site1, site2, sites, nearest) => {
+    const typed = `reserve ${site1} ${site2} --bandwidth 1G`;
+    const { facts } = refused([], {
+      code: 'site_unknown',
+      typed,
+      request: { ...request, site1, site2 },
+    }).failure;
     expect(facts.why).toBe(`Did you mean ${nearest}?`);
+    expect(facts.fix).toBe(`slices-conn reserve ${sites} --bandwidth 1G`);
   });
 
-  test('of a site without a similar one suggests no site', async () => {
-    const { facts } = await advised('site_unknown', {}, { wanted: { ...request, site2: 'uk-london' } });
-    expect(facts.why ?? '').not.toContain('Did you mean');
+  test('of a site without a similar one suggests no site', () => {
+    const { facts } = refused([], {
+      code: 'site_unknown',
+      request: { ...request, site2: 'uk-london' },
+    }).failure;
+    expect([facts.why, facts.fix]).toEqual([undefined, undefined]);
   });
 
   test.each(['2026-12-01T10:00:00Z; touch pwned', '$(touch pwned)', '--save /etc/passwd', 'soon', ''])(
-    'row 7: a service’s alternative that ends at %j is not advised',
-    async (end_date) => {
-      const { facts } = await advised('bandwidth_unavailable', { alternatives: [{ ...later, end_date }] });
-      expect(facts.fix).toBeUndefined();
+    'row 7: a service’s alternative at %j is not offered',
+    (text) => {
+      for (const member of ['start_date', 'end_date'])
+        expect(refused([{ ...most, [member]: text }]).offers).toEqual([]);
     },
   );
 
-  test.each(['$(touch pwned)', 'soon'])('nor is one that starts at %j', async (start_date) => {
-    const { facts } = await advised('bandwidth_unavailable', { alternatives: [{ ...later, start_date }] });
-    expect(facts.fix).toBeUndefined();
+  test('an error that is not a refusal stays unchanged', () => {
+    const error = new TypeError('a defect');
+    expect(refusalOf(error, { request, typed: [], flags: {}, now: NOW })).toBe(error);
   });
 });
 
-describe('the reason says when and how much', () => {
-  test('of every offer, in the zone of the person', async () => {
-    const less = { bandwidth: 400, start_date: iso(0), end_date: iso(2 * HOUR) };
-    const { facts } = await advised('bandwidth_unavailable', {
-      why: 'It is taken.',
-      alternatives: [less, later],
+describe('a picked alternative', () => {
+  test.each<[string, NewReservation, AlternativeReply, Partial<NewReservation>]>([
+    ['most_bandwidth', request, most, { bandwidth: 6000 }],
+    ['earliest', request, earliest, { start: NOW + 5 * HOUR, end: NOW + 13 * HOUR }],
+    ['longest', request, longest, { end: NOW + 3 * HOUR }],
+    ['of a search, less', { ...request, duration: HOUR }, most, { bandwidth: 6000 }],
+    ['of a search, later', { ...request, duration: HOUR }, earliest, { end: NOW + 13 * HOUR }],
+  ])('is asked for as it is: %s', async (_, wanted, alternative, changes) => {
+    const sent: NewReservation[] = [];
+    const { failure, offers } = refused([alternative], {
+      request: wanted,
+      send: async (each) => void sent.push(each),
     });
-    expect(facts.why).toMatch(
-      /^It is taken\. Free in UTC: 400 Mbps from .+ for 2 h; or 1\.5 Gbps from .+ for 2 h\.$/,
-    );
-  });
-
-  test('and what to change where nothing is offered', async () => {
-    const { facts } = await advised('bandwidth_unavailable');
-    expect(facts.why).toBe('The service offers nothing else. Ask for a shorter time, or for less.');
+    if (failure instanceof Refusal) await failure.take?.(offers[0] ?? never());
+    expect(sent).toEqual([{ ...wanted, ...changes }]);
   });
 });
 
-test('an error that is not a refusal stays unchanged', () => {
-  const error = new TypeError('a defect');
-  expect(() => advisor(request, {}, () => NOW, 'UTC')(error)).toThrow(error);
+describe('on a screen', () => {
+  const offers = [
+    { label: '6 Gbps, same period', command: 'slices-conn reserve a b --bandwidth 6G' },
+    { label: '9 Gbps for 2 h', command: "slices-conn reserve a b --for 2h --save 'my link.jwt'" },
+  ];
+
+  test('each is one line, the commands below each other, where they fit', () => {
+    expect(offerLines(offers, 80)).toEqual([
+      '  1  6 Gbps, same period  slices-conn reserve a b --bandwidth 6G',
+      "  2  9 Gbps for 2 h       slices-conn reserve a b --for 2h --save 'my link.jwt'",
+    ]);
+    expect(offerLines(offers)).toEqual(offerLines(offers, 80));
+  });
+
+  test('else the command is below, and continues as a shell takes it', () => {
+    expect(offerLines(offers, 50)).toEqual([
+      '  1  6 Gbps, same period',
+      '     slices-conn reserve a b --bandwidth 6G',
+      '  2  9 Gbps for 2 h',
+      '     slices-conn reserve a b --for 2h \\',
+      "         --save 'my link.jwt'",
+    ]);
+  });
 });
+
+test.each([
+  [0, undefined],
+  [1500, undefined],
+  [1000, '1s'],
+  [9_000_000, '2h30m'],
+  [90_061_000, '1d1h1m1s'],
+])('%d ms are typed as %s', (milliseconds, word) => {
+  expect(durationWord(milliseconds)).toBe(word);
+});
+
+test.each([
+  [Date.UTC(2026, 11, 1, 14), '2026-12-01T14:00Z'],
+  [Date.UTC(2026, 11, 1, 14, 0, 1), '2026-12-01T14:00:01Z'],
+  [Date.UTC(2026, 11, 1, 14, 0, 0, 1), '2026-12-01T14:00:00.001Z'],
+])('%d is typed as %s', (instant, word) => {
+  expect(timeWord(instant)).toBe(word);
+});
+
+function never(): never {
+  throw new RangeError('no offer');
+}

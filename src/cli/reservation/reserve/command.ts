@@ -3,20 +3,25 @@ import type { Invoke } from '../../invocation.ts';
 import { addPeriodOptions } from '../../period.ts';
 import type { ReserveFlags } from './run.ts';
 
-/** `slices-conn reserve SITE1 SITE2 --bandwidth B (--start T | --start-now) (--end T | --for D)`. */
+/** `slices-conn reserve SITE1 SITE2 --bandwidth B (--start T | --start-now) (--end T | --for D)`, --earliest, --volume. */
 export function reserveCommand(invoke: Invoke): Command {
   const command = new Command('reserve')
     .summary('book a link between two sites')
     .description(
-      'Books a link between two sites and verifies the signed answer before anything is printed.\nExits with 6 when the link is not free; the message then says what would work.',
+      'Books a link between two sites and verifies the signed answer before anything is printed.\nWith --earliest the service finds the start: the first that fits. With --volume it finds rate and time: those that finish first.\nExits with 6 when the link is not free; the message then says what would work.',
     )
     .usage(
       '<site1> <site2> --bandwidth <rate> (--start <time> | --start-now) (--end <time> | --for <duration>) [flags]',
     )
     .argument('<site1>', 'one end, such as be-gent1')
     .argument('<site2>', 'the other end')
-    .requiredOption('--bandwidth <rate>', '100 (Mbps), 100M, 1G, 2.5G');
+    .option('--bandwidth <rate>', 'required, except with --volume: 100 (Mbps), 100M, 1G, 2.5G');
   return addPeriodOptions(command)
+    .option(
+      '--earliest',
+      'book the earliest time that fits: --for is the duration, --start not before, --end not after',
+    )
+    .option('--volume <bytes>', 'book what carries so much by --end: 800G, 50T, 2TiB; in place of --for')
     .option('--dry-run', 'say what would be booked, and book nothing')
     .option('--save <file>', 'write the signed reservation to a file, for verify')
     .option(
@@ -31,7 +36,9 @@ export function reserveCommand(invoke: Invoke): Command {
 Examples:
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 2.5G --start 2026-12-01T10:00:00Z --end 2026-12-01T18:00:00Z
-  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 100M --start-now --for 1d --save link.jwt --json`,
+  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 100M --start-now --for 1d --save link.jwt --json
+  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 9G --for 2h --earliest
+  slices-conn reserve be-gent1 pl-poznan1 --volume 50T --end 'friday 18:00'`,
     )
     .action(invoke<ReserveFlags>(async () => (await import('./run.ts')).reserve));
 }

@@ -1,35 +1,84 @@
 import { claimedExperimentExpiry } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { type NewReservation, periodOf } from '../../../client/reservation-request.ts';
+import { parseDuration } from '../../../contract/durations.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
+import { LAST_INSTANT } from '../../../contract/instants.ts';
+import type { ExperimentAccess } from '../../../session/login/experiment-access.ts';
+import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
-import { type NewPeriod, type PeriodFlags, periodToSend, readPeriod, shortfall } from '../../period.ts';
+import {
+  conflict,
+  type NewPeriod,
+  type PeriodFlags,
+  periodToSend,
+  readPeriod,
+  readSearch,
+  shortfall,
+} from '../../period.ts';
 import { rehearsalCard, reservationCard, reservationResult } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
-import { confirm } from '../../questions.ts';
+import { confirmWriting } from '../../questions.ts';
 import type { TimeContext } from '../../times.ts';
-import { parseBandwidth, siteName } from '../../values.ts';
+import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
 import type { UserFiles } from '../../world.ts';
-import { advisor } from '../alternatives.ts';
+import { refusalOf } from '../alternatives.ts';
+import { foundLines } from './found.ts';
 
 /** The flags of `reserve`, as typed. */
 export interface ReserveFlags extends PeriodFlags {
-  bandwidth: string;
+  bandwidth?: string;
+  earliest?: boolean;
+  volume?: string;
   dryRun?: boolean;
   save?: string;
   allowUnsigned?: boolean;
   idempotencyKey?: string;
 }
 
-/** Turns arguments and flags into a request. @throws Failure `usage` */
+/**
+ * Turns arguments and flags into a request. A search without --end ends with the experiment: here at the last instant.
+ *
+ * @throws Failure `usage`
+ */
 export async function parseReserve(
   [site1 = '', site2 = '']: readonly string[],
   flags: ReserveFlags,
   times: TimeContext,
-): Promise<NewReservation & NewPeriod> {
+): Promise<NewReservation & Pick<NewPeriod, 'lasting'>> {
   const sites = { site1: siteName(site1), site2: siteName(site2) };
-  const bandwidth = parseBandwidth(flags.bandwidth);
-  return { ...sites, bandwidth, ...(await readPeriod(flags, times)) };
+  const { bandwidth: rate, earliest = false, volume } = flags;
+  if (earliest && volume !== undefined) throw conflict('--earliest', '--volume');
+  const most = rate === undefined ? {} : { bandwidth: parseBandwidth(rate) };
+  if (volume !== undefined) {
+    const why = 'With --volume, --end is the deadline, and how long it takes is found.';
+    if (flags.for !== undefined) throw conflict('--for', '--volume', why);
+    if (flags.end === undefined) throw missing('The deadline is missing.', `Give --end TIME. ${why}`);
+    return { ...sites, ...most, volume: parseVolume(volume), ...(await readSearch(flags, 1, times)) };
+  }
+  const { bandwidth } = most;
+  if (bandwidth === undefined) throw missing('slices-conn reserve needs --bandwidth <rate>.');
+  if (!earliest) return { ...sites, bandwidth, ...(await readPeriod(flags, times)) };
+  if (flags.for === undefined) {
+    throw missing('The duration is missing.', 'Give --for DURATION; --earliest finds when it starts.');
+  }
+  const duration = parseDuration(flags.for);
+  return { ...sites, bandwidth, duration, ...(await readSearch(flags, duration, times)) };
+}
+
+function missing(message: string, why?: string): Failure {
+  return new Failure('usage', message, {
+    ...(why === undefined ? {} : { why }),
+    fix: 'slices-conn reserve --help',
+  });
+}
+
+/** One run of `reserve`. */
+interface Run {
+  invocation: Invocation;
+  flags: ReserveFlags;
+  session: Session;
+  experiment: ExperimentAccess;
 }
 
 /** Books a link, or says what would be booked. */
@@ -38,45 +87,68 @@ export async function reserve(
   args: readonly string[],
   flags: ReserveFlags,
 ): Promise<void> {
-  const { output } = invocation;
-  const context = await invocation.times();
-  const asked = await parseReserve(args, flags, context);
-  if (flags.save !== undefined && !flags.dryRun) await checkSave(invocation, flags.save);
+  const { lasting, ...asked } = await parseReserve(args, flags, await invocation.times());
+  if (flags.save !== undefined && !flags.dryRun) {
+    await confirmWriting(invocation, flags.save, 'Nothing was booked.');
+  }
   const session = await invocation.session();
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
-  const request = periodToSend(asked, invocation.now(), expiry);
-  const advise = advisor(request, flags, invocation.now, context.zone);
-  if (flags.dryRun) {
-    const reservation = await session.rehearse(request).catch(advise);
-    const rehearsed = { reservation, verified: false, token: null, claims: null };
-    const times = await invocation.times();
-    await output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
-      rehearsalCard(print, reservation, { times, experiment }),
-    );
-    return;
-  }
+  const now = invocation.now();
+  const sent = lasting === undefined ? {} : periodToSend({ start: 'now', end: now, lasting }, now, expiry);
+  const request = {
+    ...asked,
+    ...sent,
+    ...(asked.end === LAST_INSTANT ? { end: experimentEnd(expiry) } : {}),
+  };
+  const run = { invocation, flags, session, experiment };
+  await (flags.dryRun ? rehearse(run, request) : book(run, request, lasting));
+}
+
+/** The end of a search without --end. @throws Failure `usage` where it is not known */
+function experimentEnd(expiry: number | undefined): number {
+  if (expiry !== undefined) return expiry;
+  throw missing('The end is missing.', "The experiment's token does not say when it ends. Give --end TIME.");
+}
+
+async function rehearse(run: Run, request: NewReservation): Promise<void> {
+  const { invocation, session, experiment } = run;
+  const reservation = await session.rehearse(request).catch(refusedTo(run, request));
+  const rehearsed = { reservation, verified: false, token: null, claims: null };
+  const more = await foundLines(run, request, reservation, false);
+  const times = await invocation.times();
+  await invocation.output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
+    rehearsalCard(print, reservation, { times, experiment, more }),
+  );
+}
+
+/** @param lasting see {@link NewPeriod} */
+async function book(run: Run, request: NewReservation, lasting?: number): Promise<void> {
+  const { invocation, flags, session, experiment } = run;
+  const { output } = invocation;
   const { allowUnsigned = false, save, idempotencyKey } = flags;
   const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
-  const proven = await session.reservations.create(request, options).catch(advise);
+  const proven = await session.reservations.create(request, options).catch(refusedTo(run, request));
   if (save !== undefined) await saveProof(invocation.files, save, proven);
+  const more = await foundLines(run, request, proven.reservation, true);
   const times = await invocation.times();
   await output.result(reservationResult(proven), (print) => {
     const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
-    return reservationCard(print, 'Reserved', proven, { times, experiment }) + saved;
+    return reservationCard(print, 'Reserved', proven, { times, experiment, more }) + saved;
   });
-  const warning = shortfall(periodOf(proven.reservation), asked.lasting);
+  const warning = shortfall(periodOf(proven.reservation), lasting);
   if (warning !== undefined) output.notice(warning);
 }
 
-/** Checks the file that is to be written, and asks before it replaces one. Before anything is sent. */
-async function checkSave(invocation: Invocation, path: string): Promise<void> {
-  await invocation.files.checkWritable(path);
-  if (!(await invocation.files.exists(path))) return;
-  await confirm(invocation, `Replace the file ${path}?`, {
-    unasked: `The file ${path} exists, and replacing it was not confirmed.`,
-    declined: 'Nothing was booked.',
-  });
+/** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */
+function refusedTo({ invocation, flags, ...run }: Run, request: NewReservation): (error: unknown) => never {
+  return (error) => {
+    const { typed, now } = invocation;
+    // What is picked is another request than the one with the person's key.
+    const { idempotencyKey: _other, ...kept } = flags;
+    const send = (picked: NewReservation) => book({ ...run, invocation, flags: kept }, picked);
+    throw refusalOf(error, { request, typed, flags, now: now(), ...(flags.dryRun ? {} : { send }) });
+  };
 }
 
 /** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */

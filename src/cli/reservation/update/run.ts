@@ -1,6 +1,12 @@
 import { claimedExperimentExpiry } from '../../../client/claimed.ts';
-import { periodOf, type ReservationChange } from '../../../client/reservation-request.ts';
+import {
+  type NewReservation,
+  periodOf,
+  type ReservationChange,
+  updated,
+} from '../../../client/reservation-request.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
+import type { Reservation } from '../../../contract/reservation.ts';
 import type { Invocation } from '../../invocation.ts';
 import {
   checkPeriodChange,
@@ -11,7 +17,7 @@ import {
 } from '../../period.ts';
 import { reservationCard, reservationResult } from '../../print/cards.ts';
 import { parseBandwidth } from '../../values.ts';
-import { updateAdvisor } from '../alternatives.ts';
+import { refusalOf } from '../alternatives.ts';
 import { reservationArgument } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
@@ -46,13 +52,37 @@ export async function update(
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const period = periodToSend(asked, invocation.now(), expiry);
   const change: ReservationChange = { ...rate, ...period };
-  const proven = await reservations
-    .update(current.reservation, change, { allowUnsigned })
-    .catch(updateAdvisor(id, periodOf(current.reservation).start, flags));
-  const times = await invocation.times();
-  await invocation.output.result(reservationResult(proven), (print) =>
-    reservationCard(print, 'Updated', proven, { times, experiment }),
-  );
-  const warning = shortfall(periodOf(proven.reservation), asked.lasting);
-  if (warning !== undefined) invocation.output.notice(warning);
+  await send(change, asked.lasting);
+
+  async function send(wanted: ReservationChange, due?: number): Promise<void> {
+    const proven = await reservations
+      .update(current.reservation, wanted, { allowUnsigned })
+      .catch((error: unknown) => {
+        throw refusalOf(error, {
+          request: updated(current.reservation, wanted),
+          typed: invocation.typed,
+          flags,
+          update: {
+            id,
+            ...periodOf(current.reservation),
+            asksForStart: change.start !== undefined,
+            isNamed: typed !== undefined,
+          },
+          now: invocation.now(),
+          send: (picked) => send(changeTo(picked, current.reservation)),
+        });
+      });
+    const times = await invocation.times();
+    await invocation.output.result(reservationResult(proven), (print) =>
+      reservationCard(print, 'Updated', proven, { times, experiment }),
+    );
+    const warning = shortfall(periodOf(proven.reservation), due);
+    if (warning !== undefined) invocation.output.notice(warning);
+  }
+}
+
+/** What a wanted reservation changes. A start that has passed can't be sent again as a change. */
+function changeTo({ bandwidth, start, end }: NewReservation, current: Reservation): ReservationChange {
+  const isMoved = start !== periodOf(current).start;
+  return { ...(bandwidth === undefined ? {} : { bandwidth }), ...(isMoved ? { start } : {}), end };
 }

@@ -1,0 +1,192 @@
+import type { ConnectivityClient } from '../../client/connectivity.ts';
+import { instantOf } from '../../client/reservation-request.ts';
+import type { Slot } from '../../contract/availability.ts';
+import { formatDuration, parseDuration } from '../../contract/durations.ts';
+import { Failure, ownCommand } from '../../contract/failure.ts';
+import { SITES } from '../../contract/sites.ts';
+import { withServices } from '../advice.ts';
+import { folded } from '../help-layout.ts';
+import type { Invocation } from '../invocation.ts';
+import { readWindow, type WindowFlags } from '../period.ts';
+import { availabilityChart, chartColumns, type LinkAvailability } from '../print/availability-chart.ts';
+import { availabilitySvg, SVG_COLUMNS } from '../print/availability-svg.ts';
+import { escapeText } from '../print/output.ts';
+import { confirmWriting } from '../questions.ts';
+import { durationWord, timeWord, withNearestSite } from '../reservation/alternatives.ts';
+import { shortEnd, shortTime, type TimeContext } from '../times.ts';
+import { bandwidthWord, formatBandwidth, parseBandwidth, siteName } from '../values.ts';
+
+/** The flags of the command, as typed. */
+export interface AvailabilityFlags extends WindowFlags {
+  bandwidth?: string;
+  duration?: string;
+  svg?: string;
+}
+
+/** What a reservation would need: Mbps, and milliseconds. */
+interface Need {
+  bandwidth: number;
+  duration: number;
+}
+
+/** A link's use over the window, and where something is needed the runs of starts that fit. */
+interface LinkAnswer extends LinkAvailability {
+  slots: readonly Slot[] | null;
+}
+
+/** Shows how much of a link, or of each link of a site, is free over time; and when a reservation can start. */
+export async function availability(
+  invocation: Invocation,
+  [first = '', second]: readonly string[],
+  flags: AvailabilityFlags,
+): Promise<void> {
+  const { output, typed, files } = invocation;
+  const sites = [first, ...(second === undefined ? [] : [second])].map(siteName);
+  const need = readNeed(flags);
+  const times = await invocation.times();
+  const window = await readWindow(flags, times);
+  const { svg } = flags;
+  if (svg !== undefined) await confirmWriting(invocation, svg, 'Nothing was written.');
+  const { connectivity } = await invocation.session();
+  const asked = async (): Promise<{ answers: LinkAnswer[]; drawn: LinkAvailability[] }> => {
+    const pairs = await pairsOf(connectivity, sites);
+    const ask = (points?: number) => Promise.all(pairs.map((pair) => freeOf(connectivity, pair, window, points)));
+    const [links, drawn] = await Promise.all([
+      ask(output.json ? undefined : chartColumns(output.columns)),
+      svg === undefined ? [] : ask(SVG_COLUMNS),
+    ]);
+    const slotsOf = async ({ link }: LinkAvailability): Promise<readonly Slot[] | null> => {
+      if (!need) return null;
+      return need.bandwidth > link.bandwidth ? [] : connectivity.slots({ ...link, ...window, ...need });
+    };
+    const answers = links.map(async (each) => ({ ...each, slots: await slotsOf(each) }));
+    return { answers: await Promise.all(answers), drawn };
+  };
+  const { answers, drawn } = await asked().catch((error: unknown) => {
+    if (!(error instanceof Failure)) throw error;
+    const others = { fix: `slices-conn availability ${first}` };
+    throw error.code === 'sites_not_connected' && second !== undefined
+      ? error.with(others)
+      : withNearestSite(error, sites, typed);
+  });
+  const view = { window, zone: times.zone, now: times.now };
+  if (svg !== undefined) await files.writePublic(svg, availabilitySvg({ ...view, links: drawn }));
+  const [only] = answers;
+  await output.result(second !== undefined && only ? only : { items: answers }, (print) => {
+    const chart = availabilityChart(print, { ...view, links: answers }, output.columns);
+    const starts = answers.flatMap((answer) =>
+      need ? startsOf(answer, need, times, answers.length > 1) : [],
+    );
+    const width = print.isTerminal ? output.columns - 2 : Number.POSITIVE_INFINITY;
+    const sentences = starts.flatMap((text) =>
+      folded(text, width).map((line, at) => (at === 0 ? line : `  ${line}`)),
+    );
+    const advice = need ? adviceOf(answers, need, times) : undefined;
+    const lines = [
+      ...sentences,
+      ...(svg === undefined ? [] : [`Written to ${svg}.`]),
+      ...(advice === undefined ? [] : [`  try: ${withServices(invocation.flags, advice)}`]),
+    ];
+    return chart + lines.map((line) => `${escapeText(line)}\n`).join('');
+  });
+}
+
+/** How much of one link is free in a window: exact steps, or so many columns. */
+async function freeOf(
+  connectivity: ConnectivityClient,
+  pair: { site1: string; site2: string },
+  window: { start: number; end: number },
+  points: number | undefined,
+): Promise<LinkAvailability> {
+  const columns = points === undefined ? {} : { points };
+  const { bandwidth, items } = await connectivity.availability({ ...pair, ...window, ...columns });
+  return { link: { ...pair, bandwidth }, items };
+}
+
+/** What --bandwidth and --duration ask for. @throws Failure `usage` for one without the other */
+function readNeed({ bandwidth, duration }: AvailabilityFlags): Need | undefined {
+  if (bandwidth === undefined && duration === undefined) return undefined;
+  if (bandwidth !== undefined && duration !== undefined) {
+    return { bandwidth: parseBandwidth(bandwidth), duration: parseDuration(duration) };
+  }
+  const [given, other] =
+    bandwidth === undefined ? ['--duration', '--bandwidth 1G'] : ['--bandwidth', '--duration 2h'];
+  throw new Failure('usage', `${given} needs ${other.split(' ')[0]}.`, {
+    why: 'The two together say when such a reservation can start.',
+    fix: other,
+  });
+}
+
+/** The links that are asked about: the named one, or all of a site. @throws Failure where there is none */
+async function pairsOf(
+  connectivity: ConnectivityClient,
+  [site1 = '', site2]: readonly string[],
+): Promise<{ site1: string; site2: string }[]> {
+  if (site2 !== undefined) return [{ site1, site2 }];
+  const links = await connectivity.links();
+  if (!links) {
+    throw new Failure('not_supported', 'This service does not list its links.', {
+      why: 'Name both ends of a link.',
+      fix: 'slices-conn sites',
+    });
+  }
+  const others = links.flatMap((link) => {
+    if (link.site1 === site1) return [link.site2];
+    return link.site2 === site1 ? [link.site1] : [];
+  });
+  if (others.length > 0) return others.map((other) => ({ site1, site2: other }));
+  const isKnown = SITES.some((site) => site === site1);
+  const facts = { fix: 'slices-conn sites' };
+  if (isKnown) throw new Failure('sites_not_connected', `No link ends at ${site1}.`, facts);
+  throw new Failure('site_unknown', `There is no site ${JSON.stringify(site1)}.`, facts);
+}
+
+/** The most runs of starts that are told. */
+const MOST_TOLD = 6;
+
+/** When a reservation can start, as a sentence. @param isOneOfSeveral names the link */
+function startsOf(
+  { link, slots }: LinkAnswer,
+  { bandwidth, duration }: Need,
+  times: TimeContext,
+  isOneOfSeveral: boolean,
+): string[] {
+  const where = isOneOfSeveral ? `${link.site1} – ${link.site2}: ` : '';
+  const what = `${where}${formatBandwidth(bandwidth)} for ${formatDuration(duration)}`;
+  if (bandwidth > link.bandwidth)
+    return [`${what} can't start: the link has ${formatBandwidth(link.bandwidth)}.`];
+  const runs = (slots ?? []).map((slot) => slotText(slot, times));
+  if (runs.length === 0) return [`${what} can't start in this time.`];
+  const more = runs.length - MOST_TOLD;
+  const told = [...runs.slice(0, MOST_TOLD), ...(more > 0 ? [`and ${more} more times`] : [])];
+  return [`${what} can start: ${told.join(', ')}.`];
+}
+
+/** A run of starts for people: `now to 14:00`, `Mon 24 Nov 09:00 to 11:30`. */
+function slotText({ first_start_date, last_start_date }: Slot, times: TimeContext): string {
+  const [first, last] = [instantOf(first_start_date), instantOf(last_start_date)];
+  const from = isNow(first, times) ? 'now' : shortTime(first, times);
+  if (last === first) return from;
+  return `${from} to ${shortEnd(first, last, times)}`;
+}
+
+/** Whether a start is not later than the command. */
+function isNow(start: number, { now }: TimeContext): boolean {
+  return start - now < 1000;
+}
+
+/** The command that books the first start of any link; where none starts, the one that looks further ahead. */
+function adviceOf(answers: readonly LinkAnswer[], need: Need, times: TimeContext): string | undefined {
+  const fitting = answers.filter(({ link }) => link.bandwidth >= need.bandwidth);
+  const starts = fitting.flatMap(({ link, slots }) =>
+    (slots ?? []).slice(0, 1).map(({ first_start_date }) => ({ link, start: instantOf(first_start_date) })),
+  );
+  const [first] = starts.toSorted((one, other) => one.start - other.start);
+  const link = first?.link ?? fitting[0]?.link;
+  if (!link) return undefined;
+  const words = ['reserve', link.site1, link.site2, '--bandwidth', bandwidthWord(need.bandwidth)];
+  const lasting = ['--for', durationWord(need.duration) ?? ''];
+  if (!first) return ownCommand(...words, '--earliest', ...lasting, '--dry-run');
+  const start = isNow(first.start, times) ? ['--start-now'] : ['--start', timeWord(first.start)];
+  return ownCommand(...words, ...start, ...lasting);
+}

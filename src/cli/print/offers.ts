@@ -1,0 +1,65 @@
+import { Failure } from '../../contract/failure.ts';
+import { continued } from '../help-layout.ts';
+
+/** In which way an alternative is the best (CLI.md, "Output"); null where an older service does not say. */
+export type OfferKind = 'most_bandwidth' | 'earliest' | 'longest' | null;
+
+/** A request that the service would accept in place of the refused one. */
+export interface Offer {
+  kind: OfferKind;
+  /** Mbps. */
+  bandwidth: number;
+  /** Milliseconds; `now`: at the time of the request. */
+  start: number | 'now';
+  /** Milliseconds. */
+  end: number;
+  /** What differs from what was asked for, in words; times in UTC, which are made local when they are printed. */
+  label: string;
+  /** The command that was typed, with the flags changed that differ. */
+  command: string;
+}
+
+/** A refusal with what the service offers in its place. */
+export class Refusal extends Failure {
+  readonly offers: readonly Offer[];
+  /** Asks for an offer that a person has picked; undefined where none can be picked, as after a dry run. */
+  readonly take: ((offer: Offer) => Promise<void>) | undefined;
+
+  constructor({ code, message, facts }: Failure, offers: readonly Offer[], take?: Refusal['take']) {
+    super(code, message, facts);
+    this.offers = offers;
+    this.take = take;
+  }
+}
+
+/** An offer for programs: an item of `error.alternatives` (CLI.md, "Output"). */
+export function offerItem({ kind, bandwidth, start, end, command }: Offer): object {
+  const isNow = start === 'now';
+  return {
+    kind,
+    bandwidth,
+    start_date: isNow ? null : new Date(start).toISOString(),
+    end_date: new Date(end).toISOString(),
+    start_now: isNow,
+    command,
+  };
+}
+
+/**
+ * Offers for people, numbered, each with its command: in one line each where all of them fit, else with the command
+ * below, which continues after a backslash. All texts are escaped already.
+ *
+ * @param columns of the terminal; undefined without one: then one line each
+ */
+export function offerLines(
+  offers: readonly Pick<Offer, 'label' | 'command'>[],
+  columns = Number.POSITIVE_INFINITY,
+): string[] {
+  const width = Math.max(...offers.map(({ label }) => label.length));
+  const lines = offers.map(({ label, command }, at) => `  ${at + 1}  ${label.padEnd(width)}  ${command}`);
+  if (lines.every(({ length }) => length <= columns)) return lines;
+  return offers.flatMap(({ label, command }, at) => [
+    `  ${at + 1}  ${label}`,
+    ...continued(`     ${command}`, columns).split('\n'),
+  ]);
+}

@@ -1,0 +1,83 @@
+import { type NewReservation, periodOf } from '../../../client/reservation-request.ts';
+import type { AvailablePart } from '../../../contract/availability.ts';
+import { formatDuration } from '../../../contract/durations.ts';
+import { Failure } from '../../../contract/failure.ts';
+import type { Reservation } from '../../../contract/reservation.ts';
+import type { Session } from '../../../session/session.ts';
+import type { Invocation } from '../../invocation.ts';
+import type { CardLine } from '../../print/output.ts';
+import { formatDistance, shortTime } from '../../times.ts';
+import { formatVolume } from '../../values.ts';
+
+/**
+ * What a search has found, for its card: how far away the earliest start is; of a volume how long it takes, and when it
+ * could be done at best.
+ *
+ * @param isBooked whether the reservation uses the link already
+ */
+export async function foundLines(
+  { invocation, session }: { invocation: Invocation; session: Session },
+  request: NewReservation,
+  reservation: Reservation,
+  isBooked: boolean,
+): Promise<CardLine[]> {
+  const { duration, volume } = request;
+  const { start, end } = periodOf(reservation);
+  const times = await invocation.times();
+  if (duration !== undefined) return [['found', `the earliest start: ${formatDistance(start, times.now)}`]];
+  if (volume === undefined || invocation.output.json) return [];
+  const found: CardLine = ['found', `${formatVolume(volume)} in ${formatDuration(end - start)}`];
+  const { site1, site2 } = request;
+  const from = request.start === 'now' ? Math.min(times.now, start) : request.start;
+  const parts = await session.connectivity
+    .availability({ site1, site2, start: from, end })
+    .then(({ items }) => items)
+    .catch((error: unknown) => {
+      // It is booked: what can't be said beside it is left out.
+      if (error instanceof Failure) return [];
+      throw error;
+    });
+  const own = isBooked ? { start, end, bandwidth: reservation.bandwidth } : undefined;
+  const least = fluidEnd(parts, { volume, most: request.bandwidth, own });
+  if (least === undefined) return [found];
+  const sooner = `${shortTime(least, times)}, with a rate that changes with what is free`;
+  return [found, ['at best', end - least < 1000 ? 'no rate that changes would be sooner' : sooner]];
+}
+
+/** What moves a volume: see {@link fluidEnd}. */
+export interface Flow {
+  /** Bytes. */
+  volume: number;
+  /** Mbps that it may use at most; undefined: all that is free. */
+  most: number | undefined;
+  /** What the reservation itself has taken already, which counts as free: Mbps, milliseconds. */
+  own: { start: number; end: number; bandwidth: number } | undefined;
+}
+
+/**
+ * The fluid bound: when a volume could be carried at the earliest by a rate that is at each instant as much as is free.
+ * No constant rate is sooner.
+ *
+ * @param parts exact steps, in order and without a gap
+ * @returns milliseconds; undefined where the parts do not suffice
+ */
+export function fluidEnd(parts: readonly AvailablePart[], { volume, most, own }: Flow): number | undefined {
+  /** In bits. */
+  let rest = volume * 8;
+  for (const { start_date, end_date, bandwidth } of parts) {
+    const [first, last] = [Date.parse(start_date), Date.parse(end_date)];
+    // Where the own period begins or ends, the parts need not: something else may end or begin there.
+    const cuts = [own?.start, own?.end].filter((cut) => cut !== undefined && first < cut && cut < last);
+    const ends = [...cuts, last].map(Number);
+    for (const [index, end] of ends.entries()) {
+      const start = ends[index - 1] ?? first;
+      const mine = own && own.start <= start && end <= own.end ? own.bandwidth : 0;
+      const rate = Math.min(most ?? Number.POSITIVE_INFINITY, bandwidth + mine);
+      // 1 Mbps is 1000 bits in a millisecond.
+      const needed = rest / (rate * 1000);
+      if (needed <= end - start) return start + Math.ceil(needed);
+      rest -= (end - start) * rate * 1000;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { World } from '../../../src/cli/world.ts';
+import type { ReferenceServer } from '../../../src/reference-server.ts';
+import { reportOf } from '../../e2e/command.ts';
+import { type CommandWorld, offlineWorld } from '../../fixtures/command-world.ts';
+
+let folder: string;
+let world: CommandWorld & { server: ReferenceServer };
+let questions: string[];
+/** What a person answers to each question; undefined is Ctrl-D. */
+let answers: (string | undefined)[];
+
+const ask: World['ask'] = async (question) => {
+  questions.push(question);
+  return answers.shift();
+};
+const run: CommandWorld['run'] = (...args) => world.run('--offline', ...args);
+const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '60G'];
+const items = async () => JSON.parse((await run('--json', 'list')).stdout).items;
+
+/** A machine with a person at its terminal, and a link of which 50 of 100 Gbps are taken from now + 4 h for 2 h. */
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'slices-conn-picks-'));
+  [questions, answers] = [[], []];
+  world = await offlineWorld({ folders: { config: folder, state: folder, cache: folder }, ask });
+  await run('reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '50G', '--start', '+4h', '--for', '2h');
+});
+afterEach(async () => {
+  await world.server.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe('a person picks an alternative of a refused reserve by its number', () => {
+  const asked = ['reserve', ...LINK, '--start', '+3h', '--for', '8h'];
+
+  test.each([
+    ['1', 50_000, 3, 11],
+    ['2', 60_000, 6, 14],
+    ['3', 60_000, 3, 4],
+  ])('%s', async (number, bandwidth, start, end) => {
+    answers = [number];
+    const { exitCode, stdout, stderr } = await run(...asked);
+    expect(questions).toEqual(['Which number? (Enter: none) ']);
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/^error: .+\n {2}1 .+\n {2}2 .+\n {2}3 .+\n/);
+    expect(stderr).toMatch(/Asking for \d\d Gbps.*\.\n$/);
+    expect(stdout).toContain(`${bandwidth / 1000} Gbps`);
+    const [id = ''] = /con_\S+/.exec(stdout) ?? [];
+    const { reservation } = JSON.parse((await run('--json', 'show', id)).stdout);
+    const hours = (text: string) => (Date.parse(text) - Date.parse(reservation.created_at)) / 3_600_000;
+    expect([reservation.bandwidth, hours(reservation.start_date), hours(reservation.end_date)]).toEqual([
+      bandwidth,
+      start,
+      end,
+    ]);
+  });
+
+  test.each([[''], ['q'], [undefined]])('or none with %j: exit 6, said once', async (answer) => {
+    answers = [answer];
+    const { exitCode, stdout, stderr } = await run(...asked);
+    expect([exitCode, stdout]).toEqual([6, '']);
+    expect(stderr.match(/^error: /gm)).toHaveLength(1);
+    expect(await items()).toHaveLength(1);
+  });
+
+  test('after another number it is asked again', async () => {
+    answers = ['4', 'x', ''];
+    const { stderr } = await run(...asked);
+    expect(stderr.match(/Type a number from 1 to 3\./g)).toHaveLength(2);
+  });
+
+  test('under a fresh idempotency key, and with --save', async () => {
+    answers = ['1'];
+    const flags = ['--idempotency-key', 'k', '--save', 'link.jwt'];
+    expect((await run(...asked, ...flags)).exitCode).toBe(0);
+    expect(world.files.get('link.jwt')).toMatch(/^eyJ/);
+    // The key is still free for what it was typed with.
+    const other = [
+      'reserve',
+      'be-gent1',
+      'pl-poznan1',
+      '--bandwidth',
+      '1G',
+      '--start',
+      '+30h',
+      '--for',
+      '1h',
+    ];
+    expect((await run(...other, '--idempotency-key', 'k')).exitCode).toBe(0);
+    expect(await items()).toHaveLength(3);
+  });
+
+  test('where it is refused again, there are alternatives again', async () => {
+    answers = ['1', '1'];
+    const taken = ['be-gent1', 'pl-poznan1', '--bandwidth', '40G', '--start', '+4h', '--for', '1h'];
+    let isFirst = true;
+    world = {
+      ...(await offlineWorld({
+        folders: { config: folder, state: folder, cache: folder },
+        ask: async () => {
+          if (isFirst) await run('reserve', ...taken);
+          isFirst = false;
+          return answers.shift();
+        },
+      })),
+    };
+    await run('reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '50G', '--start', '+4h', '--for', '2h');
+    const { exitCode, stdout, stderr } = await run(...asked);
+    expect(stderr.match(/^error: .*/gm)).toHaveLength(2);
+    expect([exitCode, stdout.slice(0, 42)]).toEqual([0, 'Reserved be-gent1 – pl-poznan1, 10 Gbps\n  ']);
+  });
+
+  test.each([['--json'], ['--no-input'], ['--yes'], ['--dry-run']])(
+    'nobody is asked with %s',
+    async (flag) => {
+      expect((await run(...asked, flag)).exitCode).toBe(6);
+      expect(questions).toEqual([]);
+    },
+  );
+});
+
+test('a person picks an alternative of a refused update', async () => {
+  await run('reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '60G', '--start', '+1h', '--for', '1h');
+  const [{ reservation }] = (await items()).filter((item: { reservation: { bandwidth: number } }) => {
+    return item.reservation.bandwidth === 60_000;
+  });
+  answers = ['2'];
+  const { exitCode, stderr } = await run('update', reservation.id, '--extend', '5h');
+  expect(exitCode).toBe(0);
+  expect(stderr).toMatch(
+    /\n {2}1 {2}50 Gbps, same period .*--bandwidth 50G\n {2}2 {2}60 Gbps for 3 h .*--extend 2h\n/,
+  );
+  const after = JSON.parse((await run('--json', 'show', reservation.id)).stdout).reservation;
+  expect(Date.parse(after.end_date) - Date.parse(after.start_date)).toBe(3 * 3_600_000);
+});
+
+test('without a terminal the lines have the commands, each of which works when it is pasted', async () => {
+  const asked = ['reserve', ...LINK, '--start', '+3h', '--for', '8h', '--no-input'];
+  const { stderr } = await run(...asked);
+  const lines = stderr.split('\n').slice(1, -1);
+  expect(lines).toHaveLength(3);
+  const { fix, alternatives } = reportOf(await run(...asked, '--json'));
+  const commands = alternatives.map((each) => (each as { command: string }).command);
+  expect(fix).toBe(commands[0]);
+  for (const [index, line] of lines.entries()) {
+    const command = line.slice(line.indexOf('slices-conn '));
+    expect(command).toBe(commands[index]?.replace(' --json', ''));
+    expect((await world.run(...command.split(' ').slice(1), '--dry-run')).exitCode).toBe(0);
+  }
+});
