@@ -110,7 +110,7 @@ const ACCEPTED = [
   /^error: You have no login "3f9a0c17"/,
   /^error: This service does not know you as an administrator\./,
   // Until the reference server has these extensions.
-  /This service (?:can't look for|can't book for|does not tell)/,
+  /This service (?:can't look for|can't book for|does not tell)|error: volume is not known/,
   // The keys and the issuer of another service.
   /^error: The token does not verify\./,
 ];

@@ -50,7 +50,8 @@ export async function availability(
   const { connectivity } = await invocation.session();
   const asked = async (): Promise<{ answers: LinkAnswer[]; drawn: LinkAvailability[] }> => {
     const pairs = await pairsOf(connectivity, sites);
-    const ask = (points?: number) => Promise.all(pairs.map((pair) => freeOf(connectivity, pair, window, points)));
+    const ask = (points?: number) =>
+      Promise.all(pairs.map((pair) => freeOf(connectivity, pair, window, points)));
     const [links, drawn] = await Promise.all([
       ask(output.json ? undefined : chartColumns(output.columns)),
       svg === undefined ? [] : ask(SVG_COLUMNS),

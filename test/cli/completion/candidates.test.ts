@@ -31,7 +31,8 @@ const COMMANDS = program
 const LIST = ['--all', '--all-experiments', '--mine', '--site', '--state'];
 const GROUP = ['list', 'show', 'use', 'token'];
 const RESERVE = [
-  ...['--bandwidth', '--start', '--start-now', '--end', '--for', '--dry-run', '--save'],
+  ...['--bandwidth', '--start', '--start-now', '--end', '--for', '--earliest', '--volume', '--dry-run'],
+  '--save',
   '--idempotency-key',
   '--allow-unsigned',
 ];
