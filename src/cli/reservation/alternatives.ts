@@ -55,8 +55,7 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[]
   const { bandwidth } = alternative;
   const [from, end] = [parseInstant(alternative.start_date ?? ''), parseInstant(alternative.end_date)];
   // Services that are older than `start_now` name an instant that is over when the command is pasted.
-  const isOver = alternative.start_now === undefined && from !== undefined && from <= now;
-  const isNow = alternative.start_now || (isOver && from !== update?.start);
+  const isNow = alternative.start_now || (from !== undefined && from <= now && from !== update?.start);
   const start: Offer['start'] | undefined = isNow ? 'now' : from;
   if (start === undefined || end === undefined) return [];
   if (update && !update.asksForStart && start !== update.start) return [];
