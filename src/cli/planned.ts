@@ -6,7 +6,6 @@ const COMMANDS = ['watch', 'run', 'plan', 'apply', 'vlan', 'probe'];
 /** Flags of CLI.md that are not built yet, by the name of their command. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   reserve: ['--name', '--wait'],
-  list: ['--timeline'],
 };
 
 /**

@@ -386,6 +386,9 @@ test('a service without a list: `list` reads the ledger and the clock; --all add
   );
   const { stderr } = await client.command('list');
   expect(stderr).toMatch(/does not list reservations/);
+  const drawn = await client.command('list', '--timeline');
+  expect(drawn).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/does not list reservations/) });
+  expect(drawn.stdout).toContain(active);
 });
 
 describe('the file', () => {

@@ -1,7 +1,7 @@
 import { instantOf } from '../../client/reservation-request.ts';
 import { formatBandwidth } from '../values.ts';
 import { escapeText, type Printer } from './output.ts';
-import { type Tick, timeTicks, type Window } from './time-axis.ts';
+import { columnAt, columnTicks, labelLine, type Tick, type Window } from './time-axis.ts';
 
 /** A part of a window, and what of a link is free in it. Bandwidth in Mbps, times in RFC 3339. */
 export interface FreePart {
@@ -87,12 +87,7 @@ export function availabilityChart(print: Printer, view: AvailabilityView, width:
   const side = Math.max(LABEL_COLUMNS - 2, ...sides.map((text) => text.length));
   const count = Math.max(FEWEST_COLUMNS, chartColumns(width) - (side + 2 - LABEL_COLUMNS));
   const lines = linesOf(links.length, width, print.rows ?? 0);
-  const ticks = timeTicks(window, view, {
-    width: count,
-    place: (instant) => columnAt(instant, window, count),
-    measure: (label) => label.length,
-    gap: 3,
-  });
+  const ticks = columnTicks(window, view, count);
   const marks = { noVlan: false, now: false };
   const charts = links.map(({ link, items }) => {
     const columns = columnsOf(items, window, count);
@@ -129,11 +124,6 @@ function linesOf(links: number, width: number, rows: number): number {
   const fits = (lines: number): boolean => links * (lines + 4) + 4 <= rows;
   if (width >= 140 && rows >= 40 && fits(7)) return 7;
   return width >= 100 && rows >= 30 && fits(5) ? 5 : 3;
-}
-
-/** The column in which an instant lies: column i is from `start + floor(i * length / count)` on. */
-function columnAt(instant: number, { start, end }: Window, count: number): number {
-  return Math.floor(((instant - start + 1) * count - 1) / (end - start));
 }
 
 /** What is free in each column, whatever parts the window is given in. */
@@ -192,14 +182,6 @@ function axisOf(
   });
   if (now > window.start && now < window.end) cells[columnAt(now, window, columns.length)] = axis.now;
   return axis.corner + cells.join('');
-}
-
-/** The labels of ticks, each beginning at its tick. */
-export function labelLine(ticks: readonly Tick[], window: Window, count: number): string {
-  return ticks.reduce(
-    (line, { at, label }) => (label === '' ? line : line.padEnd(columnAt(at, window, count)) + label),
-    '',
-  );
 }
 
 function vlansText(vlans: number): string {

@@ -60,12 +60,9 @@ export function reservationTable(print: Printer, listed: readonly ListedIn[], co
   const short = shortIds(known.filter((id) => id !== null));
   const rows = (brevity: Brevity): Row[] =>
     sorted.map((one) => rowOf(one, times, (id) => short.get(id) ?? id, brevity));
-  const [only, another] = experiments;
-  const where = another
-    ? `${experiments.length} experiments`
-    : `Experiment ${only?.name ?? only?.id ?? UNKNOWN}`;
-  const caption = `${print.paint.dim(escapeText(`${where}, times in ${times.zone}`))}\n\n`;
-  const columns = another ? 7 : 6;
+  const isOfSeveral = experiments.length > 1;
+  const caption = `${captionOf(print, context)}\n`;
+  const columns = isOfSeveral ? 7 : 6;
   const head = ['id', 'state', 'link', 'bandwidth', 'from', 'until', 'experiment'].slice(0, columns);
   for (const shown of [rows({}), rows({ withoutWeekday: true, shortEnd: true })]) {
     const table = shown.map((row) => cells(row).slice(0, columns));
@@ -74,7 +71,16 @@ export function reservationTable(print: Printer, listed: readonly ListedIn[], co
       painted(print, text, column, shown[at]);
     return caption + print.table(head, table, style);
   }
-  return caption + stacked(print, rows({ shortEnd: true }), another !== undefined);
+  return caption + stacked(print, rows({ shortEnd: true }), isOfSeveral);
+}
+
+/** The line above all reservations of a list: their experiment, and the time zone. */
+export function captionOf({ paint }: Printer, { experiments, times }: TableContext): string {
+  const [only, another] = experiments;
+  const where = another
+    ? `${experiments.length} experiments`
+    : `Experiment ${only?.name ?? only?.id ?? UNKNOWN}`;
+  return `${paint.dim(escapeText(`${where}, times in ${times.zone}`))}\n`;
 }
 
 function cells({ id, state, link, bandwidth, from, until, experiment }: Row): string[] {
@@ -108,20 +114,28 @@ function rowOf(
 }
 
 /** When it starts, in milliseconds; after all others where that is not known. */
-function startOf({ item: { reservation, requested } }: ListedIn): number {
+export function startOf({ item: { reservation, requested } }: ListedIn): number {
   const start = instantOf(reservation?.start_date ?? requested?.start_date ?? '');
   return Number.isNaN(start) ? Number.MAX_SAFE_INTEGER : start;
 }
+
+/** How each state is painted. */
+export const STATE_COLORS = {
+  active: 'green',
+  scheduled: 'cyan',
+  ended: 'dim',
+  deleted: 'dim',
+  unknown: 'yellow',
+} as const satisfies Record<ListedReservation['state'], string>;
 
 /** The columns with a colour of their own. */
 const [ID, STATE] = [0, 1];
 
 function painted({ paint }: Printer, text: string, column: number, row: Row | undefined): string {
-  if (row?.state === 'ended' || row?.state === 'deleted') return paint.dim(text);
+  const color = STATE_COLORS[row?.state ?? 'scheduled'];
+  if (color === 'dim') return paint.dim(text);
   if (column === ID) return paint.bold(text);
-  if (column !== STATE) return text;
-  if (row?.state === 'active') return paint.green(text);
-  return row?.state === 'unknown' ? paint.yellow(text) : paint.cyan(text);
+  return column === STATE ? paint[color](text) : text;
 }
 
 /** Two lines for each reservation: id, state, link, and its experiment where there are several; bandwidth and period. */

@@ -83,6 +83,29 @@ export function timeTicks(
   return labelled([start], { minutes: 1 }, thisYear, room) ?? [];
 }
 
+/** The column in which an instant lies, of so many: column i is from `start + floor(i * length / count)` on. */
+export function columnAt(instant: number, { start, end }: Window, count: number): number {
+  return Math.floor(((instant - start + 1) * count - 1) / (end - start));
+}
+
+/** {@link timeTicks} of an axis of so many characters. */
+export function columnTicks(window: Window, context: { now: number; zone: string }, count: number): Tick[] {
+  return timeTicks(window, context, {
+    width: count,
+    place: (instant) => columnAt(instant, window, count),
+    measure: (label) => label.length,
+    gap: 3,
+  });
+}
+
+/** The labels of ticks as a line, each beginning in its tick's column. */
+export function labelLine(ticks: readonly Tick[], window: Window, count: number): string {
+  return ticks.reduce(
+    (line, { at, label }) => (label === '' ? line : line.padEnd(columnAt(at, window, count)) + label),
+    '',
+  );
+}
+
 function zoned(instant: number, zone: string): Temporal.ZonedDateTime {
   return Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone);
 }

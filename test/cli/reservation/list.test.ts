@@ -198,6 +198,56 @@ describe('filters', () => {
   });
 });
 
+describe('--timeline', () => {
+  const lines = async (...args: string[]): Promise<string[]> =>
+    (await onTerminal(100, ...args, '--timeline'))
+      .split('\n')
+      .map((line) => line.replace(/ {3}[·│┊▓█▒].*/, ''));
+
+  test('a row for each that the list would have', async () => {
+    expect((await lines(...demo)).slice(3)).toEqual([
+      ...['ID1   be-gent1–pl-poznan1  1G', 'ID0   be-gent1–pl-poznan1  1G', ' ▓█ active', ''],
+    ]);
+    const several = await lines('list', '--all-experiments', '--site', 'be-gent1', '--state', 'scheduled');
+    expect(several.filter((line) => /^(?:ID|demo|second)/.test(line))).toEqual([
+      ...['second', 'ID2   fr-lille–be-gent1    500M', 'demo', 'ID0   be-gent1–pl-poznan1    1G'],
+    ]);
+  });
+
+  test('--all has what has ended, and --mine only what the user created', async () => {
+    const { server, run } = await offlineWorld({ env });
+    await run(...LINK, '--start-now', '--for', '2h');
+    await run('delete', '--all', '--yes');
+    expect((await run('list', '--timeline', '--all')).stdout).toMatch(/×+.*con_.*\n × deleted\n$/s);
+    const { stdout } = await machineOf(server, 'admin').run('list', '--timeline', '--all', '--mine');
+    expect(stdout).toBe('No reservation in experiment demo matches.\n');
+  });
+
+  test('nothing to show: the words of the list', async () => {
+    const world = await offlineWorld({ env });
+    for (const args of [demo, [...demo, '--all'], [...demo, '--site', 'be-gnt1']]) {
+      expect(await world.run(...args, '--timeline')).toEqual(await world.run(...args));
+    }
+  });
+
+  test('--json is that of the list', async () => {
+    const { world } = busy;
+    const { stdout } = await world.run('--json', ...demo);
+    expect((await world.run('--json', ...demo, '--timeline')).stdout).toBe(stdout);
+  });
+
+  test('under TERM=dumb all of stdout is ASCII, of the table and of JSON too', async () => {
+    const stdout = recordedStream(100);
+    const dumb = machineOf(busy.world.server, 'lead', { env: { ...env, TERM: 'dumb' }, stdout });
+    for (const args of [[...demo, '--timeline'], demo, ['--json', ...demo], ['token', 'issue', '--help']]) {
+      expect((await dumb.run(...args)).exitCode).toBe(0);
+    }
+    expect(stdout.text).toContain('v now 12:00');
+    expect(stdout.text).toContain('be-gent1 - pl-poznan1');
+    expect(stdout.text).toMatch(/^[\x00-\x7f]+$/);
+  });
+});
+
 describe('short ids', () => {
   const shortened = (...sections: string[]) => [
     ...shortIds(sections.map((section) => `con_host_${section}`)).values(),

@@ -5,7 +5,7 @@ import type { ListFlags } from './run.ts';
 /** The values of `--state`. */
 const STATES = ['scheduled', 'active', 'ended', 'deleted', 'unknown'] as const;
 
-/** `slices-conn list [--all] [--all-experiments] [--mine] [--site SITE] [--state STATE]`. */
+/** `slices-conn list [--all] [--all-experiments] [--mine] [--site SITE] [--state STATE] [--timeline]`. */
 export function listCommand(invoke: Invoke): Command {
   return new Command('list')
     .summary("list the experiment's reservations")
@@ -17,12 +17,14 @@ export function listCommand(invoke: Invoke): Command {
     .option('--mine', 'only those that you created')
     .option('--site <site>', 'only links that end at this site')
     .addOption(new Option('--state <state>', 'only those in this state').choices(STATES))
+    .option('--timeline', 'draw them as bars over time')
     .addHelpText(
       'after',
       `
 Examples:
   slices-conn list
   slices-conn list --mine --site be-gent1 --state active
+  slices-conn list --all --timeline
   slices-conn list --all --json | jq -r '.items[].reservation.id'`,
     )
     .action(invoke<ListFlags>(async () => (await import('./run.ts')).list));

@@ -18,6 +18,7 @@ export interface ListFlags {
   mine?: boolean;
   site?: string;
   state?: ListedReservation['state'];
+  timeline?: boolean;
 }
 
 /** Lists the experiment's reservations: the service's list joined with the ledger. */
@@ -37,9 +38,12 @@ export async function list(
   }
   const times = await invocation.times();
   const items = shown.map(({ item: { entry: _entry, ...item } }) => item);
+  const { timeline } = flags.timeline ? await import('../../print/timeline.ts') : {};
   await output.result({ items }, (print) => {
     if (shown.length === 0) return `${noneText(experiments, flags)}\n`;
-    return reservationTable(print, shown, { experiments, times, known: found.map(({ item }) => item.id) });
+    const context = { experiments, times, known: found.map(({ item }) => item.id) };
+    if (timeline) return timeline(print, shown, context, output.columns);
+    return reservationTable(print, shown, context);
   });
   for (const { item, experiment } of shown) {
     const { id } = experiment;

@@ -1,0 +1,201 @@
+import { instantOf } from '../../client/reservation-request.ts';
+import type { ListedReservation } from '../../session/reservations/joined-list.ts';
+import { shortIds } from '../../session/reservations/known.ts';
+import { shortTime } from '../times.ts';
+import { bandwidthWord } from '../values.ts';
+import { escapeText, type Printer } from './output.ts';
+import { captionOf, type ListedIn, STATE_COLORS, startOf, type TableContext } from './reservation-table.ts';
+import { columnAt, columnTicks, labelLine, type Window } from './time-axis.ts';
+
+type State = ListedReservation['state'];
+
+/** What a timeline is drawn with. */
+interface Glyphs {
+  /** A bar of each state; what has passed of an active one looks different. */
+  bars: Readonly<Record<State | 'passed', string>>;
+  empty: string;
+  tick: string;
+  now: string;
+  /** Points down to the present. */
+  pointer: string;
+  /** Between the sites of a link. */
+  between: string;
+}
+
+const GLYPHS: Glyphs = {
+  bars: { passed: '▓', active: '█', scheduled: '▒', ended: '░', deleted: '×', unknown: '?' },
+  ...{ empty: '·', tick: '┊', now: '│', pointer: '▼', between: '–' },
+};
+
+const ASCII_GLYPHS: Glyphs = {
+  bars: { passed: '=', active: '#', scheduled: '+', ended: '-', deleted: 'x', unknown: '?' },
+  ...{ empty: '.', tick: ':', now: '|', pointer: 'v', between: ' - ' },
+};
+
+/** The order of the legend. */
+const STATES: readonly State[] = ['active', 'scheduled', 'ended', 'deleted', 'unknown'];
+
+/** The fewest columns of time beside short ids; with fewer, the ids are left out. */
+const COMFORTABLE = 40;
+/** The fewest columns of time; with fewer, the ids stand in place of the sites. */
+const FEWEST_COLUMNS = 20;
+/** The widest timeline. */
+const MOST_COLUMNS = 200;
+
+/** A reservation, and its period in milliseconds as far as it is known. */
+interface Row {
+  item: ListedReservation;
+  period: Window | undefined;
+}
+
+/**
+ * Reservations as bars over one time axis, the first to start first, with the present marked. The axis reaches from the
+ * first start to the last end. Each state has a bar of its own; several experiments have a heading each. On a terminal a
+ * row begins with a short id, where there is room; elsewhere it ends with the full id.
+ *
+ * @param width columns of the terminal; no line is longer, but for full ids elsewhere
+ */
+export function timeline(
+  print: Printer,
+  listed: readonly ListedIn[],
+  context: TableContext,
+  width: number,
+): string {
+  const glyphs = print.ascii ? ASCII_GLYPHS : GLYPHS;
+  const { experiments, times, known } = context;
+  const { now } = times;
+  const rows = listed
+    .toSorted((one, other) => startOf(one) - startOf(other))
+    .map((one) => ({ ...one, period: periodOf(one.item) }));
+  const window = windowOf(rows, now);
+  const short = shortIds(known.filter((id) => id !== null));
+  const texts = rows.map(({ item }) => ({
+    id: print.isTerminal ? (short.get(item.id ?? '') ?? item.id ?? '') : '',
+    ...linkText(item, glyphs),
+  }));
+  const labels = labelsOf(texts, Math.min(width, MOST_COLUMNS));
+  const indent = labels[0]?.length ?? 0;
+  const count = Math.max(FEWEST_COLUMNS, Math.min(width, MOST_COLUMNS) - indent);
+  const ticks = columnTicks(window, times, count);
+  const present = columnAt(now, window, count);
+  const ground = Array.from({ length: count }, () => glyphs.empty);
+  for (const { at } of ticks) ground[columnAt(at, window, count)] = glyphs.tick;
+  ground[present] = glyphs.now;
+
+  const lineOf = (row: Row, label: string): string => {
+    const bar = barOf(row, { window, count, present, ground, glyphs, print });
+    const id = print.isTerminal || row.item.id === null ? '' : `  ${row.item.id}`;
+    return `${escapeText(label)}${bar}${escapeText(id)}\n`;
+  };
+  const isOfSeveral = experiments.length > 1;
+  const groups = experiments.flatMap(({ id, name = id ?? '' }) => {
+    const own = rows.flatMap((row, at) =>
+      isOfSeveral && row.experiment.id !== id ? [] : [lineOf(row, labels[at] ?? '')],
+    );
+    return isOfSeveral && own.length > 0 ? [`${print.paint.bold(escapeText(name))}\n`, ...own] : own;
+  });
+  const head = [labelLine(ticks, window, count), pointerLine(present, count, context, glyphs)];
+  return [
+    captionOf(print, context),
+    ...head.map((line) => `${' '.repeat(indent)}${line}\n`),
+    ...groups,
+    legendOf(rows, print, glyphs),
+  ].join('');
+}
+
+/** When a reservation is; undefined where nothing is known of that. What was asked for at once began when it was asked. */
+function periodOf({ reservation, requested, entry }: ListedReservation): Window | undefined {
+  const { start_date, end_date } = reservation ?? requested ?? {};
+  const start = start_date == null ? entry?.beganAt : instantOf(start_date);
+  const end = instantOf(end_date ?? '');
+  return start !== undefined && end > start ? { start, end } : undefined;
+}
+
+/** The period that the axis shows: all of theirs, and now. */
+function windowOf(rows: readonly Row[], now: number): Window {
+  let [start, end] = [now, now + 1];
+  for (const { period } of rows) {
+    start = Math.min(start, period?.start ?? now);
+    end = Math.max(end, period?.end ?? now);
+  }
+  return { start, end };
+}
+
+/** What stands beside a bar. */
+interface LabelTexts {
+  id: string;
+  link: string;
+  bandwidth: string;
+}
+
+function linkText(
+  { reservation, requested }: ListedReservation,
+  { between }: Glyphs,
+): Omit<LabelTexts, 'id'> {
+  const known = reservation ?? requested;
+  if (!known) return { link: '?', bandwidth: '' };
+  const { site1, site2, bandwidth } = known;
+  const rate = bandwidth === null ? '' : bandwidthWord(bandwidth);
+  return { link: `${site1}${between}${site2}`, bandwidth: rate };
+}
+
+/** The labels, all of one length: id, link and bandwidth, or without ids, or without links, to leave room for the bars. */
+function labelsOf(texts: readonly LabelTexts[], width: number): string[] {
+  const columns = (members: readonly (keyof LabelTexts)[]): string[] => {
+    const shown = members.filter((member) => texts.some((one) => one[member] !== ''));
+    const widths = shown.map((member) => Math.max(...texts.map((one) => one[member].length)));
+    return texts.map((one) => {
+      const cells = shown.map((member, at) =>
+        member === 'bandwidth' ? one[member].padStart(widths[at] ?? 0) : one[member].padEnd(widths[at] ?? 0),
+      );
+      return `${cells.join('  ')}   `;
+    });
+  };
+  const room = (labels: readonly string[]): number => width - (labels[0]?.length ?? 0);
+  const all = columns(['id', 'link', 'bandwidth']);
+  if (room(all) >= COMFORTABLE) return all;
+  const links = columns(['link', 'bandwidth']);
+  return room(links) >= FEWEST_COLUMNS ? links : columns(['id', 'bandwidth']);
+}
+
+/** What a row is drawn on. */
+interface Ground {
+  window: Window;
+  count: number;
+  /** The column of now. */
+  present: number;
+  /** A row without a bar. */
+  ground: readonly string[];
+  glyphs: Glyphs;
+  print: Printer;
+}
+
+function barOf(
+  { item: { state }, period }: Row,
+  { window, count, present, ground, glyphs, print }: Ground,
+): string {
+  const { paint } = print;
+  const background = (from: number, until: number): string => paint.dim(ground.slice(from, until).join(''));
+  if (!period) return background(0, count);
+  const [first, last] = [columnAt(period.start, window, count), columnAt(period.end - 1, window, count)];
+  const passed = state === 'active' ? Math.min(last + 1, Math.max(first, present)) - first : 0;
+  const bar = glyphs.bars.passed.repeat(passed) + glyphs.bars[state].repeat(last + 1 - first - passed);
+  return background(0, first) + paint[STATE_COLORS[state]](bar) + background(last + 1, count);
+}
+
+/** The line that points to the present and tells the time, on the side where there is room. */
+function pointerLine(present: number, count: number, { times }: TableContext, { pointer }: Glyphs): string {
+  const text = `now ${shortTime(times.now, times).slice(-5)}`;
+  const isLeft = present + text.length + 2 > count;
+  return isLeft ? `${text} ${pointer}`.padStart(present + 1) : `${' '.repeat(present)}${pointer} ${text}`;
+}
+
+/** Which bar means which state, of the states that are shown. */
+function legendOf(rows: readonly Row[], { paint }: Printer, { bars }: Glyphs): string {
+  const shown = STATES.filter((state) => rows.some(({ item, period }) => period && item.state === state));
+  const parts = shown.map((state) => {
+    const bar = state === 'active' ? bars.passed + bars.active : bars[state];
+    return `${paint[STATE_COLORS[state]](bar)} ${state}`;
+  });
+  return parts.length === 0 ? '' : ` ${parts.join('   ')}\n`;
+}

@@ -1,0 +1,154 @@
+import { Chalk } from 'chalk';
+import { describe, expect, test } from 'vitest';
+import { Printer } from '../../../src/cli/print/output.ts';
+import type { ListedIn } from '../../../src/cli/print/reservation-table.ts';
+import { timeline } from '../../../src/cli/print/timeline.ts';
+import type { ListedReservation } from '../../../src/session/reservations/joined-list.ts';
+import type { LedgerEntry } from '../../../src/session/reservations/ledger.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
+
+const HOUR = 3_600_000;
+/** Sunday 2026-11-22, 12:00 in Brussels. */
+const NOW = Date.UTC(2026, 10, 22, 11);
+const demo = { id: 'exp_host_1', name: 'demo' };
+const second = { id: 'exp_host_2', name: 'second' };
+
+/** A reservation that this machine asked for, in hours from now. */
+function listed(
+  state: ListedReservation['state'],
+  [start, end]: readonly [number | null, number],
+  { site1 = 'be-gent1', site2 = 'pl-poznan1', bandwidth = 1000, experiment = demo, id = '' } = {},
+): ListedIn {
+  const at = (hours: number): string => new Date(NOW + hours * HOUR).toISOString();
+  const dates = { start_date: start === null ? null : at(start), end_date: at(end) };
+  const item: ListedReservation = {
+    id: id || `con_host_0000${state.slice(0, 2)}${end}`.padEnd(20, 'x'),
+    reservation: null,
+    state,
+    source: 'ledger',
+    requested: { site1, site2, bandwidth, ...dates, duration: null, volume: null },
+    entry: undefined,
+  };
+  return { item, experiment };
+}
+
+const all = [
+  listed('scheduled', [24, 72], { id: 'con_host_00000001', bandwidth: 2500 }),
+  listed('active', [-12, 30], { id: 'con_host_00000002' }),
+  listed('ended', [-48, -24], { id: 'con_host_00000003', site2: 'se-kth', bandwidth: 500 }),
+];
+
+interface Drawing {
+  columns?: number | undefined;
+  width?: number;
+  ascii?: boolean;
+  level?: 0 | 1;
+  experiments?: ListedIn['experiment'][];
+}
+
+function draw(
+  items: readonly ListedIn[],
+  { columns, width = columns ?? 80, ascii = false, level = 0, experiments = [demo] }: Drawing = {},
+): string {
+  const print = new Printer(new Chalk({ level }), recordedStream(columns), { ascii });
+  const times = { now: NOW, zone: 'Europe/Brussels' };
+  return timeline(print, items, { experiments, times, known: items.map(({ item }) => item.id) }, width);
+}
+
+describe('a bar for each reservation over one axis, the first to start first', () => {
+  test('on a terminal, with short ids', () => {
+    expect(draw(all, { columns: 80 })).toBe(`Experiment demo, times in Europe/Brussels
+                                      21 Nov   Sun 22    Mon 23   Tue 24
+                                                    ▼ now 12:00
+0003  be-gent1–se-kth      500M   ░░░░░░░░░░···┊····│····┊········┊········┊····
+0002  be-gent1–pl-poznan1    1G   ····┊········▓▓▓▓▓████████████··┊········┊····
+0001  be-gent1–pl-poznan1  2.5G   ····┊········┊····│····┊···▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
+ ▓█ active   ▒ scheduled   ░ ended
+`);
+  });
+
+  test('narrow: without ids', () => {
+    expect(draw(all, { columns: 60 })).toBe(`Experiment demo, times in Europe/Brussels
+                               Sat 21 Nov   Mon 23
+                                        ▼ now 12:00
+be-gent1–se-kth      500M   ░░░░░░░·····│···┊···········┊···
+be-gent1–pl-poznan1    1G   ···┊·····▓▓▓█████████·······┊···
+be-gent1–pl-poznan1  2.5G   ···┊········│···┊··▒▒▒▒▒▒▒▒▒▒▒▒▒
+ ▓█ active   ▒ scheduled   ░ ended
+`);
+  });
+
+  test('without a terminal: 80 columns, then full ids', () => {
+    const [, , , first] = draw(all).split('\n');
+    expect(first).toBe(
+      'be-gent1–se-kth      500M   ░░░░░░░░░░░····┊····│·····┊·········┊·········┊·····  con_host_00000003',
+    );
+  });
+
+  test('in ASCII', () => {
+    expect(draw(all, { columns: 80, ascii: true })).toBe(`Experiment demo, times in Europe/Brussels
+                                        Sat 21 Nov        Mon 23
+                                                     v now 12:00
+0003  be-gent1 - se-kth      500M   ---------........|....:................:....
+0002  be-gent1 - pl-poznan1    1G   ....:........====############..........:....
+0001  be-gent1 - pl-poznan1  2.5G   ....:............|....:...++++++++++++++++++
+ =# active   + scheduled   - ended
+`);
+  });
+});
+
+test('links with long names give way to ids', () => {
+  const site1 = 'a'.repeat(40);
+  const text = draw([...all, listed('active', [0, 1], { site1, id: 'con_host_00000004' })], { columns: 60 });
+  expect(text).toMatch(/^0004 {4}1G {3}/m);
+});
+
+test('several experiments have a heading each, whatever is known of their names', () => {
+  const items = [
+    listed('scheduled', [1, 2], { id: 'con_host_00000001', experiment: second }),
+    listed('active', [0, 4], { id: 'con_host_00000002', experiment: { id: demo.id, name: 'old' } }),
+  ];
+  const lines = draw(items, {
+    columns: 80,
+    experiments: [demo, second, { id: 'exp_host_3', name: 'empty' }],
+  });
+  expect(lines.split('\n').map((line) => line.split(' ')[0])).toEqual([
+    ...['3', '', '', 'demo', '0002', 'second', '0001', '', ''],
+  ]);
+});
+
+test('deleted and unknown ones too; one whose period nobody knows has no bar', () => {
+  const text = draw([listed('deleted', [1, 5]), listed('unknown', [2, 6]), listed('unknown', [null, 6])], {
+    columns: 80,
+  });
+  expect(text).toContain('×××');
+  expect(text).toContain('???');
+  expect(text.match(/^[^×?]+[·│┊]$/gm)).toHaveLength(1);
+  expect(text).toMatch(/ × deleted {3}\? unknown\n$/);
+});
+
+test('one that was asked for at once began when it was asked for', () => {
+  const { item, experiment } = listed('active', [null, 6]);
+  const beganAt = NOW - 6 * HOUR;
+  const entry: LedgerEntry = {
+    ...{ experiment: demo.id, key: 'key', asked: 'reserve', askedAt: beganAt, beganAt, outcome: 'booked' },
+    ...{ requested: null, pending: null, id: undefined, reservation: undefined, token: undefined },
+  };
+  expect(draw([{ item: { ...item, entry }, experiment }], { columns: 80 })).toMatch(/▓{10,}█{10,}/);
+});
+
+test('the present is named on the side where there is room', () => {
+  expect(draw([listed('ended', [-30, -1])], { columns: 80 })).toMatch(/ now 12:00 ▼\n/);
+  expect(draw([listed('scheduled', [1, 30])], { columns: 80 })).toMatch(/ ▼ now 12:00\n/);
+});
+
+test.each([60, 80, 120, 200])('no line is longer than %i columns, at a glance and in colour', (columns) => {
+  const items = [...all, listed('active', [-10_000, 1]), listed('scheduled', [5, 90_000])];
+  for (const ascii of [false, true]) {
+    const text = draw(items, { columns, ascii });
+    for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(columns);
+    if (ascii) expect(text).toMatch(/^[\x00-\x7f]*$/);
+  }
+  const painted = draw(all, { columns, level: 1 });
+  for (const code of [32, 36, 2]) expect(painted).toContain(`\u001b[${code}m`);
+});
