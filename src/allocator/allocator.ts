@@ -19,7 +19,7 @@ import {
   type UpdateTerms,
   updateOperation,
 } from './operations.ts';
-import { CommitUnknownError, type ReservationStore, StoreUnavailableError } from './store.ts';
+import type { ReservationStore } from './store.ts';
 
 /** What an allocator needs. */
 export interface AllocatorOptions {
@@ -95,7 +95,7 @@ export class Allocator {
     const id = linkId(request.site1, request.site2);
     const terms = { link: this.#link(id), newId, dryRun, ...(maxLive === undefined ? {} : { maxLive }) };
     const keyed = request.key === undefined ? undefined : request;
-    return this.#run(id, createOperation(request, keyed, terms), dryRun);
+    return this.#decide(id, createOperation(request, keyed, terms), dryRun);
   }
 
   /**
@@ -125,7 +125,7 @@ export class Allocator {
     const found = await this.#options.store.find(id);
     if (!found) return undefined;
     const link = this.#link(found.link);
-    return this.#run(found.link, updateOperation({ link, found, update }, terms), terms.dryRun);
+    return this.#decide(found.link, updateOperation({ link, found, update }, terms), terms.dryRun);
   }
 
   /**
@@ -136,7 +136,7 @@ export class Allocator {
    */
   async delete(id: string, terms: DeleteTerms): Promise<boolean> {
     const found = await this.#options.store.find(id);
-    return found ? this.#run(found.link, deleteOperation(id, terms)) : false;
+    return found ? this.#decide(found.link, deleteOperation(id, terms)) : false;
   }
 
   /**
@@ -155,17 +155,13 @@ export class Allocator {
   ): Promise<Answer> {
     const id = linkId(site1, site2);
     this.#link(id);
-    return this.#run(id, askOperation(from, question), true);
+    return this.#queue(id).ask(askOperation(from, question));
   }
 
-  async #run<Answer>(link: string, operation: Operation<Answer>, dryRun = false): Promise<Answer> {
-    try {
-      return await this.#queue(link).run(operation);
-    } catch (error) {
-      // A dry run writes nothing, whatever became of its commit.
-      if (!dryRun || !(error instanceof CommitUnknownError)) throw error;
-      throw new StoreUnavailableError("The database can't be reached.", { cause: error.cause });
-    }
+  /** A dry run is a question: it takes no lock. */
+  #decide<Answer>(link: string, operation: Operation<Answer>, dryRun = false): Promise<Answer> {
+    const queue = this.#queue(link);
+    return dryRun ? queue.ask(operation) : queue.run(operation);
   }
 
   #link(id: string): Link {

@@ -1,12 +1,20 @@
 import type { Link } from '../contract/links.ts';
 import { LinkCalendar } from './calendar.ts';
-import type { LinkTransaction, ReservationStore } from './store.ts';
+import type { HeldReservation, LinkReading, ReservationChange, ReservationStore } from './store.ts';
 
 /** A link's calendar in memory, the version of the link that it shows, and how far back it reaches. */
 export interface CachedCalendar {
   calendar: LinkCalendar;
   version: number;
   /** It holds every reservation that ends after this, in milliseconds; of earlier times it knows nothing. */
+  from: number;
+}
+
+/** What a calendar lacks to show a version of its link, from an instant on. */
+export interface Missing {
+  changes: readonly ReservationChange[];
+  version: number;
+  earlier: readonly HeldReservation[];
   from: number;
 }
 
@@ -34,35 +42,41 @@ export async function loadCalendar(
 }
 
 /**
- * Brings a calendar to the link's version, and back to an earlier instant: it reads only what changed and what is
- * missing. It changes the calendar in place; when it fails, the calendar must be thrown away.
+ * Reads what a calendar lacks: what changed since its version, and what ended before the time that it knows.
  *
  * @param known not older than what the link has forgotten
  * @param reach the earliest instant that will be decided about, in milliseconds
  */
-export async function catchUp(
-  known: CachedCalendar,
-  transaction: LinkTransaction,
+export async function readMissing(
+  { version, from }: CachedCalendar,
+  link: LinkReading,
   reach: number,
-): Promise<CachedCalendar> {
-  const { calendar } = known;
-  const { version } = transaction;
-  if (known.version !== version) {
-    const changes = await transaction.changesSince(known.version);
-    // All are removed before any is added: one reservation may have taken the tags that another gave up.
-    for (const { id } of changes) calendar.remove(id);
-    for (const change of changes) {
-      if (!change.deleted && change.holding.end > known.from) calendar.add(change.id, change.holding);
-    }
+): Promise<Missing> {
+  const [changes, earlier] = await Promise.all([
+    version === link.version ? [] : link.changesSince(version),
+    reach < from ? link.endingBetween(reach, from) : [],
+  ]);
+  return { changes, version: link.version, earlier, from: Math.min(reach, from) };
+}
+
+/** Adds what a calendar lacks. It changes the calendar in place; when it fails, the calendar must be thrown away. */
+export function catchUp(
+  { calendar, from: known }: CachedCalendar,
+  { changes, earlier, version, from }: Missing,
+): CachedCalendar {
+  // All are removed before any is added: one reservation may have taken the tags that another gave up.
+  for (const { id } of changes) calendar.remove(id);
+  for (const change of changes) {
+    if (!change.deleted && change.holding.end > known) calendar.add(change.id, change.holding);
   }
-  if (reach >= known.from) return { ...known, version };
-  for (const held of await transaction.endingBetween(reach, known.from)) calendar.put(held.id, held);
-  return { calendar, version, from: reach };
+  for (const held of earlier) calendar.put(held.id, held);
+  return { calendar, version, from };
 }
 
 /** Evicts reservations that ended over an hour ago, a few at a time, so that memory holds what is to come. */
 export function evictEnded(known: CachedCalendar, now: number): CachedCalendar {
   const until = now - KEPT_AFTER_END;
-  if (until <= known.from || !known.calendar.evict(until, EVICTED_AT_ONCE)) return known;
-  return { ...known, from: until };
+  if (until <= known.from) return known;
+  const evicted = known.calendar.evict(until, EVICTED_AT_ONCE);
+  return evicted === undefined ? known : { ...known, from: Math.max(known.from, evicted) };
 }

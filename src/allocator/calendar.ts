@@ -144,16 +144,18 @@ export class LinkCalendar {
    *
    * @param until milliseconds
    * @param atMost how many, so that no request pays for many
-   * @returns whether there were any
+   * @returns the last end among them; undefined when there were none
    */
-  evict(until: number, atMost: number): boolean {
+  evict(until: number, atMost: number): number | undefined {
+    let last: number | undefined;
     for (let gone = 0; gone < atMost; gone += 1) {
       const first = this.#holdings.byEnd.first();
       const id = first && first.time <= until ? this.#holdings.idAt(first.slot) : undefined;
-      if (id === undefined) return gone > 0;
+      if (id === undefined) break;
+      last = first?.time;
       this.remove(id);
     }
-    return true;
+    return last;
   }
 
   /**

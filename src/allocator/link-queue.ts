@@ -1,10 +1,11 @@
 import type { Link } from '../contract/links.ts';
-import { type CachedCalendar, catchUp, evictEnded, loadCalendar } from './cached-calendar.ts';
+import { type CachedCalendar, catchUp, evictEnded, loadCalendar, readMissing } from './cached-calendar.ts';
 import type { LinkCalendar } from './calendar.ts';
 import type { Decision, LinkView, Operation } from './operations.ts';
 import {
   type IdempotencyKey,
   type IdempotencyRecord,
+  type LinkReading,
   type LinkTransaction,
   nameOfKey,
   type ReservationRecord,
@@ -44,6 +45,16 @@ export interface LinkQueueOptions {
   observe?: AllocatorObserver | undefined;
 }
 
+/** An operation of the group threw: the group was rolled back. The database is not to blame. */
+class UndecidedError extends Error {
+  override readonly name = 'UndecidedError';
+}
+
+/** The calendar in memory is older than the deletions that the link still has rows for, or was thrown away meanwhile. */
+class OutdatedError extends Error {
+  override readonly name = 'OutdatedError';
+}
+
 /** An operation, and how its caller is told. */
 interface Waiting {
   operation: Operation<unknown>;
@@ -51,44 +62,28 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** An operation of the group threw: the group was rolled back. The database is not to blame. */
-class UndecidedError extends Error {
-  override readonly name = 'UndecidedError';
-}
-
-/** The calendar in memory is older than the deletions that the link still has rows for. */
-class OutdatedError extends Error {
-  override readonly name = 'OutdatedError';
-}
+type DecideGroup = (operations: readonly Operation<unknown>[]) => Promise<Decision<unknown>[]>;
 
 /**
- * The operations that wait for one link, and the link's calendar (DESIGN.md, "Allocator").
- *
- * Operations that wait at the same time share one transaction, each as if those before it had been committed: lock the
- * link, let its calendar catch up, decide, write, commit, and only then answer. When one of a group throws, the group is
- * rolled back, and each goes back to the head of the queue to be decided on alone. When the database fails, every
- * operation in the queue fails too: waiting would not help them.
- *
- * A transaction owns the calendar while it runs; when it fails, the calendar is thrown away and read again.
+ * Operations that wait, decided in groups, one group after the other. When one of a group throws, each goes back to the
+ * head to be decided on alone. When the database fails, all that wait fail too: waiting would not help them.
  */
-export class LinkQueue {
-  readonly #options: LinkQueueOptions;
-  #cached: CachedCalendar | undefined;
-  /** Whether another process had changed the link before the last transaction. */
-  #shared = false;
+class Groups {
+  readonly #gather: () => Promise<void>;
+  readonly #decide: DecideGroup;
   #waiting: Waiting[] = [];
-  /** How many operations, from the head of the queue on, are decided on alone. */
+  /** How many operations, from the head on, are decided on alone. */
   #alone = 0;
   #working = false;
 
-  constructor(options: LinkQueueOptions) {
-    this.#options = options;
+  constructor(gather: () => Promise<void>, decide: DecideGroup) {
+    this.#gather = gather;
+    this.#decide = decide;
   }
 
-  /** Decides on an operation. @throws StoreUnavailableError when the database is away; then nothing was changed */
   run<Answer>(operation: Operation<Answer>): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
-      // Each answer goes to its own caller: the queue need not know its type.
+      // Each answer goes to its own caller: the group need not know its type.
       this.#waiting.push({ operation, resolve: (answer) => resolve(answer as Answer), reject });
       if (!this.#working) void this.#work();
     });
@@ -97,7 +92,7 @@ export class LinkQueue {
   async #work(): Promise<void> {
     this.#working = true;
     while (this.#waiting.length > 0) {
-      await this.#options.gather();
+      await this.#gather();
       const size = this.#alone > 0 ? 1 : GROUP_SIZE;
       this.#alone = Math.max(0, this.#alone - 1);
       await this.#settle(this.#waiting.splice(0, size));
@@ -107,7 +102,7 @@ export class LinkQueue {
 
   async #settle(group: readonly Waiting[]): Promise<void> {
     try {
-      const decisions = await this.#transact(group.map(({ operation }) => operation));
+      const decisions = await this.#decideAgain(group.map(({ operation }) => operation));
       for (const [index, { resolve }] of group.entries()) resolve(decisions[index]?.answer);
     } catch (error) {
       const refused = error instanceof UndecidedError || error instanceof RolledBackError;
@@ -127,8 +122,8 @@ export class LinkQueue {
     }
   }
 
-  /** Decides on operations in one transaction; reads a calendar that is too old anew, once. */
-  async #transact(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
+  /** Decides on a group; on a calendar that is too old, once more. */
+  async #decideAgain(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
     try {
       return await this.#decide(operations);
     } catch (error) {
@@ -136,27 +131,84 @@ export class LinkQueue {
       return this.#decide(operations);
     }
   }
+}
 
-  async #decide(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
-    const { id, link, share, store, now, observe } = this.#options;
+/** The link's calendar, lent to a group. */
+interface Loan {
+  /** What is given back; undefined where there is no calendar in memory, and for one that must be read again. */
+  cached: CachedCalendar | undefined;
+  /** Ends the loan. Only the first call counts. */
+  end(): void;
+}
+
+/**
+ * The operations that wait for one link, and the link's calendar (DESIGN.md, "Allocator").
+ *
+ * Operations that change something share a transaction when they wait at the same time, each as if those before it had
+ * been committed: lock the link, let its calendar catch up, decide, write, commit, and only then answer. Questions share a
+ * snapshot of the database in the same way, and write nothing.
+ *
+ * The calendar is lent to one group at a time, and only for as long as nothing outside this process can hold that group
+ * up: a change borrows it when it has its locks. So a question never waits for another process. A change that fails does
+ * not give the calendar back: it is read again.
+ */
+export class LinkQueue {
+  readonly #options: LinkQueueOptions;
+  readonly #changes: Groups;
+  readonly #questions: Groups;
+  #cached: CachedCalendar | undefined;
+  /** The calendar is being read. */
+  #loading: Promise<void> | undefined;
+  /** Resolves when the last loan has ended. */
+  #returned: Promise<void> = Promise.resolve();
+  /** Whether another process had changed the link before the last transaction. */
+  #shared = false;
+
+  constructor(options: LinkQueueOptions) {
+    this.#options = options;
+    this.#changes = new Groups(options.gather, (operations) => this.#change(operations));
+    this.#questions = new Groups(options.gather, (operations) => this.#answer(operations));
+  }
+
+  /** Decides on an operation. @throws StoreUnavailableError when the database is away; then nothing was changed */
+  run<Answer>(operation: Operation<Answer>): Promise<Answer> {
+    return this.#changes.run(operation);
+  }
+
+  /**
+   * Decides on an operation that changes nothing, without the link's lock.
+   *
+   * @throws StoreUnavailableError when the database is away
+   */
+  ask<Answer>(operation: Operation<Answer>): Promise<Answer> {
+    return this.#questions.run(operation);
+  }
+
+  /** Decides on operations in one transaction. */
+  async #change(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
+    const { id, store, now, observe } = this.#options;
     const began = now();
-    let cached = this.#cached;
-    this.#cached = undefined;
-    const blank = { reservation: (): undefined => undefined };
-    if (!cached && link && operations.some((operation) => operation.from(blank) !== undefined)) {
-      cached = await loadCalendar(store, link, began, { id, share });
-    }
+    await this.#load(operations, began);
+    let loan: Loan | undefined;
+    let cached: CachedCalendar | undefined;
+    let isOver = false;
     const work = (transaction: LinkTransaction): Promise<Decision<unknown>[]> =>
       // An error thrown in here rolls the transaction back, so that each operation can be tried again alone.
       orUndecided(async () => {
-        if (cached && cached.version < transaction.forgotten) throw new OutdatedError();
-        this.#shared = cached !== undefined && cached.version !== transaction.version;
         const at = now();
-        const known = await readAhead(transaction, operations, at);
-        if (cached) {
-          const reaches = operations.map((operation) => operation.from(known) ?? at);
-          cached = await catchUp(cached, transaction, Math.min(at, ...reaches));
+        const keys = new Map(operations.flatMap(({ key }) => (key ? [[nameOfKey(key), key]] : [])));
+        const taken = keys.size > 0 ? await transaction.lockKeys([...keys.values()], at) : [];
+        const known = await readAhead(transaction, operations, { at, taken });
+        loan = await this.#borrow();
+        if (isOver) {
+          // The time for the transaction ran out while this waited, so nothing below would end the loan.
+          loan.end();
+          throw new OutdatedError();
         }
+        this.#shared = loan.cached !== undefined && loan.cached.version !== transaction.version;
+        await catchUpLoan(loan, transaction, operations, { known, at });
+        cached = loan.cached;
+        loan.cached = undefined;
         const view = new GroupView(at, transaction.version, cached?.calendar, known);
         const decisions = operations.map((operation) => view.decide(operation));
         const changes = decisions.flatMap(({ change }) => change ?? []);
@@ -165,12 +217,96 @@ export class LinkQueue {
         if (cached) cached = { ...cached, version: view.version };
         return decisions;
       });
-    const decisions = await store.changeLink(id, work, this.#shared ? cached?.version : undefined);
-    observe?.committed(operations.length, now() - began);
-    // Only after the commit: after any error, the next group reads everything anew.
-    this.#cached = cached && evictEnded(cached, now());
-    return decisions;
+    try {
+      const decisions = await store.changeLink(id, work, this.#shared ? this.#cached?.version : undefined);
+      observe?.committed(operations.length, now() - began);
+      // Only after the commit: after any error, the next group reads everything anew.
+      if (loan && cached) loan.cached = evictEnded(cached, now());
+      return decisions;
+    } finally {
+      isOver = true;
+      loan?.end();
+    }
   }
+
+  /** Decides on operations that change nothing, on a snapshot. */
+  async #answer(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
+    const { id, store, now } = this.#options;
+    await this.#load(operations, now());
+    return store.readLink(id, (look) =>
+      orUndecided(async () => {
+        const loan = await this.#borrow();
+        try {
+          // Only now: what is read is not older than the calendar.
+          const link = await look();
+          const at = now();
+          const known = await readAhead(link, operations, { at, taken: [] });
+          await catchUpLoan(loan, link, operations, { known, at });
+          const view = new GroupView(at, link.version, loan.cached?.calendar, known);
+          const decisions = operations.map((operation) => view.decide(operation));
+          if (loan.cached) loan.cached = evictEnded(loan.cached, at);
+          return decisions;
+        } finally {
+          loan.end();
+        }
+      }),
+    );
+  }
+
+  /** Reads the calendar where there is none and one is needed. */
+  async #load(operations: readonly Operation<unknown>[], from: number): Promise<void> {
+    const { id, link, share, store } = this.#options;
+    const blank = { reservation: (): undefined => undefined };
+    if (this.#cached || !link || operations.every((each) => each.from(blank) === undefined)) return;
+    this.#loading ??= loadCalendar(store, link, from, { id, share })
+      .then((loaded) => {
+        this.#cached ??= loaded;
+      })
+      .finally(() => {
+        this.#loading = undefined;
+      });
+    await this.#loading;
+  }
+
+  /** Waits until the last loan has ended. */
+  async #borrow(): Promise<Loan> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const returned = this.#returned;
+    this.#returned = promise;
+    await returned;
+    const lent = this.#cached;
+    let isOut = true;
+    const loan: Loan = {
+      cached: lent,
+      end: () => {
+        // Where none was lent, one may have been read meanwhile.
+        if (isOut && (lent || loan.cached)) this.#cached = loan.cached;
+        isOut = false;
+        resolve();
+      },
+    };
+    return loan;
+  }
+}
+
+/** Brings a calendar that was lent to the link's version, and as far back as the operations look. */
+async function catchUpLoan(
+  loan: Loan,
+  link: LinkReading,
+  operations: readonly Operation<unknown>[],
+  { known, at }: { known: Known; at: number },
+): Promise<void> {
+  const { cached } = loan;
+  const reaches = operations.flatMap((operation) => operation.from(known) ?? []);
+  if (!cached && reaches.length === 0) return;
+  if (!cached || cached.version < link.forgotten) {
+    loan.cached = undefined;
+    throw new OutdatedError();
+  }
+  const missing = await readMissing(cached, link, Math.min(at, ...reaches));
+  // One that was changed half-way is not given back.
+  loan.cached = undefined;
+  loan.cached = catchUp(cached, missing);
 }
 
 /** The rows that the operations need. */
@@ -183,19 +319,17 @@ interface Known {
 }
 
 async function readAhead(
-  transaction: LinkTransaction,
+  link: LinkReading,
   operations: readonly Operation<unknown>[],
-  now: number,
+  { at, taken }: { at: number; taken: readonly IdempotencyRecord[] },
 ): Promise<Known> {
-  const keys = new Map(operations.flatMap(({ key }) => (key ? [[nameOfKey(key), key]] : [])));
-  const taken = keys.size > 0 ? await transaction.lockKeys([...keys.values()], now) : [];
   const counted = [...new Set(operations.flatMap(({ counts }) => counts ?? []))];
-  const live = counted.length > 0 ? await transaction.countLive(counted, now) : new Map<string, number>();
+  const live = counted.length > 0 ? await link.countLive(counted, at) : new Map<string, number>();
   const ids = new Set([
     ...operations.flatMap(({ about }) => about ?? []),
     ...taken.map(({ reservation }) => reservation),
   ]);
-  const found = ids.size > 0 ? await transaction.read([...ids]) : [];
+  const found = ids.size > 0 ? await link.read([...ids]) : [];
   const records = new Map(found.map((record) => [record.id, record]));
   return {
     records,

@@ -81,8 +81,8 @@ export interface Decided {
   audit: readonly AuditEntry[];
 }
 
-/** One link, locked against every other writer until the transaction ends. */
-export interface LinkTransaction {
+/** One link as of one instant. */
+export interface LinkReading {
   /** The link's version: counts the changes that were committed on it. */
   readonly version: number;
   /** Rows of deletions up to this version may be gone: a calendar that is older must be read anew. */
@@ -93,16 +93,20 @@ export interface LinkTransaction {
   changesSince(version: number): Promise<ReservationChange[]>;
   /** Those of the reservations that are on this link and were not deleted. */
   read(ids: readonly string[]): Promise<ReservationRecord[]>;
+  /** Counts the reservations of experiments that have not ended at `now`, on all links. */
+  countLive(experiments: readonly string[], now: number): Promise<Map<string, number>>;
+}
+
+/**
+ * One link, locked against every other writer until the transaction ends. Every other transaction that counts the live
+ * reservations of the same experiment waits until this one ends, so that no two decide on the same count.
+ */
+export interface LinkTransaction extends LinkReading {
   /**
    * Locks keys until the transaction ends, for every link, and reads what the keys stand for that are not free at
    * `now`.
    */
   lockKeys(keys: readonly IdempotencyKey[], now: number): Promise<IdempotencyRecord[]>;
-  /**
-   * Counts the reservations of experiments that have not ended at `now`, on all links. Every other transaction that
-   * counts one of them waits until this one ends, so that no two decide on the same count.
-   */
-  countLive(experiments: readonly string[], now: number): Promise<Map<string, number>>;
   /**
    * Writes what was decided, in few statements, once in a transaction. Each change moves the link to its next version;
    * its keys are locked already. When it writes a key, it also deletes keys that expired by `now`,
@@ -140,6 +144,16 @@ export interface ReservationStore {
     link: string,
     work: (transaction: LinkTransaction) => Promise<Answer>,
     since?: number,
+  ): Promise<Answer>;
+  /**
+   * Runs `work` on a link as of one instant, without any lock: it waits for no writer.
+   *
+   * @param work is given a function, to be called once: everything is read as it was committed then
+   * @throws StoreUnavailableError when the database can't be reached
+   */
+  readLink<Answer>(
+    link: string,
+    work: (look: () => Promise<LinkReading>) => Promise<Answer>,
   ): Promise<Answer>;
   /**
    * Reads every reservation of a link that ends after `from`, as of one version, in portions and without any lock, so

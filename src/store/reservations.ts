@@ -3,6 +3,7 @@ import {
   type Decided,
   EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
+  type LinkReading,
   type LinkTransaction,
   nameOfKey,
   type ReservationChange,
@@ -16,6 +17,7 @@ import { deleteOldRows } from './old-rows.ts';
 import {
   type Locking,
   lockLink,
+  READ_LINK,
   type SqlDatabase,
   type SqlInsert,
   type SqlReader,
@@ -89,6 +91,15 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
           version === since ? changes : transaction.changesSince(version);
         return work({ ...transaction, changesSince });
       }),
+    readLink: (link, work) =>
+      database.snapshot((sql) =>
+        work(async () => {
+          const row = await sql.first(READ_LINK, link);
+          // A link that nothing was ever booked on has no row.
+          const [version, forgotten] = [Number(row?.['version'] ?? 0), Number(row?.['forgotten'] ?? 0)];
+          return linkReading(sql, { link, version, forgotten });
+        }),
+      ),
     loadLink: (link, from, take) =>
       database.snapshot(async (sql) => {
         const row = await sql.first('SELECT version FROM link WHERE id = $1', link);
@@ -117,15 +128,17 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
   };
 }
 
-interface LockedLink {
+interface ReadLink {
   link: string;
   version: number;
   forgotten: number;
+}
+
+interface LockedLink extends ReadLink {
   locking: Locking;
 }
 
-function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransaction {
-  const { link, version, forgotten, locking } = locked;
+function linkReading(sql: SqlReader, { link, version, forgotten }: ReadLink): LinkReading {
   return {
     version,
     forgotten,
@@ -148,15 +161,7 @@ function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransacti
       return found.filter((record): record is ReservationRecord => record?.link === link);
     },
 
-    async lockKeys(keys, now) {
-      await locking.lockNames(sql, keys.map(nameOfKey).toSorted());
-      const found = await Promise.all(keys.map((key) => findKey(sql, key, now)));
-      return found.flatMap((record) => record ?? []);
-    },
-
     async countLive(experiments, now) {
-      // After the idempotency keys, and sorted, so that no two transactions wait for each other.
-      await locking.lockNames(sql, experiments.map((each) => JSON.stringify(['live', each])).toSorted());
       const counted = experiments.map(async (experiment): Promise<[string, number]> => {
         const row = await sql.first(
           `SELECT count(*) AS live FROM reservation
@@ -167,6 +172,26 @@ function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransacti
         return [experiment, Number(row?.['live'])];
       });
       return new Map(await Promise.all(counted));
+    },
+  };
+}
+
+function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransaction {
+  const { locking } = locked;
+  const reading = linkReading(sql, locked);
+  return {
+    ...reading,
+
+    async lockKeys(keys, now) {
+      await locking.lockNames(sql, keys.map(nameOfKey).toSorted());
+      const found = await Promise.all(keys.map((key) => findKey(sql, key, now)));
+      return found.flatMap((record) => record ?? []);
+    },
+
+    async countLive(experiments, now) {
+      // After the idempotency keys, and sorted, so that no two transactions wait for each other.
+      await locking.lockNames(sql, experiments.map((each) => JSON.stringify(['live', each])).toSorted());
+      return reading.countLive(experiments, now);
     },
 
     write: (decided, now) => write(sql, locked, decided, now),

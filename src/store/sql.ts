@@ -56,7 +56,7 @@ export interface SqlDatabase extends SqlStatements {
    */
   transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer>;
   /**
-   * Runs `work` on what was committed at one instant, without holding up any writer.
+   * Runs `work` on what was committed when its first statement ran, without holding up any writer.
    *
    * @param work is given the rows of a query in portions, with time for others in between
    */

@@ -25,12 +25,16 @@ import {
 /** Work that waits for the file, and how its caller is told. */
 interface Waiting {
   work: (transaction: SqliteTransaction) => Promise<unknown>;
+  /** Whether it must not see what others of its group have not committed, and so begins a group. */
+  first: boolean;
   resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
 }
 
 /** How many pieces of work share one commit at most. */
 const GROUP_SIZE = 64;
+/** How many connections that read are kept open between snapshots. */
+const IDLE_READERS = 4;
 
 /**
  * One SQLite file (DESIGN.md, "Storage"): `synchronous=FULL`, every transaction `BEGIN IMMEDIATE`, since a
@@ -46,6 +50,9 @@ export class SqliteDatabase {
   readonly #reader: DatabaseSync | undefined;
   /** Opens another connection that reads. */
   readonly #open: (() => DatabaseSync) | undefined;
+  /** Connections that read, between two snapshots: to open one takes longer than most questions. */
+  readonly #idle: DatabaseSync[] = [];
+  #isClosed = false;
   readonly #statements = new Map<string, StatementSync>();
   readonly #reads = new Map<string, StatementSync>();
   #waiting: Waiting[] = [];
@@ -134,11 +141,7 @@ export class SqliteDatabase {
    * @throws CommitUnknownError when the disk failed while the commit was under way
    */
   transaction<Answer>(work: (transaction: SqliteTransaction) => Promise<Answer>): Promise<Answer> {
-    return new Promise<Answer>((resolve, reject) => {
-      // Each answer goes to its own caller: the group need not know its type.
-      this.#waiting.push({ work, resolve: (answer) => resolve(answer as Answer), reject });
-      this.#working ??= this.#work();
-    });
+    return this.#enqueue(work);
   }
 
   /** Reads what is committed. */
@@ -151,13 +154,18 @@ export class SqliteDatabase {
     }
   }
 
-  /** Runs `work` on what was committed at one instant, without holding up writers. */
+  /** Runs `work` on what was committed when its first statement ran, without holding up writers. */
   async snapshot<Answer>(work: (snapshot: SqliteSnapshot) => Promise<Answer>): Promise<Answer> {
-    if (!this.#open) return this.transaction((transaction) => work(wholeIn(transaction)));
+    if (!this.#open) return this.#enqueue((transaction) => work(wholeIn(transaction)), true);
     let connection: DatabaseSync | undefined;
     try {
-      connection = this.#open();
-      return await snapshotOn(connection, work);
+      connection = this.#idle.pop() ?? this.#open();
+      const answer = await snapshotOn(connection, work);
+      if (!this.#isClosed && this.#idle.length < IDLE_READERS) {
+        this.#idle.push(connection);
+        connection = undefined;
+      }
+      return answer;
     } catch (error) {
       throw storeError(error);
     } finally {
@@ -168,14 +176,27 @@ export class SqliteDatabase {
   /** Waits for what is under way and closes the file. */
   async close(): Promise<void> {
     await this.#working;
-    for (const each of [this.#reader, this.#database]) if (each?.isOpen) each.close();
+    this.#isClosed = true;
+    for (const each of [this.#reader, this.#database, ...this.#idle]) if (each?.isOpen) each.close();
+  }
+
+  #enqueue<Answer>(
+    work: (transaction: SqliteTransaction) => Promise<Answer>,
+    first = false,
+  ): Promise<Answer> {
+    return new Promise<Answer>((resolve, reject) => {
+      // Each answer goes to its own caller: the group need not know its type.
+      this.#waiting.push({ work, first, resolve: (answer) => resolve(answer as Answer), reject });
+      this.#working ??= this.#work();
+    });
   }
 
   async #work(): Promise<void> {
     while (this.#waiting.length > 0) {
       // Work that arrives in this round of the event loop joins the group.
       await roundOfTheLoop();
-      const group = this.#waiting.splice(0, GROUP_SIZE);
+      const next = this.#waiting.findIndex(({ first }, index) => first && index > 0);
+      const group = this.#waiting.splice(0, next < 0 ? GROUP_SIZE : Math.min(next, GROUP_SIZE));
       try {
         const settle = await this.#commitTogether(group);
         for (const each of settle) each();
