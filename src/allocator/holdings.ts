@@ -1,13 +1,13 @@
 import type { Link } from '../contract/links.ts';
 import { type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
 import { SortedTimes } from './sorted-times.ts';
-import { TagLayer } from './tag-layer.ts';
-import { doubledFloats, doubledShorts } from './typed-arrays.ts';
+import { NONE, TagLayer } from './tag-layer.ts';
+import { doubledFloats, doubledInts, doubledShorts } from './typed-arrays.ts';
 
 /** How many slots there are at first; the arrays double when they are full. */
 const FIRST_CAPACITY = 256;
-/** The end of a gap that is none: the tag is free for good, which {@link TagLayer} knows, or is in no range. */
-const NO_GAP = Number.NEGATIVE_INFINITY;
+/** How many places there are. */
+const PLACES = TAG_PLACES.length;
 
 /**
  * The reservations on a link with what they hold: by id, in the order of their starts and ends, and by tag. A million of
@@ -20,8 +20,8 @@ const NO_GAP = Number.NEGATIVE_INFINITY;
 export class Holdings {
   readonly byStart = new SortedTimes();
   readonly byEnd = new SortedTimes({
-    columns: 2 * TAG_PLACES.length,
-    of: (slot, column) => this.#gapAfter(slot, column),
+    columns: PLACES,
+    endOf: (slot, place) => this.#gapEnd(this.#nexts[PLACES * slot + place] ?? NONE),
   });
   /** The tags of each place, with the slots that hold them. */
   readonly layers: Readonly<Record<TagPlace, TagLayer>>;
@@ -31,14 +31,12 @@ export class Holdings {
   #starts = new Float64Array(FIRST_CAPACITY);
   #ends = new Float64Array(FIRST_CAPACITY);
   #bandwidths = new Float64Array(FIRST_CAPACITY);
-  #tags: Record<TagPlace, Uint16Array> = {
-    site1_s_tag: new Uint16Array(FIRST_CAPACITY),
-    site1_c_tag: new Uint16Array(FIRST_CAPACITY),
-    site2_s_tag: new Uint16Array(FIRST_CAPACITY),
-    site2_c_tag: new Uint16Array(FIRST_CAPACITY),
-  };
-  /** For each place, until when a reservation's tag is free after it, in milliseconds. */
-  #gapEnds = TAG_PLACES.map(() => new Float64Array(FIRST_CAPACITY));
+  /** The tags of each slot, place by place. */
+  #tags = new Uint16Array(PLACES * FIRST_CAPACITY);
+  /** For each slot, place by place, the slot that holds its tag next; {@link NONE} where it is free for good. */
+  #nexts = new Int32Array(PLACES * FIRST_CAPACITY);
+  /** The layers in the order of the places. */
+  readonly #layers: readonly TagLayer[];
 
   constructor(link: Pick<Link, `${TagPlace}s`>) {
     const times = {
@@ -51,6 +49,7 @@ export class Holdings {
       site2_s_tag: new TagLayer(link.site2_s_tags, times),
       site2_c_tag: new TagLayer(link.site2_c_tags, times),
     };
+    this.#layers = TAG_PLACES.map((place) => this.layers[place]);
   }
 
   /** How many reservations there are. */
@@ -77,7 +76,7 @@ export class Holdings {
 
   /** The tag that the reservation in a slot holds at a place. */
   tagAt(slot: number, place: TagPlace): number {
-    return this.#tags[place][slot] ?? 0;
+    return this.#tagAt(slot, TAG_PLACES.indexOf(place));
   }
 
   /** Adds a reservation whose id is not there yet. */
@@ -89,15 +88,8 @@ export class Holdings {
     this.#starts[slot] = start;
     this.#ends[slot] = end;
     this.#bandwidths[slot] = bandwidth;
-    for (const place of TAG_PLACES) this.#tags[place][slot] = tags[place];
-    for (const [index, place] of TAG_PLACES.entries()) {
-      // Tags outside the topology's ranges are ignored: they can't be allocated any more.
-      const held = this.layers[place].has(tags[place])
-        ? this.layers[place].hold(tags[place], slot)
-        : { before: undefined, until: NO_GAP };
-      this.#gapEnds[index]?.fill(held.until, slot, slot + 1);
-      if (held.before !== undefined) this.#setGap(index, held.before, start);
-    }
+    for (let place = 0; place < PLACES; place += 1)
+      this.#hold(slot, place, tags[TAG_PLACES[place] ?? 'site1_s_tag']);
     this.byStart.add(start, slot);
     this.byEnd.add(end, slot);
   }
@@ -108,11 +100,7 @@ export class Holdings {
     if (slot === undefined) return;
     this.byStart.remove(this.#starts[slot] ?? 0, slot);
     this.byEnd.remove(this.#ends[slot] ?? 0, slot);
-    for (const [index, place] of TAG_PLACES.entries()) {
-      const tag = this.tagAt(slot, place);
-      const before = this.layers[place].has(tag) ? this.layers[place].release(tag, slot) : undefined;
-      if (before !== undefined) this.#setGap(index, before, this.#gapEnds[index]?.[slot] ?? NO_GAP);
-    }
+    for (let place = 0; place < PLACES; place += 1) this.#release(slot, place);
     this.#slots.delete(id);
     this.#ids[slot] = undefined;
     this.#free.push(slot);
@@ -123,33 +111,52 @@ export class Holdings {
    * itself, or an instant at which a reservation ends.
    */
   earliestTag(place: TagPlace, from: number, duration: number): number {
-    const layer = this.layers[place];
-    const [length, end] = columnsAt(TAG_PLACES.indexOf(place));
+    const [layer, column] = [this.layers[place], TAG_PLACES.indexOf(place)];
     if (layer.isFreeAtEdge(from, from + duration)) return from;
-    if (this.byEnd.largestUpTo(from, end, from + duration) >= from + duration) return from;
-    return Math.min(layer.firstFreeForGood(), this.byEnd.firstAtLeast(from, length, duration));
+    if (this.byEnd.furthestUpTo(from, column, from + duration) >= from + duration) return from;
+    return Math.min(layer.firstFreeForGood(), this.byEnd.firstAtLeast(from, column, duration));
   }
 
   /** Until when some tag of a place is free from `from` on, in milliseconds; infinity, or `from` when all are held. */
   tagFreeUntil(place: TagPlace, from: number): number {
-    const [, end] = columnsAt(TAG_PLACES.indexOf(place));
-    return Math.max(from, this.layers[place].freeAtEdgeUntil(from), this.byEnd.largestUpTo(from, end));
+    const furthest = this.byEnd.furthestUpTo(from, TAG_PLACES.indexOf(place));
+    return Math.max(from, this.layers[place].freeAtEdgeUntil(from), furthest);
   }
 
-  /** A column of `byEnd`: at each place the length and the end of the gap after a reservation on its tag. */
-  #gapAfter(slot: number, column: number): number {
-    const end = this.#gapEnds[column >>> 1]?.[slot] ?? NO_GAP;
-    return column % 2 === 0 ? end - (this.#ends[slot] ?? 0) : end;
+  #tagAt(slot: number, place: number): number {
+    return this.#tags[PLACES * slot + place] ?? 0;
   }
 
-  /** @param index of the place */
-  #setGap(index: number, slot: number, until: number): void {
-    const [ends, time, [length, end]] = [this.#gapEnds[index], this.#ends[slot] ?? 0, columnsAt(index)];
-    if (!ends) return;
-    const before = ends[slot] ?? NO_GAP;
-    ends[slot] = until;
-    this.byEnd.changed(time, slot, { column: length, before: before - time });
-    this.byEnd.changed(time, slot, { column: end, before });
+  /** Holds a slot's tag at a place. Tags outside the topology's ranges are ignored: they can't be allocated any more. */
+  #hold(slot: number, place: number, tag: number): void {
+    const [layer, at] = [this.#layers[place], PLACES * slot + place];
+    this.#tags[at] = tag;
+    this.#nexts[at] = NONE;
+    if (!layer?.has(tag)) return;
+    const { before, next } = layer.hold(tag, slot);
+    this.#nexts[at] = next;
+    this.#follow(before, place, slot);
+  }
+
+  #release(slot: number, place: number): void {
+    const [layer, tag] = [this.#layers[place], this.#tagAt(slot, place)];
+    if (!layer?.has(tag)) return;
+    const before = layer.release(tag, slot);
+    this.#follow(before, place, this.#nexts[PLACES * slot + place] ?? NONE);
+  }
+
+  /** Takes note that a slot's tag is held next by another one. */
+  #follow(slot: number, place: number, next: number): void {
+    if (slot === NONE) return;
+    const at = PLACES * slot + place;
+    const before = this.#gapEnd(this.#nexts[at] ?? NONE);
+    this.#nexts[at] = next;
+    this.byEnd.changed(this.#ends[slot] ?? 0, slot, { column: place, before });
+  }
+
+  /** When a gap ends that is followed by a slot; negative infinity for none, since {@link TagLayer} knows those. */
+  #gapEnd(next: number): number {
+    return next === NONE ? Number.NEGATIVE_INFINITY : (this.#starts[next] ?? 0);
   }
 
   #tagsOf(slot: number): Tags {
@@ -165,14 +172,9 @@ export class Holdings {
     this.#starts = doubledFloats(this.#starts);
     this.#ends = doubledFloats(this.#ends);
     this.#bandwidths = doubledFloats(this.#bandwidths);
-    this.#gapEnds = this.#gapEnds.map(doubledFloats);
-    for (const place of TAG_PLACES) this.#tags[place] = doubledShorts(this.#tags[place]);
+    this.#tags = doubledShorts(this.#tags);
+    this.#nexts = doubledInts(this.#nexts);
   }
-}
-
-/** The columns of a place: the length of the gap, and its end. */
-function columnsAt(index: number): readonly [length: number, end: number] {
-  return [2 * index, 2 * index + 1];
 }
 
 /**

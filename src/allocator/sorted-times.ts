@@ -23,34 +23,33 @@ export interface TimeCursor {
   advance(): void;
 }
 
-/** Numbers that belong to each slot, and of which each block keeps the largest. */
-export interface Measures {
-  /** How many numbers a slot has. */
+/** A gap that begins at the time of each slot, in several columns; each block keeps the longest and the furthest. */
+export interface Gaps {
   columns: number;
-  /** One of them, as it is now. */
-  of(slot: number, column: number): number;
+  /** When the gap of a slot ends, as it is now; negative infinity when there is none. */
+  endOf(slot: number, column: number): number;
 }
 
 /**
  * Slots in the order of a time that each has (milliseconds), kept in blocks, so that a change costs about the square
  * root of their number. Of equal times, the lower slot comes first.
  *
- * Where slots have {@link Measures}, each block knows the largest of each column, so that a search for a large one skips
- * the blocks that have none.
+ * Where slots have {@link Gaps}, a search for a long or far one skips the blocks that have none.
  */
 export class SortedTimes {
   readonly #blocks: Block[] = [emptyBlock()];
   /** The first time of each block, beside each other, so that the search for a block stays within few cache lines. */
   readonly #firsts: number[] = [Number.NEGATIVE_INFINITY];
-  readonly #measures: Measures;
-  /** For each column, the largest value of each block. */
-  readonly #maxima: Float64Array[];
+  readonly #gaps: Gaps;
+  /** For each column, the furthest end of each block's gaps, and the longest of them. */
+  readonly #furthest: Float64Array[];
+  readonly #longest: Float64Array[];
 
-  constructor(measures: Measures = { columns: 0, of: () => 0 }) {
-    this.#measures = measures;
-    this.#maxima = Array.from({ length: measures.columns }, () =>
-      new Float64Array(FIRST_BLOCKS).fill(Number.NEGATIVE_INFINITY),
-    );
+  constructor(gaps: Gaps = { columns: 0, endOf: () => 0 }) {
+    this.#gaps = gaps;
+    const none = () => new Float64Array(FIRST_BLOCKS).fill(Number.NEGATIVE_INFINITY);
+    this.#furthest = Array.from({ length: gaps.columns }, none);
+    this.#longest = Array.from({ length: gaps.columns }, none);
   }
 
   /** Adds an entry. */
@@ -71,14 +70,12 @@ export class SortedTimes {
     block.slots[at] = slot;
     block.length += 1;
     if (at === 0) this.#firsts[index] = time;
-    for (let column = 0; column < this.#maxima.length; column += 1) {
-      const value = this.#measures.of(slot, column);
-      const maxima = this.#maxima[column];
-      if (maxima && value > (maxima[index] ?? 0)) maxima[index] = value;
+    for (let column = 0; column < this.#gaps.columns; column += 1) {
+      this.#include(index, column, time, this.#gaps.endOf(slot, column));
     }
   }
 
-  /** Removes an entry, whose measures are still as they were. @throws RangeError when it is not there: a defect of the caller */
+  /** Removes an entry, whose gaps are still as they were. @throws RangeError when it is not there: a defect of the caller */
   remove(time: number, slot: number): void {
     const index = this.#blockOf(time, slot);
     const block = this.#block(index);
@@ -92,53 +89,50 @@ export class SortedTimes {
     if (block.length === 0 && this.#blocks.length > 1) {
       this.#blocks.splice(index, 1);
       this.#firsts.splice(index, 1);
-      for (const maxima of this.#maxima) maxima.copyWithin(index, index + 1);
+      for (const each of [...this.#furthest, ...this.#longest]) each.copyWithin(index, index + 1);
       return;
     }
     if (at === 0) this.#firsts[index] = block.times[0] ?? 0;
-    for (let column = 0; column < this.#maxima.length; column += 1) {
-      if (this.#measures.of(slot, column) === this.#maxima[column]?.[index]) this.#measure(index, column);
+    for (let column = 0; column < this.#gaps.columns; column += 1) {
+      this.#exclude(index, column, time, this.#gaps.endOf(slot, column));
     }
   }
 
-  /** Takes note that a measure of an entry has changed. */
+  /** Takes note that the gap of an entry has changed, which ended at `before` until now. */
   changed(time: number, slot: number, { column, before }: { column: number; before: number }): void {
     const index = this.#blockOf(time, slot);
-    const maxima = this.#maxima[column];
-    if (!maxima) return;
-    const largest = maxima[index] ?? 0;
-    const value = this.#measures.of(slot, column);
-    if (value >= largest) maxima[index] = value;
-    else if (before === largest) this.#measure(index, column);
+    const end = this.#gaps.endOf(slot, column);
+    this.#include(index, column, time, end);
+    if (end < before) this.#exclude(index, column, time, before);
   }
 
   /**
-   * The largest value of a column among the entries at or before `time`; negative infinity when there is none. It stops
-   * at the first that is `enough`.
+   * The furthest end of the gaps that begin at or before `time`; negative infinity when there is none. It stops at the
+   * first that is `enough`.
    */
-  largestUpTo(time: number, column: number, enough = Number.POSITIVE_INFINITY): number {
-    const maxima = this.#maxima[column];
-    let largest = Number.NEGATIVE_INFINITY;
-    for (let index = 0; maxima && index < this.#blocks.length && largest < enough; index += 1) {
+  furthestUpTo(time: number, column: number, enough = Number.POSITIVE_INFINITY): number {
+    const furthest = this.#furthest[column];
+    let found = Number.NEGATIVE_INFINITY;
+    for (let index = 0; furthest && index < this.#blocks.length && found < enough; index += 1) {
       if ((this.#firsts[index] ?? 0) > time) break;
-      const bound = maxima[index] ?? 0;
-      if (bound <= largest) continue;
+      const bound = furthest[index] ?? 0;
+      if (bound <= found) continue;
       const isWhole = (this.#firsts[index + 1] ?? Number.POSITIVE_INFINITY) <= time;
-      largest = isWhole ? bound : Math.max(largest, this.#largestWithin(index, column, time));
+      found = isWhole ? bound : Math.max(found, this.#furthestWithin(index, column, time));
     }
-    return largest;
+    return found;
   }
 
-  /** The time of the first entry after `after` whose value in a column is at least `least`; infinity when there is none. */
-  firstAtLeast(after: number, column: number, least: number): number {
-    const maxima = this.#maxima[column];
+  /** When the first gap of at least so many milliseconds begins after `after`; infinity when there is none. */
+  firstAtLeast(after: number, column: number, duration: number): number {
+    const longest = this.#longest[column];
     const first = this.#blockOf(after, Number.POSITIVE_INFINITY);
-    for (let index = first; maxima && index < this.#blocks.length; index += 1) {
-      if ((maxima[index] ?? 0) < least) continue;
+    for (let index = first; longest && index < this.#blocks.length; index += 1) {
+      if ((longest[index] ?? 0) < duration) continue;
       const { times, slots, length } = this.#block(index);
       for (let at = 0; at < length; at += 1) {
         const time = times[at] ?? 0;
-        if (time > after && this.#measures.of(slots[at] ?? 0, column) >= least) return time;
+        if (time > after && this.#gaps.endOf(slots[at] ?? 0, column) - time >= duration) return time;
       }
     }
     return Number.POSITIVE_INFINITY;
@@ -216,19 +210,42 @@ export class SortedTimes {
     return block;
   }
 
-  #largestWithin(index: number, column: number, time: number): number {
-    const { times, slots, length } = this.#block(index);
-    let largest = Number.NEGATIVE_INFINITY;
-    for (let at = 0; at < length && (times[at] ?? 0) <= time; at += 1) {
-      const value = this.#measures.of(slots[at] ?? 0, column);
-      if (value > largest) largest = value;
+  /** Raises a block's extremes to a gap. */
+  #include(index: number, column: number, start: number, end: number): void {
+    const [furthest, longest] = [this.#furthest[column], this.#longest[column]];
+    if (furthest && end > (furthest[index] ?? 0)) furthest[index] = end;
+    if (longest && end - start > (longest[index] ?? 0)) longest[index] = end - start;
+  }
+
+  /** Measures a block again when a gap that is gone was one of its extremes. */
+  #exclude(index: number, column: number, start: number, end: number): void {
+    const [furthest, longest] = [this.#furthest[column]?.[index], this.#longest[column]?.[index]];
+    if (end > Number.NEGATIVE_INFINITY && (end === furthest || end - start === longest)) {
+      this.#measure(index, column);
     }
-    return largest;
+  }
+
+  #furthestWithin(index: number, column: number, time: number): number {
+    const { times, slots, length } = this.#block(index);
+    let furthest = Number.NEGATIVE_INFINITY;
+    for (let at = 0; at < length && (times[at] ?? 0) <= time; at += 1) {
+      const end = this.#gaps.endOf(slots[at] ?? 0, column);
+      if (end > furthest) furthest = end;
+    }
+    return furthest;
   }
 
   #measure(index: number, column: number): void {
-    const maxima = this.#maxima[column];
-    if (maxima) maxima[index] = this.#largestWithin(index, column, Number.POSITIVE_INFINITY);
+    const { times, slots, length } = this.#block(index);
+    const [allFurthest, allLongest] = [this.#furthest[column], this.#longest[column]];
+    let [furthest, longest] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (let at = 0; at < length; at += 1) {
+      const end = this.#gaps.endOf(slots[at] ?? 0, column);
+      if (end > furthest) furthest = end;
+      if (end - (times[at] ?? 0) > longest) longest = end - (times[at] ?? 0);
+    }
+    if (allFurthest) allFurthest[index] = furthest;
+    if (allLongest) allLongest[index] = longest;
   }
 
   /** Splits a block: its first `kept` entries stay. */
@@ -245,10 +262,14 @@ export class SortedTimes {
       0,
       upper.length > 0 ? (upper.times[0] ?? 0) : (block.times[kept - 1] ?? 0),
     );
-    for (const [column, old] of this.#maxima.entries()) {
-      const maxima = this.#blocks.length > old.length ? doubledFloats(old) : old;
-      this.#maxima[column] = maxima;
-      maxima.copyWithin(index + 1, index, this.#blocks.length - 1);
+    for (let column = 0; column < this.#gaps.columns; column += 1) {
+      for (const all of [this.#furthest, this.#longest]) {
+        const old = all[column];
+        if (!old) continue;
+        const maxima = this.#blocks.length > old.length ? doubledFloats(old) : old;
+        all[column] = maxima;
+        maxima.copyWithin(index + 1, index, this.#blocks.length - 1);
+      }
       this.#measure(index, column);
       this.#measure(index + 1, column);
     }

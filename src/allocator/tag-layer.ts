@@ -1,10 +1,7 @@
 import type { TagRange } from '../contract/links.ts';
 
-/** The slots that hold one tag: their periods are disjoint, half-open, and in order. */
-interface TagPeriods {
-  starts: number[];
-  slots: number[];
-}
+/** In place of a slot where there is none. */
+export const NONE = -1;
 
 /** Where the period of a slot is read, in milliseconds. */
 export interface SlotTimes {
@@ -12,49 +9,65 @@ export interface SlotTimes {
   endOf(slot: number): number;
 }
 
+/** How many more slots than it has a tag gets room for: an eighth of them, and so many. */
+const SPARE = 4;
+
 /**
  * The VLAN tags of one layer (S or C) at one end of a link, each with the reservations that hold it. A tag is held by
  * one reservation at a time (DESIGN.md, "Allocator").
+ *
+ * The slots that hold a tag, with their starts, are beside each other in the order of time. All tags share two arrays. A
+ * tag that has no room left moves to their end; when that is reached, all are packed into new ones.
  */
 export class TagLayer {
   readonly #first: number;
   readonly #times: SlotTimes;
-  readonly #periods: TagPeriods[];
+  /** How many tags there are. For each, in order, the arrays below have one entry. */
+  readonly size: number;
+  /** Where in the shared arrays the slots of each tag begin. */
+  readonly #bases: Int32Array;
+  /** How many slots hold each tag. */
+  readonly #lengths: Int32Array;
+  /** For how many there is room. */
+  readonly #rooms: Int32Array;
   /** When each tag is held for the first time; infinity for a tag that is not held. */
   readonly #firstStarts: Float64Array;
   /** From when on each tag is free for good; negative infinity for a tag that is not held. */
   readonly #lastEnds: Float64Array;
 
+  #starts = new Float64Array(0);
+  #slots = new Int32Array(0);
+  /** Where the shared arrays are unused from. */
+  #used = 0;
+
   /** @param range inclusive, `[from, to]` */
   constructor([from, to]: TagRange, times: SlotTimes) {
-    const size = to - from + 1;
+    this.size = to - from + 1;
     this.#first = from;
     this.#times = times;
-    this.#periods = Array.from({ length: size }, () => ({ starts: [], slots: [] }));
-    this.#firstStarts = new Float64Array(size).fill(Number.POSITIVE_INFINITY);
-    this.#lastEnds = new Float64Array(size).fill(Number.NEGATIVE_INFINITY);
-  }
-
-  /** How many tags there are, held or not. */
-  get size(): number {
-    return this.#periods.length;
+    this.#bases = new Int32Array(this.size);
+    this.#lengths = new Int32Array(this.size);
+    this.#rooms = new Int32Array(this.size);
+    this.#firstStarts = new Float64Array(this.size).fill(Number.POSITIVE_INFINITY);
+    this.#lastEnds = new Float64Array(this.size).fill(Number.NEGATIVE_INFINITY);
   }
 
   /** Whether the tag is in the layer's range. */
   has(tag: number): boolean {
-    return this.#periods[tag - this.#first] !== undefined;
+    return tag >= this.#first && tag < this.#first + this.size;
   }
 
   /** Whether `tag` is free for the whole of `[start, end)`; false for a tag outside the range. */
   isFree(tag: number, start: number, end: number): boolean {
-    const periods = this.#periods[tag - this.#first];
-    return periods !== undefined && !this.#isHeld(periods, start, end);
+    return this.has(tag) && !this.#isHeld(tag - this.#first, start, end);
   }
 
   /** The lowest tag that is free for the whole of `[start, end)`; undefined when all are held. */
   firstFree(start: number, end: number): number | undefined {
-    const index = this.#periods.findIndex((periods) => !this.#isHeld(periods, start, end));
-    return index < 0 ? undefined : this.#first + index;
+    for (let index = 0; index < this.size; index += 1) {
+      if (!this.#isHeld(index, start, end)) return this.#first + index;
+    }
+    return undefined;
   }
 
   /**
@@ -70,8 +83,8 @@ export class TagLayer {
   bestFit(start: number, end: number, now: number): number | undefined {
     let best: number | undefined;
     let smallest = Number.POSITIVE_INFINITY;
-    for (const [index, periods] of this.#periods.entries()) {
-      const gap = this.#gapAround(periods, start, end, now);
+    for (let index = 0; index < this.size; index += 1) {
+      const gap = this.#gapAround(index, start, end, now);
       if (gap === undefined || (best !== undefined && gap >= smallest)) continue;
       best = this.#first + index;
       smallest = gap;
@@ -111,82 +124,133 @@ export class TagLayer {
    */
   freeSince(until: number, earliest: number): number {
     let since = until;
-    for (const { starts, slots } of this.#periods) {
-      const before = slots[countBelow(starts, until) - 1];
-      const end = before === undefined ? earliest : this.#times.endOf(before);
-      if (end < since) since = end;
-      if (since <= earliest) return earliest;
+    for (let index = 0; index < this.size && since > earliest; index += 1) {
+      since = Math.min(since, this.#endBefore(index, this.#position(index, until)));
     }
-    return since;
+    return Math.max(since, earliest);
   }
 
   /**
    * Holds a tag that is free for the slot's period.
    *
-   * @returns the slot that holds it before, and until when it is free afterwards: negative infinity for good
+   * @returns the slots that hold it before and next, or {@link NONE}
    * @throws RangeError when it is not free: a defect of the caller
    */
-  hold(tag: number, slot: number): { before: number | undefined; until: number } {
+  hold(tag: number, slot: number): { before: number; next: number } {
     const [start, end] = [this.#times.startOf(slot), this.#times.endOf(slot)];
-    const periods = this.#periods[tag - this.#first];
-    if (!periods || this.#isHeld(periods, start, end)) throw new RangeError(`tag ${tag} is not free`);
-    const { starts, slots } = periods;
-    const index = countBelow(starts, start);
-    const until = starts[index] ?? Number.NEGATIVE_INFINITY;
-    starts.splice(index, 0, start);
-    slots.splice(index, 0, slot);
-    this.#edgesChanged(tag, periods);
-    return { before: slots[index - 1], until };
+    if (!this.isFree(tag, start, end)) throw new RangeError(`tag ${tag} is not free`);
+    const index = tag - this.#first;
+    const length = this.#lengths[index] ?? 0;
+    if (length === this.#rooms[index]) this.#makeRoom(index);
+    const at = this.#position(index, start);
+    const last = (this.#bases[index] ?? 0) + length;
+    const found = { before: this.#slotBefore(index, at), next: at < last ? (this.#slots[at] ?? NONE) : NONE };
+    this.#starts.copyWithin(at + 1, at, last);
+    this.#slots.copyWithin(at + 1, at, last);
+    this.#starts[at] = start;
+    this.#slots[at] = slot;
+    this.#lengths[index] = length + 1;
+    this.#edgesChanged(index);
+    return found;
   }
 
   /**
    * Releases a tag that the slot holds.
    *
-   * @returns the slot that holds it before
+   * @returns the slot that holds it before, or {@link NONE}
    * @throws RangeError when the slot does not hold it: a defect of the caller
    */
-  release(tag: number, slot: number): number | undefined {
-    const start = this.#times.startOf(slot);
-    const periods = this.#periods[tag - this.#first];
-    const index = periods ? countBelow(periods.starts, start) : -1;
-    if (!periods || periods.slots[index] !== slot) throw new RangeError(`tag ${tag} is not held by ${slot}`);
-    periods.starts.splice(index, 1);
-    periods.slots.splice(index, 1);
-    this.#edgesChanged(tag, periods);
-    return periods.slots[index - 1];
+  release(tag: number, slot: number): number {
+    const index = this.has(tag) ? tag - this.#first : NONE;
+    const last = (this.#bases[index] ?? 0) + (this.#lengths[index] ?? 0);
+    const at = index === NONE ? last : this.#position(index, this.#times.startOf(slot));
+    if (at >= last || this.#slots[at] !== slot) throw new RangeError(`tag ${tag} is not held by ${slot}`);
+    this.#starts.copyWithin(at, at + 1, last);
+    this.#slots.copyWithin(at, at + 1, last);
+    this.#lengths[index] = last - 1 - (this.#bases[index] ?? 0);
+    this.#edgesChanged(index);
+    return this.#slotBefore(index, at);
   }
 
-  #edgesChanged(tag: number, { starts, slots }: TagPeriods): void {
-    const index = tag - this.#first;
-    const last = slots.at(-1);
-    this.#firstStarts[index] = starts[0] ?? Number.POSITIVE_INFINITY;
-    this.#lastEnds[index] = last === undefined ? Number.NEGATIVE_INFINITY : this.#times.endOf(last);
+  #edgesChanged(index: number): void {
+    const [base, length] = [this.#bases[index] ?? 0, this.#lengths[index] ?? 0];
+    this.#firstStarts[index] = length > 0 ? (this.#starts[base] ?? 0) : Number.POSITIVE_INFINITY;
+    this.#lastEnds[index] = this.#endBefore(index, base + length);
   }
 
-  #isHeld({ starts, slots }: TagPeriods, start: number, end: number): boolean {
-    const before = slots[countBelow(starts, end) - 1];
-    return before !== undefined && this.#times.endOf(before) > start;
+  #isHeld(index: number, start: number, end: number): boolean {
+    return this.#endBefore(index, this.#position(index, end)) > start;
   }
 
   /** The smaller gap beside `[start, end)`, infinite without neighbours; undefined when the tag is held in it. */
-  #gapAround(periods: TagPeriods, start: number, end: number, now: number): number | undefined {
-    const next = countBelow(periods.starts, end);
-    const before = periods.slots[next - 1];
-    const previousEnd = before === undefined ? Number.NEGATIVE_INFINITY : this.#times.endOf(before);
+  #gapAround(index: number, start: number, end: number, now: number): number | undefined {
+    const next = this.#position(index, end);
+    const previousEnd = this.#endBefore(index, next);
     if (previousEnd > start) return undefined;
-    const nextStart = periods.starts[next] ?? Number.POSITIVE_INFINITY;
-    return Math.min(nextStart - end, previousEnd > now ? start - previousEnd : Number.POSITIVE_INFINITY);
+    const last = (this.#bases[index] ?? 0) + (this.#lengths[index] ?? 0);
+    const toRight = next < last ? (this.#starts[next] ?? 0) - end : Number.POSITIVE_INFINITY;
+    return Math.min(toRight, previousEnd > now ? start - previousEnd : Number.POSITIVE_INFINITY);
+  }
+
+  /** The first position of a tag's slots that starts at `time` or later, or that after its last one. */
+  #position(index: number, time: number): number {
+    const starts = this.#starts;
+    let low = this.#bases[index] ?? 0;
+    let high = low + (this.#lengths[index] ?? 0);
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((starts[middle] ?? 0) < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The slot before a position of a tag's slots; {@link NONE} before its first one. */
+  #slotBefore(index: number, at: number): number {
+    return at > (this.#bases[index] ?? 0) ? (this.#slots[at - 1] ?? NONE) : NONE;
+  }
+
+  /** When the period before a position of a tag's slots ends; negative infinity before its first one. */
+  #endBefore(index: number, at: number): number {
+    const slot = this.#slotBefore(index, at);
+    return slot === NONE ? Number.NEGATIVE_INFINITY : this.#times.endOf(slot);
+  }
+
+  /** Gives a tag room for more slots. */
+  #makeRoom(index: number): void {
+    const room = roomFor(this.#lengths[index] ?? 0);
+    if (this.#used + room > this.#starts.length) this.#pack();
+    else {
+      const [base, length] = [this.#bases[index] ?? 0, this.#lengths[index] ?? 0];
+      this.#starts.copyWithin(this.#used, base, base + length);
+      this.#slots.copyWithin(this.#used, base, base + length);
+      this.#bases[index] = this.#used;
+      this.#rooms[index] = room;
+      this.#used += room;
+    }
+  }
+
+  /** Moves all tags into new arrays, without the places that others have left. */
+  #pack(): void {
+    const [starts, slots] = [this.#starts, this.#slots];
+    let total = 0;
+    for (const length of this.#lengths) total += roomFor(length);
+    const size = total + Math.ceil(total / 4);
+    this.#starts = new Float64Array(size);
+    this.#slots = new Int32Array(size);
+    this.#used = 0;
+    for (let index = 0; index < this.size; index += 1) {
+      const [base, length] = [this.#bases[index] ?? 0, this.#lengths[index] ?? 0];
+      this.#starts.set(starts.subarray(base, base + length), this.#used);
+      this.#slots.set(slots.subarray(base, base + length), this.#used);
+      this.#bases[index] = this.#used;
+      this.#rooms[index] = roomFor(length);
+      this.#used += roomFor(length);
+    }
   }
 }
 
-/** How many values are below a limit. Values rise. */
-function countBelow(values: readonly number[], limit: number): number {
-  let low = 0;
-  let high = values.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((values[middle] ?? 0) < limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+/** For how many slots a tag gets room that has so many. */
+function roomFor(length: number): number {
+  return length + (length >>> 3) + SPARE;
 }
