@@ -1,6 +1,7 @@
 import * as v from 'valibot';
-import type { Availability, Slot } from '../contract/availability.ts';
+import { type Availability, AvailabilityReply, type Slot, SlotListReply } from '../contract/availability.ts';
 import { Failure, shellWord } from '../contract/failure.ts';
+import { formatInstant, isoDuration } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import {
   type Reservation,
@@ -185,6 +186,17 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     return { headers: { authorization: bearerHeader(user) }, secrets: [user] };
   }
 
+  /** The same with a token of the experiment, whose share may be less than what is free; without it where there is none. */
+  async function withShare(): Promise<TokenHeaders> {
+    const { headers, secrets } = await asUser();
+    const experiment = await experimentToken().catch(() => undefined);
+    if (!experiment) return { headers, secrets };
+    return {
+      headers: { ...headers, [experimentTokenHeader]: headerToken(experiment) },
+      secrets: [...secrets, experiment],
+    };
+  }
+
   async function request(
     name: RouteName,
     settings: TokenHeaders & Omit<RequestParts, 'headers'>,
@@ -257,6 +269,30 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       fix: `slices-conn show ${shellWord(id)} --allow-unsigned`,
       reservation: id,
     });
+  }
+
+  /**
+   * All pages of an answer about a link.
+   *
+   * @throws Failure `not_supported` where the service fails to answer and its API description does not mention the question
+   */
+  async function answers<Page extends { nextCursor: string | null }>(
+    feature: keyof typeof LINK_QUESTIONS,
+    sites: { site1: string; site2: string },
+    query: string,
+    read: (reply: Reply) => Page,
+  ): Promise<Page[]> {
+    try {
+      return await readPages(query, 'answer', read, async (next) => {
+        const held = feature === 'slots' ? await withShare() : await asUser();
+        const parts = { accept: 'application/json', values: sites, query: next };
+        return request(LINK_QUESTIONS[feature], { ...held, ...parts });
+      });
+    } catch (error) {
+      const failed = error instanceof Failure ? error.code : undefined;
+      if (isMissing(error) || failed === 'reply_invalid') await requireFeatures([feature]);
+      throw error;
+    }
   }
 
   return {
@@ -340,15 +376,27 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       return reply && readAs(LinkList, reply, 'list of links').items;
     },
 
-    availability: async () => {
-      throw lacking('availability');
+    async availability({ site1, site2, points, ...window }) {
+      const query = windowQuery(window, points === undefined ? {} : { points: String(points) });
+      const read = (reply: Reply) => readAs(AvailabilityReply, reply, 'availability of the link');
+      const [first, ...rest] = await answers('availability', { site1, site2 }, query, read);
+      if (!first) throw new RangeError('a list has a first page');
+      return { ...first, items: [first, ...rest].flatMap(({ items }) => items), nextCursor: null };
     },
 
-    slots: async () => {
-      throw lacking('slots');
+    async slots({ site1, site2, bandwidth, duration, ...window }) {
+      const query = windowQuery(window, { bandwidth: String(bandwidth), duration: isoDuration(duration) });
+      const read = (reply: Reply) => readAs(SlotListReply, reply, 'list of slots');
+      return (await answers('slots', { site1, site2 }, query, read)).flatMap(({ items }) => items);
     },
   };
 }
+
+/** The routes of questions about a link, each named as its feature. */
+const LINK_QUESTIONS = {
+  availability: 'linkAvailability',
+  slots: 'linkSlots',
+} as const satisfies Partial<Record<keyof ServiceFeatures, RouteName>>;
 
 /** What a service lacks without an extension, and what it might do with a request that needs it. */
 const LACKING = {
@@ -440,6 +488,19 @@ async function readPages<Page extends { nextCursor: string | null }>(
     }
     next = `${query}${query === '' ? '?' : '&'}cursor=${encodeURIComponent(nextCursor)}`;
   }
+}
+
+/** A query of a window's ends and what else is asked; begins with `?`, or is empty. */
+function windowQuery(
+  { start, end }: Pick<LinkWindow, 'start' | 'end'>,
+  others: Readonly<Record<string, string>>,
+): string {
+  const said = new URLSearchParams({
+    ...(start === undefined ? {} : { start: formatInstant(start) }),
+    ...(end === undefined ? {} : { end: formatInstant(end) }),
+    ...others,
+  }).toString();
+  return said === '' ? '' : `?${said}`;
 }
 
 function endless(what: string, why: string): Failure {

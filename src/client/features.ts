@@ -1,10 +1,5 @@
 import { isObject, readJson } from '../contract/json.ts';
-import {
-  IDEMPOTENCY_KEY_HEADER,
-  LINK_AVAILABILITY_PATH,
-  LINK_SLOTS_PATH,
-  ROUTES,
-} from '../contract/routes.ts';
+import { IDEMPOTENCY_KEY_HEADER, ROUTES } from '../contract/routes.ts';
 import { exchange, type Fetch } from './exchange.ts';
 
 /** What a connectivity service can do beyond SPEC.md. */
@@ -52,8 +47,8 @@ export async function readFeatures(fetch: Fetch, baseUrl: string): Promise<Servi
     dryRun: names.includes('dry_run'),
     earliest: names.includes('earliest') && members.has('duration'),
     volume: members.has('volume'),
-    availability: isRead(LINK_AVAILABILITY_PATH),
-    slots: isRead(LINK_SLOTS_PATH),
+    availability: isRead(ROUTES.linkAvailability.path),
+    slots: isRead(ROUTES.linkSlots.path),
   };
 }
 

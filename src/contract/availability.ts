@@ -1,5 +1,8 @@
 import * as v from 'valibot';
-import { Instant, ReplyInstant, SiteName } from './fields.ts';
+import { Instant, ReplyInstant, RequestDuration, requestInstant, SiteName } from './fields.ts';
+import { received } from './instants.ts';
+import { RequestBandwidth } from './reservation.ts';
+import { MAX_POINTS } from './routes.ts';
 
 /** How long the part of an answer is that a request without an `end` gets, from its start: 7 days, in milliseconds. */
 export const DEFAULT_WINDOW = 7 * 86_400_000;
@@ -7,8 +10,35 @@ export const DEFAULT_WINDOW = 7 * 86_400_000;
 export const MAX_WINDOW = 5 * 366 * 86_400_000;
 /** How far back a window may start before now: 24 h, in milliseconds. */
 export const MAX_PAST = 86_400_000;
-/** The most columns that a window is cut into. */
-export const MAX_POINTS = 2000;
+
+const WINDOW = {
+  start: v.optional(requestInstant('start')),
+  end: v.optional(requestInstant('end')),
+  cursor: v.optional(v.string()),
+};
+
+/** The query of a request for a link's availability. Times come out in milliseconds. */
+export const AvailabilityQuery = v.object({
+  ...WINDOW,
+  points: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(
+        /^[0-9]{1,4}$/,
+        (issue) => `points must be a number from 1 to ${MAX_POINTS}; ${received(issue.input)}.`,
+      ),
+      v.transform(Number),
+      v.minValue(1, `points must be a number from 1 to ${MAX_POINTS}; got 0.`),
+      v.maxValue(
+        MAX_POINTS,
+        (issue) => `points must be a number from 1 to ${MAX_POINTS}; got ${issue.input}.`,
+      ),
+    ),
+  ),
+});
+
+/** The query of a request for slots. Times and the duration come out in milliseconds, the bandwidth in Mbps. */
+export const SlotsQuery = v.object({ ...WINDOW, bandwidth: RequestBandwidth, duration: RequestDuration });
 
 const freeMbps = v.pipe(v.number(), v.integer(), v.minValue(0));
 

@@ -1,6 +1,7 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { BODY_EXAMPLES, PROBLEM_EXAMPLES } from './api-examples.ts';
+import { Availability, SlotList } from './availability.ts';
 import { KeySetDocument } from './claims.ts';
 import {
   Experiment,
@@ -10,7 +11,7 @@ import {
   ProjectList,
   SessionList,
 } from './directory.ts';
-import { ReservationId } from './fields.ts';
+import { ReservationId, SiteName } from './fields.ts';
 import { LinkList } from './links.ts';
 import { PROBLEM_STATUS, ProblemBody, type ProblemCode, problemBody } from './problems.ts';
 import { Reservation, ReservationRequestBody, ReservationUpdate } from './reservation.ts';
@@ -40,6 +41,8 @@ const SCHEMAS = {
   ReservationUpdate,
   ReservationList,
   LinkList,
+  Availability,
+  SlotList,
   Project,
   ProjectList,
   ExperimentList,
@@ -82,9 +85,8 @@ export function describeApi(version: string): OpenApiDocument {
   const paths: OpenApiDocument['paths'] = {};
   for (const [operationId, route] of Object.entries(ROUTES) as [string, Route][]) {
     const path = documentPath(route);
-    paths[path] ??= {
-      ...(route.path.includes('{id}') ? { parameters: [idParameter(route)] } : {}),
-    };
+    const varying = pathParameters(route);
+    paths[path] ??= varying.length > 0 ? { parameters: varying } : {};
     paths[path][route.method.toLowerCase()] = operation(operationId, route);
   }
   const answered = [...new Set(Object.values(ROUTES).flatMap((route) => [...problemsOf(route)]))].toSorted();
@@ -160,9 +162,16 @@ function asArray({ prefixItems, minItems, ...rest }: JsonSchema): JsonSchema | u
   return { ...rest, items: first, minItems: prefixItems.length, maxItems: prefixItems.length };
 }
 
-function idParameter(route: Route): Record<string, unknown> {
-  const schema = route.service === 'connectivity' ? jsonSchema(ReservationId) : { type: 'string' };
-  return { name: 'id', in: 'path', required: true, schema };
+/** What varies in a route's path: an id, or the two sites of a link. */
+function pathParameters(route: Route): Record<string, unknown>[] {
+  const id = route.service === 'connectivity' ? jsonSchema(ReservationId) : { type: 'string' };
+  const [site1, site2] = ['be-gent1', 'pl-poznan1'].map((site) => ({
+    ...jsonSchema(SiteName),
+    examples: [site],
+  }));
+  return Object.entries({ id, site1, site2 })
+    .filter(([name]) => route.path.includes(`{${name}}`))
+    .map(([name, schema]) => ({ name, in: 'path', required: true, schema }));
 }
 
 function operation(operationId: string, route: Route): Record<string, unknown> {
@@ -197,11 +206,13 @@ function parameters(
   place: 'query' | 'header',
   declared: Readonly<Record<string, Parameter>> = {},
 ): Record<string, unknown>[] {
-  return Object.entries(declared).map(([name, { description, type, extension }]) => ({
+  return Object.entries(declared).map(([name, { description, type, required, example, extension }]) => ({
     name,
     in: place,
     description,
+    ...(required ? { required } : {}),
     schema: { type },
+    ...(example === undefined ? {} : { example: type === 'integer' ? Number(example) : example }),
     ...(extension ? { 'x-extension': true } : {}),
   }));
 }
@@ -222,7 +233,7 @@ function rehearsal(schema: SchemaName | undefined): Record<string, unknown> {
 }
 
 function responses(route: Route): Record<string, unknown> {
-  const { status, schema, signed, headers = {} } = route.success;
+  const { status, schema, signed, tagged, headers = {} } = route.success;
   const content = {
     ...(schema ? { 'application/json': body(schema) } : {}),
     ...(signed ? { [JWT_TYPE]: { schema: { type: 'string' } } } : {}),
@@ -230,6 +241,9 @@ function responses(route: Route): Record<string, unknown> {
   const described = {
     ...(status === 201
       ? { Location: { description: 'Where it is read.', required: true, schema: { type: 'string' } } }
+      : {}),
+    ...(tagged
+      ? { ETag: { description: 'For If-None-Match.', required: true, schema: { type: 'string' } } }
       : {}),
     ...Object.fromEntries(
       Object.entries(headers).map(([name, description]) => [
@@ -244,6 +258,9 @@ function responses(route: Route): Record<string, unknown> {
       ...(Object.keys(described).length > 0 ? { headers: described } : {}),
       ...(schema || signed ? { content } : {}),
     },
+    ...(tagged
+      ? { 304: { description: 'Nothing has changed since the ETag that If-None-Match names' } }
+      : {}),
     ...(route.query && 'dry_run' in route.query
       ? { 200: status === 201 ? rehearsal(schema) : { description: 'OK', content } }
       : {}),

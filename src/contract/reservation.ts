@@ -75,7 +75,8 @@ const requestSite = (name: string) =>
     v.examples([name === 'site1' ? 'be-gent1' : 'pl-poznan1']),
   );
 
-const requestBandwidth = v.pipe(
+/** A bandwidth in a request, as digits. Comes out in Mbps. */
+export const RequestBandwidth = v.pipe(
   v.string(
     (issue) => `bandwidth must be a string of digits, in Mbps, such as "1000"; ${received(issue.input)}.`,
   ),
@@ -117,7 +118,7 @@ const requestVolume = v.pipe(
 const SPECIFIED = {
   site1: requestSite('site1'),
   site2: requestSite('site2'),
-  bandwidth: requestBandwidth,
+  bandwidth: RequestBandwidth,
   start_date: v.pipe(
     v.nullable(requestInstant('start_date')),
     v.description('ISO 8601 UTC timestamp. Must be null when start_now=true.'),
@@ -137,7 +138,7 @@ export type ReservationRequest = v.InferOutput<typeof ReservationRequest>;
 /** The body of a create request with the extension `volume`: `bandwidth` is the most that may be used, if it is there. */
 export const VolumeRequest = v.object({
   ...SPECIFIED,
-  bandwidth: v.optional(requestBandwidth),
+  bandwidth: v.optional(RequestBandwidth),
   volume: requestVolume,
 });
 /** See {@link VolumeRequest}: what came out of it. */
@@ -147,7 +148,7 @@ export type VolumeRequest = v.InferOutput<typeof VolumeRequest>;
 export const ReservationRequestBody = v.object({
   ...SPECIFIED,
   bandwidth: v.pipe(
-    v.optional(requestBandwidth),
+    v.optional(RequestBandwidth),
     v.description(
       'Mbps, as a string of digits. With `volume` it is the most that may be used, and may be absent; else it is required.',
     ),

@@ -13,10 +13,14 @@ export const IDEMPOTENCY_REPLAYED_HEADER = 'Idempotency-Replayed';
 /** The longest {@link IDEMPOTENCY_KEY_HEADER}, in characters, of ASCII that prints. */
 export const MAX_IDEMPOTENCY_KEY = 255;
 
-/** A query parameter or a header of a route; none is required. */
+/** A query parameter or a header of a route. */
 export interface Parameter {
   description: string;
   type: 'boolean' | 'string' | 'integer';
+  /** Default: it may be left out. */
+  required?: boolean;
+  /** A value that works. */
+  example?: string;
   /** Not in SPEC.md: an extension of the reference server. */
   extension?: boolean;
 }
@@ -30,6 +34,15 @@ export const START_NOW: Parameter = {
 export const DRY_RUN: Parameter = {
   description:
     'Decide and answer as if it were done, and leave nothing behind: 200 with the reservation, JSON only.',
+  type: 'boolean',
+  extension: true,
+};
+/** The most columns that a question about a link's use can ask for. */
+export const MAX_POINTS = 2000;
+/** `earliest`: an extension (ANSWERS.md, "HTTP"). */
+export const EARLIEST: Parameter = {
+  description:
+    'Book the earliest period of the length `duration` that starts at start_date or later (with start_now=true: now or later) and ends at end_date or earlier.',
   type: 'boolean',
   extension: true,
 };
@@ -73,6 +86,8 @@ export type SchemaName =
   | 'ReservationUpdate'
   | 'ReservationList'
   | 'LinkList'
+  | 'Availability'
+  | 'SlotList'
   | 'Project'
   | 'ProjectList'
   | 'ExperimentList'
@@ -109,6 +124,8 @@ export interface Route {
     status: 200 | 201 | 204;
     schema?: SchemaName;
     signed?: boolean;
+    /** Whether it carries an ETag, so that a request with If-None-Match may be answered with 304. */
+    tagged?: boolean;
     headers?: Readonly<Record<string, string>>;
   };
   /** Which problems it may answer, beside those that every route may. */
@@ -118,10 +135,6 @@ export interface Route {
 }
 
 const LINK = `/apis/${API_VERSION}/links/{site1}/{site2}`;
-/** Where a link's use over time is read: an extension. */
-export const LINK_AVAILABILITY_PATH = `${LINK}/availability`;
-/** Where it is read when a reservation can start: an extension. */
-export const LINK_SLOTS_PATH = `${LINK}/slots`;
 const CONNECTIVITY = `/apis/${API_VERSION}/connectivity`;
 const PROJECTS = `/apis/{projects_api_group}/${API_VERSION}/projects/`;
 const EXPERIMENTS = `/apis/{experiments_api_group}/${API_VERSION}/experiments/`;
@@ -147,6 +160,29 @@ const RESERVATION_REFUSALS = [
   'share_exceeded',
 ] as const;
 
+/** The window that a question about a link is asked about. */
+const WINDOW = {
+  start: {
+    description: 'ISO 8601 timestamp: where the window starts. Default: now. At most 24 hours ago.',
+    type: 'string',
+  },
+  end: {
+    description:
+      'ISO 8601 timestamp: where the window ends. Default: 7 days after its start. At most 5 years after it.',
+    type: 'string',
+  },
+  cursor: { description: 'The previous page’s nextCursor. It keeps the window.', type: 'string' },
+} as const satisfies Record<string, Parameter>;
+const WINDOW_PROBLEMS = [
+  'request_invalid',
+  'site_unknown',
+  'sites_equal',
+  'sites_not_connected',
+  'date_invalid',
+  'date_past',
+  'period_empty',
+] as const;
+
 /** For supervisors and load balancers: an extension, answered under any Host. */
 const HEALTH_CHECK = {
   service: 'connectivity',
@@ -166,7 +202,7 @@ export const ROUTES = {
     summary: 'Create a reservation',
     credentials: 'experiment',
     action: 'create',
-    query: { start_now: START_NOW, dry_run: DRY_RUN },
+    query: { start_now: START_NOW, dry_run: DRY_RUN, earliest: EARLIEST },
     headers: { [IDEMPOTENCY_KEY_HEADER]: IDEMPOTENCY_KEY },
     request: 'ReservationRequest',
     success: {
@@ -251,6 +287,52 @@ export const ROUTES = {
     credentials: 'user',
     success: { status: 200, schema: 'LinkList' },
     problems: UNAUTHENTICATED,
+    extension: true,
+  },
+  linkAvailability: {
+    service: 'connectivity',
+    method: 'GET',
+    path: `${LINK}/availability`,
+    summary: "Read a link's use over time",
+    credentials: 'user',
+    query: {
+      ...WINDOW,
+      points: {
+        description: `Columns of equal length in place of the exact steps, 1 to ${MAX_POINTS}. All are in one page.`,
+        type: 'integer',
+        example: '24',
+      },
+    },
+    success: { status: 200, schema: 'Availability', tagged: true },
+    problems: [...UNAUTHENTICATED, ...WINDOW_PROBLEMS],
+    extension: true,
+  },
+  linkSlots: {
+    service: 'connectivity',
+    method: 'GET',
+    path: `${LINK}/slots`,
+    summary: 'Find when a reservation can start',
+    credentials: 'user',
+    query: {
+      bandwidth: { description: 'Mbps.', type: 'string', required: true, example: '1000' },
+      duration: {
+        description:
+          'ISO 8601 duration, at least 1 s. The whole reservation lies between the start and the end of the window.',
+        type: 'string',
+        required: true,
+        example: 'PT1H',
+      },
+      ...WINDOW,
+    },
+    headers: {
+      [EXPERIMENT_TOKEN_HEADER]: {
+        description:
+          'An experiment token: then the share that the experiment may have of the link is a limit too.',
+        type: 'string',
+      },
+    },
+    success: { status: 200, schema: 'SlotList' },
+    problems: [...IN_PORTAL, ...FORBIDDEN, ...WINDOW_PROBLEMS, 'bandwidth_invalid'],
     extension: true,
   },
   connectivityKeySet: {

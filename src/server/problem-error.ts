@@ -26,6 +26,17 @@ export function refusal(code: Problem['code'], msg: string): ProblemError {
   return new ProblemError([{ code, msg }]);
 }
 
+/** The refusal of a request that has problems. @throws RangeError where there is none */
+export function refusalOf([first, ...rest]: readonly Problem[], facts: RefusalFacts = {}): ProblemError {
+  if (!first) throw new RangeError('a refusal needs a problem');
+  return new ProblemError([first, ...rest], facts);
+}
+
+/** Refuses a request where it has problems. @throws ProblemError with all of them */
+export function refuseIfAny(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw refusalOf(problems);
+}
+
 /** Where failures of requests are reported. */
 export interface FailureObservers {
   log: Log;

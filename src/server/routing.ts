@@ -2,8 +2,8 @@ import type { Hono } from 'hono';
 import { ROUTES, type Route, type RouteName } from '../contract/routes.ts';
 import { refusal } from './problem-error.ts';
 
-/** Answers one endpoint. `id` is the path's, empty where it has none. */
-export type Handler = (request: Request, id: string) => Promise<Response>;
+/** Answers one endpoint. The values are those of the path's placeholders, in their order. */
+export type Handler = (request: Request, ...values: string[]) => Promise<Response>;
 
 /** Adds an endpoint of the route table to a router. */
 export type RouteMounter = (app: Hono, name: RouteName, handle: Handler) => void;
@@ -25,7 +25,8 @@ export function routeMounter(groups: ApiGroups): RouteMounter {
           throw refusal('request_invalid', `The query names ${parameter} twice.`);
         }
       }
-      return handle(context.req.raw, context.req.param('id') ?? '');
+      const values = placeholders(route.path).map((name) => context.req.param(name) ?? '');
+      return handle(context.req.raw, ...values);
     });
   };
 }
@@ -53,8 +54,14 @@ function pattern(route: Route, groups: ApiGroups): string {
   return route.path
     .replace('{projects_api_group}', groups.projects)
     .replace('{experiments_api_group}', groups.experiments)
-    .replace('{id}', ':id')
+    .replaceAll(PLACEHOLDER, ':$1')
     .replace(/\/$/, '');
+}
+
+const PLACEHOLDER = /\{(id|site1|site2)\}/g;
+
+function placeholders(path: string): string[] {
+  return [...path.matchAll(PLACEHOLDER)].map(([, name = '']) => name);
 }
 
 function matches(routePattern: string, path: string): boolean {
@@ -62,6 +69,6 @@ function matches(routePattern: string, path: string): boolean {
   const due = routePattern.split('/');
   return (
     due.length === parts.length &&
-    due.every((part, index) => (part === ':id' ? parts[index] !== '' : part === parts[index]))
+    due.every((part, index) => (part.startsWith(':') ? parts[index] !== '' : part === parts[index]))
   );
 }

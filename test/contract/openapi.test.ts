@@ -34,6 +34,7 @@ it('describes the parameters that extend SPEC.md', () => {
     [
       expect.not.objectContaining(extension),
       expect.objectContaining({ in: 'query', name: 'dry_run', ...extension }),
+      expect.objectContaining({ in: 'query', name: 'earliest', ...extension }),
       expect.objectContaining({
         in: 'header',
         name: 'Idempotency-Key',

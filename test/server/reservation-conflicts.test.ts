@@ -82,36 +82,78 @@ describe('refusals name what would be accepted', async () => {
   for (const bandwidth of ['1', '1']) await booked(lead, { ...hours(50, 51), bandwidth });
   for (const bandwidth of ['600', '1']) await booked(lead, { ...hours(60, 61), bandwidth });
 
-  /** Every alternative of a refusal is accepted when it is sent. */
-  async function alternativesOf(body: Record<string, unknown>, query = '') {
-    const { alternatives = [], detail } = problemIn(await lead.book(body, query));
-    for (const { bandwidth, start_date, end_date } of alternatives) {
+  /** The refusal's facts. Every alternative is accepted when it is sent. */
+  async function refusedFor(body: Record<string, unknown>) {
+    const { detail, ...facts } = problemIn(await lead.book(body));
+    for (const { bandwidth, start_date, end_date } of facts.alternatives ?? []) {
       const accepted = await lead.book({ ...body, bandwidth: String(bandwidth), start_date, end_date });
       expect(outcome(accepted)).toBe('201');
       await lead.delete(reservationIn(accepted).id);
     }
-    return { alternatives, msg: detail[0]?.msg ?? '' };
+    return { ...facts, msg: detail[0]?.msg ?? '' };
   }
+  const later = { start_now: false } as const;
 
-  test('bandwidth: less now, or as much later', async () => {
-    const { alternatives, msg } = await alternativesOf(booking({ ...hours(10, 12), bandwidth: '500' }));
-    expect(alternatives).toMatchObject([
-      { ...hours(10, 12), bandwidth: 400 },
-      { ...hours(11, 13), bandwidth: 500 },
+  test('bandwidth: less now, as much later, or for a shorter time', async () => {
+    const asked = booking({ ...hours(9, 12), bandwidth: '500' });
+    const { alternatives, limits, free, msg } = await refusedFor(asked);
+    expect(alternatives).toEqual([
+      { kind: 'most_bandwidth', ...later, ...hours(9, 12), bandwidth: 400 },
+      { kind: 'earliest', ...later, ...hours(11, 14), bandwidth: 500 },
+      { kind: 'longest', ...later, ...hours(9, 10), bandwidth: 500 },
     ]);
-    expect(msg).toContain('600 + 500 = 1100 Mbps of 1000');
-    expect(msg).toContain(`from ${at(10 * HOUR)} to ${at(11 * HOUR)}`);
+    expect(limits).toEqual([
+      { limit: 'bandwidth', site: null, layer: null, capacity: 1000, free: 400, ...hours(10, 11) },
+    ]);
+    expect(free).toHaveLength(20);
+    expect(free?.map(({ bandwidth }) => bandwidth)).toEqual([
+      ...Array.from({ length: 6 }, () => 1000),
+      ...Array.from({ length: 8 }, () => 400),
+      ...Array.from({ length: 6 }, () => 1000),
+    ]);
+    expect(msg).toBe(
+      `Not enough free bandwidth between be-gent1 and pl-poznan1: 600 + 500 = 1100 Mbps of 1000 from ${at(10 * HOUR)} to ${at(11 * HOUR)}. Would be accepted: 400 Mbps for the same period; 500 Mbps from ${at(11 * HOUR)} to ${at(14 * HOUR)}; 500 Mbps until ${at(10 * HOUR)}.`,
+    );
   });
 
   test('more than the link has: never later', async () => {
-    const { alternatives } = await alternativesOf(booking({ ...hours(20, 21), bandwidth: '1001' }));
-    expect(alternatives).toMatchObject([{ ...hours(20, 21), bandwidth: 1000 }]);
+    const { alternatives } = await refusedFor(booking({ ...hours(20, 21), bandwidth: '1001' }));
+    expect(alternatives).toEqual([{ kind: 'most_bandwidth', ...later, ...hours(20, 21), bandwidth: 1000 }]);
   });
 
   test('tags: the same later, in the words of SPEC.md', async () => {
-    const { alternatives, msg } = await alternativesOf(booking({ ...hours(50, 51), bandwidth: '1' }));
-    expect(alternatives).toMatchObject([{ ...hours(51, 52), bandwidth: 1 }]);
+    const { alternatives, limits, msg } = await refusedFor(booking({ ...hours(50, 51), bandwidth: '1' }));
+    expect(alternatives).toEqual([{ kind: 'earliest', ...later, ...hours(51, 52), bandwidth: 1 }]);
     expect(msg).toMatch(/no available vlans between the two sites/i);
+    expect(limits).toHaveLength(4);
+    expect(limits?.[0]).toEqual({
+      limit: 'tags',
+      site: 'be-gent1',
+      layer: 'S',
+      capacity: 2,
+      free: 0,
+      ...hours(50, 51),
+    });
+  });
+
+  test('to start at once: start_now for what starts at once, and true for the next second', async () => {
+    await booked(lead, { start_date: at(2 * HOUR), end_date: at(3 * HOUR), bandwidth: '700' });
+    const asked = booking({ start_date: null, end_date: at(4 * HOUR), bandwidth: '400' });
+    const { alternatives = [], detail } = problemIn(await lead.book(asked, 'start_now=true'));
+    expect(alternatives).toEqual([
+      { kind: 'most_bandwidth', start_now: true, start_date: null, end_date: at(4 * HOUR), bandwidth: 300 },
+      { kind: 'earliest', ...later, start_date: at(3 * HOUR), end_date: at(7 * HOUR), bandwidth: 400 },
+      { kind: 'longest', start_now: true, start_date: null, end_date: at(2 * HOUR), bandwidth: 400 },
+    ]);
+    expect(detail[0]?.msg).toMatch(/300 Mbps for the same period; .*; 400 Mbps until /);
+    service.moveTo(1000);
+    for (const { start_now, start_date, end_date, bandwidth } of alternatives) {
+      const body = booking({ start_date, end_date, bandwidth: String(bandwidth) });
+      const reply = await lead.book(body, `start_now=${start_now}`);
+      expect(outcome(reply)).toBe('201');
+      await lead.delete(reservationIn(reply).id);
+    }
+    service.moveTo(0);
   });
 
   test('tags and bandwidth: one detail for each limit, Bandwidth in every loc', async () => {
@@ -125,8 +167,8 @@ describe('refusals name what would be accepted', async () => {
   test('nothing is offered beyond the expiry of the experiment', async () => {
     const end = 90 * 24;
     await booked(lead, { ...hours(end - 1, end), bandwidth: '1000' });
-    const { alternatives } = await alternativesOf(booking({ ...hours(end - 1, end), bandwidth: '1' }));
-    expect(alternatives).toEqual([]);
+    const { alternatives } = await refusedFor(booking({ ...hours(end - 1, end), bandwidth: '1' }));
+    expect(alternatives).toBeUndefined();
   });
 
   test('an update gets the same, judged by its new values', async () => {
@@ -134,9 +176,9 @@ describe('refusals name what would be accepted', async () => {
     await booked(lead, { ...hours(31, 32), bandwidth: '800' });
     const body = { ...hours(30, 32), tokens: [] };
     const { alternatives = [] } = problemIn(await lead.update(own.id, body));
-    expect(alternatives).toMatchObject([
-      { ...hours(30, 32), bandwidth: 200 },
-      { ...hours(32, 34), bandwidth: 700 },
+    expect(alternatives).toEqual([
+      { kind: 'most_bandwidth', ...later, ...hours(30, 32), bandwidth: 200 },
+      { kind: 'earliest', ...later, ...hours(32, 34), bandwidth: 700 },
     ]);
     for (const { bandwidth, start_date, end_date } of alternatives) {
       const reply = await lead.update(own.id, {

@@ -33,9 +33,10 @@ test('row 59: a share of the bandwidth: 422 with the held and the allowed bandwi
       end_date: at(2 * HOUR),
     },
   ]);
-  expect(alternatives).toMatchObject([
-    { bandwidth: 400, start_date: at(HOUR), end_date: at(2 * HOUR) },
-    { bandwidth: 500, start_date: at(2 * HOUR), end_date: at(3 * HOUR) },
+  const later = { start_now: false, start_date: at(2 * HOUR), end_date: at(3 * HOUR) };
+  expect(alternatives).toEqual([
+    { ...later, kind: 'most_bandwidth', bandwidth: 400, start_date: at(HOUR), end_date: at(2 * HOUR) },
+    { ...later, kind: 'earliest', bandwidth: 500 },
   ]);
 });
 

@@ -1,13 +1,26 @@
 import { Hono } from 'hono';
 import type { Allocator } from '../../allocator/allocator.ts';
+import type { Period } from '../../allocator/demand.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
-import type { Outcome, Replay, UpdateRequest } from '../../allocator/operations.ts';
+import { type Offer, STAYS_TRUE } from '../../allocator/offers.ts';
+import type {
+  CreateRequest,
+  Outcome,
+  RefusedOutcome,
+  Replay,
+  UpdateRequest,
+  UpdateTerms,
+} from '../../allocator/operations.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { ReservationUpdate } from '../../contract/reservation.ts';
 import type { Action } from '../../contract/roles.ts';
-import { IDEMPOTENCY_REPLAYED_HEADER, type RouteName } from '../../contract/routes.ts';
+import {
+  EXPERIMENT_TOKEN_HEADER,
+  IDEMPOTENCY_REPLAYED_HEADER,
+  type RouteName,
+} from '../../contract/routes.ts';
 import {
   authenticateCaller,
   authenticateUser,
@@ -19,14 +32,24 @@ import {
 } from '../credentials.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
-import { ProblemError, refusal } from '../problem-error.ts';
+import { type ProblemError, refusal, refusalOf } from '../problem-error.ts';
 import { readObject } from '../request-reading.ts';
-import type { RouteMounter } from '../routing.ts';
-import { observed, type ReservationObserver, type ReservationResult, refusedOutcome } from './outcomes.ts';
+import type { Handler, RouteMounter } from '../routing.ts';
+import { answerAvailability, answerSlots } from './link-questions.ts';
+import {
+  observed,
+  type ReservationObserver,
+  type ReservationResult,
+  refusedDates,
+  refusedOutcome,
+} from './outcomes.ts';
 import {
   capacityProblems,
+  durationProblems,
   lastEnd,
+  nearestPeriod,
   newPeriodProblems,
+  type PeriodBounds,
   siteProblems,
   updatedPeriodProblems,
 } from './request-rules.ts';
@@ -35,6 +58,7 @@ import {
   fingerprintOf,
   presentedTokens,
   readExecutionOptions,
+  readFlag,
   readIdempotencyKey,
   readListQuery,
   readReason,
@@ -62,8 +86,7 @@ export interface ConnectivityOptions {
 export function createConnectivity(options: ConnectivityOptions): Hono {
   const { network, allocator, reservations, issuer, trust, isAdministrator, log, now } = options;
   const app = new Hono({ strict: false });
-  const on = (name: RouteName, handle: (request: Request, id: string) => Promise<Response>): void =>
-    options.mount(app, name, handle);
+  const on = (name: RouteName, handle: Handler): void => options.mount(app, name, handle);
 
   const report =
     (asked: 'book' | 'change') =>
@@ -117,16 +140,45 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   async function answerCreated(
     request: Request,
     outcome: Outcome | Replay,
-    demanded: number,
+    asked: Period,
   ): Promise<Response> {
-    if (!outcome.ok)
-      throw outcome.reason === 'refused' ? refusedOutcome(outcome, demanded) : reusedKey(outcome);
+    if (!outcome.ok) throw outcome.reason === 'refused' ? refusedOutcome(outcome, asked) : reusedKey(outcome);
     const { record } = outcome;
     const headers = {
       location: `${new URL(request.url).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`,
       ...('replayed' in outcome ? { [IDEMPOTENCY_REPLAYED_HEADER]: 'true' } : {}),
     };
     return answerReservation(request, record, options, { status: 201, headers, committed: true });
+  }
+
+  /** What a create would come to, as an offer in place of one with other dates. Nothing is written. */
+  async function tryCreate(request: CreateRequest): Promise<Offer | RefusedOutcome | undefined> {
+    const { search, startsNow = false } = request;
+    // What a search finds is offered with its dates, which must not have passed when it is asked for.
+    const start = search && startsNow ? request.start + STAYS_TRUE : request.start;
+    if (search && 'duration' in search && request.end - start < search.duration) return undefined;
+    if (request.end - start <= (startsNow ? STAYS_TRUE : 0)) return undefined;
+    const outcome = await allocator.create({ ...request, start }, true);
+    if (!outcome.ok) return outcome;
+    const { record } = outcome;
+    const found = { start: record.start, end: record.end, bandwidth: record.bandwidth };
+    return search
+      ? { kind: 'earliest', startsNow: false, ...found }
+      : { kind: 'longest', startsNow, ...found };
+  }
+
+  /** The same for an update. */
+  async function tryUpdate(
+    current: ReservationRecord,
+    change: UpdateRequest,
+    terms: UpdateTerms<Problem[]>,
+  ): Promise<Offer | RefusedOutcome | undefined> {
+    const outcome = await allocator.update(current.id, change, { ...terms, dryRun: true });
+    if (!outcome?.ok) return outcome?.reason === 'refused' ? outcome : undefined;
+    const { start, end, bandwidth } = outcome.record;
+    const isSame = start === current.start && end === current.end && bandwidth === current.bandwidth;
+    if (isSame) return undefined;
+    return { kind: 'longest', startsNow: change.startsNow ?? false, start, end, bandwidth };
   }
 
   /** An administrator deletes a reservation of any experiment, and gives a reason. */
@@ -142,55 +194,55 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const { body, caller, user, experiment } = await readAuthorised(request, 'create');
     const { startNow, dryRun } = readExecutionOptions(request);
     const key = dryRun ? undefined : readIdempotencyKey(request);
-    const reading = readReservationRequest(body, { startNow, earliest: false });
-    const { expiry, project } = experiment;
+    const reading = readReservationRequest(body, { startNow, earliest: readFlag(request, 'earliest') });
     const said = reading.ok ? reading.body : reading.rest;
+    const duration =
+      'search' in said && said.search && 'duration' in said.search ? said.search.duration : undefined;
+    const bounds = (received: number) => ({
+      now: received,
+      expiry: experiment.expiry,
+      project: experiment.project,
+    });
     const problemsAt = (received: number): Problem[] => {
       const period = { start: startNow ? received : said.start_date, end: said.end_date };
       const found = [
         ...siteProblems(body['site1'], body['site2'], network),
         ...(reading.ok ? [] : reading.problems),
-        ...newPeriodProblems(period, { now: received, expiry, project }),
+        ...newPeriodProblems(period, bounds(received)),
+        ...durationProblems(duration, period),
       ];
       // A capacity problem alone is left to the allocator, which offers alternatives.
       const link = network.between(said.site1 ?? '', said.site2 ?? '');
       return found.length > 0 ? [...found, ...capacityProblems(link, said.bandwidth)] : [];
     };
-    if (!reading.ok) throw several(problemsAt(now()));
-    const { site1, site2, bandwidth = 0, start_date, end_date: end, search } = reading.body;
-    if (search)
-      throw new ProblemError([{ code: 'volume_invalid', loc: 'Bandwidth', msg: 'volume is not known.' }]);
+    if (!reading.ok) throw refusalOf(problemsAt(now()));
+    const { start_date, end_date: end, tokens: _, ...asked } = reading.body;
     const who = { createdBy: user, experiment: experiment.id };
     const keyed = key === undefined ? undefined : { ...who, key, fingerprint: fingerprintOf(reading.body) };
-    // Before any rule: a replay is answered even if time, topology or experiment have changed since.
-    const replay = keyed && (await allocator.replay(keyed));
-    if (replay) {
-      return answerCreated(request, await observed(report('book'), async () => replay), bandwidth);
-    }
     const received = now();
     const start = start_date ?? received;
-    refuseIfAny(problemsAt(received));
-    const booking = {
-      site1,
-      site2,
-      bandwidth,
-      start,
-      end,
-      startsNow: startNow,
-      expiry: lastEnd(experiment),
-      ...who,
-    };
+    const booking = { ...asked, ...who, start, end, startsNow: startNow, expiry: lastEnd(experiment) };
+    // Before any rule: a replay is answered even if time, topology or experiment have changed since.
+    const replay = keyed && (await allocator.replay(keyed));
+    if (replay) return answerCreated(request, await observed(report('book'), async () => replay), booking);
+    const problems = problemsAt(received);
+    if (problems.length > 0) {
+      throw await refusedDates(problems, async () => {
+        const near = nearestPeriod(booking, bounds(received));
+        return near && tryCreate({ ...booking, ...near });
+      });
+    }
     if (dryRun) {
       const outcome = await allocator.create(booking, dryRun);
       if (outcome.ok) return Response.json(reservationReply(outcome.record, network));
-      return answerCreated(request, outcome, bandwidth);
+      return answerCreated(request, outcome, booking);
     }
     const outcome = await observed(report('book'), async () => {
       await prepareAnswer(request, end, options);
       return keyed ? allocator.create({ ...booking, ...keyed }) : allocator.create(booking);
     });
     if (outcome.ok && !('replayed' in outcome)) logDone('booked', outcome.record, caller);
-    return answerCreated(request, outcome, bandwidth);
+    return answerCreated(request, outcome, booking);
   });
 
   on('readReservation', async (request, id) => {
@@ -215,26 +267,23 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       ...removedLink(record, network),
       ...(reading.ok ? [] : reading.problems),
     ];
+    const bounds = { now: received, expiry, project };
     if (!reading.ok || wrong.length > 0) {
       const start = startNow ? received : body['start_date'] === undefined ? record.start : said.start_date;
       const end = body['end_date'] === undefined ? record.end : said.end_date;
-      throw several([
-        ...wrong,
-        ...updatedPeriodProblems(record, { start, end }, { now: received, expiry, project }),
-        ...tooMuch,
-      ]);
+      throw refusalOf([...wrong, ...updatedPeriodProblems(record, { start, end }, bounds), ...tooMuch]);
     }
     const change = updateOf(reading.body, startNow ? received : undefined);
-    const update = () =>
-      allocator.update<Problem[]>(id, change, {
-        by: user,
-        expiry: lastEnd(experiment),
-        dryRun,
-        check: (current, updated) => {
-          const problems = updatedPeriodProblems(current, updated, { now: received, expiry, project });
-          return problems.length > 0 ? [...problems, ...tooMuch] : undefined;
-        },
-      });
+    const terms: UpdateTerms<Problem[]> = {
+      by: user,
+      expiry: lastEnd(experiment),
+      dryRun,
+      check: (current, updated) => {
+        const problems = updatedPeriodProblems(current, updated, bounds);
+        return problems.length > 0 ? [...problems, ...tooMuch] : undefined;
+      },
+    };
+    const update = () => allocator.update<Problem[]>(id, change, terms);
     const outcome = await (dryRun
       ? update()
       : observed(report('change'), async () => {
@@ -247,8 +296,11 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       logDone('updated', outcome.record, caller);
       return answerReservation(request, outcome.record, options, { committed: true });
     }
-    if (outcome.reason === 'fault') throw several(outcome.fault);
-    throw refusedOutcome(outcome, change.bandwidth ?? record.bandwidth);
+    if (outcome.reason === 'refused') throw refusedOutcome(outcome, outcome.demand);
+    throw await refusedDates(outcome.fault, async () => {
+      const near = nearestChange(record, change, bounds);
+      return near && tryUpdate(record, near, terms);
+    });
   });
 
   on('deleteReservation', async (request, id) => {
@@ -281,6 +333,18 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     return Response.json({ items: network.links, nextCursor: null });
   });
 
+  on('linkAvailability', async (request, site1 = '', site2 = '') => {
+    await authenticateUser(request, trust);
+    return answerAvailability(request, { site1, site2 }, options);
+  });
+
+  on('linkSlots', async (request, site1 = '', site2 = '') => {
+    const withShare = request.headers.has(EXPERIMENT_TOKEN_HEADER);
+    const caller = withShare ? await authenticateCaller(request, trust) : undefined;
+    if (!caller) await authenticateUser(request, trust);
+    return answerSlots(request, { site1, site2 }, caller?.experiment?.id, options);
+  });
+
   on('connectivityKeySet', (request) => issuer.publish(request));
   return app;
 }
@@ -288,10 +352,24 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
 function updateOf(body: ReservationUpdate, startNow: number | undefined): UpdateRequest {
   const start = startNow ?? body.start_date ?? undefined;
   return {
-    ...(start === undefined ? {} : { start, startsNow: startNow !== undefined }),
+    ...(start === undefined ? {} : { start }),
     ...(body.end_date === undefined ? {} : { end: body.end_date }),
     ...(body.bandwidth === undefined ? {} : { bandwidth: body.bandwidth }),
+    ...(startNow === undefined ? {} : { startsNow: true }),
   };
+}
+
+/** The update with the dates that come closest; see {@link nearestPeriod}. A start that has passed stays as it is. */
+function nearestChange(
+  current: ReservationRecord,
+  { start, end = current.end, bandwidth }: UpdateRequest,
+  bounds: PeriodBounds,
+): UpdateRequest | undefined {
+  const isMoved = start !== undefined && start !== current.start && current.start > bounds.now;
+  const change = bandwidth === undefined ? {} : { bandwidth };
+  if (!isMoved) return { ...change, end: Math.min(end, lastEnd(bounds)) };
+  const near = nearestPeriod({ start, end }, bounds);
+  return near && { ...change, ...near };
 }
 
 /** An update may name the reservation's sites, in either order, but no others. */
@@ -321,13 +399,4 @@ function removedLink({ link }: ReservationRecord, network: Network): Problem[] {
 
 function missing(id: string): ProblemError {
   return refusal('not_found', `There is no reservation ${id}.`);
-}
-
-function refuseIfAny(problems: readonly Problem[]): void {
-  if (problems.length > 0) throw several(problems);
-}
-
-function several([first, ...rest]: readonly Problem[]): ProblemError {
-  if (!first) throw new RangeError('a refusal needs a problem');
-  return new ProblemError([first, ...rest]);
 }

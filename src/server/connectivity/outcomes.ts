@@ -1,36 +1,68 @@
 import type { Refusal } from '../../allocator/calendar.ts';
-import type { TagPlace } from '../../allocator/demand.ts';
+import type { Period, TagPlace } from '../../allocator/demand.ts';
 import type { Offer } from '../../allocator/offers.ts';
 import type { RefusedOutcome, Replay, UpdateOutcome } from '../../allocator/operations.ts';
 import type { ShareRefusal } from '../../allocator/shares.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
-import { type Alternative, LIMITS, type Limit, type Problem } from '../../contract/problems.ts';
-import { ProblemError } from '../problem-error.ts';
+import {
+  type Alternative,
+  LIMITS,
+  type Limit,
+  type Problem,
+  type ProblemCode,
+} from '../../contract/problems.ts';
+import { type ProblemError, refusalOf } from '../problem-error.ts';
 
 /**
- * The reply to a demand that the link can't meet: every limit that it exceeds, with the arithmetic, and what would be
- * accepted instead (SPEC.md, "Errors" 2 and 3).
+ * The reply to a demand that the link can't meet: every limit that it exceeds, with the arithmetic, what is free, and what
+ * would be accepted instead (SPEC.md, "Errors" 2 and 3).
+ *
+ * @param asked the period, or the window of a search
  */
-export function refusedOutcome(outcome: RefusedOutcome, demanded: number): ProblemError {
-  const [first, ...rest] = outcome.refusals.map((refusal) => problem(refusal, outcome.link, demanded));
-  if (!first) throw new RangeError('a refusal without a reason');
-  const advice = outcome.offers.map(sentence).join(' ');
-  const advised = advice === '' ? first : { ...first, msg: `${first.msg} ${advice}` };
-  const limits = outcome.refusals.flatMap((refusal) => limit(refusal, outcome.link));
-  const alternatives = outcome.offers.map((offer) => alternative(offer, demanded));
-  return new ProblemError([advised, ...rest], { limits, alternatives });
+export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ProblemError {
+  const { link, offers, free } = outcome;
+  const problems = outcome.refusals.map((refusal) => problem(refusal, link, outcome));
+  return refusalOf(withAdvice(problems, offers, asked), {
+    limits: outcome.refusals.map((refusal) => limit(refusal, link)),
+    free: free.map(({ start, end, bandwidth }) => ({
+      start_date: formatInstant(start),
+      end_date: formatInstant(end),
+      bandwidth,
+    })),
+    alternatives: offers.map(alternative),
+  });
 }
 
-function problem(refusal: Refusal, link: Link, demanded: number): Problem {
+/** The first problem's message says what would be accepted too, for clients that show nothing else. */
+function withAdvice(
+  [first, ...rest]: readonly Problem[],
+  offers: readonly Offer[],
+  asked?: Period,
+): Problem[] {
+  if (!first || offers.length === 0) return first ? [first, ...rest] : rest;
+  const advice = offers.map((offer) => sentence(offer, asked)).join('; ');
+  return [{ ...first, msg: `${first.msg} Would be accepted: ${advice}.` }, ...rest];
+}
+
+function problem(
+  refusal: Refusal,
+  link: Link,
+  { demand: { bandwidth: demanded }, offers }: Pick<RefusedOutcome, 'demand' | 'offers'>,
+): Problem {
   const { site1, site2 } = link;
   const period = `from ${formatInstant(refusal.start)} to ${formatInstant(refusal.end)}`;
   if (refusal.limit === 'bandwidth') {
     const used = refusal.capacity - refusal.free;
+    // Said once: the first alternative names as much.
+    const isOffered = offers.some(
+      ({ kind, bandwidth }) => kind === 'most_bandwidth' && bandwidth === refusal.free,
+    );
+    const free = isOffered ? '.' : `; ${refusal.free} Mbps are free.`;
     return {
       code: 'bandwidth_unavailable',
       loc: 'Bandwidth',
-      msg: `Not enough free bandwidth between ${site1} and ${site2}: ${used} + ${demanded} = ${used + demanded} Mbps of ${refusal.capacity} ${period}; ${refusal.free} Mbps are free.`,
+      msg: `Not enough free bandwidth between ${site1} and ${site2}: ${used} + ${demanded} = ${used + demanded} Mbps of ${refusal.capacity} ${period}${free}`,
     };
   }
   if (refusal.limit === 'share') {
@@ -59,40 +91,76 @@ function shareText(refusal: ShareRefusal, link: Link, demanded: number): string 
   return `One experiment may hold ${allowed} of the ${layer}-tags at ${site} ${between} at any instant: this one holds ${held} ${period}.`;
 }
 
-/** The limits of a share, for programs; the link's own limits are in the text only. */
-function limit(refusal: Refusal, link: Link): Limit[] {
-  if (refusal.limit !== 'share') return [];
-  const always = refusal.of === 'live';
-  const where = refusal.of === 'tags' ? placeOf(refusal.place, link) : { site: null, layer: null };
-  return [
-    {
-      limit: 'share',
-      ...where,
-      capacity: refusal.allowed,
-      free: Math.max(0, refusal.allowed - refusal.held),
-      start_date: always ? null : formatInstant(refusal.start),
-      end_date: always ? null : formatInstant(refusal.end),
-    },
-  ];
+/** A limit for programs. Of tags at a place, none is free for the whole period, though others may be at each instant. */
+function limit(refusal: Refusal, link: Link): Limit {
+  const period = { start_date: formatInstant(refusal.start), end_date: formatInstant(refusal.end) };
+  const nowhere = { site: null, layer: null };
+  if (refusal.limit === 'bandwidth') {
+    const { capacity, free } = refusal;
+    return { limit: 'bandwidth', ...nowhere, capacity, free, ...period };
+  }
+  if (refusal.limit === 'tags') {
+    return { limit: 'tags', ...placeOf(refusal.place, link), capacity: refusal.total, free: 0, ...period };
+  }
+  const { allowed, held } = refusal;
+  return {
+    limit: 'share',
+    ...(refusal.of === 'tags' ? placeOf(refusal.place, link) : nowhere),
+    capacity: allowed,
+    free: Math.max(0, allowed - held),
+    ...(refusal.of === 'live' ? { start_date: null, end_date: null } : period),
+  };
 }
 
 function placeOf(place: TagPlace, { site1, site2 }: Link): { site: string; layer: 'S' | 'C' } {
   return { site: place.startsWith('site1') ? site1 : site2, layer: place.endsWith('s_tag') ? 'S' : 'C' };
 }
 
-function sentence({ bandwidth, start, end }: Offer): string {
-  return `Would be accepted: ${bandwidth} Mbps from ${formatInstant(start)} to ${formatInstant(end)}.`;
+/** An alternative in words: of its period only what differs from the one that was asked for. */
+function sentence({ kind, bandwidth, start, end }: Offer, asked: Period | undefined): string {
+  const rate = `${bandwidth} Mbps`;
+  if (kind === 'most_bandwidth' && start === asked?.start && end === asked.end) {
+    return `${rate} for the same period`;
+  }
+  if (kind === 'longest' && start === asked?.start) return `${rate} until ${formatInstant(end)}`;
+  return `${rate} from ${formatInstant(start)} to ${formatInstant(end)}`;
 }
 
-function alternative({ bandwidth, start, end }: Offer, demanded: number): Alternative {
-  const kind = bandwidth === demanded ? 'earliest' : 'most_bandwidth';
+function alternative({ kind, startsNow, start, end, bandwidth }: Offer): Alternative {
   return {
     kind,
-    start_now: false,
-    start_date: formatInstant(start),
+    start_now: startsNow,
+    start_date: startsNow ? null : formatInstant(start),
     end_date: formatInstant(end),
     bandwidth,
   };
+}
+
+/** The refusals of dates that other dates can replace: they go past an expiry, or start in the past. */
+const CURABLE: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+  'experiment_ends_first',
+  'project_ends_first',
+  'date_past',
+  // A bandwidth that the link does not have is named beside the dates.
+  'bandwidth_unavailable',
+]);
+
+/**
+ * The reply to a request whose dates break a rule, with what would be accepted instead (ANSWERS.md, "HTTP").
+ *
+ * @param tried decides on the request with the dates that come closest, and writes nothing; undefined where no dates do.
+ *   It says what it found as an offer, or why it was refused.
+ */
+export async function refusedDates(
+  problems: readonly Problem[],
+  tried: () => Promise<Offer | RefusedOutcome | undefined>,
+): Promise<ProblemError> {
+  const found = problems.every(({ code }) => CURABLE.has(code)) ? await tried() : undefined;
+  if (!found) return refusalOf(problems);
+  // The rule's own message says what to do where nothing else is in the way.
+  if (!('offers' in found)) return refusalOf(problems, { alternatives: [alternative(found)] });
+  const alternatives = found.offers.map(alternative);
+  return refusalOf(withAdvice(problems, found.offers), { alternatives });
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Period } from '../../allocator/demand.ts';
 import type { Network } from '../../allocator/network.ts';
+import { formatDuration } from '../../contract/durations.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
@@ -68,10 +69,36 @@ export function updatedPeriodProblems(
   return problems;
 }
 
-function emptyProblems({ start, end }: KnownPeriod): Problem[] {
+/** A period that ends before it starts, or at once. @param names of its members, for the message */
+export function emptyProblems(
+  { start, end }: KnownPeriod,
+  [first, last]: readonly [string, string] = ['start_date', 'end_date'],
+): Problem[] {
   if (isAbsent(start) || end === undefined || start < end) return [];
-  const msg = `end_date ${formatInstant(end)} is not after start_date ${formatInstant(start)}.`;
+  const msg = `${last} ${formatInstant(end)} is not after ${first} ${formatInstant(start)}.`;
   return [{ code: 'period_empty', loc: 'Date', msg }];
+}
+
+/**
+ * The allowed period that comes closest to one that goes past an expiry, or starts in the past: it ends with the expiry,
+ * and starts at once. Undefined where nothing is left of it.
+ */
+export function nearestPeriod(
+  { start, end }: Period,
+  bounds: PeriodBounds,
+): (Period & { startsNow: boolean }) | undefined {
+  const { now } = bounds;
+  const allowed = { start: Math.max(start, now), end: Math.min(end, lastEnd(bounds)) };
+  return allowed.start < allowed.end ? { ...allowed, startsNow: start <= now } : undefined;
+}
+
+/** A duration that is longer than the window in which it is looked for. */
+export function durationProblems(duration: number | undefined, { start, end }: KnownPeriod): Problem[] {
+  if (duration === undefined || isAbsent(start) || end === undefined) return [];
+  const room = end - start;
+  if (room <= 0 || duration <= room) return [];
+  const msg = `A duration of ${formatDuration(duration)} does not fit between start_date and end_date, which are ${formatDuration(room)} apart.`;
+  return [{ code: 'date_invalid', loc: 'Date', msg }];
 }
 
 function expiryProblems({ end }: KnownPeriod, { now, expiry, project }: PeriodBounds): Problem[] {
@@ -92,7 +119,8 @@ function expiryProblems({ end }: KnownPeriod, { now, expiry, project }: PeriodBo
   return [{ code: 'experiment_ends_first', loc: 'Date', msg }];
 }
 
-function past(member: string, instant: number, advice: string): Problem {
+/** The problem of an instant that has passed. @param member its name, for the message */
+export function past(member: string, instant: number, advice: string): Problem {
   return { code: 'date_past', loc: 'Date', msg: `${member} ${formatInstant(instant)} has passed. ${advice}` };
 }
 

@@ -1,0 +1,218 @@
+import { createHash } from 'node:crypto';
+import * as v from 'valibot';
+import type { Allocator } from '../../allocator/allocator.ts';
+import type { Period } from '../../allocator/demand.ts';
+import type { Network } from '../../allocator/network.ts';
+import {
+  type Availability,
+  AvailabilityQuery,
+  DEFAULT_WINDOW,
+  MAX_PAST,
+  MAX_WINDOW,
+  type Slot,
+  SlotsQuery,
+} from '../../contract/availability.ts';
+import { formatDuration } from '../../contract/durations.ts';
+import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
+import type { Link } from '../../contract/links.ts';
+import type { Problem } from '../../contract/problems.ts';
+import { refusal, refuseIfAny } from '../problem-error.ts';
+import { type MemberProblem, schemaProblems } from '../request-reading.ts';
+import { emptyProblems, past, siteProblems } from './request-rules.ts';
+
+/** What questions about a link are answered from. */
+export interface LinkQuestionsOptions {
+  network: Network;
+  allocator: Allocator;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+}
+
+/** The sites of a link, as a request names them. */
+export interface NamedSites {
+  site1: string;
+  site2: string;
+}
+
+/** The most exact steps in one page. */
+const STEPS_IN_PAGE = 1000;
+/** The most slots in one page. */
+const SLOTS_IN_PAGE = 100;
+
+/**
+ * Answers what is free of a link over a window, in exact steps or in columns: aggregates only, nobody's reservations
+ * (ANSWERS.md, "HTTP"). The ETag is of the link's version, the window and the columns.
+ *
+ * @throws ProblemError 422 for unknown sites or a wrong window, 400 for `points` or a cursor that is not one
+ */
+export async function answerAvailability(
+  request: Request,
+  sites: NamedSites,
+  { network, allocator, now }: LinkQuestionsOptions,
+): Promise<Response> {
+  const asked = readQuery(request, AvailabilityQuery);
+  const { link, window } = linkAndWindow(sites, asked, { network, now: now() });
+  const { points } = asked;
+  if (points !== undefined && asked.cursor !== undefined) {
+    throw refusal('request_invalid', 'points and cursor exclude each other: columns are all in one page.');
+  }
+  const { start, end, from } = window;
+  const known = request.headers.get('if-none-match');
+  const answer = await allocator.ask(link, { from: start, to: end }, (calendar, { version }) => {
+    const tag = tagOf([version, link, sites, start, end, from, points ?? null]);
+    if (known !== null && names(known, tag)) return { tag, free: undefined, next: null };
+    if (points !== undefined) return { tag, free: calendar.columns({ start, end }, points), next: null };
+    const free = firstOf(calendar.steps({ start: from, end }), STEPS_IN_PAGE);
+    const last = free.at(-1)?.end ?? end;
+    return { tag, free, next: last < end ? cursorOf({ start, end, from: last }) : null };
+  });
+  const headers = { etag: answer.tag, 'cache-control': 'private, no-cache' };
+  if (!answer.free) return new Response(null, { status: 304, headers });
+  const body: Availability = {
+    ...sites,
+    bandwidth: link.bandwidth,
+    start_date: formatInstant(start),
+    end_date: formatInstant(end),
+    exact: points === undefined,
+    items: answer.free.map(({ bandwidth, bandwidthMax, tags, ...part }) => ({
+      start_date: formatInstant(part.start),
+      end_date: formatInstant(part.end),
+      bandwidth,
+      bandwidth_max: bandwidthMax,
+      vlans: tags,
+    })),
+    nextCursor: answer.next,
+  };
+  return Response.json(body, { headers });
+}
+
+/**
+ * Answers when a reservation of some bandwidth and duration can start, within a window and not in the past.
+ *
+ * @param experiment whose share counts; undefined where the request carries no experiment token
+ * @throws ProblemError 422 for unknown sites, a wrong window, bandwidth or duration; 400 for a cursor that is not one
+ */
+export async function answerSlots(
+  request: Request,
+  sites: NamedSites,
+  experiment: string | undefined,
+  { network, allocator, now }: LinkQuestionsOptions,
+): Promise<Response> {
+  const asked = readQuery(request, SlotsQuery);
+  const received = now();
+  const { link, window } = linkAndWindow(sites, asked, { network, now: received });
+  const { bandwidth, duration } = asked;
+  const { start, end } = window;
+  const from = Math.max(window.from, received);
+  const found = await allocator.ask(link, { from, to: Math.max(from, end) }, (calendar) =>
+    firstOf(calendar.slots({ start: from, end, bandwidth, duration }, experiment), SLOTS_IN_PAGE + 1),
+  );
+  const page = found.slice(0, SLOTS_IN_PAGE);
+  const items = page.map(
+    ({ first, last }): Slot => ({
+      first_start_date: formatInstant(first),
+      last_start_date: formatInstant(last),
+    }),
+  );
+  const last = found.length > page.length ? page.at(-1)?.last : undefined;
+  const nextCursor = last === undefined ? null : cursorOf({ start, end, from: last + 1 });
+  return Response.json({ items, nextCursor }, { headers: { 'cache-control': 'no-store' } });
+}
+
+/** The first so many items; the rest is not computed. */
+function firstOf<Item>(items: Iterable<Item>, count: number): Item[] {
+  const found: Item[] = [];
+  for (const item of items) {
+    found.push(item);
+    if (found.length === count) break;
+  }
+  return found;
+}
+
+const MEMBERS: Readonly<Record<string, MemberProblem>> = {
+  start: { code: 'date_invalid', loc: 'Date' },
+  end: { code: 'date_invalid', loc: 'Date' },
+  duration: { code: 'date_invalid', loc: 'Date' },
+  bandwidth: { code: 'bandwidth_invalid', loc: 'Bandwidth' },
+};
+
+/** Reads a query by its schema. @throws ProblemError naming every wrong parameter */
+function readQuery<Output>(request: Request, schema: v.GenericSchema<unknown, Output>): Output {
+  const parameters = Object.fromEntries(new URL(request.url).searchParams);
+  // A plus that was not encoded came as a space: `+02:00` is the only place for one.
+  for (const name of ['start', 'end']) {
+    const value = parameters[name];
+    if (value !== undefined) parameters[name] = value.replace(' ', '+');
+  }
+  const result = v.safeParse(schema, parameters);
+  if (!result.success) refuseIfAny(schemaProblems(result.issues, MEMBERS));
+  return v.parse(schema, parameters);
+}
+
+/** A window, and where in it a page begins; milliseconds. */
+interface PagedWindow extends Period {
+  from: number;
+}
+
+/** The link and the window that a request is about. @throws ProblemError */
+function linkAndWindow(
+  { site1, site2 }: NamedSites,
+  asked: { start?: number | undefined; end?: number | undefined; cursor?: string | undefined },
+  { network, now }: { network: Network; now: number },
+): { link: Link; window: PagedWindow } {
+  const window = asked.cursor === undefined ? firstPage(asked, now) : readCursor(asked.cursor);
+  refuseIfAny([...siteProblems(site1, site2, network), ...windowProblems(window, now, asked.cursor)]);
+  const link = network.between(site1, site2);
+  if (!link) throw new RangeError(`there is no link between ${site1} and ${site2}`);
+  return { link, window };
+}
+
+function firstPage(
+  { start, end }: { start?: number | undefined; end?: number | undefined },
+  now: number,
+): PagedWindow {
+  const from = start ?? now;
+  return { start: from, end: end ?? Math.min(from + DEFAULT_WINDOW, LAST_INSTANT), from };
+}
+
+/** How much longer a window stays readable by its cursor, in milliseconds: its start gets older from page to page. */
+const PAGING_TIME = 3_600_000;
+
+function windowProblems({ start, end }: Period, now: number, cursor: string | undefined): Problem[] {
+  const problems = emptyProblems({ start, end }, ['start', 'end']);
+  if (start < now - MAX_PAST - (cursor === undefined ? 0 : PAGING_TIME)) {
+    problems.push(past('start', start, `It may lie ${formatDuration(MAX_PAST)} back at most.`));
+  }
+  if (end - start > MAX_WINDOW) {
+    const msg = `start and end are ${formatDuration(end - start)} apart; ${formatDuration(MAX_WINDOW)} are the most.`;
+    problems.push({ code: 'date_invalid', loc: 'Date', msg });
+  }
+  return problems;
+}
+
+const CURSOR = /^([0-9a-z]{1,10})-([0-9a-z]{1,10})-([0-9a-z]{1,10})$/;
+
+/** A page's cursor: the window, so that it stays the same where it was not named, and where the page begins. */
+function cursorOf({ start, end, from }: PagedWindow): string {
+  return [start, end, from].map((instant) => instant.toString(36)).join('-');
+}
+
+function readCursor(text: string): PagedWindow {
+  const [start = 0, end = 0, from = 0] =
+    CURSOR.exec(text)
+      ?.slice(1)
+      .map((part) => Number.parseInt(part, 36)) ?? [];
+  if (start <= from && from < end && end <= LAST_INSTANT) return { start, end, from };
+  throw refusal('request_invalid', 'cursor must be the nextCursor of an earlier page.');
+}
+
+/** A strong ETag (RFC 9110 §8.8.3) of all that an answer depends on. */
+function tagOf(parts: readonly unknown[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+  return `"${hash.slice(0, 22)}"`;
+}
+
+/** Whether an If-None-Match names a tag, by weak comparison (RFC 9110 §13.1.2). */
+function names(header: string, tag: string): boolean {
+  return header.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag);
+}
