@@ -6,6 +6,7 @@ import type { World } from '../../src/cli/world.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
 import { commandWorld, serverCommands, tokenOf } from '../fixtures/command-world.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -58,7 +59,7 @@ test.each<[string, Partial<Connection>, Partial<World>, string[]]>([
   await vi.waitFor(async () => {
     await vi.advanceTimersByTimeAsync(2000);
     expect(draw).toHaveBeenCalled();
-  });
+  }, PATIENCE);
   expect(draw.mock.lastCall?.[0]).toMatch(new RegExp(`^Waiting for ${what} \\(\\d+ s\\)$`));
 });
 

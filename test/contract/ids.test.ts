@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { ExperimentId, ProjectId, ReservationId, UserId } from '../../src/contract/fields.ts';
 import { ID_PREFIXES, type IdKind, idKind, newId, randomPool } from '../../src/contract/ids.ts';
+import { processorTime } from '../fixtures/processor-time.ts';
 
 const SCHEMAS = { user: UserId, project: ProjectId, experiment: ExperimentId, reservation: ReservationId };
 const IDS = Object.keys(ID_PREFIXES) as IdKind[];
@@ -122,10 +123,10 @@ describe('schemas', () => {
   });
 
   test('is quick on a long id', () => {
-    const started = performance.now();
+    const started = processorTime();
     expect(v.is(ReservationId, `con_${'_'.repeat(1_000_000)}`)).toBe(false);
     expect(v.is(ReservationId, `con_${'a'.repeat(1_000_000)}`)).toBe(false);
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(processorTime() - started).toBeLessThan(2000);
   });
 });
 

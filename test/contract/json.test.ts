@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isObject, type JsonFault, MAX_NESTING, readJson } from '../../src/contract/json.ts';
+import { processorTime } from '../fixtures/processor-time.ts';
 
 const DEPTH = 100_000;
 
@@ -200,9 +201,9 @@ describe('row 36: large and deep texts are handled quickly', () => {
     ['many members', () => `{${Array.from({ length: 200_000 }, (_, n) => `"${n}":1`).join()}}`, 'ok'],
   ])('%s', (_, make, due) => {
     const text = make();
-    const started = performance.now();
+    const started = processorTime();
     expect(fault(text)).toBe(due);
-    expect(performance.now() - started).toBeLessThan(5000);
+    expect(processorTime() - started).toBeLessThan(5000);
   });
 });
 

@@ -1,6 +1,7 @@
 import { format, inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { Secret, withoutTokens } from '../../src/contract/secret.ts';
+import { processorTime } from '../fixtures/processor-time.ts';
 
 const CANARY = 'canary-7d1f';
 const secret = new Secret(CANARY);
@@ -81,9 +82,9 @@ describe('row 54: text that looks like a token is removed from any text', () => 
 
   test('a megabyte of any text is read in linear time', () => {
     for (const piece of ['eyJ', 'a.', '.', 'aA0', '-', 'a..', 'eyJ.']) {
-      const began = performance.now();
+      const began = processorTime();
       withoutTokens(piece.repeat(1_000_000 / piece.length));
-      expect(performance.now() - began).toBeLessThan(5000);
+      expect(processorTime() - began).toBeLessThan(5000);
     }
   });
 });

@@ -6,6 +6,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { builtInTopology, linkId } from '../../src/allocator/network.ts';
 import { sweep } from '../allocator/sweep.ts';
 import { type Door, send, temporaryFolder } from '../fixtures/identity.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { addressOf } from '../fixtures/service.ts';
 import { openSqlite } from '../store/opened-store.ts';
@@ -43,7 +44,7 @@ test('a copy that is made under load holds every reservation that was acknowledg
   // Their failure is told below, unless something else fails first.
   clients.catch(() => undefined);
   const until = (count: number) =>
-    vi.waitUntil(() => acknowledged.length >= count, { timeout: 20_000, interval: 10 });
+    vi.waitUntil(() => acknowledged.length >= count, { timeout: PATIENCE, interval: 10 });
 
   await until(40);
   const before = [...acknowledged];

@@ -8,6 +8,7 @@ import * as v from 'valibot';
 import { afterAll, expect, test, vi } from 'vitest';
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 import { CONNECTIVITY, EXPERIMENTS } from '../fixtures/service.ts';
 import { serveWith } from './served.ts';
@@ -140,7 +141,7 @@ async function startBalancer(balancer: Balancer, ports: readonly number[]): Prom
       const { status } = await send(agent, port, 'GET', '/readyz');
       if (status !== 200) throw new Error(`${balancer.name} answers ${status}: ${said}`);
     },
-    { timeout: 15_000, interval: 50 },
+    { timeout: PATIENCE, interval: 50 },
   );
   agent.destroy();
   return port;

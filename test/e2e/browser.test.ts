@@ -21,7 +21,7 @@ const ARGS = [
 if (missing) process.stderr.write(`The pages are ${TITLE}.\n`);
 
 /** In CI a browser that is missing is a failure: these tests would be green without having run. */
-describe.skipIf(missing && !process.env['CI'])(TITLE, { timeout: 60_000 }, () => {
+describe.skipIf(missing && !process.env['CI'])(TITLE, () => {
   let browser: Browser;
   let served: Served;
   let client: Client;

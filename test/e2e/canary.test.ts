@@ -318,7 +318,7 @@ describe('services that repeat in every error what they were sent', () => {
     ['login', { status: 500, portal: 'echo', identity: 'echo' }, ['access', 'refresh']],
     ['expired login', { status: 400, identity: 'echo' }, ['refresh', 'device']],
     ['expired login', { status: 500, identity: 'echo' }, ['refresh', 'device']],
-  ])('%s, %j: no command prints it', { timeout: 120_000 }, async (source, changes, sent) => {
+  ])('%s, %j: no command prints it', async (source, changes, sent) => {
     const client = await SOURCES[source]?.();
     if (!client) throw new Error(source);
     mood = { ...WELL, ...changes };
@@ -332,7 +332,7 @@ describe('services that do not answer', () => {
   test.each<[string, Partial<Mood>]>([
     ['a connection that breaks', { how: 'reset', portal: 'echo' }],
     ['a wait that is over', { how: 'hang', portal: 'echo' }],
-  ])('%s', { timeout: 120_000 }, async (_, changes) => {
+  ])('%s', async (_, changes) => {
     const client = await SOURCES['environment']?.();
     if (!client) throw new Error('no client');
     mood = { ...WELL, ...changes };
@@ -340,16 +340,14 @@ describe('services that do not answer', () => {
     expect([...heard]).toEqual(expect.arrayContaining(['environmentUser', 'environmentExperiment']));
   });
 
-  test('a connection that is refused', { timeout: 120_000 }, async () => {
+  test('a connection that is refused', async () => {
     const client = await SOURCES['environment']?.('http://127.0.0.1:9');
     if (!client) throw new Error('no client');
     expect(await tryAll(client, CANARIES, ALL, ['--timeout', '0.5'])).toEqual([]);
   });
 });
 
-test('the reference server: no token of a login, of the portal or of the environment is printed', {
-  timeout: 120_000,
-}, async () => {
+test('the reference server: no token of a login, of the portal or of the environment is printed', async () => {
   const served = await serveInProcess('--auto-approve', 'lead');
   const client = newClient(served.env);
   const login = await succeeds(client.command('login', '--debug'));

@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
 import { parse } from 'yaml';
+import { PATIENCE } from '../fixtures/patience.ts';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -177,7 +178,7 @@ export async function runJob({ steps }: Job, folder: string, env: Variables): Pr
         ...step.env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 60_000,
+      timeout: PATIENCE,
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       result.log += text;

@@ -6,6 +6,7 @@ import type { Shell } from '../../src/cli/completion/scripts.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { Credentials } from '../../src/session/login/credentials.ts';
 import { Profiles } from '../../src/session/profiles/profiles.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { type Machine, newMachine, reservationIn } from './command.ts';
 import { LAUNCHER, newClient, pointingAt, record } from './served.ts';
 
@@ -66,7 +67,7 @@ function typist(command: string, { home, env }: { home: string; env: Record<stri
   });
   return {
     async type(keys) {
-      await vi.waitFor(() => expect(output).toContain('ready> '), { timeout: 15_000, interval: 20 });
+      await vi.waitFor(() => expect(output).toContain('ready> '), { timeout: PATIENCE, interval: 20 });
       const from = output.length;
       terminal.stdin.write(`\u0015${keys}\u0007`);
       return vi.waitFor(
@@ -76,7 +77,7 @@ function typist(command: string, { home, env }: { home: string; env: Record<stri
           const [marked, line = ''] = found;
           return { line, shown: output.slice(from, output.indexOf(marked, from)) };
         },
-        { timeout: 15_000, interval: 20 },
+        { timeout: PATIENCE, interval: 20 },
       );
     },
   };

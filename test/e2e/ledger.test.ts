@@ -23,6 +23,7 @@ import {
 } from '../../src/contract/routes.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { CONNECTIVITY } from '../fixtures/service.ts';
 import { type Ended, type Report, reportOf } from './command.ts';
 import { type Client, newClient, pointingAt } from './served.ts';
@@ -165,8 +166,8 @@ describe('row 12: a reply that never arrives', () => {
       return 'hang';
     };
     const reserving = client.start(...LATER);
-    await vi.waitUntil(() => atArrival !== undefined, { timeout: 15_000, interval: 10 });
-    await vi.waitFor(async () => expect(await service.booked()).toHaveLength(1), { timeout: 15_000 });
+    await vi.waitUntil(() => atArrival !== undefined, { timeout: PATIENCE, interval: 10 });
+    await vi.waitFor(async () => expect(await service.booked()).toHaveLength(1), { timeout: PATIENCE });
     reserving.signal('SIGKILL');
     await reserving.ended;
     const unknown = { asked: 'reserve', outcome: 'unknown', reservation_id: null };
@@ -208,7 +209,7 @@ describe('row 12: a reply that never arrives', () => {
         return 'hang';
       };
       const reserving = client.start('--json', ...LATER);
-      await vi.waitFor(async () => expect(await service.booked()).toHaveLength(1), { timeout: 15_000 });
+      await vi.waitFor(async () => expect(await service.booked()).toHaveLength(1), { timeout: PATIENCE });
       reserving.signal(signal);
       expect(reportOf(await reserving.ended)).toMatchObject({
         code,

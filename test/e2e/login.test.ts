@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { reportOf } from './command.ts';
 import {
   type Client,
@@ -220,7 +221,7 @@ describe('login, status, logout', () => {
         expect(now.accessToken).not.toBe(first.accessToken);
         return now;
       },
-      { timeout: 15_000, interval: 100 },
+      { timeout: PATIENCE, interval: 100 },
     );
     expect(refreshed.refreshToken).not.toBe(first.refreshToken);
     expect(refreshed.expiresAt).toBeGreaterThan(first.expiresAt);
@@ -270,7 +271,7 @@ describe('what the person or the provider decides', () => {
     const client = at(odd.url);
     const login = client.start('login', '--json');
     await login.saw(new RegExp(CODE));
-    await vi.waitUntil(() => odd.requests.some(({ path }) => path === '/auth/token'), 10_000);
+    await vi.waitUntil(() => odd.requests.some(({ path }) => path === '/auth/token'), PATIENCE);
     login.signal(signal);
     expect(await login.ended).toMatchObject({ exitCode, stdout: '' });
     expect(JSON.parse(login.output.stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({
@@ -614,7 +615,7 @@ describe('row 6: the address to open', () => {
       const address = 'https://login.invalid/device?user_code=A;touch%20x&b=$(id)';
       const { exitCode, opened, output } = await onTerminal({ verification_uri_complete: address });
       expect(output).toContain('Your browser was opened.');
-      await vi.waitUntil(() => existsSync(opened), 10_000);
+      await vi.waitUntil(() => existsSync(opened), PATIENCE);
       expect(readFileSync(opened, 'utf8')).toBe(`${address}\n`);
       expect(exitCode).toBe(0);
     });

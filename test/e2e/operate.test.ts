@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { describe, expect, test, vi } from 'vitest';
 import { parseExposition, sampleOf } from '../fixtures/exposition.ts';
 import { temporaryFolder } from '../fixtures/identity.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { newMachine, reportOf, reservationIn } from './command.ts';
 import { newClient, type Served, serveInProcess, serveWith } from './served.ts';
@@ -35,7 +36,7 @@ describe('serve --metrics', () => {
     const { base_url: base, metrics_url: url = '' } = server.addresses;
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
     // It is told after the ready file is there.
-    await vi.waitFor(() => expect(server.process.output.stdout).toContain(url));
+    await vi.waitFor(() => expect(server.process.output.stdout).toContain(url), PATIENCE);
     await ask(`${base}/healthz`);
     const reply = await ask(url);
     expect(reply).toMatchObject({ status: 200, type: 'text/plain; version=0.0.4; charset=utf-8' });
@@ -92,7 +93,10 @@ test('serve --drain: told to stop, it is not ready any more, takes requests for 
   const { base_url: base } = server.addresses;
   expect((await ask(`${base}/readyz`)).status).toBe(200);
   const end = stopped(server);
-  await vi.waitFor(async () => expect((await ask(`${base}/readyz`)).status).toBe(503), { interval: 20 });
+  await vi.waitFor(async () => expect((await ask(`${base}/readyz`)).status).toBe(503), {
+    timeout: PATIENCE,
+    interval: 20,
+  });
   expect((await ask(`${base}/healthz`)).status).toBe(200);
   expect((await ask(`${base}/.well-known/jwks.json`)).status).toBe(200);
   expect(server.process.output.exitCode).toBe(null);

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { PATIENCE } from '../fixtures/patience.ts';
 
 /** The tours of the README and of the operators' README, run from their own text by a plain shell in an empty home. */
 const root = new URL('../..', import.meta.url).pathname;
@@ -33,7 +34,7 @@ function runInShell(text: string) {
   return spawnSync('sh', ['-e', '-c', text], {
     cwd: folder,
     encoding: 'utf8',
-    timeout: 100_000,
+    timeout: PATIENCE,
     env: {
       HOME: folder,
       TMPDIR: join(folder, 'tmp'),

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { reportOf } from './command.ts';
 import {
   age,
@@ -139,9 +140,9 @@ test('row 14: the refresher is killed while the provider hangs: the others go on
   age(client);
   const lock = client.credentials.replace(/json$/, 'lock');
   const refresher = client.start(...COMMAND);
-  await vi.waitUntil(() => refreshes() === 1, 15_000);
+  await vi.waitUntil(() => refreshes() === 1, PATIENCE);
   const others = Array.from({ length: 5 }, () => client.start(...COMMAND));
-  await vi.waitUntil(() => [6, undefined].includes(openedBy(lock)), 15_000);
+  await vi.waitUntil(() => [6, undefined].includes(openedBy(lock)), PATIENCE);
   expect(others.map(({ output }) => output.exitCode)).toEqual(others.map(() => null));
   expect(refreshes()).toBe(1);
   const killed = performance.now();

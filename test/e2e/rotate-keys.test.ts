@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { describe, expect, test, vi } from 'vitest';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { send } from '../fixtures/identity.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 import { newMachine } from './command.ts';
 import { start } from './served.ts';
@@ -37,7 +38,7 @@ async function serve(where: readonly string[]) {
       if (running.output.exitCode !== null) throw new Error(running.output.stderr);
       expect(await kids('')).toEqual(['key1']);
     },
-    { timeout: 15_000, interval: 50 },
+    { timeout: PATIENCE, interval: 50 },
   );
   return { running, kids };
 }
@@ -74,7 +75,7 @@ describe.concurrent.each([
     expect(unasked.stderr).toContain('--yes');
     for (const path of ['', '/portal', '/auth']) {
       await vi.waitFor(async () => expect(await kids(path)).toEqual(['key1', 'key2']), {
-        timeout: 15_000,
+        timeout: PATIENCE,
         interval: 200,
       });
     }
@@ -87,7 +88,7 @@ describe.concurrent.each([
     ]);
     for (const path of ['', '/portal', '/auth']) {
       await vi.waitFor(async () => expect(await kids(path)).toEqual(['key3']), {
-        timeout: 15_000,
+        timeout: PATIENCE,
         interval: 200,
       });
     }

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { type Door, send } from '../fixtures/identity.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort, useOwnPostgres } from '../fixtures/postgres.ts';
 import { addressOf } from '../fixtures/service.ts';
 import { newMachine } from './command.ts';
@@ -21,7 +22,7 @@ async function serve(database: string, base?: string): Promise<Door & { process:
       if (process.output.exitCode !== null) return;
       expect((await send(door, 'GET', '/.well-known/jwks.json')).status).toBe(200);
     },
-    { timeout: 15_000, interval: 50 },
+    { timeout: PATIENCE, interval: 50 },
   );
   expect(process.output).toMatchObject({ exitCode: null });
   return { ...door, process };

@@ -13,6 +13,7 @@ import {
   SERVER_CERTIFICATE,
   SERVER_KEY,
 } from '../fixtures/certificates.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { booking, CONNECTIVITY, LINKS } from '../fixtures/service.ts';
 import { claimsOf, IDS, keySetOf, makeKey, makeToken } from '../fixtures/tokens.ts';
@@ -46,7 +47,7 @@ async function served(...args: readonly string[]) {
       if (process.output.exitCode !== null) throw new Error(process.output.stderr);
       return JSON.parse(readFileSync(file, 'utf8'));
     },
-    { timeout: 15_000, interval: 20 },
+    { timeout: PATIENCE, interval: 20 },
   );
   return { process, ready };
 }
@@ -331,7 +332,7 @@ describe('serve over TLS', () => {
     const began = performance.now();
     process.signal('SIGTERM');
     await vi.waitFor(() => expect(send(ready.base_url, port, 'GET', '/')).rejects.toThrow(), {
-      timeout: 5000,
+      timeout: PATIENCE,
     });
     const closed = once(socket, 'close');
     socket.write(form.slice(5));

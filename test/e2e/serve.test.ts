@@ -19,6 +19,7 @@ import {
   tokensIn,
   type WireReply,
 } from '../fixtures/identity.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { booking, CONNECTIVITY, LINKS, PROJECTS, smallTopology } from '../fixtures/service.ts';
 import { newMachine, reportOf } from './command.ts';
 
@@ -122,7 +123,7 @@ async function served(...args: readonly string[]): Promise<Ready> {
       if (serving.child.exitCode !== null) throw new Error(`it ended: ${serving.output.stderr}`);
       return existsSync(readyFile);
     },
-    { timeout: 20_000, interval: 10 },
+    { timeout: PATIENCE, interval: 10 },
   );
   const ready = v.parse(ReadyFile, JSON.parse(readFileSync(readyFile, 'utf8')));
   return {
@@ -194,7 +195,7 @@ describe('serve', () => {
         reads.push(text);
         return text.startsWith('{');
       },
-      { timeout: 20_000, interval: 1 },
+      { timeout: PATIENCE, interval: 1 },
     );
     // At no time was a part of it to be read.
     expect(reads.filter((text) => !['', 'left over from last time', reads.at(-1)].includes(text))).toEqual(
@@ -273,7 +274,7 @@ describe('serve', () => {
 
   test('keeps its data where the state is, for its owner alone, when nothing else is said', async () => {
     const serving = serve('--port', '0', '--ready-file', join(folder, 'ready.json'));
-    await vi.waitUntil(() => existsSync(join(folder, 'ready.json')), { timeout: 20_000, interval: 10 });
+    await vi.waitUntil(() => existsSync(join(folder, 'ready.json')), { timeout: PATIENCE, interval: 10 });
     const state = join(folder, 'state', 'slices-conn');
     const names = readdirSync(state, { recursive: true, encoding: 'utf8' });
     expect(names).toContain(join('serve', 'slices-conn.sqlite'));
@@ -356,7 +357,7 @@ describe('serve', () => {
 
   test('tells whom it lets in, when it lets everyone in', async () => {
     const server = await served('--auto-approve', 'viewer');
-    await vi.waitUntil(() => server.output.stderr.includes('viewer'), { timeout: 5000 });
+    await vi.waitUntil(() => server.output.stderr.includes('viewer'), { timeout: PATIENCE });
     expect(server.output.stderr).toMatch(/approved at once/);
     const login = await startLogin(server);
     expect(login.interval).toBe(1);
@@ -375,7 +376,7 @@ describe('serve', () => {
     const use = async () =>
       (await send(server, 'GET', PROJECTS, { headers: { authorization: `Bearer ${access_token}` } })).status;
     expect(await use()).toBe(200);
-    await vi.waitUntil(async () => (await use()) === 403, { timeout: 10_000, interval: 200 });
+    await vi.waitUntil(async () => (await use()) === 403, { timeout: PATIENCE, interval: 200 });
   });
 
   test('stands behind the address it is told', async () => {
@@ -568,7 +569,10 @@ describe('serve, told to stop', () => {
     expect((await send(server, 'GET', '/.well-known/jwks.json')).status).toBe(200);
 
     const ended = server.end('SIGTERM');
-    await vi.waitUntil(async () => (await attempt(server)) === 'refused', { timeout: 5000, interval: 20 });
+    await vi.waitUntil(async () => (await attempt(server)) === 'refused', {
+      timeout: PATIENCE,
+      interval: 20,
+    });
     expect(server.child.exitCode).toBeNull();
     upload.socket.write(text.slice(20));
     login.socket.write(form.slice(5));
@@ -609,7 +613,7 @@ describe('serve, told to stop', () => {
     const server = await served();
     const kept = await dial(server);
     kept.socket.write(`GET /.well-known/jwks.json HTTP/1.1\r\nHost: ${new URL(server.base).host}\r\n\r\n`);
-    await vi.waitUntil(() => kept.received().includes('"keys"'), { timeout: 5000 });
+    await vi.waitUntil(() => kept.received().includes('"keys"'), { timeout: PATIENCE });
     const { exitCode, took } = await server.end('SIGTERM');
     expect(exitCode).toBe(0);
     expect(took).toBeLessThan(3000);
@@ -624,7 +628,7 @@ describe('serve, told to stop', () => {
     });
     slow.socket.write('GET /auth/device HTTP/1.1\r\nHost: x\r\n');
     // Headers have ten seconds.
-    await vi.waitUntil(() => closed, { timeout: 15_000, interval: 100 });
+    await vi.waitUntil(() => closed, { timeout: PATIENCE, interval: 100 });
     expect(slow.received()).toMatch(/^HTTP\/1\.1 408 /);
   });
 });

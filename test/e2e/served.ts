@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import * as v from 'valibot';
 import { afterAll, vi } from 'vitest';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { withoutPassword } from '../fixtures/postgres-server.ts';
 import { type Ended, type Machine, newMachine } from './command.ts';
 
@@ -27,7 +28,7 @@ const running = new Set<Child>();
 afterAll(async () => {
   const left = [...running];
   for (const child of left) child.kill('SIGKILL');
-  await vi.waitUntil(() => running.size === 0, 10_000);
+  await vi.waitUntil(() => running.size === 0, PATIENCE);
 });
 
 /** Starts the command line without a terminal. A process that still runs after the test file is killed. */
@@ -66,7 +67,7 @@ export function start(
           if (found) return found;
           throw new Error(`exit ${output.exitCode}; no ${pattern} in: ${output.stderr}`);
         },
-        { timeout: 15_000, interval: 20 },
+        { timeout: PATIENCE, interval: 20 },
       ),
   };
 }
@@ -109,7 +110,7 @@ export async function serveWith(...args: readonly string[]): Promise<Served> {
       if (server.output.exitCode !== null) throw new Error(server.output.stderr);
       return v.parse(ReadyFile, JSON.parse(readFileSync(file, 'utf8')));
     },
-    { timeout: 15_000, interval: 20 },
+    { timeout: PATIENCE, interval: 20 },
   );
   return { addresses, env: pointingAt(addresses), process: server };
 }

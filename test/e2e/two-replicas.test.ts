@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { expect, test, vi } from 'vitest';
 import { builtInTopology, linkId } from '../../src/allocator/network.ts';
 import { sweep } from '../allocator/sweep.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 import { roundRobin } from '../fixtures/round-robin.ts';
 import { openPostgres } from '../store/opened-store.ts';
@@ -66,7 +67,7 @@ test('two servers behind one address are one service, which one of them can leav
 
   back.process.signal('SIGTERM');
   expect((await back.process.ended).exitCode).toBe(0);
-  await vi.waitFor(async () => expect((await fetch(`${balancer.url}/readyz`)).status).toBe(503));
+  await vi.waitFor(async () => expect((await fetch(`${balancer.url}/readyz`)).status).toBe(503), PATIENCE);
   const link = builtInTopology().links.find(({ site1 }) => site1 === 'be-gent1');
   if (!link) throw new Error('the built-in topology lacks the link');
   const store = await openPostgres(database);

@@ -14,6 +14,7 @@ import {
   SERVER_CERTIFICATE,
   SERVER_KEY,
 } from '../fixtures/certificates.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 
 const CERTIFICATE: Certificate = { cert: Buffer.from(SERVER_CERTIFICATE), key: Buffer.from(SERVER_KEY) };
 const RENEWED: Certificate = { cert: Buffer.from(RENEWED_CERTIFICATE), key: Buffer.from(RENEWED_KEY) };
@@ -184,7 +185,7 @@ describe('row 41: slow clients', () => {
     const { port } = await opened({}, (_, response) => response.end('enough'));
     const client = await dial(port);
     client.socket.write(upload(4));
-    await vi.waitUntil(() => client.replies() === 1);
+    await vi.waitUntil(() => client.replies() === 1, PATIENCE);
     client.socket.write('rest');
     client.socket.write(get('Connection: close'));
     expect((await client.closed).match(/enough/g)).toHaveLength(2);
@@ -211,7 +212,7 @@ describe('row 41: slow clients', () => {
     const { socket } = await dial(port);
     socket.pause();
     socket.write(get());
-    await vi.waitUntil(() => gone.mock.calls.length === 1, { timeout: 5000 });
+    await vi.waitUntil(() => gone.mock.calls.length === 1, { timeout: PATIENCE });
   });
 
   test('a client that reads its reply very slowly is cut off too', async () => {
@@ -228,7 +229,7 @@ describe('row 41: slow clients', () => {
     socket.removeAllListeners('data').pause();
     socket.write(get());
     const sips = setInterval(() => socket.read(1), 20);
-    await vi.waitUntil(() => gone.mock.calls.length === 1, { timeout: 5000 });
+    await vi.waitUntil(() => gone.mock.calls.length === 1, { timeout: PATIENCE });
     clearInterval(sips);
   });
 
@@ -245,7 +246,7 @@ describe('row 41: many connections', () => {
     const { port } = await opened({ connections: 3, refusedConnections: 2 }, seen);
     const served = await Promise.all([dial(port), dial(port), dial(port)]);
     for (const { socket } of served) socket.write(get());
-    await vi.waitUntil(() => served.every(({ replies }) => replies() === 1));
+    await vi.waitUntil(() => served.every(({ replies }) => replies() === 1), PATIENCE);
     const crowded = [await dial(port), await dial(port)];
     const dropped = await dial(port);
     expect(await dropped.closed).toBe('');
@@ -260,13 +261,13 @@ describe('row 41: many connections', () => {
     expect(seen).toHaveBeenCalledTimes(3);
     // The others were not disturbed, and a closed connection makes room.
     for (const { socket } of served) socket.write(get());
-    await vi.waitUntil(() => served.every(({ replies }) => replies() === 2));
+    await vi.waitUntil(() => served.every(({ replies }) => replies() === 2), PATIENCE);
     served[0]?.socket.destroy();
     await vi.waitUntil(async () => {
       const next = await dial(port);
       next.socket.write(get('Connection: close'));
       return (await next.closed).startsWith('HTTP/1.1 200 ');
-    });
+    }, PATIENCE);
   });
 
   test('the limit holds over TLS too', async () => {
@@ -285,7 +286,7 @@ describe('row 41: many connections', () => {
     for (let asked = 1; asked <= 3; asked += 1) {
       expect(client.received()).not.toMatch(/^connection: close\r$/im);
       client.socket.write(get());
-      await vi.waitUntil(() => client.replies() === asked);
+      await vi.waitUntil(() => client.replies() === asked, PATIENCE);
     }
     expect(client.received()).toMatch(/^connection: close\r$/im);
     client.socket.write(get());
@@ -311,7 +312,7 @@ describe.runIf(process.platform === 'linux')('row 48: one address', () => {
     }
     for (const [index, { socket }] of greedy.entries()) socket.write(halves[index % 3] ?? '');
     const left = () => greedy.filter(({ isClosed }) => !isClosed()).length;
-    await vi.waitUntil(() => left() <= 110, 60_000);
+    await vi.waitUntil(() => left() <= 110, PATIENCE);
     for (let asked = 0; asked < 3; asked += 1) {
       const honest = await dial(port, OTHER);
       honest.socket.write(get('Connection: close'));
@@ -338,13 +339,13 @@ describe.runIf(process.platform === 'linux')('row 48: one address', () => {
       expect(reply).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: 5\r\n/i);
       expect(problemIn(reply)).toMatchObject({ code: 'unavailable' });
       for (const { socket } of served) socket.write(get());
-      await vi.waitUntil(() => served.every(({ replies }) => replies() === 1));
+      await vi.waitUntil(() => served.every(({ replies }) => replies() === 1), PATIENCE);
       served[0]?.socket.destroy();
       await vi.waitUntil(async () => {
         const next = await reach();
         next.socket.write(get('Connection: close'));
         return (await next.closed).startsWith('HTTP/1.1 200 ');
-      });
+      }, PATIENCE);
     },
   );
 
@@ -361,17 +362,17 @@ describe.runIf(process.platform === 'linux')('row 48: one address', () => {
       return client;
     };
     const one = [await from('192.0.2.1'), await from('192.0.2.1')];
-    await vi.waitUntil(() => responses.length === 2);
+    await vi.waitUntil(() => responses.length === 2, PATIENCE);
     expect(await (await from('192.0.2.1')).closed).toMatch(/^HTTP\/1\.1 503 /);
     const others = [await from('192.0.2.2'), await from('2001:db8::1'), await from('2001:db8::2')];
-    await vi.waitUntil(() => responses.length === 5);
+    await vi.waitUntil(() => responses.length === 5, PATIENCE);
     expect(await (await from('2001:db8::3')).closed).toMatch(/^HTTP\/1\.1 503 /);
     for (const response of responses) response.end();
-    await vi.waitUntil(() => [...one, ...others].every(({ replies }) => replies() === 1));
+    await vi.waitUntil(() => [...one, ...others].every(({ replies }) => replies() === 1), PATIENCE);
     const again = await from('192.0.2.1');
-    await vi.waitUntil(() => responses.length === 6);
+    await vi.waitUntil(() => responses.length === 6, PATIENCE);
     responses[5]?.end();
-    await vi.waitUntil(() => again.replies() === 1);
+    await vi.waitUntil(() => again.replies() === 1, PATIENCE);
   });
 });
 
@@ -398,7 +399,7 @@ describe('row 41: a server that is told to stop', () => {
     });
     const client = await dial(port);
     client.socket.write(get());
-    await vi.waitUntil(() => responses.length === 1);
+    await vi.waitUntil(() => responses.length === 1, PATIENCE);
     return { server, port, client, responses };
   }
 
@@ -417,10 +418,10 @@ describe('row 41: a server that is told to stop', () => {
     const other = await dial(port);
     // Its request has begun, so it is not idle.
     other.socket.write('GET / HTTP/1.1\r\nHost: x\r\n');
-    await vi.waitUntil(() => other.socket.bytesWritten > 0);
+    await vi.waitUntil(() => other.socket.bytesWritten > 0, PATIENCE);
     const third = await dial(port);
     third.socket.write(get());
-    await vi.waitUntil(() => responses.length === 2);
+    await vi.waitUntil(() => responses.length === 2, PATIENCE);
     const stopped = server.close();
     other.socket.write('\r\n');
     const reply = await other.closed;
@@ -439,7 +440,7 @@ describe('row 41: a server that is told to stop', () => {
     const silent = certificate ? follow(await dialSecurely(port)) : await dial(port);
     const kept = certificate ? follow(await dialSecurely(port)) : await dial(port);
     kept.socket.write(get());
-    await vi.waitUntil(() => kept.replies() === 1);
+    await vi.waitUntil(() => kept.replies() === 1, PATIENCE);
     const began = performance.now();
     await Promise.all([server.close(), silent.closed, kept.closed]);
     expect(performance.now() - began).toBeLessThan(2000);
@@ -449,13 +450,13 @@ describe('row 41: a server that is told to stop', () => {
     const { server, port, client, responses } = await held();
     const idle = await dial(port);
     idle.socket.write(get());
-    await vi.waitUntil(() => responses.length === 2);
+    await vi.waitUntil(() => responses.length === 2, PATIENCE);
     responses[1]?.end('first');
-    await vi.waitUntil(() => idle.replies() === 1);
+    await vi.waitUntil(() => idle.replies() === 1, PATIENCE);
     server.drain();
     const late = await dial(port);
     for (const { socket } of [idle, late]) socket.write(get());
-    await vi.waitUntil(() => responses.length === 4);
+    await vi.waitUntil(() => responses.length === 4, PATIENCE);
     for (const response of responses) response.end('done');
     for (const each of [client, idle, late]) {
       expect(await each.closed).toMatch(/connection: close\r\n[\s\S]*done[\s\S]*$/i);
@@ -468,7 +469,7 @@ describe('row 41: a server that is told to stop', () => {
     const opening = await dial(port);
     server.drain();
     const stopped = server.close();
-    await vi.waitFor(() => expect(dial(port)).rejects.toThrow());
+    await vi.waitFor(() => expect(dial(port)).rejects.toThrow(), PATIENCE);
     opening.socket.write(get());
     expect(await opening.closed).toMatch(/^HTTP\/1\.1 200 /);
     await stopped;
@@ -491,7 +492,7 @@ describe('row 41: a server that is told to stop', () => {
     const server = createHttpServer(undefined, SHORT);
     const client = await dial(await server.open('127.0.0.1', 0));
     client.socket.write(get());
-    await vi.waitUntil(() => client.socket.bytesWritten > 0);
+    await vi.waitUntil(() => client.socket.bytesWritten > 0, PATIENCE);
     const began = performance.now();
     await server.close();
     expect(await client.closed).toBe('');

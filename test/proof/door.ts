@@ -12,6 +12,12 @@ export interface Answer {
   took: number;
 }
 
+/** Headers and body of a request. */
+interface Content {
+  headers?: Readonly<Record<string, string>>;
+  body?: string;
+}
+
 /** A way to one server, over connections that are kept. */
 export class Door {
   readonly port: number;
@@ -24,11 +30,21 @@ export class Door {
     this.base = base;
   }
 
-  /** @throws Error when the connection breaks before the whole answer has come */
-  async send(
+  /**
+   * Sends a request that may arrive twice: where the server closed a kept connection while the request was on its way, it is
+   * sent again over another one (https://nodejs.org/api/http.html#requestreusedsocket).
+   *
+   * @throws Error when the connection breaks before the whole answer has come
+   */
+  async send(method: string, path: string, content: Content = {}): Promise<Answer> {
+    return this.#send(method, path, content, true);
+  }
+
+  async #send(
     method: string,
     path: string,
-    { headers = {}, body }: { headers?: Readonly<Record<string, string>>; body?: string } = {},
+    { headers = {}, body }: Content,
+    mayRepeat: boolean,
   ): Promise<Answer> {
     const began = performance.now();
     return new Promise((resolve, reject) => {
@@ -44,7 +60,15 @@ export class Door {
           ...headers,
         },
       });
-      outgoing.on('error', reject);
+      outgoing.on('error', (error: NodeJS.ErrnoException) => {
+        const wasClosed = outgoing.reusedSocket && error.code === 'ECONNRESET';
+        if (!mayRepeat || !wasClosed) reject(error);
+        else
+          this.#send(method, path, { headers, ...(body === undefined ? {} : { body }) }, false).then(
+            resolve,
+            reject,
+          );
+      });
       outgoing.on('response', (incoming) => {
         let text = '';
         incoming.setEncoding('utf8').on('data', (chunk: string) => {

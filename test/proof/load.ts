@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
 import { IDEMPOTENCY_KEY_HEADER } from '../../src/contract/routes.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { CONNECTIVITY_PATH } from './addresses.ts';
 import type { Chance } from './chance.ts';
 import type { Answer, Door } from './door.ts';
@@ -57,9 +58,6 @@ export function startLoad(options: LoadOptions): Load {
     },
   };
 }
-
-/** How long a load may take until it is answered with yes, in milliseconds. */
-const PATIENCE = 30_000;
 
 /** Waits until so many more requests were acknowledged. @throws Error when they are not in time */
 export async function acknowledged(report: Report, more: number): Promise<void> {

@@ -22,7 +22,6 @@ import { newReport } from './report.ts';
 import { quiet } from './server-kills.ts';
 
 const postgres = usePostgres();
-const LIMIT = 60_000;
 
 /** A person and a server in this process, at an hour of the test's own. */
 async function personAt(database: string): Promise<{ person: Person; bugs: string[]; dawn: number }> {
@@ -85,7 +84,6 @@ test.each([
     for (const note of report.notes) expect(note).toMatch(unknown);
     expect(bugs).toEqual([]);
   },
-  LIMIT,
 );
 
 /** Asks a database past everything, on one connection. */
@@ -110,7 +108,6 @@ test.skipIf(!disk)(
     onTestFinished(() => room.close());
     await proveWithRoom(room, join(room.folder, 'slices-conn.sqlite'));
   },
-  LIMIT,
 );
 
 test.skipIf(!CAN_LIMIT_FILES)(
@@ -122,7 +119,6 @@ test.skipIf(!CAN_LIMIT_FILES)(
     const room = fileLimit(folder, file, () => process.pid);
     await proveWithRoom(room, file);
   },
-  LIMIT,
 );
 
 async function proveWithRoom(room: DiskRoom, file: string): Promise<void> {

@@ -7,6 +7,7 @@ import { Client, DatabaseError, types } from 'pg';
 import type { SqlRow } from '../../src/store/sql.ts';
 import { isPostgres } from '../../src/store/stores.ts';
 import type { Rows } from '../allocator/sweep.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 
 /** The two engines, by name. */
 export type EngineName = 'SQLite' | 'PostgreSQL';
@@ -67,9 +68,6 @@ function sqliteRows(file: string): Rows {
     }
   };
 }
-
-/** How long a database that was killed may take until it can be asked again, in milliseconds. */
-const PATIENCE = 15_000;
 
 function postgresRows(connectionString: string): Rows {
   const INT8 = types.builtins.INT8;

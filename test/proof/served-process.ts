@@ -2,14 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { withoutPassword } from '../fixtures/postgres-server.ts';
 import { Door } from './door.ts';
 
 /** The launcher of the command line, which runs what `npm run build` made. */
 export const LAUNCHER = fileURLToPath(new URL('../../bin/slices-conn.js', import.meta.url));
-
-/** How long a server may take until it answers, in milliseconds. */
-const START_LIMIT = 20_000;
 
 /** What a server is started with. */
 export interface ServedOptions {
@@ -68,7 +66,7 @@ export class ServedProcess {
     child.once('exit', () => {
       if (this.#child === child) this.#child = undefined;
     });
-    for (const limit = performance.now() + START_LIMIT; ; await sleep(20)) {
+    for (const limit = performance.now() + PATIENCE; ; await sleep(20)) {
       if (!this.isRunning) throw new Error(`the server ended: ${this.#errors}`);
       const answer = await this.door.send('GET', '/.well-known/jwks.json').catch(() => undefined);
       if (answer?.status === 200) return;

@@ -5,6 +5,7 @@ import { ProblemError } from '../../src/server/problem-error.ts';
 import { routeMounter } from '../../src/server/routing.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { send, startIdentity } from '../fixtures/identity.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { addressOf, openService, outcome } from '../fixtures/service.ts';
 
@@ -122,7 +123,7 @@ describe('readiness', () => {
     await vi.waitFor(async () => {
       expect(await ask(READY)).toBe(200);
       expect(asked).toBe(2);
-    });
+    }, PATIENCE);
   });
 
   test('is 503 too when the server is told to stop while it asks', async () => {

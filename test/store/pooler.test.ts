@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { failureOf } from '../fixtures/failures.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 
 /** PgBouncer comes from the system (`apt-get install pgbouncer`): without it, the title of the test says so. */
@@ -60,7 +61,7 @@ ignore_startup_parameters = ${ignored}
         const socket = connect(own, '127.0.0.1', () => resolve(void socket.end()));
         socket.on('error', reject);
       }),
-    { timeout: 10_000 },
+    { timeout: PATIENCE },
   );
   return `postgres://postgres@127.0.0.1:${own}/${name}`;
 }

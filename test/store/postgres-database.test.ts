@@ -9,6 +9,7 @@ import { POSTGRES_MIGRATIONS } from '../../src/store/postgres/migrations.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { DatabaseFormatError } from '../../src/store/sql.ts';
 import { type FaultyLine, faultyLine } from '../fixtures/faulty-line.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { openPostgres } from './opened-store.ts';
 import { raceProcesses } from './starting-gate.ts';
@@ -126,7 +127,7 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
       `BEGIN; UPDATE reservation SET ${place} = 7, start_ms = 0, end_ms = 10 WHERE id = 'r1'`,
     );
     const waiting = expect(update(`${place} = 7, start_ms = 9, end_ms = 20`)).rejects.toThrow(held);
-    await vi.waitUntil(async () => (await waitingFor(url)) > 0, 5000);
+    await vi.waitUntil(async () => (await waitingFor(url)) > 0, PATIENCE);
     await other.query('COMMIT');
     await other.end();
     await waiting;

@@ -4,6 +4,7 @@ import { ProblemBody } from '../../src/contract/problems.ts';
 import type { TokenFault } from '../../src/tokens/token-error.ts';
 import { TokenError } from '../../src/tokens/token-error.ts';
 import { createVerifier, readBearer, tokenProblem, type VerifierOptions } from '../../src/tokens/verifier.ts';
+import { processorTime } from '../fixtures/processor-time.ts';
 import {
   claimsOf,
   faultOf,
@@ -236,11 +237,11 @@ describe('readBearer', () => {
   });
 
   test('is quick on a long header', () => {
-    const started = performance.now();
+    const started = processorTime();
     readBearer(' '.repeat(100_000));
     readBearer(`${'x'.repeat(50_000)}${' '.repeat(50_000)}`);
     readBearer(`Bearer${' '.repeat(100_000)}x`);
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(processorTime() - started).toBeLessThan(2000);
   });
 });
 
