@@ -261,6 +261,8 @@ export class Printer {
       chars: { ...none, middle: '  ' },
       style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
       colWidths: [...widths],
+      // Of one column in ASCII too.
+      truncate: this.ascii ? '~' : '…',
     });
     table.push(...cells.map((row) => [...row]));
     const lines = table.toString().split('\n');

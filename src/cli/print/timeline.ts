@@ -85,7 +85,7 @@ export function timeline(
   const lineOf = (row: Row, label: string): string => {
     const bar = barOf(row, { window, count, present, ground, glyphs, print });
     const id = print.isTerminal || row.item.id === null ? '' : `  ${row.item.id}`;
-    return `${escapeText(label)}${bar}${escapeText(id)}\n`;
+    return `${label}${bar}${escapeText(id)}\n`;
   };
   const isOfSeveral = experiments.length > 1;
   const groups = experiments.flatMap(({ id, name = id ?? '' }) => {
@@ -136,7 +136,8 @@ function linkText(
   if (!known) return { link: '?', bandwidth: '' };
   const { site1, site2, bandwidth } = known;
   const rate = bandwidth === null ? '' : bandwidthWord(bandwidth);
-  return { link: `${site1}${between}${site2}`, bandwidth: rate };
+  // Before it is measured: what is escaped is longer.
+  return { link: escapeText(`${site1}${between}${site2}`), bandwidth: rate };
 }
 
 /** The labels, all of one length: id, link and bandwidth, or without ids, or without links, to leave room for the bars. */

@@ -103,6 +103,14 @@ test('links with long names give way to ids', () => {
   expect(text).toMatch(/^0004 {4}1G {3}/m);
 });
 
+test('names that a ledger has are escaped, and measured afterwards', () => {
+  const text = draw([listed('active', [0, 1], { site1: 'a\u001b[31m', id: 'con_host_00000004' })], {
+    columns: 80,
+  });
+  expect(text).toContain('a\\u001b[31m–pl-poznan1');
+  for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+});
+
 test('several experiments have a heading each, whatever is known of their names', () => {
   const items = [
     listed('scheduled', [1, 2], { id: 'con_host_00000001', experiment: second }),
