@@ -3,6 +3,7 @@ import { withoutTokens } from '../../contract/secret.ts';
 import { completed, NEXT_STEP } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
+import { folded } from '../help-layout.ts';
 import { localTimes, type TimeContext } from '../times.ts';
 import { offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
@@ -42,20 +43,26 @@ export function reportFailure(
   if (!json) {
     // A usage failure repeats what was typed, and shows how a time is written.
     const local = times && code !== 'usage' ? localTimes(times) : (text: string) => text;
-    const what = local(message);
-    const why = facts.why === undefined ? '' : `  why: ${shown(local(facts.why))}\n`;
+    const columns = (stderr.isTerminal && stderr.columns) || Number.POSITIVE_INFINITY;
+    const sentences = (label: string, text: string): string => {
+      const said = shown(local(text));
+      const isLong = label.length + said.length > columns;
+      const lines = isLong ? folded(said, columns - label.length) : [said];
+      return `${label}${lines.join(`\n${' '.repeat(label.length)}`)}\n`;
+    };
+    const what = sentences('error: ', message);
+    const why = facts.why === undefined ? '' : sentences('  why: ', facts.why);
     const lines = (facts.lines ?? []).map((line) => `    ${shown(local(line))}\n`).join('');
     const reservation = facts.reservation === undefined ? '' : `  reservation: ${shown(facts.reservation)}\n`;
     const choices = offers.map(({ label, command }) => ({
       label: shown(local(label)),
       command: shown(command),
     }));
-    const columns = stderr.isTerminal ? stderr.columns : undefined;
     const tried = fix === undefined ? [] : [`  try: ${shown(fix)}`];
     const advice = (offers.length > 0 ? offerLines(choices, columns) : tried)
       .map((line) => `${line}\n`)
       .join('');
-    stderr.write(`error: ${shown(what)}\n${why}${lines}${reservation}${advice}`);
+    stderr.write(`${what}${why}${lines}${reservation}${advice}`);
     return exitCode;
   }
   const report = {

@@ -49,17 +49,14 @@ export function offerItem({ kind, bandwidth, start, end, command }: Offer): obje
  * Offers for people, numbered, each with its command: in one line each where all of them fit, else with the command
  * below, which continues after a backslash. All texts are escaped already.
  *
- * @param columns of the terminal; undefined without one: then one line each
+ * @param columns of the terminal; Infinity without one: then one line each
  */
-export function offerLines(
-  offers: readonly Pick<Offer, 'label' | 'command'>[],
-  columns = Number.POSITIVE_INFINITY,
-): string[] {
+export function offerLines(offers: readonly Pick<Offer, 'label' | 'command'>[], columns: number): string[] {
   const width = Math.max(...offers.map(({ label }) => label.length));
   const lines = offers.map(({ label, command }, at) => `  ${at + 1}  ${label.padEnd(width)}  ${command}`);
   if (lines.every(({ length }) => length <= columns)) return lines;
   return offers.flatMap(({ label, command }, at) => [
     `  ${at + 1}  ${label}`,
-    ...continued(`     ${command}`, columns).split('\n'),
+    ...continued(`     ${command}`, Math.max(columns, 40)).split('\n'),
   ]);
 }

@@ -8,7 +8,7 @@ import { IDS } from '../../fixtures/tokens.ts';
 
 /** The report of a failure, and its exit code. */
 function told(error: unknown, changes: Partial<Omit<ReportOptions, 'stderr'>> = {}) {
-  const stderr = recordedStream(80);
+  const stderr = recordedStream(200);
   const exitCode = reportFailure(error, {
     stderr,
     json: false,
@@ -69,6 +69,25 @@ describe('timestamps', () => {
   });
 });
 
+test('on a terminal sentences are broken between words; elsewhere they are one line', () => {
+  const long = new Failure('bandwidth_unavailable', 'Only a little of the bandwidth is free.', {
+    why: 'All of the rest of it was reserved before this.',
+  });
+  const text = (columns?: number): string => {
+    const stderr = recordedStream(columns);
+    reportFailure(long, { stderr, json: false, debug: false, services: {}, typed: [] });
+    return stderr.text.replace(/ {2}try: .*\n/, '');
+  };
+  expect(text(40).split('\n')).toEqual([
+    'error: Only a little of the bandwidth is',
+    '       free.',
+    '  why: All of the rest of it was',
+    '       reserved before this.',
+    '',
+  ]);
+  expect(text()).toBe(text(80));
+});
+
 describe('what the service offers', () => {
   const offer = {
     kind: 'earliest',
@@ -85,8 +104,7 @@ describe('what the service offers', () => {
     expect(told(refusal, { times }).text.split('\n')).toEqual([
       'error: Not enough free bandwidth.',
       '  why: It is taken.',
-      '  1  9 Gbps from Tue 1 Dec 15:00 Europe/Brussels',
-      '     slices-conn reserve a b --start 2026-12-01T14:00Z',
+      '  1  9 Gbps from Tue 1 Dec 15:00 Europe/Brussels  slices-conn reserve a b --start 2026-12-01T14:00Z',
       '',
     ]);
   });

@@ -404,7 +404,7 @@ describe('on a screen', () => {
       '  1  6 Gbps, same period  slices-conn reserve a b --bandwidth 6G',
       "  2  9 Gbps for 2 h       slices-conn reserve a b --for 2h --save 'my link.jwt'",
     ]);
-    expect(offerLines(offers)).toEqual(offerLines(offers, 80));
+    expect(offerLines(offers, Number.POSITIVE_INFINITY)).toEqual(offerLines(offers, 80));
   });
 
   test('else the command is below, and continues as a shell takes it', () => {
