@@ -162,15 +162,16 @@ function wrapped(line: string, width: number): string {
   return indent + term + below + folded(rest, width - indent.length - 4).join(below);
 }
 
-/** A command over several lines, as a shell takes it. @param line the command, with its indent */
+/** A command over several lines, as a shell takes it, where it needs them. @param line the command, with its indent */
 export function continued(line: string, width: number): string {
+  if (line.length <= width) return line;
   const indent = /^ */.exec(line)?.[0] ?? '';
   // Room for the blank and the backslash.
   return indent + folded(line.trimStart(), width - indent.length - 6, SHELL_WORDS).join(` \\\n${indent}    `);
 }
 
 /** Words of a command, quoted ones whole, and each flag with the word after it, which may be its value. */
-const SHELL_WORDS = /(?:--[\w-]+ (?=[^\s-]))?(?:'[^']*'|"[^"]*"|[^\s'"])+/g;
+const SHELL_WORDS = /(?:--[\w-]+ (?=[^\s-]))?(?:\\.|'[^']*'|"[^"]*"|[^\s'"\\])+/g;
 
 /** Words in lines of at most so many columns; a longer word has a line of its own. */
 export function folded(text: string, width: number, words = /\S+/g): string[] {

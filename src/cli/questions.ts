@@ -141,6 +141,6 @@ export async function numbered<Item>(
     if (answer === '' || answer === 'q') return undefined;
     const item = /^\d{1,6}$/.test(answer) ? items[Number(answer) - 1] : undefined;
     if (item !== undefined) return item;
-    output.prompt(`Type a number from 1 to ${items.length}.`);
+    output.prompt(items.length === 1 ? 'Type 1, or nothing.' : `Type a number from 1 to ${items.length}.`);
   }
 }

@@ -109,8 +109,6 @@ const ACCEPTED = [
   // A login's id is another one in each place, and the test's token has no login.
   /^error: You have no login "3f9a0c17"/,
   /^error: This service does not know you as an administrator\./,
-  // Until the reference server has these extensions.
-  /This service (?:can't look for|can't book for|does not tell)|error: volume is not known/,
   // The keys and the issuer of another service.
   /^error: The token does not verify\./,
 ];
@@ -228,6 +226,15 @@ describe('what an error advises works when it is pasted', () => {
     'profile set lab nonsense=1',
     'list --profile slices',
     'watch be-gent1',
+    'availability be-gent1 --bandwidth 1G',
+    'availability be-gent1 pl-poznan1 --duration 2h',
+    'availability be-gent pl-poznan1',
+    'availability be-gent',
+    'availability be-gent1 fr-nantes',
+    'reserve be-gent1 pl-poznan1 --bandwidth 500G --for 2h --earliest',
+    'reserve be-gent1 pl-poznan1 --volume 90000T --end +1h',
+    'reserve be-gent1 pl-poznan1 --volume 90T',
+    'reserve be-gent1 pl-poznan1 --volume 90X --end +1h',
     'reserve be-gent1 pl-poznan1 --bandwidth 500G --start-now --for 2h',
     'serve audit --port 1',
     'serve audit --link be-gent1',

@@ -5,12 +5,12 @@ import { formatDuration, parseDuration } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { SITES } from '../../contract/sites.ts';
 import { withServices } from '../advice.ts';
-import { folded } from '../help-layout.ts';
+import { continued, folded } from '../help-layout.ts';
 import type { Invocation } from '../invocation.ts';
 import { readWindow, type WindowFlags } from '../period.ts';
 import { availabilityChart, chartColumns, type LinkAvailability } from '../print/availability-chart.ts';
 import { availabilitySvg, SVG_COLUMNS } from '../print/availability-svg.ts';
-import { escapeText } from '../print/output.ts';
+import { escapeLines, escapeText } from '../print/output.ts';
 import { confirmWriting } from '../questions.ts';
 import { durationWord, timeWord, withNearestSite } from '../reservation/alternatives.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
@@ -70,25 +70,25 @@ export async function availability(
       ? error.with(others)
       : withNearestSite(error, sites, typed);
   });
+  // What starts now, started a moment ago.
+  const answered = { ...times, now: invocation.now() };
   const view = { window, zone: times.zone, now: times.now };
   if (svg !== undefined) await files.writePublic(svg, availabilitySvg({ ...view, links: drawn }));
   const [only] = answers;
   await output.result(second !== undefined && only ? only : { items: answers }, (print) => {
     const chart = availabilityChart(print, { ...view, links: answers }, output.columns);
     const starts = answers.flatMap((answer) =>
-      need ? startsOf(answer, need, times, answers.length > 1) : [],
+      need ? startsOf(answer, need, answered, answers.length > 1) : [],
     );
-    const width = print.isTerminal ? output.columns - 2 : Number.POSITIVE_INFINITY;
-    const sentences = starts.flatMap((text) =>
-      folded(text, width).map((line, at) => (at === 0 ? line : `  ${line}`)),
-    );
-    const advice = need ? adviceOf(answers, need, times) : undefined;
+    const width = print.isTerminal ? output.columns : Number.POSITIVE_INFINITY;
+    const sentences = starts.map((text) => folded(text, width - 2).join('\n  '));
+    const advice = need ? adviceOf(answers, need, answered) : undefined;
     const lines = [
       ...sentences,
-      ...(svg === undefined ? [] : [`Written to ${svg}.`]),
-      ...(advice === undefined ? [] : [`  try: ${withServices(invocation.flags, advice)}`]),
+      ...(svg === undefined ? [] : [`Written to ${escapeText(svg)}.`]),
+      ...(advice === undefined ? [] : [continued(`  try: ${withServices(invocation.flags, advice)}`, width)]),
     ];
-    return chart + lines.map((line) => `${escapeText(line)}\n`).join('');
+    return chart + lines.map((line) => `${escapeLines(line)}\n`).join('');
   });
 }
 

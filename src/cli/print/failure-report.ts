@@ -3,7 +3,7 @@ import { withoutTokens } from '../../contract/secret.ts';
 import { completed, NEXT_STEP } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
-import { folded } from '../help-layout.ts';
+import { continued, folded } from '../help-layout.ts';
 import { localTimes, type TimeContext } from '../times.ts';
 import { offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
@@ -58,7 +58,7 @@ export function reportFailure(
       label: shown(local(label)),
       command: shown(command),
     }));
-    const tried = fix === undefined ? [] : [`  try: ${shown(fix)}`];
+    const tried = fix === undefined ? [] : [continued(`  try: ${shown(fix)}`, columns)];
     const advice = (offers.length > 0 ? offerLines(choices, columns) : tried)
       .map((line) => `${line}\n`)
       .join('');

@@ -57,6 +57,6 @@ export function offerLines(offers: readonly Pick<Offer, 'label' | 'command'>[], 
   if (lines.every(({ length }) => length <= columns)) return lines;
   return offers.flatMap(({ label, command }, at) => [
     `  ${at + 1}  ${label}`,
-    ...continued(`     ${command}`, Math.max(columns, 40)).split('\n'),
+    continued(`     ${command}`, columns),
   ]);
 }

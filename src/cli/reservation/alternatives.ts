@@ -184,26 +184,36 @@ export function durationWord(milliseconds: number): string | undefined {
 }
 
 /** The failure with its message for people: what was asked for, and how much of it is free when. */
-function inWords(failure: Failure, { request, now }: Refused): Failure {
-  const { limits = [], alternatives = [], ...facts } = failure.facts;
-  if (!BY_THE_LINK.includes(failure.code)) return failure;
-  const sentences = limits.map((limit) => limitText(limit, request.bandwidth));
-  const start = request.start === 'now' ? now : request.start;
-  const period = `from ${formatInstant(start)} to ${formatInstant(request.end)}`;
-  const isTooMuch = limits.some((limit) => exceedsLink(limit, request.bandwidth));
-  if (request.volume !== undefined) {
-    sentences.unshift(`${formatVolume(request.volume)} can't be carried ${period}: too little is free.`);
-  } else if (request.duration !== undefined && request.bandwidth !== undefined && !isTooMuch) {
-    const what = `${formatBandwidth(request.bandwidth)} for ${formatDuration(request.duration)}`;
-    sentences.unshift(`There is no time for ${what} ${period}.`);
-  }
+function inWords(failure: Failure, asked: Refused): Failure {
+  const { why: said, ...facts } = failure.facts;
+  const [first, ...others] = sentencesOf(failure, asked);
   // Older services say in their message what the alternatives say again.
-  const own =
-    alternatives.length > 0 ? failure.message.replace(/ Would be accepted: .*$/s, '') : failure.message;
-  const [message = own, ...others] = sentences;
-  const { why: _why, ...rest } = facts;
-  const why = sentences.length === 0 ? facts.why : others.join(' ');
-  return new Failure(failure.code, message, { ...rest, limits, alternatives, ...(why ? { why } : {}) });
+  const own = facts.alternatives?.length
+    ? failure.message.replace(/ Would be accepted: .*$/s, '')
+    : failure.message;
+  const message = first ?? own;
+  const why = first === undefined ? said : others.join(' ');
+  return new Failure(failure.code, message, { ...facts, ...(why ? { why } : {}) });
+}
+
+/** Why a request was refused, with the numbers; empty where the service's own message has to do. Times are in UTC. */
+function sentencesOf({ code, facts: { limits = [] } }: Failure, { request, now }: Refused): string[] {
+  const { start, end, bandwidth, duration, volume } = request;
+  if (code === 'date_past' && start !== 'now' && start <= now)
+    return [`The start, ${formatInstant(start)}, has passed.`];
+  if (!BY_THE_LINK.includes(code)) return [];
+  const isSearch = volume !== undefined || duration !== undefined;
+  if (!isSearch || limits.some((limit) => exceedsLink(limit, bandwidth))) {
+    return limits.map((limit) => limitText(limit, bandwidth));
+  }
+  const period = `from ${formatInstant(start === 'now' ? now : start)} to ${formatInstant(end)}`;
+  const none =
+    volume === undefined
+      ? `There is no time for ${formatBandwidth(bandwidth ?? 0)} for ${formatDuration(duration ?? 0)} ${period}.`
+      : `${formatVolume(volume)} can't be carried ${period}: too little is free.`;
+  // The tightest part of a window says little about the whole of it; a share holds throughout.
+  const shares = limits.filter(({ limit }) => limit === 'share');
+  return [none, ...shares.map((limit) => limitText(limit, bandwidth))];
 }
 
 /** Whether more was asked for than the link has at any time. */

@@ -8,7 +8,7 @@ import {
   timeWord,
 } from '../../../src/cli/reservation/alternatives.ts';
 import type { NewReservation } from '../../../src/client/reservation-request.ts';
-import { Failure, type FailureCode, type FailureFacts } from '../../../src/contract/failure.ts';
+import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../../src/contract/failure.ts';
 import type { AlternativeReply, Limit } from '../../../src/contract/problems.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
@@ -304,6 +304,22 @@ describe('a refusal', () => {
     expect(refused([most]).failure.message).toBe('Not enough.');
   });
 
+  test('of a start that has passed says when it was', () => {
+    const passed = { ...request, start: NOW - HOUR };
+    expect(refused([], { request: passed, code: 'date_past' }).failure.message).toBe(
+      `The start, ${iso(-HOUR)}, has passed.`,
+    );
+  });
+
+  test('of a search says a share, but not the tightest part of its time', () => {
+    const search = { request: { ...request, duration: HOUR }, code: 'share_exceeded' } as const;
+    const share: Limit = { ...limit, limit: 'share' };
+    const { message, facts } = refused([], { ...search, facts: { limits: [limit, share] } }).failure;
+    expect(message).toBe(`There is no time for 9 Gbps for 1 h from ${iso(HOUR)} to ${iso(9 * HOUR)}.`);
+    expect(facts.why).toMatch(/^One experiment may have 10 Gbps of this link/);
+    expect(facts.why).not.toContain('of the 9 Gbps');
+  });
+
   test('without alternatives says where to look, and asks for no shorter time where that can’t help', () => {
     const { facts, message } = refused([], { facts: { limits: [{ ...limit, capacity: 1000 }] } }).failure;
     expect([message, facts.fix, facts.why]).toEqual([
@@ -412,10 +428,27 @@ describe('on a screen', () => {
       '  1  6 Gbps, same period',
       '     slices-conn reserve a b --bandwidth 6G',
       '  2  9 Gbps for 2 h',
-      '     slices-conn reserve a b --for 2h \\',
-      "         --save 'my link.jwt'",
+      "     slices-conn reserve a b --for 2h \\\n         --save 'my link.jwt'",
     ]);
   });
+});
+
+test('a command that continues is the same command', () => {
+  const words = [
+    'reserve',
+    'a',
+    'b',
+    '--save',
+    "it's my\\ link  1.jwt",
+    '--idempotency-key',
+    '"x"',
+    '--for',
+    '2h',
+  ];
+  const [, ...lines] = offerLines([{ label: 'x', command: ownCommand(...words) }], 40);
+  const command = lines.join('\n').replace('slices-conn', String.raw`printf '%s\n'`);
+  const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8' });
+  expect(stdout.split('\n')).toEqual([...words, '']);
 });
 
 test.each([

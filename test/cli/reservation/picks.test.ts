@@ -45,7 +45,9 @@ describe('a person picks an alternative of a refused reserve by its number', () 
     const { exitCode, stdout, stderr } = await run(...asked);
     expect(questions).toEqual(['Which number? (Enter: none) ']);
     expect(exitCode).toBe(0);
-    expect(stderr).toMatch(/^error: .+\n {2}1 .+\n {2}2 .+\n {2}3 .+\n/);
+    expect(stderr).toMatch(
+      /^error: 50 of the 60 Gbps asked for are free from .+\n {2}1 .+\n {2}2 .+\n {2}3 .+\n/,
+    );
     expect(stderr).toMatch(/Asking for \d\d Gbps.*\.\n$/);
     expect(stdout).toContain(`${bandwidth / 1000} Gbps`);
     const [id = ''] = /con_\S+/.exec(stdout) ?? [];
@@ -109,7 +111,10 @@ describe('a person picks an alternative of a refused reserve by its number', () 
     };
     await run('reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '50G', '--start', '+4h', '--for', '2h');
     const { exitCode, stdout, stderr } = await run(...asked);
-    expect(stderr.match(/^error: .*/gm)).toHaveLength(2);
+    expect(stderr.match(/^error: .*/gm)).toEqual([
+      expect.stringContaining('50 of the 60 Gbps'),
+      expect.stringContaining('10 of the 50 Gbps'),
+    ]);
     expect([exitCode, stdout.slice(0, 42)]).toEqual([0, 'Reserved be-gent1 – pl-poznan1, 10 Gbps\n  ']);
   });
 
