@@ -630,9 +630,10 @@ describe('the ledger knows a reservation’s experiment', () => {
 describe('a refusal of a date says what to type next', () => {
   test.each<[string, string]>([
     ['reserve be-gent1 pl-poznan1 --bandwidth 1G --start -1 --end +2h', '--start-now'],
+    // As long as the experiment lasts.
     [
       'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 91d',
-      'slices-conn --offline experiment show',
+      '--start-now --end 2027-01-30T12:00Z',
     ],
     ['experiment create third --end +1000d', 'slices-conn --offline project show'],
     ['experiment create demo --end +1d', 'slices-conn --offline experiment list'],

@@ -28,7 +28,7 @@ const COMMANDS = program
   .createHelp()
   .visibleCommands(program)
   .map((command) => command.name());
-const LIST = ['--all', '--all-experiments', '--mine', '--site', '--state'];
+const LIST = ['--all', '--all-experiments', '--mine', '--site', '--state', '--timeline'];
 const GROUP = ['list', 'show', 'use', 'token'];
 const RESERVE = [
   ...['--bandwidth', '--start', '--start-now', '--end', '--for', '--earliest', '--volume', '--dry-run'],

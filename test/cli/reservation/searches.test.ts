@@ -47,7 +47,9 @@ describe('reserve --earliest', () => {
     expect(rehearsed.stdout).toMatch(/^Would be accepted: [\s\S]+ found +the earliest start: in 4 h\n/);
     expect(await count()).toBe(1);
     const { stdout } = await reserve('--bandwidth 11G --for 2h --earliest --save link.jwt');
-    expect(stdout).toMatch(/^Reserved [\s\S]+ found +the earliest start: in 4 h\n[\s\S]+ saved to link\.jwt\n$/);
+    expect(stdout).toMatch(
+      /^Reserved [\s\S]+ found +the earliest start: in 4 h\n[\s\S]+ saved to link\.jwt\n$/,
+    );
     expect(world.files.get('link.jwt')).toMatch(/^eyJ/);
     expect(await count()).toBe(2);
   });
