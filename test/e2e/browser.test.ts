@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import * as v from 'valibot';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/contract/routes.ts';
+import { PICTURE } from '../pictures/pictures.ts';
 import { reportOf, reservationIn } from './command.ts';
 import { type Client, newClient, type Served, type Started, serveInProcess, storedLogin } from './served.ts';
 
@@ -365,6 +366,30 @@ describe.skipIf(missing && !process.env['CI'])(TITLE, () => {
       expect(page.url()).toBe(`${served.addresses.base_url}/api-spec`);
     });
   });
+
+  test.each([
+    ['light', 'rgb(255, 255, 255)'],
+    ['dark', 'rgb(13, 17, 23)'],
+  ] as const)(
+    "the README's picture, %s: strict XML, readable, and no text upon another",
+    async (colorScheme, back) => {
+      const svg = readFileSync(PICTURE, 'utf8');
+      for (const width of [600, 1200]) {
+        const page = await openPage({ colorScheme, viewport: { width, height: 500 } });
+        const address = `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`;
+        await page.setContent(`<img alt="" style="width:100%" src="${address}">`);
+        expect(await page.evaluate('document.images[0].naturalWidth')).toBe(800);
+        // Of wrong XML a browser would show an error in its place.
+        await page.goto(address);
+        expect(await page.evaluate('document.documentElement.localName')).toBe('svg');
+        expect(await page.evaluate(`getComputedStyle(document.querySelector('.back')).fill`)).toBe(back);
+        expect(await page.evaluate(OVERLAPS)).toEqual([]);
+        const contrasts = v.parse(v.array(v.number()), await page.evaluate(PICTURE_CONTRASTS));
+        expect(contrasts.length).toBeGreaterThan(10);
+        expect(Math.min(...contrasts)).toBeGreaterThanOrEqual(4.5);
+      }
+    },
+  );
 });
 
 /** Relative luminance of a CSS colour (WCAG 2.2, "relative luminance"). */
@@ -376,6 +401,25 @@ const LUMINANCE = `
     });
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   }`;
+
+/** The contrast of each text of an SVG picture to its background. */
+const PICTURE_CONTRASTS = `(() => {
+  ${LUMINANCE};
+  const back = luminance(getComputedStyle(document.querySelector('.back')).fill);
+  return [...document.querySelectorAll('text')].map((text) => {
+    const own = luminance(getComputedStyle(text).fill);
+    return (Math.max(own, back) + 0.05) / (Math.min(own, back) + 0.05);
+  });
+})()`;
+
+/** The texts of an SVG picture that leave it, or lie upon another. */
+const OVERLAPS = `(() => {
+  const picture = document.documentElement.getBoundingClientRect();
+  const boxes = [...document.querySelectorAll('text')].map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }));
+  const touch = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+  return boxes.filter(({ box }, at) => box.left < picture.left || box.right > picture.right || box.bottom > picture.bottom
+    || boxes.some((other, index) => index < at && touch(box, other.box))).map(({ text }) => text);
+})()`;
 
 /** The contrast of each visible element with text of its own to the backgrounds behind it, laid over one another. */
 const CONTRASTS = `(() => {

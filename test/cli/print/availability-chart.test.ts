@@ -1,4 +1,5 @@
 import { Chalk } from 'chalk';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   availabilityChart,
@@ -99,4 +100,84 @@ describe('at every width', () => {
   ])('a terminal of %i × %i has %i lines for a link', (width, rows, lines) => {
     expect(draw([{ link, items }], { width, rows }).match(/┤/g)).toHaveLength(lines);
   });
+});
+
+test('several links have a title each, with their VLANs; the axes are below each other', () => {
+  const text = draw([
+    { link, items },
+    { link: { ...link, site2: 'pl-poznan1', bandwidth: 2488 }, items: parts([0, 24, 2488]) },
+  ]);
+  expect(text.match(/^be-gent1 – .*$/gm)).toEqual([
+    'be-gent1 – se-kth  994 VLANs',
+    'be-gent1 – pl-poznan1  996 VLANs',
+  ]);
+  expect(new Set(text.split('\n').map((line) => line.indexOf('┤')))).toEqual(new Set([-1, 11]));
+  expect(text).toMatch(/\n\n █ free throughout {2}░ for part of the column {3}Europe\/Brussels\n$/);
+});
+
+test('now is marked inside the window only', () => {
+  const at = (now: number): string => draw([{ link, items }], { now });
+  for (const outside of [MIDNIGHT, MIDNIGHT - 1, window.end]) expect(at(outside)).not.toContain('▲');
+  expect(at(MIDNIGHT + 12 * HOUR)).toMatch(/└.{35}▲.*┬.*\n.*\n .* {3}▲ now {3}/);
+});
+
+test('a time without a VLAN is marked, and told', () => {
+  const text = draw([{ link, items: parts([0, 12, 10_000], [12, 24, 10_000, 10_000, 0]) }]);
+  expect(text).toMatch(/└┬[─┬]{34}×{35}\n/);
+  expect(text).toContain('× no VLAN free   0 VLANs');
+});
+
+test('the picture is green, the axis is faint, and the legend shows both', () => {
+  const text = draw([{ link, items }], { level: 1 });
+  expect(text).toContain('\u001b[2m┤\u001b[22m\u001b[32m█');
+  expect(text).toContain(' \u001b[32m█\u001b[39m free throughout  \u001b[32m░\u001b[39m for part');
+});
+
+test('whatever parts it is given, each column shows the least and the most that is free in it', () => {
+  const Part = fc.tuple(fc.integer({ min: 1, max: 7_000_000 }), fc.nat(10_000), fc.nat(10_000));
+  fc.assert(
+    fc.property(
+      fc.array(Part, { minLength: 1, maxLength: 40 }),
+      fc.integer({ min: 40, max: 200 }),
+      (steps, width) => {
+        const total = steps.reduce((sum, [length]) => sum + length, 0);
+        let at = 0;
+        const cut = steps.map(([length, one, other]) => {
+          const start = MIDNIGHT + Math.round((at / total) * 24 * HOUR);
+          at += length;
+          const end = MIDNIGHT + Math.round((at / total) * 24 * HOUR);
+          return { start, end, least: Math.min(one, other), most: Math.max(one, other) };
+        });
+        const given = cut.map(
+          ({ start, end, least, most }): FreePart => ({
+            ...{ start_date: new Date(start).toISOString(), end_date: new Date(end).toISOString() },
+            ...{ bandwidth: least, bandwidth_max: most, vlans: 1 },
+          }),
+        );
+        const rows = draw([{ link, items: given }], { width })
+          .split('\n')
+          .slice(0, 3)
+          .map((line) => line.slice(10));
+        const count = chartColumns(width);
+        for (let column = 0; column < count; column += 1) {
+          const from = MIDNIGHT + Math.floor((column * 24 * HOUR) / count);
+          const until = MIDNIGHT + Math.floor(((column + 1) * 24 * HOUR) / count);
+          const own = cut.filter(({ start, end }) => start < until && end > from && end > start);
+          const [least, most] = [
+            Math.min(...own.map((one) => one.least)),
+            Math.max(...own.map((one) => one.most)),
+          ];
+          const cells = rows.map((row) => row[column] ?? ' ');
+          const height = cells.reduce((sum, cell) => sum + Math.max(0, ' ▁▂▃▄▅▆▇█'.indexOf(cell)), 0);
+          expect(height).toBe(least > 0 ? Math.max(1, Math.floor((least * 24) / 10_000)) : 0);
+          const reach = cells.findIndex((cell) => cell !== ' ');
+          const top = reach < 0 ? 0 : 8 * (3 - reach);
+          // A cell is shaded from its half on: it shows no more than half a cell too much, or too little.
+          if (most > 0) expect(Math.abs(top - Math.max(height, (most * 24) / 10_000))).toBeLessThanOrEqual(8);
+          else expect(top).toBe(0);
+        }
+      },
+    ),
+    { numRuns: 50 },
+  );
 });
