@@ -38,6 +38,8 @@ export interface OfferTerms {
 export function offersFor(demand: Demand, terms: OfferTerms): Offer[] {
   const { now, expiry, startsNow, current, movable = true } = terms;
   const { start, end, bandwidth } = demand;
+  const lasts = (until: number): boolean => until > now + (startsNow ? STAYS_TRUE : 0);
+  if (current && !lasts(current.end)) return [];
   const offers: Offer[] = [];
   // Another start that has passed can't be asked for again.
   const canStart = startsNow || start >= now || start === current?.start;
@@ -50,9 +52,7 @@ export function offersFor(demand: Demand, terms: OfferTerms): Offer[] {
   }
   const until = canStart ? latestEnd(demand, terms) : start;
   if (until > start) offers.push({ kind: 'longest', startsNow, start, end: until, bandwidth });
-  return offers.filter(
-    (offer) => offer.end > now + (offer.startsNow ? STAYS_TRUE : 0) && !(current && isSame(offer, current)),
-  );
+  return offers.filter((offer) => lasts(offer.end) && !(current && isSame(offer, current)));
 }
 
 /** From when on another start can be offered: one that was to be at once has passed when it is asked for. */

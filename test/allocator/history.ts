@@ -3,7 +3,10 @@ import { expect } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { CreateRequest, Outcome, UpdateOutcome } from '../../src/allocator/operations.ts';
+import type { Offer } from '../../src/allocator/offers.ts';
+import type { Outcome, UpdateOutcome, UpdateRequest } from '../../src/allocator/operations.ts';
+import type { Search } from '../../src/allocator/search.ts';
+import type { ReservationRecord } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import type { MakeSubject, Subject } from '../proof/subject.ts';
 import type { OpenedStore } from '../store/opened-store.ts';
@@ -20,6 +23,10 @@ export const seen = new Map<string, number>();
 export interface Shape {
   bandwidth: number;
   ranges: readonly [TagRange, TagRange, TagRange, TagRange];
+  /** How much of it one experiment may have, in percent. */
+  share: number;
+  /** Every time is a multiple of so many milliseconds. */
+  unit: number;
 }
 
 /** One event of a history. */
@@ -41,6 +48,16 @@ export interface Step {
   length: number;
   bandwidth: number;
   reversed: boolean;
+  experiment: 'one' | 'other';
+  /** Whether the request says `start_now`. */
+  startsNow: boolean;
+  /** What a booking searches for, within a window. A volume is looked for only where every millisecond is tried. */
+  search: 'duration' | 'volume' | undefined;
+  /** How much longer than needed the window is. */
+  slack: number;
+  /** The most that the transfer of a volume may use, in Mbps, and how much less than whole the volume is, in bytes. */
+  most: number | undefined;
+  crumb: number;
   /** What an amendment changes. */
   moves: boolean;
   resizes: boolean;
@@ -55,6 +72,8 @@ const range = fc
 export const shapes: fc.Arbitrary<Shape> = fc.record({
   bandwidth: fc.integer({ min: 3, max: 12 }),
   ranges: fc.tuple(range, range, range, range),
+  share: fc.constantFrom(100, 100, 60, 35),
+  unit: fc.constantFrom(1, 500, 500),
 });
 
 const mostly = (weight: number): fc.Arbitrary<boolean> =>
@@ -63,7 +82,7 @@ const seldom = (weight: number): fc.Arbitrary<boolean> => mostly(weight).map((ye
 
 /** What happens in a history. */
 export const steps: fc.Arbitrary<Step> = fc.record({
-  kind: fc.constantFrom('book', 'book', 'book', 'book', 'amend', 'amend', 'amend', 'cancel'),
+  kind: fc.constantFrom('book', 'book', 'book', 'book', 'book', 'book', 'amend', 'amend', 'amend', 'cancel'),
   pause: fc.constantFrom(0, 0, 0, 1, 1, 2),
   asked: fc.nat(1),
   restart: seldom(12),
@@ -71,9 +90,15 @@ export const steps: fc.Arbitrary<Step> = fc.record({
   pick: fc.nat(20),
   gone: seldom(8),
   start: fc.nat(20),
-  length: fc.integer({ min: 1, max: 9 }),
+  length: fc.integer({ min: 1, max: 14 }),
   bandwidth: fc.integer({ min: 1, max: 4 }),
   reversed: fc.boolean(),
+  experiment: fc.constantFrom('one', 'other'),
+  startsNow: fc.boolean(),
+  search: fc.constantFrom(undefined, undefined, undefined, undefined, 'duration', 'volume', 'volume'),
+  slack: fc.nat(8),
+  most: fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined }),
+  crumb: fc.nat(124),
   moves: fc.boolean(),
   resizes: mostly(3),
   rescales: fc.boolean(),
@@ -87,6 +112,8 @@ export class History {
   readonly #oracle: Oracle;
   readonly #allocators: Subject[];
   readonly #make: MakeSubject;
+  readonly #share: number;
+  readonly #unit: number;
   readonly #booked: string[] = [];
   #now = DAWN;
   #ids = 0;
@@ -97,7 +124,7 @@ export class History {
    */
   constructor(
     opened: OpenedStore,
-    { bandwidth, ranges }: Shape,
+    { bandwidth, ranges, share, unit }: Shape,
     { allocators, number, make }: { allocators: number; number: number; make?: MakeSubject },
   ) {
     this.#make = make ?? ((options) => new Allocator(options));
@@ -106,16 +133,19 @@ export class History {
     this.#link = { ...sites, bandwidth, site1_s_tags, site1_c_tags, site2_s_tags, site2_c_tags };
     this.#id = linkId(sites.site1, sites.site2);
     this.#opened = opened;
-    this.#oracle = new Oracle(this.#link);
+    this.#share = share;
+    this.#unit = unit;
+    this.#oracle = new Oracle(this.#link, share, unit);
     this.#allocators = Array.from({ length: allocators }, () => this.#allocator());
   }
 
   async take(step: Step): Promise<void> {
-    this.#now += step.pause;
+    this.#now += step.pause * this.#unit;
     const asked = step.asked % this.#allocators.length;
     if (step.restart) this.#allocators[asked] = this.#allocator();
     const allocator = this.#allocators[asked] ?? this.#allocator();
-    if (step.kind === 'book') await this.#book(allocator, step);
+    if (step.kind === 'book')
+      await (step.search ? this.#search(allocator, step) : this.#book(allocator, step));
     if (step.kind === 'amend') await this.#amend(allocator, step);
     if (step.kind === 'cancel') await this.#cancel(allocator, step);
   }
@@ -131,44 +161,108 @@ export class History {
   }
 
   async #book(allocator: Subject, step: Step): Promise<void> {
-    const start = Math.max(this.#now, DAWN + step.start);
-    const demand = { start, end: start + step.length, bandwidth: step.bandwidth };
+    const start = this.#startOf(step);
+    const { bandwidth, experiment, startsNow } = step;
+    const demand = { start, end: start + step.length * this.#unit, bandwidth };
     const before = await this.#rows();
-    const outcome = await allocator.create(this.#request(demand, step.reversed), step.dryRun);
-    const due = this.#oracle.plan(demand, this.#now);
-    if (outcome.ok) {
-      const { id, tags, reversed, ...record } = outcome.record;
-      expect({ accepted: true, tags }).toEqual(due);
-      expect({ reversed, ...record }).toMatchObject({ reversed: step.reversed, ...demand, link: this.#id });
-      if (!step.dryRun) {
-        this.#booked.push(id);
-        this.#oracle.hold(id, { ...demand, tags });
-      }
-    } else {
-      expect({ accepted: false, refusals: outcome.refusals }).toEqual(due);
-      expect(outcome.free).toEqual(this.#oracle.parts(demand));
-      expect(outcome.offers).toEqual(this.#oracle.offers(demand, { now: this.#now, expiry: this.#expiry }));
-      for (const offer of outcome.offers) {
-        const answer = await allocator.create(this.#request(offer, step.reversed), true);
-        expect(answer).toMatchObject({ ok: true, record: toDemand(offer) });
-        count(`offer: ${offer.kind}`);
-      }
-    }
-    if (step.dryRun || !outcome.ok) expect(await this.#rows()).toEqual(before);
+    const outcome = await allocator.create({ ...this.#who(step), ...demand, startsNow }, step.dryRun);
+    this.#oracle.experiment = experiment;
+    const due = this.#oracle.plan(demand, this.#now, undefined, experiment);
     note('book', outcome);
+    if (outcome.ok) {
+      expect({ accepted: true, tags: outcome.record.tags }).toEqual(due);
+      this.#check(outcome.record, demand, step);
+      return;
+    }
+    expect(await this.#rows()).toEqual(before);
+    const asked = { now: this.#now, expiry: this.#expiry, startsNow };
+    const free = this.#oracle.parts(demand);
+    expect(outcome).toEqual({
+      ...{ ok: false, reason: 'refused', link: this.#link, demand, free },
+      refusals: due.accepted ? [] : due.refusals,
+      offers: this.#oracle.offers(demand, asked),
+    });
+    await this.#askFor(outcome.offers, allocator, step);
+  }
+
+  /** A booking for which the service finds the period, or the rate. */
+  async #search(allocator: Subject, step: Step): Promise<void> {
+    const { bandwidth, experiment, startsNow, search: what, most } = step;
+    if (what === 'volume' && this.#unit > 1) return;
+    const [start, duration] = [this.#startOf(step), step.length * this.#unit];
+    const end = start + duration + step.slack * this.#unit;
+    const search: Search =
+      what === 'volume' ? { volume: 125 * bandwidth * step.length - step.crumb } : { duration };
+    const request = 'volume' in search ? { search, bandwidth: most } : { search, bandwidth };
+    const before = await this.#rows();
+    const outcome = await allocator.create(
+      { ...this.#who(step), start, end, ...request, startsNow },
+      step.dryRun,
+    );
+    this.#oracle.experiment = experiment;
+    const window = { start, end, bandwidth: request.bandwidth ?? this.#link.bandwidth };
+    const first = what === 'duration' ? this.#oracle.earliest(start, duration, bandwidth, end) : undefined;
+    const due =
+      'volume' in search
+        ? this.#oracle.fastest({ ...window, ...search })
+        : first !== undefined && { start: first, end: first + duration, bandwidth };
+    count(`search ${what}: ${due ? 'found' : 'nothing'}`);
+    if (outcome.ok) {
+      const { start, end, bandwidth, tags } = outcome.record;
+      expect({ start, end, bandwidth }).toEqual(due);
+      const plan = this.#oracle.plan(outcome.record, this.#now, undefined, experiment);
+      expect({ accepted: true, tags }).toEqual(plan);
+      this.#check(outcome.record, { start, end, bandwidth }, step);
+      return;
+    }
+    expect(due || undefined).toBeUndefined();
+    expect(await this.#rows()).toEqual(before);
+    const plan = this.#oracle.plan(outcome.demand, this.#now, undefined, experiment);
+    const limited = { limit: 'bandwidth', capacity: window.bandwidth, free: window.bandwidth, start, end };
+    const asked = { now: this.#now, expiry: this.#expiry, startsNow };
+    expect(outcome).toEqual({
+      ...{ ok: false, reason: 'refused', link: this.#link, demand: outcome.demand },
+      // A transfer may be limited to less than it needs.
+      refusals: plan.accepted ? [limited] : plan.refusals,
+      free: this.#oracle.parts(window),
+      offers: this.#oracle.searchOffers(window, search, asked),
+    });
+    expect(outcome.demand.start >= start && outcome.demand.end <= end).toBe(true);
+    await this.#askFor(outcome.offers, allocator, step);
+  }
+
+  /** Checks a reservation that was made, and keeps it. */
+  #check(made: ReservationRecord, demand: Demand, { dryRun, reversed, experiment }: Step): void {
+    const { id, tags, ...record } = made;
+    expect(record).toMatchObject({ reversed, ...demand, link: this.#id, experiment });
+    if (dryRun) return;
+    this.#booked.push(id);
+    this.#oracle.hold(id, { ...demand, tags, experiment });
+  }
+
+  /** Asks for each alternative to a refused booking. One that does not start now is asked for a second later too. */
+  async #askFor(offers: readonly Offer[], allocator: Subject, step: Step): Promise<void> {
+    for (const offer of offers) {
+      count(`offer: ${offer.kind}${offer.startsNow ? ' now' : ''}`);
+      await this.#after(step.startsNow ? [0, 1000] : [0], async () => {
+        const demand = this.#demandOf(offer);
+        const answer = await allocator.create({ ...this.#who(step), ...demand }, true);
+        expect(answer).toMatchObject({ ok: true, record: demand });
+      });
+    }
   }
 
   async #amend(allocator: Subject, step: Step): Promise<void> {
     const id = this.#pick(step);
     const current = this.#oracle.held.get(id);
-    const start = step.moves ? Math.max(this.#now, DAWN + step.start) : undefined;
-    const end = step.resizes ? (start ?? current?.start ?? 0) + step.length : undefined;
+    const start = step.moves ? this.#startOf(step) : undefined;
+    const end = step.resizes ? (start ?? current?.start ?? 0) + step.length * this.#unit : undefined;
     const amendment = {
-      ...(start !== undefined && { start }),
+      ...(start !== undefined && { start, startsNow: step.startsNow }),
       ...(end !== undefined && { end }),
       ...(step.rescales && { bandwidth: step.bandwidth }),
     };
-    const ask = (change: Partial<Demand>, dryRun: boolean): Promise<UpdateOutcome<string> | undefined> =>
+    const ask = (change: UpdateRequest, dryRun: boolean): Promise<UpdateOutcome<string> | undefined> =>
       allocator.update(id, change, {
         by: 'user',
         expiry: this.#expiry,
@@ -184,27 +278,44 @@ export class History {
       expect(outcome).toBeUndefined();
       return;
     }
-    const demand = { start: current.start, end: current.end, bandwidth: current.bandwidth, ...amendment };
+    const demand = {
+      start: start ?? current.start,
+      end: end ?? current.end,
+      bandwidth: step.rescales ? step.bandwidth : current.bandwidth,
+    };
     const fault = this.#fault(current, demand);
     if (fault !== undefined) {
       expect(outcome).toEqual({ ok: false, reason: 'fault', fault });
       return;
     }
-    const due = this.#oracle.plan(demand, this.#now, id);
+    const { experiment } = current;
+    this.#oracle.experiment = experiment;
+    const grows =
+      demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
+    const due = this.#oracle.plan(demand, this.#now, id, grows ? experiment : undefined);
     if (outcome?.ok) {
       const { tags } = outcome.record;
       expect({ accepted: true, tags }).toEqual(due);
       expect(outcome.record).toMatchObject({ id, link: this.#id, ...demand });
-      if (!step.dryRun) this.#oracle.hold(id, { ...demand, tags });
+      if (!step.dryRun) this.#oracle.hold(id, { ...current, ...demand, tags });
     } else if (outcome?.reason === 'refused') {
-      expect({ accepted: false, refusals: outcome.refusals }).toEqual(due);
-      const movable = start !== undefined && current.start > this.#now;
-      const asked = { now: this.#now, expiry: this.#expiry, own: id, movable };
-      expect(outcome.free).toEqual(this.#oracle.parts(demand, id));
-      expect(outcome.offers).toEqual(this.#oracle.offers(demand, asked));
+      const startsNow = step.moves && step.startsNow;
+      const movable = step.moves && current.start > this.#now;
+      const asked = { now: this.#now, expiry: this.#expiry, own: id, movable, startsNow };
+      expect(outcome).toEqual({
+        ...{ ok: false, reason: 'refused', link: this.#link, demand },
+        refusals: due.accepted ? [] : due.refusals,
+        free: this.#oracle.parts(demand, id),
+        offers: this.#oracle
+          .offers(demand, asked)
+          .filter((offer) => this.#fault(current, offer) === undefined),
+      });
       for (const offer of outcome.offers) {
-        expect(await ask(toDemand(offer), true)).toMatchObject({ ok: true, record: toDemand(offer) });
-        count(`amendment offer: ${offer.kind}`);
+        count(`amendment offer: ${offer.kind}${offer.startsNow ? ' now' : ''}`);
+        await this.#after(startsNow ? [0, 1000] : [0], async () => {
+          const next = this.#demandOf(offer);
+          expect(await ask(next, true)).toMatchObject({ ok: true, record: next });
+        });
       }
     } else expect.unreachable('an amendment that is right was called a fault');
   }
@@ -226,7 +337,26 @@ export class History {
   }
 
   get #expiry(): number {
-    return DAWN + 30;
+    return DAWN + 30 * this.#unit;
+  }
+
+  #startOf({ start, startsNow }: Step): number {
+    return startsNow ? this.#now : Math.max(this.#now, DAWN + start * this.#unit);
+  }
+
+  /** An alternative as it is asked for now. */
+  #demandOf({ startsNow, start, end, bandwidth }: Offer): Demand {
+    return { start: startsNow ? this.#now : start, end, bandwidth };
+  }
+
+  /** Does something now, and later. */
+  async #after(delays: readonly number[], ask: () => Promise<void>): Promise<void> {
+    const now = this.#now;
+    for (const delay of delays) {
+      this.#now = now + delay;
+      await ask();
+    }
+    this.#now = now;
   }
 
   #pick({ pick, gone }: Step): string {
@@ -234,10 +364,11 @@ export class History {
     return known[pick % (known.length + (gone ? 1 : 0))] ?? 'unknown';
   }
 
-  #request(demand: Demand, reversed: boolean): CreateRequest {
+  /** Who books between which sites. */
+  #who({ reversed, experiment }: Step) {
     const { site1, site2 } = this.#link;
     const sites = reversed ? { site1: site2, site2: site1 } : { site1, site2 };
-    return { ...sites, ...demand, experiment: 'exp', createdBy: 'user', expiry: this.#expiry };
+    return { ...sites, experiment, createdBy: 'user', expiry: this.#expiry };
   }
 
   /** All rows of this link. */
@@ -260,12 +391,9 @@ export class History {
       store: this.#opened.store,
       now: () => this.#now,
       newId: () => `${this.#id}-${String(this.#ids++).padStart(3, '0')}`,
+      maxShare: this.#share,
     });
   }
-}
-
-function toDemand({ start, end, bandwidth }: Demand): Demand {
-  return { start, end, bandwidth };
 }
 
 function note(kind: string, outcome: Outcome | UpdateOutcome<string> | undefined): void {

@@ -23,19 +23,24 @@ export interface Asked {
 
 /**
  * Gives the answer that is due from the allocator, by brute force: a list of reservations, checked in every
- * millisecond. It is slow, so its times are a few dozen milliseconds apart.
+ * millisecond, or unit. It is slow, so its times are a few dozen of them apart.
  */
 export class Oracle {
   readonly #link: Link;
   readonly #share: number;
+  readonly #unit: number;
   /** The experiment that asks the searches, whose share is a limit; undefined for none. */
   experiment: string | undefined;
   readonly #held = new Map<string, Holding>();
 
-  /** @param share how much of the link one experiment may have at any instant, in percent */
-  constructor(link: Link, share = 100) {
+  /**
+   * @param share how much of the link one experiment may have at any instant, in percent
+   * @param unit every time is a multiple of so many milliseconds
+   */
+  constructor(link: Link, share = 100, unit = 1) {
     this.#link = link;
     this.#share = share;
+    this.#unit = unit;
   }
 
   /** The live reservations by id. */
@@ -51,8 +56,11 @@ export class Oracle {
     this.#held.delete(id);
   }
 
-  /** @param own the reservation that is updated: its use does not count, and its free tags stay */
-  plan(demand: Demand, now: number, own?: string): Plan {
+  /**
+   * @param own the reservation that is updated: its use does not count, and its free tags stay
+   * @param experiment whose share is a limit
+   */
+  plan(demand: Demand, now: number, own?: string, experiment?: string): Plan {
     const keep = own === undefined ? undefined : this.#held.get(own)?.tags;
     const refusals: Refusal[] = [];
     const tags: Tags = { site1_s_tag: 0, site1_c_tag: 0, site2_s_tag: 0, site2_c_tag: 0 };
@@ -60,8 +68,8 @@ export class Oracle {
     const free = this.#free(demand, own);
     if (demand.bandwidth > free) {
       const tight = (at: number): boolean => capacity - this.#load(at, own) === free;
-      const start = instants(demand).find(tight) ?? demand.start;
-      const end = instants({ start, end: demand.end }).find((at) => !tight(at)) ?? demand.end;
+      const start = this.#instants(demand).find(tight) ?? demand.start;
+      const end = this.#instants({ start, end: demand.end }).find((at) => !tight(at)) ?? demand.end;
       refusals.push({ limit: 'bandwidth', capacity, free, start, end });
     }
     for (const place of TAG_PLACES) {
@@ -75,6 +83,7 @@ export class Oracle {
         refusals.push({ limit: 'tags', place, total: this.#tagsOf(place).length, start, end });
       } else tags[place] = keep && free.includes(keep[place]) ? keep[place] : best;
     }
+    refusals.push(...this.#shareRefusals(demand, experiment, own));
     const [first, ...rest] = refusals;
     return first ? { accepted: false, refusals: [first, ...rest] } : { accepted: true, tags };
   }
@@ -87,14 +96,14 @@ export class Oracle {
 
   /** The earliest accepted start from `from` on, for a demand that ends by `by`. */
   earliest(from: number, duration: number, bandwidth: number, by: number, own?: string): number | undefined {
-    return instants({ start: from, end: by - duration + 1 }).find((start) =>
+    return this.#instants({ start: from, end: by - duration + 1 }).find((start) =>
       this.#accepts({ start, end: start + duration, bandwidth }, own),
     );
   }
 
   /** The latest accepted end for a demand that starts at `start`, `latest` at most. */
   freeUntil(start: number, bandwidth: number, latest: number, own?: string): number | undefined {
-    return instants({ start: start + 1, end: latest + 1 }).findLast((end) =>
+    return this.#instants({ start: start + this.#unit, end: latest + 1 }).findLast((end) =>
       this.#accepts({ start, end, bandwidth }, own),
     );
   }
@@ -117,9 +126,33 @@ export class Oracle {
     if (canStart && until !== undefined) {
       offers.push({ kind: 'longest', startsNow, start, end: until, bandwidth });
     }
-    return offers.filter(
-      (offer) => offer.end > now + (offer.startsNow ? 1000 : 0) && !(current && isSame(offer, current)),
-    );
+    // What starts now can be asked for a second later.
+    const last = now + (startsNow ? 1000 : 0);
+    if (current && current.end <= last) return [];
+    return offers.filter((offer) => offer.end > last && !(current && isSame(offer, current)));
+  }
+
+  /** The alternatives that are due in place of a search that found nothing. */
+  searchOffers(
+    { start, end, bandwidth }: Demand,
+    search: { duration: number } | { volume: number },
+    { now, expiry, startsNow = false }: Asked,
+  ): Offer[] {
+    const from = Math.max(start, now) + (startsNow ? 1000 : 0);
+    const about = { startsNow: false } as const;
+    if ('volume' in search) {
+      const later = this.fastest({ start: from, end: expiry, bandwidth, ...search });
+      return later ? [{ kind: 'earliest', ...about, ...later }] : [];
+    }
+    const { duration } = search;
+    const most = this.mostBandwidth({ start: from, end, duration });
+    const first = most > 0 ? this.earliest(from, duration, most, end) : undefined;
+    const later = this.earliest(from, duration, bandwidth, expiry);
+    const at = (start: number, bandwidth: number): Demand => ({ start, end: start + duration, bandwidth });
+    return [
+      ...(first === undefined ? [] : [{ kind: 'most_bandwidth', ...about, ...at(first, most) } as const]),
+      ...(later === undefined ? [] : [{ kind: 'earliest', ...about, ...at(later, bandwidth) } as const]),
+    ];
   }
 
   /** What is free throughout each of the at most 20 parts of a period. */
@@ -134,7 +167,7 @@ export class Oracle {
 
   /** Every accepted start within a window, one by one. */
   starts({ start, end, bandwidth, duration }: Demand & { duration: number }): number[] {
-    return instants({ start, end: end - duration + 1 }).filter((each) =>
+    return this.#instants({ start, end: end - duration + 1 }).filter((each) =>
       this.#accepts({ start: each, end: each + duration, bandwidth }),
     );
   }
@@ -154,13 +187,13 @@ export class Oracle {
 
   /** The most Mbps that are accepted for some period of a duration within a window. */
   mostBandwidth({ start, end, duration }: Period & { duration: number }): number {
-    const starts = instants({ start, end: end - duration + 1 });
+    const starts = this.#instants({ start, end: end - duration + 1 });
     return Math.max(0, ...starts.map((each) => this.most({ start: each, end: each + duration })));
   }
 
   /** What is free in each millisecond of a period. */
   free(period: Period): Free[] {
-    return instants(period).map((start) => {
+    return this.#instants(period).map((start) => {
       const bandwidth = Math.max(0, this.#link.bandwidth - this.#load(start));
       const tags = TAG_PLACES.map((place) => this.#freeTags(place, { start, end: start + 1 }).length);
       return { start, end: start + 1, bandwidth, bandwidthMax: bandwidth, tags: Math.min(...tags) };
@@ -176,16 +209,33 @@ export class Oracle {
   }
 
   #isWithinShare({ start, end, bandwidth }: Demand, own?: string): boolean {
-    const { experiment } = this;
-    if (experiment === undefined || this.#share === 100) return true;
+    const current = own === undefined ? undefined : this.#held.get(own);
+    // An update to no more than before needs no share.
+    const grows = !current || start < current.start || end > current.end || bandwidth > current.bandwidth;
+    return !grows || this.#shareRefusals({ start, end, bandwidth }, this.experiment, own).length === 0;
+  }
+
+  #shareRefusals({ start, end, bandwidth }: Demand, experiment?: string, own?: string): Refusal[] {
+    if (experiment === undefined || this.#share === 100) return [];
     const of = (whole: number): number => Math.max(1, Math.floor((whole * this.#share) / 100));
+    const sizeOf = (place: TagPlace): number => this.#tagsOf(place).length;
+    const [place = 'site1_s_tag'] = TAG_PLACES.toSorted((one, other) => sizeOf(one) - sizeOf(other));
     const mbps = of(this.#link.bandwidth);
-    const tags = of(Math.min(...TAG_PLACES.map((place) => this.#tagsOf(place).length)));
-    return instants({ start, end }).every((at) => {
-      const held = this.#others(at, own).filter((each) => each.experiment === experiment);
-      const sum = held.reduce((total, each) => total + each.bandwidth, bandwidth);
-      return sum <= mbps && held.length + 1 <= tags;
-    });
+    const tags = of(sizeOf(place));
+    const held = this.#instants({ start, end }).map((at) =>
+      this.#others(at, own).filter((each) => each.experiment === experiment),
+    );
+    const most = Math.max(...held.map((each) => each.reduce((sum, { bandwidth }) => sum + bandwidth, 0)));
+    const many = Math.max(...held.map((each) => each.length));
+    const about = { limit: 'share', start, end } as const;
+    return [
+      ...(most + bandwidth > mbps ? [{ ...about, of: 'bandwidth', held: most, allowed: mbps } as const] : []),
+      ...(many + 1 > tags ? [{ ...about, of: 'tags', place, held: many, allowed: tags } as const] : []),
+    ];
+  }
+
+  #instants(period: Period): number[] {
+    return instants(period, this.#unit);
   }
 
   #others(at: number, own?: string): Holding[] {
@@ -199,7 +249,9 @@ export class Oracle {
   }
 
   #free(period: Period, own?: string): number {
-    return Math.min(...instants(period).map((at) => this.#link.bandwidth - this.#load(at, own)));
+    const start = period.start - (period.start % this.#unit);
+    const at = this.#instants({ start, end: period.end });
+    return Math.min(...at.map((each) => this.#link.bandwidth - this.#load(each, own)));
   }
 
   #tagsOf(place: TagPlace): number[] {
@@ -213,19 +265,19 @@ export class Oracle {
 
   #freeTags(place: TagPlace, period: Period, own?: string): number[] {
     return this.#tagsOf(place).filter(
-      (tag) => !instants(period).some((at) => this.#isHeld(place, tag, at, own)),
+      (tag) => !this.#instants(period).some((at) => this.#isHeld(place, tag, at, own)),
     );
   }
 
   /** Free milliseconds beside a period, on the tighter side. Past time does not count. */
   #gap(place: TagPlace, tag: number, { start, end }: Period, now: number, own?: string): number {
-    const gap = instants({ start: 0, end: FAR }).find((free) => {
-      const before = start - 1 - free;
+    const gap = this.#instants({ start: 0, end: FAR * this.#unit }).find((free) => {
+      const before = start - this.#unit - free;
       return (
         this.#isHeld(place, tag, end + free, own) || (before >= now && this.#isHeld(place, tag, before, own))
       );
     });
-    return gap ?? FAR;
+    return gap ?? FAR * this.#unit;
   }
 }
 
@@ -233,9 +285,11 @@ function isSame(one: Demand, other: Demand): boolean {
   return one.start === other.start && one.end === other.end && one.bandwidth === other.bandwidth;
 }
 
-/** Longer than the distance of any two times in a test. */
+/** Longer than the distance of any two times in a test, in its units. */
 const FAR = 80;
 
-function instants({ start, end }: Period): number[] {
-  return Array.from({ length: Math.max(0, end - start) }, (_, index) => start + index);
+/** The instants of a period, a unit apart. */
+function instants({ start, end }: Period, unit: number): number[] {
+  const length = Math.max(0, Math.ceil((end - start) / unit));
+  return Array.from({ length }, (_, index) => start + index * unit);
 }

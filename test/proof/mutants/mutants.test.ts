@@ -31,8 +31,12 @@ const history: Proof = async ({ database, locking, close: _ }, numRuns, mistake)
   let number = 0;
   const details = await fc.check(
     fc.asyncProperty(
-      shapes,
-      fc.array(steps, { minLength: 10, maxLength: 25, size: 'max' }),
+      // The protocol in small has no shares and no searches.
+      shapes.map((shape) => ({ ...shape, share: 100, unit: 1 })),
+      fc.array(
+        steps.map((step) => ({ ...step, search: undefined, startsNow: false })),
+        { minLength: 10, maxLength: 25, size: 'max' },
+      ),
       async (shape, taken) => {
         number += 1;
         const make = (options: ConstructorParameters<typeof SmallAllocator>[0]) =>
