@@ -77,6 +77,9 @@ export interface ConnectivityClientOptions {
   experimentTokenHeader?: string;
 }
 
+/** How far this machine's clock may be from the service's, for a start of now: an hour, in milliseconds. */
+const CLOCKS_APART = 3_600_000;
+
 /** Whether an answer must be signed. */
 export interface ProofOptions {
   /** Accept an unsigned answer: it comes back with `verified: false`. Default false. */
@@ -87,6 +90,11 @@ export interface ProofOptions {
 export interface ReserveOptions extends ProofOptions {
   /** Sent as `Idempotency-Key`. A service that honours it books the same request under the same key once. */
   idempotencyKey?: string;
+  /**
+   * When the request was first sent under its key, in milliseconds; default: now. The answer to a repeated request is the
+   * first one's reservation: a start of now was then.
+   */
+  firstSentAt?: number;
 }
 
 /** The connectivity service, seen from a client. Every method throws Failure. */
@@ -220,10 +228,12 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
   }
 
   /** What the answer to a request must name, its experiment included. */
-  async function expectedOf(reservation: NewReservation): Promise<Expectation> {
+  async function expectedOf(reservation: NewReservation, firstSentAt?: number): Promise<Expectation> {
     const experiment = claimedSubject((await experimentToken()).reveal());
+    const now = (trust.now ?? Date.now)();
+    const since = Math.min(firstSentAt ?? now, now);
     return {
-      ...expectationOf(reservation, { near: (trust.now ?? Date.now)() }),
+      ...expectationOf(reservation, { from: since - CLOCKS_APART, to: now + CLOCKS_APART }),
       ...(experiment === undefined ? {} : { experiment }),
     };
   }
@@ -296,7 +306,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
   }
 
   return {
-    async reserve(reservation, { idempotencyKey, ...proof } = {}) {
+    async reserve(reservation, { idempotencyKey, firstSentAt, ...proof } = {}) {
       await requireFeatures(searchIn(reservation));
       const key = idempotencyKey === undefined ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
       const held = await credentials();
@@ -307,7 +317,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         query: queryOf(reservation),
         body: await bodyFor(reservation),
       });
-      return proofOf(reply, await expectedOf(reservation), proof).catch(afterChange);
+      return proofOf(reply, await expectedOf(reservation, firstSentAt), proof).catch(afterChange);
     },
 
     async rehearse(reservation) {

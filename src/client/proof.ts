@@ -1,9 +1,8 @@
 import * as v from 'valibot';
 import type { ConnectivityClaims } from '../contract/claims.ts';
-import { formatDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
-import { formatInstant } from '../contract/instants.ts';
+import { formatInstant, isoDuration } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import { TokenError } from '../tokens/token-error.ts';
@@ -32,8 +31,8 @@ export interface Expectation {
   id?: string;
   sites?: readonly [string, string];
   bandwidth?: number;
-  /** Exactly, or near an instant for a start of now, since two clocks may differ. */
-  start?: number | Near;
+  /** Exactly, or between two instants for a start of now, since two clocks may differ. */
+  start?: number | Range;
   end?: number;
   /** Milliseconds. */
   duration?: number;
@@ -42,21 +41,20 @@ export interface Expectation {
   experiment?: string;
 }
 
-/** An instant, and how far another one may be from it; both in milliseconds. */
-export interface Near {
-  near: number;
-  /** Default: an hour. */
-  apart?: number;
+/** Two instants, both included. */
+export interface Range {
+  from: number;
+  to: number;
 }
 
 /**
  * What a reservation that was asked for must be.
  *
- * @param now the instant of a start of now
+ * @param now when a start of now may be
  */
 export function expectationOf(
   { site1, site2, bandwidth, start, end, duration, volume }: NewReservation,
-  now: Near,
+  now: Range,
 ): Expectation {
   return {
     sites: [site1, site2],
@@ -130,8 +128,7 @@ function notExactly(reservation: Reservation, { bandwidth, start, end }: Expecta
     return `It is for ${reservation.bandwidth} Mbps, not ${bandwidth}.`;
   }
   if (start !== undefined && !startsAt(reservation, start)) {
-    const due =
-      typeof start === 'number' ? `at ${formatInstant(start)}` : `now, ${formatInstant(start.near)}`;
+    const due = typeof start === 'number' ? `at ${formatInstant(start)}` : 'now';
     return `It starts at ${reservation.start_date}, not ${due}.`;
   }
   if (end !== undefined && Date.parse(reservation.end_date) !== end) {
@@ -146,15 +143,16 @@ function outsideOf(
   { bandwidth, start, end, duration, volume }: Expectation,
 ): string | undefined {
   const [starts, ends] = [Date.parse(reservation.start_date), Date.parse(reservation.end_date)];
-  const lasts = ends - starts;
-  if (start !== undefined && starts < earliestOf(start)) {
-    return `It starts at ${reservation.start_date}, before ${formatInstant(typeof start === 'number' ? start : start.near)}.`;
+  const lasts = Math.max(0, ends - starts);
+  const earliest = typeof start === 'number' ? start : start?.from;
+  if (earliest !== undefined && starts < earliest) {
+    return `It starts at ${reservation.start_date}, before ${typeof start === 'number' ? formatInstant(start) : 'now'}.`;
   }
   if (end !== undefined && ends > end) {
     return `It ends at ${reservation.end_date}, after ${formatInstant(end)}.`;
   }
   if (duration !== undefined && lasts !== duration) {
-    return `It lasts for ${formatDuration(lasts)}, not for ${formatDuration(duration)}.`;
+    return `It lasts for ${isoDuration(lasts)}, not for ${isoDuration(duration)}.`;
   }
   const isTooWide =
     volume === undefined
@@ -164,25 +162,19 @@ function outsideOf(
     return `It is for ${reservation.bandwidth} Mbps, not ${volume === undefined ? '' : 'at most '}${bandwidth}.`;
   }
   if (volume !== undefined && bytesCarried(reservation.bandwidth, lasts) < BigInt(volume)) {
-    return `It is for ${reservation.bandwidth} Mbps for ${formatDuration(lasts)}, which does not carry ${volume} bytes.`;
+    return `It is for ${reservation.bandwidth} Mbps for ${isoDuration(lasts)}, which does not carry ${volume} bytes.`;
   }
   return undefined;
 }
 
 /** The bytes that a rate in Mbps carries in so many milliseconds: 125 in each, for each Mbps. Exact, so not a number. */
 function bytesCarried(bandwidth: number, milliseconds: number): bigint {
-  return BigInt(bandwidth) * BigInt(Math.max(0, milliseconds)) * 125n;
+  return BigInt(bandwidth) * BigInt(milliseconds) * 125n;
 }
 
-const HOUR = 3_600_000;
-
-function startsAt({ start_date }: Reservation, due: number | Near): boolean {
+function startsAt({ start_date }: Reservation, due: number | Range): boolean {
   const start = Date.parse(start_date);
-  return typeof due === 'number' ? start === due : Math.abs(start - due.near) <= (due.apart ?? HOUR);
-}
-
-function earliestOf(start: number | Near): number {
-  return typeof start === 'number' ? start : start.near - (start.apart ?? HOUR);
+  return typeof due === 'number' ? start === due : due.from <= start && start <= due.to;
 }
 
 /**

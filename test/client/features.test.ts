@@ -92,6 +92,58 @@ describe('the extensions that an API description names', () => {
     expect(await featuresIn(text(stringify(description), 'application/yaml'))).toEqual(features);
   });
 
+  const earliest = { name: 'earliest', in: 'query' };
+  const bodyOf = (schema: object, type = 'application/json') => ({
+    requestBody: { content: { [type]: { schema } } },
+  });
+  const LINK = '/apis/v1alpha1/links/{a}/{b}';
+  const loop = { allOf: [{ $ref: '#/components/schemas/Loop' }, { $ref: '#/components/schemas/Body' }] };
+  const parts = Array.from({ length: 2000 }, () => ({ $ref: '#/components/schemas/Loop' }));
+  const Body = { properties: { duration: {}, volume: {} } };
+
+  test.each<[string, object, object]>([
+    [
+      'of a search, in the body itself',
+      described({ post: { parameters: [earliest], ...bodyOf({ properties: { duration: {} } }) } }),
+      { ...NONE, earliest: true },
+    ],
+    [
+      'a parameter earliest without the member duration is another one',
+      described({ post: { parameters: [earliest], ...bodyOf({ properties: {} }) } }),
+      NONE,
+    ],
+    [
+      'a member volume',
+      described({ post: bodyOf(Body, 'application/json; charset=utf-8') }),
+      { ...NONE, volume: true },
+    ],
+    [
+      'in parts of a schema that refers to itself',
+      described({ post: bodyOf(loop) }, { components: { schemas: { Loop: loop, Body } } }),
+      { ...NONE, volume: true },
+    ],
+    [
+      'in parts of which there are too many to follow again and again',
+      described(
+        { post: bodyOf({ anyOf: parts }) },
+        { components: { schemas: { Loop: { anyOf: parts }, Body } } },
+      ),
+      NONE,
+    ],
+    [
+      'of a link, whose sites have other names in the address',
+      { paths: { [`${LINK}/availability`]: { get: {} }, [`${LINK}/slots/`]: { get: {} } } },
+      { ...NONE, availability: true, slots: true },
+    ],
+    [
+      'of a link, to be written',
+      { paths: { [`${LINK}/availability`]: { put: {} }, [`${LINK}/x`]: {} } },
+      NONE,
+    ],
+  ])('%s', async (_, description, features) => {
+    expect(await featuresIn(json(description))).toEqual(features);
+  });
+
   test.each<[string, Response]>([
     ['a page', html()],
     ['nothing', new Response()],

@@ -117,13 +117,13 @@ function placeOf(place: TagPlace, { site1, site2 }: Link): { site: string; layer
 }
 
 /** An alternative in words: of its period only what differs from the one that was asked for. */
-function sentence({ kind, bandwidth, start, end }: Offer, asked: Period | undefined): string {
+function sentence({ kind, startsNow, bandwidth, start, end }: Offer, asked: Period | undefined): string {
   const rate = `${bandwidth} Mbps`;
   if (kind === 'most_bandwidth' && start === asked?.start && end === asked.end) {
     return `${rate} for the same period`;
   }
   if (kind === 'longest' && start === asked?.start) return `${rate} until ${formatInstant(end)}`;
-  return `${rate} from ${formatInstant(start)} to ${formatInstant(end)}`;
+  return `${rate} from ${startsNow ? 'now' : formatInstant(start)} to ${formatInstant(end)}`;
 }
 
 function alternative({ kind, startsNow, start, end, bandwidth }: Offer): Alternative {

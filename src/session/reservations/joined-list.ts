@@ -180,7 +180,8 @@ function fitting(entry: LedgerEntry, candidates: readonly Reservation[]): Reserv
   return candidates
     .filter((candidate) => {
       const created = instantOf(candidate.created_at);
-      const expected = expectationOf(asked, { near: created, apart: CLOCKS_APART });
+      const now = { from: created - CLOCKS_APART, to: created + CLOCKS_APART };
+      const expected = expectationOf(asked, now);
       return (
         created >= beganAt - CLOCKS_APART &&
         created <= beganAt + MAY_STILL_ARRIVE + CLOCKS_APART &&

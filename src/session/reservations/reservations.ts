@@ -253,7 +253,9 @@ export class Reservations {
     const can = await features().catch(() => undefined);
     const isKept = now() - before.beganAt < KEY_KEPT;
     // As it was sent then: to the service, the same request.
-    if (can?.idempotencyKey && isKept) return this.#send(name, reservation, options, true);
+    if (can?.idempotencyKey && isKept) {
+      return this.#send(name, reservation, { ...options, firstSentAt: before.beganAt }, true);
+    }
     const found = can?.list ? await this.#found(name) : undefined;
     if (found) return this.show(found.id, options);
     throw new Failure('network', `The outcome of the request under the key ${name.key} is not known.`, {

@@ -323,6 +323,91 @@ describe('a create request whose answer is lost', () => {
   });
 });
 
+describe('a search whose answer is lost', () => {
+  const WINDOW = { site1: 'be-gent1', site2: 'pl-poznan1', start: NOW + HOUR, end: NOW + 10 * HOUR };
+  const SEARCHES: [string, NewReservation, object][] = [
+    ['earliest', { ...WINDOW, bandwidth: 60_000, duration: 2 * HOUR }, { duration: 'PT2H', volume: null }],
+    ['earliest from now on', { ...WINDOW, start: 'now', bandwidth: 60_000, duration: 2 * HOUR }, {}],
+    [
+      'volume',
+      { ...WINDOW, volume: 5_000_000_000 },
+      { bandwidth: null, duration: null, volume: 5_000_000_000 },
+    ],
+    ['volume at a rate', { ...WINDOW, bandwidth: 300, volume: 5_000_000_000 }, { bandwidth: 300 }],
+  ];
+  /** Somebody else has most of the link in the meantime, so that a second booking would be elsewhere. */
+  const taken: NewReservation = { ...LATER, bandwidth: 50_000 };
+
+  test.each(SEARCHES)('%s: sent again under its key, it is booked once', async (_, search, asked) => {
+    const here = await scene();
+    await here.reservations.create(taken);
+    here.fates['POST'] = [replyLost, vanished];
+    const { reservation } = await here.reservations.create(search);
+    const booked = await here.onServer();
+    expect(booked.map(({ id }) => id)).toContain(reservation.id);
+    expect(booked).toHaveLength(2);
+    const entry = await here.ledger.about(reservation.id);
+    expect(entry).toMatchObject({ outcome: 'booked', reservation, requested: asked });
+  });
+
+  test.each(SEARCHES)('%s: with a list only, it is found there', async (_, search) => {
+    const here = await scene({ list: true, key: false });
+    await here.reservations.create(taken);
+    here.fates['POST'] = [replyLost];
+    const { reservation } = await here.reservations.create(search);
+    expect((await here.onServer()).map(({ id }) => id)).toContain(reservation.id);
+    expect(here.sent('POST')).toBe(2);
+    expect(await here.outcomes()).toEqual(['made-1 reserve booked id', 'made-2 reserve booked id']);
+  });
+
+  test.each(SEARCHES)('%s: what lies outside of it in the list is not taken for it', async (_, search) => {
+    const here = await scene({ list: true, key: false });
+    // Another machine of the same person has booked in between.
+    await here.reservations.create({ ...taken, end: NOW + 11 * HOUR, bandwidth: 300 });
+    await here.ledger.deleted(await onlyId(here));
+    here.fates['POST'] = [vanished];
+    const { facts } = await failureOf(() => here.reservations.create(search));
+    expect(facts.maybeDone).toBe(true);
+    expect(await here.outcomes()).toContain('made-2 reserve unknown no id');
+  });
+
+  test.each(SEARCHES)(
+    '%s: the same command again, hours later, is the same reservation',
+    async (_, search) => {
+      const here = await scene();
+      here.fates['POST'] = [replyLost, replyLost, replyLost];
+      await failureOf(() => here.reservations.create(search, KEY));
+      expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
+      here.wait(2 * HOUR);
+      const { reservation } = await here.again().create(search, KEY);
+      const again = await here.again().create(search, KEY);
+      expect(again.reservation).toEqual(reservation);
+      expect((await here.again().list()).items).toMatchObject([{ id: reservation.id }]);
+      expect(here.sent('POST')).toBe(4);
+    },
+  );
+
+  test.each<[string, NewReservation]>([
+    ['another duration', { ...WINDOW, bandwidth: 60_000, duration: HOUR }],
+    ['the whole window', { ...WINDOW, bandwidth: 60_000 }],
+    ['a volume', { ...WINDOW, bandwidth: 60_000, volume: 5 }],
+  ])('under its key, %s is another request', async (_, other) => {
+    const here = await scene();
+    await here.reservations.create({ ...WINDOW, bandwidth: 60_000, duration: 2 * HOUR }, KEY);
+    const failure = await failureOf(() => here.again().create(other, KEY));
+    expect(failure.code).toBe('idempotency_key_reused');
+    expect(here.sent('POST')).toBe(1);
+  });
+
+  test('a service that lacks it is asked for nothing, and nothing stays unknown', async () => {
+    const here = await scene({ list: false, key: false });
+    const failure = await failureOf(() => here.reservations.create({ ...WINDOW, volume: 5 }));
+    expect(failure.code).toBe('not_supported');
+    expect(here.sent('POST')).toBe(0);
+    expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
+  });
+});
+
 describe('a refused create request', () => {
   test.each(['site_invalid', 'bandwidth'])(
     '%s: no request is repeated, and the entry is marked as refused',

@@ -1,0 +1,343 @@
+import { http } from 'msw';
+import { describe, expect, test } from 'vitest';
+import { createConnectivityClient } from '../../src/client/connectivity.ts';
+import type { NewReservation } from '../../src/client/reservation-request.ts';
+import openapi from '../../src/contract/openapi.json' with { type: 'json' };
+import type { Reservation } from '../../src/contract/reservation.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, trustIn } from '../fixtures/tokens.ts';
+import { type Answer, answeredBy } from './answers.ts';
+import { html, json, jwt, text } from './replies.ts';
+
+const BASE = 'https://conn.example.org';
+const PATH = `${BASE}/apis/v1alpha1/connectivity`;
+const LINK = `${BASE}/apis/v1alpha1/links/be-gent1/pl-poznan1`;
+const HOUR = 3_600_000;
+const key = makeKey();
+const at = (offset: number): string => new Date(NOW + offset).toISOString();
+
+const SITES = { site1: 'be-gent1', site2: 'pl-poznan1' } as const;
+/** Two hours of 1000 Mbps within the next ten hours. */
+const EARLIEST = { ...SITES, bandwidth: 1000, start: NOW + HOUR, end: NOW + 10 * HOUR, duration: 2 * HOUR };
+/** What 1000 Mbps carry in two hours, with at most 2000 Mbps. */
+const VOLUME = {
+  ...SITES,
+  bandwidth: 2000,
+  start: NOW + HOUR,
+  end: NOW + 10 * HOUR,
+  volume: 900_000_000_000,
+};
+
+const described: Answer = () => json(openapi);
+/** Descriptions of services that lack the extensions, and none at all. */
+const LACKING: [string, Answer][] = [
+  [
+    'a description of what the specification has',
+    () => json({ openapi: '3.1.0', paths: { '/apis/v1alpha1/connectivity': { post: {} } } }),
+  ],
+  ['a page', () => html()],
+  ['no description', () => json({}, 404)],
+  ['a description for those who are logged in only', () => json({}, 401)],
+  ['a description that is away', () => text('', 'text/plain', 503)],
+];
+
+function service(spec: Answer, handlers: Parameters<typeof answeredBy> = []) {
+  const { fetch, sent } = answeredBy(http.get(`${BASE}/api-spec`, spec), ...handlers);
+  const client = createConnectivityClient({
+    fetch,
+    baseUrl: BASE,
+    userToken: makeToken(key, claimsOf('user')),
+    experimentToken: makeToken(key, claimsOf('experiment')),
+    trust: trustIn(key),
+  });
+  return { client, sent };
+}
+
+/** A signed answer. Without changes, what {@link EARLIEST} and {@link VOLUME} ask for. */
+function signed(changes: Partial<Reservation> = {}): string {
+  const found = { start_date: at(3 * HOUR), end_date: at(5 * HOUR) };
+  return makeToken(
+    key,
+    claimsOf('connectivity', {
+      sub: IDS.reservation,
+      connectivity: { ...RESERVATION, ...found, ...changes },
+    }),
+  );
+}
+
+describe('a service without the extensions', () => {
+  const SEARCHES: [string, NewReservation, RegExp][] = [
+    ['earliest', EARLIEST, /can't look for the earliest start/],
+    ['volume', VOLUME, /can't book for a volume/],
+  ];
+  const asked = SEARCHES.flatMap((search) => LACKING.map((spec) => [...search, ...spec] as const));
+
+  test.each(asked)(
+    '%s, and %4$s: not_supported, and nothing is sent',
+    async (_, request, lacks, __, spec) => {
+      for (const method of ['reserve', 'rehearse'] as const) {
+        const { client, sent } = service(spec);
+        const failure = await failureOf(() => client[method](request));
+        expect(failure.code).toBe('not_supported');
+        expect(failure.message).toMatch(method === 'rehearse' ? /./ : lacks);
+        expect(failure.facts.why).toMatch(/^Its API description does not mention .*Nothing was booked\.$/);
+        expect(sent.map((request) => request.url)).toEqual([`${BASE}/api-spec`]);
+      }
+    },
+  );
+
+  test('a description that can’t be fetched: the network’s failure, and nothing is sent', async () => {
+    const away: Answer = () => {
+      throw new TypeError('fetch failed');
+    };
+    const { client, sent } = service(away);
+    const failure = await failureOf(() => client.reserve(EARLIEST));
+    expect(failure).toMatchObject({ code: 'network', facts: { retryable: true } });
+    expect(failure.facts.maybeDone).toBeUndefined();
+    expect(sent).toHaveLength(1);
+  });
+
+  test('a request that the specification has needs no description', async () => {
+    const { start_date, end_date } = RESERVATION;
+    const request = { ...SITES, bandwidth: 1000, start: Date.parse(start_date), end: Date.parse(end_date) };
+    const { client, sent } = service(
+      () => html(500),
+      [http.post(PATH, () => jwt(signed({ start_date, end_date }), 201))],
+    );
+    expect(await client.reserve(request)).toMatchObject({ verified: true });
+    expect(sent).toHaveLength(1);
+  });
+
+  test.each<[string, Answer, Answer]>([
+    ['has no such address', () => json({}, 404), () => json({}, 404)],
+    ['answers it with a page', () => html(), LACKING[0]?.[1] ?? described],
+    ['answers it with something else', () => json({ data: [] }), LACKING[0]?.[1] ?? described],
+  ])('availability and slots, where it %s: not_supported', async (_, answer, spec) => {
+    const { client } = service(spec, [http.get(`${LINK}/:what`, answer)]);
+    const use = await failureOf(() => client.availability(SITES));
+    expect(use).toMatchObject({ code: 'not_supported', message: /use over time/ });
+    const slots = await failureOf(() => client.slots({ ...SITES, bandwidth: 1, duration: HOUR }));
+    expect(slots).toMatchObject({ code: 'not_supported', message: /can start/ });
+  });
+
+  test('a service that describes them and fails: its own failure', async () => {
+    const { client } = service(described, [http.get(`${LINK}/:what`, () => html())]);
+    expect((await failureOf(() => client.availability(SITES))).code).toBe('reply_invalid');
+    const refusing = service(described, [http.get(`${LINK}/:what`, () => json({ code: 'x' }, 403))]);
+    expect((await failureOf(() => refusing.client.availability(SITES))).code).toBe('forbidden');
+  });
+});
+
+describe('what is sent', () => {
+  test.each<[string, NewReservation, string, object]>([
+    ['earliest', EARLIEST, '?earliest=true', { bandwidth: '1000', duration: 'PT2H', start_date: at(HOUR) }],
+    [
+      'earliest from now on',
+      { ...EARLIEST, start: 'now' },
+      '?start_now=true&earliest=true',
+      { bandwidth: '1000', duration: 'PT2H', start_date: null },
+    ],
+    ['volume', VOLUME, '', { bandwidth: '2000', volume: '900000000000', start_date: at(HOUR) }],
+    [
+      'volume as fast as the link allows',
+      { ...SITES, start: 'now', end: NOW + 10 * HOUR, volume: 5 },
+      '?start_now=true',
+      { volume: '5', start_date: null },
+    ],
+  ])('%s', async (_, request, query, members) => {
+    const { client, sent } = service(described, [
+      http.post(PATH, () => jwt(signed({ start_date: at(HOUR), end_date: at(3 * HOUR) }), 201)),
+    ]);
+    await client.reserve(request);
+    expect(sent[1]?.url).toBe(PATH + query);
+    const { tokens: _tokens, ...body } = JSON.parse(sent[1]?.body ?? '') as Record<string, unknown>;
+    expect(body).toEqual({ ...SITES, end_date: at(10 * HOUR), ...members });
+  });
+
+  test.each<[string, NewReservation]>([
+    ['neither a bandwidth nor a volume', { ...SITES, start: 'now', end: NOW + HOUR }],
+    ['a duration and a volume', { ...EARLIEST, volume: 5 }],
+  ])('nothing for %s: usage', async (_, request) => {
+    const { client, sent } = service(described);
+    expect((await failureOf(() => client.reserve(request))).code).toBe('usage');
+    expect(sent.filter(({ method }) => method === 'POST')).toEqual([]);
+  });
+});
+
+describe('the proof is that the reservation lies within what was asked for', () => {
+  const CASES: [string, NewReservation, Partial<Reservation>, string | undefined][] = [
+    ['any period of the duration', EARLIEST, {}, undefined],
+    ['the first one', EARLIEST, { start_date: at(HOUR), end_date: at(3 * HOUR) }, undefined],
+    ['the last one', EARLIEST, { start_date: at(8 * HOUR), end_date: at(10 * HOUR) }, undefined],
+    ['one too early', EARLIEST, { start_date: at(HOUR - 1), end_date: at(3 * HOUR - 1) }, 'It starts at '],
+    ['one too late', EARLIEST, { start_date: at(8 * HOUR + 1), end_date: at(10 * HOUR + 1) }, 'It ends at '],
+    ['a longer one', EARLIEST, { end_date: at(5 * HOUR + 1) }, 'It lasts for PT2H0.001S, not for PT2H.'],
+    ['a shorter one', EARLIEST, { end_date: at(4 * HOUR) }, 'It lasts for PT1H, not for PT2H.'],
+    ['the whole window', EARLIEST, { start_date: at(HOUR), end_date: at(10 * HOUR) }, 'It lasts for PT9H'],
+    ['less bandwidth', EARLIEST, { bandwidth: 999 }, 'It is for 999 Mbps, not 1000.'],
+    ['more bandwidth', EARLIEST, { bandwidth: 1001 }, 'It is for 1001 Mbps, not 1000.'],
+    ['other sites', EARLIEST, { site2: 'gr-uth' }, 'It is for be-gent1 – gr-uth'],
+    ['another experiment', EARLIEST, { experiment_id: `${IDS.experiment}x` }, 'It belongs to '],
+    [
+      'from now on: a start before now',
+      { ...EARLIEST, start: 'now' },
+      { start_date: at(-HOUR - 1), end_date: at(HOUR - 1) },
+      'It starts at 2026-11-01T10:59:59.999Z, before now.',
+    ],
+    [
+      'from now on: a clock that is behind',
+      { ...EARLIEST, start: 'now' },
+      { start_date: at(-HOUR), end_date: at(HOUR) },
+      undefined,
+    ],
+    ['a rate that carries the volume', VOLUME, {}, undefined],
+    ['the largest rate', VOLUME, { bandwidth: 2000, end_date: at(4 * HOUR) }, undefined],
+    ['a larger rate', VOLUME, { bandwidth: 2001 }, 'It is for 2001 Mbps, not at most 2000.'],
+    ['a rate that is too small', VOLUME, { bandwidth: 999 }, 'which does not carry 900000000000 bytes.'],
+    ['a period that is too short', VOLUME, { end_date: at(5 * HOUR - 1) }, 'which does not carry '],
+    ['one after the deadline', VOLUME, { end_date: at(10 * HOUR + 1) }, 'It ends at '],
+    ['one before the start', VOLUME, { start_date: at(0) }, 'It starts at '],
+  ];
+
+  test.each(CASES)('%s', async (_, request, changes, why) => {
+    const { client } = service(described, [
+      http.post(PATH, ({ request: { url } }) =>
+        url.includes('dry_run')
+          ? json({ ...RESERVATION, start_date: at(3 * HOUR), end_date: at(5 * HOUR), ...changes })
+          : jwt(signed(changes), 201),
+      ),
+    ]);
+    if (why === undefined) {
+      expect(await client.reserve(request)).toMatchObject({ verified: true });
+      expect(await client.rehearse(request)).toMatchObject({ id: IDS.reservation });
+      return;
+    }
+    const failure = await failureOf(() => client.reserve(request));
+    expect(failure).toMatchObject({
+      code: 'unverified',
+      facts: { reservation: IDS.reservation, maybeDone: true },
+    });
+    expect(failure.facts.why).toContain(why);
+    const rehearsed = await failureOf(() => client.rehearse(request));
+    expect(rehearsed.code).toBe('unverified');
+    expect(rehearsed.facts.reservation).toBeUndefined();
+  });
+
+  test('the answer to a repeated request may start when the first one was sent', async () => {
+    const answer = signed({ start_date: at(-5 * HOUR), end_date: at(-3 * HOUR) });
+    const { client } = service(described, [http.post(PATH, () => jwt(answer, 201))]);
+    const request = { ...EARLIEST, start: 'now' } as const;
+    expect((await failureOf(() => client.reserve(request))).code).toBe('unverified');
+    const again = client.reserve(request, { idempotencyKey: 'k', firstSentAt: NOW - 5 * HOUR });
+    expect(await again).toMatchObject({ verified: true });
+  });
+});
+
+describe('questions about a link', () => {
+  const part = (start: number, end: number) => ({
+    start_date: at(start).replace('.000Z', 'Z'),
+    end_date: at(end).replace('Z', '+00:00'),
+    bandwidth: 5,
+    bandwidth_max: 6,
+    vlans: 7,
+  });
+  const whole = { ...SITES, bandwidth: 10, start_date: at(0), end_date: at(3 * HOUR), exact: true };
+
+  test('all pages of availability are one answer, with the user token alone', async () => {
+    const pages: Record<string, object> = {
+      '': { ...whole, items: [part(0, HOUR), part(HOUR, 2 * HOUR)], nextCursor: 'a b' },
+      'a b': { ...whole, items: [part(2 * HOUR, 3 * HOUR)] },
+    };
+    const { client, sent } = service(described, [
+      http.get(`${LINK}/availability`, ({ request }) =>
+        json(pages[new URL(request.url).searchParams.get('cursor') ?? '']),
+      ),
+    ]);
+    const found = await client.availability({ ...SITES, start: NOW, end: NOW + 3 * HOUR });
+    expect(found).toMatchObject({ bandwidth: 10, start_date: at(0), exact: true, nextCursor: null });
+    expect(found.items.map(({ start_date }) => start_date)).toEqual([at(0), at(HOUR), at(2 * HOUR)]);
+    expect(found.items[0]?.end_date).toBe(at(HOUR));
+    expect(sent.map(({ url }) => new URL(url).search)).toEqual([
+      '?start=2026-11-01T12%3A00%3A00.000Z&end=2026-11-01T15%3A00%3A00.000Z',
+      '?start=2026-11-01T12%3A00%3A00.000Z&end=2026-11-01T15%3A00%3A00.000Z&cursor=a%20b',
+    ]);
+    expect(sent[0]?.headers.has('slices-experiment-token')).toBe(false);
+    await client.availability({ ...SITES, points: 24 });
+    expect(sent.at(-2)?.url).toBe(`${LINK}/availability?points=24`);
+    await client.availability(SITES);
+    expect(new URL(sent.at(-1)?.url ?? '').search).toBe('?cursor=a%20b');
+  });
+
+  test('a list that does not end is an error', async () => {
+    const { client } = service(described, [
+      http.get(`${LINK}/availability`, () => json({ ...whole, items: [], nextCursor: 'again' })),
+    ]);
+    const failure = await failureOf(() => client.availability(SITES));
+    expect(failure).toMatchObject({ code: 'reply_invalid', message: /does not end/ });
+  });
+
+  test('slots carry the experiment token, where there is one', async () => {
+    const slot = { first_start_date: at(0), last_start_date: at(HOUR) };
+    const { client, sent } = service(described, [
+      http.get(`${LINK}/slots`, () => json({ items: [slot], nextCursor: null })),
+    ]);
+    const question = { ...SITES, bandwidth: 5, duration: 90_000, end: NOW + HOUR };
+    expect(await client.slots(question)).toEqual([slot]);
+    expect(sent[0]?.url).toBe(`${LINK}/slots?end=2026-11-01T13%3A00%3A00.000Z&bandwidth=5&duration=PT1M30S`);
+    expect(sent[0]?.headers.get('slices-experiment-token')).toMatch(/^ey/);
+    const { fetch, sent: others } = answeredBy(http.get(`${LINK}/slots`, () => json({ items: [] })));
+    const without = createConnectivityClient({
+      fetch,
+      baseUrl: BASE,
+      userToken: makeToken(key, claimsOf('user')),
+      experimentToken: () => Promise.reject(new RangeError('no experiment')),
+      trust: trustIn(key),
+    });
+    expect(await without.slots(question)).toEqual([]);
+    expect(others[0]?.headers.has('slices-experiment-token')).toBe(false);
+  });
+});
+
+describe('the facts of a refusal', () => {
+  const detail = [{ loc: ['Bandwidth'], msg: 'no', type: 'NotValid' }];
+  const refusalOf = (facts: object) =>
+    failureOf(() =>
+      service(described, [http.post(PATH, () => json({ detail, ...facts }, 422))]).client.reserve(EARLIEST),
+    );
+  const period = { start_date: at(HOUR), end_date: at(2 * HOUR) };
+
+  test('alternatives, limits and what is free', async () => {
+    const facts = {
+      alternatives: [
+        { kind: 'most_bandwidth', start_now: true, start_date: null, end_date: at(HOUR), bandwidth: 5 },
+        { kind: 'earliest', start_now: false, ...period, bandwidth: 1000 },
+      ],
+      limits: [{ limit: 'tags', site: 'be-gent1', layer: 'S', capacity: 3, free: 0, ...period }],
+      free: [{ ...period, bandwidth: 0 }],
+    };
+    expect((await refusalOf(facts)).facts).toMatchObject(facts);
+  });
+
+  test.each<[string, unknown, unknown[]]>([
+    ['of an older service', { bandwidth: 5, ...period }, [{ bandwidth: 5, ...period }]],
+    [
+      'of a kind that is not known here',
+      { kind: 'cheapest', bandwidth: 5, ...period },
+      [{ kind: undefined, bandwidth: 5, ...period }],
+    ],
+    ['without a bandwidth', { kind: 'earliest', ...period }, []],
+    ['with another text for a time', { bandwidth: 5, ...period, start_date: '$(touch pwned)' }, []],
+    ['that is null', null, []],
+  ])('an alternative %s', async (_, alternative, expected) => {
+    const other = { kind: 'earliest', start_now: false, bandwidth: 1, ...period };
+    const { facts } = await refusalOf({ alternatives: [alternative, other] });
+    expect(facts.alternatives).toEqual([...expected, other]);
+  });
+
+  test.each([
+    { limits: 'many', free: 3 },
+    { limits: [null, {}], free: [[], 'x'] },
+  ])('members of these names for something else are left out: %j', async (facts) => {
+    expect((await refusalOf(facts)).facts).toMatchObject({ limits: [], free: [], alternatives: [] });
+  });
+});
