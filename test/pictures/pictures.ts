@@ -34,45 +34,48 @@ const RESERVED: readonly (readonly [start: string, duration: string, gbps: numbe
   ['2026-11-07T20:00', '2h', 6],
 ];
 
-/** Pictures of the program's own, made from the same reservations at the same time. */
+/** What the program prints, made from the same reservations at the same time. */
 export interface Pictures {
-  /** A block of Markdown: a command and the chart that it prints. */
-  chart: string;
+  /** Blocks of Markdown, each a command and what it prints: a chart, and a refusal. */
+  blocks: readonly string[];
   svg: string;
 }
 
 /** Runs the program with the offline server and a clock that stands still. */
 export async function makePictures(): Promise<Pictures> {
-  const world = await offlineWorld({ env: { SLICES_CONN_PROFILE: 'offline' } });
+  const world = await offlineWorld({ env: { TZ: 'Europe/Brussels' } });
   const link = ['be-gent1', 'se-kth'];
-  const run = async (...args: string[]): Promise<string> => {
-    const { exitCode, stdout, stderr } = await world.run('--tz', 'Europe/Brussels', ...args);
-    if (exitCode !== 0) throw new Error(`${args.join(' ')}\n${stderr}`);
-    return stdout;
+  const run = async (expected: number, ...args: string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await world.run('--offline', ...args);
+    if (exitCode !== expected) throw new Error(`${args.join(' ')}: ${exitCode}\n${stderr}`);
+    return `\`\`\`text\n$ npx slices-conn --offline ${args.join(' ')}\n${stdout}${stderr}\`\`\`\n`;
   };
   for (const [start, duration, gbps] of RESERVED) {
-    await run('reserve', ...link, '--bandwidth', `${gbps}G`, '--start', start, '--for', duration);
+    await run(0, 'reserve', ...link, '--bandwidth', `${gbps}G`, '--start', start, '--for', duration);
   }
-  const shown = ['availability', ...link, '--start', 'monday', '--for', '1d'];
-  const chart = await run(...shown);
-  const [day, week] = ['2026-11-02T00:00', '1w'];
-  await run('availability', ...link, '--start', day, '--for', week, '--svg', 'availability.svg');
+  const blocks = [
+    await run(0, 'availability', ...link, '--start', 'monday', '--for', '1d'),
+    await run(6, 'reserve', ...link, '--bandwidth', '9G', '--start', 'monday', '--for', '4h'),
+  ];
+  await run(0, 'availability', ...link, '--start', '2026-11-02', '--for', '1w', '--svg', 'availability.svg');
   const svg = world.files.get('availability.svg');
   if (typeof svg !== 'string') throw new Error('No picture was written');
-  return { chart: `\`\`\`text\n$ npx slices-conn --offline ${shown.join(' ')}\n${chart}\`\`\`\n`, svg };
+  return { blocks, svg };
 }
 
-/** The chart in the README, after the line that says how it is made. */
-const CHART = /(?<=<!-- Made by `npm run pictures`. -->\n)```text\n[^`]*```\n/;
+/** A block of the README, after the line that says how it is made. */
+const BLOCK = /(?<=<!-- Made by `npm run pictures`. -->\n)```text\n[^`]*```\n/g;
 
-/** The README with this chart in its place. */
-export function withChart(readme: string, { chart }: Pictures): string {
-  if (!CHART.test(readme)) throw new Error('README.md has no place for the chart');
-  return readme.replace(CHART, () => chart);
+/** The README with these blocks in their places. */
+export function withBlocks(readme: string, { blocks }: Pictures): string {
+  const places = readme.match(BLOCK)?.length ?? 0;
+  if (places !== blocks.length) throw new Error(`README.md has ${places} places for ${blocks.length} blocks`);
+  const left = [...blocks];
+  return readme.replace(BLOCK, (found) => left.shift() ?? found);
 }
 
 if (import.meta.main) {
   const pictures = await makePictures();
   writeFileSync(PICTURE, pictures.svg);
-  writeFileSync(README, withChart(readFileSync(README, 'utf8'), pictures));
+  writeFileSync(README, withBlocks(readFileSync(README, 'utf8'), pictures));
 }

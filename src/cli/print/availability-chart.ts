@@ -1,25 +1,14 @@
 import { instantOf } from '../../client/reservation-request.ts';
+import type { AvailablePart } from '../../contract/availability.ts';
 import { formatBandwidth } from '../values.ts';
 import { escapeText, type Printer } from './output.ts';
 import { columnAt, columnTicks, labelLine, type Tick, type Window } from './time-axis.ts';
-
-/** A part of a window, and what of a link is free in it. Bandwidth in Mbps, times in RFC 3339. */
-export interface FreePart {
-  start_date: string;
-  end_date: string;
-  /** Free throughout the part. */
-  bandwidth: number;
-  /** Free at best, for some of the part. */
-  bandwidth_max: number;
-  /** VLANs that are free at every instant of the part, not always the same ones. */
-  vlans: number;
-}
 
 /** A link, with its capacity in Mbps, and what of it is free in each part of a window. */
 export interface LinkAvailability {
   link: { site1: string; site2: string; bandwidth: number };
   /** Contiguous, in order: exact steps, or columns. */
-  items: readonly FreePart[];
+  items: readonly AvailablePart[];
 }
 
 /** What is drawn of one link, or of several over the same window. Times in milliseconds. */
@@ -69,7 +58,7 @@ const ASCII_GLYPHS: Glyphs = {
 };
 
 /** What is free in one column of a chart. */
-type Column = Pick<FreePart, 'bandwidth' | 'bandwidth_max' | 'vlans'>;
+type Column = Pick<AvailablePart, 'bandwidth' | 'bandwidth_max' | 'vlans'>;
 
 /**
  * Draws what is free of each link over time, for a terminal: filled up to what is free throughout a column, shaded up to
@@ -127,7 +116,7 @@ function linesOf(links: number, width: number, rows: number): number {
 }
 
 /** What is free in each column, whatever parts the window is given in. */
-function columnsOf(items: readonly FreePart[], { start, end }: Window, count: number): Column[] {
+function columnsOf(items: readonly AvailablePart[], { start, end }: Window, count: number): Column[] {
   const parts = items.map((item) => ({
     ...item,
     start: instantOf(item.start_date),

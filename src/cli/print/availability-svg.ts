@@ -1,7 +1,8 @@
 import { instantOf } from '../../client/reservation-request.ts';
+import type { AvailablePart } from '../../contract/availability.ts';
 import { shortTime } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
-import type { AvailabilityView, FreePart, LinkAvailability } from './availability-chart.ts';
+import type { AvailabilityView, LinkAvailability } from './availability-chart.ts';
 import { escapeText } from './output.ts';
 import { timeTicks } from './time-axis.ts';
 
@@ -145,7 +146,11 @@ function panel(
 }
 
 /** The outline of what is free, as one path: parts drawn one by one would show seams. */
-function area(items: readonly FreePart[], member: 'bandwidth' | 'bandwidth_max', { x, y }: Scale): string {
+function area(
+  items: readonly AvailablePart[],
+  member: 'bandwidth' | 'bandwidth_max',
+  { x, y }: Scale,
+): string {
   const [first] = items;
   if (!first) return '';
   let path = `M${x(instantOf(first.start_date))} ${y(0)}`;
@@ -157,7 +162,7 @@ function area(items: readonly FreePart[], member: 'bandwidth' | 'bandwidth_max',
 }
 
 /** Marks below the plot where no VLAN is free, whatever bandwidth is. */
-function withoutVlans(items: readonly FreePart[], { x }: Scale): string[] {
+function withoutVlans(items: readonly AvailablePart[], { x }: Scale): string[] {
   return items.flatMap(({ vlans, start_date, end_date }) => {
     if (vlans > 0) return [];
     const [from, until] = [x(instantOf(start_date)), x(instantOf(end_date))];
@@ -173,13 +178,13 @@ function swatch(name: string): string {
 }
 
 /** What a picture of a link shows, in words. */
-function description(name: string, capacity: number, items: readonly FreePart[]): string {
+function description(name: string, capacity: number, items: readonly AvailablePart[]): string {
   const least = Math.min(...items.map(({ bandwidth }) => bandwidth));
   const most = Math.max(...items.map(({ bandwidth_max }) => bandwidth_max));
   return `${name}: of ${formatBandwidth(capacity)}, between ${formatBandwidth(least)} and ${formatBandwidth(most)} are free; ${vlansText(items)}.`;
 }
 
-function vlansText(items: readonly FreePart[]): string {
+function vlansText(items: readonly AvailablePart[]): string {
   const vlans = Math.min(...items.map((item) => item.vlans));
   return vlans === 0 ? 'at times no VLAN free' : `${vlans} or more VLANs free at any time`;
 }

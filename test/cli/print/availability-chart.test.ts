@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import {
   availabilityChart,
   chartColumns,
-  type FreePart,
   type LinkAvailability,
 } from '../../../src/cli/print/availability-chart.ts';
 import { Printer } from '../../../src/cli/print/output.ts';
+import type { AvailablePart } from '../../../src/contract/availability.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 
 const HOUR = 3_600_000;
@@ -16,7 +16,7 @@ const MIDNIGHT = Date.UTC(2026, 10, 22, 23);
 const window = { start: MIDNIGHT, end: MIDNIGHT + 24 * HOUR };
 
 /** Parts from hours of that day: from, until, free throughout, free at best, VLANs. */
-function parts(...rows: readonly (readonly [number, number, number, number?, number?])[]): FreePart[] {
+function parts(...rows: readonly (readonly [number, number, number, number?, number?])[]): AvailablePart[] {
   return rows.map(([from, until, bandwidth, bandwidth_max = bandwidth, vlans = 996]) => ({
     start_date: new Date(MIDNIGHT + from * HOUR).toISOString(),
     end_date: new Date(MIDNIGHT + until * HOUR).toISOString(),
@@ -149,7 +149,7 @@ test('whatever parts it is given, each column shows the least and the most that 
           return { start, end, least: Math.min(one, other), most: Math.max(one, other) };
         });
         const given = cut.map(
-          ({ start, end, least, most }): FreePart => ({
+          ({ start, end, least, most }): AvailablePart => ({
             ...{ start_date: new Date(start).toISOString(), end_date: new Date(end).toISOString() },
             ...{ bandwidth: least, bandwidth_max: most, vlans: 1 },
           }),

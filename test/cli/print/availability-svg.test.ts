@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
-import type { AvailabilityView, FreePart } from '../../../src/cli/print/availability-chart.ts';
+import type { AvailabilityView } from '../../../src/cli/print/availability-chart.ts';
 import { availabilitySvg } from '../../../src/cli/print/availability-svg.ts';
+import type { AvailablePart } from '../../../src/contract/availability.ts';
 
 const HOUR = 3_600_000;
 /** Monday 2026-11-23, 00:00 in Brussels. */
 const MIDNIGHT = Date.UTC(2026, 10, 22, 23);
 
 /** Hours of that day, with what is free throughout, free at best, and VLANs. */
-const items = (...rows: readonly (readonly [number, number, number, number, number])[]): FreePart[] =>
+const items = (...rows: readonly (readonly [number, number, number, number, number])[]): AvailablePart[] =>
   rows.map(([from, until, bandwidth, bandwidth_max, vlans]) => ({
     start_date: new Date(MIDNIGHT + from * HOUR).toISOString(),
     end_date: new Date(MIDNIGHT + until * HOUR).toISOString(),
