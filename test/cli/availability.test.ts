@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Failure } from '../../src/contract/failure.ts';
 import type { ReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
 import { type CommandWorld, commandWorld, offlineWorld, tokenOf } from '../fixtures/command-world.ts';
@@ -99,6 +100,11 @@ describe('for people', () => {
     expect(stdout).toMatch(/\n200 Gbps for 1 h can't start: the link has 100 Gbps\.\n$/);
   });
 
+  test('of a site with one link, that link is named', async () => {
+    const { stdout } = await run('availability', 'se-kth');
+    expect(stdout).toMatch(/^se-kth – be-gent1\n *10 Gbps ┤/);
+  });
+
   test('of a site, each link is named', async () => {
     const { stdout } = await run('availability', 'pl-poznan1', '--bandwidth', '1G', '--duration', '1h');
     expect(stdout).toContain('\npl-poznan1 – be-gent1: 1 Gbps for 1 h can start: now to ');
@@ -150,20 +156,50 @@ describe('what can’t be told', () => {
     else expect(report.fix).toContain(fix);
   });
 
-  test('by a service without the extension: exit 3', async () => {
+  test('without a login: exit 4', async () => {
+    const loggedOut = async (): Promise<never> => {
+      throw new Failure('not_logged_in', 'You are not logged in.');
+    };
+    const connection = {
+      fetch: world.server.fetch,
+      userToken: tokenOf(loggedOut),
+      close: async () => undefined,
+    };
+    for (const sites of [GENT_POZNAN, ['be-gent1']]) {
+      const report = reportOf(
+        await commandWorld(connection).run('--offline', '--json', 'availability', ...sites),
+      );
+      expect([report.code, report.exitCode]).toEqual(['not_logged_in', 4]);
+    }
+  });
+
+  test('by a service without the extension: exit 3; nor does it get a search, which it would book wrongly', async () => {
+    const sent: string[] = [];
     const bare = commandWorld({
       fetch: async (request) => {
         const { pathname } = new URL(request.url);
+        sent.push(`${request.method} ${pathname}`);
         return pathname === '/api-spec'
           ? Response.json({ openapi: '3.1.0', paths: {} })
           : Response.json({ detail: 'Not Found' }, { status: 404 });
       },
       userToken: tokenOf(async () => 'x.y.z'),
+      experimentToken: tokenOf(async () => `x.${btoa(JSON.stringify({ exp_exp: iso(24) }))}.z`),
       close: async () => undefined,
     });
     for (const sites of [GENT_POZNAN, ['be-gent1']]) {
       const { code, exitCode } = reportOf(await bare.run('--offline', '--json', 'availability', ...sites));
       expect([code, exitCode]).toEqual(['not_supported', 3]);
     }
+    for (const flags of [
+      ['--bandwidth', '1G', '--for', '1h', '--earliest'],
+      ['--volume', '1T', '--end', '+1h'],
+    ]) {
+      for (const more of [[], ['--dry-run']]) {
+        const ended = await bare.run('--offline', '--json', 'reserve', ...GENT_POZNAN, ...flags, ...more);
+        expect(reportOf(ended)).toMatchObject({ code: 'not_supported', exitCode: 3, maybeDone: false });
+      }
+    }
+    expect(sent.filter((line) => !line.startsWith('GET '))).toEqual([]);
   });
 });

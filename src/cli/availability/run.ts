@@ -76,6 +76,8 @@ export async function availability(
   if (svg !== undefined) await files.writePublic(svg, availabilitySvg({ ...view, links: drawn }));
   const [only] = answers;
   await output.result(second !== undefined && only ? only : { items: answers }, (print) => {
+    // A chart of one link has no title: who named both sites knows which it is.
+    const title = second === undefined && only && answers.length === 1 ? `${linkName(only)}\n` : '';
     const chart = availabilityChart(print, { ...view, links: answers }, output.columns);
     const starts = answers.flatMap((answer) =>
       need ? startsOf(answer, need, answered, answers.length > 1) : [],
@@ -88,7 +90,9 @@ export async function availability(
       ...(svg === undefined ? [] : [`Written to ${escapeText(svg)}.`]),
       ...(advice === undefined ? [] : [continued(`  try: ${withServices(invocation.flags, advice)}`, width)]),
     ];
-    return chart + lines.map((line) => `${escapeLines(line)}\n`).join('');
+    return (
+      print.paint.bold(escapeLines(title)) + chart + lines.map((line) => `${escapeLines(line)}\n`).join('')
+    );
   });
 }
 
@@ -142,6 +146,10 @@ async function pairsOf(
   throw new Failure('site_unknown', `There is no site ${JSON.stringify(site1)}.`, facts);
 }
 
+function linkName({ link }: Pick<LinkAnswer, 'link'>): string {
+  return `${link.site1} – ${link.site2}`;
+}
+
 /** The most runs of starts that are told. */
 const MOST_TOLD = 6;
 
@@ -152,7 +160,7 @@ function startsOf(
   times: TimeContext,
   isOneOfSeveral: boolean,
 ): string[] {
-  const where = isOneOfSeveral ? `${link.site1} – ${link.site2}: ` : '';
+  const where = isOneOfSeveral ? `${linkName({ link })}: ` : '';
   const what = `${where}${formatBandwidth(bandwidth)} for ${formatDuration(duration)}`;
   if (bandwidth > link.bandwidth)
     return [`${what} can't start: the link has ${formatBandwidth(link.bandwidth)}.`];

@@ -38,7 +38,8 @@ export function refusalOf(error: unknown, asked: Refused): unknown {
     .toSorted((one, other) => rankOf(one.kind) - rankOf(other.kind));
   const said = inWords(error, asked);
   const [first] = offers;
-  if (!first) return withoutOffers(said, asked);
+  // What can't be offered is not told to programs either.
+  if (!first) return withoutOffers(said.with({ alternatives: [] }), asked);
   const { send } = asked;
   const take = send && ((offer: Offer) => send(requestOf(offer, asked)));
   return new Refusal(said.with({ fix: first.command }), offers, take);

@@ -380,8 +380,10 @@ describe('a refusal', () => {
   test.each(['2026-12-01T10:00:00Z; touch pwned', '$(touch pwned)', '--save /etc/passwd', 'soon', ''])(
     'row 7: a service’s alternative at %j is not offered',
     (text) => {
-      for (const member of ['start_date', 'end_date'])
-        expect(refused([{ ...most, [member]: text }]).offers).toEqual([]);
+      for (const member of ['start_date', 'end_date']) {
+        const { failure, offers } = refused([{ ...most, [member]: text }]);
+        expect([offers, failure.facts.alternatives]).toEqual([[], []]);
+      }
     },
   );
 
