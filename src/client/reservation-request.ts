@@ -18,6 +18,11 @@ import type { Reservation, ReservationRequestBody } from '../contract/reservatio
 export interface NewReservation {
   site1: string;
   site2: string;
+  /**
+   * A name of the user's choice (CLI.md, "Commands"). A service without names ignores it; then only the ledger of the
+   * machine that asked knows it.
+   */
+  name?: string;
   /** With `volume` the most that it may use, by default the link's capacity; else it is required. */
   bandwidth?: number;
   /** `now`: at the time of the request (`start_now`). With `duration` or `volume`: not before. */
@@ -51,6 +56,8 @@ export const Requested = v.object({
   duration: v.optional(v.nullable(v.string()), null),
   /** Bytes to be carried by the end; absent in older entries. */
   volume: v.optional(v.nullable(v.number()), null),
+  /** The reservation's name; absent in older entries. */
+  name: v.optional(v.nullable(v.string()), null),
 });
 /** See {@link Requested}. */
 export type Requested = v.InferOutput<typeof Requested>;
@@ -60,7 +67,7 @@ const SAME_DURATION = 5000;
 
 /** A request as the ledger keeps it. @throws Failure `usage` for a request without a bandwidth, or for both searches */
 export function requestedOf(reservation: NewReservation): Requested {
-  const { site1, site2, bandwidth, start, end, duration, volume } = reservation;
+  const { site1, site2, bandwidth, start, end, duration, volume, name } = reservation;
   if (duration !== undefined && volume !== undefined) {
     throw new Failure('usage', 'A reservation is for a duration or for a volume, not for both.');
   }
@@ -75,17 +82,22 @@ export function requestedOf(reservation: NewReservation): Requested {
     end_date: formatInstant(end),
     duration: duration === undefined ? null : isoDuration(duration),
     volume: volume ?? null,
+    name: name ?? null,
   };
 }
 
 /** The body of a request to create or update, as it travels. */
-export function bodyOf(reservation: NewReservation, tokens: string[]): ReservationRequestBody {
-  const { bandwidth, duration, volume, ...period } = requestedOf(reservation);
+export function bodyOf(
+  reservation: NewReservation,
+  tokens: string[],
+): ReservationRequestBody & { name?: string } {
+  const { bandwidth, duration, volume, name, ...period } = requestedOf(reservation);
   return {
     ...period,
     ...(bandwidth === null ? {} : { bandwidth: String(bandwidth) }),
     ...(duration === null ? {} : { duration }),
     ...(volume === null ? {} : { volume: String(volume) }),
+    ...(name === null ? {} : { name }),
     tokens,
   };
 }
@@ -102,9 +114,10 @@ export function queryOf({ start, duration }: NewReservation, { dryRun = false } 
 
 /** The reverse of {@link requestedOf}. */
 export function asReservation(requested: Requested): NewReservation {
-  const { site1, site2, bandwidth, start_date, end_date, duration, volume } = requested;
+  const { site1, site2, bandwidth, start_date, end_date, duration, volume, name } = requested;
   const start = start_date === null ? 'now' : instantOf(start_date);
-  const asked = { site1, site2, start, end: instantOf(end_date) } as const;
+  const named = name === null ? {} : { name };
+  const asked = { site1, site2, start, end: instantOf(end_date), ...named } as const;
   if (volume !== null) return { ...asked, volume, ...(bandwidth === null ? {} : { bandwidth }) };
   const lasting = duration === null ? undefined : readIsoDuration(duration);
   return { ...asked, bandwidth: bandwidth ?? 0, ...(lasting === undefined ? {} : { duration: lasting }) };
@@ -144,7 +157,7 @@ export function meets(found: Reservation, wanted: NewReservation): boolean {
  */
 export function isSameRequest(before: Requested, askedAt: number, again: Requested, now: number): boolean {
   const { start_date } = again;
-  const members = ['site1', 'site2', 'bandwidth', 'start_date', 'duration', 'volume'] as const;
+  const members = ['site1', 'site2', 'bandwidth', 'start_date', 'duration', 'volume', 'name'] as const;
   if (members.some((member) => before[member] !== again[member])) return false;
   if (before.end_date === again.end_date) return true;
   const [lasted, lasts] = [instantOf(before.end_date) - askedAt, instantOf(again.end_date) - now];

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { ID_PREFIXES, type IdKind } from './ids.ts';
+import { ID_PREFIXES, type IdKind, RESERVATION_NAME } from './ids.ts';
 import { formatInstant, parseInstant, readIsoDuration, received } from './instants.ts';
 
 const HOST = String.raw`[A-Za-z0-9.:\[\]-]{1,255}`;
@@ -29,6 +29,18 @@ export type ExperimentId = v.InferOutput<typeof ExperimentId>;
 export const ReservationId = idOf('reservation', 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
 /** See {@link ReservationId}. */
 export type ReservationId = v.InferOutput<typeof ReservationId>;
+
+/** The name of a reservation, which its user chose: see {@link RESERVATION_NAME}. Extension. */
+export const ReservationName = v.pipe(
+  v.string(),
+  v.regex(RESERVATION_NAME),
+  v.description(
+    "A name of the user's choice, unique among the experiment's reservations that have not ended. Extension.",
+  ),
+  v.examples(['gent-poznan']),
+);
+/** See {@link ReservationName}. */
+export type ReservationName = v.InferOutput<typeof ReservationName>;
 
 /**
  * The name of a site: a lower-case label of 1 to 63 characters, as in SPEC.md, "Available sites".

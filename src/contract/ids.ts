@@ -14,6 +14,9 @@ export function idKind(id: string): IdKind | undefined {
   return (Object.keys(ID_PREFIXES) as IdKind[]).find((kind) => ID_PREFIXES[kind] === prefix);
 }
 
+/** The form of a reservation's name (CLI.md, "Commands"): 1 to 64 of `a` to `z`, `0` to `9` and `-`, a letter first. */
+export const RESERVATION_NAME = /^[a-z][a-z0-9-]{0,63}$/;
+
 /** Crockford's alphabet in lower case: no i, l, o, u, so that an id can be read aloud. */
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
 

@@ -6,6 +6,7 @@ import {
   ReplyInstant,
   RequestDuration,
   ReservationId,
+  ReservationName,
   requestInstant,
   SiteName,
   UserId,
@@ -44,6 +45,7 @@ export const Reservation = v.object({
   site1_c_tag: cTag,
   site2_s_tag: sTag,
   site2_c_tag: cTag,
+  name: v.optional(ReservationName),
 });
 /** See {@link Reservation}. */
 export type Reservation = v.InferOutput<typeof Reservation>;
@@ -63,6 +65,8 @@ export const ReservationReply = v.object({
   start_date: ReplyInstant,
   end_date: ReplyInstant,
   created_at: ReplyInstant,
+  // Another service may mean something else by it.
+  name: v.fallback(v.optional(ReservationName), undefined),
 });
 
 /** The longest list of tokens in a request; more is refused before any is verified. */

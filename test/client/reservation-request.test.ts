@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   asReservation,
+  bodyOf,
   isSameRequest,
   meets,
   type Requested,
@@ -20,13 +21,26 @@ const LATER: Requested = {
   end_date: at(3 * HOUR),
   duration: null,
   volume: null,
+  name: null,
 };
 /** `--start-now --for 2h`, typed at {@link NOW}. */
 const FOR_2H: Requested = { ...LATER, start_date: null, end_date: at(2 * HOUR) };
 
 describe('the stored form of a request', () => {
-  test.each([LATER, FOR_2H])('can be sent again unchanged: %j', (requested) => {
-    expect(requestedOf(asReservation(requested))).toEqual(requested);
+  test.each([LATER, FOR_2H, { ...LATER, name: 'gent-poznan' }])(
+    'can be sent again unchanged: %j',
+    (requested) => {
+      expect(requestedOf(asReservation(requested))).toEqual(requested);
+    },
+  );
+
+  test.each([
+    ['gent-poznan', { name: 'gent-poznan' }],
+    [null, {}],
+  ])('a name of %s is sent as %j', (name, sent) => {
+    const { name: found, ...rest } = bodyOf(asReservation({ ...LATER, name }), []);
+    expect(found === undefined ? {} : { name: found }).toEqual(sent);
+    expect(Object.keys(rest)).not.toContain('name');
   });
 
   test('equals the sent body: no date for now, times in UTC with milliseconds', () => {
@@ -39,6 +53,7 @@ describe('the stored form of a request', () => {
       end_date: '2026-11-01T12:00:00.000Z',
       duration: null,
       volume: null,
+      name: null,
     });
   });
 });
@@ -51,6 +66,7 @@ describe('the same request', () => {
     ['another first site', LATER, { ...LATER, site1: 'fr-lille' }, 0, false],
     ['another second site', LATER, { ...LATER, site2: 'fr-lille' }, 0, false],
     ['another bandwidth', LATER, { ...LATER, bandwidth: 999 }, 0, false],
+    ['another name', LATER, { ...LATER, name: 'gent-poznan' }, 0, false],
     ['another start', LATER, { ...LATER, start_date: at(HOUR + 1) }, 0, false],
     ['another end', LATER, { ...LATER, end_date: at(3 * HOUR + 1) }, 0, false],
     ['now in place of a start', LATER, { ...LATER, start_date: null }, 0, false],

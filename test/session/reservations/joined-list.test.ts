@@ -25,6 +25,7 @@ const REQUESTED: Requested = {
   end_date: at(2 * HOUR),
   duration: null,
   volume: null,
+  name: null,
 };
 
 /** An attempt that was sent at {@link NOW} and not answered. */

@@ -22,6 +22,7 @@ const REQUESTED: Requested = {
   end_date: RESERVATION.end_date,
   duration: null,
   volume: null,
+  name: null,
 };
 const CHANGE: Requested = { ...REQUESTED, bandwidth: 5 };
 const CHANGED = { ...RESERVATION, bandwidth: 5 };
