@@ -29,6 +29,8 @@ export interface Invocation
   profiles(): Promise<Profiles>;
   /** The session with the services of the profile that the flags name, or of the one given. */
   session(profile?: string): Promise<Session>;
+  /** Closes all sessions. The end of the command does it too: this is for one that goes on for hours between two acts. */
+  closeSessions(): Promise<void>;
   /** The issuers whose key sets are on this machine. */
   keptTrust(): Promise<KeptTrust>;
   /**
@@ -39,6 +41,8 @@ export interface Invocation
   times(): Promise<TimeContext>;
   /** Does some work; a terminal shows `Waiting for WHAT` when it takes long. */
   waitFor<Result>(what: string, work: () => Promise<Result>): Promise<Result>;
+  /** Ends the command with this exit code, 0 to 255, in place of 0, when its action is done and has not failed. */
+  exitWith(exitCode: number): void;
   /** Asks a person a question; see `World.ask`. Undefined without a terminal, and with `--no-input`. */
   readonly ask: World['ask'] | undefined;
 }

@@ -22,9 +22,23 @@ const DEFAULT_TIMEOUT = 30;
 /** What is waited for where another command is using it. */
 const [BUILT_IN, LEDGER] = ["the built-in server's data", 'the list of what this machine asked for'];
 
-/** A session or connection, to be closed when the command ends. */
-interface Closable {
-  close(): Promise<void>;
+/** What a command has opened and sent so far, and how it ends. */
+class Running {
+  /** Its requests that change something. */
+  readonly sent = new SentChanges();
+  /** Its exit code, unless it fails. */
+  exitCode = 0;
+  readonly #opened: { close(): Promise<void> }[] = [];
+
+  /** Takes a session or connection, to be closed when the command ends. */
+  opened(one: { close(): Promise<void> }): void {
+    this.#opened.push(one);
+  }
+
+  /** Closes all. A connection that does not close changes nothing: what it was opened for is done. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#opened.splice(0).map(async (one) => one.close()));
+  }
 }
 
 /**
@@ -33,13 +47,12 @@ interface Closable {
  * @param args without the program's own name
  * @returns the exit code (CLI.md, "Exit codes"), after results and errors were printed
  */
-export async function run(args: readonly string[], world: World): Promise<ExitCode> {
+export async function run(args: readonly string[], world: World): Promise<number> {
   if (args[0] === COMPLETE) {
     await answerShell(args.slice(args[1] === '--' ? 2 : 1), world);
     return 0;
   }
-  const opened: Closable[] = [];
-  const sent = new SentChanges();
+  const running = new Running();
   let invocation: Invocation | undefined;
   let isReported = false;
   // A request that was given up may end later than the command: the error object stays the last line.
@@ -54,7 +67,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
       write: (text) => world.stdout.write(isDumb(world) ? asciiText(text, { spelled: true }) : text),
     },
     open: (flags) => {
-      invocation = openInvocation(flags, args, beforeReport, sent, (one) => opened.push(one));
+      invocation = openInvocation(flags, args, beforeReport, running);
       return invocation;
     },
   });
@@ -64,7 +77,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
     const { services, given } = readCommandLine(program, args);
     const has = (flag: string): boolean => given.some(({ long }) => long === flag);
     const [json, debug] = [has('--json'), has('--debug')];
-    const nothingChanged = sent.isNothing;
+    const nothingChanged = running.sent.isNothing;
     return reportFailure(error, {
       stderr: world.stderr,
       json,
@@ -78,14 +91,14 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
   world.onStop((stopped) => {
     // The line holds the terminal's own ^C, or a question without an answer.
     if (world.stderr.isTerminal) world.stderr.write('\n');
-    return report(sent.failure(stopped));
+    return report(running.sent.failure(stopped));
   });
   try {
     let work = (): Promise<void> => runProgram(program, args);
     for (;;) {
       try {
         await work();
-        return 0;
+        return running.exitCode;
       } catch (error) {
         if (error instanceof Declined) {
           invocation?.output.notice(error.message);
@@ -103,8 +116,7 @@ export async function run(args: readonly string[], world: World): Promise<ExitCo
       }
     }
   } finally {
-    // The result is printed already: a connection that does not close must not change the exit code.
-    await Promise.allSettled(opened.map(async (one) => one.close()));
+    await running.close();
   }
 }
 
@@ -133,11 +145,10 @@ async function picked(
 
 /** Answers a shell that completes a word: with candidates, or with nothing after any error. */
 async function answerShell(words: readonly string[], world: World): Promise<void> {
-  const opened: Closable[] = [];
+  const running = new Running();
   const { progressLine: _progressLine, ask: _ask, ...rest } = world;
   const silent: World = { ...rest, stderr: { ...world.stderr, write: () => undefined } };
-  const open = (flags: GlobalFlags) =>
-    openInvocation(flags, words, silent, new SentChanges(), (one) => opened.push(one));
+  const open = (flags: GlobalFlags) => openInvocation(flags, words, silent, running);
   try {
     const [{ completionText, wantedAt }, { liveSource }] = await Promise.all([
       import('./completion/candidates.ts'),
@@ -154,7 +165,7 @@ async function answerShell(words: readonly string[], world: World): Promise<void
   } catch {
     // A shell would print a message into the line that is being typed.
   } finally {
-    await Promise.allSettled(opened.map(async (one) => one.close()));
+    await running.close();
   }
 }
 
@@ -162,8 +173,7 @@ function openInvocation(
   flags: GlobalFlags,
   typed: readonly string[],
   world: World,
-  sent: SentChanges,
-  onOpen: (one: Closable) => void,
+  running: Running,
 ): Invocation {
   const { env, stdout, stderr } = world;
   const color: ColorChoice = flags.color ?? 'auto';
@@ -202,6 +212,10 @@ function openInvocation(
       return { ...(await zone), now: world.now() };
     },
     ask,
+    exitWith(exitCode) {
+      running.exitCode = exitCode;
+    },
+    closeSessions: () => running.close(),
     async session(named) {
       const [{ Session }, { Profiles }] = await Promise.all([
         import('../session/session.ts'),
@@ -230,7 +244,7 @@ function openInvocation(
         profile,
         connection: {
           ...connection,
-          fetch: progress.watched(sent.watched(connection.fetch), isOffline ? BUILT_IN : undefined),
+          fetch: progress.watched(running.sent.watched(connection.fetch), isOffline ? BUILT_IN : undefined),
           userToken: awaited(userToken, 'user'),
           ...(experimentToken ? { experimentToken: awaited(experimentToken, 'experiment') } : {}),
           ...(experimentTokenFrom
@@ -252,8 +266,8 @@ function openInvocation(
         ...(flags.project === undefined ? {} : { project: flags.project }),
         ...(flags.experiment === undefined ? {} : { experiment: flags.experiment }),
       });
-      onOpen(session);
-      onOpen(connection);
+      running.opened(session);
+      running.opened(connection);
       return session;
     },
     async keptTrust() {
