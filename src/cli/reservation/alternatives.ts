@@ -184,14 +184,15 @@ export function durationWord(milliseconds: number): string | undefined {
   return parts.join('');
 }
 
+/** What a service's message says about alternatives, at its end. */
+const SAID_BY_OFFERS = /(?:\.|; the reservation can last until then\.)(?: Would be accepted: .*)?$/s;
+
 /** The failure with its message for people: what was asked for, and how much of it is free when. */
 function inWords(failure: Failure, asked: Refused): Failure {
   const { why: said, ...facts } = failure.facts;
   const [first, ...others] = sentencesOf(failure, asked);
-  // Older services say in their message what the alternatives say again.
-  const own = facts.alternatives?.length
-    ? failure.message.replace(/ Would be accepted: .*$/s, '')
-    : failure.message;
+  // What the alternatives say is not said in the message too.
+  const own = facts.alternatives?.length ? failure.message.replace(SAID_BY_OFFERS, '.') : failure.message;
   const message = first ?? own;
   const why = first === undefined ? said : others.join(' ');
   return new Failure(failure.code, message, { ...facts, ...(why ? { why } : {}) });

@@ -64,8 +64,14 @@ function refused(
     typed = `${LINK} --start ${at(HOUR)} --for 8h`,
     code = 'bandwidth_unavailable',
     facts = {},
+    text = 'Not enough. Would be accepted: 1 Mbps.',
     ...asked
-  }: Partial<Omit<Refused, 'typed'>> & { typed?: string; code?: FailureCode; facts?: FailureFacts } = {},
+  }: Partial<Omit<Refused, 'typed'>> & {
+    typed?: string;
+    code?: FailureCode;
+    facts?: FailureFacts;
+    text?: string;
+  } = {},
 ): { failure: Failure; offers: readonly Offer[] } {
   const words = typed.split(' ');
   const value = (flag: string) => (words.includes(flag) ? words[words.indexOf(flag) + 1] : undefined);
@@ -75,7 +81,7 @@ function refused(
       return found === undefined ? [] : [[name, found]];
     }),
   );
-  const error = new Failure(code, 'Not enough. Would be accepted: 1 Mbps.', { ...facts, alternatives });
+  const error = new Failure(code, text, { ...facts, alternatives });
   const failure = refusalOf(error, { request, typed: words, flags, now: NOW, ...asked });
   if (!(failure instanceof Failure)) throw failure;
   return { failure, offers: failure instanceof Refusal ? failure.offers : [] };
@@ -300,8 +306,17 @@ describe('a refusal', () => {
     );
   });
 
-  test('of a service without limits keeps its message, without what is said below it', () => {
-    expect(refused([most]).failure.message).toBe('Not enough.');
+  test.each([
+    ['Not enough.', 'Not enough. Would be accepted: 1 Mbps. Would be accepted: 2 Mbps.'],
+    [
+      'end_date is late.',
+      'end_date is late; the reservation can last until then. Would be accepted: 1 Mbps.',
+    ],
+    ['end_date is late.', 'end_date is late; the reservation can last until then.'],
+    ['No. Not a dot', 'No. Not a dot'],
+  ])('of a service without limits keeps its message, %s, without what is said below it', (message, text) => {
+    expect(refused([most], { text }).failure.message).toBe(message);
+    expect(refused([], { text }).failure.message).toBe(text);
   });
 
   test('of a start that has passed says when it was', () => {
