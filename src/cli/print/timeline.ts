@@ -65,12 +65,12 @@ export function timeline(
   const { experiments, times, known } = context;
   const { now } = times;
   const rows = listed
-    .toSorted((one, other) => startOf(one) - startOf(other))
-    .map((one) => ({ ...one, period: periodOf(one.item) }));
+    .map((one) => ({ ...one, start: startOf(one), period: periodOf(one.item) }))
+    .toSorted((one, other) => one.start - other.start);
   const window = windowOf(rows, now);
-  const short = shortIds(known.filter((id) => id !== null));
+  const short = print.isTerminal ? shortIds(known.filter((id) => id !== null)) : undefined;
   const texts = rows.map(({ item }) => ({
-    id: print.isTerminal ? (short.get(item.id ?? '') ?? item.id ?? '') : '',
+    id: short ? (short.get(item.id ?? '') ?? item.id ?? '') : '',
     ...linkText(item, glyphs),
   }));
   const labels = labelsOf(texts, Math.min(width, MOST_COLUMNS));
@@ -144,7 +144,8 @@ function linkText(
 function labelsOf(texts: readonly LabelTexts[], width: number): string[] {
   const columns = (members: readonly (keyof LabelTexts)[]): string[] => {
     const shown = members.filter((member) => texts.some((one) => one[member] !== ''));
-    const widths = shown.map((member) => Math.max(...texts.map((one) => one[member].length)));
+    // Not spread: a list can be longer than arguments may be.
+    const widths = shown.map((member) => texts.reduce((most, one) => Math.max(most, one[member].length), 0));
     return texts.map((one) => {
       const cells = shown.map((member, at) =>
         member === 'bandwidth' ? one[member].padStart(widths[at] ?? 0) : one[member].padEnd(widths[at] ?? 0),
