@@ -246,6 +246,110 @@ describe.each([
   });
 });
 
+describe.each([
+  ['SQLite', sqlite],
+  ['PostgreSQL', postgresql],
+] as const)('on %s, a create that searches', (_, engine) => {
+  const { open, close } = engine();
+  const who = { site1: 'a', site2: 'b', experiment: 'exp', createdBy: 'user', expiry: 1000 };
+  beforeEach(async () => {
+    opened = await open();
+    await opened.store.prepareCounts();
+    [clock, ids] = [0, 0];
+  });
+  afterEach(async () => {
+    await opened.close();
+    await close();
+  });
+
+  test('books the earliest period, each after those before it, also when they come together', async () => {
+    const allocators = [start(), start()] as const;
+    const asked = Array.from({ length: 6 }, (_, index) =>
+      allocators[index % 2 === 0 ? 0 : 1].create({
+        ...{ ...who, start: 10, end: 100, bandwidth: 400 },
+        search: { duration: 20 },
+      }),
+    );
+    const outcomes = await Promise.all(asked);
+    const starts = outcomes.map((outcome) => outcome.ok && outcome.record.start);
+    expect(starts.toSorted()).toEqual([10, 10, 30, 30, 50, 50]);
+    const audit = await opened.rows('SELECT start_ms, end_ms, bandwidth FROM audit ORDER BY seq');
+    expect(audit[2]).toEqual({ start_ms: 30, end_ms: 50, bandwidth: 400 });
+  });
+
+  test('books the transfer that ends first, with the link’s capacity as the most that it may use', async () => {
+    const allocator = start();
+    await booked(allocator, { start: 10, end: 20, bandwidth: 900 });
+    const volume = 125 * 1000 * 10;
+    expect(await allocator.create({ ...who, start: 10, end: 100, search: { volume } })).toMatchObject({
+      ok: true,
+      record: { start: 20, end: 30, bandwidth: 1000 },
+    });
+    expect(
+      await allocator.create({ ...who, start: 10, end: 30, search: { volume: 125 * 2000 } }),
+    ).toMatchObject({ ok: false, demand: { start: 10, end: 30, bandwidth: 100 }, free: { length: 20 } });
+    // It may use 10 Mbps, and would need 125.
+    const slow = { ...who, expiry: 2000, start: 30, end: 130, bandwidth: 10, search: { volume } };
+    expect(await allocator.create(slow, true)).toMatchObject({
+      demand: { start: 30, end: 130, bandwidth: 100 },
+      refusals: [{ limit: 'bandwidth', capacity: 10, free: 10 }],
+      offers: [{ kind: 'earliest', start: 30, end: 1030, bandwidth: 10 }],
+    });
+  });
+
+  test('under an idempotency key books once, and gives the same period again', async () => {
+    const request = {
+      ...{ ...who, start: 10, end: 100, bandwidth: 1000, search: { duration: 20 } },
+      ...{ key: 'k', fingerprint: 'f' },
+    };
+    const [one, other] = [start(), start()];
+    const [first, second] = await Promise.all([one.create(request), other.create(request)]);
+    expect([first, second].filter((outcome) => 'replayed' in outcome)).toHaveLength(1);
+    expect(first).toMatchObject({ ok: true, record: { start: 10, end: 30 } });
+    expect(second).toMatchObject({ ok: true, record: { start: 10, end: 30 } });
+    expect(await opened.rows('SELECT id FROM reservation')).toHaveLength(1);
+  });
+
+  test('row 59: is limited by the share, and by the live reservations, which leave no alternative', async () => {
+    const half = start(opened.store, { maxShare: 50, maxLive: 2 });
+    const ask = (experiment: string) =>
+      half.create({ ...who, experiment, start: 10, end: 60, bandwidth: 300, search: { duration: 20 } });
+    expect(await ask('mine')).toMatchObject({ record: { start: 10 } });
+    expect(await ask('mine')).toMatchObject({ record: { start: 30 } });
+    expect(await ask('other')).toMatchObject({ record: { start: 10 } });
+    expect(await ask('mine')).toMatchObject({
+      ok: false,
+      refusals: [{ limit: 'share', of: 'live', held: 2, allowed: 2 }],
+      offers: [],
+    });
+    const wider = start(opened.store, { maxShare: 50 });
+    expect(
+      await wider.create({
+        ...who,
+        experiment: 'mine',
+        start: 10,
+        end: 60,
+        bandwidth: 300,
+        search: { duration: 20 },
+      }),
+    ).toMatchObject({
+      demand: { start: 10, end: 30 },
+      refusals: [
+        { limit: 'share', of: 'bandwidth', held: 300, allowed: 500 },
+        { limit: 'share', of: 'tags', held: 1, allowed: 1 },
+      ],
+      offers: [{ kind: 'earliest', start: 50, end: 70, bandwidth: 300 }],
+    });
+  });
+
+  test('is a dry run too, which books nothing; a window that is too short is an error at once', async () => {
+    const request = { ...who, start: 10, end: 100, bandwidth: 1, search: { duration: 20 } };
+    expect(await start().create(request, true)).toMatchObject({ ok: true, record: { start: 10, end: 30 } });
+    expect(await opened.rows('SELECT id FROM reservation')).toEqual([]);
+    expect(() => start().create({ ...request, end: 29 })).toThrow(RangeError);
+  });
+});
+
 describe('questions', () => {
   let snapshots: number;
   let counted: ReservationStore;

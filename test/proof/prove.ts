@@ -82,7 +82,7 @@ const PROOFS: readonly { name: string; share: number; prove: (seconds: number) =
   { name: 'outcomes SQLite', share: 15, prove: () => fillDisk({ seed }) },
 ];
 
-/** Random histories against the oracle, on both engines: the suite's own test, ten for each second. */
+/** Random histories and calendars against the oracle: the suite's own tests, ten histories for each second. */
 const HISTORIES = 'histories';
 const isChosen = (name: string): boolean => name.toLowerCase().includes(values.only.toLowerCase());
 const chosen = PROOFS.filter(({ name }) => isChosen(name));
@@ -100,8 +100,14 @@ try {
 if (isChosen(HISTORIES)) {
   const { status } = spawnSync(
     'vitest',
-    ['run', '--config', 'test/vitest.config.ts', 'test/allocator/histories.test.ts'],
-    { stdio: 'inherit', env: { ...process.env, PROVE_HISTORIES: String(Math.ceil(seconds * 10)) } },
+    [
+      ...['run', '--config', 'test/vitest.config.ts'],
+      ...['test/allocator/histories.test.ts', 'test/allocator/searches.test.ts'],
+    ],
+    {
+      stdio: 'inherit',
+      env: { ...process.env, PROVE_HISTORIES: String(Math.ceil(seconds * 10)), PROVE_CALENDARS: '2000' },
+    },
   );
   if (status !== 0) found += 1;
 }
