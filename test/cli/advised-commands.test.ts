@@ -144,7 +144,7 @@ describe('every next step works when it is pasted', () => {
     "retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)])":
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start-now --end +2h',
     '`slices-conn availability ${site1} ${site2}`': 'slices-conn availability be-gent1 pl-poznan1',
-    '`slices-conn availability ${first}`': 'slices-conn availability be-gent1',
+    '`slices-conn availability ${site1}`': 'slices-conn availability be-gent1',
     other: undefined,
     "isReservation ? 'slices-conn list' : 'slices-conn experiment list'": 'slices-conn experiment list',
     "typed === undefined ? 'slices-conn update --help' : `slices-conn update ${shellWord(typed)} --extend 1h`":

@@ -5,6 +5,7 @@ import { formatDuration, parseDuration } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { SITES } from '../../contract/sites.ts';
 import { withServices } from '../advice.ts';
+import type { ServiceFlags } from '../global-options.ts';
 import { continued, folded } from '../help-layout.ts';
 import type { Invocation } from '../invocation.ts';
 import { readWindow, type WindowFlags } from '../period.ts';
@@ -48,52 +49,68 @@ export async function availability(
   const { svg } = flags;
   if (svg !== undefined) await confirmWriting(invocation, svg, 'Nothing was written.');
   const { connectivity } = await invocation.session();
-  const asked = async (): Promise<{ answers: LinkAnswer[]; drawn: LinkAvailability[] }> => {
-    const pairs = await pairsOf(connectivity, sites);
-    const ask = (points?: number) =>
-      Promise.all(pairs.map((pair) => freeOf(connectivity, pair, window, points)));
-    const [links, drawn] = await Promise.all([
-      ask(output.json ? undefined : chartColumns(output.columns)),
-      svg === undefined ? [] : ask(SVG_COLUMNS),
-    ]);
-    const slotsOf = async ({ link }: LinkAvailability): Promise<readonly Slot[] | null> => {
-      if (!need) return null;
-      return need.bandwidth > link.bandwidth ? [] : connectivity.slots({ ...link, ...window, ...need });
-    };
-    const answers = links.map(async (each) => ({ ...each, slots: await slotsOf(each) }));
-    return { answers: await Promise.all(answers), drawn };
+  const columns = {
+    screen: output.json ? undefined : chartColumns(output.columns),
+    drawn: svg === undefined ? undefined : SVG_COLUMNS,
   };
-  const { answers, drawn } = await asked().catch((error: unknown) => {
-    if (!(error instanceof Failure)) throw error;
-    const others = { fix: `slices-conn availability ${first}` };
-    throw error.code === 'sites_not_connected' && second !== undefined
-      ? error.with(others)
-      : withNearestSite(error, sites, typed);
-  });
-  // What starts now, started a moment ago.
-  const answered = { ...times, now: invocation.now() };
+  const { answers, drawn } = await answersOf(connectivity, sites, { window, need, columns }).catch(
+    (error: unknown) => {
+      throw withNextStep(error, sites, typed);
+    },
+  );
   const view = { window, zone: times.zone, now: times.now };
   if (svg !== undefined) await files.writePublic(svg, availabilitySvg({ ...view, links: drawn }));
+  // What starts now, started a moment ago.
+  const answered = { ...times, now: invocation.now() };
   const [only] = answers;
   await output.result(second !== undefined && only ? only : { items: answers }, (print) => {
     // A chart of one link has no title: who named both sites knows which it is.
     const title = second === undefined && only && answers.length === 1 ? `${linkName(only)}\n` : '';
     const chart = availabilityChart(print, { ...view, links: answers }, output.columns);
-    const starts = answers.flatMap((answer) =>
-      need ? startsOf(answer, need, answered, answers.length > 1) : [],
-    );
     const width = print.isTerminal ? output.columns : Number.POSITIVE_INFINITY;
-    const sentences = starts.map((text) => folded(text, width - 2).join('\n  '));
-    const advice = need ? adviceOf(answers, need, answered) : undefined;
-    const lines = [
-      ...sentences,
-      ...(svg === undefined ? [] : [`Written to ${escapeText(svg)}.`]),
-      ...(advice === undefined ? [] : [continued(`  try: ${withServices(invocation.flags, advice)}`, width)]),
-    ];
-    return (
-      print.paint.bold(escapeLines(title)) + chart + lines.map((line) => `${escapeLines(line)}\n`).join('')
-    );
+    const starts = need ? startsText(answers, need, answered, { width, services: invocation.flags }) : '';
+    const written = svg === undefined ? '' : `Written to ${escapeText(svg)}.\n`;
+    return print.paint.bold(escapeLines(title)) + chart + written + starts;
   });
+}
+
+/** What is asked about each link. */
+interface Question {
+  /** Milliseconds. */
+  window: { start: number; end: number };
+  need: Need | undefined;
+  /** Into how many columns the window is cut for the screen (undefined: exact steps), and for a picture (undefined: none). */
+  columns: { screen: number | undefined; drawn: number | undefined };
+}
+
+/** Asks about the named link, or about all links of a site. @returns `drawn`: the links again, for a picture */
+async function answersOf(
+  connectivity: ConnectivityClient,
+  sites: readonly string[],
+  { window, need, columns }: Question,
+): Promise<{ answers: LinkAnswer[]; drawn: LinkAvailability[] }> {
+  const pairs = await pairsOf(connectivity, sites);
+  const ask = (points?: number) =>
+    Promise.all(pairs.map((pair) => freeOf(connectivity, pair, window, points)));
+  const [links, drawn] = await Promise.all([
+    ask(columns.screen),
+    columns.drawn === undefined ? [] : ask(columns.drawn),
+  ]);
+  const slotsOf = async ({ link }: LinkAvailability): Promise<readonly Slot[] | null> => {
+    if (!need) return null;
+    return need.bandwidth > link.bandwidth ? [] : connectivity.slots({ ...link, ...window, ...need });
+  };
+  const answers = links.map(async (each) => ({ ...each, slots: await slotsOf(each) }));
+  return { answers: await Promise.all(answers), drawn };
+}
+
+/** A refusal of the sites with a command that shows what there is. */
+function withNextStep(error: unknown, sites: readonly string[], typed: readonly string[]): unknown {
+  if (!(error instanceof Failure)) return error;
+  const [site1, site2] = sites;
+  return error.code === 'sites_not_connected' && site2 !== undefined
+    ? error.with({ fix: `slices-conn availability ${site1}` })
+    : withNearestSite(error, sites, typed);
 }
 
 /** How much of one link is free in a window: exact steps, or so many columns. */
@@ -153,22 +170,36 @@ function linkName({ link }: Pick<LinkAnswer, 'link'>): string {
 /** The most runs of starts that are told. */
 const MOST_TOLD = 6;
 
+/** When a reservation can start, in a sentence for each link, and the command that books the first. */
+function startsText(
+  answers: readonly LinkAnswer[],
+  need: Need,
+  times: TimeContext,
+  { width, services }: { width: number; services: ServiceFlags },
+): string {
+  const sentences = answers.map((answer) => startsOf(answer, need, times, answers.length > 1));
+  const advice = adviceOf(answers, need, times);
+  const tried = advice === undefined ? [] : [continued(`  try: ${withServices(services, advice)}`, width)];
+  const lines = [...sentences.map((text) => folded(text, width - 2).join('\n  ')), ...tried];
+  return lines.map((line) => `${escapeLines(line)}\n`).join('');
+}
+
 /** When a reservation can start, as a sentence. @param isOneOfSeveral names the link */
 function startsOf(
   { link, slots }: LinkAnswer,
   { bandwidth, duration }: Need,
   times: TimeContext,
   isOneOfSeveral: boolean,
-): string[] {
+): string {
   const where = isOneOfSeveral ? `${linkName({ link })}: ` : '';
   const what = `${where}${formatBandwidth(bandwidth)} for ${formatDuration(duration)}`;
   if (bandwidth > link.bandwidth)
-    return [`${what} can't start: the link has ${formatBandwidth(link.bandwidth)}.`];
+    return `${what} can't start: the link has ${formatBandwidth(link.bandwidth)}.`;
   const runs = (slots ?? []).map((slot) => slotText(slot, times));
-  if (runs.length === 0) return [`${what} can't start in this time.`];
+  if (runs.length === 0) return `${what} can't start in this time.`;
   const more = runs.length - MOST_TOLD;
   const told = [...runs.slice(0, MOST_TOLD), ...(more > 0 ? [`and ${more} more times`] : [])];
-  return [`${what} can start: ${told.join(', ')}.`];
+  return `${what} can start: ${told.join(', ')}.`;
 }
 
 /** A run of starts for people: `now to 14:00`, `Mon 24 Nov 09:00 to 11:30`. */

@@ -262,6 +262,8 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
   const { code, facts } = failure;
   const { site1, site2 } = request;
   if (BY_THE_LINK.includes(code)) {
+    // What the experiment itself has is in its list.
+    if (code === 'share_exceeded') return failure.with({ fix: 'slices-conn list' });
     if ((facts.limits ?? []).length > 0)
       return failure.with({ fix: `slices-conn availability ${site1} ${site2}` });
     const said = facts.why === undefined ? '' : `${facts.why} `;

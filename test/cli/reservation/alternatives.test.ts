@@ -294,9 +294,11 @@ describe('a refusal', () => {
 
   test('says how many reservations an experiment may have', () => {
     const live: Limit = { ...limit, limit: 'share', capacity: 3, free: 0, start_date: null, end_date: null };
-    expect(refused([], { code: 'share_exceeded', facts: { limits: [live] } }).failure.message).toBe(
+    const { message, facts } = refused([], { code: 'share_exceeded', facts: { limits: [live] } }).failure;
+    expect([message, facts.fix]).toEqual([
       'One experiment may have 3 reservations that have not ended, and yours has 3. Delete one, or wait until one has ended.',
-    );
+      'slices-conn list',
+    ]);
   });
 
   test('says every limit that is broken', () => {
