@@ -52,12 +52,12 @@ export const Requested = v.object({
   start_date: v.nullable(v.string()),
   /** With a duration or a volume: not after. */
   end_date: v.string(),
-  /** The duration of the earliest reservation that was asked for, such as `PT2H`; absent in older entries. */
-  duration: v.optional(v.nullable(v.string()), null),
-  /** Bytes to be carried by the end; absent in older entries. */
-  volume: v.optional(v.nullable(v.number()), null),
-  /** The reservation's name; absent in older entries. */
-  name: v.optional(v.nullable(v.string()), null),
+  /** Where the earliest period of a duration was asked for: the duration, such as `PT2H`. */
+  duration: v.optional(v.string()),
+  /** Where a volume was asked for: the bytes to be carried by the end. */
+  volume: v.optional(v.number()),
+  /** The reservation's name, where one was asked for. */
+  name: v.optional(v.string()),
 });
 /** See {@link Requested}. */
 export type Requested = v.InferOutput<typeof Requested>;
@@ -80,9 +80,9 @@ export function requestedOf(reservation: NewReservation): Requested {
     bandwidth: bandwidth ?? null,
     start_date: start === 'now' ? null : formatInstant(start),
     end_date: formatInstant(end),
-    duration: duration === undefined ? null : isoDuration(duration),
-    volume: volume ?? null,
-    name: name ?? null,
+    ...(duration === undefined ? {} : { duration: isoDuration(duration) }),
+    ...(volume === undefined ? {} : { volume }),
+    ...(name === undefined ? {} : { name }),
   };
 }
 
@@ -90,14 +90,12 @@ export function requestedOf(reservation: NewReservation): Requested {
 export function bodyOf(
   reservation: NewReservation,
   tokens: string[],
-): ReservationRequestBody & { name?: string } {
-  const { bandwidth, duration, volume, name, ...period } = requestedOf(reservation);
+): ReservationRequestBody & { name?: string | undefined } {
+  const { bandwidth, volume, ...rest } = requestedOf(reservation);
   return {
-    ...period,
+    ...rest,
     ...(bandwidth === null ? {} : { bandwidth: String(bandwidth) }),
-    ...(duration === null ? {} : { duration }),
-    ...(volume === null ? {} : { volume: String(volume) }),
-    ...(name === null ? {} : { name }),
+    ...(volume === undefined ? {} : { volume: String(volume) }),
     tokens,
   };
 }
@@ -116,10 +114,15 @@ export function queryOf({ start, duration }: NewReservation, { dryRun = false } 
 export function asReservation(requested: Requested): NewReservation {
   const { site1, site2, bandwidth, start_date, end_date, duration, volume, name } = requested;
   const start = start_date === null ? 'now' : instantOf(start_date);
-  const named = name === null ? {} : { name };
-  const asked = { site1, site2, start, end: instantOf(end_date), ...named } as const;
-  if (volume !== null) return { ...asked, volume, ...(bandwidth === null ? {} : { bandwidth }) };
-  const lasting = duration === null ? undefined : readIsoDuration(duration);
+  const asked = {
+    site1,
+    site2,
+    start,
+    end: instantOf(end_date),
+    ...(name === undefined ? {} : { name }),
+  } as const;
+  if (volume !== undefined) return { ...asked, volume, ...(bandwidth === null ? {} : { bandwidth }) };
+  const lasting = duration === undefined ? undefined : readIsoDuration(duration);
   return { ...asked, bandwidth: bandwidth ?? 0, ...(lasting === undefined ? {} : { duration: lasting }) };
 }
 

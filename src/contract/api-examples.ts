@@ -1,5 +1,5 @@
-import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_START } from './fields.ts';
-import type { Problem, ProblemCode } from './problems.ts';
+import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from './fields.ts';
+import type { Problem, ProblemCode, RefusalFacts } from './problems.ts';
 import type { SchemaName } from './routes.ts';
 
 const RESERVATION = 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
@@ -24,21 +24,79 @@ export const BODY_EXAMPLES: Partial<Record<SchemaName, Readonly<Record<string, u
     site2_s_tag: 1001,
     site2_c_tag: 1,
   },
-  ReservationRequest: {
-    site1: 'be-gent1',
-    site2: 'pl-poznan1',
-    bandwidth: '1000',
-    start_date: EXAMPLE_START,
-    end_date: EXAMPLE_END,
-    tokens: [],
-  },
   // With ?start_now=true a start_date would be refused, and an update may leave it out.
   ReservationUpdate: { bandwidth: '2000', end_date: EXAMPLE_END },
+  Availability: {
+    site1: 'be-gent1',
+    site2: 'pl-poznan1',
+    bandwidth: 100_000,
+    start_date: EXAMPLE_START,
+    end_date: EXAMPLE_LATER,
+    exact: true,
+    items: [
+      { start_date: EXAMPLE_START, end_date: EXAMPLE_END, bandwidth: 500, bandwidth_max: 500, vlans: 12 },
+      {
+        start_date: EXAMPLE_END,
+        end_date: EXAMPLE_LATER,
+        bandwidth: 100_000,
+        bandwidth_max: 100_000,
+        vlans: 1000,
+      },
+    ],
+    nextCursor: null,
+  },
+  SlotList: {
+    items: [{ first_start_date: EXAMPLE_START, last_start_date: EXAMPLE_END }],
+    nextCursor: null,
+  },
   ExperimentRequest: {
     name: 'throughput-1',
     description: 'Throughput between Ghent and Poznań',
     project_id: PROJECT,
     expires_at: EXAMPLE_END,
+  },
+};
+
+const PERIOD = { start_date: EXAMPLE_START, end_date: EXAMPLE_END };
+const WANTED = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: '1000', ...PERIOD, tokens: [] };
+
+/** Requests of several kinds, each accepted as it stands here. */
+export const REQUEST_EXAMPLES: Partial<
+  Record<SchemaName, Readonly<Record<string, { summary: string; value: object }>>>
+> = {
+  ReservationRequest: {
+    period: { summary: 'A period', value: WANTED },
+    earliest: {
+      summary: 'An hour, as early as possible: with earliest=true',
+      value: { ...WANTED, duration: 'PT1H' },
+    },
+    volume: {
+      summary: '100 GB, to be carried by end_date, at 1 Gbps at most',
+      value: { ...WANTED, volume: '100000000000' },
+    },
+  },
+};
+
+/** What a refusal by a link says for programs. */
+const REFUSED: RefusalFacts = {
+  limits: [{ limit: 'bandwidth', site: null, layer: null, capacity: 100_000, free: 500, ...PERIOD }],
+  free: [{ ...PERIOD, bandwidth: 500 }],
+  alternatives: [
+    { kind: 'most_bandwidth', start_now: false, ...PERIOD, bandwidth: 500 },
+    { kind: 'earliest', start_now: false, start_date: EXAMPLE_END, end_date: EXAMPLE_LATER, bandwidth: 1000 },
+  ],
+};
+
+/** What refusals say beside their messages; most say nothing. */
+export const PROBLEM_FACTS: Partial<Record<ProblemCode, RefusalFacts>> = {
+  bandwidth_unavailable: REFUSED,
+  vlans_unavailable: {
+    limits: [{ limit: 'tags', site: 'be-gent1', layer: 'S', capacity: 1000, free: 0, ...PERIOD }],
+    free: [{ ...PERIOD, bandwidth: 50_000 }],
+  },
+  share_exceeded: {
+    limits: [{ limit: 'share', site: null, layer: null, capacity: 50_000, free: 500, ...PERIOD }],
+    free: [{ ...PERIOD, bandwidth: 50_000 }],
   },
 };
 
@@ -78,7 +136,7 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemCode, Omit<Problem, 'code'
   },
   bandwidth_unavailable: {
     loc: 'Bandwidth',
-    msg: `Not enough free bandwidth between be-gent1 and pl-poznan1: 99500 + 1000 = 100500 Mbps of 100000 from ${EXAMPLE_START} to ${EXAMPLE_END}; 500 Mbps are free.`,
+    msg: `Not enough free bandwidth between be-gent1 and pl-poznan1: 99500 + 1000 = 100500 Mbps of 100000 from ${EXAMPLE_START} to ${EXAMPLE_END}. Would be accepted: 500 Mbps for the same period; 1000 Mbps from ${EXAMPLE_END} to ${EXAMPLE_LATER}.`,
   },
   vlans_unavailable: {
     loc: 'Bandwidth',

@@ -61,6 +61,8 @@ export type SiteName = v.InferOutput<typeof SiteName>;
 export const EXAMPLE_START = '2030-01-01T10:00:00.000Z';
 /** See {@link EXAMPLE_START}: two hours later. */
 export const EXAMPLE_END = '2030-01-01T12:00:00.000Z';
+/** See {@link EXAMPLE_START}: two hours after {@link EXAMPLE_END}. */
+export const EXAMPLE_LATER = '2030-01-01T14:00:00.000Z';
 /** See {@link EXAMPLE_START}: the day before; a server puts today in its place. */
 export const EXAMPLE_CREATED = '2029-12-31T00:00:00.000Z';
 

@@ -1,6 +1,6 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
-import { BODY_EXAMPLES, PROBLEM_EXAMPLES } from './api-examples.ts';
+import { BODY_EXAMPLES, PROBLEM_EXAMPLES, PROBLEM_FACTS, REQUEST_EXAMPLES } from './api-examples.ts';
 import { Availability, SlotList } from './availability.ts';
 import { KeySetDocument } from './claims.ts';
 import {
@@ -113,7 +113,7 @@ export function describeApi(version: string): OpenApiDocument {
       examples: Object.fromEntries(
         answered.map((code) => [
           code,
-          { summary: code, value: problemBody([{ code, ...PROBLEM_EXAMPLES[code] }]) },
+          { summary: code, value: problemBody([{ code, ...PROBLEM_EXAMPLES[code] }], PROBLEM_FACTS[code]) },
         ]),
       ),
       securitySchemes: {
@@ -198,8 +198,8 @@ function needed({ action, credentials }: Route): string {
 }
 
 function body(name: SchemaName): Record<string, unknown> {
-  const example = BODY_EXAMPLES[name];
-  return { schema: ref(name), ...(example ? { example } : {}) };
+  const [example, examples] = [BODY_EXAMPLES[name], REQUEST_EXAMPLES[name]];
+  return { schema: ref(name), ...(example ? { example } : {}), ...(examples ? { examples } : {}) };
 }
 
 function parameters(

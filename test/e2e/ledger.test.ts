@@ -279,6 +279,30 @@ describe('row 12: a reply that never arrives', () => {
     expect((await service.booked()).map(({ id }) => id)).toEqual([reservation.id]);
   });
 
+  test.each([
+    ['--earliest', ['--bandwidth', '1G', '--earliest', '--for', '2h', '--end', '+1d']],
+    ['--volume', ['--volume', '100G', '--end', '+1d']],
+  ])('the suggested command settles a request with %s too', async (_, flags) => {
+    const service = await newService();
+    const { client } = service;
+    service.way = async (request, forward) => {
+      if (request.method !== 'POST') return forward();
+      await forward();
+      return 'cut';
+    };
+    const ended: Ended = await client.command('reserve', 'be-gent1', 'pl-poznan1', ...flags);
+    expect(ended.exitCode).toBe(7);
+    // Without the list, only the key tells what became of it.
+    service.way = async (request, forward) => (request.method === 'GET' ? 'cut' : forward());
+    service.extended = false;
+    const listed = await client.command('list');
+    const [, advised = ''] = /To settle it: slices-conn (.+)\n/.exec(listed.stderr) ?? [];
+    service.extended = true;
+    service.way = deliver;
+    const reservation = bookedIn(await client.result(...advised.split(' ')));
+    expect((await service.booked()).map(({ id }) => id)).toEqual([reservation.id]);
+  });
+
   test('no answer in time: 7, and the attempt is unknown', async () => {
     const service = await newService();
     const { client } = service;

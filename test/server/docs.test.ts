@@ -1,7 +1,8 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
+import { ROUTES, type RouteName } from '../../src/contract/routes.ts';
 import { createDocs } from '../../src/server/docs/docs.ts';
-import { DAY, openService, outcome } from '../fixtures/service.ts';
+import { addressOf, type Caller, DAY, openService, outcome, type TestService } from '../fixtures/service.ts';
 
 const CONTENT = Uint8Array.from({ length: 200_000 }, (_, index) => index % 251);
 
@@ -45,11 +46,13 @@ describe('row 41: a file of the page', () => {
   });
 });
 
-test('the example of a reservation is accepted as it stands, on any day', async () => {
+test('the examples of a reservation are accepted as they stand, on any day, and those of questions too', async () => {
   const service = await openService();
   const [path, json] = ['/apis/v1alpha1/connectivity', 'application/json'];
   const Content = v.object({
-    content: v.object({ [json]: v.object({ example: v.record(v.string(), v.unknown()) }) }),
+    content: v.object({
+      [json]: v.object({ examples: v.record(v.string(), v.object({ value: v.unknown() })) }),
+    }),
   });
   const Description = v.object({
     paths: v.looseObject({ [path]: v.object({ post: v.object({ requestBody: Content }) }) }),
@@ -58,7 +61,26 @@ test('the example of a reservation is accepted as it stands, on any day', async 
     service.moveTo(day * DAY);
     const lead = await service.as('lead');
     const { paths } = v.parse(Description, (await service.send('GET', '/api-spec')).body);
-    const example = paths[path]?.post.requestBody.content[json]?.example ?? {};
-    expect(outcome(await lead.book(example))).toBe('201');
+    const examples = paths[path]?.post.requestBody.content[json]?.examples ?? {};
+    expect(Object.keys(examples)).toEqual(['period', 'earliest', 'volume']);
+    for (const [name, { value }] of Object.entries(examples)) {
+      expect(outcome(await lead.book(value, name === 'earliest' ? 'earliest=true' : ''))).toBe('201');
+    }
+    expect(await asShown(service, lead, 'linkAvailability')).toBe('200');
+    expect(await asShown(service, lead, 'linkSlots')).toBe('200');
   }
 });
+
+/** The outcome of a question about a link, asked with the examples of its parameters. */
+async function asShown(service: TestService, caller: Caller, name: RouteName): Promise<string> {
+  const Shown = v.looseObject({ name: v.string(), example: v.optional(v.union([v.string(), v.number()])) });
+  const Item = v.looseObject({ get: v.looseObject({ parameters: v.array(Shown) }) });
+  const Description = v.object({ paths: v.record(v.string(), v.unknown()) });
+  const { paths } = v.parse(Description, (await service.send('GET', '/api-spec')).body);
+  const { parameters } = v.parse(Item, paths[ROUTES[name].path]).get;
+  const shown = new URLSearchParams();
+  for (const { name: parameter, example } of parameters) {
+    if (example !== undefined) shown.set(parameter, String(example));
+  }
+  return outcome(await caller.send('GET', `${addressOf(name)}?${shown}`));
+}

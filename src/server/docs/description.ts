@@ -1,4 +1,4 @@
-import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_START } from '../../contract/fields.ts';
+import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from '../../contract/fields.ts';
 import openapi from '../../contract/openapi.json' with { type: 'json' };
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
 import type { ApiGroups } from '../routing.ts';
@@ -39,6 +39,7 @@ export function describeServer({
       placed(EXAMPLE_CREATED, today),
       placed(EXAMPLE_START, tomorrow),
       placed(EXAMPLE_END, tomorrow),
+      placed(EXAMPLE_LATER, tomorrow),
     ].reduce((shown, [example, time]) => shown.replaceAll(example, time), text);
   };
 }

@@ -26,7 +26,7 @@ function listed(
     reservation: null,
     state,
     source: 'ledger',
-    requested: { site1, site2, bandwidth, ...dates, duration: null, volume: null, name: null },
+    requested: { site1, site2, bandwidth, ...dates },
     entry: undefined,
   };
   return { item, experiment };

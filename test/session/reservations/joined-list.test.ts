@@ -23,9 +23,6 @@ const REQUESTED: Requested = {
   bandwidth: 1000,
   start_date: at(HOUR),
   end_date: at(2 * HOUR),
-  duration: null,
-  volume: null,
-  name: null,
 };
 
 /** An attempt that was sent at {@link NOW} and not answered. */

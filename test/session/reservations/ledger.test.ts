@@ -20,9 +20,6 @@ const REQUESTED: Requested = {
   bandwidth: 1000,
   start_date: RESERVATION.start_date,
   end_date: RESERVATION.end_date,
-  duration: null,
-  volume: null,
-  name: null,
 };
 const CHANGE: Requested = { ...REQUESTED, bandwidth: 5 };
 const CHANGED = { ...RESERVATION, bandwidth: 5 };
@@ -230,17 +227,6 @@ describe('past reservations', () => {
 });
 
 describe('a file of version 0.1.0', () => {
-  test('has requests without a duration or a volume', async () => {
-    const database = await SqliteDatabase.open(':memory:', LEDGER_FORMAT);
-    left.push(() => database.close());
-    const ledger = new Ledger(database, SERVICE);
-    await begin(ledger);
-    await database.transaction(async ({ run }) =>
-      run("UPDATE attempt SET requested = json_remove(requested, '$.duration', '$.volume')"),
-    );
-    expect((await ledger.find(NAME))?.requested).toEqual(REQUESTED);
-  });
-
   test('row 66: keeps its entries, with ended ones as past', async () => {
     const file = newFile();
     const before = { ...LEDGER_FORMAT, migrations: LEDGER_FORMAT.migrations.slice(0, 1) };

@@ -326,13 +326,13 @@ describe('a create request whose answer is lost', () => {
 describe('a search whose answer is lost', () => {
   const WINDOW = { site1: 'be-gent1', site2: 'pl-poznan1', start: NOW + HOUR, end: NOW + 10 * HOUR };
   const SEARCHES: [string, NewReservation, object][] = [
-    ['earliest', { ...WINDOW, bandwidth: 60_000, duration: 2 * HOUR }, { duration: 'PT2H', volume: null }],
-    ['earliest from now on', { ...WINDOW, start: 'now', bandwidth: 60_000, duration: 2 * HOUR }, {}],
     [
-      'volume',
-      { ...WINDOW, volume: 5_000_000_000 },
-      { bandwidth: null, duration: null, volume: 5_000_000_000 },
+      'earliest',
+      { ...WINDOW, bandwidth: 60_000, duration: 2 * HOUR },
+      { bandwidth: 60_000, duration: 'PT2H' },
     ],
+    ['earliest from now on', { ...WINDOW, start: 'now', bandwidth: 60_000, duration: 2 * HOUR }, {}],
+    ['volume', { ...WINDOW, volume: 5_000_000_000 }, { bandwidth: null, volume: 5_000_000_000 }],
     ['volume at a rate', { ...WINDOW, bandwidth: 300, volume: 5_000_000_000 }, { bandwidth: 300 }],
   ];
   /** Somebody else has most of the link in the meantime, so that a second booking would be elsewhere. */

@@ -138,8 +138,15 @@ function whatToDo(
 }
 
 function reserveAgain(requested: NonNullable<ListedReservation['requested']>, key: string): string {
-  const { site1, site2, bandwidth, start_date, end_date } = requested;
+  const { site1, site2, bandwidth, start_date, end_date, duration, volume } = requested;
+  const rate = bandwidth === null ? [] : ['--bandwidth', String(bandwidth)];
   const start = start_date === null ? ['--start-now'] : ['--start', start_date];
-  const words = ['--bandwidth', String(bandwidth), ...start, '--end', end_date, '--idempotency-key', key];
-  return ownCommand('reserve', site1, site2, ...words);
+  const search =
+    duration !== undefined
+      ? ['--earliest', '--for', duration]
+      : volume !== undefined
+        ? ['--volume', String(volume)]
+        : [];
+  const period = [...start, '--end', end_date, ...search];
+  return ownCommand('reserve', site1, site2, ...rate, ...period, '--idempotency-key', key);
 }
