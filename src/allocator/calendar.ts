@@ -1,6 +1,6 @@
 import type { Link } from '../contract/links.ts';
 import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
-import { type FreeStep, fastest } from './fastest.ts';
+import { type FreePart, fastest } from './fastest.ts';
 import { chooseTags, Holdings } from './holdings.ts';
 import { type LoadCursor, LoadProfile } from './load-profile.ts';
 import { type ShareRefusal, Shares } from './shares.ts';
@@ -164,10 +164,7 @@ export class LinkCalendar {
    * @param experiment whose share counts
    */
   freeBandwidth({ start, end }: Period, experiment?: string): number {
-    const tagsLeft = TAG_PLACES.every(
-      (place) => this.#holdings.layers[place].firstFree(start, end) !== undefined,
-    );
-    if (!tagsLeft) return 0;
+    if (this.#earliestTags(start, end - start) > start) return 0;
     const free = Math.max(0, this.#capacity - this.#load.peak(start, end));
     if (!this.#shares || experiment === undefined) return free;
     return Math.min(free, this.#shares.freeBandwidth(experiment, { start, end }));
@@ -181,10 +178,22 @@ export class LinkCalendar {
    * @param experiment whose share is a limit too
    */
   earliest(from: number, duration: number, bandwidth: number, experiment?: string): number | undefined {
+    const far = Number.POSITIVE_INFINITY;
+    return this.#earliestUpTo(far, { from, duration, bandwidth }, experiment);
+  }
+
+  /** As {@link earliest}, for starts up to `latest`; undefined when there is none. */
+  #earliestUpTo(
+    latest: number,
+    { from, duration, bandwidth }: { from: number; duration: number; bandwidth: number },
+    experiment?: string,
+  ): number | undefined {
     if (bandwidth > this.#capacity) return undefined;
+    const limits = { load: this.#capacity - bandwidth };
     let start = from;
-    for (;;) {
-      let next = this.#load.earliest(start, duration, { load: this.#capacity - bandwidth });
+    while (start <= latest) {
+      let next = this.#load.earliest(start, duration, limits, latest);
+      if (next > latest) return undefined;
       for (const place of TAG_PLACES) next = this.#holdings.earliestTag(place, next, duration);
       if (this.#shares && experiment !== undefined) {
         const shared = this.#shares.earliest(experiment, next, duration, bandwidth);
@@ -194,6 +203,7 @@ export class LinkCalendar {
       if (next === start) return start;
       start = next;
     }
+    return undefined;
   }
 
   /**
@@ -259,8 +269,8 @@ export class LinkCalendar {
     experiment?: string,
   ): Generator<{ first: number; last: number }> {
     for (let from = start; ; ) {
-      const first = this.earliest(from, duration, bandwidth, experiment);
-      if (first === undefined || first + duration > end) return;
+      const first = this.#earliestUpTo(end - duration, { from, duration, bandwidth }, experiment);
+      if (first === undefined) return;
       const last = this.#lastOfRun(first, { end, bandwidth, duration }, experiment);
       yield { first, last };
       from = last + 1;
@@ -277,7 +287,12 @@ export class LinkCalendar {
     { start, end, bandwidth, volume }: Demand & { volume: number },
     experiment?: string,
   ): Demand | undefined {
-    return fastest(this.#freeSteps({ start, end }, experiment), {
+    const share = experiment === undefined ? undefined : this.#shares;
+    const parts =
+      share && experiment !== undefined
+        ? this.#sharedSteps({ start, end }, experiment, share)
+        : this.#freeBlocks({ start, end });
+    return fastest(parts, end, {
       most: bandwidth,
       volume,
       tagsFrom: (from, duration) => this.#earliestTags(from, duration),
@@ -298,8 +313,8 @@ export class LinkCalendar {
     let [from, most, tooMuch] = [start, 0, this.#capacity + 1];
     while (most + 1 < tooMuch) {
       const middle = most === 0 ? 1 : (most + tooMuch) >>> 1;
-      const at = this.earliest(from, duration, middle, experiment);
-      if (at === undefined || at + duration > end) tooMuch = middle;
+      const at = this.#earliestUpTo(end - duration, { from, duration, bandwidth: middle }, experiment);
+      if (at === undefined) tooMuch = middle;
       else {
         // A start that is too early for less is too early for more.
         from = at;
@@ -339,13 +354,31 @@ export class LinkCalendar {
     return most;
   }
 
-  /** What is free for a new reservation, in stretches over which it does not change. */
-  *#freeSteps({ start, end }: Period, experiment?: string): Generator<FreeStep> {
-    const link = this.#load.from(start);
-    const share = experiment === undefined ? undefined : this.#shares?.from(experiment, start);
-    for (const period of stretches([link, share], { start, end })) {
-      const free = Math.max(0, this.#capacity - link.load());
-      yield { ...period, free: Math.min(free, share?.free() ?? free) };
+  /** What is free for a new reservation. */
+  *#freeBlocks({ start, end }: Period): Generator<FreePart> {
+    const free = (load: number): number => Math.max(0, this.#capacity - load);
+    for (const block of this.#load.blocks(start, end)) {
+      const { peak, low, length: steps, startOf, loadOf } = block;
+      const freeIn = (step: number): number => free(loadOf(step));
+      yield {
+        start: block.start,
+        end: block.end,
+        least: free(peak),
+        most: free(low),
+        steps,
+        startOf,
+        freeIn,
+      };
+    }
+  }
+
+  /** What is free for a new reservation of an experiment, in single steps. */
+  *#sharedSteps(period: Period, experiment: string, shares: Shares): Generator<FreePart> {
+    const link = this.#load.from(period.start);
+    const share = shares.from(experiment, period.start);
+    for (const { start, end } of stretches([link, share], period)) {
+      const free = Math.min(Math.max(0, this.#capacity - link.load()), share.free());
+      yield { start, end, least: free, most: free, steps: 1, startOf: () => start, freeIn: () => free };
     }
   }
 

@@ -1,8 +1,15 @@
 import type { Demand, Period } from './demand.ts';
 
-/** A stretch of time over which the bandwidth that is free does not change, in Mbps. */
-export interface FreeStep extends Period {
-  free: number;
+/** A part of a time, in which the free bandwidth may change. */
+export interface FreePart extends Period {
+  /** Bounds of what is free in it, in Mbps. */
+  least: number;
+  most: number;
+  /** In how many steps; in each, what is free does not change. The first begins with the part. */
+  steps: number;
+  startOf(step: number): number;
+  /** Mbps. */
+  freeIn(step: number): number;
 }
 
 /** What a transfer needs besides bandwidth. */
@@ -21,9 +28,12 @@ export interface Transfer {
 interface Rectangle {
   start: number;
   rate: number;
-  /** When the transfer at this rate would be over; no later than that, until the tags are known. */
+  /** No start before this has tags. */
+  tagged: number;
+  /** Whether `tagged` has them. */
+  isTagged: boolean;
+  /** When the transfer at this rate is over, where it starts at `tagged`. */
   done: number;
-  tagsKnown: boolean;
   /** The least `done` of this rectangle and those below it. */
   first: number;
 }
@@ -32,39 +42,141 @@ interface Rectangle {
  * The transfer of a volume at one constant rate that ends first; of those that end at the same instant, the slowest.
  *
  * The rate of one that ends first is, or can be raised to, the height of a rectangle that can't be made larger below the
- * free bandwidth. So the steps are read once, with a stack of the rectangles that are open: each is higher and begins
- * later than the one below it. The first in which the volume is through wins.
+ * free bandwidth. So the parts are read once, with a stack of the rectangles that are open: each is higher and begins
+ * later than the one below it. The first in which the volume is through wins. A part in which none can be over is read
+ * from its end, until the bandwidth is too low for what began before.
  *
- * @param steps without gaps between them, in order; the last ends at the deadline
+ * @param parts without gaps between them, in order; the last ends at the deadline
+ * @param deadline milliseconds
  */
-export function fastest(steps: Iterable<FreeStep>, transfer: Transfer): Demand | undefined {
+export function fastest(parts: Iterable<FreePart>, deadline: number, transfer: Transfer): Demand | undefined {
   const { most, volume } = transfer;
-  const open: Rectangle[] = [];
-  for (const step of steps) {
-    const rate = Math.min(step.free, most);
-    let { start } = step;
-    while ((open.at(-1)?.rate ?? 0) > rate) start = open.pop()?.start ?? start;
-    if (rate > (open.at(-1)?.rate ?? 0)) {
-      const done = start + durationOf(volume, rate);
-      const first = Math.min(done, open.at(-1)?.first ?? Number.POSITIVE_INFINITY);
-      open.push({ start, rate, done, tagsKnown: false, first });
-    }
-    for (;;) {
-      const first = open.at(-1)?.first ?? Number.POSITIVE_INFINITY;
-      const rectangle = open.find(({ done }) => done === first);
-      if (!rectangle || first > step.end) break;
-      if (rectangle.tagsKnown) return slowest(open, first, transfer);
-      const duration = durationOf(volume, rectangle.rate);
-      rectangle.done = transfer.tagsFrom(rectangle.start, duration) + duration;
-      rectangle.tagsKnown = true;
-      let least = Number.POSITIVE_INFINITY;
-      for (const each of open) {
-        least = Math.min(least, each.done);
-        each.first = least;
+  const open = new OpenRectangles(transfer);
+  let useful: number | undefined;
+  for (const part of parts) {
+    // Slower, it takes longer than all the time that there is.
+    useful ??= Math.ceil(volume / (125 * (deadline - part.start)));
+    const highest = Math.min(most, part.most);
+    if (highest < useful) open.take(part.start, 0);
+    else if (part.least >= highest) {
+      open.take(part.start, highest);
+      const found = open.overBy(part.end);
+      if (found) return found;
+    } else if (open.first() > part.end && part.start + durationOf(volume, highest) > part.end) {
+      takeFromEnd(part, open, { most, useful });
+    } else {
+      for (let step = 0; step < part.steps; step += 1) {
+        open.take(part.startOf(step), Math.min(most, part.freeIn(step)));
+        const found = open.overBy(step + 1 < part.steps ? part.startOf(step + 1) : part.end);
+        if (found) return found;
       }
     }
   }
   return undefined;
+}
+
+/** Takes a part in which no transfer can be over: what matters is how much is free from each step to its end. */
+function takeFromEnd(
+  part: FreePart,
+  open: OpenRectangles,
+  { most, useful }: { most: number; useful: number },
+): void {
+  const steps: { start: number; rate: number }[] = [];
+  let rate = Number.POSITIVE_INFINITY;
+  for (let step = part.steps - 1; step >= 0 && rate >= useful && rate > part.least; step -= 1) {
+    const free = Math.min(most, part.freeIn(step));
+    if (free < rate) steps.push({ start: part.startOf(step), rate: free });
+    const last = steps.at(-1);
+    if (last) last.start = part.startOf(step);
+    rate = Math.min(rate, free);
+  }
+  // The lowest goes on with what was open before the part; too low a rate ends all of that.
+  open.take(part.start, rate < useful ? 0 : rate);
+  for (const step of steps.toReversed()) if (step.rate > rate) open.take(step.start, step.rate);
+}
+
+/** The rectangles that are open at an instant, the lowest first. */
+class OpenRectangles {
+  readonly #transfer: Transfer;
+  readonly #tags: TagStarts;
+  readonly #open: Rectangle[] = [];
+
+  constructor(transfer: Transfer) {
+    this.#transfer = transfer;
+    this.#tags = new TagStarts(transfer);
+  }
+
+  /** When the first transfer is over, unless its tags are not free by then. */
+  first(): number {
+    return this.#open.at(-1)?.first ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** From `time` on, so many Mbps are free. */
+  take(time: number, rate: number): void {
+    const open = this.#open;
+    let [start, tagged] = [time, time];
+    let top = open.at(-1);
+    while (top && top.rate > rate) {
+      // A slower transfer takes longer, so its tags are free no earlier.
+      [start, tagged] = [top.start, top.tagged];
+      open.pop();
+      top = open.at(-1);
+    }
+    if (rate <= (top?.rate ?? 0)) return;
+    const done = tagged + durationOf(this.#transfer.volume, rate);
+    const first = Math.min(done, top?.first ?? Number.POSITIVE_INFINITY);
+    open.push({ start, rate, tagged, isTagged: false, done, first });
+  }
+
+  /** The transfer that is over by `end`, to which all that is open goes on; undefined when there is none. */
+  overBy(end: number): Demand | undefined {
+    for (let first = this.first(); first <= end; first = this.first()) {
+      const rectangle = this.#open.find(({ done }) => done === first);
+      if (!rectangle) break;
+      if (rectangle.isTagged) return slowest(this.#open, first, this.#transfer);
+      const duration = durationOf(this.#transfer.volume, rectangle.rate);
+      const { start, isSure } = this.#tags.from(rectangle.tagged, duration);
+      rectangle.tagged = start;
+      rectangle.isTagged = isSure;
+      rectangle.done = start + duration;
+      let least = Number.POSITIVE_INFINITY;
+      for (const each of this.#open) {
+        least = Math.min(least, each.done);
+        each.first = least;
+      }
+    }
+    return undefined;
+  }
+}
+
+/** How much longer the next of the durations is that {@link TagStarts} remembers. */
+const NEXT_DURATION = 1.02;
+
+/**
+ * Remembers from when on tags are free, since many rectangles ask for almost the same. What is too early for a duration is
+ * too early for a longer one: so a few durations are remembered, for those that are a little longer.
+ */
+class TagStarts {
+  readonly #transfer: Transfer;
+  /** By the number of the duration: no start of `[from, to)` has tags. */
+  readonly #tooEarly = new Map<number, Period>();
+
+  constructor(transfer: Transfer) {
+    this.#transfer = transfer;
+  }
+
+  /** A start that none before has tags from `time` on; surely with tags itself, or to be asked about again. */
+  from(time: number, duration: number): { start: number; isSure: boolean } {
+    const number = Math.floor(Math.log(duration) / Math.log(NEXT_DURATION));
+    const shorter = Math.min(duration, Math.max(1, Math.floor(NEXT_DURATION ** number)));
+    let known = this.#tooEarly.get(number);
+    if (!known || time < known.start || time >= known.end) {
+      known = { start: time, end: this.#transfer.tagsFrom(time, shorter) };
+      this.#tooEarly.set(number, known);
+    }
+    if (known.end > time) return { start: known.end, isSure: false };
+    return { start: this.#transfer.tagsFrom(time, duration), isSure: true };
+  }
 }
 
 /** How long a transfer takes, in milliseconds, rounded up: 1 Mbps carries 125 bytes in one. */

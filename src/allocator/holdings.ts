@@ -123,6 +123,22 @@ export class Holdings {
     return Math.max(from, this.layers[place].freeAtEdgeUntil(from), furthest);
   }
 
+  /** As {@link TagLayer.bestFit}, by the gaps around the period: where few tags are free, it looks at few. */
+  bestFit(place: TagPlace, { start, end }: Period, now: number): number | undefined {
+    const column = TAG_PLACES.indexOf(place);
+    const edge = this.layers[place].bestAtEdge(start, end, now);
+    let [best, smallest] = [edge?.tag, edge?.gap ?? Number.POSITIVE_INFINITY];
+    this.byEnd.eachAround(start, end, column, (slot) => {
+      const toRight = this.#gapEnd(this.#nexts[PLACES * slot + column] ?? NONE) - end;
+      const ended = this.#ends[slot] ?? 0;
+      const gap = ended > now ? Math.min(toRight, start - ended) : toRight;
+      const tag = this.#tagAt(slot, column);
+      if (gap > smallest || (gap === smallest && tag > (best ?? tag))) return;
+      [best, smallest] = [tag, gap];
+    });
+    return best;
+  }
+
   #tagAt(slot: number, place: number): number {
     return this.#tags[PLACES * slot + place] ?? 0;
   }
@@ -223,7 +239,7 @@ export function chooseTags(
     if (gap === Number.POSITIVE_INFINITY) {
       // No free tag has a neighbour: the lowest one is the best fit.
       for (const place of open) {
-        const tag = layers[place].firstFree(start, end);
+        const tag = holdings.bestFit(place, { start, end }, now);
         if (tag !== undefined) chosen[place] = tag;
       }
       return chosen;
@@ -238,7 +254,7 @@ export function chooseTags(
     }
   }
   for (const place of open) {
-    const tag = layers[place].bestFit(start, end, now);
+    const tag = holdings.bestFit(place, { start, end }, now);
     if (tag !== undefined) chosen[place] = tag;
   }
   return chosen;

@@ -34,6 +34,20 @@ export interface LoadCursor {
   advance(): void;
 }
 
+/** Some stretches beside each other over which nothing changes. It is invalid once the profile changes. */
+export interface LoadBlock {
+  start: number;
+  end: number;
+  /** Bounds of its load, in Mbps. */
+  peak: number;
+  low: number;
+  /** How many stretches; the first begins with the block. */
+  length: number;
+  startOf(at: number): number;
+  /** Mbps. */
+  loadOf(at: number): number;
+}
+
 /** How many breakpoints a block holds at most; one that is full is split in two. */
 const CAPACITY = 512;
 /**
@@ -157,9 +171,7 @@ export class LoadProfile {
     const first = this.#blockAt(start);
     const at = this.#blockAt(end);
     const last = Math.max(first, (this.#firsts[at] ?? 0) < end ? at : at - 1);
-    const found = { peak: Number.NEGATIVE_INFINITY, low: Number.POSITIVE_INFINITY, live: 0 };
-    this.#extremesWithin(first, this.#positionIn(first, start), end, found);
-    let { peak, low, live } = found;
+    let [peak, low, live] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, 0];
     for (let index = first + 1; index < last; index += 1) {
       const [highest, lowest] = [this.#peaks[index] ?? 0, this.#lows[index] ?? 0];
       const most = this.#livePeaks[index] ?? 0;
@@ -168,6 +180,7 @@ export class LoadProfile {
       if (most > live) live = most;
     }
     const extremes = { peak, low, live };
+    this.#extremesWithin(first, this.#positionIn(first, start), end, extremes);
     if (last > first) this.#extremesWithin(last, this.#startOf(last), end, extremes);
     return extremes;
   }
@@ -191,6 +204,27 @@ export class LoadProfile {
     };
   }
 
+  /** The blocks of stretches that make up `[start, end)`, in order. */
+  *blocks(start: number, end: number): Generator<LoadBlock> {
+    const points = this.#points;
+    for (let index = this.#blockAt(start); index < this.#count; index += 1) {
+      const from = Math.max(start, this.#firsts[index] ?? 0);
+      if (from >= end) return;
+      const last = this.#endOf(index);
+      const first = this.#positionIn(index, from);
+      const raised = this.#raised[index] ?? 0;
+      yield {
+        start: from,
+        end: Math.min(end, this.#timeAfter(index, last - 1)),
+        peak: this.#peaks[index] ?? 0,
+        low: this.#lows[index] ?? 0,
+        length: this.#positionFrom(index, first + 1, end) - first,
+        startOf: (at) => (at === 0 ? from : (points[first + at] ?? 0)),
+        loadOf: (at) => (points[first + at + CAPACITY] ?? 0) + raised,
+      };
+    }
+  }
+
   /** The stretches over which nothing changes that make up `[start, end)`, in order. */
   *segments(start: number, end: number): Generator<LoadSegment> {
     const cursor = this.from(start);
@@ -205,24 +239,30 @@ export class LoadProfile {
    * The earliest instant from `from` on at which `duration` milliseconds pass within the limits. There is always one, since
    * the last reservation ends.
    *
-   * Within a block, the part that lies in the period is read from its end: the last instant above a limit is where the
-   * next candidate comes after. No breakpoint is read twice, and of a block that is too high only the end is read where
-   * the period is longer than it.
+   * A block that is within the limits, or above them all the time, is not read. Another one that lies in the period is read
+   * from its end, since the last instant above a limit is where the next candidate comes after. No breakpoint is read
+   * twice.
+   *
+   * @param latest where the search ends: what it finds after that may be too early
    */
-  earliest(from: number, duration: number, limits: LoadLimits): number {
+  earliest(from: number, duration: number, limits: LoadLimits, latest = Number.POSITIVE_INFINITY): number {
     const first = this.#blockAt(from);
     let candidate = from;
-    for (let index = first; index < this.#count; index += 1) {
+    for (let index = first; index < this.#count && candidate <= latest; index += 1) {
       if (index > first && (this.#firsts[index] ?? 0) >= candidate + duration) return candidate;
       if (this.#isWithin(index, limits)) continue;
       const end = this.#endOf(index);
-      let clear = index === first ? this.#positionIn(index, from) : this.#startOf(index);
-      while (clear < end) {
-        const to = this.#firstFrom(clear, end, candidate + duration);
-        const at = this.#lastAbove(index, clear, to, limits);
-        if (at >= clear) candidate = this.#timeAfter(index, at);
-        else if (to < end) return candidate;
-        clear = to;
+      if ((this.#lows[index] ?? 0) > limits.load) candidate = this.#timeAfter(index, end - 1);
+      else {
+        const start = index === first ? this.#positionIn(index, from) : this.#startOf(index);
+        if ((this.#points[end - 1] ?? 0) < candidate + duration) {
+          const at = this.#lastAbove(index, start, end, limits);
+          if (at >= start) candidate = this.#timeAfter(index, at);
+        } else {
+          const found = this.#earliestWithin(index, { start, candidate, duration, limits });
+          if (found.isSure) return found.candidate;
+          candidate = found.candidate;
+        }
       }
     }
     return candidate;
@@ -277,12 +317,28 @@ export class LoadProfile {
     return at;
   }
 
-  /** The first breakpoint within a block, from `at` to before `end`, at or after `time`; `end` when there is none. */
-  #firstFrom(at: number, end: number, time: number): number {
-    if ((this.#points[end - 1] ?? 0) < time) return end;
-    let found = at;
-    while ((this.#points[found] ?? 0) < time) found += 1;
-    return found;
+  /** As {@link earliest}, from the breakpoint `start` of a block to its end. */
+  #earliestWithin(
+    index: number,
+    {
+      start,
+      candidate,
+      duration,
+      limits,
+    }: { start: number; candidate: number; duration: number; limits: LoadLimits },
+  ): { candidate: number; isSure: boolean } {
+    const [points, lives] = [this.#points, this.#lives];
+    const [end, half] = [this.#endOf(index), this.#startOf(index) / 2];
+    const highest = limits.load - (this.#raised[index] ?? 0);
+    const most = (limits.live ?? NO_LIMIT) - (this.#liveRaised[index] ?? 0);
+    let [earliest, isAbove] = [candidate, false];
+    for (let at = start; at < end; at += 1) {
+      const time = points[at] ?? 0;
+      if (isAbove) earliest = time;
+      else if (time >= earliest + duration) return { candidate: earliest, isSure: true };
+      isAbove = (points[at + CAPACITY] ?? 0) > highest || (lives[at - half] ?? 0) > most;
+    }
+    return { candidate: isAbove ? this.#timeAfter(index, end - 1) : earliest, isSure: false };
   }
 
   #timeAfter(index: number, at: number): number {
@@ -318,21 +374,45 @@ export class LoadProfile {
     return peak + (this.#raised[index] ?? 0);
   }
 
+  /** Widens the extremes that are found by those of a block, from a position to before `end`. */
   #extremesWithin(index: number, from: number, end: number, found: LoadExtremes): void {
-    const to = this.#endOf(index);
+    const isWithinFound =
+      (this.#peaks[index] ?? 0) <= found.peak &&
+      (this.#lows[index] ?? 0) >= found.low &&
+      (this.#livePeaks[index] ?? 0) <= found.live;
+    if (!isWithinFound) this.#readExtremes(index, from, end, found);
+  }
+
+  #readExtremes(index: number, from: number, end: number, found: LoadExtremes): void {
     const [points, lives, half] = [this.#points, this.#lives, this.#startOf(index) / 2];
+    const to = this.#positionFrom(index, from + 1, end);
     let [peak, low, live] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, -NO_LIMIT];
-    for (let at = from; at < to && (at === from || (points[at] ?? 0) < end); at += 1) {
-      const load = points[at + CAPACITY] ?? 0;
+    for (let at = from + CAPACITY; at < to + CAPACITY; at += 1) {
+      const load = points[at] ?? 0;
       if (load > peak) peak = load;
       if (load < low) low = load;
-      const held = lives[at - half] ?? 0;
+    }
+    for (let at = from - half; at < to - half; at += 1) {
+      const held = lives[at] ?? 0;
       if (held > live) live = held;
     }
     const raised = this.#raised[index] ?? 0;
     found.peak = Math.max(found.peak, peak + raised);
     found.low = Math.min(found.low, low + raised);
     found.live = Math.max(found.live, live + (this.#liveRaised[index] ?? 0));
+  }
+
+  /** The first position of a block from `from` on whose breakpoint is at `time` or later; that after its last one. */
+  #positionFrom(index: number, from: number, time: number): number {
+    const points = this.#points;
+    let [low, high] = [from, this.#endOf(index)];
+    if (high > low && (points[high - 1] ?? 0) < time) return high;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((points[middle] ?? 0) < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /** Raises whole blocks, `first` to before `last`. */
@@ -368,7 +448,7 @@ export class LoadProfile {
       // An extreme that the change leads away from may have been here: then the rest of the block must be measured.
       const isMeasured =
         (delta < 0 && peak - delta + raised >= (this.#peaks[index] ?? 0)) ||
-        (delta > 0 && low - delta + raised <= (this.#lows[index] ?? 0)) ||
+        (delta > 0 && low - delta <= this.#lowestBeside(index, from, to)) ||
         (live < 0 && most - live + liveRaised >= (this.#livePeaks[index] ?? 0));
       if (isMeasured) this.#measure(index);
       else {
@@ -379,9 +459,20 @@ export class LoadProfile {
     }
   }
 
+  /**
+   * The lowest load of a block without its raise, negative infinity when it is also beside a part of the block, as at
+   * the end of all reservations.
+   */
+  #lowestBeside(index: number, from: number, to: number): number {
+    const low = (this.#lows[index] ?? 0) - (this.#raised[index] ?? 0);
+    const isBefore = from > this.#startOf(index) && this.#loadAt(from - 1) === low;
+    const isAfter = to < this.#endOf(index) && this.#loadAt(to) === low;
+    return isBefore || isAfter ? Number.NEGATIVE_INFINITY : low;
+  }
+
   #measure(index: number): void {
     const found = { peak: Number.NEGATIVE_INFINITY, low: Number.POSITIVE_INFINITY, live: -NO_LIMIT };
-    this.#extremesWithin(index, this.#startOf(index), Number.POSITIVE_INFINITY, found);
+    this.#readExtremes(index, this.#startOf(index), Number.POSITIVE_INFINITY, found);
     this.#peaks[index] = found.peak;
     this.#lows[index] = found.low;
     this.#livePeaks[index] = found.live;

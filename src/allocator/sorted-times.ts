@@ -4,6 +4,8 @@ import { doubledFloats } from './typed-arrays.ts';
 const CAPACITY = 256;
 /** How many entries of a full block stay when the next ones come after it: later ones will come in between. */
 const FULL_ENOUGH = 192;
+/** How many blocks make up a group, whose extremes are kept too. */
+const GROUP = 64;
 /** How many blocks there is room for at first; it doubles. */
 const FIRST_BLOCKS = 4;
 
@@ -42,14 +44,13 @@ export class SortedTimes {
   readonly #firsts: number[] = [Number.NEGATIVE_INFINITY];
   readonly #gaps: Gaps;
   /** For each column, the furthest end of each block's gaps, and the longest of them. */
-  readonly #furthest: Float64Array[];
-  readonly #longest: Float64Array[];
+  readonly #furthest: Extremes[];
+  readonly #longest: Extremes[];
 
   constructor(gaps: Gaps = { columns: 0, endOf: () => 0 }) {
     this.#gaps = gaps;
-    const none = () => new Float64Array(FIRST_BLOCKS).fill(Number.NEGATIVE_INFINITY);
-    this.#furthest = Array.from({ length: gaps.columns }, none);
-    this.#longest = Array.from({ length: gaps.columns }, none);
+    this.#furthest = Array.from({ length: gaps.columns }, () => new Extremes());
+    this.#longest = Array.from({ length: gaps.columns }, () => new Extremes());
   }
 
   /** Adds an entry. */
@@ -89,7 +90,7 @@ export class SortedTimes {
     if (block.length === 0 && this.#blocks.length > 1) {
       this.#blocks.splice(index, 1);
       this.#firsts.splice(index, 1);
-      for (const each of [...this.#furthest, ...this.#longest]) each.copyWithin(index, index + 1);
+      for (const each of [...this.#furthest, ...this.#longest]) each.remove(index);
       return;
     }
     if (at === 0) this.#firsts[index] = block.times[0] ?? 0;
@@ -112,23 +113,21 @@ export class SortedTimes {
    */
   furthestUpTo(time: number, column: number, enough = Number.POSITIVE_INFINITY): number {
     const furthest = this.#furthest[column];
-    let found = Number.NEGATIVE_INFINITY;
-    for (let index = 0; furthest && index < this.#blocks.length && found < enough; index += 1) {
-      if ((this.#firsts[index] ?? 0) > time) break;
-      const bound = furthest[index] ?? 0;
-      if (bound <= found) continue;
-      const isWhole = (this.#firsts[index + 1] ?? Number.POSITIVE_INFINITY) <= time;
-      found = isWhole ? bound : Math.max(found, this.#furthestWithin(index, column, time));
-    }
-    return found;
+    // The block where `time` is may have later entries; those before it have none.
+    const last = this.#blockOf(time, Number.POSITIVE_INFINITY);
+    if (!furthest || (this.#firsts[last] ?? 0) > time) return Number.NEGATIVE_INFINITY;
+    const found = furthest.largest(last);
+    if (found >= enough || furthest.at(last) <= found) return found;
+    return Math.max(found, this.#furthestWithin(last, column, time));
   }
 
   /** When the first gap of at least so many milliseconds begins after `after`; infinity when there is none. */
   firstAtLeast(after: number, column: number, duration: number): number {
     const longest = this.#longest[column];
-    const first = this.#blockOf(after, Number.POSITIVE_INFINITY);
-    for (let index = first; longest && index < this.#blocks.length; index += 1) {
-      if ((longest[index] ?? 0) < duration) continue;
+    let index = this.#blockOf(after, Number.POSITIVE_INFINITY);
+    for (; longest && index < this.#blocks.length; index += 1) {
+      index = longest.firstAtLeast(index, duration, this.#blocks.length);
+      if (index === this.#blocks.length) break;
       const { times, slots, length } = this.#block(index);
       for (let at = 0; at < length; at += 1) {
         const time = times[at] ?? 0;
@@ -136,6 +135,22 @@ export class SortedTimes {
       }
     }
     return Number.POSITIVE_INFINITY;
+  }
+
+  /** Calls `see` with every slot whose gap begins at or before `time` and ends at `end` or later. */
+  eachAround(time: number, end: number, column: number, see: (slot: number) => void): void {
+    const furthest = this.#furthest[column];
+    const last = this.#blockOf(time, Number.POSITIVE_INFINITY);
+    if (!furthest) return;
+    for (let index = 0; index <= last; index += 1) {
+      index = furthest.firstAtLeast(index, end, last + 1);
+      if (index > last) return;
+      const { times, slots, length } = this.#block(index);
+      for (let at = 0; at < length && (times[at] ?? 0) <= time; at += 1) {
+        const slot = slots[at] ?? 0;
+        if (this.#gaps.endOf(slot, column) >= end) see(slot);
+      }
+    }
   }
 
   /** The earliest entry; undefined when there is none. */
@@ -212,17 +227,15 @@ export class SortedTimes {
 
   /** Raises a block's extremes to a gap. */
   #include(index: number, column: number, start: number, end: number): void {
-    const [furthest, longest] = [this.#furthest[column], this.#longest[column]];
-    if (furthest && end > (furthest[index] ?? 0)) furthest[index] = end;
-    if (longest && end - start > (longest[index] ?? 0)) longest[index] = end - start;
+    this.#furthest[column]?.raise(index, end);
+    this.#longest[column]?.raise(index, end - start);
   }
 
   /** Measures a block again when a gap that is gone was one of its extremes. */
   #exclude(index: number, column: number, start: number, end: number): void {
-    const [furthest, longest] = [this.#furthest[column]?.[index], this.#longest[column]?.[index]];
-    if (end > Number.NEGATIVE_INFINITY && (end === furthest || end - start === longest)) {
-      this.#measure(index, column);
-    }
+    if (end === Number.NEGATIVE_INFINITY) return;
+    const isFurthest = this.#furthest[column]?.at(index) === end;
+    if (isFurthest || this.#longest[column]?.at(index) === end - start) this.#measure(index, column);
   }
 
   #furthestWithin(index: number, column: number, time: number): number {
@@ -237,15 +250,14 @@ export class SortedTimes {
 
   #measure(index: number, column: number): void {
     const { times, slots, length } = this.#block(index);
-    const [allFurthest, allLongest] = [this.#furthest[column], this.#longest[column]];
     let [furthest, longest] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
     for (let at = 0; at < length; at += 1) {
       const end = this.#gaps.endOf(slots[at] ?? 0, column);
       if (end > furthest) furthest = end;
       if (end - (times[at] ?? 0) > longest) longest = end - (times[at] ?? 0);
     }
-    if (allFurthest) allFurthest[index] = furthest;
-    if (allLongest) allLongest[index] = longest;
+    this.#furthest[column]?.set(index, furthest);
+    this.#longest[column]?.set(index, longest);
   }
 
   /** Splits a block: its first `kept` entries stay. */
@@ -262,17 +274,84 @@ export class SortedTimes {
       0,
       upper.length > 0 ? (upper.times[0] ?? 0) : (block.times[kept - 1] ?? 0),
     );
+    for (const each of [...this.#furthest, ...this.#longest]) each.insert(index + 1);
     for (let column = 0; column < this.#gaps.columns; column += 1) {
-      for (const all of [this.#furthest, this.#longest]) {
-        const old = all[column];
-        if (!old) continue;
-        const maxima = this.#blocks.length > old.length ? doubledFloats(old) : old;
-        all[column] = maxima;
-        maxima.copyWithin(index + 1, index, this.#blocks.length - 1);
-      }
       this.#measure(index, column);
       this.#measure(index + 1, column);
     }
+  }
+}
+
+/** The largest of something in each block, and in each group of blocks, so that a search skips most of them. */
+class Extremes {
+  #count = 1;
+  #blocks = new Float64Array(FIRST_BLOCKS).fill(Number.NEGATIVE_INFINITY);
+  /** NaN where a group must be looked at again. */
+  #groups = new Float64Array(1).fill(Number.NaN);
+
+  at(index: number): number {
+    return this.#blocks[index] ?? 0;
+  }
+
+  set(index: number, value: number): void {
+    this.#blocks[index] = value;
+    this.#groups[Math.floor(index / GROUP)] = Number.NaN;
+  }
+
+  raise(index: number, value: number): void {
+    if (value <= (this.#blocks[index] ?? 0)) return;
+    this.#blocks[index] = value;
+    const group = Math.floor(index / GROUP);
+    if (value > (this.#groups[group] ?? 0)) this.#groups[group] = value;
+  }
+
+  insert(index: number): void {
+    if (this.#count === this.#blocks.length) this.#blocks = doubledFloats(this.#blocks);
+    this.#blocks.copyWithin(index + 1, index, this.#count);
+    this.#count += 1;
+    if (this.#count > this.#groups.length * GROUP) this.#groups = doubledFloats(this.#groups);
+    this.#groups.fill(Number.NaN, Math.floor(index / GROUP));
+  }
+
+  remove(index: number): void {
+    this.#blocks.copyWithin(index, index + 1, this.#count);
+    this.#count -= 1;
+    this.#groups.fill(Number.NaN, Math.floor(index / GROUP));
+  }
+
+  /** The largest of the first `end` blocks; negative infinity of none. */
+  largest(end: number): number {
+    let [largest, index] = [Number.NEGATIVE_INFINITY, 0];
+    while (index < end) {
+      const isWhole = index % GROUP === 0 && index + GROUP <= end;
+      const value = isWhole ? this.#groupAt(index) : this.at(index);
+      if (value > largest) largest = value;
+      index += isWhole ? GROUP : 1;
+    }
+    return largest;
+  }
+
+  /** The first block from `first` to before `end` with at least so much; `end` when there is none. */
+  firstAtLeast(first: number, least: number, end: number): number {
+    let index = first;
+    while (index < end) {
+      if (index % GROUP === 0 && this.#groupAt(index) < least) index += GROUP;
+      else if (this.at(index) < least) index += 1;
+      else return index;
+    }
+    return end;
+  }
+
+  /** The largest of the group that begins with a block. */
+  #groupAt(index: number): number {
+    const known = this.#groups[index / GROUP] ?? Number.NaN;
+    if (!Number.isNaN(known)) return known;
+    let largest = Number.NEGATIVE_INFINITY;
+    for (let at = index; at < index + GROUP && at < this.#count; at += 1) {
+      if (this.at(at) > largest) largest = this.at(at);
+    }
+    this.#groups[index / GROUP] = largest;
+    return largest;
   }
 }
 

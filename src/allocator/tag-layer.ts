@@ -35,6 +35,10 @@ export class TagLayer {
   /** From when on each tag is free for good; negative infinity for a tag that is not held. */
   readonly #lastEnds: Float64Array;
 
+  /** The least of `#lastEnds` and the largest of `#firstStarts`; NaN where they must be looked for again. */
+  #earliestLastEnd = Number.NaN;
+  #latestStart = Number.NaN;
+
   #starts = new Float64Array(0);
   #slots = new Int32Array(0);
   /** Where the shared arrays are unused from. */
@@ -92,19 +96,32 @@ export class TagLayer {
     return best;
   }
 
+  /**
+   * As {@link bestFit}, among the tags that are held only after `[start, end)`, only before it, or not at all; with the
+   * gap that is left, infinite without neighbours.
+   */
+  bestAtEdge(start: number, end: number, now: number): { tag: number; gap: number } | undefined {
+    let best: { tag: number; gap: number } | undefined;
+    for (let index = 0; index < this.size; index += 1) {
+      const [firstStart, lastEnd] = [this.#firstStarts[index] ?? 0, this.#lastEnds[index] ?? 0];
+      if (lastEnd > start && firstStart < end) continue;
+      const isBefore = lastEnd > start;
+      const toLeft = lastEnd > now ? start - lastEnd : Number.POSITIVE_INFINITY;
+      const gap = isBefore ? firstStart - end : toLeft;
+      if (!best || gap < best.gap) best = { tag: this.#first + index, gap };
+    }
+    return best;
+  }
+
   /** Whether some tag is free for `[start, end)` since it is held only afterwards, only before, or not at all. */
   isFreeAtEdge(start: number, end: number): boolean {
-    for (let index = 0; index < this.size; index += 1) {
-      if ((this.#lastEnds[index] ?? 0) <= start || (this.#firstStarts[index] ?? 0) >= end) return true;
-    }
-    return false;
+    return this.firstFreeForGood() <= start || this.#latestFirstStart() >= end;
   }
 
   /** From when on some tag is free for good, in milliseconds. */
   firstFreeForGood(): number {
-    let first = Number.POSITIVE_INFINITY;
-    for (const end of this.#lastEnds) if (end < first) first = end;
-    return first;
+    if (Number.isNaN(this.#earliestLastEnd)) this.#earliestLastEnd = least(this.#lastEnds);
+    return this.#earliestLastEnd;
   }
 
   /**
@@ -112,10 +129,7 @@ export class TagLayer {
    * that is free for good; negative infinity when there is none.
    */
   freeAtEdgeUntil(from: number): number {
-    if (this.firstFreeForGood() <= from) return Number.POSITIVE_INFINITY;
-    let last = Number.NEGATIVE_INFINITY;
-    for (const start of this.#firstStarts) if (start > last) last = start;
-    return last;
+    return this.firstFreeForGood() <= from ? Number.POSITIVE_INFINITY : this.#latestFirstStart();
   }
 
   /**
@@ -174,8 +188,30 @@ export class TagLayer {
 
   #edgesChanged(index: number): void {
     const [base, length] = [this.#bases[index] ?? 0, this.#lengths[index] ?? 0];
-    this.#firstStarts[index] = length > 0 ? (this.#starts[base] ?? 0) : Number.POSITIVE_INFINITY;
-    this.#lastEnds[index] = this.#endBefore(index, base + length);
+    const start = length > 0 ? (this.#starts[base] ?? 0) : Number.POSITIVE_INFINITY;
+    const end = this.#endBefore(index, base + length);
+    const [startBefore, endBefore] = [this.#firstStarts[index], this.#lastEnds[index]];
+    this.#firstStarts[index] = start;
+    this.#lastEnds[index] = end;
+    if (start !== startBefore && (startBefore === this.#latestStart || start > this.#latestStart)) {
+      this.#latestStart = Number.NaN;
+    }
+    if (end !== endBefore && (endBefore === this.#earliestLastEnd || end < this.#earliestLastEnd)) {
+      this.#earliestLastEnd = Number.NaN;
+    }
+  }
+
+  /** The latest of the instants at which each tag is held for the first time. */
+  #latestFirstStart(): number {
+    if (Number.isNaN(this.#latestStart)) {
+      let latest = Number.NEGATIVE_INFINITY;
+      for (let index = 0; index < this.size; index += 1) {
+        const start = this.#firstStarts[index] ?? 0;
+        if (start > latest) latest = start;
+      }
+      this.#latestStart = latest;
+    }
+    return this.#latestStart;
   }
 
   #isHeld(index: number, start: number, end: number): boolean {
@@ -253,4 +289,13 @@ export class TagLayer {
 /** For how many slots a tag gets room that has so many. */
 function roomFor(length: number): number {
   return length + (length >>> 3) + SPARE;
+}
+
+function least(values: Float64Array): number {
+  let found = Number.POSITIVE_INFINITY;
+  for (let index = 0; index < values.length; index += 1) {
+    const value = values[index] ?? 0;
+    if (value < found) found = value;
+  }
+  return found;
 }

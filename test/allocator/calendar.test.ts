@@ -272,7 +272,7 @@ describe('searches over a link', () => {
           oracle.freeUntil(asked.start, asked.bandwidth, 60),
         );
       }),
-      { numRuns: 1500 },
+      { numRuns: 500 },
     );
   });
 });

@@ -5,6 +5,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   'start-up': async () => (await import('./start-up.ts')).startUp,
   'calendar-growth': async () => (await import('./calendar-growth.ts')).calendarGrowth,
   tags: async () => (await import('./tags.ts')).tags,
+  searches: async () => (await import('./searches.ts')).searches,
   'durable-bookings': async () => (await import('./durable-bookings.ts')).durableBookings,
   'http-bookings': async () => (await import('./http-bookings.ts')).httpBookings,
   postgres: async () => (await import('./postgres.ts')).postgres,
