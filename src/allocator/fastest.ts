@@ -123,7 +123,9 @@ class OpenRectangles {
       top = open.at(-1);
     }
     if (rate <= (top?.rate ?? 0)) return;
-    const done = tagged + durationOf(this.#transfer.volume, rate);
+    const duration = durationOf(this.#transfer.volume, rate);
+    tagged = this.#tags.known(tagged, duration);
+    const done = tagged + duration;
     const first = Math.min(done, top?.first ?? Number.POSITIVE_INFINITY);
     open.push({ start, rate, tagged, isTagged: false, done, first });
   }
@@ -165,9 +167,15 @@ class TagStarts {
     this.#transfer = transfer;
   }
 
+  /** As {@link from}, without asking. */
+  known(time: number, duration: number): number {
+    const known = this.#tooEarly.get(numberOf(duration));
+    return known && time >= known.start && time < known.end ? known.end : time;
+  }
+
   /** A start that none before has tags from `time` on; surely with tags itself, or to be asked about again. */
   from(time: number, duration: number): { start: number; isSure: boolean } {
-    const number = Math.floor(Math.log(duration) / Math.log(NEXT_DURATION));
+    const number = numberOf(duration);
     const shorter = Math.min(duration, Math.max(1, Math.floor(NEXT_DURATION ** number)));
     let known = this.#tooEarly.get(number);
     if (!known || time < known.start || time >= known.end) {
@@ -177,6 +185,11 @@ class TagStarts {
     if (known.end > time) return { start: known.end, isSure: false };
     return { start: this.#transfer.tagsFrom(time, duration), isSure: true };
   }
+}
+
+/** The number of the longest remembered duration that is no longer than this one. */
+function numberOf(duration: number): number {
+  return Math.floor(Math.log(duration) / Math.log(NEXT_DURATION));
 }
 
 /** How long a transfer takes, in milliseconds, rounded up: 1 Mbps carries 125 bytes in one. */
