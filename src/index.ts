@@ -7,7 +7,14 @@
 
 import type { ReferenceServer, ReferenceServerOptions } from './reference-server.ts';
 
-export type { ProofOptions, ReserveOptions, TokenPlacement } from './client/connectivity.ts';
+export type {
+  AvailabilityQuestion,
+  LinkWindow,
+  ProofOptions,
+  ReserveOptions,
+  SlotsQuestion,
+  TokenPlacement,
+} from './client/connectivity.ts';
 export {
   type ConnectivityClient,
   type ConnectivityClientOptions,
