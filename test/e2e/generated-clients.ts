@@ -120,10 +120,10 @@ const GENERATORS: Readonly<Record<string, Generator>> = {
 const JOB = `
   import { create, experimentToken, listExperiments, remove } from './calls';
   import { paths } from './openapi.json';
-  const { example } = paths['/apis/v1alpha1/connectivity'].post.requestBody.content['application/json'];
+  const { examples } = paths['/apis/v1alpha1/connectivity'].post.requestBody.content['application/json'];
   const [experiment] = await listExperiments();
   const token = String(await experimentToken(String(experiment?.id)));
-  const made = await create(example, token);
+  const made = await create(examples.period.value, token);
   if (!made || typeof made === 'string') throw new Error('nothing was booked');
   if (made.bandwidth !== 1000 || made.site2 !== 'pl-poznan1') throw new Error(JSON.stringify(made));
   const status = await remove(made.id, token);
