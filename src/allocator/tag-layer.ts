@@ -66,14 +66,6 @@ export class TagLayer {
     return this.has(tag) && !this.#isHeld(tag - this.#first, start, end);
   }
 
-  /** The lowest tag that is free for the whole of `[start, end)`; undefined when all are held. */
-  firstFree(start: number, end: number): number | undefined {
-    for (let index = 0; index < this.size; index += 1) {
-      if (!this.#isHeld(index, start, end)) return this.#first + index;
-    }
-    return undefined;
-  }
-
   /**
    * The free tag that wastes least: the one whose neighbours in time leave the smallest gap on one side of
    * `[start, end)`; on a tie the lowest. Undefined when none is free.

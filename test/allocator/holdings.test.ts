@@ -87,6 +87,13 @@ describe('gaps of the tags agree with a search through every reservation', () =>
           ...asked,
           until: freeUntil(held, place, from),
         });
+        const period = { start: from, end: from + duration };
+        const now = from - upTo(longest);
+        expect({ ...asked, now, fit: holdings.bestFit(place, period, now) }).toEqual({
+          ...asked,
+          now,
+          fit: holdings.layers[place].bestFit(period.start, period.end, now),
+        });
       }
     }
     for (const { id } of held) holdings.remove(id);
