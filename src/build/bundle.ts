@@ -130,4 +130,6 @@ await bundleProgram(found);
 await bundleLibrary(found);
 await bundleVerifier(found);
 copyDocs();
+// For editors, which know the keys of a plan file by it.
+copyFileSync(join(ROOT, 'src/cli/plan/plan.schema.json'), join(DIST, 'plan.schema.json'));
 writeNotices(found);

@@ -13,6 +13,7 @@ export const EXIT_CODES = {
   8: 'still pending',
   9: 'not verified: a token, key set or reply is not valid',
   10: 'several asked, some failed',
+  11: 'plan --exit-code: it fits, and there are changes',
   130: 'interrupted',
   143: 'terminated',
 } as const;

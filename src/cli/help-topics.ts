@@ -45,6 +45,10 @@ In a list each item also has its state (scheduled, active, ended, deleted, or un
 
 availability prints {"link":{…},"items":[…],"slots":[…]}: what is free in each part of the time, and with --bandwidth and --duration when such a reservation can start, else null; of all links of a site a list of these.
 
+plan and apply print each name, deleted ones too, as in
+  {"items":[{"name":"…","action":"create","fits":true,"reservation":null,"requested":{…},"error":null}],"applies":true}
+The action is create, update, delete or none. In plan, reservation is what exists now; in apply, what is left. An apply that does not fit is a failure with these items in error.items.
+
 A failure with --json leaves stdout empty; the last line of stderr is an object, as in
   {"error":{"code":"bandwidth_unavailable","message":"…","why":"…","fix":"slices-conn …","exitCode":6, "httpStatus":422,"retryable":false,"maybeDone":false,"details":[…],"reservation":null, "alternatives":[…]}}
 An alternative is what would be accepted instead, as in

@@ -9,6 +9,7 @@ import { formatHelp, type HelpPage, laidOut, pathOf } from './help-layout.ts';
 import { HELP_TOPICS, helpTopic } from './help-topics.ts';
 import type { Action, Invocation, Invoke } from './invocation.ts';
 import { loginCommand, logoutCommand, statusCommand } from './login/command.ts';
+import { applyCommand, planCommand } from './plan/command.ts';
 import { plannedIn } from './planned.ts';
 import type { ColorChoice } from './print/output.ts';
 import { profileCommand } from './profile/command.ts';
@@ -93,6 +94,8 @@ More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')
       showCommand,
       updateCommand,
       deleteCommand,
+      planCommand,
+      applyCommand,
       availabilityCommand,
       sitesCommand,
     ],

@@ -58,6 +58,8 @@ export interface FailureFacts {
   limits?: readonly Limit[];
   /** What is free in the period that was asked for, where the service says so. */
   free?: readonly FreePart[];
+  /** Of changes that were asked for together: each of them (CLI.md, "Output", plan and apply). */
+  items?: readonly object[];
   /** The exit code in place of the code's own: `not_supported` is 5 for `login --ci` (CLI.md, "Environment"), 9 for a login. */
   exitCode?: 5 | 9;
   cause?: unknown;

@@ -78,6 +78,7 @@ export function reportFailure(
       details: facts.details ?? [],
       reservation: facts.reservation ?? null,
       alternatives: offers.length > 0 ? offers.map(offerItem) : (facts.alternatives ?? []),
+      ...(facts.items ? { items: facts.items } : {}),
     },
   };
   stderr.write(`${jsonText(report, masked)}\n`);

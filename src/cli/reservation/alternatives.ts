@@ -188,7 +188,7 @@ export function durationWord(milliseconds: number): string | undefined {
 const SAID_BY_OFFERS = /(?:\.|; the reservation can last until then\.)(?: Would be accepted: .*)?$/s;
 
 /** The failure with its message for people: what was asked for, and how much of it is free when. */
-function inWords(failure: Failure, asked: Refused): Failure {
+export function inWords(failure: Failure, asked: Pick<Refused, 'request' | 'now'>): Failure {
   const { why: said, ...facts } = failure.facts;
   const [first, ...others] = sentencesOf(failure, asked);
   // What the alternatives say is not said in the message too.
@@ -199,7 +199,10 @@ function inWords(failure: Failure, asked: Refused): Failure {
 }
 
 /** Why a request was refused, with the numbers; empty where the service's own message has to do. Times are in UTC. */
-function sentencesOf({ code, facts: { limits = [] } }: Failure, { request, now }: Refused): string[] {
+function sentencesOf(
+  { code, facts: { limits = [] } }: Failure,
+  { request, now }: Pick<Refused, 'request' | 'now'>,
+): string[] {
   const { start, end, bandwidth, duration, volume } = request;
   if (code === 'date_past' && start !== 'now' && start <= now)
     return [`The start, ${formatInstant(start)}, has passed.`];

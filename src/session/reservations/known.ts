@@ -59,6 +59,16 @@ async function found(
   return [...known.values()];
 }
 
+/** The name of a reservation: as the service says, else as this machine asked for it; undefined where it has none. */
+export function nameOf({
+  reservation,
+  requested,
+  entry,
+}: Pick<ListedReservation, 'reservation' | 'requested' | 'entry'>): string | undefined {
+  // A change that is under way says nothing about the name.
+  return reservation?.name ?? entry?.requested?.name ?? requested?.name ?? undefined;
+}
+
 /**
  * Whether this user created a reservation. Where the user or the reservation is not known: whether this machine asked for
  * it.

@@ -1,0 +1,143 @@
+import { periodOf, type ReservationChange } from '../../client/reservation-request.ts';
+import { Failure } from '../../contract/failure.ts';
+import type { Reservation } from '../../contract/reservation.ts';
+import type { WantedReservation } from './plan-file.ts';
+
+/** A reservation that exists, or has existed, under a name. */
+export interface NamedReservation {
+  name: string;
+  reservation: Reservation;
+}
+
+/** What is to be done about one name, so that what exists becomes what the file says. */
+export type PlannedChange =
+  | { action: 'create'; name: string; wanted: WantedReservation }
+  | {
+      action: 'update';
+      name: string;
+      wanted: WantedReservation;
+      current: Reservation;
+      change: ReservationChange;
+    }
+  | { action: 'delete'; name: string; current: Reservation }
+  /** It is as the file says. */
+  | { action: 'none'; name: string; wanted: WantedReservation; current: Reservation };
+
+/** How a file and what exists are compared. */
+export interface ComparingOptions {
+  /** Milliseconds. */
+  now: number;
+  /** Reservations with a name that the file does not have are to be deleted. */
+  prune?: boolean;
+  /** The file's dates are the first that would do: a reservation may be later, and keeps its dates. */
+  earliest?: boolean;
+}
+
+/** The most changes that are made together (ANSWERS.md, "HTTP"). */
+export const MAX_CHANGES = 64;
+
+/**
+ * By how much a reservation that started now may be longer or shorter than the file says, in milliseconds: it was asked for
+ * a little longer, and starts when its request arrives.
+ */
+const LOOSE = 10_000;
+
+/**
+ * The difference between a file and what exists (ANSWERS.md, "Settled details"). All times are half-open periods.
+ *
+ * | exists under the name | action |
+ * |---|---|
+ * | nothing that has not ended | create |
+ * | the same sites, bandwidth and period | none, also where it has ended |
+ * | `start: now`: not ended, the same sites, bandwidth and length (10 s more or less) | none |
+ * | `earliest`: the same sites, bandwidth and length, at any time | none |
+ * | the same sites, something else differs | update of what differs |
+ * | a name that the file does not have, with `prune` | delete, unless it has ended |
+ *
+ * @param existing in any order; several that ended may have one name
+ * @returns the file's names in its order, then what is deleted
+ * @throws Failure `usage` for changed sites, which no update can change, and for more than 64 changes
+ */
+export function differenceFrom(
+  wanted: readonly WantedReservation[],
+  existing: readonly NamedReservation[],
+  { now, prune = false, earliest = false }: ComparingOptions,
+): PlannedChange[] {
+  const isLive = ({ reservation }: NamedReservation): boolean => periodOf(reservation).end > now;
+  const byName = Map.groupBy(existing, ({ name }) => name);
+  const moved: string[] = [];
+  const changes = wanted.map((one): PlannedChange => {
+    const { name } = one;
+    const candidates = byName.get(name) ?? [];
+    const live = candidates.find(isLive)?.reservation;
+    if (!live) {
+      const ended = candidates.find(({ reservation }) => wasMet(one, reservation, earliest));
+      if (ended) return { action: 'none', name, wanted: one, current: ended.reservation };
+      return { action: 'create', name, wanted: one };
+    }
+    if (!sameSites(one, live)) {
+      moved.push(
+        `${one.place}: ${name} is between ${live.site1} and ${live.site2}, and the file says ${one.site1} and ${one.site2}.`,
+      );
+    }
+    const change = changeTo(one, live, earliest);
+    const isMet = Object.keys(change).length === 0;
+    return isMet
+      ? { action: 'none', name, wanted: one, current: live }
+      : { action: 'update', name, wanted: one, current: live, change };
+  });
+  if (moved.length > 0) throw sitesChanged(moved);
+  const kept = new Set(wanted.map(({ name }) => name));
+  const others = prune ? existing.filter((one) => !kept.has(one.name) && isLive(one)) : [];
+  for (const { name, reservation } of others) changes.push({ action: 'delete', name, current: reservation });
+  const count = changes.filter(({ action }) => action !== 'none').length;
+  if (count <= MAX_CHANGES) return changes;
+  throw new Failure('usage', `The file needs ${count} changes, and ${MAX_CHANGES} can be made together.`, {
+    why: 'Split it into several files; without --prune they do not touch each other.',
+  });
+}
+
+/** What an update changes; empty where nothing does. */
+function changeTo(
+  { bandwidth, start, end, length }: WantedReservation,
+  current: Reservation,
+  earliest: boolean,
+): ReservationChange {
+  const period = periodOf(current);
+  const rate = bandwidth === current.bandwidth ? {} : { bandwidth };
+  const differs = Math.abs(period.end - period.start - length);
+  if (start === 'now' || earliest) {
+    const isMet = differs <= (start === 'now' ? LOOSE : 0);
+    return isMet ? rate : { ...rate, end: period.start + length };
+  }
+  return {
+    ...rate,
+    ...(period.start === start ? {} : { start }),
+    ...(period.end === end ? {} : { end }),
+  };
+}
+
+/** Whether a reservation that has ended was what the file says. One that starts now is wanted anew. */
+function wasMet(wanted: WantedReservation, ended: Reservation, earliest: boolean): boolean {
+  if (wanted.start === 'now' || !sameSites(wanted, ended)) return false;
+  const isLater = earliest && periodOf(ended).start >= wanted.start;
+  return Object.keys(changeTo(wanted, ended, isLater)).length === 0;
+}
+
+/** A link has no direction (DESIGN.md, "The link's direction"). */
+function sameSites(
+  { site1, site2 }: Pick<Reservation, 'site1' | 'site2'>,
+  other: Pick<Reservation, 'site1' | 'site2'>,
+): boolean {
+  return (site1 === other.site1 && site2 === other.site2) || (site1 === other.site2 && site2 === other.site1);
+}
+
+function sitesChanged(moved: readonly string[]): Failure {
+  const [first = '', another] = moved;
+  const why = "A reservation's sites can't change. Give it another name, or delete it first.";
+  if (another === undefined) return new Failure('usage', first, { why });
+  return new Failure('usage', `${moved.length} reservations are between other sites than the file says.`, {
+    why,
+    lines: moved,
+  });
+}

@@ -1,0 +1,377 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type YAMLMap,
+} from 'yaml';
+import { parseDuration } from '../../contract/durations.ts';
+import { Failure } from '../../contract/failure.ts';
+import { RESERVATION_NAME } from '../../contract/ids.ts';
+import { nearest } from '../../session/choice.ts';
+import { later, parseTime, type TimeContext } from '../times.ts';
+import { parseBandwidth, siteName } from '../values.ts';
+
+/** What a plan file wants to exist under a name. Times in milliseconds, bandwidth in Mbps. */
+export interface WantedReservation {
+  name: string;
+  site1: string;
+  site2: string;
+  bandwidth: number;
+  /** `now`: when it is applied, unless a reservation that has not ended meets it. */
+  start: number | 'now';
+  end: number;
+  /** How long it lasts. */
+  length: number;
+  /** Where its sites stand, as `demo.yaml:7:12`. */
+  place: string;
+}
+
+/** A plan file that was read (ANSWERS.md, "Command line"). */
+export interface Plan {
+  /** Id or name of the experiment; undefined where the file names none. */
+  experiment: string | undefined;
+  /** In the order of the file. */
+  reservations: readonly WantedReservation[];
+}
+
+/** The most that is read of a plan file, in bytes. */
+const MAX_SIZE = 1_048_576;
+/** The most errors that are told. */
+const MOST_TOLD = 20;
+
+const TOP = ['version', 'experiment', 'defaults', 'reservations', '$schema'];
+const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for'] as const;
+type FieldName = (typeof FIELDS)[number];
+
+/** A value of the file, and where it stands. Undefined: it is wrong, and its error is told already. */
+interface Read<Value> {
+  value: Value | undefined;
+  node: Node;
+}
+
+/** What a reservation, or `defaults`, says. */
+interface Fields {
+  sites?: Read<readonly [string, string]>;
+  bandwidth?: Read<number>;
+  start?: Read<number | 'now'>;
+  end?: Read<number>;
+  for?: Read<number>;
+}
+
+/**
+ * Reads a plan file: YAML 1.2 or JSON.
+ *
+ * @param name the file's name in errors, such as `demo.yaml`
+ * @param times the zone of times without an offset
+ * @throws Failure `usage` that says of every error in which line and column it is
+ */
+export async function readPlan(bytes: Uint8Array, name: string, times: TimeContext): Promise<Plan> {
+  if (bytes.length > MAX_SIZE) {
+    const most = `A plan file has at most ${MAX_SIZE / 1024} KiB, and this one has ${Math.ceil(bytes.length / 1024)}.`;
+    throw new Failure('usage', `${name} is too large.`, { why: most, fix: 'slices-conn plan --help' });
+  }
+  const file = new PlanFile(textOf(bytes, name), name, times);
+  const plan = await file.read();
+  file.check();
+  return plan;
+}
+
+function textOf(bytes: Uint8Array, name: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new Failure('usage', `${name} is not text in UTF-8.`, { fix: 'slices-conn plan --help' });
+  }
+}
+
+/** Reads one file, and gathers all of its errors. */
+class PlanFile {
+  readonly #document: Document.Parsed | undefined;
+  readonly #lines = new LineCounter();
+  readonly #name: string;
+  readonly #times: TimeContext;
+  readonly #errors: { offset: number; text: string }[] = [];
+
+  constructor(text: string, name: string, times: TimeContext) {
+    this.#name = name;
+    this.#times = times;
+    try {
+      this.#document = parseDocument(text, {
+        version: '1.2',
+        lineCounter: this.#lines,
+        prettyErrors: false,
+        // Told here, each with its own line.
+        uniqueKeys: false,
+        logLevel: 'error',
+      });
+      // What a parser says of one place a second time follows from the first.
+      const told = Map.groupBy([...this.#document.errors, ...this.#document.warnings], ({ pos }) => pos[0]);
+      for (const [offset, [error]] of told) this.#errors.push({ offset, text: syntaxError(error?.message) });
+    } catch {
+      this.#errors.push({ offset: 0, text: syntaxError(TOO_DEEP) });
+    }
+  }
+
+  /** Throws where there were errors. @throws Failure `usage` */
+  check(): void {
+    const told = this.#errors
+      .toSorted((one, other) => one.offset - other.offset)
+      .map(({ offset, text }) => `${this.#placeOf(offset)}: ${text}`);
+    const [first, ...others] = told;
+    if (first === undefined) return;
+    if (others.length === 0) throw new Failure('usage', first, { fix: 'slices-conn plan --help' });
+    const more = told.length - MOST_TOLD;
+    throw new Failure('usage', `${this.#name} has ${told.length} errors.`, {
+      lines: [...told.slice(0, MOST_TOLD), ...(more > 0 ? [`and ${more} more`] : [])],
+      fix: 'slices-conn plan --help',
+    });
+  }
+
+  /** The plan; to be used only after {@link check}. */
+  async read(): Promise<Plan> {
+    const nothing: Plan = { experiment: undefined, reservations: [] };
+    if (this.#errors.length > 0) return nothing;
+    const top = this.#resolved(this.#document?.contents ?? undefined);
+    if (!isMap(top)) {
+      this.#wrong(top, 'A plan file begins with "version: 1", and has reservations by their names.');
+      return nothing;
+    }
+    const members = this.#members(top, TOP, 'a plan file');
+    this.#version(members.get('version')?.value, top);
+    const experiment = members.get('experiment');
+    const wanted = await this.#reservations(members, top);
+    return {
+      experiment: experiment && (await this.#guarded(experiment.value, (text) => text)),
+      reservations: wanted,
+    };
+  }
+
+  #version(node: Node | undefined, top: Node): void {
+    const value = node && scalarOf(this.#resolved(node));
+    if (!node) this.#wrong(top, '"version: 1" is missing.');
+    else if (value !== 1)
+      this.#wrong(node, 'This program reads plan files of version 1: write "version: 1".');
+  }
+
+  async #reservations(members: ReadonlyMap<string, Member>, top: Node): Promise<WantedReservation[]> {
+    const given = members.get('defaults');
+    const defaults = (given && (await this.#fields(given.value, 'defaults'))) ?? {};
+    const member = members.get('reservations');
+    if (!member) {
+      this.#wrong(top, 'reservations are missing: names, each with sites, bandwidth, start, and end or for.');
+      return [];
+    }
+    const map = this.#resolved(member.value);
+    if (!isMap(map)) {
+      this.#wrong(member.value, 'reservations must be names, each with what it wants; {} for none.');
+      return [];
+    }
+    const wanted: WantedReservation[] = [];
+    for (const [name, { key, value }] of this.#members(map)) {
+      if (!RESERVATION_NAME.test(name)) {
+        const rule = 'Names have 1 to 64 characters of a to z, 0 to 9 and -, and begin with a letter.';
+        this.#wrong(key, `${JSON.stringify(name)} is not a name of a reservation. ${rule}`);
+      }
+      const own = await this.#fields(value, 'a reservation');
+      const one = own && (await this.#wanted(name, key, own, defaults));
+      if (one) wanted.push(one);
+    }
+    return wanted;
+  }
+
+  /** What a reservation says, or the defaults; undefined where it says nothing that has keys. */
+  async #fields(node: Node, what: string): Promise<Fields | undefined> {
+    const map = this.#resolved(node);
+    if (!isMap(map)) {
+      this.#wrong(node, `Here belong the keys of ${what}: ${FIELDS.join(', ')}.`);
+      return undefined;
+    }
+    const members = this.#members(map, FIELDS, what);
+    const fields: Fields = {};
+    const field = async (
+      name: FieldName,
+      read: (text: string) => number | 'now' | Promise<number>,
+    ): Promise<Fields | undefined> => {
+      const found = members.get(name)?.value;
+      return found && { [name]: { node: found, value: await this.#guarded(found, read) } };
+    };
+    const sites = members.get('sites')?.value;
+    Object.assign(
+      fields,
+      sites && { sites: { node: sites, value: await this.#sites(sites) } },
+      await field('bandwidth', parseBandwidth),
+      await field('start', (text) => (/^\s*now\s*$/i.test(text) ? 'now' : this.#instant(text, ', or now'))),
+      await field('end', (text) => this.#instant(text)),
+      await field('for', parseDuration),
+    );
+    if (fields.end && fields.for) this.#wrong(fields.for.node, "end and for can't be given together.");
+    return fields;
+  }
+
+  /** One reservation with its defaults; undefined where something is wrong. */
+  async #wanted(
+    name: string,
+    key: Node,
+    own: Fields,
+    defaults: Fields,
+  ): Promise<WantedReservation | undefined> {
+    // An own end or duration replaces either of the defaults.
+    const { end: _end, for: _for, ...rest } = defaults;
+    const {
+      sites,
+      bandwidth,
+      start,
+      end,
+      for: lasting,
+    } = own.end || own.for ? { ...rest, ...own } : { ...defaults, ...own };
+    const missing = [
+      ...(sites ? [] : ['sites']),
+      ...(bandwidth ? [] : ['bandwidth']),
+      ...(start ? [] : ['start']),
+      ...(end || lasting ? [] : ['end or for']),
+    ];
+    if (missing.length > 0) this.#wrong(key, `${name} has no ${missing.join(', and no ')}.`);
+    if (start?.value === 'now' && end) {
+      const how = 'write "for: 2h" in place of the end';
+      this.#wrong(
+        own.end?.node ?? own.start?.node ?? key,
+        `${name} starts now, and needs a duration: ${how}.`,
+      );
+      return undefined;
+    }
+    const from = start?.value === 'now' ? this.#times.now : start?.value;
+    const length = lasting?.value;
+    if (!sites?.value || bandwidth?.value === undefined || start?.value === undefined || from === undefined) {
+      return undefined;
+    }
+    const until =
+      lasting && length !== undefined
+        ? await this.#guarded(lasting.node, () => later(from, length))
+        : end?.value;
+    if (until === undefined) return undefined;
+    if (until <= from) {
+      this.#wrong(own.end?.node ?? own.start?.node ?? key, `${name} would end before it starts.`);
+      return undefined;
+    }
+    const [site1, site2] = sites.value;
+    return {
+      ...{ name, site1, site2, bandwidth: bandwidth.value },
+      ...{ start: start.value, end: until, length: until - from },
+      place: this.#placeOf(offsetOf(sites.node)),
+    };
+  }
+
+  async #sites(node: Node): Promise<readonly [string, string] | undefined> {
+    const list = this.#resolved(node);
+    const [one, other, more] = isSeq<Node>(list) ? list.items : [];
+    if (!one || !other || more) {
+      this.#wrong(node, 'sites must be the two ends of a link, such as [be-gent1, pl-poznan1].');
+      return undefined;
+    }
+    const [site1, site2] = [await this.#guarded(one, siteName), await this.#guarded(other, siteName)];
+    if (site1 === undefined || site2 === undefined) return undefined;
+    if (site1 !== site2) return [site1, site2];
+    this.#wrong(other, `A link has two different ends, and both are ${site1}.`);
+    return undefined;
+  }
+
+  /** An absolute time: a file that is applied twice must mean the same. @throws Failure `usage` */
+  #instant(text: string, or = ''): Promise<number> {
+    if (/^\s*\d{4}-\d{2}-\d{2}/.test(text)) return parseTime(text, this.#times);
+    const what = `${JSON.stringify(text)} is not an absolute time.`;
+    throw new Failure('usage', what, { why: `Write it as 2026-12-01T10:00:00Z${or}.` });
+  }
+
+  /** A value of the text of a node; undefined where it is wrong. */
+  async #guarded<Value>(
+    node: Node,
+    read: (text: string) => Value | Promise<Value>,
+  ): Promise<Value | undefined> {
+    const text = textIn(this.#resolved(node));
+    try {
+      if (text !== undefined) return await read(text);
+      this.#wrong(node, 'Here belongs one value.');
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      this.#wrong(node, [error.message, error.facts.why].filter((part) => part !== undefined).join(' '));
+    }
+    return undefined;
+  }
+
+  /**
+   * The members of a mapping by their keys. A key that is given twice, or not known, is an error.
+   *
+   * @param known all keys that there are; without it any is taken
+   */
+  #members(map: YAMLMap, known?: readonly string[], what = 'it'): Map<string, Member> {
+    const members = new Map<string, Member>();
+    for (const { key, value } of map.items) {
+      const keyNode = key as Node;
+      const name = textIn(this.#resolved(keyNode));
+      if (name === undefined) {
+        this.#wrong(keyNode, 'A key must be one word.');
+        continue;
+      }
+      const before = members.get(name);
+      if (before) {
+        const { line } = this.#lines.linePos(offsetOf(before.key));
+        this.#wrong(keyNode, `${JSON.stringify(name)} is given twice; the first is in line ${line}.`);
+      } else if (known && !known.includes(name)) {
+        const near = nearest(name, known);
+        const keys = known.filter((each) => !each.startsWith('$')).join(', ');
+        const hint = near === undefined ? `Its keys are ${keys}.` : `Did you mean ${near}?`;
+        this.#wrong(keyNode, `${JSON.stringify(name)} is not a key of ${what}. ${hint}`);
+      } else members.set(name, { key: keyNode, value: (value as Node | null) ?? keyNode });
+    }
+    return members;
+  }
+
+  /** What an alias stands for; any other node as it is. */
+  #resolved(node: Node | undefined): Node | undefined {
+    return isAlias(node) && this.#document ? node.resolve(this.#document) : node;
+  }
+
+  #wrong(node: Node | undefined, text: string): void {
+    this.#errors.push({ offset: node ? offsetOf(node) : 0, text });
+  }
+
+  #placeOf(offset: number): string {
+    const { line, col } = this.#lines.linePos(offset);
+    return `${this.#name}:${Math.max(1, line)}:${Math.max(1, col)}`;
+  }
+}
+
+/** A key of a mapping, and its value. */
+interface Member {
+  key: Node;
+  value: Node;
+}
+
+function offsetOf(node: Node): number {
+  return node.range?.[0] ?? 0;
+}
+
+function scalarOf(node: Node | undefined): unknown {
+  return isScalar(node) ? node.value : undefined;
+}
+
+/** The text of a scalar: a number as it is written, so that it is read as the command line reads it. */
+function textIn(node: Node | undefined): string | undefined {
+  if (!isScalar(node)) return undefined;
+  const { value, source } = node;
+  if (typeof value === 'string') return value;
+  return value === null ? undefined : (source ?? String(value));
+}
+
+/** What the engine says of thousands of lists in each other. */
+const TOO_DEEP = 'Maximum call stack size exceeded';
+
+function syntaxError(message = ''): string {
+  if (message.includes(TOO_DEEP)) return 'This is nested too deeply.';
+  return /[.!?]$/.test(message) ? message : `${message}.`;
+}

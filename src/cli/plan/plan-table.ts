@@ -1,0 +1,200 @@
+import { periodOf } from '../../client/reservation-request.ts';
+import { formatDuration } from '../../contract/durations.ts';
+import type { Failure } from '../../contract/failure.ts';
+import type { Limit } from '../../contract/problems.ts';
+import type { Reservation } from '../../contract/reservation.ts';
+import { shortIds } from '../../session/reservations/known.ts';
+import { folded } from '../help-layout.ts';
+import { asciiText, escapeText, type Printer } from '../print/output.ts';
+import { localTimes, shortEnd, shortTime, type TimeContext } from '../times.ts';
+import { formatBandwidth } from '../values.ts';
+import type { ChangeOutcome } from './applier.ts';
+import type { PlannedChange } from './difference.ts';
+
+/** How outcomes are told. */
+export interface PlanTableOptions {
+  times: TimeContext;
+  /** Whether the changes were made; else they are only planned. */
+  isApplied: boolean;
+}
+
+/** A change as text. */
+interface Row {
+  mark: keyof typeof COLORS;
+  name: string;
+  link: string;
+  bandwidth: string;
+  /** Period or id; of a refused change the reason. */
+  when: string;
+  outcome: string;
+}
+
+/** The mark of each action, with its colour. */
+const COLORS = { '+': 'green', '~': 'yellow', '-': 'red', '✗': 'red' } as const;
+
+/**
+ * Changes for people, one line each: what happens under which name, and whether it fits. Where a terminal is too narrow,
+ * the period and the outcome have a line of their own.
+ */
+export function planTable(
+  print: Printer,
+  outcomes: readonly ChangeOutcome[],
+  options: PlanTableOptions & { columns: number },
+): string {
+  const short = print.isTerminal ? shortIds(outcomes.flatMap(({ change }) => idOf(change) ?? [])) : undefined;
+  const idText = (id: string): string => {
+    const ending = short?.get(id);
+    return ending === undefined || ending === id ? id : `con_…${ending}`;
+  };
+  // Widths are those of what is printed.
+  const plain = (text: string): string => {
+    return print.ascii ? asciiText(escapeText(text), { spelled: true }) : escapeText(text);
+  };
+  const rows = outcomes.map((outcome) => rowOf(outcome, options, idText));
+  const cells = rows.map(({ name, link, bandwidth, when, outcome }) =>
+    [name, link, bandwidth, when, outcome].map(plain),
+  );
+  const widths = [0, 1, 2, 3].map((at) =>
+    Math.max(0, ...cells.filter((row) => row.slice(at + 1).some(Boolean)).map((row) => row[at]?.length ?? 0)),
+  );
+  const line = (row: readonly string[], from: number): string =>
+    row
+      .map((text, at) => text.padEnd(widths[from + at] ?? 0))
+      .join('  ')
+      .trimEnd();
+  const marked = (row: Row, text: string): string =>
+    `  ${print.paint[COLORS[row.mark]](plain(row.mark))} ${text}\n`;
+  const whole = cells.map((row) => line(row, 0));
+  const room = print.isTerminal ? options.columns - 4 : Number.POSITIVE_INFINITY;
+  if (whole.every(({ length }) => length <= room)) {
+    return rows.map((row, at) => marked(row, whole[at] ?? '')).join('');
+  }
+  return rows
+    .map((row, at) => {
+      const [name = '', link = '', bandwidth = '', ...rest] = cells[at] ?? [];
+      const first = folded([name, link, bandwidth].join('  '), room, /\S+(?: \S+)*/g);
+      const second = folded(rest.filter(Boolean).join(', '), room);
+      return marked(row, first.join('\n      ')) + second.map((text) => `      ${text}\n`).join('');
+    })
+    .join('');
+}
+
+function idOf(change: PlannedChange): string | undefined {
+  return change.action === 'create' ? undefined : change.current.id;
+}
+
+function rowOf(
+  { change, reservation, failure }: ChangeOutcome,
+  { times, isApplied }: PlanTableOptions,
+  idText: (id: string) => string,
+): Row {
+  const { name } = change;
+  const { site1, site2 } = change.action === 'delete' ? change.current : change.wanted;
+  const row = { name, link: `${site1} – ${site2}`, bandwidth: bandwidthText(change) };
+  if (failure) return { ...row, mark: '✗', when: shortReason(failure, times), outcome: '' };
+  switch (change.action) {
+    case 'delete': {
+      const outcome = isApplied ? 'deleted' : 'not in the file';
+      return { ...row, mark: '-', when: idText(change.current.id), outcome };
+    }
+    case 'update': {
+      const before = periodText(periodOf(change.current), times);
+      const after = reservation ? periodText(periodOf(reservation), times) : before;
+      const was = after === before ? '' : `, was ${before}`;
+      const tags = reservation
+        ? `, tags ${sameTags(change.current, reservation) ? 'stay' : tagsText(reservation)}`
+        : '';
+      const when = was === '' ? idText(change.current.id) : after;
+      return { ...row, mark: '~', when, outcome: `${isApplied ? 'updated' : 'fits'}${was}${tags}` };
+    }
+    default: {
+      const { start, end, length } = change.wanted;
+      const when =
+        reservation && (isApplied || start !== 'now')
+          ? periodText(periodOf(reservation), times)
+          : start === 'now'
+            ? `now, for ${formatDuration(length)}`
+            : periodText({ start, end }, times);
+      const outcome = isApplied && reservation ? tagsText(reservation) : 'fits';
+      return { ...row, mark: '+', when, outcome };
+    }
+  }
+}
+
+/** Bandwidth, with what it was where that changes. @example '200 → 500 Mbps' */
+function bandwidthText(change: PlannedChange): string {
+  if (change.action === 'delete') return formatBandwidth(change.current.bandwidth);
+  const after = formatBandwidth(change.wanted.bandwidth);
+  if (change.action !== 'update' || change.change.bandwidth === undefined) return after;
+  const before = formatBandwidth(change.current.bandwidth);
+  const isAlike = before.split(' ')[1] === after.split(' ')[1];
+  return `${isAlike ? before.split(' ')[0] : before} → ${after}`;
+}
+
+/** @example '1 Dec 09:00 → 17:00' */
+function periodText({ start, end }: { start: number; end: number }, times: TimeContext): string {
+  return `${shortTime(start, times, true)} → ${shortEnd(start, end, times, true)}`;
+}
+
+/** The tags at both ends, in the link's order. */
+function tagsText({ site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag }: Reservation): string {
+  return `S ${site1_s_tag} C ${site1_c_tag} – S ${site2_s_tag} C ${site2_c_tag}`;
+}
+
+function sameTags(one: Reservation, other: Reservation): boolean {
+  return tagsText(one) === tagsText(other);
+}
+
+/** Why a change does not fit, in a few words: the limit where the service tells it. @example '6 Gbps free 1 Dec 11:00–14:00' */
+export function shortReason({ message, facts }: Failure, times: TimeContext): string {
+  const [limit] = facts.limits ?? [];
+  return (limit && limitText(limit, times)) ?? localTimes(times)(message);
+}
+
+function limitText(
+  { limit, site, layer, capacity, free, start_date, end_date }: Limit,
+  times: TimeContext,
+): string | undefined {
+  if (start_date === null || end_date === null) return undefined;
+  const [start, end] = [Date.parse(start_date), Date.parse(end_date)];
+  const period = `${shortTime(start, times, true)}–${shortEnd(start, end, times, true)}`;
+  if (limit === 'tags') return `no ${layer}-tag free at ${site} ${period}`;
+  const what = layer === null ? formatBandwidth(free) : `${free} of ${capacity} ${layer}-tags`;
+  return `${what} ${limit === 'share' ? "left of the experiment's share" : 'free'} ${period}`;
+}
+
+/** What a plan comes to. @example 'Plan: 1 to create, 1 does not fit: nothing would be applied.' */
+export function planSummary(outcomes: readonly ChangeOutcome[], unchanged: number): string {
+  const refused = outcomes.filter(({ failure }) => failure !== undefined).length;
+  const counts = countsOf(outcomes).map(([action, count]) => `${count} to ${action}`);
+  if (outcomes.length === 0) return `Plan: nothing to do. ${asTheFile(unchanged)}`;
+  const others = unchanged > 0 ? [`${unchanged} unchanged`] : [];
+  if (refused === 0) return `Plan: ${[...counts, ...others].join(', ')}.`;
+  const wrong = `${refused} ${refused === 1 ? 'does' : 'do'} not fit`;
+  return `Plan: ${[...counts, ...others, wrong].join(', ')}: nothing would be applied.`;
+}
+
+/** What was applied. @example 'Applied: 2 created, 1 unchanged.' */
+export function appliedSummary(outcomes: readonly ChangeOutcome[], unchanged: number): string {
+  if (outcomes.length === 0) return `Nothing to do. ${asTheFile(unchanged)}`;
+  const done = { create: 'created', update: 'updated', delete: 'deleted' } as const;
+  const counts = countsOf(outcomes).map(([action, count]) => `${count} ${done[action]}`);
+  return `Applied: ${[...counts, ...(unchanged > 0 ? [`${unchanged} unchanged`] : [])].join(', ')}.`;
+}
+
+function asTheFile(count: number): string {
+  if (count === 0) return 'The file wants no reservation.';
+  return count === 1
+    ? 'The reservation is as the file says.'
+    : `All ${count} reservations are as the file says.`;
+}
+
+/** How many changes of each action fit, without actions that there are none of. */
+function countsOf(outcomes: readonly ChangeOutcome[]): ['create' | 'update' | 'delete', number][] {
+  return (['create', 'update', 'delete'] as const)
+    .map((action): ['create' | 'update' | 'delete', number] => [
+      action,
+      outcomes.filter(({ change, failure }) => change.action === action && !failure).length,
+    ])
+    .filter(([, count]) => count > 0);
+}

@@ -1,0 +1,247 @@
+import { claimedExperimentExpiry } from '../../client/claimed.ts';
+import { Failure, ownCommand } from '../../contract/failure.ts';
+import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
+import { nameOf } from '../../session/reservations/known.ts';
+import type { Session } from '../../session/session.ts';
+import { EXIT_CODE_OF } from '../exit-codes.ts';
+import type { Invocation } from '../invocation.ts';
+import { captionOf } from '../print/reservation-table.ts';
+import { confirm } from '../questions.ts';
+import { inWords } from '../reservation/alternatives.ts';
+import {
+  type Applier,
+  type ChangeOutcome,
+  lacksBatches,
+  NotApplied,
+  requestedBy,
+  requestFor,
+  singleRequests,
+} from './applier.ts';
+import { differenceFrom, type NamedReservation, type PlannedChange } from './difference.ts';
+import { type Plan, readPlan } from './plan-file.ts';
+import { appliedSummary, planSummary, planTable } from './plan-table.ts';
+
+/** The flags of `apply`, as typed. */
+export interface ApplyFlags {
+  prune?: boolean;
+  earliest?: boolean;
+}
+
+/** The flags of `plan`, as typed. */
+export interface PlanFlags extends ApplyFlags {
+  exitCode?: boolean;
+}
+
+/** Says what `apply` would do. */
+export async function plan(
+  invocation: Invocation,
+  [path = '']: readonly string[],
+  flags: PlanFlags,
+): Promise<void> {
+  const compared = await compare(invocation, path, flags);
+  const { applier, needed } = compared;
+  const outcomes = needed.length === 0 ? [] : await applier.rehearse(needed);
+  const fits = outcomes.every(({ failure }) => failure === undefined);
+  await print(invocation, compared, outcomes, { isApplied: false, applies: fits });
+  if (!fits) invocation.exitWith(6);
+  else if (flags.exitCode && needed.length > 0) invocation.exitWith(11);
+}
+
+/** Makes what exists as the file says, all or none. */
+export async function apply(
+  invocation: Invocation,
+  [path = '']: readonly string[],
+  flags: ApplyFlags,
+): Promise<void> {
+  const compared = await compare(invocation, path, flags);
+  const { applier, needed } = compared;
+  await confirmDeletions(invocation, needed);
+  const outcomes =
+    needed.length === 0
+      ? []
+      : await applier.apply(needed).catch((error: unknown) => {
+          throw error instanceof NotApplied ? asTold(error, compared, invocation, path) : error;
+        });
+  await print(invocation, compared, outcomes, { isApplied: true, applies: true });
+}
+
+/** A plan file, and how what exists differs from it. */
+interface Compared {
+  experiment: ExperimentAccess;
+  /** All names. */
+  changes: readonly PlannedChange[];
+  /** Those about which something is to be done. */
+  needed: readonly PlannedChange[];
+  applier: Applier;
+}
+
+async function compare(invocation: Invocation, path: string, flags: ApplyFlags): Promise<Compared> {
+  const { files, now } = invocation;
+  const times = await invocation.times();
+  const wanted = await readPlan(await files.read(path), path === '-' ? '<stdin>' : path, times);
+  const session = await invocation.session();
+  const experiment = await actIn(session, wanted, invocation.flags.experiment);
+  const { existing, pending } = await namedIn(session, wanted, now());
+  const changes = differenceFrom(wanted.reservations, existing, { ...flags, now: now() });
+  const needed = changes.filter(({ action }) => action !== 'none');
+  const expiry = claimedExperimentExpiry(experiment.token.reveal());
+  const applier = singleRequests({ session, now, expiry, pending });
+  if (needed.length > 0 && flags.earliest) throw lacksBatches('--earliest moves all creations together.');
+  return { experiment, changes, needed, applier };
+}
+
+/**
+ * The experiment of the file, where it names one. It goes before the environment and the profile; a flag that names
+ * another is a mistake.
+ *
+ * @throws Failure `usage` where flag and file name two
+ */
+async function actIn(
+  session: Session,
+  { experiment }: Plan,
+  flag: string | undefined,
+): Promise<ExperimentAccess> {
+  if (experiment !== undefined && flag === undefined) session.actIn(experiment);
+  const access = await session.access();
+  if (experiment === undefined || experiment === access.id || experiment === access.name) return access;
+  throw new Failure(
+    'usage',
+    `The file is for the experiment ${experiment}, and not for ${access.name ?? access.id}.`,
+    {
+      why: 'Its reservations would be made in another experiment than the file says.',
+      fix: `--experiment ${experiment}`,
+    },
+  );
+}
+
+/**
+ * The reservations with a name: those that have not ended, and past ones too where the file is about the past. Of names
+ * under which a request was sent whose answer is not known, its key.
+ */
+async function namedIn(
+  session: Session,
+  { reservations }: Plan,
+  now: number,
+): Promise<{ existing: NamedReservation[]; pending: Map<string, string> }> {
+  const isPast = reservations.some(({ end }) => end <= now);
+  const { items } = await session.reservations.list({ current: !isPast });
+  const existing: NamedReservation[] = [];
+  const pending = new Map<string, string>();
+  for (const item of items) {
+    const name = nameOf(item);
+    if (name === undefined || item.state === 'deleted') continue;
+    if (item.state !== 'unknown' && item.reservation) existing.push({ name, reservation: item.reservation });
+    else if (item.id !== null) {
+      const found = await session.reservations.show(item.id).catch(unlessGone);
+      if (found) existing.push({ name, reservation: found.reservation });
+    } else if (item.entry) pending.set(name, item.entry.key);
+  }
+  return { existing, pending };
+}
+
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof Failure) || error.code !== 'not_found') throw error;
+}
+
+/** Asks before anything is deleted. @throws Declined; Failure `usage` without a terminal */
+async function confirmDeletions(invocation: Invocation, needed: readonly PlannedChange[]): Promise<void> {
+  const names = needed.flatMap(({ action, name }) => (action === 'delete' ? [name] : []));
+  if (names.length === 0) return;
+  const what = names.length === 1 ? 'this reservation' : `these ${names.length} reservations`;
+  await confirm(invocation, `The file does not have ${names.join(', ')}. Delete ${what}?`, {
+    unasked: `--prune deletes ${names.join(', ')}, which was not confirmed.`,
+    declined: 'Nothing was changed.',
+  });
+}
+
+/** A failure of `apply`, with what it means for each change (CLI.md, "Output", `error.items`). */
+function asTold(
+  failed: NotApplied,
+  { changes }: Compared,
+  { now, typed }: Invocation,
+  path: string,
+): Failure {
+  const { outcomes, undone, left, code, message, facts } = failed;
+  const items = itemsOf(changes, outcomes, false);
+  const told = outcomes.flatMap(({ change, failure }) => {
+    if (!failure) return [];
+    const request =
+      change.action === 'create' ? requestFor(change, { now: now(), expiry: undefined }) : undefined;
+    const said = request ? inWords(failure, { request, now: now() }) : failure;
+    return [`${change.name}: ${said.message}`];
+  });
+  const before =
+    undone > 0
+      ? ` ${undone === 1 ? 'The one' : `The ${undone}`} made before it ${undone === 1 ? 'was' : 'were'} deleted again.`
+      : '';
+  if (left.length > 0) {
+    return new Failure('partly_done', `${told[0] ?? message}`, {
+      ...facts,
+      why: `What was made before it could not all be deleted again: ${left.join(', ')}.`,
+      maybeDone: true,
+      retryable: false,
+      items,
+      fix: ownCommand('delete', ...left),
+    });
+  }
+  if (EXIT_CODE_OF[code] !== 6) {
+    return new Failure(code, message, { ...facts, why: `${facts.why ?? ''}${before}`.trim(), items });
+  }
+  const count = told.length === 1 ? '1 of the changes does' : `${told.length} of the changes do`;
+  // Alternatives of one reservation would not be all or none.
+  const { alternatives: _other, fix: _fix, why: _why, ...rest } = facts;
+  const again =
+    path === '-' ? {} : { fix: ownCommand(...typed.map((word) => (word === 'apply' ? 'plan' : word))) };
+  return new Failure(code, `${count} not fit; nothing was changed.`, {
+    ...rest,
+    ...(before === '' ? {} : { why: before.trim() }),
+    lines: told,
+    items,
+    ...again,
+  });
+}
+
+async function print(
+  { output, times }: Invocation,
+  { experiment, changes }: Compared,
+  outcomes: readonly ChangeOutcome[],
+  { isApplied, applies }: { isApplied: boolean; applies: boolean },
+): Promise<void> {
+  const context = await times();
+  const unchanged = changes.length - outcomes.length;
+  await output.result({ items: itemsOf(changes, outcomes, isApplied), applies }, (printer) => {
+    const caption =
+      outcomes.length > 0 ? captionOf(printer, { experiments: [experiment], times: context, known: [] }) : '';
+    const table = planTable(printer, outcomes, { times: context, isApplied, columns: output.columns });
+    const summary = (isApplied ? appliedSummary : planSummary)(outcomes, unchanged);
+    return `${caption}${table}${summary}\n`;
+  });
+}
+
+/** The items of the JSON result (CLI.md, "Output"): in the order of the file, then what is deleted. */
+function itemsOf(
+  changes: readonly PlannedChange[],
+  outcomes: readonly ChangeOutcome[],
+  isApplied: boolean,
+): object[] {
+  const outcomeOf = new Map(outcomes.map((outcome) => [outcome.change, outcome]));
+  return changes.map((change) => {
+    const { name, action } = change;
+    const { failure, reservation = null } = outcomeOf.get(change) ?? {};
+    const current = change.action === 'create' ? null : change.current;
+    const isDone = isApplied && action !== 'none';
+    return {
+      name,
+      action,
+      fits: failure === undefined,
+      reservation: isDone ? reservation : current,
+      requested: requestedBy(change),
+      error: failure ? errorOf(failure) : null,
+    };
+  });
+}
+
+function errorOf({ code, message, facts }: Failure): object {
+  const { why = null, details = [], limits = [], free = [], alternatives = [] } = facts;
+  return { code, message, why, details, limits, free, alternatives };
+}

@@ -1,0 +1,66 @@
+import type { ProvenReservation } from '../../client/proof.ts';
+import type { NewReservation } from '../../client/reservation-request.ts';
+import { Failure } from '../../contract/failure.ts';
+import type { Reservations } from './reservations.ts';
+
+/** A reservation to create, and the key of an earlier request for it whose answer is not known. */
+export interface Creation {
+  request: NewReservation;
+  key?: string | undefined;
+}
+
+/** What {@link createAllOrNone} came to. */
+export type Created =
+  | { ok: true; made: readonly ProvenReservation[] }
+  | {
+      ok: false;
+      /** The first that failed, and its failure. */
+      at: number;
+      failure: Failure;
+      /** The ids of reservations that were made and could not be deleted. */
+      left: readonly string[];
+    };
+
+/**
+ * Creates all or none by single requests, for a service without batches: one after the other, and when one fails, those
+ * before it are deleted again (ANSWERS.md, "Settled details").
+ *
+ * A process that is killed in between leaves some of them. The ledger and the service's list show them, so that the same
+ * work done again goes on from there.
+ */
+export async function createAllOrNone(
+  reservations: Pick<Reservations, 'create' | 'delete'>,
+  creations: readonly Creation[],
+): Promise<Created> {
+  const made: ProvenReservation[] = [];
+  for (const [at, { request, key }] of creations.entries()) {
+    try {
+      const options = key === undefined ? {} : { idempotencyKey: key };
+      made.push(await reservations.create(request, options));
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const ids = made.map(({ reservation }) => reservation.id);
+      // It was made, but its proof does not verify.
+      if (error.facts.reservation !== undefined) ids.push(error.facts.reservation);
+      return { ok: false, at, failure: error, left: await deleteEach(reservations, ids.toReversed()) };
+    }
+  }
+  return { ok: true, made };
+}
+
+/** Deletes reservations. @returns the ids of those that could not be deleted */
+async function deleteEach(
+  reservations: Pick<Reservations, 'delete'>,
+  ids: readonly string[],
+): Promise<string[]> {
+  const left: string[] = [];
+  for (const id of ids) {
+    try {
+      await reservations.delete(id);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      if (error.code !== 'not_found') left.push(id);
+    }
+  }
+  return left;
+}

@@ -1,0 +1,325 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe, expect, it, test } from 'vitest';
+import { parse } from 'yaml';
+import { type Plan, readPlan } from '../../../src/cli/plan/plan-file.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+const HOUR = 3_600_000;
+const TIMES = { now: NOW, zone: 'Europe/Brussels' };
+
+const read = (text: string): Promise<Plan> => readPlan(Buffer.from(text), 'demo.yaml', TIMES);
+
+/** The failure of a file: its message and its lines, as a person reads them. */
+async function errorsOf(text: string): Promise<string[]> {
+  try {
+    await read(text);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    expect(error.code).toBe('usage');
+    return error.facts.lines === undefined ? [error.message] : [error.message, ...error.facts.lines];
+  }
+  return [];
+}
+
+/** A file with these lines below `reservations`. */
+const file = (...lines: string[]): string =>
+  ['version: 1', 'reservations:', ...lines.map((line) => `  ${line}`), ''].join('\n');
+
+const FIELDS = 'sites: [be-gent1, pl-poznan1], bandwidth: 1G';
+const WHEN = 'start: 2026-12-01T09:00:00Z, for: 8h';
+
+describe('a plan file', () => {
+  it('is read with its defaults', async () => {
+    const plan = await read(`
+version: 1
+experiment: demo
+defaults:
+  start: 2026-12-01T09:00:00Z
+  for: 8h
+  bandwidth: 100
+reservations:
+  gent-poznan:
+    sites: [be-gent1, pl-poznan1]
+    bandwidth: 1G
+  budapest: {sites: [hu-sztaki, pl-poznan1], end: 2026-12-02T09:00:00Z}
+  soon: {sites: [be-gent1, se-kth], start: now, for: 2h}
+`);
+    const start = Date.parse('2026-12-01T09:00:00Z');
+    expect(plan).toEqual({
+      experiment: 'demo',
+      reservations: [
+        {
+          ...{ name: 'gent-poznan', site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 },
+          ...{ start, end: start + 8 * HOUR, length: 8 * HOUR, place: 'demo.yaml:10:12' },
+        },
+        {
+          ...{ name: 'budapest', site1: 'hu-sztaki', site2: 'pl-poznan1', bandwidth: 100 },
+          ...{ start, end: start + 24 * HOUR, length: 24 * HOUR, place: 'demo.yaml:12:21' },
+        },
+        {
+          ...{ name: 'soon', site1: 'be-gent1', site2: 'se-kth', bandwidth: 100 },
+          ...{ start: 'now', end: NOW + 2 * HOUR, length: 2 * HOUR, place: 'demo.yaml:13:17' },
+        },
+      ],
+    });
+  });
+
+  test.each<[string, string]>([
+    ['JSON', '{"version":1,"reservations":{"a":{"sites":["x","y"],"bandwidth":5,"start":"now","for":"1h"}}}'],
+    [
+      'JSON with tabs',
+      '{\n\t"version": 1,\n\t"reservations": {\n\t\t"a": {"sites": ["x", "y"],\n\t\t\t"bandwidth": "5M", "start": "now", "for": "PT1H"}\n\t}\n}\n',
+    ],
+    ['YAML with an alias', file('a: &a {sites: [x, y], bandwidth: 5, start: now, for: 1h}', 'b: *a')],
+    ['a byte order mark', `\ufeff${file('a: {sites: [x, y], bandwidth: 5, start: now, for: 1h}')}`],
+    ['Windows lines', file('a: {sites: [x, y], bandwidth: 5, start: now, for: 1h}').replaceAll('\n', '\r\n')],
+  ])('may be %s', async (_, text) => {
+    const { reservations } = await read(text);
+    expect(reservations[0]).toMatchObject({ name: 'a', site1: 'x', bandwidth: 5, length: HOUR });
+  });
+
+  it('takes names that objects have already', async () => {
+    const { reservations } = await read(
+      file(`constructor: {${FIELDS}, ${WHEN}}`, `prototype: {${FIELDS}, ${WHEN}}`),
+    );
+    expect(reservations.map(({ name }) => name)).toEqual(['constructor', 'prototype']);
+  });
+
+  it('takes a date without an offset in the zone of the command', async () => {
+    const { reservations } = await read(file(`a: {${FIELDS}, start: 2026-12-01 10:00, for: 1h}`));
+    expect(reservations[0]?.start).toBe(Date.parse('2026-12-01T09:00:00Z'));
+  });
+
+  it('may want nothing', async () => {
+    expect(await read('version: 1\nreservations: {}\n')).toEqual({ experiment: undefined, reservations: [] });
+  });
+});
+
+const KEYS = 'Its keys are sites, bandwidth, start, end, for.';
+
+describe('what is wrong is told with file, line and column', () => {
+  test.each<[string, string, string[]]>([
+    [
+      'an empty file',
+      '',
+      ['demo.yaml:1:1: A plan file begins with "version: 1", and has reservations by their names.'],
+    ],
+    [
+      'a list',
+      '- 1',
+      ['demo.yaml:1:1: A plan file begins with "version: 1", and has reservations by their names.'],
+    ],
+    ['no version', 'reservations: {}', ['demo.yaml:1:1: "version: 1" is missing.']],
+    [
+      'another version',
+      'version: 2\nreservations: {}',
+      ['demo.yaml:1:10: This program reads plan files of version 1: write "version: 1".'],
+    ],
+    [
+      'no reservations',
+      'version: 1',
+      ['demo.yaml:1:1: reservations are missing: names, each with sites, bandwidth, start, and end or for.'],
+    ],
+    [
+      'reservations without a value',
+      'version: 1\nreservations:\n',
+      ['demo.yaml:2:14: reservations must be names, each with what it wants; {} for none.'],
+    ],
+    [
+      'a mistyped key',
+      file(`a: {${FIELDS}, ${WHEN}, bandwith: 2G}`),
+      ['demo.yaml:3:91: "bandwith" is not a key of a reservation. Did you mean bandwidth?'],
+    ],
+    [
+      'an unknown key',
+      file(`a: {${FIELDS}, ${WHEN}, xyzzy: 2}`),
+      [`demo.yaml:3:91: "xyzzy" is not a key of a reservation. ${KEYS}`],
+    ],
+    [
+      'an unknown key at the top',
+      'version: 1\nreservation: {}\nreservations: {}',
+      ['demo.yaml:2:1: "reservation" is not a key of a plan file. Did you mean reservations?'],
+    ],
+    [
+      'an unknown key of defaults',
+      'version: 1\ndefaults: {site: 1}\nreservations: {}',
+      ['demo.yaml:2:12: "site" is not a key of defaults. Did you mean sites?'],
+    ],
+    [
+      'a name twice',
+      file(`a: {${FIELDS}, ${WHEN}}`, `b: {${FIELDS}, ${WHEN}}`, `a: {${FIELDS}, ${WHEN}}`),
+      ['demo.yaml:5:3: "a" is given twice; the first is in line 3.'],
+    ],
+    [
+      'a key twice, in JSON',
+      '{"version":1,"version":1,"reservations":{}}',
+      ['demo.yaml:1:14: "version" is given twice; the first is in line 1.'],
+    ],
+    [
+      'a name of another form',
+      file(`Gent_1: {${FIELDS}, ${WHEN}}`),
+      [
+        'demo.yaml:3:3: "Gent_1" is not a name of a reservation. Names have 1 to 64 characters of a to z, 0 to 9 and -, and begin with a letter.',
+      ],
+    ],
+    [
+      'nothing but a name',
+      file('a:'),
+      ['demo.yaml:3:5: Here belong the keys of a reservation: sites, bandwidth, start, end, for.'],
+    ],
+    [
+      'members that are missing',
+      file('a: {bandwidth: 1G}'),
+      ['demo.yaml:3:3: a has no sites, and no start, and no end or for.'],
+    ],
+    [
+      'one site',
+      file(`a: {sites: [be-gent1], bandwidth: 1G, ${WHEN}}`),
+      ['demo.yaml:3:14: sites must be the two ends of a link, such as [be-gent1, pl-poznan1].'],
+    ],
+    [
+      'the same site twice',
+      file(`a: {sites: [be-gent1, be-gent1], bandwidth: 1G, ${WHEN}}`),
+      ['demo.yaml:3:25: A link has two different ends, and both are be-gent1.'],
+    ],
+    [
+      'a bandwidth',
+      file(`a: {sites: [x, y], bandwidth: fast, ${WHEN}}`),
+      ['demo.yaml:3:33: "fast" is not a bandwidth. Write it as 100 (Mbps), 100M, 1G or 2.5G.'],
+    ],
+    [
+      'a part of a Mbps',
+      file(`a: {sites: [x, y], bandwidth: 2.5, ${WHEN}}`),
+      ['demo.yaml:3:33: "2.5" is not a bandwidth. It must be a whole number of Mbps.'],
+    ],
+    [
+      'a relative time',
+      file(`a: {${FIELDS}, start: tomorrow 09:00, for: 1h}`),
+      ['demo.yaml:3:60: "tomorrow 09:00" is not an absolute time. Write it as 2026-12-01T10:00:00Z, or now.'],
+    ],
+    [
+      'a time of day',
+      file(`a: {${FIELDS}, start: 2026-12-01T09:00:00Z, end: 14:00}`),
+      ['demo.yaml:3:87: "14:00" is not an absolute time. Write it as 2026-12-01T10:00:00Z.'],
+    ],
+    [
+      'a day that there is not',
+      file(`a: {${FIELDS}, start: 2026-02-30 10:00, for: 1h}`),
+      ['demo.yaml:3:60: There is no day or time "2026-02-30 10:00".'],
+    ],
+    [
+      'a duration',
+      file(`a: {${FIELDS}, start: now, for: 90}`),
+      ['demo.yaml:3:70: "90" is not a duration. Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.'],
+    ],
+    [
+      'an end and a duration',
+      file(`a: {${FIELDS}, ${WHEN}, end: 2026-12-02T09:00:00Z}`),
+      ["demo.yaml:3:87: end and for can't be given together."],
+    ],
+    [
+      'an end before the start',
+      file(`a: {${FIELDS}, start: 2026-12-01T09:00:00Z, end: 2026-12-01T08:00:00Z}`),
+      ['demo.yaml:3:87: a would end before it starts.'],
+    ],
+    [
+      'an end of one that starts now',
+      file(`a: {${FIELDS}, start: now, end: 2026-12-01T08:00:00Z}`),
+      ['demo.yaml:3:70: a starts now, and needs a duration: write "for: 2h" in place of the end.'],
+    ],
+    ['a tag of its own', file(`a: !link {${FIELDS}, ${WHEN}}`), ['demo.yaml:3:6: Unresolved tag: !link.']],
+    [
+      'an alias of nothing',
+      file('a: *b'),
+      ['demo.yaml:3:6: Here belong the keys of a reservation: sites, bandwidth, start, end, for.'],
+    ],
+    [
+      'two documents',
+      `${file(`a: {${FIELDS}, ${WHEN}}`)}---\nversion: 1\n`,
+      [expect.stringMatching(/^demo\.yaml:4:1: .*documents/)],
+    ],
+    [
+      'broken JSON',
+      '{"version":1,\n"reservations":{"a":{]}',
+      [expect.any(String), expect.stringMatching(/^demo\.yaml:2:/), expect.stringMatching(/^demo\.yaml:2:/)],
+    ],
+    [
+      '20,000 lists in each other',
+      '['.repeat(20_000),
+      [expect.stringMatching(/^demo\.yaml:1:\d+: This is nested too deeply\.$/)],
+    ],
+  ])('%s', async (_, text, errors) => {
+    expect(await errorsOf(text)).toEqual(errors);
+  });
+
+  it('several at once, in the order of the file', async () => {
+    const text = file('a: {bandwidth: fast}', `b: {${FIELDS}, start: soon, fro: 1h}`);
+    expect(await errorsOf(text)).toEqual([
+      'demo.yaml has 5 errors.',
+      'demo.yaml:3:3: a has no sites, and no start, and no end or for.',
+      'demo.yaml:3:18: "fast" is not a bandwidth. Write it as 100 (Mbps), 100M, 1G or 2.5G.',
+      'demo.yaml:4:3: b has no end or for.',
+      'demo.yaml:4:60: "soon" is not an absolute time. Write it as 2026-12-01T10:00:00Z, or now.',
+      'demo.yaml:4:66: "fro" is not a key of a reservation. Its keys are sites, bandwidth, start, end, for.',
+    ]);
+  });
+
+  it('an error in the defaults once', async () => {
+    const text = `version: 1\ndefaults: {start: soon, for: 1h}\nreservations:\n  a: {${FIELDS}}\n  b: {${FIELDS}}\n`;
+    expect(await errorsOf(text)).toEqual([
+      'demo.yaml:2:19: "soon" is not an absolute time. Write it as 2026-12-01T10:00:00Z, or now.',
+    ]);
+  });
+
+  it('twenty of them, and how many more there are', async () => {
+    const errors = await errorsOf(file(...Array.from({ length: 30 }, (_, at) => `a${at}: {}`)));
+    expect(errors).toHaveLength(22);
+    expect([errors[0], errors.at(-1)]).toEqual(['demo.yaml has 30 errors.', 'and 10 more']);
+  });
+
+  it('a file that is too large, and one that is not text', async () => {
+    expect(await errorsOf(`#${'x'.repeat(1_048_576)}`)).toEqual(['demo.yaml is too large.']);
+    await expect(readPlan(Uint8Array.of(0xff, 0xfe), 'demo.yaml', TIMES)).rejects.toThrow(
+      'demo.yaml is not text in UTF-8.',
+    );
+  });
+});
+
+describe('the schema for editors', () => {
+  const path = new URL('../../../src/cli/plan/plan.schema.json', import.meta.url);
+  const accepts = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync(path, 'utf8')));
+
+  /** Files about which schema and program can say the same: no key twice, and nothing that two values say together. */
+  test.each<[string, boolean]>([
+    [file(`a: {${FIELDS}, ${WHEN}}`), true],
+    [file(`a: {${FIELDS}, start: now, for: 1w2d}`), true],
+    [file(`a: {${FIELDS}, start: now, for: P3D}`), true],
+    [file('a: {sites: [x, y], bandwidth: 100, start: 2026-12-01, end: 2026-12-02 10:00}'), true],
+    [`$schema: ./plan.schema.json\n${file(`a: {${FIELDS}, ${WHEN}}`)}`, true],
+    [`experiment: demo\ndefaults: {for: 1h}\n${file(`a: {${FIELDS}, start: now}`)}`, true],
+    ['version: 1\nreservations: {}', true],
+    ['version: 2\nreservations: {}', false],
+    ['version: 1', false],
+    ['reservations: {}', false],
+    ['version: 1\nreservations: []', false],
+    ['version: 1\nreservations: {}\nx: 1', false],
+    [file(`A: {${FIELDS}, ${WHEN}}`), false],
+    [file(`a: {${FIELDS}, ${WHEN}, x: 1}`), false],
+    [file(`a: {${FIELDS}, ${WHEN}, end: 2026-12-03T00:00:00Z}`), false],
+    [file(`a: {sites: [x], bandwidth: 1, ${WHEN}}`), false],
+    [file(`a: {sites: [x, x], bandwidth: 1, ${WHEN}}`), false],
+    [file(`a: {sites: [x, y, z], bandwidth: 1, ${WHEN}}`), false],
+    [file(`a: {sites: [x, Y], bandwidth: 1, ${WHEN}}`), false],
+    [file(`a: {sites: [x, y], bandwidth: fast, ${WHEN}}`), false],
+    [file(`a: {sites: [x, y], bandwidth: 0, ${WHEN}}`), false],
+    [file(`a: {sites: [x, y], bandwidth: 1.5, ${WHEN}}`), false],
+    [file(`a: {${FIELDS}, start: +2h, for: 8h}`), false],
+    [file(`a: {${FIELDS}, start: now, for: 8}`), false],
+    [file(`a: {${FIELDS}, start: now, for: long}`), false],
+  ])('and the program agree about %j', async (text, isGood) => {
+    expect([accepts(parse(text)), await errorsOf(text)]).toEqual([isGood, isGood ? [] : expect.any(Array)]);
+    expect((await errorsOf(text)).length > 0).toBe(!isGood);
+  });
+});

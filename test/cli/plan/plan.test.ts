@@ -1,0 +1,345 @@
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import type { World } from '../../../src/cli/world.ts';
+import type { Topology } from '../../../src/contract/links.ts';
+import { SITES } from '../../../src/contract/sites.ts';
+import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
+import type { Connection } from '../../../src/session/login/connection.ts';
+import { type CommandRun, type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+const HOUR = 3_600_000;
+
+/** Twenty links of 1 Gbps from the first sites to others. */
+const PAIRS = SITES.slice(0, 2).flatMap((site1, first) =>
+  SITES.slice(2).map((site2, second) => ({ site1, site2, tags: 100 * (first * 10 + second) + 1 })),
+);
+const TOPOLOGY: Topology = {
+  sites: [...SITES],
+  links: PAIRS.map(({ site1, site2, tags }) => {
+    const own: [number, number] = [tags, tags + 9];
+    return {
+      ...{ site1, site2, bandwidth: 1000, site1_s_tags: own, site1_c_tags: own },
+      ...{ site2_s_tags: own, site2_c_tags: own },
+    };
+  }),
+};
+
+let server: ReferenceServer;
+let world: CommandWorld;
+/** The clock. */
+let now: number;
+/** The requests that changed something, as `POST …`, dry runs left out. */
+let writes: string[];
+let requests: number;
+/** Kills the client at the request of this number, before it leaves or after the service has answered. */
+let killAt: { request: number; when: 'before' | 'after'; kill: () => void } | undefined;
+
+/** A client that is killed goes on with nothing: its request never ends. */
+function killed(): Promise<never> {
+  killAt?.kill();
+  return new Promise(() => undefined);
+}
+
+function worldOf(changes: Partial<World> = {}): CommandWorld {
+  const connection: Connection = {
+    async fetch(request) {
+      requests += 1;
+      const at = killAt?.request === requests ? killAt.when : undefined;
+      if (at === 'before') return killed();
+      const { method, url } = request;
+      if (method !== 'GET' && !url.includes('dry_run=true'))
+        writes.push(`${method} ${new URL(url).pathname}`);
+      const response = await server.fetch(request);
+      if (at === 'after') return killed();
+      return withoutBatches(request, response);
+    },
+    userToken: tokenOf(() => server.signIn('lead')),
+    close: async () => undefined,
+  };
+  return commandWorld(connection, { env: { SLICES_CONN_PROFILE: 'offline' }, now: () => now, ...changes });
+}
+
+/** A service whose description mentions no batch has none. */
+async function withoutBatches({ url }: Request, response: Response): Promise<Response> {
+  if (!url.endsWith('/api-spec')) return response;
+  const description: { paths: Record<string, unknown> } = JSON.parse(await response.text());
+  for (const path of Object.keys(description.paths)) {
+    if (path.endsWith(':batch')) delete description.paths[path];
+  }
+  return Response.json(description);
+}
+
+beforeEach(async () => {
+  now = NOW;
+  writes = [];
+  requests = 0;
+  killAt = undefined;
+  server = await createReferenceServer({ now: () => now, topology: TOPOLOGY });
+  world = worldOf();
+});
+afterEach(() => server.close());
+
+/** A plan file of so many links. @param bandwidths of some by their number; else 100 Mbps */
+function links(count: number, bandwidths: Readonly<Record<number, string>> = {}): string {
+  const lines = PAIRS.slice(0, count).map(
+    ({ site1, site2 }, at) =>
+      `  link-${at + 1}: {sites: [${site1}, ${site2}], bandwidth: ${bandwidths[at + 1] ?? '100M'}}`,
+  );
+  return [
+    'version: 1',
+    'defaults: {start: 2026-12-01T09:00:00Z, for: 8h}',
+    'reservations:',
+    ...lines,
+    '',
+  ].join('\n');
+}
+
+async function run(file: string, ...args: string[]): Promise<CommandRun> {
+  world.files.set('demo.yaml', file);
+  const [command = '', ...flags] = args;
+  return world.run(command, 'demo.yaml', ...flags);
+}
+
+interface Result {
+  items: {
+    name: string;
+    action: string;
+    fits: boolean;
+    reservation: unknown;
+    requested: unknown;
+    error: unknown;
+  }[];
+  applies: boolean;
+}
+
+const resultOf = ({ stdout }: CommandRun): Result => JSON.parse(stdout);
+
+/** The reservations that the service has now. */
+async function existing(): Promise<{ site1: string; site2: string; bandwidth: number }[]> {
+  const { stdout } = await worldOf().run('list', '--json');
+  return JSON.parse(stdout).items.map(({ reservation }: { reservation: object }) => reservation);
+}
+
+describe('plan and apply', () => {
+  it('the first run makes everything, and the second writes nothing', async () => {
+    const first = await run(links(3), 'apply');
+    expect([first.exitCode, first.stderr]).toEqual([0, '']);
+    expect(first.stdout).toMatch(/Applied: 3 created\.\n$/);
+    expect(await existing()).toHaveLength(3);
+    writes = [];
+    const second = await run(links(3), 'apply');
+    expect([second.exitCode, second.stdout]).toEqual([
+      0,
+      'Nothing to do. All 3 reservations are as the file says.\n',
+    ]);
+    expect(writes).toEqual([]);
+  });
+
+  it('a reservation that starts now is met while it lasts, and made anew after', async () => {
+    const file = links(1).replace('start: 2026-12-01T09:00:00Z, for: 8h', 'start: now, for: 2h');
+    await run(file, 'apply');
+    const [made] = await existing();
+    expect(made).toMatchObject({ start_date: new Date(NOW).toISOString() });
+    now = NOW + HOUR;
+    expect((await run(file, 'apply')).stdout).toMatch(/^Nothing to do\./);
+    now = NOW + 3 * HOUR;
+    expect((await run(file, 'apply')).stdout).toMatch(/Applied: 1 created\.\n$/);
+  });
+
+  it('plan says what apply would do, and does nothing', async () => {
+    await run(links(1), 'apply');
+    writes = [];
+    const result = await run(links(3, { 3: '2G' }), 'plan');
+    expect([result.exitCode, result.stderr]).toEqual([6, '']);
+    expect(result.stdout.split('\n')).toEqual([
+      'Experiment demo, times in UTC',
+      '  + link-2  pl-poznan1 – hu-sztaki  100 Mbps  1 Dec 09:00 → 17:00  fits',
+      '  ✗ link-3  pl-poznan1 – gr-uth     2 Gbps    1 Gbps free 1 Dec 09:00–17:00',
+      'Plan: 1 to create, 1 unchanged, 1 does not fit: nothing would be applied.',
+      '',
+    ]);
+    expect(writes).toEqual([]);
+    expect(await existing()).toHaveLength(1);
+  });
+
+  it('plan prints its object each time', async () => {
+    await run(links(1), 'apply');
+    const { items, applies } = resultOf(await run(links(3, { 3: '2G' }), 'plan', '--json'));
+    expect(applies).toBe(false);
+    const dates = { start_date: '2026-12-01T09:00:00.000Z', end_date: '2026-12-01T17:00:00.000Z' };
+    const wanted = (site2: string, bandwidth: number) => ({
+      site1: 'pl-poznan1',
+      site2,
+      bandwidth,
+      ...dates,
+    });
+    expect(items).toEqual([
+      {
+        ...{ name: 'link-1', action: 'none', fits: true, error: null },
+        reservation: expect.objectContaining(wanted('be-antwerp', 100)),
+        requested: expect.objectContaining(wanted('be-antwerp', 100)),
+      },
+      {
+        ...{ name: 'link-2', action: 'create', fits: true, reservation: null, error: null },
+        requested: expect.objectContaining(wanted('hu-sztaki', 100)),
+      },
+      {
+        ...{ name: 'link-3', action: 'create', fits: false, reservation: null },
+        requested: expect.objectContaining(wanted('gr-uth', 2000)),
+        error: expect.objectContaining({
+          code: 'bandwidth_unavailable',
+          message: expect.any(String),
+          limits: [expect.objectContaining({ limit: 'bandwidth', free: 1000 })],
+        }),
+      },
+    ]);
+  });
+
+  test.each<[string, string, string[], number]>([
+    ['it fits', links(2), [], 0],
+    ['it fits and changes something', links(2), ['--exit-code'], 11],
+    ['it does not fit', links(2, { 2: '2G' }), [], 6],
+    ['it does not fit', links(2, { 2: '2G' }), ['--exit-code'], 6],
+    ['it changes nothing', links(1), ['--exit-code'], 0],
+    ['an error in the file', 'version: 2', ['--exit-code'], 2],
+  ])('plan ends with its own code: %s', async (_, file, flags, exitCode) => {
+    await run(links(1), 'apply');
+    expect((await run(file, 'plan', ...flags)).exitCode).toBe(exitCode);
+    expect((await run(file, 'plan', '--json', ...flags)).exitCode).toBe(exitCode);
+  });
+
+  it('reads standard input', async () => {
+    world.files.set('-', links(1));
+    expect((await world.run('apply', '-')).exitCode).toBe(0);
+    world.files.set('-', 'version: 2');
+    expect((await world.run('plan', '-')).stderr).toContain('<stdin>:1:10: ');
+  });
+
+  it('acts in the experiment of the file, and refuses a flag that names another', async () => {
+    await world.run('experiment', 'create', 'second', '--end', '+60d');
+    const file = `experiment: second\n${links(1)}`;
+    expect((await run(file, 'apply')).exitCode).toBe(0);
+    expect((await run(file, 'apply', '--experiment', 'second')).stdout).toMatch(/^Nothing to do/);
+    const other = await run(file, 'apply', '--experiment', 'demo');
+    expect(other).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(other.stderr).toContain('The file is for the experiment second, and not for demo.');
+    expect(other.stderr).toContain('try: slices-conn apply demo.yaml --experiment second');
+  });
+});
+
+describe('a service without batches', () => {
+  it('20 links with the 13th refused leave nothing behind', async () => {
+    const result = await run(links(20, { 13: '2G' }), 'apply', '--json');
+    expect(result).toMatchObject({ exitCode: 6, stdout: '' });
+    const { error } = JSON.parse(result.stderr);
+    expect(error).toMatchObject({
+      code: 'bandwidth_unavailable',
+      message: '1 of the changes does not fit; nothing was changed.',
+      why: expect.stringContaining('The 12 made before it were deleted again.'),
+      fix: 'slices-conn plan demo.yaml --json',
+      exitCode: 6,
+      maybeDone: false,
+    });
+    expect(error.items).toHaveLength(20);
+    expect(error.items.filter(({ error: own }: { error: object | null }) => own !== null)).toEqual([
+      expect.objectContaining({ name: 'link-13', action: 'create', fits: false }),
+    ]);
+    expect(await existing()).toEqual([]);
+    expect(writes.filter((write) => write.startsWith('DELETE'))).toHaveLength(12);
+  });
+
+  it('says for people which does not fit and why', async () => {
+    const { stderr } = await run(links(3, { 3: '2G' }), 'apply');
+    expect(stderr.split('\n')).toEqual([
+      'error: 1 of the changes does not fit; nothing was changed.',
+      '  why: The 2 made before it were deleted again.',
+      '    link-3: The link has 1 Gbps; 2 Gbps were asked for.',
+      '  try: slices-conn plan demo.yaml',
+      '',
+    ]);
+  });
+
+  test.each(['before', 'after'] as const)(
+    'killed %s any request, the next apply ends at the state of the file, and the one after writes nothing',
+    async (when) => {
+      const file = links(4);
+      for (let request = 1; ; request += 1) {
+        await server.close();
+        server = await createReferenceServer({ now: () => now, topology: TOPOLOGY });
+        world = worldOf();
+        requests = 0;
+        const kill = Promise.withResolvers<void>();
+        killAt = { request, when, kill: kill.resolve };
+        const ended = await Promise.race([run(file, 'apply'), kill.promise]);
+        killAt = undefined;
+        if (ended) {
+          // It ran to its end: every request of an apply has been tried.
+          expect([ended.exitCode, request]).toEqual([0, requests + 1]);
+          expect(writes.length).toBeGreaterThanOrEqual(4);
+          break;
+        }
+        const again = await run(file, 'apply');
+        expect([request, again.exitCode, again.stderr]).toEqual([request, 0, '']);
+        expect((await existing()).map(({ site2 }) => site2).sort()).toEqual(
+          PAIRS.slice(0, 4)
+            .map(({ site2 }) => site2)
+            .sort(),
+        );
+        writes = [];
+        expect((await run(file, 'apply')).stdout).toMatch(/^Nothing to do/);
+        expect(writes).toEqual([]);
+      }
+    },
+  );
+
+  test.each([
+    ['an update', links(1, { 1: '200M' }), []],
+    ['a deletion', links(0).replace('reservations:', 'reservations: {}'), ['--prune', '--yes']],
+    ['--earliest', links(2), ['--earliest']],
+  ])('can not do %s, and nothing is sent', async (_, file, flags) => {
+    await run(links(1), 'apply');
+    writes = [];
+    for (const command of ['plan', 'apply']) {
+      const result = await run(file, command, ...flags);
+      expect([result.exitCode, result.stdout]).toEqual([3, '']);
+      expect(result.stderr).toContain("This service can't make several changes together.");
+    }
+    expect(writes).toEqual([]);
+  });
+});
+
+describe('the table fits its terminal', () => {
+  test.each([60, 80, 120, 200])('of %i columns', async (columns) => {
+    await run(links(1), 'apply');
+    const stdout = recordedStream(columns);
+    const terminal = worldOf({ stdout });
+    terminal.files.set('demo.yaml', links(4, { 3: '2G' }));
+    await terminal.run('plan', 'demo.yaml', '--color', 'never');
+    const lines = stdout.text.split('\n');
+    expect(lines.filter(({ length }) => length > columns)).toEqual([]);
+    expect(stdout.text).toContain('Plan: 3 to create, 1 does not fit: nothing would be applied.');
+  });
+
+  it('in ASCII under TERM=dumb', async () => {
+    const stdout = recordedStream(80);
+    const terminal = worldOf({ stdout, env: { SLICES_CONN_PROFILE: 'offline', TERM: 'dumb' } });
+    terminal.files.set('demo.yaml', links(2, { 2: '2G' }));
+    await terminal.run('plan', 'demo.yaml');
+    expect(stdout.text).toContain(
+      '  + link-1  pl-poznan1 - be-antwerp  100 Mbps  1 Dec 09:00 -> 17:00  fits\n',
+    );
+    expect(stdout.text).toContain(
+      '  x link-2  pl-poznan1 - hu-sztaki   2 Gbps    1 Gbps free 1 Dec 09:00-17:00\n',
+    );
+  });
+
+  it('with colours', async () => {
+    const stdout = recordedStream(80);
+    const terminal = worldOf({ stdout });
+    terminal.files.set('demo.yaml', links(2, { 2: '2G' }));
+    await terminal.run('plan', 'demo.yaml');
+    expect(stdout.text).toContain('\u001b[32m+\u001b[39m link-1');
+    expect(stdout.text).toContain('\u001b[31m✗\u001b[39m link-2');
+  });
+});
