@@ -1,3 +1,4 @@
+import type { FailureFacts } from '../contract/failure.ts';
 import type { TrustByKind } from '../session/login/trust.ts';
 import type { Profiles } from '../session/profiles/profiles.ts';
 import type { Session } from '../session/session.ts';
@@ -19,7 +20,7 @@ export interface KeptTrust {
 export interface Invocation
   extends Pick<
     World,
-    'files' | 'shellHome' | 'server' | 'stopSignal' | 'openBrowser' | 'stdinIsTerminal' | 'now'
+    'files' | 'shellHome' | 'server' | 'stopSignal' | 'openBrowser' | 'stdinIsTerminal' | 'now' | 'sleep'
   > {
   readonly flags: GlobalFlags;
   /** The whole command line as it was typed, without the program's own name. */
@@ -43,6 +44,11 @@ export interface Invocation
   waitFor<Result>(what: string, work: () => Promise<Result>): Promise<Result>;
   /** Ends the command with this exit code, 0 to 255, in place of 0, when its action is done and has not failed. */
   exitWith(exitCode: number): void;
+  /**
+   * Sets what is said when the command is stopped (Ctrl-C, SIGTERM) from now on. Without it: which requests were sent and
+   * may have taken effect.
+   */
+  ifStopped(facts: FailureFacts): void;
   /** Asks a person a question; see `World.ask`. Undefined without a terminal, and with `--no-input`. */
   readonly ask: World['ask'] | undefined;
 }

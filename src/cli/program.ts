@@ -19,6 +19,7 @@ import { listCommand } from './reservation/list/command.ts';
 import { reserveCommand } from './reservation/reserve/command.ts';
 import { showCommand } from './reservation/show/command.ts';
 import { updateCommand } from './reservation/update/command.ts';
+import { watchCommand } from './reservation/watch/command.ts';
 import { serveCommand } from './serve/command.ts';
 import type { ServerOptions } from './serve/server.ts';
 import { sitesCommand } from './sites/command.ts';
@@ -94,6 +95,7 @@ More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')
       showCommand,
       updateCommand,
       deleteCommand,
+      watchCommand,
       planCommand,
       applyCommand,
       availabilityCommand,

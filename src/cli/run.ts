@@ -216,6 +216,7 @@ function openInvocation(
       running.exitCode = exitCode;
     },
     closeSessions: () => running.close(),
+    ifStopped: (facts) => running.sent.settle(facts),
     async session(named) {
       const [{ Session }, { Profiles }] = await Promise.all([
         import('../session/session.ts'),

@@ -20,6 +20,7 @@ const isRefusal = ({ status }: Response): boolean => status >= 400 && status < 5
 export class SentChanges {
   readonly #sent = new Set<Request>();
   #begun = false;
+  #settled: FailureFacts | undefined;
 
   /** The same fetch; its requests that change something are remembered until they are refused. */
   watched(fetch: Fetch): Fetch {
@@ -38,6 +39,11 @@ export class SentChanges {
     };
   }
 
+  /** All is answered that was sent; from now on a stop is told with these facts. */
+  settle(facts: FailureFacts): void {
+    this.#settled = facts;
+  }
+
   /** Whether services were used, and certainly nothing was changed there. */
   get isNothing(): boolean {
     return this.#begun && this.#sent.size === 0;
@@ -45,6 +51,7 @@ export class SentChanges {
 
   /** The failure to report when the command is stopped now. */
   failure(stopped: Stopped): Failure {
+    if (this.#settled) return new Failure(stopped, SAYS[stopped], this.#settled);
     const [request, another] = this.#sent;
     if (!request) {
       return new Failure(stopped, SAYS[stopped], this.isNothing ? { why: 'Nothing was changed.' } : {});

@@ -6,6 +6,7 @@ import { Secret } from '../contract/secret.ts';
 import { privateFolder } from '../files/private.ts';
 import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
 import type { Connection } from '../session/login/connection.ts';
+import { isSpent } from '../session/login/login-tokens.ts';
 import type { Profile } from '../session/profiles/profiles.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
 
@@ -29,13 +30,25 @@ export function connectOffline(profile: Profile, options: OfflineConnectionOptio
   let token: Promise<Secret> | undefined;
   const opened = () => (server ??= open(profile, stateFolder));
   const fetch: Fetch = async (request) => (await opened()).fetch(request);
+  const signedIn = (): Promise<Secret> => {
+    const asked = opened().then(signIn);
+    token = asked;
+    // Asked again next time.
+    asked.catch(() => {
+      if (token === asked) token = undefined;
+    });
+    return asked;
+  };
+  const userToken = async (): Promise<Secret> => {
+    const asked = token ?? signedIn();
+    const known = await asked;
+    // A command that runs for hours, such as watch, outlives a token.
+    if (!isSpent(known, now())) return known;
+    return token && token !== asked ? token : signedIn();
+  };
   return {
     fetch: trace ? traced(fetch, trace, now) : fetch,
-    userToken: {
-      origin: 'offline',
-      where: profile.baseUrl,
-      get: () => (token ??= opened().then(signIn)),
-    },
+    userToken: { origin: 'offline', where: profile.baseUrl, get: userToken },
     close: async () => (await server)?.close(),
   };
 }

@@ -15,6 +15,7 @@ import type { TokenKind, Trust, VerifiedToken } from '../tokens/verify.ts';
 import { type ChoiceOptions, chooseOne, type Picker } from './choice.ts';
 import type { Connection, Login } from './login/connection.ts';
 import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './login/experiment-access.ts';
+import { isSpent } from './login/login-tokens.ts';
 import type { MachineLogin } from './login/machine-login.ts';
 import type { TokenSource } from './login/token-source.ts';
 import { trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
@@ -149,12 +150,34 @@ export class Session {
     return this.#experiment;
   }
 
-  /** The experiment that a command acts in, with a token for it; fetched once. See {@link accessExperiment}. */
-  access(): Promise<ExperimentAccess> {
+  /**
+   * The experiment that a command acts in, with a token for it; fetched once, and again when the token is almost over. See
+   * {@link accessExperiment}.
+   */
+  async access(): Promise<ExperimentAccess> {
     const wanted = this.#actsIn;
-    const access = this.#accesses.get(wanted) ?? this.accessTo(wanted);
+    const asked = this.#accesses.get(wanted) ?? this.#remembered(wanted, this.accessTo(wanted));
+    const access = await asked;
+    if (!isSpent(access.token, this.#options.now())) return access;
+    // Of several calls at once one fetches; nobody is asked again which experiment it is.
+    const renewed = this.#accesses.get(wanted);
+    if (renewed && renewed !== asked) return renewed;
+    const again = this.accessTo(access.origin === 'portal' ? access.id : wanted);
+    return this.#remembered(wanted, again, asked);
+  }
+
+  /** Remembers an access, unless it fails: then the one before is. */
+  #remembered(
+    wanted: string | undefined,
+    access: Promise<ExperimentAccess>,
+    before?: Promise<ExperimentAccess>,
+  ): Promise<ExperimentAccess> {
     this.#accesses.set(wanted, access);
-    return access;
+    return access.catch((error: unknown) => {
+      if (before) this.#accesses.set(wanted, before);
+      else this.#accesses.delete(wanted);
+      throw error;
+    });
   }
 
   /**

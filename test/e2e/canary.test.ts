@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   show: [IDS.reservation],
   update: [IDS.reservation, '--extend', '1h'],
   delete: [IDS.reservation, '--yes'],
+  watch: [IDS.reservation],
   verify: ['-'],
   login: ['--wait', '1'],
   status: [],

@@ -199,6 +199,11 @@ export class Printer {
     return this.#stream.isTerminal;
   }
 
+  /** Columns of the terminal; undefined without a terminal. */
+  get columns(): number | undefined {
+    return this.#stream.isTerminal ? this.#stream.columns : undefined;
+  }
+
   /** Lines of the terminal; undefined without a terminal. */
   get rows(): number | undefined {
     return this.#stream.isTerminal ? this.#stream.rows : undefined;

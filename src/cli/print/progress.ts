@@ -1,4 +1,5 @@
 import type { Fetch } from '../../client/exchange.ts';
+import { formatDuration } from '../../contract/durations.ts';
 import type { UnderLock } from '../../session/profiles/profiles.ts';
 import type { TextStream } from './output.ts';
 
@@ -144,7 +145,7 @@ export class Progress {
     const wait = [...this.#waits].find(({ isLock }) => isLock) ?? first;
     if (!wait || this.#questions > 0) return;
     const seconds = Math.floor((this.#options.now() - wait.since) / 1000);
-    if (this.#line?.draw(`Waiting for ${wait.what} (${seconds} s)`)) return;
+    if (this.#line?.draw(`Waiting for ${wait.what} (${formatDuration(seconds * 1000)})`)) return;
     this.#isGone = true;
     this.#stop();
   }

@@ -28,6 +28,12 @@ export function isAlmostOver(
   return expiresAt - now < Math.min(MINUTE, (expiresAt - issuedAt) / 10);
 }
 
+/** Whether a token must be replaced before it is used, by its own claims; see {@link isAlmostOver}. @param now milliseconds */
+export function isSpent(token: Secret, now: number): boolean {
+  const text = token.reveal();
+  return isAlmostOver({ issuedAt: claimedIssue(text) ?? 0, expiresAt: claimedExpiry(text) }, now);
+}
+
 /** What is needed to get the user token of a login. */
 export interface UserTokenOptions {
   profile: Profile;

@@ -1,0 +1,98 @@
+import { instantOf, periodOf } from '../../../client/reservation-request.ts';
+import type { Reservation } from '../../../contract/reservation.ts';
+
+/** How long before its end a reservation is `ending_soon`, in milliseconds (CLI.md, "Output"). */
+export const SOON = 10 * 60_000;
+
+/** What the service said of the watched reservations at one time. */
+export interface Look {
+  /** When, in milliseconds. */
+  at: number;
+  /** Those that exist, ended ones too. */
+  reservations: readonly Reservation[];
+}
+
+/** What can happen to a reservation that is watched (CLI.md, "Output"). */
+export type WatchEvent = 'started' | 'updated' | 'ending_soon' | 'ended' | 'deleted';
+
+/** Something that happened to a reservation between two looks. */
+export interface Change {
+  event: WatchEvent;
+  /** When it was seen, in milliseconds. */
+  at: number;
+  /** As it is now; a deleted one as it was last seen. */
+  reservation: Reservation;
+  /** Of an update: as it was before. */
+  before?: Reservation;
+}
+
+/** The life of a reservation, in order. */
+const PHASES = ['scheduled', 'active', 'ending_soon', 'ended'] as const;
+type Phase = (typeof PHASES)[number];
+
+/** The event with which a phase begins. */
+const BEGINS = { active: 'started', ending_soon: 'ending_soon', ended: 'ended' } as const;
+
+/** The members that an update can change. */
+const CHANGEABLE = [
+  'bandwidth',
+  'start_date',
+  'end_date',
+  'site1_s_tag',
+  'site1_c_tag',
+  'site2_s_tag',
+  'site2_c_tag',
+] as const satisfies readonly (keyof Reservation)[];
+
+/** When a reservation becomes active, ends soon, and ends, in milliseconds. */
+function turnsOf(reservation: Reservation): Record<keyof typeof BEGINS, number> {
+  const { start, end } = periodOf(reservation);
+  return { active: start, ending_soon: Math.max(start, end - SOON), ended: end };
+}
+
+function phaseAt(at: number, reservation: Reservation): Phase {
+  const turns = turnsOf(reservation);
+  return PHASES.findLast((phase) => phase === 'scheduled' || turns[phase] <= at) ?? 'scheduled';
+}
+
+/**
+ * What happened between two looks, by reservation in the order of their starts: first that it was updated, then what its
+ * period brought by now. A reservation that is first seen active is `started`, one that is first seen ended is `ended`; one
+ * that is first seen scheduled is no event. That a reservation ends soon is left out where it has ended by now.
+ *
+ * @param previous undefined: nothing was seen before
+ */
+export function changesBetween(previous: Look | undefined, next: Look): Change[] {
+  const { at } = next;
+  const before = new Map((previous?.reservations ?? []).map((one) => [one.id, one]));
+  const now = new Map(next.reservations.map((one) => [one.id, one]));
+  const gone = [...before.values()].filter(({ id }) => !now.has(id));
+  return [...now.values(), ...gone]
+    .toSorted((one, other) => instantOf(one.start_date) - instantOf(other.start_date))
+    .flatMap((reservation): Change[] => {
+      const was = before.get(reservation.id);
+      const phaseBefore = was && previous ? phaseAt(previous.at, was) : undefined;
+      if (!now.has(reservation.id)) {
+        // Services may forget what has ended.
+        return phaseBefore === 'ended' ? [] : [{ event: 'deleted', at, reservation }];
+      }
+      const isUpdated = was && CHANGEABLE.some((member) => was[member] !== reservation[member]);
+      const update: Change[] = isUpdated ? [{ event: 'updated', at, reservation, before: was }] : [];
+      const events = eventsBetween(phaseBefore, phaseAt(at, reservation));
+      return [...update, ...events.map((event): Change => ({ event, at, reservation }))];
+    });
+}
+
+/** The events of a reservation's phases after one, up to another. @param from undefined: it is seen for the first time */
+function eventsBetween(from: Phase | undefined, to: Phase): WatchEvent[] {
+  if (to === 'ended' && from === undefined) return ['ended'];
+  return PHASES.slice(PHASES.indexOf(from ?? 'scheduled') + 1, PHASES.indexOf(to) + 1)
+    .filter((phase) => phase !== 'ending_soon' || phase === to)
+    .flatMap((phase) => (phase === 'scheduled' ? [] : BEGINS[phase]));
+}
+
+/** When the next of the watched reservations starts, ends soon or ends, in milliseconds; undefined where none will. */
+export function nextTurn({ at, reservations }: Look): number | undefined {
+  const ahead = reservations.flatMap((one) => Object.values(turnsOf(one))).filter((turn) => turn > at);
+  return ahead.length > 0 ? ahead.reduce((least, turn) => Math.min(least, turn)) : undefined;
+}

@@ -1,0 +1,111 @@
+import { periodOf } from '../../../client/reservation-request.ts';
+import { Failure } from '../../../contract/failure.ts';
+import { type Reservation, stateAt } from '../../../contract/reservation.ts';
+import { isCurrent } from '../../../session/reservations/known.ts';
+import type { Session } from '../../../session/session.ts';
+import { EXIT_CODE_OF } from '../../exit-codes.ts';
+import type { Invocation } from '../../invocation.ts';
+import { type Change, changesBetween, type Look, nextTurn } from './changes.ts';
+
+/** The longest pause between two looks, in milliseconds. A look every 30 s at least is promised (ANSWERS.md, "Settled details"). */
+const PAUSE = 15_000;
+
+/** Reads the watched reservations. @param last undefined at the first look */
+export type Reader = (last: Look | undefined) => Promise<readonly Reservation[]>;
+
+/** A look at the service, and what has happened since the one before. */
+export interface Seen {
+  look: Look;
+  changes: readonly Change[];
+}
+
+/** How long to look. */
+interface Until {
+  /** When the last look is, in milliseconds since the Unix epoch. Default: there is none. */
+  until?: number | undefined;
+}
+
+/**
+ * Looks at reservations again and again: every {@link PAUSE}, and whenever one is to start, to end soon or to end. That the
+ * service is away is said once, and what happened meanwhile is found when it is back.
+ *
+ * @throws Failure whatever else goes wrong; at the first look also that the service is away
+ */
+export async function* looks(
+  read: Reader,
+  { now, sleep, output }: Pick<Invocation, 'now' | 'sleep' | 'output'>,
+  { until = Number.POSITIVE_INFINITY }: Until = {},
+): AsyncGenerator<Seen, void> {
+  let last: Look | undefined;
+  let isAway = false;
+  for (;;) {
+    const reservations = await read(last).catch((error: unknown) => {
+      if (!last || !isServiceAway(error)) throw error;
+      if (!isAway) output.notice(`${error.message} Watching goes on until the service answers again.`);
+      isAway = true;
+    });
+    const at = now();
+    if (reservations) {
+      if (isAway) output.notice('The service answers again.');
+      isAway = false;
+      const look: Look = { at, reservations };
+      yield { look, changes: changesBetween(last, look) };
+      last = look;
+    }
+    if (at >= until) return;
+    // A turn that has passed while the service was away is found when it is back.
+    const turn = last && !isAway ? nextTurn(last) : undefined;
+    await sleep(Math.max(0, Math.min(PAUSE, until - at, (turn ?? Number.POSITIVE_INFINITY) - now())));
+  }
+}
+
+/** Whether it is worth trying again: exit code 7. */
+function isServiceAway(error: unknown): error is Failure {
+  return error instanceof Failure && EXIT_CODE_OF[error.code] === EXIT_CODE_OF.network;
+}
+
+/** Reads one reservation. @throws Failure `not_found` unless it was there before */
+export function readerOf(session: Session, id: string): Reader {
+  return async (last) => {
+    const found = await read(session, id);
+    if (!last && found instanceof Failure) throw found;
+    return found instanceof Failure ? [] : [found];
+  };
+}
+
+/**
+ * Reads the experiment's reservations that have not ended, and those of the look before that had not: of one that is
+ * missing in the list, only the service can tell whether it has ended or was deleted. Where the service has no list, each
+ * reservation that this machine asked for is read.
+ */
+export function readerOfAll(session: Session): Reader {
+  return async (last) => {
+    const { items, hasList } = await session.reservations.list({ current: true });
+    const current = items.filter(isCurrent);
+    const listed = hasList
+      ? current.flatMap(({ source, reservation }) => (source === 'service' && reservation) || [])
+      : [];
+    const ids = new Set(listed.map(({ id }) => id));
+    const asked = hasList ? [] : current.flatMap(({ id }) => id ?? []);
+    const unended = (last?.reservations ?? [])
+      .filter((one) => last && stateAt(last.at, periodOf(one)) !== 'ended')
+      .map(({ id }) => id);
+    const more: Reservation[] = [];
+    for (const id of new Set([...asked, ...unended])) {
+      const found = ids.has(id) ? undefined : await read(session, id);
+      if (found && !(found instanceof Failure)) more.push(found);
+    }
+    return [...listed, ...more];
+  };
+}
+
+/** A reservation, or the failure that says that there is none. @throws Failure any other */
+async function read({ reservations }: Session, id: string): Promise<Reservation | Failure> {
+  return reservations.show(id, { allowUnsigned: true }).then(
+    ({ reservation }) => reservation,
+    (error: unknown) => {
+      if (error instanceof Failure && error.code === 'not_found') return error;
+      throw error;
+    },
+  );
+}

@@ -1,0 +1,138 @@
+import { periodOf } from '../../../client/reservation-request.ts';
+import { formatInstant } from '../../../contract/instants.ts';
+import type { Reservation } from '../../../contract/reservation.ts';
+import { shortIds } from '../../../session/reservations/known.ts';
+import type { Session } from '../../../session/session.ts';
+import type { Invocation } from '../../invocation.ts';
+import { escapeText, type Printer } from '../../print/output.ts';
+import { formatDistance, shortEnd, shortTime, type TimeContext } from '../../times.ts';
+import { formatBandwidth } from '../../values.ts';
+import { linkAndPeriod, reservationArgument } from '../reservation-argument.ts';
+import type { Change, Look, WatchEvent } from './changes.ts';
+import { looks, readerOf, readerOfAll } from './looks.ts';
+
+/** Prints what happens to one reservation or to all of the experiment, until it is stopped or the one is over. */
+export async function watch(invocation: Invocation, [typed]: readonly string[]): Promise<void> {
+  const { output } = invocation;
+  const one = typed === undefined ? undefined : await reservationArgument(invocation, typed, 'watch');
+  const session = one?.session ?? (await invocation.session());
+  const read = one ? readerOf(session, one.id) : readerOfAll(session);
+  // Nothing was sent that a stop could leave open.
+  invocation.ifStopped({});
+  let isZoneNamed = false;
+  let isFirst = true;
+  for await (const { look, changes } of looks(read, invocation)) {
+    if (isFirst && output.isForPerson) {
+      output.notice(await watched(invocation, session, look, one?.id));
+      isZoneNamed = !invocation.flags.quiet;
+    }
+    isFirst = false;
+    for (const change of changes) {
+      const { event, at, reservation } = change;
+      const times = { ...(await invocation.times()), now: at };
+      const named = isZoneNamed ? undefined : times.zone;
+      const ids = look.reservations.map(({ id }) => id);
+      await output.result({ event, at: formatInstant(at), reservation }, (print) =>
+        lineOf(print, change, { times, named, ids }),
+      );
+      isZoneNamed = true;
+      if (one && (event === 'ended' || event === 'deleted')) return;
+    }
+  }
+}
+
+/** Says what is watched, since when, and how it ends. */
+async function watched(
+  invocation: Invocation,
+  session: Session,
+  { reservations }: Look,
+  id: string | undefined,
+): Promise<string> {
+  const times = await invocation.times();
+  const since = `since ${shortTime(times.now, times)} ${times.zone}`;
+  const [only] = reservations;
+  if (id !== undefined && only) {
+    const about = linkAndPeriod({ reservation: only, requested: null }, times);
+    return `Watching ${id} (${about}) ${since}, until it has ended. Ctrl-C stops.`;
+  }
+  const { id: experiment, name = experiment } = await session.access();
+  const count = reservations.length === 1 ? '1 reservation' : `${reservations.length} reservations`;
+  return `Watching experiment ${name} (${count} now) ${since}. Ctrl-C stops.`;
+}
+
+/** How each event is said and painted. */
+const SAID = {
+  started: ['started', 'green'],
+  updated: ['updated', 'cyan'],
+  ending_soon: ['ending soon', 'yellow'],
+  ended: ['ended', 'dim'],
+  deleted: ['deleted', 'dim'],
+} as const satisfies Record<WatchEvent, readonly [string, string]>;
+const WIDEST = Math.max(...Object.values(SAID).map(([text]) => text.length));
+
+/** What a line needs besides its change. */
+interface LineContext {
+  times: TimeContext;
+  /** The time zone, where it must be named. */
+  named: string | undefined;
+  /** The ids of all reservations that are watched. */
+  ids: readonly string[];
+}
+
+/**
+ * A change for people. On a terminal with a short id, and in two lines where one would be too long; elsewhere with the full
+ * id, in one line.
+ */
+function lineOf(print: Printer, change: Change, { times, named, ids }: LineContext): string {
+  const { event, at, reservation } = change;
+  const { id } = reservation;
+  const { isTerminal, paint, columns = Number.POSITIVE_INFINITY } = print;
+  const shown = isTerminal ? (shortIds([...new Set([...ids, id])]).get(id) ?? id) : id;
+  const time = shortTime(at, times, isTerminal);
+  const [text, color] = SAID[event];
+  const head = `${time}${named === undefined ? '' : ` ${named}`}  `;
+  const about = escapeText(`${reservation.site1} – ${reservation.site2}${detailOf(change, times)}`);
+  const length = head.length + WIDEST + 2 + shown.length + 2 + about.length;
+  const first = `${paint.dim(head)}${paint[color](text.padEnd(WIDEST))}  ${paint.bold(escapeText(shown))}`;
+  return length > columns ? `${first}\n    ${about}\n` : `${first}  ${about}\n`;
+}
+
+/** What is said after the link: of an update, what has changed from what to what; else bandwidth and period. */
+function detailOf({ event, at, reservation, before }: Change, times: TimeContext): string {
+  if (before) return `: ${updatesOf(before, reservation, times).join(', ')}`;
+  const { start, end } = periodOf(reservation);
+  const period = `${shortEnd(at, start, times, true)} to ${shortEnd(start, end, times, true)}`;
+  const left = event === 'ending_soon' ? ` (${formatDistance(end, at)})` : '';
+  return `, ${formatBandwidth(reservation.bandwidth)}, ${period}${left}`;
+}
+
+/** The tags of a reservation, as a card names them. */
+const TAGS = [
+  ['site1_s_tag', 'site1', 'S-tag'],
+  ['site1_c_tag', 'site1', 'C-tag'],
+  ['site2_s_tag', 'site2', 'S-tag'],
+  ['site2_c_tag', 'site2', 'C-tag'],
+] as const;
+
+/** @example ['1 Gbps → 2 Gbps', 'until 16:00 → 17:00'] */
+function updatesOf(before: Reservation, now: Reservation, times: TimeContext): string[] {
+  const [was, is] = [periodOf(before), periodOf(now)];
+  const turned = (word: string, from: number, to: number): string[] => {
+    if (from === to) return [];
+    const texts = [from, to].map((instant) => shortEnd(times.now, instant, times, true));
+    const isWithinMinute = texts[0] === texts[1];
+    const seconds = [from, to].map((instant) => String(Math.floor(instant / 1000) % 60).padStart(2, '0'));
+    return [
+      `${word} ${texts.map((text, at) => (isWithinMinute ? `${text}:${seconds[at]}` : text)).join(' → ')}`,
+    ];
+  };
+  const isFaster = before.bandwidth !== now.bandwidth;
+  return [
+    ...(isFaster ? [`${formatBandwidth(before.bandwidth)} → ${formatBandwidth(now.bandwidth)}`] : []),
+    ...turned('from', was.start, is.start),
+    ...turned('until', was.end, is.end),
+    ...TAGS.flatMap(([tag, site, name]) =>
+      before[tag] === now[tag] ? [] : [`${name} of ${now[site]} ${before[tag]} → ${now[tag]}`],
+    ),
+  ];
+}

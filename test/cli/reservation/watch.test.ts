@@ -1,0 +1,311 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { World } from '../../../src/cli/world.ts';
+import { createReferenceServer } from '../../../src/reference-server.ts';
+import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
+import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
+import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+const MINUTE = 60_000;
+const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
+
+type Step = () => Promise<unknown>;
+
+/** How a scene is set up. */
+interface Setup {
+  /** Columns of the terminal; without it there is none. */
+  columns?: number;
+  /** The service has no list of reservations. */
+  withoutList?: boolean;
+}
+
+/**
+ * A service and a machine with one clock. It stands still but for the pauses of `watch`, which last as long as they say. What
+ * happens meanwhile is done at its time. When nothing is left to happen, the watch is stopped.
+ */
+async function scene({ columns, withoutList = false }: Setup = {}) {
+  let now = NOW;
+  const server = await createReferenceServer({ now: () => now });
+  onTestFinished(() => server.close());
+  let isAway = false;
+  /** The times of requests to list reservations or to read one, in seconds from the beginning. */
+  const looks: number[] = [];
+  const happening: { at: number; step: Step }[] = [];
+  const stop = Promise.withResolvers<void>();
+  const sleep: World['sleep'] = async (milliseconds) => {
+    const until = now + milliseconds;
+    for (;;) {
+      const [next] = happening.toSorted((one, other) => one.at - other.at);
+      if (!next) {
+        stop.resolve();
+        // As on a terminal: Ctrl-C ends the process.
+        return new Promise(() => undefined);
+      }
+      if (next.at > until) break;
+      now = Math.max(now, next.at);
+      happening.splice(happening.indexOf(next), 1);
+      await next.step();
+    }
+    now = until;
+  };
+  const connection = {
+    async fetch(request: Request): Promise<Response> {
+      const path = new URL(request.url).pathname;
+      if (isAway) throw Object.assign(new TypeError('fetch failed'), { code: 'ECONNREFUSED' });
+      if (withoutList && request.method === 'GET' && path.endsWith('/connectivity')) {
+        return new Response('', { status: 405 });
+      }
+      if (request.method === 'GET' && path.includes('/connectivity')) looks.push((now - NOW) / 1000);
+      return server.fetch(request);
+    },
+    userToken: tokenOf(() => server.signIn('lead')),
+    close: async () => undefined,
+  };
+  const [stdout, stderr] = [recordedStream(columns), recordedStream(columns)];
+  const ledger = await SqliteDatabase.open(':memory:', LEDGER_FORMAT);
+  const machine: Partial<World> = {
+    now: () => now,
+    openLedger: async () => ({
+      transaction: (work) => ledger.transaction(work),
+      close: async () => undefined,
+    }),
+  };
+  const person = commandWorld(connection, machine);
+  const watcher = commandWorld(connection, { ...machine, sleep, stdout, stderr });
+  const run = async (...args: string[]) => {
+    const { exitCode, stdout: text, stderr: problem } = await person.run('--offline', ...args);
+    if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${problem}`);
+    return text;
+  };
+  return {
+    run,
+    looks,
+    /** Books the link. @returns the reservation's id */
+    reserve: async (...args: string[]): Promise<string> =>
+      JSON.parse(await run(...LINK, '--json', ...args)).reservation.id,
+    /** Does something so many minutes after the beginning; without a step the watch only goes on until then. */
+    at: (minute: number, step: Step = async () => undefined): void =>
+      void happening.push({ at: NOW + minute * MINUTE, step }),
+    away: (is: boolean) => async () => {
+      isAway = is;
+    },
+    /** Runs a command until it ends, or nothing is left to happen. @returns undefined as exit code where it goes on */
+    async watch(...args: string[]) {
+      const ended = watcher.run('--offline', ...args).then(({ exitCode }) => exitCode);
+      const exitCode = await Promise.race([ended, stop.promise.then(() => undefined)]);
+      return { exitCode, stdout: stdout.text, stderr: stderr.text };
+    },
+  };
+}
+
+/** The events that `watch --json` printed: minutes from the beginning, the event, the id. */
+function told(stdout: string): [number, string, string][] {
+  return stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => {
+      const { event, at, reservation } = JSON.parse(line);
+      return [(Date.parse(at) - NOW) / MINUTE, event, reservation.id];
+    });
+}
+
+/** A test's view of the lines that people get. */
+const linesOf = (text: string, id: string): string[] =>
+  text.replaceAll(id, 'ID').replaceAll(id.slice(-4), 'SHORT').split('\n').slice(0, -1);
+
+describe('watch', () => {
+  test('--json: each event is an object on a line of its own, at its time', async () => {
+    const { run, reserve, at, watch } = await scene();
+    const id = await reserve('--start', '+1m', '--for', '12m');
+    let other = '';
+    at(1.1, async () => {
+      other = await reserve('--start-now', '--for', '2h');
+    });
+    at(2.1, () => run('update', id, '--bandwidth', '2G'));
+    at(4.1, () => run('delete', '--yes', other));
+    at(14);
+    const { exitCode, stdout, stderr } = await watch('watch', '--json');
+    expect([exitCode, stderr]).toEqual([undefined, '']);
+    expect(told(stdout)).toEqual([
+      [1, 'started', id],
+      [1.25, 'started', other],
+      [2.25, 'updated', id],
+      [3, 'ending_soon', id],
+      [4.25, 'deleted', other],
+      [13, 'ended', id],
+    ]);
+    const [first = ''] = stdout.split('\n');
+    expect(Object.keys(JSON.parse(first))).toEqual(['event', 'at', 'reservation']);
+  });
+
+  test('what is active at the beginning has started; what is scheduled is no event', async () => {
+    const { reserve, at, watch } = await scene();
+    const id = await reserve('--start-now', '--for', '5m');
+    await reserve('--start', '+1h', '--for', '5m');
+    at(0.1);
+    const { stdout } = await watch('watch', '--json');
+    expect(told(stdout)).toEqual([
+      [0, 'started', id],
+      [0, 'ending_soon', id],
+    ]);
+  });
+
+  test('looks at least every 30 s', async () => {
+    const { reserve, looks, at, watch } = await scene();
+    await reserve('--start', '+100s', '--for', '2h');
+    at(5);
+    await watch('watch');
+    const gaps = looks.map((look, index) => look - (looks[index - 1] ?? look));
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(30);
+    expect(looks).toContain(100);
+    // Two lists each time, and no more than a service can bear.
+    expect(looks.length).toBeLessThan(60);
+  });
+
+  test('people: short times in their zone, which is named once, full ids, one row a line', async () => {
+    const { run, reserve, at, watch } = await scene();
+    const id = await reserve('--start', '+1m', '--end', '2026-11-01T12:13:00Z');
+    at(1.1, () => run('update', id, '--bandwidth', '2G', '--extend', '1h'));
+    at(1.6, () => run('update', id, '--extend', '30s'));
+    at(1.9, () => run('update', id, '--end', '2026-11-01T12:05:00Z'));
+    at(2.1, () => run('delete', '--yes', id));
+    at(3);
+    const { stdout, stderr } = await watch('watch', '--tz', 'Europe/Brussels');
+    expect(stderr).toBe('');
+    expect(linesOf(stdout, id)).toEqual([
+      'Sun 1 Nov 13:01 Europe/Brussels  started      ID  be-gent1 – pl-poznan1, 1 Gbps, 13:01 to 13:13',
+      'Sun 1 Nov 13:01  updated      ID  be-gent1 – pl-poznan1: 1 Gbps → 2 Gbps, until 13:13 → 14:13',
+      'Sun 1 Nov 13:01  updated      ID  be-gent1 – pl-poznan1: until 14:13:00 → 14:13:30',
+      'Sun 1 Nov 13:02  updated      ID  be-gent1 – pl-poznan1: until 14:13 → 13:05',
+      'Sun 1 Nov 13:02  ending soon  ID  be-gent1 – pl-poznan1, 2 Gbps, 13:01 to 13:05 (in 3 min)',
+      'Sun 1 Nov 13:02  deleted      ID  be-gent1 – pl-poznan1, 2 Gbps, 13:01 to 13:05',
+    ]);
+  });
+
+  test.each([
+    [
+      120,
+      [
+        '1 Nov 12:01  started      SHORT  be-gent1 – pl-poznan1, 1 Gbps, 12:01 to 12:13',
+        '1 Nov 12:03  ending soon  SHORT  be-gent1 – pl-poznan1, 1 Gbps, 12:01 to 12:13 (in 10 min)',
+      ],
+    ],
+    [
+      60,
+      [
+        '1 Nov 12:01  started      SHORT',
+        '    be-gent1 – pl-poznan1, 1 Gbps, 12:01 to 12:13',
+        '1 Nov 12:03  ending soon  SHORT',
+        '    be-gent1 – pl-poznan1, 1 Gbps, 12:01 to 12:13 (in 10 min)',
+      ],
+    ],
+  ])('a terminal of %i columns: what is watched and since when, then short ids', async (columns, lines) => {
+    const { reserve, at, watch } = await scene({ columns });
+    const id = await reserve('--start', '+1m', '--for', '12m');
+    at(4);
+    const { stdout, stderr } = await watch('watch', '--color', 'never');
+    expect(stderr).toBe(
+      'Watching experiment demo (1 reservation now) since Sun 1 Nov 12:00 UTC. Ctrl-C stops.\n',
+    );
+    expect(linesOf(stdout, id)).toEqual(lines);
+  });
+
+  test('of several reservations, each by the time of its start', async () => {
+    const { reserve, at, watch } = await scene();
+    const ids = [
+      await reserve('--start', '+2m', '--for', '2h'),
+      await reserve('--start', '+1m', '--for', '2h'),
+      await reserve('--start', '+2m', '--for', '1h'),
+    ];
+    at(3);
+    const { stdout } = await watch('watch', '--json');
+    const [late, early, shorter] = ids;
+    expect(told(stdout)).toEqual([
+      [1, 'started', early],
+      [2, 'started', expect.stringMatching(`${late}|${shorter}`)],
+      [2, 'started', expect.stringMatching(`${late}|${shorter}`)],
+    ]);
+  });
+
+  test('a service that is away is said once; what happened meanwhile is told when it is back', async () => {
+    const { run, reserve, away, at, watch } = await scene();
+    const id = await reserve('--start', '+3m', '--for', '2h');
+    const other = await reserve('--start-now', '--for', '1h');
+    at(0.1, () => run('delete', '--yes', other));
+    at(1, away(true));
+    at(5, away(false));
+    at(6);
+    const { exitCode, stdout, stderr } = await watch('watch', '--json');
+    expect(exitCode).toBeUndefined();
+    expect(told(stdout)).toEqual([
+      [0, 'started', other],
+      [0.25, 'deleted', other],
+      [5, 'started', id],
+    ]);
+    expect(stderr.split('\n')).toEqual([
+      expect.stringMatching(/ Watching goes on until the service answers again\.$/),
+      'The service answers again.',
+      '',
+    ]);
+  });
+
+  test('a service that is away from the beginning is a failure: exit 7', async () => {
+    const { away, watch } = await scene();
+    await away(true)();
+    expect(await watch('watch')).toMatchObject({ exitCode: 7, stdout: '' });
+  });
+
+  test('a service without a list: what this machine asked for', async () => {
+    const { run, reserve, at, watch } = await scene({ withoutList: true });
+    const id = await reserve('--start', '+1m', '--for', '1h');
+    const other = await reserve('--start', '+2m', '--for', '1h');
+    at(1.1, () => run('delete', '--yes', other));
+    at(2);
+    const { stdout, stderr } = await watch('watch', '--json');
+    expect(stderr).toBe('');
+    expect(told(stdout)).toEqual([
+      [1, 'started', id],
+      [1.25, 'deleted', other],
+    ]);
+  });
+});
+
+describe('watch ID', () => {
+  test('ends with 0 when the reservation has ended', async () => {
+    const { reserve, at, watch } = await scene({ columns: 80 });
+    const id = await reserve('--start', '+1m', '--for', '2m');
+    await reserve('--start-now', '--for', '1h');
+    at(60);
+    const { exitCode, stdout, stderr } = await watch('watch', id.slice(-6), '--json');
+    expect(exitCode).toBe(0);
+    expect(told(stdout)).toEqual([
+      [1, 'started', id],
+      [1, 'ending_soon', id],
+      [3, 'ended', id],
+    ]);
+    expect(stderr).toBe(
+      `Watching ${id} (be-gent1 – pl-poznan1, 1 Gbps, 1 Nov 12:01 to 12:03) since Sun 1 Nov 12:00 UTC, until it has ended. Ctrl-C stops.\n`,
+    );
+  });
+
+  test('ends with 0 when the reservation was deleted', async () => {
+    const { run, reserve, at, watch } = await scene();
+    const id = await reserve('--start', '+1h', '--for', '1h');
+    at(1, () => run('delete', '--yes', id));
+    at(60);
+    const { exitCode, stdout } = await watch('watch', id, '--json');
+    expect([exitCode, told(stdout)]).toEqual([0, [[1, 'deleted', id]]]);
+  });
+
+  test('of one that has ended already: says so, exit 0; of one that is not there: exit 3', async () => {
+    const { reserve, at, watch } = await scene();
+    const id = await reserve('--start-now', '--for', '1m');
+    at(2, async () => undefined);
+    // Time passes while another is watched.
+    expect(await watch('watch', id, '--json')).toMatchObject({ exitCode: 0 });
+    const again = await watch('watch', id, '--json');
+    expect([again.exitCode, told(again.stdout).at(-1)]).toEqual([0, [expect.any(Number), 'ended', id]]);
+    expect(await watch('watch', 'con_conn.example.org_nothere')).toMatchObject({ exitCode: 3 });
+  });
+});
