@@ -7,8 +7,10 @@
 
 import type { ReferenceServer, ReferenceServerOptions } from './reference-server.ts';
 
+export type { BatchItem } from './client/batch.ts';
 export type {
   AvailabilityQuestion,
+  BatchOptions,
   LinkWindow,
   ProofOptions,
   ReserveOptions,

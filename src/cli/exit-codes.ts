@@ -42,6 +42,8 @@ export const EXIT_CODE_OF = {
   share_exceeded: 6,
   volume_invalid: 6,
   tokens_invalid: 1,
+  name_invalid: 2,
+  items_invalid: 2,
   experiment_invalid: 2,
   body_unreadable: 1,
   request_invalid: 1,

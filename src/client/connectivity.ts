@@ -17,6 +17,15 @@ import {
 } from '../contract/routes.ts';
 import type { Secret } from '../contract/secret.ts';
 import type { Trust } from '../tokens/verify.ts';
+import {
+  type BatchItem,
+  type ClaimedResult,
+  checkCount,
+  itemBody,
+  offsetOf,
+  readResults,
+  wantedBy,
+} from './batch.ts';
 import { claimedSubject } from './claimed.ts';
 import {
   bearerHeader,
@@ -97,6 +106,14 @@ export interface ReserveOptions extends ProofOptions {
   firstSentAt?: number;
 }
 
+/** How a batch is made. */
+export interface BatchOptions extends ReserveOptions {
+  /** Answer what would be made, and leave nothing behind. Then nothing is signed: `verified` is false. Default false. */
+  dryRun?: boolean;
+  /** Move all creates later by the smallest common offset at which everything fits. Default false. */
+  earliest?: boolean;
+}
+
 /** The connectivity service, seen from a client. Every method throws Failure. */
 export interface ConnectivityClient {
   /**
@@ -118,6 +135,15 @@ export interface ConnectivityClient {
   /** Changes a reservation. @param current how it stands now: a request holds all its values, changed or not */
   update(current: Reservation, change: ReservationChange, options?: ProofOptions): Promise<ProvenReservation>;
   delete(id: string): Promise<void>;
+  /**
+   * Makes 1 to 64 changes together, all or none, and verifies the signed answer about each.
+   *
+   * @returns for each item, in their order, what it left behind; null for a deletion
+   * @throws Failure for a refusal, whose `details` name the refused items by their index
+   * @throws Failure with `reservations`, the id of each item, where the changes were made and an answer does not verify
+   * @throws Failure `not_supported` where the service does not describe batches; nothing was sent
+   */
+  batch(items: readonly BatchItem[], options?: BatchOptions): Promise<(ProvenReservation | null)[]>;
   /**
    * The experiment's reservations, all pages; undefined where the service has no list.
    *
@@ -368,6 +394,69 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       );
     },
 
+    async batch(items, { dryRun = false, earliest = false, idempotencyKey, firstSentAt, ...proof } = {}) {
+      checkCount(items);
+      const bodies = items.map(itemBody);
+      await requireFeatures(['batch']);
+      const key = idempotencyKey === undefined || dryRun ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
+      const flags = [...(dryRun ? ['dry_run=true'] : []), ...(earliest ? ['earliest=true'] : [])];
+      const held = await credentials();
+      const reply = await request('batchReservations', {
+        ...held,
+        headers: { ...held.headers, ...key },
+        accept: 'application/json',
+        query: flags.length > 0 ? `?${flags.join('&')}` : '',
+        body: { items: bodies, tokens: [(await userToken()).reveal()] },
+      });
+      let ids: (string | null)[] | undefined;
+      try {
+        const results = readResults(reply, items);
+        ids = results.map(({ connectivity }) => connectivity?.id ?? null);
+        const offset = earliest ? offsetOf(items, results) : 0;
+        const proven: (ProvenReservation | null)[] = [];
+        for (const [index, item] of items.entries()) {
+          const result = results[index];
+          if (item.action === 'delete' || !result) proven.push(null);
+          else proven.push(await provenResult(result, await expectedItem(item, offset, firstSentAt), dryRun));
+        }
+        return proven;
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        const { reservation: _one, reservations: _all, ...facts } = error.facts;
+        if (dryRun) throw new Failure(error.code, error.message, facts);
+        const reservations = ids ?? error.facts.reservations ?? items.map(() => null);
+        throw error.with({ maybeDone: true, retryable: false, reservations });
+      }
+
+      /** The proof of what the reply says of one item. A dry run has nothing to prove. */
+      async function provenResult(
+        { connectivity, token }: ClaimedResult,
+        expected: Expectation,
+        isRehearsed: boolean,
+      ): Promise<ProvenReservation> {
+        if (isRehearsed && connectivity) {
+          return {
+            reservation: asRehearsed(connectivity, expected),
+            verified: false,
+            token: null,
+            claims: null,
+          };
+        }
+        const type = token === null ? 'application/json' : JWT_TYPE;
+        return proofOf({ ...reply, type, text: token ?? JSON.stringify(connectivity) }, expected, proof);
+      }
+
+      /** @param offset by which a create was moved, in milliseconds */
+      async function expectedItem(
+        item: Exclude<BatchItem, { action: 'delete' }>,
+        offset: number,
+        sentAt: number | undefined,
+      ): Promise<Expectation> {
+        const expected = await expectedOf(wantedBy(item), sentAt);
+        return item.action === 'update' ? { ...expected, id: item.current.id } : movedBy(offset, expected);
+      }
+    },
+
     async list(state) {
       const query = `?limit=1000${state === undefined ? '' : `&state=${state}`}`;
       const read = (reply: Reply) => readAs(ReservationPage, reply, 'list of reservations');
@@ -412,6 +501,7 @@ const LINK_QUESTIONS = {
 const LACKING = {
   dryRun: ["can't do dry runs", 'dry runs, so it might book the link'],
   earliest: ["can't look for the earliest start", '`earliest`, so it might book the whole period'],
+  batch: ["can't make several changes together", 'batches with dry runs, `earliest` and idempotency keys'],
   volume: ["can't book for a volume", '`volume`, so it might book something else'],
   availability: ["does not tell a link's use over time", "a link's availability"],
   slots: ['does not tell when a reservation can start', "a link's slots"],
@@ -428,6 +518,20 @@ function lacking(feature: keyof typeof LACKING): Failure {
 function searchIn({ duration, volume }: NewReservation): ('earliest' | 'volume')[] {
   if (duration !== undefined) return ['earliest'];
   return volume === undefined ? [] : ['volume'];
+}
+
+/** What is expected of a reservation that was moved later. @param offset milliseconds */
+function movedBy(offset: number, { start, end, ...expected }: Expectation): Expectation {
+  return {
+    ...expected,
+    ...(start === undefined
+      ? {}
+      : {
+          start:
+            typeof start === 'number' ? start + offset : { from: start.from + offset, to: start.to + offset },
+        }),
+    ...(end === undefined ? {} : { end: end + offset }),
+  };
 }
 
 /** Undefined where the service has no such endpoint. */

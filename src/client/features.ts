@@ -14,6 +14,10 @@ export interface ServiceFeatures {
   earliest: boolean;
   /** It looks for the rate and period that carry a `volume` and finish first, and books them. */
   volume: boolean;
+  /** It keeps the name of a reservation, and refuses one that another has. */
+  names: boolean;
+  /** It makes several changes together, all or none, with dry runs, a common offset and an idempotency key. */
+  batch: boolean;
   /** It tells a link's use over time. */
   availability: boolean;
   /** It tells when a reservation of some bandwidth and duration can start. */
@@ -34,11 +38,7 @@ export async function readFeatures(fetch: Fetch, baseUrl: string): Promise<Servi
   const description = await parsed((await exchange(fetch, request)).text);
   const path = pathOf(description, ROUTES.createReservation.path);
   const post = member(path, 'post');
-  const parameters = [member(path, 'parameters'), member(post, 'parameters')]
-    .flat()
-    .map((parameter) => resolved(description, parameter));
-  // Names of headers are the same in any case; a service has no two parameters that differ in nothing else.
-  const names = parameters.map((parameter) => String(member(parameter, 'name')).toLowerCase());
+  const names = parametersOf(description, path, post);
   const members = membersOf(description, bodiesOf(description, post));
   const isRead = (template: string): boolean => isObject(member(pathOf(description, template), 'get'));
   return {
@@ -47,9 +47,28 @@ export async function readFeatures(fetch: Fetch, baseUrl: string): Promise<Servi
     dryRun: names.includes('dry_run'),
     earliest: names.includes('earliest') && members.has('duration'),
     volume: members.has('volume'),
+    names: members.has('name'),
+    batch: hasBatch(description),
     availability: isRead(ROUTES.linkAvailability.path),
     slots: isRead(ROUTES.linkSlots.path),
   };
+}
+
+/** Whether there are batches as ANSWERS.md has them: one without dry runs would make the changes. */
+function hasBatch(description: unknown): boolean {
+  const path = pathOf(description, ROUTES.batchReservations.path);
+  const post = member(path, 'post');
+  const names = parametersOf(description, path, post);
+  return ['dry_run', 'earliest', IDEMPOTENCY_KEY_HEADER.toLowerCase()].every((name) => names.includes(name));
+}
+
+/** The names of an operation's parameters, in lower case. */
+function parametersOf(description: unknown, path: unknown, operation: unknown): string[] {
+  const parameters = [member(path, 'parameters'), member(operation, 'parameters')]
+    .flat()
+    .map((parameter) => resolved(description, parameter));
+  // Names of headers are the same in any case; a service has no two parameters that differ in nothing else.
+  return parameters.map((parameter) => String(member(parameter, 'name')).toLowerCase());
 }
 
 /** The schemas of an operation's JSON bodies. */

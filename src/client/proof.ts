@@ -39,6 +39,8 @@ export interface Expectation {
   /** Bytes. */
   volume?: number;
   experiment?: string;
+  /** Where the answer has one. */
+  name?: string;
 }
 
 /** Two instants, both included. */
@@ -53,7 +55,7 @@ export interface Range {
  * @param now when a start of now may be
  */
 export function expectationOf(
-  { site1, site2, bandwidth, start, end, duration, volume }: NewReservation,
+  { site1, site2, bandwidth, start, end, duration, volume, name }: NewReservation,
   now: Range,
 ): Expectation {
   return {
@@ -63,6 +65,7 @@ export function expectationOf(
     ...(bandwidth === undefined ? {} : { bandwidth }),
     ...(duration === undefined ? {} : { duration }),
     ...(volume === undefined ? {} : { volume }),
+    ...(name === undefined ? {} : { name }),
   };
 }
 
@@ -107,7 +110,7 @@ export function checkExpectation(reservation: Reservation, expected: Expectation
 
 /** The first difference between a reservation and the request, as a sentence; undefined where it is what was asked for. */
 export function differenceFrom(reservation: Reservation, expected: Expectation): string | undefined {
-  const { id, sites, experiment, duration, volume } = expected;
+  const { id, sites, experiment, duration, volume, name } = expected;
   const { site1, site2 } = reservation;
   if (id !== undefined && reservation.id !== id) return `It is about ${reservation.id}, not ${id}.`;
   if (sites && (site1 !== sites[0] || site2 !== sites[1])) {
@@ -118,6 +121,10 @@ export function differenceFrom(reservation: Reservation, expected: Expectation):
   if (difference !== undefined) return difference;
   if (experiment !== undefined && reservation.experiment_id !== experiment) {
     return `It belongs to ${reservation.experiment_id}, not to ${experiment}.`;
+  }
+  // A service without names answers without one.
+  if (name !== undefined && reservation.name !== undefined && reservation.name !== name) {
+    return `Its name is ${reservation.name}, not ${name}.`;
   }
   return undefined;
 }

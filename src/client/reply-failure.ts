@@ -25,6 +25,7 @@ const LOOSE_DETAIL = v.looseObject({
   loc: v.optional(v.pipe(v.unknown(), v.transform(namesIn)), []),
   msg: v.optional(v.string(), ''),
   type: v.optional(v.string(), ''),
+  item: v.fallback(v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))), undefined),
 });
 
 /** The code for a service that gives none, by the location that it names. */
@@ -112,8 +113,8 @@ function readDetails(detail: unknown): FailureDetail[] {
   return detail.flatMap((item) => {
     const result = v.safeParse(LOOSE_DETAIL, item);
     if (!result.success) return [];
-    const { loc, msg, type } = result.output;
-    return [{ loc, msg, type }];
+    const { loc, msg, type, item: index } = result.output;
+    return [{ loc, msg, type, ...(index === undefined ? {} : { item: index }) }];
   });
 }
 

@@ -87,10 +87,7 @@ export function requestedOf(reservation: NewReservation): Requested {
 }
 
 /** The body of a request to create or update, as it travels. */
-export function bodyOf(
-  reservation: NewReservation,
-  tokens: string[],
-): ReservationRequestBody & { name?: string | undefined } {
+export function bodyOf(reservation: NewReservation, tokens: string[]): ReservationRequestBody {
   const { bandwidth, volume, ...rest } = requestedOf(reservation);
   return {
     ...rest,

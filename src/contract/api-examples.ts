@@ -150,6 +150,10 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemCode, Omit<Problem, 'code'
     loc: 'Bandwidth',
     msg: 'volume must be a string of 1 to 16 of the digits 0 to 9, in bytes; got "50T".',
   },
+  name_invalid: {
+    msg: 'name must be 1 to 64 of the letters a to z, the digits and "-", a letter first; got "Gent 1".',
+  },
+  items_invalid: { msg: 'A batch has 1 to 64 items; got 65.' },
   tokens_invalid: { msg: 'tokens must be an array of JWTs, which may be empty.' },
   experiment_invalid: { msg: 'name must be a string.' },
   body_unreadable: { msg: 'The body is not JSON.' },

@@ -34,6 +34,8 @@ export interface FailureDetail {
   loc: readonly (string | number)[];
   msg: string;
   type: string;
+  /** Of a batch: the index of the item that it is about, where the service says so. */
+  item?: number | undefined;
 }
 
 /** The facts of a failure, for people and for programs. */
@@ -52,6 +54,8 @@ export interface FailureFacts {
   details?: readonly FailureDetail[];
   /** The id of a reservation that exists, or may exist, in spite of the failure. */
   reservation?: string;
+  /** Of a batch: for each item the id of a reservation that it may have left behind; null where none is known. */
+  reservations?: readonly (string | null)[];
   /** Requests that would be accepted instead, where the service says so: the most bandwidth, the earliest, the longest. */
   alternatives?: readonly AlternativeReply[];
   /** The limits that the request broke, where the service says so. */

@@ -32,8 +32,12 @@ export type ReservationId = v.InferOutput<typeof ReservationId>;
 
 /** The name of a reservation, which its user chose: see {@link RESERVATION_NAME}. Extension. */
 export const ReservationName = v.pipe(
-  v.string(),
-  v.regex(RESERVATION_NAME),
+  v.string((issue) => `name must be a text; ${received(issue.input)}.`),
+  v.regex(
+    RESERVATION_NAME,
+    (issue) =>
+      `name must be 1 to 64 of the letters a to z, the digits and "-", a letter first; ${received(issue.input)}.`,
+  ),
   v.description(
     "A name of the user's choice, unique among the experiment's reservations that have not ended. Extension.",
   ),

@@ -2,6 +2,7 @@ import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { BODY_EXAMPLES, PROBLEM_EXAMPLES, PROBLEM_FACTS, REQUEST_EXAMPLES } from './api-examples.ts';
 import { Availability, SlotList } from './availability.ts';
+import { BatchRequest, BatchResults } from './batch.ts';
 import { KeySetDocument } from './claims.ts';
 import {
   Experiment,
@@ -40,6 +41,8 @@ const SCHEMAS = {
   ReservationRequest: ReservationRequestBody,
   ReservationUpdate,
   ReservationList,
+  BatchRequest,
+  BatchResults,
   LinkList,
   Availability,
   SlotList,

@@ -31,6 +31,10 @@ export const PROBLEM_STATUS = {
   share_exceeded: 422,
   volume_invalid: 422,
   tokens_invalid: 422,
+  /** The name of a reservation does not have the form of one. */
+  name_invalid: 422,
+  /** A batch has no items, too many, or one that is no item. */
+  items_invalid: 422,
   experiment_invalid: 422,
   body_unreadable: 400,
   request_invalid: 400,
@@ -58,6 +62,16 @@ export const PROBLEM_STATUS = {
 /** One of the reference server's problem codes; see {@link PROBLEM_STATUS}. */
 export type ProblemCode = keyof typeof PROBLEM_STATUS;
 
+/** In the answer to a batch: the item that it is about. */
+const item = v.optional(
+  v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(0),
+    v.description('For a batch: the index of the item that it is about. Extension.'),
+  ),
+);
+
 /** One error in the `detail` list (SPEC.md, "Validation error body"). */
 export const ProblemDetail = v.object({
   loc: v.pipe(
@@ -66,6 +80,7 @@ export const ProblemDetail = v.object({
   ),
   msg: v.pipe(v.string(), v.description('What is wrong and what would work, for people.')),
   type: v.pipe(v.string(), v.description('`NotValid`.')),
+  item,
 });
 /** See {@link ProblemDetail}. */
 export type ProblemDetail = v.InferOutput<typeof ProblemDetail>;
@@ -95,6 +110,7 @@ export const Alternative = v.pipe(
     start_date: v.pipe(v.nullable(Instant), v.description('Null where start_now is true.')),
     end_date: Instant,
     bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Mbps.')),
+    item,
   }),
   v.description('A request that would have been accepted at this moment.'),
 );
@@ -108,6 +124,7 @@ export const AlternativeReply = v.object({
   start_date: v.nullable(ReplyInstant),
   end_date: ReplyInstant,
   bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1)),
+  item: v.fallback(item, undefined),
 });
 /** See {@link AlternativeReply}. */
 export type AlternativeReply = v.InferOutput<typeof AlternativeReply>;
@@ -137,6 +154,7 @@ export const Limit = v.pipe(
       v.description('Where it was broken, or null for a limit at any time.'),
     ),
     end_date: v.nullable(Instant),
+    item,
   }),
   v.description('A limit that was broken.'),
 );
@@ -152,6 +170,7 @@ export const FreePart = v.pipe(
     start_date: Instant,
     end_date: Instant,
     bandwidth: v.pipe(v.number(), v.integer(), v.minValue(0), v.description('Mbps.')),
+    item,
   }),
   v.description('A part of the period that was asked for, and what is free throughout it.'),
 );
@@ -192,6 +211,8 @@ export interface Problem {
   /** Omitted when the error concerns neither sites, dates nor bandwidth. */
   loc?: DetailLocation;
   msg: string;
+  /** For a batch: the index of the item that it is about. */
+  item?: number;
 }
 
 /** What a refusal by a link says beside its problems: extensions for programs. */
@@ -211,10 +232,11 @@ export function problemBody(
 ): ProblemBody {
   return {
     code: problems[0].code,
-    detail: problems.map(({ loc, msg }) => ({
+    detail: problems.map(({ loc, msg, item: index }) => ({
       loc: loc ? [loc] : [],
       msg: withoutTokens(msg),
       type: 'NotValid',
+      ...(index === undefined ? {} : { item: index }),
     })),
     ...(limits.length > 0 ? { limits: [...limits] } : {}),
     ...(free.length > 0 ? { free: [...free] } : {}),

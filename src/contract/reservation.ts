@@ -135,13 +135,18 @@ const SPECIFIED = {
  * The body of a create request (SPEC.md, "POST"). Dates come out as milliseconds, bandwidth as Mbps. With the extension
  * `duration` the earliest period of that length within start_date and end_date is meant.
  */
-export const ReservationRequest = v.object({ ...SPECIFIED, duration: v.optional(RequestDuration) });
+export const ReservationRequest = v.object({
+  ...SPECIFIED,
+  name: v.optional(ReservationName),
+  duration: v.optional(RequestDuration),
+});
 /** See {@link ReservationRequest}: what came out of it. */
 export type ReservationRequest = v.InferOutput<typeof ReservationRequest>;
 
 /** The body of a create request with the extension `volume`: `bandwidth` is the most that may be used, if it is there. */
 export const VolumeRequest = v.object({
   ...SPECIFIED,
+  name: v.optional(ReservationName),
   bandwidth: v.optional(RequestBandwidth),
   volume: requestVolume,
 });
@@ -157,6 +162,7 @@ export const ReservationRequestBody = v.object({
       'Mbps, as a string of digits. With `volume` it is the most that may be used, and may be absent; else it is required.',
     ),
   ),
+  name: v.optional(ReservationName),
   duration: v.pipe(
     v.optional(RequestDuration),
     v.description(

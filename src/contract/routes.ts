@@ -46,6 +46,13 @@ export const EARLIEST: Parameter = {
   type: 'boolean',
   extension: true,
 };
+/** `earliest` of a batch: an extension (ANSWERS.md, "Settled details"). */
+export const BATCH_EARLIEST: Parameter = {
+  description:
+    'Move all creates later by the smallest common offset at which everything fits; their lengths stay.',
+  type: 'boolean',
+  extension: true,
+};
 /** See {@link IDEMPOTENCY_KEY_HEADER}. */
 export const IDEMPOTENCY_KEY: Parameter = {
   description: `Text of the client's own, 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters, such as a UUID. For 24 hours the same request by the same user in the same experiment is answered with the same reservation, so that it can be sent again when the answer was lost; another request under the same key is 409. A refused request leaves its key free. A dry run does not look at it.`,
@@ -85,6 +92,8 @@ export type SchemaName =
   | 'ReservationRequest'
   | 'ReservationUpdate'
   | 'ReservationList'
+  | 'BatchRequest'
+  | 'BatchResults'
   | 'LinkList'
   | 'Availability'
   | 'SlotList'
@@ -221,7 +230,43 @@ export const ROUTES = {
       'experiment_expired',
       'idempotency_key_reused',
       'volume_invalid',
+      'name_invalid',
+      'name_taken',
     ],
+  },
+  batchReservations: {
+    service: 'connectivity',
+    method: 'POST',
+    path: `${CONNECTIVITY}:batch`,
+    summary: 'Create, update and delete reservations together: all or none',
+    credentials: 'experiment',
+    action: 'delete',
+    query: { dry_run: DRY_RUN, earliest: BATCH_EARLIEST },
+    headers: { [IDEMPOTENCY_KEY_HEADER]: IDEMPOTENCY_KEY },
+    request: 'BatchRequest',
+    success: {
+      status: 200,
+      schema: 'BatchResults',
+      headers: {
+        [IDEMPOTENCY_REPLAYED_HEADER]: `\`true\` when an earlier request with this ${IDEMPOTENCY_KEY_HEADER} made the changes. Its reservations are answered as they stand now; null for one that was deleted since.`,
+      },
+    },
+    problems: [
+      ...RESERVATION_REFUSALS,
+      'items_invalid',
+      'site_unknown',
+      'sites_equal',
+      'sites_fixed',
+      'sites_not_connected',
+      'experiment_expired',
+      'reservation_ended',
+      'idempotency_key_reused',
+      'volume_invalid',
+      'name_invalid',
+      'name_taken',
+      'not_found',
+    ],
+    extension: true,
   },
   listReservations: {
     service: 'connectivity',

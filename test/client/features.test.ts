@@ -8,10 +8,16 @@ import { html, json, text } from './replies.ts';
 
 const BASE = 'https://conn.example.org';
 const PATH = '/apis/v1alpha1/connectivity';
-const SEARCHES = { earliest: false, volume: false, availability: false, slots: false };
-const ALL = { list: true, idempotencyKey: true, dryRun: true, ...SEARCHES };
-const OWN = { ...ALL, earliest: true, volume: true, availability: true, slots: true };
-const NONE = { list: false, idempotencyKey: false, dryRun: false, ...SEARCHES };
+const OTHERS = {
+  ...{ earliest: false, volume: false, availability: false, slots: false },
+  ...{ names: false, batch: false },
+};
+const ALL = { list: true, idempotencyKey: true, dryRun: true, ...OTHERS };
+const OWN = {
+  ...{ ...ALL, earliest: true, volume: true, availability: true, slots: true },
+  ...{ names: true, batch: true },
+};
+const NONE = { list: false, idempotencyKey: false, dryRun: false, ...OTHERS };
 
 async function featuresIn(reply: Response) {
   const { fetch, sent } = answeredBy(http.get(`${BASE}/api-spec`, () => reply));
@@ -135,6 +141,17 @@ describe('the extensions that an API description names', () => {
       { paths: { [`${LINK}/availability`]: { get: {} }, [`${LINK}/slots/`]: { get: {} } } },
       { ...NONE, availability: true, slots: true },
     ],
+    ['a member name', described({ post: bodyOf({ properties: { name: {} } }) }), { ...NONE, names: true }],
+    [
+      'batches, with all that they need',
+      {
+        paths: {
+          [`${PATH}:batch`]: { post: { parameters: [...parameters, { name: 'earliest', in: 'query' }] } },
+        },
+      },
+      { ...NONE, batch: true },
+    ],
+    ['batches without a common offset', { paths: { [`${PATH}:batch`]: { post: { parameters } } } }, NONE],
     [
       'of a link, to be written',
       { paths: { [`${LINK}/availability`]: { put: {} }, [`${LINK}/x`]: {} } },

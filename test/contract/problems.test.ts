@@ -44,7 +44,7 @@ test('every other code is a refusal with 422', () => {
   for (const code of CODES.filter((one) => !named.has(one))) {
     expect([code, PROBLEM_STATUS[code]]).toEqual([code, 422]);
     expect(code).toMatch(
-      /^(?:volume|site|date|period|reservation|experiment|project|bandwidth|vlans|share|tokens|name)s?_/,
+      /^(?:volume|site|date|period|reservation|experiment|project|bandwidth|vlans|share|tokens|name|items)s?_/,
     );
   }
 });

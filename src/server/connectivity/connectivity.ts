@@ -312,6 +312,10 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     return new Response(null, { status: 204 });
   });
 
+  on('batchReservations', async () => {
+    throw refusal('not_found', 'This server does not decide on batches yet.');
+  });
+
   on('listReservations', async (request) => {
     const { experiment } = await authorised(request, 'list');
     const query = readListQuery(request);

@@ -25,6 +25,7 @@ const MEMBERS: Readonly<Record<keyof ReservationRequestBody, MemberProblem>> = {
   tokens: { code: 'tokens_invalid' },
   duration: { code: 'date_invalid', loc: 'Date' },
   volume: { code: 'volume_invalid', loc: 'Bandwidth' },
+  name: { code: 'name_invalid' },
 };
 
 /**

@@ -181,7 +181,13 @@ function fitting(entry: LedgerEntry, candidates: readonly Reservation[]): Reserv
     .filter((candidate) => {
       const created = instantOf(candidate.created_at);
       const now = { from: created - CLOCKS_APART, to: created + CLOCKS_APART };
-      const expected = expectationOf(asked, now);
+      const exactly = expectationOf(asked, now);
+      // A batch may have moved it: then its name says that it is the one.
+      const { sites, bandwidth } = exactly;
+      const isNamed = asked.name !== undefined && candidate.name === asked.name;
+      const expected = isNamed
+        ? { ...(sites ? { sites } : {}), ...(bandwidth === undefined ? {} : { bandwidth }) }
+        : exactly;
       return (
         created >= beganAt - CLOCKS_APART &&
         created <= beganAt + MAY_STILL_ARRIVE + CLOCKS_APART &&

@@ -89,6 +89,14 @@ export class Ledger {
     this.#service = service;
   }
 
+  /** Writes several things down in one transaction: all of them are on disk, or none. */
+  async together<Answer>(work: (ledger: Ledger) => Promise<Answer>): Promise<Answer> {
+    return this.#database.transaction((sql) => {
+      const joined: LedgerDatabase = { transaction: (inner) => inner(sql), close: async () => undefined };
+      return work(new Ledger(joined, this.#service));
+    });
+  }
+
   /** Writes down what is about to be asked for. @param now milliseconds */
   async begin({ experiment, key }: AttemptName, requested: Requested, now: number): Promise<void> {
     await this.#run(

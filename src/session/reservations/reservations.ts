@@ -1,4 +1,10 @@
-import type { ConnectivityClient, ProofOptions, ReserveOptions } from '../../client/connectivity.ts';
+import { type BatchItem, wantedBy } from '../../client/batch.ts';
+import type {
+  BatchOptions,
+  ConnectivityClient,
+  ProofOptions,
+  ReserveOptions,
+} from '../../client/connectivity.ts';
 import type { ServiceFeatures } from '../../client/features.ts';
 import type { ProvenReservation } from '../../client/proof.ts';
 import {
@@ -33,6 +39,17 @@ export interface ReservationsOptions {
   sleep: (milliseconds: number) => Promise<void>;
   /** Takes a line about progress. */
   notice: (text: string) => void;
+}
+
+/** How changes are made together; see `ConnectivityClient.batch`. The key is made here. */
+export type ApplyOptions = Pick<BatchOptions, 'earliest' | 'allowUnsigned'>;
+
+/** A batch on its way. */
+interface SentBatch {
+  key: string;
+  /** Each with its name in the ledger. */
+  items: readonly { item: BatchItem; name: AttemptName }[];
+  options: BatchOptions;
 }
 
 /** How long a service surely keeps an idempotency key, in milliseconds: a little less than the 24 hours of DESIGN.md. */
@@ -139,12 +156,137 @@ export class Reservations {
     await this.#record((kept) => kept.deleted(id));
   }
 
+  /**
+   * Makes changes together, all or none, and records each in the ledger before they leave. When the answer got lost, they
+   * are sent again under the same idempotency key; then the reservations are looked for by their names.
+   *
+   * After a crash the ledger has every item; the service's list says which were made: all, or none.
+   *
+   * @param options without `dryRun`: `ConnectivityClient.batch` does that, and the ledger has nothing to say of it
+   * @returns for each item, in their order, what it left behind; null for a deletion
+   * @throws Failure as `ConnectivityClient.batch` does; with `maybeDone` when it is unknown whether they were made
+   */
+  async apply(
+    items: readonly BatchItem[],
+    options: ApplyOptions = {},
+  ): Promise<(ProvenReservation | null)[]> {
+    const { connectivity, features, now, newKey } = this.#options;
+    const experiment = await this.#experiment();
+    // Before the ledger says that anything was asked for.
+    if (!(await features()).batch) return connectivity.batch(items, options);
+    const key = newKey();
+    const batch: SentBatch = {
+      key,
+      items: items.map((item, index) => ({ item, name: { experiment, key: `${key}/${index + 1}` } })),
+      options: { ...options, idempotencyKey: key, firstSentAt: now() },
+    };
+    await (await this.#options.ledger()).together(async (ledger) => {
+      for (const { item, name } of batch.items) await begin(ledger, item, name, now());
+    });
+    try {
+      return await this.#sendTogether(batch);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      if (error.facts.maybeDone && error.facts.reservations === undefined) {
+        return this.#recoverTogether(batch, error);
+      }
+      throw await this.#failedTogether(batch, error);
+    }
+  }
+
   /** The experiment's reservations; see {@link listJoined}. @param filter `current`: without what is past */
   async list({ current = false } = {}): Promise<JoinedList> {
     const { connectivity, now } = this.#options;
     const experiment = await this.#experiment();
     const record: LedgerWork = (work) => this.#record(work);
     return listJoined({ connectivity, experiment, record, now }, current);
+  }
+
+  /** Sends a batch once, and records answers that verify. */
+  async #sendTogether({ items, options }: SentBatch): Promise<(ProvenReservation | null)[]> {
+    const sent = items.map(({ item }) => item);
+    const results = await this.#options.connectivity.batch(sent, options);
+    await this.#record((ledger) =>
+      ledger.together(async (kept) => {
+        for (const [index, { item, name }] of items.entries()) {
+          const proven = results[index];
+          if (item.action === 'delete') await kept.deleted(item.id);
+          else if (proven && item.action === 'create') await kept.booked(name, proven);
+          else if (proven) await kept.observed(proven);
+        }
+      }),
+    );
+    return results;
+  }
+
+  /** Records what a batch's failure says of its items. */
+  async #failedTogether({ items }: SentBatch, failure: Failure): Promise<Failure> {
+    const { reservations, maybeDone } = failure.facts;
+    await this.#record((ledger) =>
+      ledger.together(async (kept) => {
+        for (const [index, { item, name }] of items.entries()) {
+          const id = reservations?.[index];
+          if (maybeDone && item.action === 'create' && id) await kept.named(name, id);
+          else if (!maybeDone && item.action === 'create') await kept.refused(name);
+          else if (!maybeDone && item.action === 'update') await kept.changeRefused(item.current.id);
+          else if (!maybeDone && item.action === 'delete') await kept.changeRefused(item.id);
+        }
+      }),
+    );
+    return maybeDone ? inDoubt(failure, { fix: failure.facts.fix ?? 'slices-conn list' }) : failure;
+  }
+
+  /** Finds the outcome of a batch whose answer got lost. */
+  async #recoverTogether(batch: SentBatch, lost: Failure): Promise<(ProvenReservation | null)[]> {
+    const { notice, sleep } = this.#options;
+    let last = lost;
+    // A service that answered wrongly would answer wrongly again.
+    if (lost.code !== 'reply_invalid') {
+      notice(
+        'The answer got lost. Sending the changes again under the same idempotency key, so they are made once.',
+      );
+      for (const pause of PAUSES) {
+        await sleep(pause);
+        try {
+          return await this.#sendTogether(batch);
+        } catch (error) {
+          if (!(error instanceof Failure)) throw error;
+          last = error;
+          if (error.facts.reservations !== undefined || !isUndecided(error)) break;
+        }
+      }
+      // The service knows the key, and has nothing under it: so it decides as about any other request.
+      if (last.facts.reservations !== undefined || isDecision(last))
+        throw await this.#failedTogether(batch, last);
+    }
+    const found = await this.#foundTogether(batch).catch(() => undefined);
+    if (found) return found;
+    throw inDoubt(lost, { fix: 'slices-conn list' });
+  }
+
+  /** What a batch made, where the service's list shows that it was made: by the names of its creates. */
+  async #foundTogether({ items, options }: SentBatch): Promise<(ProvenReservation | null)[] | undefined> {
+    const { items: listed } = await this.list({ current: true });
+    const live = listed.flatMap(({ reservation, source }) =>
+      source === 'service' && reservation ? [reservation] : [],
+    );
+    const found = items.map(({ item }) => {
+      if (item.action === 'delete') return live.some(({ id }) => id === item.id) ? undefined : null;
+      const wanted = wantedBy(item);
+      if (item.action === 'update')
+        return live.find(({ id, ...is }) => id === item.current.id && meets({ id, ...is }, wanted));
+      return wanted.name === undefined ? undefined : live.find(({ name }) => name === wanted.name);
+    });
+    // All or none: one that is not there says that the others, too, were there before.
+    if (found.includes(undefined)) return undefined;
+    const results: (ProvenReservation | null)[] = [];
+    for (const reservation of found) {
+      results.push(reservation ? await this.show(reservation.id, options) : null);
+    }
+    for (const { item } of items) {
+      if (item.action === 'delete') await this.#record((ledger) => ledger.deleted(item.id));
+    }
+    return results;
   }
 
   async #experiment(): Promise<string> {
@@ -277,13 +419,21 @@ export class Reservations {
   }
 }
 
+/** Writes down that an item of a batch is about to be asked for. @param now milliseconds */
+async function begin(ledger: Ledger, item: BatchItem, name: AttemptName, now: number): Promise<void> {
+  if (item.action === 'delete') return ledger.beginChange(item.id, name, null, now);
+  const requested = requestedOf(wantedBy(item));
+  if (item.action === 'create') return ledger.begin(name, requested, now);
+  return ledger.beginChange(item.current.id, name, requested, now);
+}
+
 function isNotFound(error: unknown): boolean {
   return error instanceof Failure && error.code === 'not_found';
 }
 
 /** Whether the service decided about the link. Refusals before that say nothing about an idempotency key. */
-function isDecision({ facts }: Failure): boolean {
-  return facts.details?.some(({ loc }) => loc.length > 0) === true;
+function isDecision({ code, facts }: Failure): boolean {
+  return code === 'name_taken' || facts.details?.some(({ loc }) => loc.length > 0) === true;
 }
 
 /** The failure of a change that may have taken effect: to be looked for before it is asked for again (HOSTILE.md 43). */
