@@ -29,7 +29,7 @@ const LOOSE_DETAIL = v.looseObject({
 });
 
 /** The code for a service that gives none, by the location that it names. */
-const CODE_OF_LOCATION = {
+export const CODE_OF_LOCATION = {
   Site: 'site_invalid',
   Date: 'date_invalid',
   Bandwidth: 'bandwidth_unavailable',

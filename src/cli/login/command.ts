@@ -1,5 +1,4 @@
-import { Command } from 'commander';
-import { waitSeconds } from '../global-options.ts';
+import { Command, InvalidArgumentError } from 'commander';
 import type { Invoke } from '../invocation.ts';
 import type { LoginFlags } from './run.ts';
 
@@ -12,7 +11,7 @@ export function loginCommand(invoke: Invoke): Command {
     )
     .option('--no-browser', 'open no browser')
     .option('--qr', 'show the address as a QR code too')
-    .option('--wait <seconds>', 'give up with exit code 8 after this long', waitSeconds)
+    .option('--wait <seconds>', 'give up with exit code 8 after this long', seconds)
     .option(
       '--ci',
       'print a refresh token for a CI job, once, and store nothing; the job gets it as SLICES_CONN_REFRESH_TOKEN',
@@ -42,4 +41,9 @@ export function statusCommand(invoke: Invoke): Command {
     .summary('show who is logged in where, and for how long')
     .description('Shows the profile, its services and the tokens. Exits with 4 when you are not logged in.')
     .action(invoke(async () => (await import('./run.ts')).status));
+}
+
+function seconds(text: string): number {
+  if (/^[0-9]{1,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of seconds.');
 }

@@ -6,7 +6,6 @@ import {
 } from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import { createAllOrNone } from '../../session/reservations/all-or-none.ts';
 import type { Session } from '../../session/session.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import { periodToSend } from '../period.ts';
@@ -35,6 +34,11 @@ export interface Applier {
    * @throws NotApplied where one is refused, or Failure
    */
   apply(changes: readonly PlannedChange[]): Promise<ChangeOutcome[]>;
+  /**
+   * When the first creation starts if all are moved later by the same time until all fit, in milliseconds; undefined where
+   * they never do, and where the service can't tell.
+   */
+  earliestStart(changes: readonly PlannedChange[]): Promise<number | undefined>;
 }
 
 /** Changes that were not made, since at least one can't be. */
@@ -86,72 +90,16 @@ export function requestedBy(change: PlannedChange): Requested | null {
   }
 }
 
-/** What {@link singleRequests} needs. */
-export interface SingleRequestsOptions {
-  session: Pick<Session, 'rehearse' | 'reservations'>;
+/** What an applier needs. */
+export interface ApplierOptions {
+  session: Pick<Session, 'rehearse'> & {
+    connectivity: Pick<Session['connectivity'], 'batch'>;
+    reservations: Pick<Session['reservations'], 'apply' | 'create' | 'delete'>;
+  };
   /** When requests are sent, in milliseconds. */
   now: () => number;
   /** The experiment's end, in milliseconds, where it is known. */
   expiry: number | undefined;
-  /** The keys of earlier requests under a name whose outcome is not known. */
-  pending: ReadonlyMap<string, string>;
-}
-
-/**
- * Makes creations by single requests, for a service without batches (ANSWERS.md, "Settled details"). It can't try several
- * together: each is tried alone.
- */
-export function singleRequests({ session, now, expiry, pending }: SingleRequestsOptions): Applier {
-  const requestOf = (change: PlannedChange & { action: 'create' }): NewReservation =>
-    requestFor(change, { now: now(), expiry });
-  return {
-    async rehearse(changes) {
-      const outcomes: ChangeOutcome[] = [];
-      for (const change of creationsIn(changes)) {
-        outcomes.push(
-          await session.rehearse(requestOf(change)).then(
-            (reservation) => ({ change, reservation, failure: undefined }),
-            (error: unknown) => {
-              if (!isRefusal(error)) throw error;
-              return { change, reservation: null, failure: error };
-            },
-          ),
-        );
-      }
-      return outcomes;
-    },
-    async apply(changes) {
-      const creations = creationsIn(changes);
-      const created = await createAllOrNone(
-        session.reservations,
-        creations.map((change) => ({ request: requestOf(change), key: pending.get(change.name) })),
-      );
-      if (created.ok) {
-        return created.made.map(({ reservation }, at) => ({
-          change: changes[at] as PlannedChange,
-          reservation,
-          failure: undefined,
-        }));
-      }
-      const { at, failure, left } = created;
-      const outcomes = changes.map((change, each) => ({
-        change,
-        reservation: null,
-        failure: each === at ? failure : undefined,
-      }));
-      throw new NotApplied(failure, outcomes, { undone: at - left.length, left });
-    },
-  };
-}
-
-/** @throws Failure `not_supported` for anything but a creation */
-function creationsIn(changes: readonly PlannedChange[]): (PlannedChange & { action: 'create' })[] {
-  return changes.map((change) => {
-    if (change.action === 'create') return change;
-    throw lacksBatches(
-      'The file needs updates or deletions, and they are made together with all else or not at all.',
-    );
-  });
 }
 
 /** The failure where a service has no batches. */

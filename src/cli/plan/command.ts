@@ -19,7 +19,7 @@ A plan file is YAML or JSON:
   defaults: {start: 2026-12-01T09:00:00Z, for: 8h}
   reservations:
     gent-poznan: {sites: [be-gent1, pl-poznan1], bandwidth: 1G}
-    budapest: {sites: [hu-sztaki, pl-poznan1], bandwidth: 500M, start: now, for: 2h}
+    budapest: {sites: [hu-sztaki, pl-poznan1], bandwidth: 500M}
 
 Each reservation has sites, bandwidth, start, and end or for, of its own or from defaults. Times are absolute, or start: now with for.
 Editors know these keys from plan.schema.json, which is in the package: node_modules/slices-conn/dist/plan.schema.json.

@@ -109,8 +109,10 @@ class PlanFile {
         uniqueKeys: false,
         logLevel: 'error',
       });
+      const found = [...this.#document.errors, ...this.#document.warnings];
+      const deep = found.find(({ message }) => message.includes(TOO_DEEP));
       // What a parser says of one place a second time follows from the first.
-      const told = Map.groupBy([...this.#document.errors, ...this.#document.warnings], ({ pos }) => pos[0]);
+      const told = Map.groupBy(deep ? [deep] : found, ({ pos }) => pos[0]);
       for (const [offset, [error]] of told) this.#errors.push({ offset, text: syntaxError(error?.message) });
     } catch {
       this.#errors.push({ offset: 0, text: syntaxError(TOO_DEEP) });

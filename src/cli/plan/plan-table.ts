@@ -57,26 +57,49 @@ export function planTable(
   const widths = [0, 1, 2, 3].map((at) =>
     Math.max(0, ...cells.filter((row) => row.slice(at + 1).some(Boolean)).map((row) => row[at]?.length ?? 0)),
   );
-  const line = (row: readonly string[], from: number): string =>
+  const columned = (row: readonly string[]): string =>
     row
-      .map((text, at) => text.padEnd(widths[from + at] ?? 0))
+      .map((text, at) => text.padEnd(widths[at] ?? 0))
       .join('  ')
       .trimEnd();
-  const marked = (row: Row, text: string): string =>
-    `  ${print.paint[COLORS[row.mark]](plain(row.mark))} ${text}\n`;
-  const whole = cells.map((row) => line(row, 0));
-  const room = print.isTerminal ? options.columns - 4 : Number.POSITIVE_INFINITY;
-  if (whole.every(({ length }) => length <= room)) {
-    return rows.map((row, at) => marked(row, whole[at] ?? '')).join('');
-  }
-  return rows
-    .map((row, at) => {
-      const [name = '', link = '', bandwidth = '', ...rest] = cells[at] ?? [];
-      const first = folded([name, link, bandwidth].join('  '), room, /\S+(?: \S+)*/g);
-      const second = folded(rest.filter(Boolean).join(', '), room);
-      return marked(row, first.join('\n      ')) + second.map((text) => `      ${text}\n`).join('');
-    })
-    .join('');
+  const room = print.isTerminal ? options.columns - INDENT : Number.POSITIVE_INFINITY;
+  const before = widths.slice(0, 3).reduce((sum, width) => sum + width + 2, 0);
+  const fits = cells.every((row, at) =>
+    rows[at]?.mark === '✗' ? room - before >= LEAST_REASON : columned(row).length <= room,
+  );
+  const lines = rows.flatMap((row, at) => {
+    const [name = '', link = '', bandwidth = '', when = '', outcome = ''] = cells[at] ?? [];
+    const isRefused = row.mark === '✗';
+    const [first = '', ...more] = fits
+      ? isRefused
+        ? hanging(columned([name, link, bandwidth]).padEnd(before), folded(when, room - before))
+        : [columned([name, link, bandwidth, when, outcome])]
+      : [
+          ...stackedHead([name, link, bandwidth], room),
+          ...folded([when, outcome].filter(Boolean).join(', '), room - 2).map((text) => `  ${text}`),
+        ];
+    return [
+      `  ${print.paint[COLORS[row.mark]](plain(row.mark))} ${first}`,
+      ...more.map((text) => `    ${text}`),
+    ];
+  });
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** The columns before a name: a blank on each side of the mark, and one more. */
+const INDENT = 4;
+/** The fewest columns in which a reason is put beside what was refused. */
+const LEAST_REASON = 26;
+
+/** Name, link and bandwidth of a change; in several lines where they need it. */
+function stackedHead(texts: readonly string[], room: number): string[] {
+  const line = texts.join('  ');
+  return line.length <= room ? [line] : folded(line, room);
+}
+
+/** Lines of a text that begin in one column. */
+function hanging(start: string, [first = '', ...more]: readonly string[]): string[] {
+  return [start + first, ...more.map((text) => ' '.repeat(start.length) + text)];
 }
 
 function idOf(change: PlannedChange): string | undefined {

@@ -1,13 +1,16 @@
 import { claimedExperimentExpiry } from '../../client/claimed.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
+import { formatInstant } from '../../contract/instants.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import { nameOf } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
+import { folded } from '../help-layout.ts';
 import type { Invocation } from '../invocation.ts';
 import { captionOf } from '../print/reservation-table.ts';
 import { confirm } from '../questions.ts';
 import { inWords } from '../reservation/alternatives.ts';
+import { shortTime } from '../times.ts';
 import {
   type Applier,
   type ChangeOutcome,
@@ -15,11 +18,11 @@ import {
   NotApplied,
   requestedBy,
   requestFor,
-  singleRequests,
 } from './applier.ts';
 import { differenceFrom, type NamedReservation, type PlannedChange } from './difference.ts';
 import { type Plan, readPlan } from './plan-file.ts';
 import { appliedSummary, planSummary, planTable } from './plan-table.ts';
+import { singleRequests } from './single-requests.ts';
 
 /** The flags of `apply`, as typed. */
 export interface ApplyFlags {
@@ -38,11 +41,13 @@ export async function plan(
   [path = '']: readonly string[],
   flags: PlanFlags,
 ): Promise<void> {
-  const compared = await compare(invocation, path, flags);
-  const { applier, needed } = compared;
+  const { output } = invocation;
+  const acting = await open(invocation, path, flags);
+  const { changes, needed, applier } = await compare(acting, invocation);
   const outcomes = needed.length === 0 ? [] : await applier.rehearse(needed);
   const fits = outcomes.every(({ failure }) => failure === undefined);
-  await print(invocation, compared, outcomes, { isApplied: false, applies: fits });
+  const start = fits || output.json ? undefined : await applier.earliestStart(needed);
+  await print(invocation, acting, { changes, outcomes, start, fits });
   if (!fits) invocation.exitWith(6);
   else if (flags.exitCode && needed.length > 0) invocation.exitWith(11);
 }
@@ -53,21 +58,49 @@ export async function apply(
   [path = '']: readonly string[],
   flags: ApplyFlags,
 ): Promise<void> {
-  const compared = await compare(invocation, path, flags);
-  const { applier, needed } = compared;
-  await confirmDeletions(invocation, needed);
-  const outcomes =
-    needed.length === 0
-      ? []
-      : await applier.apply(needed).catch((error: unknown) => {
-          throw error instanceof NotApplied ? asTold(error, compared, invocation, path) : error;
-        });
-  await print(invocation, compared, outcomes, { isApplied: true, applies: true });
+  const acting = await open(invocation, path, flags);
+  const confirmed = new Set<string>();
+  for (let attempt = 1; ; attempt += 1) {
+    const compared = await compare(acting, invocation);
+    const { changes, needed, applier } = compared;
+    await confirmDeletions(invocation, needed, confirmed);
+    try {
+      const outcomes = needed.length === 0 ? [] : await applier.apply(needed);
+      return await print(invocation, acting, { changes, outcomes });
+    } catch (error) {
+      if (!(error instanceof NotApplied)) throw error;
+      if (attempt < ATTEMPTS && isOutdated(error)) continue;
+      throw await asTold(error, compared, invocation, path);
+    }
+  }
 }
 
-/** A plan file, and how what exists differs from it. */
-interface Compared {
+/** How often what exists is compared, where something else changes it at the same time. */
+const ATTEMPTS = 3;
+
+/** Whether changes were refused since names or reservations came or went after the list was read. */
+function isOutdated({ code, undone, left }: NotApplied): boolean {
+  return undone === 0 && left.length === 0 && (code === 'name_taken' || code === 'not_found');
+}
+
+/** A plan file that was read, and the experiment that it is for. */
+interface Acting {
+  session: Session;
   experiment: ExperimentAccess;
+  wanted: Plan;
+  flags: ApplyFlags;
+}
+
+async function open(invocation: Invocation, path: string, flags: ApplyFlags): Promise<Acting> {
+  const bytes = await invocation.files.read(path);
+  const wanted = await readPlan(bytes, path === '-' ? '<stdin>' : path, await invocation.times());
+  const session = await invocation.session();
+  const experiment = await actIn(session, wanted, invocation.flags.experiment);
+  return { session, experiment, wanted, flags };
+}
+
+/** How what exists differs from a file. */
+interface Compared {
   /** All names. */
   changes: readonly PlannedChange[];
   /** Those about which something is to be done. */
@@ -75,19 +108,17 @@ interface Compared {
   applier: Applier;
 }
 
-async function compare(invocation: Invocation, path: string, flags: ApplyFlags): Promise<Compared> {
-  const { files, now } = invocation;
-  const times = await invocation.times();
-  const wanted = await readPlan(await files.read(path), path === '-' ? '<stdin>' : path, times);
-  const session = await invocation.session();
-  const experiment = await actIn(session, wanted, invocation.flags.experiment);
+async function compare(
+  { session, experiment, wanted, flags }: Acting,
+  { now }: Pick<Invocation, 'now'>,
+): Promise<Compared> {
+  const { earliest = false } = flags;
   const { existing, pending } = await namedIn(session, wanted, now());
   const changes = differenceFrom(wanted.reservations, existing, { ...flags, now: now() });
   const needed = changes.filter(({ action }) => action !== 'none');
-  const expiry = claimedExperimentExpiry(experiment.token.reveal());
-  const applier = singleRequests({ session, now, expiry, pending });
-  if (needed.length > 0 && flags.earliest) throw lacksBatches('--earliest moves all creations together.');
-  return { experiment, changes, needed, applier };
+  const options = { session, now, expiry: claimedExperimentExpiry(experiment.token.reveal()) };
+  if (needed.length > 0 && earliest) throw lacksBatches('--earliest moves all creations together.');
+  return { changes, needed, applier: singleRequests({ ...options, pending }) };
 }
 
 /**
@@ -143,24 +174,37 @@ function unlessGone(error: unknown): undefined {
   if (!(error instanceof Failure) || error.code !== 'not_found') throw error;
 }
 
-/** Asks before anything is deleted. @throws Declined; Failure `usage` without a terminal */
-async function confirmDeletions(invocation: Invocation, needed: readonly PlannedChange[]): Promise<void> {
-  const names = needed.flatMap(({ action, name }) => (action === 'delete' ? [name] : []));
-  if (names.length === 0) return;
-  const what = names.length === 1 ? 'this reservation' : `these ${names.length} reservations`;
-  await confirm(invocation, `The file does not have ${names.join(', ')}. Delete ${what}?`, {
-    unasked: `--prune deletes ${names.join(', ')}, which was not confirmed.`,
+/**
+ * Asks before anything is deleted, once about each.
+ *
+ * @param confirmed the ids about which the answer was yes; added to here
+ * @throws Declined; Failure `usage` without a terminal
+ */
+async function confirmDeletions(
+  invocation: Invocation,
+  needed: readonly PlannedChange[],
+  confirmed: Set<string>,
+): Promise<void> {
+  const asked = needed.flatMap((change) =>
+    change.action === 'delete' && !confirmed.has(change.current.id) ? [change] : [],
+  );
+  if (asked.length === 0) return;
+  const names = asked.map(({ name }) => name).join(', ');
+  const what = asked.length === 1 ? 'this reservation' : `these ${asked.length} reservations`;
+  await confirm(invocation, `The file does not have ${names}. Delete ${what}?`, {
+    unasked: `--prune deletes ${names}, which was not confirmed.`,
     declined: 'Nothing was changed.',
   });
+  for (const { current } of asked) confirmed.add(current.id);
 }
 
 /** A failure of `apply`, with what it means for each change (CLI.md, "Output", `error.items`). */
-function asTold(
+async function asTold(
   failed: NotApplied,
-  { changes }: Compared,
+  { changes, needed, applier }: Compared,
   { now, typed }: Invocation,
   path: string,
-): Failure {
+): Promise<Failure> {
   const { outcomes, undone, left, code, message, facts } = failed;
   const items = itemsOf(changes, outcomes, false);
   const told = outcomes.flatMap(({ change, failure }) => {
@@ -190,31 +234,47 @@ function asTold(
   const count = told.length === 1 ? '1 of the changes does' : `${told.length} of the changes do`;
   // Alternatives of one reservation would not be all or none.
   const { alternatives: _other, fix: _fix, why: _why, ...rest } = facts;
-  const again =
-    path === '-' ? {} : { fix: ownCommand(...typed.map((word) => (word === 'apply' ? 'plan' : word))) };
+  const start = path === '-' ? undefined : await applier.earliestStart(needed);
+  const later = start === undefined ? [] : [allFrom(formatInstant(start))];
+  const words =
+    start === undefined ? typed.map((word) => (word === 'apply' ? 'plan' : word)) : [...typed, '--earliest'];
   return new Failure(code, `${count} not fit; nothing was changed.`, {
     ...rest,
     ...(before === '' ? {} : { why: before.trim() }),
-    lines: told,
+    lines: [...told, ...later],
     items,
-    ...again,
+    ...(path === '-' ? {} : { fix: ownCommand(...words) }),
   });
+}
+
+const allFrom = (start: string): string => `All fit together from ${start} (--earliest).`;
+
+/** What a command came to. */
+interface Result {
+  changes: readonly PlannedChange[];
+  outcomes: readonly ChangeOutcome[];
+  /** Of `plan`: whether all fits. Undefined: it was applied. */
+  fits?: boolean;
+  /** When the first creation starts if all start later, in milliseconds. */
+  start?: number | undefined;
 }
 
 async function print(
   { output, times }: Invocation,
-  { experiment, changes }: Compared,
-  outcomes: readonly ChangeOutcome[],
-  { isApplied, applies }: { isApplied: boolean; applies: boolean },
+  { experiment }: Acting,
+  { changes, outcomes, fits, start }: Result,
 ): Promise<void> {
   const context = await times();
-  const unchanged = changes.length - outcomes.length;
-  await output.result({ items: itemsOf(changes, outcomes, isApplied), applies }, (printer) => {
+  const isApplied = fits === undefined;
+  const items = itemsOf(changes, outcomes, isApplied);
+  await output.result({ items, applies: fits ?? true }, (printer) => {
     const caption =
       outcomes.length > 0 ? captionOf(printer, { experiments: [experiment], times: context, known: [] }) : '';
     const table = planTable(printer, outcomes, { times: context, isApplied, columns: output.columns });
-    const summary = (isApplied ? appliedSummary : planSummary)(outcomes, unchanged);
-    return `${caption}${table}${summary}\n`;
+    const summary = (isApplied ? appliedSummary : planSummary)(outcomes, changes.length - outcomes.length);
+    const sentences = [summary, ...(start === undefined ? [] : [allFrom(shortTime(start, context, true))])];
+    const lines = printer.isTerminal ? sentences.flatMap((text) => folded(text, output.columns)) : sentences;
+    return caption + table + lines.map((line) => `${line}\n`).join('');
   });
 }
 

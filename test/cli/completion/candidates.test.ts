@@ -31,17 +31,7 @@ const COMMANDS = program
 const LIST = ['--all', '--all-experiments', '--mine', '--site', '--state', '--timeline'];
 const GROUP = ['list', 'show', 'use', 'token'];
 const RESERVE = [
-  ...[
-    '--bandwidth',
-    '--start',
-    '--start-now',
-    '--end',
-    '--for',
-    '--earliest',
-    '--volume',
-    '--wait',
-    '--dry-run',
-  ],
+  ...['--bandwidth', '--start', '--start-now', '--end', '--for', '--earliest', '--volume', '--dry-run'],
   '--save',
   '--idempotency-key',
   '--allow-unsigned',

@@ -92,6 +92,16 @@ reservations:
     expect(reservations[0]?.start).toBe(Date.parse('2026-12-01T09:00:00Z'));
   });
 
+  it('may be that of the README', async () => {
+    const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+    const [, text = ''] = /## Several links at once[\s\S]*?```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
+    expect((await read(text)).reservations.map(({ name }) => name)).toEqual([
+      'gent-poznan',
+      'budapest',
+      'kth',
+    ]);
+  });
+
   it('may want nothing', async () => {
     expect(await read('version: 1\nreservations: {}\n')).toEqual({ experiment: undefined, reservations: [] });
   });

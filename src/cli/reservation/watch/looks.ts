@@ -19,10 +19,8 @@ export interface Seen {
   changes: readonly Change[];
 }
 
-/** From when until when to look. */
-interface Span {
-  /** What is known already. Default: nothing, and the first look tells. */
-  last?: Look | undefined;
+/** How long to look. */
+interface Until {
   /** When the last look is, in milliseconds since the Unix epoch. Default: there is none. */
   until?: number | undefined;
 }
@@ -31,19 +29,19 @@ interface Span {
  * Looks at reservations again and again: every {@link PAUSE}, and whenever one is to start, to end soon or to end. That the
  * service is away is said once, and what happened meanwhile is found when it is back.
  *
- * @throws Failure whatever else goes wrong; while nothing is known also that the service is away
+ * @throws Failure whatever else goes wrong; at the first look also that the service is away
  */
 export async function* looks(
   read: Reader,
   { now, sleep, output }: Pick<Invocation, 'now' | 'sleep' | 'output'>,
-  { last: known, until = Number.POSITIVE_INFINITY }: Span = {},
+  { until = Number.POSITIVE_INFINITY }: Until = {},
 ): AsyncGenerator<Seen, void> {
-  let last = known;
+  let last: Look | undefined;
   let isAway = false;
   for (;;) {
     const reservations = await read(last).catch((error: unknown) => {
       if (!last || !isServiceAway(error)) throw error;
-      if (!isAway) output.notice(`${error.message} The service is asked again until it answers.`);
+      if (!isAway) output.notice(`${error.message} Watching goes on until the service answers again.`);
       isAway = true;
     });
     const at = now();
