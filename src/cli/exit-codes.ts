@@ -71,6 +71,7 @@ export const EXIT_CODE_OF = {
   not_logged_in: 4,
   login_denied: 5,
   login_pending: 8,
+  start_pending: 8,
   code_expired: 4,
   forbidden: 5,
   too_many_requests: 7,

@@ -67,6 +67,12 @@ function timeZone(text: string): string {
   throw new InvalidArgumentError('It must be a time zone, such as Europe/Brussels.');
 }
 
+/** Reads the value of a command's `--wait`. */
+export function waitSeconds(text: string): number {
+  if (/^[0-9]{1,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of seconds.');
+}
+
 function seconds(text: string): number {
   const value = Number(text);
   if (Number.isFinite(value) && value > 0 && value <= 86_400) return value;

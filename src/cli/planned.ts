@@ -5,13 +5,13 @@ const COMMANDS = ['run', 'vlan', 'probe'];
 
 /** Flags of CLI.md that are not built yet, by the name of their command. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
-  reserve: ['--name', '--wait'],
+  reserve: ['--name'],
 };
 
 /**
  * The planned command or flag that a command line uses, which is not built yet (CLI.md, "Commands").
  *
- * @example a line that begins with `watch` // 'watch'
+ * @example a line that begins with `run` // 'run'
  */
 export function plannedIn({
   command,

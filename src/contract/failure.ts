@@ -8,6 +8,7 @@ export const CLIENT_FAILURES = [
   'not_logged_in',
   'login_denied',
   'login_pending',
+  'start_pending',
   'code_expired',
   'forbidden',
   'too_many_requests',

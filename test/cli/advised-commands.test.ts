@@ -190,6 +190,8 @@ describe('every next step works when it is pasted', () => {
       'slices-conn login',
     'error.facts.fix ?? `slices-conn show ${id}`': 'slices-conn show ID',
     "fix = 'slices-conn list'": 'slices-conn list',
+    "failure.facts.fix ?? 'slices-conn list'": 'slices-conn list',
+    "ownCommand('watch', id)": 'slices-conn watch ID',
     '`slices-conn show ${id}`': 'slices-conn show ID',
     '`slices-conn show ${shellWord(id)}`': 'slices-conn show ID',
     '`slices-conn show ${shellWord(id)} --allow-unsigned`': 'slices-conn show ID --allow-unsigned',

@@ -8,6 +8,26 @@ import { failureOf } from '../fixtures/failures.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
+test('a command that runs for hours gets a new user token before the old one expires', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-offline-'));
+  const profile = await new Profiles('/dev/null/config', {}).resolve('offline');
+  let later = 0;
+  const { userToken, close } = connectOffline(profile, {
+    stateFolder: folder,
+    now: () => Date.now() + later,
+  });
+  onTestFinished(async () => {
+    await close();
+    rmSync(folder, { recursive: true });
+  });
+  const [first, together] = await Promise.all([userToken.get(), userToken.get()]);
+  expect(together).toBe(first);
+  later = 3_000_000;
+  expect(await userToken.get()).toBe(first);
+  later = 3_590_000;
+  expect(await userToken.get()).not.toBe(first);
+});
+
 test.skipIf(!CAN_LIMIT_FILES)(
   'row 43: a disk that fails before a request is a failure with nothing done, not a defect',
   async () => {

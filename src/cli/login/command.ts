@@ -1,4 +1,5 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
+import { waitSeconds } from '../global-options.ts';
 import type { Invoke } from '../invocation.ts';
 import type { LoginFlags } from './run.ts';
 
@@ -11,7 +12,7 @@ export function loginCommand(invoke: Invoke): Command {
     )
     .option('--no-browser', 'open no browser')
     .option('--qr', 'show the address as a QR code too')
-    .option('--wait <seconds>', 'give up with exit code 8 after this long', seconds)
+    .option('--wait <seconds>', 'give up with exit code 8 after this long', waitSeconds)
     .option(
       '--ci',
       'print a refresh token for a CI job, once, and store nothing; the job gets it as SLICES_CONN_REFRESH_TOKEN',
@@ -41,9 +42,4 @@ export function statusCommand(invoke: Invoke): Command {
     .summary('show who is logged in where, and for how long')
     .description('Shows the profile, its services and the tokens. Exits with 4 when you are not logged in.')
     .action(invoke(async () => (await import('./run.ts')).status));
-}
-
-function seconds(text: string): number {
-  if (/^[0-9]{1,6}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number of seconds.');
 }

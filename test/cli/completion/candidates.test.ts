@@ -31,7 +31,17 @@ const COMMANDS = program
 const LIST = ['--all', '--all-experiments', '--mine', '--site', '--state', '--timeline'];
 const GROUP = ['list', 'show', 'use', 'token'];
 const RESERVE = [
-  ...['--bandwidth', '--start', '--start-now', '--end', '--for', '--earliest', '--volume', '--dry-run'],
+  ...[
+    '--bandwidth',
+    '--start',
+    '--start-now',
+    '--end',
+    '--for',
+    '--earliest',
+    '--volume',
+    '--wait',
+    '--dry-run',
+  ],
   '--save',
   '--idempotency-key',
   '--allow-unsigned',

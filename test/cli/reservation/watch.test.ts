@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { World } from '../../../src/cli/world.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
@@ -72,7 +72,19 @@ async function scene({ columns, withoutList = false }: Setup = {}) {
     }),
   };
   const person = commandWorld(connection, machine);
-  const watcher = commandWorld(connection, { ...machine, sleep, stdout, stderr });
+  let tellStop: Parameters<World['onStop']>[0] | undefined;
+  const drawn: string[] = [];
+  const watcher = commandWorld(connection, {
+    ...machine,
+    sleep,
+    stdout,
+    stderr,
+    onStop: (tell) => {
+      tellStop = tell;
+    },
+    ...(columns === undefined ? {} : { progressLine: async () => line }),
+  });
+  const line = { draw: (text: string) => drawn.push(text) > 0, clear: () => undefined };
   const run = async (...args: string[]) => {
     const { exitCode, stdout: text, stderr: problem } = await person.run('--offline', ...args);
     if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${problem}`);
@@ -87,6 +99,10 @@ async function scene({ columns, withoutList = false }: Setup = {}) {
     /** Does something so many minutes after the beginning; without a step the watch only goes on until then. */
     at: (minute: number, step: Step = async () => undefined): void =>
       void happening.push({ at: NOW + minute * MINUTE, step }),
+    /** What is drawn on the progress line. */
+    drawn,
+    /** Ctrl-C. @returns the exit code, and all that was printed */
+    interrupt: () => ({ exitCode: tellStop?.('interrupted'), stdout: stdout.text, stderr: stderr.text }),
     away: (is: boolean) => async () => {
       isAway = is;
     },
@@ -244,7 +260,7 @@ describe('watch', () => {
       [5, 'started', id],
     ]);
     expect(stderr.split('\n')).toEqual([
-      expect.stringMatching(/ Watching goes on until the service answers again\.$/),
+      expect.stringMatching(/ The service is asked again until it answers\.$/),
       'The service answers again.',
       '',
     ]);
@@ -308,4 +324,127 @@ describe('watch ID', () => {
     expect([again.exitCode, told(again.stdout).at(-1)]).toEqual([0, [expect.any(Number), 'ended', id]]);
     expect(await watch('watch', 'con_conn.example.org_nothere')).toMatchObject({ exitCode: 3 });
   });
+});
+
+describe('reserve --wait', () => {
+  const SOON = [...LINK, '--start', '+1m', '--for', '1h'];
+
+  test('--json: one object, when the link has started', async () => {
+    const { looks, run, at, watch } = await scene();
+    at(0.5, async () => undefined);
+    at(60);
+    const { exitCode, stdout, stderr } = await watch(...SOON, '--wait', '--json');
+    expect([exitCode, stderr]).toEqual([0, '']);
+    const { reservation, verified } = JSON.parse(stdout);
+    expect([reservation.start_date, verified]).toEqual(['2026-11-01T12:01:00.000Z', true]);
+    expect(Math.max(...looks)).toBe(60);
+    expect(JSON.parse(await run('list', '--json')).items).toMatchObject([{ state: 'active' }]);
+  });
+
+  test('people: the card at once, a notice at the start', async () => {
+    const { at, watch } = await scene();
+    at(60);
+    const { exitCode, stdout, stderr } = await watch(...SOON, '--wait');
+    expect([exitCode, stderr]).toEqual([0, 'The link has started.\n']);
+    expect(stdout).toMatch(/^Reserved be-gent1 – pl-poznan1, 1 Gbps\n/);
+  });
+
+  test('when the seconds are over: exit 8, the reservation stays and is named', async () => {
+    const { run, at, watch } = await scene();
+    at(60);
+    const { exitCode, stdout, stderr } = await watch(...SOON, '--wait', '40', '--json');
+    expect([exitCode, stdout]).toEqual([8, '']);
+    const [{ reservation }] = JSON.parse(await run('list', '--json')).items;
+    expect(JSON.parse(stderr).error).toMatchObject({
+      code: 'start_pending',
+      message: 'The link has not started within 40 s.',
+      why: 'It is booked, and starts at 2026-11-01T12:01:00.000Z.',
+      fix: `slices-conn --offline watch ${reservation.id}`,
+      reservation: reservation.id,
+      retryable: false,
+    });
+  });
+
+  test('a link that starts at once is not waited for', async () => {
+    const { looks, watch } = await scene();
+    const { exitCode } = await watch(...LINK, '--start-now', '--for', '1h', '--wait', '0', '--json');
+    expect([exitCode, looks]).toEqual([0, []]);
+  });
+
+  test('a start that is put off is waited for; what is printed is as it is then', async () => {
+    const { run, at, watch } = await scene();
+    at(0.4, async () => {
+      const [{ reservation }] = JSON.parse(await run('list', '--json')).items;
+      await run('update', reservation.id, '--start', '+90s');
+    });
+    at(60);
+    const { exitCode, stdout } = await watch(...SOON, '--wait', '--json');
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout).reservation.start_date).toBe('2026-11-01T12:01:54.000Z');
+  });
+
+  test('a reservation that is deleted meanwhile: exit 3', async () => {
+    const { run, at, watch } = await scene();
+    at(0.4, () => run('delete', '--all', '--yes'));
+    at(60);
+    const { exitCode, stdout, stderr } = await watch(...SOON, '--wait', '--json');
+    expect([exitCode, stdout]).toEqual([3, '']);
+    expect(JSON.parse(stderr).error).toMatchObject({
+      message: 'The reservation was deleted before it started.',
+      reservation: expect.stringMatching(/^con_/),
+    });
+  });
+
+  test('a service that is away meanwhile is said once, and asked again', async () => {
+    const { away, at, watch } = await scene();
+    at(0.1, away(true));
+    at(3, away(false));
+    at(60);
+    const { exitCode, stderr } = await watch(...SOON, '--wait', '--json');
+    expect(exitCode).toBe(0);
+    expect(stderr.split('\n')).toHaveLength(3);
+  });
+
+  test('Ctrl-C: exit 130, the reservation stays and is named', async () => {
+    const { run, at, watch, interrupt } = await scene();
+    at(0.5);
+    await watch(...SOON, '--wait', '--json');
+    const { exitCode, stdout, stderr } = interrupt();
+    expect([exitCode, stdout]).toEqual([130, '']);
+    const [{ reservation, state }] = JSON.parse(await run('list', '--json')).items;
+    expect(state).toBe('scheduled');
+    expect(JSON.parse(stderr).error).toMatchObject({
+      why: 'The link is booked, and stays so.',
+      reservation: reservation.id,
+      fix: `slices-conn --offline watch ${reservation.id}`,
+      maybeDone: false,
+    });
+  });
+
+  test('a dry run has nothing to wait for: exit 2', async () => {
+    const { watch } = await scene();
+    expect(await watch(...SOON, '--wait', '--dry-run')).toMatchObject({
+      exitCode: 2,
+      stderr: "error: --dry-run and --wait can't be given together.\n",
+    });
+  });
+
+  test('a terminal shows what is waited for', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { drawn, at, watch } = await scene({ columns: 80 });
+    at(0.5, async () => {
+      await vi.advanceTimersByTimeAsync(1000);
+    });
+    at(60);
+    await watch(...SOON, '--wait');
+    expect(drawn).toContain('Waiting for the link to start at Sun 1 Nov 12:01 UTC (30 s)');
+  });
+});
+
+test('Ctrl-C ends watch with 130', async () => {
+  const { at, watch, interrupt } = await scene();
+  at(1);
+  await watch('watch');
+  expect(interrupt()).toMatchObject({ exitCode: 130, stderr: 'error: Interrupted.\n' });
 });

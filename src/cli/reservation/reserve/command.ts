@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { waitSeconds } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
 import { addPeriodOptions } from '../../period.ts';
 import type { ReserveFlags } from './run.ts';
@@ -22,6 +23,11 @@ export function reserveCommand(invoke: Invoke): Command {
       'book the earliest time that fits: --for is the duration, --start not before, --end not after',
     )
     .option('--volume <bytes>', 'book what carries so much by --end: 800G, 50T, 2TiB; in place of --for')
+    .option(
+      '--wait [seconds]',
+      'return when the link has started; after this long, exit code 8, and the link stays booked',
+      waitSeconds,
+    )
     .option('--dry-run', 'say what would be booked, and book nothing')
     .option('--save <file>', 'write the signed reservation to a file, for verify')
     .option(
@@ -36,6 +42,7 @@ export function reserveCommand(invoke: Invoke): Command {
 Examples:
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 2.5G --start 2026-12-01T10:00:00Z --end 2026-12-01T18:00:00Z
+  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start 14:00 --for 2h --wait && ./measure.sh
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 100M --start-now --for 1d --save link.jwt --json
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 9G --for 2h --earliest
   slices-conn reserve be-gent1 pl-poznan1 --volume 50T --end 'friday 18:00'`,

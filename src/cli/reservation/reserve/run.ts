@@ -24,12 +24,15 @@ import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
 import type { UserFiles } from '../../world.ts';
 import { refusalOf } from '../alternatives.ts';
 import { foundLines } from './found.ts';
+import { waitForStart } from './wait.ts';
 
 /** The flags of `reserve`, as typed. */
 export interface ReserveFlags extends PeriodFlags {
   bandwidth?: string;
   earliest?: boolean;
   volume?: string;
+  /** Seconds; true without a number. */
+  wait?: number | true;
   dryRun?: boolean;
   save?: string;
   allowUnsigned?: boolean;
@@ -87,6 +90,7 @@ export async function reserve(
   args: readonly string[],
   flags: ReserveFlags,
 ): Promise<void> {
+  if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
   const { lasting, ...asked } = await parseReserve(args, flags, await invocation.times());
   if (flags.save !== undefined && !flags.dryRun) {
     await confirmWriting(invocation, flags.save, 'Nothing was booked.');
@@ -126,10 +130,32 @@ async function rehearse(run: Run, request: NewReservation): Promise<void> {
 async function book(run: Run, request: NewReservation, lasting?: number): Promise<void> {
   const { invocation, flags, session, experiment } = run;
   const { output } = invocation;
-  const { allowUnsigned = false, save, idempotencyKey } = flags;
+  const { allowUnsigned = false, save, idempotencyKey, wait } = flags;
   const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
   const proven = await session.reservations.create(request, options).catch(refusedTo(run, request));
   if (save !== undefined) await saveProof(invocation.files, save, proven);
+  if (wait === undefined) return printBooked(run, proven, request, lasting);
+  const started = () => waitForStart(proven, { invocation, session, wait, allowUnsigned });
+  // A failure leaves stdout empty with --json, so the result comes last.
+  if (output.json) return printBooked(run, await started(), request, lasting);
+  await printBooked(run, proven, request, lasting);
+  const now = await started();
+  if (now === proven) return output.notice('The link has started.');
+  const context = { times: await invocation.times(), experiment };
+  await output.result(reservationResult(now), (print) =>
+    reservationCard(print, 'Started, changed meanwhile:', now, context),
+  );
+}
+
+async function printBooked(
+  run: Run,
+  proven: ProvenReservation,
+  request: NewReservation,
+  lasting: number | undefined,
+): Promise<void> {
+  const { invocation, experiment, flags } = run;
+  const { output } = invocation;
+  const { save } = flags;
   const more = await foundLines(run, request, proven.reservation, true);
   const times = await invocation.times();
   await output.result(reservationResult(proven), (print) => {

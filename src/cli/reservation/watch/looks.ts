@@ -19,8 +19,10 @@ export interface Seen {
   changes: readonly Change[];
 }
 
-/** How long to look. */
-interface Until {
+/** From when until when to look. */
+interface Span {
+  /** What is known already. Default: nothing, and the first look tells. */
+  last?: Look | undefined;
   /** When the last look is, in milliseconds since the Unix epoch. Default: there is none. */
   until?: number | undefined;
 }
@@ -29,19 +31,19 @@ interface Until {
  * Looks at reservations again and again: every {@link PAUSE}, and whenever one is to start, to end soon or to end. That the
  * service is away is said once, and what happened meanwhile is found when it is back.
  *
- * @throws Failure whatever else goes wrong; at the first look also that the service is away
+ * @throws Failure whatever else goes wrong; while nothing is known also that the service is away
  */
 export async function* looks(
   read: Reader,
   { now, sleep, output }: Pick<Invocation, 'now' | 'sleep' | 'output'>,
-  { until = Number.POSITIVE_INFINITY }: Until = {},
+  { last: known, until = Number.POSITIVE_INFINITY }: Span = {},
 ): AsyncGenerator<Seen, void> {
-  let last: Look | undefined;
+  let last = known;
   let isAway = false;
   for (;;) {
     const reservations = await read(last).catch((error: unknown) => {
       if (!last || !isServiceAway(error)) throw error;
-      if (!isAway) output.notice(`${error.message} Watching goes on until the service answers again.`);
+      if (!isAway) output.notice(`${error.message} The service is asked again until it answers.`);
       isAway = true;
     });
     const at = now();

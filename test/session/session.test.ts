@@ -1,0 +1,83 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { Failure } from '../../src/contract/failure.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
+import type { Picker } from '../../src/session/choice.ts';
+import { Profiles } from '../../src/session/profiles/profiles.ts';
+import { Session } from '../../src/session/session.ts';
+import { tokenOf } from '../fixtures/command-world.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { NOW } from '../fixtures/tokens.ts';
+
+const MINUTE = 60_000;
+
+/** A session of a person with two experiments, who is asked which one is meant. */
+async function scene() {
+  let now = NOW;
+  const server = await createReferenceServer({ now: () => now });
+  onTestFinished(() => server.close());
+  let isAway = false;
+  let questions = 0;
+  const pick: Picker = async (_noun, items) => {
+    questions += 1;
+    return items[0] ?? expect.fail();
+  };
+  const session = new Session({
+    profile: await new Profiles('/dev/null/config', {}).resolve('offline'),
+    connection: {
+      async fetch(request) {
+        if (isAway) throw new Failure('network', 'Nobody is there.', { retryable: true });
+        return server.fetch(request);
+      },
+      userToken: tokenOf(() => server.signIn('lead')),
+      close: async () => undefined,
+    },
+    openLedger: () => expect.fail(),
+    pick,
+    now: () => now,
+    newKey: () => 'key',
+    sleep: async () => undefined,
+    notice: () => undefined,
+  });
+  await session.portal.createExperiment({
+    name: 'other',
+    project_id: (await session.project()).id,
+    expires_at: new Date(NOW + 24 * 60 * MINUTE).toISOString(),
+  });
+  return {
+    session,
+    questions: () => questions,
+    after: (minutes: number): void => {
+      now = NOW + minutes * MINUTE;
+    },
+    away: (is: boolean): void => {
+      isAway = is;
+    },
+  };
+}
+
+test('the token of an experiment is fetched again before it expires, and nobody is asked again which one it is', async () => {
+  const { session, after, questions } = await scene();
+  const first = await session.access();
+  after(13);
+  expect(await session.access()).toBe(first);
+  after(14.5);
+  const [second, together] = await Promise.all([session.access(), session.access()]);
+  expect(second.token.reveal()).not.toBe(first.token.reveal());
+  expect(together).toBe(second);
+  expect([second.id, questions()]).toEqual([first.id, 1]);
+});
+
+test('a token that could not be fetched is asked for again', async () => {
+  const { session, after, away, questions } = await scene();
+  away(true);
+  expect((await failureOf(() => session.access())).code).toBe('network');
+  away(false);
+  const first = await session.access();
+  after(14.5);
+  away(true);
+  expect((await failureOf(() => session.access())).code).toBe('network');
+  away(false);
+  const second = await session.access();
+  expect(second.token.reveal()).not.toBe(first.token.reveal());
+  expect([second.id, questions()]).toEqual([first.id, 1]);
+});
