@@ -76,10 +76,13 @@ export class LinkCalendar {
       const tag = keep?.[place];
       if (tag !== undefined && this.#holdings.layers[place].isFree(tag, start, end)) kept[place] = tag;
     }
-    const tags = chooseTags(this.#holdings, { start, end }, { now, kept });
+    // Where bandwidth is missing, it is enough to know whether there is a tag: the best one takes longer to find.
+    const isRefused = refusals.length > 0;
+    const tags = isRefused ? kept : chooseTags(this.#holdings, { start, end }, { now, kept });
     for (const place of TAG_PLACES) {
-      const total = this.#holdings.layers[place].size;
-      if (tags[place] === undefined) refusals.push({ limit: 'tags', place, total, start, end });
+      if (tags[place] !== undefined) continue;
+      if (isRefused && this.#holdings.earliestTag(place, start, end - start) === start) continue;
+      refusals.push({ limit: 'tags', place, total: this.#holdings.layers[place].size, start, end });
     }
     if (this.#shares && experiment !== undefined) refusals.push(...this.#shares.refusals(experiment, demand));
     const [first, ...rest] = refusals;

@@ -1,5 +1,5 @@
 import type { Plan } from './calendar.ts';
-import type { Demand } from './demand.ts';
+import type { Demand, Period } from './demand.ts';
 import { firstStart, type Offer, type OfferTerms, offersFor } from './offers.ts';
 
 /** What the service finds by itself: a period of so many milliseconds, or a transfer of so many bytes at one rate. */
@@ -67,25 +67,46 @@ function earliestIn({ start, end, bandwidth }: Demand, duration: number, terms: 
 
 /** The transfer that ends first. In its place: the one that ends first after the deadline. */
 function fastestIn(window: Demand, volume: number, terms: OfferTerms): Judgement {
-  const { calendar, experiment, expiry } = terms;
-  const found = calendar.fastest({ ...window, volume }, experiment);
+  const { expiry } = terms;
+  const found = fastest(window, volume, terms);
   if (found) return judge(found, terms);
   const { start, end, bandwidth: most } = window;
-  const slowest = { start, end, bandwidth: Math.ceil(volume / (BYTES * (end - start))) };
-  const { plan } = judge(slowest, terms);
+  const needed = { start, end, bandwidth: slowestRate(window, volume) };
+  const { plan } = judge(needed, terms);
   return {
-    demand: slowest,
+    demand: needed,
     plan: plan.accepted
       ? // The transfer itself is limited to less than it needs.
         { accepted: false, refusals: [{ limit: 'bandwidth', capacity: most, free: most, start, end }] }
       : plan,
     offers() {
-      const from = firstStart(start, terms);
-      const later =
-        from < expiry
-          ? calendar.fastest({ ...window, start: from, end: expiry, volume }, experiment)
-          : undefined;
+      const later = fastest({ ...window, start: firstStart(start, terms), end: expiry }, volume, terms);
       return later ? [{ kind: 'earliest', startsNow: false, ...later }] : [];
     },
   };
+}
+
+/**
+ * As `LinkCalendar.fastest`. Where a transfer can't begin, because not even the shortest one fits at the slowest rate that
+ * would do, no rate is tried: a volume that is too large is refused without a look at every instant.
+ */
+function fastest(
+  { start, end, bandwidth }: Demand,
+  volume: number,
+  { calendar, experiment }: OfferTerms,
+): Demand | undefined {
+  const shortest = Math.ceil(volume / (BYTES * bandwidth));
+  for (let from = start; from + shortest <= end; ) {
+    const slowest = slowestRate({ start: from, end }, volume);
+    const first = calendar.earliest(from, shortest, slowest, experiment);
+    if (first === undefined) return undefined;
+    if (first === from) return calendar.fastest({ start: from, end, bandwidth, volume }, experiment);
+    from = first;
+  }
+  return undefined;
+}
+
+/** The rate, in Mbps, that carries a volume in a period. */
+function slowestRate({ start, end }: Period, volume: number): number {
+  return Math.ceil(volume / (BYTES * (end - start)));
 }
