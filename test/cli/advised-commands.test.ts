@@ -154,7 +154,7 @@ describe('every next step works when it is pasted', () => {
     'first.command': undefined,
     '`--experiment ${experiment}`': 'slices-conn apply demo.yaml --experiment demo',
     "ownCommand('delete', ...left)": 'slices-conn delete ID',
-    "ownCommand(...typed.map((word) => (word === 'apply' ? 'plan' : word)))": 'slices-conn plan demo.yaml',
+    'ownCommand(...words)': 'slices-conn plan demo.yaml',
     'retyped(words, [])': undefined,
     "retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)])":
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start-now --end +2h',

@@ -100,6 +100,8 @@ export interface ApplierOptions {
   now: () => number;
   /** The experiment's end, in milliseconds, where it is known. */
   expiry: number | undefined;
+  /** Whether all creations are to start later, by the same time, as soon as all fit. */
+  earliest: boolean;
 }
 
 /** The failure where a service has no batches. */

@@ -1,4 +1,5 @@
 import type { BatchItem } from '../../client/batch.ts';
+import { isMissing } from '../../client/exchange.ts';
 import type { ProvenReservation } from '../../client/proof.ts';
 import { CODE_OF_LOCATION } from '../../client/reply-failure.ts';
 import { periodOf } from '../../client/reservation-request.ts';
@@ -13,8 +14,8 @@ import {
 } from './applier.ts';
 import type { PlannedChange } from './difference.ts';
 
-/** Makes changes by one batch (ANSWERS.md, "HTTP"). @param earliest moves all creations later by the same time */
-export function batches({ session, now, expiry, earliest }: ApplierOptions & { earliest: boolean }): Applier {
+/** Makes changes by one batch (ANSWERS.md, "HTTP"). */
+export function batches({ session, now, expiry, earliest }: ApplierOptions): Applier {
   const { connectivity, reservations } = session;
   const itemOf = (change: PlannedChange): BatchItem => {
     switch (change.action) {
@@ -76,6 +77,30 @@ export function batches({ session, now, expiry, earliest }: ApplierOptions & { e
       return Math.min(...starts);
     },
   };
+}
+
+/**
+ * An applier for a service whose description mentions batches: where it has none all the same, single requests do.
+ *
+ * @param single for creations alone; see `singleRequests`
+ */
+export function batchesOr(single: Applier, options: ApplierOptions): Applier {
+  const together = batches(options);
+  const tried = <Result>(work: (applier: Applier) => Promise<Result>): Promise<Result> =>
+    work(together).catch((error: unknown) => {
+      if (!lacksRoute(error)) throw error;
+      return work(single);
+    });
+  return {
+    rehearse: (changes) => tried((applier) => applier.rehearse(changes)),
+    apply: (changes) => tried((applier) => applier.apply(changes)),
+    earliestStart: (changes) => tried((applier) => applier.earliestStart(changes)),
+  };
+}
+
+/** Whether the address is not there. A reservation that is not there is named by its item. */
+function lacksRoute(error: unknown): boolean {
+  return isMissing(error) && !error.facts.details?.some(({ item }) => item !== undefined);
 }
 
 /** What gives back comes before what needs more: each change of a batch sees those before it. */

@@ -1,4 +1,5 @@
 import { claimedExperimentExpiry } from '../../client/claimed.ts';
+import { readFeatures } from '../../client/features.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
@@ -11,14 +12,8 @@ import { captionOf } from '../print/reservation-table.ts';
 import { confirm } from '../questions.ts';
 import { inWords } from '../reservation/alternatives.ts';
 import { shortTime } from '../times.ts';
-import {
-  type Applier,
-  type ChangeOutcome,
-  lacksBatches,
-  NotApplied,
-  requestedBy,
-  requestFor,
-} from './applier.ts';
+import { type Applier, type ChangeOutcome, NotApplied, requestedBy, requestFor } from './applier.ts';
+import { batchesOr } from './batches.ts';
 import { differenceFrom, type NamedReservation, type PlannedChange } from './difference.ts';
 import { type Plan, readPlan } from './plan-file.ts';
 import { appliedSummary, planSummary, planTable } from './plan-table.ts';
@@ -116,9 +111,20 @@ async function compare(
   const { existing, pending } = await namedIn(session, wanted, now());
   const changes = differenceFrom(wanted.reservations, existing, { ...flags, now: now() });
   const needed = changes.filter(({ action }) => action !== 'none');
-  const options = { session, now, expiry: claimedExperimentExpiry(experiment.token.reveal()) };
-  if (needed.length > 0 && earliest) throw lacksBatches('--earliest moves all creations together.');
-  return { changes, needed, applier: singleRequests({ ...options, pending }) };
+  const expiry = claimedExperimentExpiry(experiment.token.reveal());
+  const options = { session, now, expiry, earliest };
+  const single = singleRequests({ ...options, pending });
+  const isTogether = needed.length > 0 && (await hasBatches(session));
+  return { changes, needed, applier: isTogether ? batchesOr(single, options) : single };
+}
+
+/** Whether the service describes batches. */
+async function hasBatches({ fetch, profile }: Session): Promise<boolean> {
+  const features = await readFeatures(fetch, profile.baseUrl).catch((error: unknown) => {
+    if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
+    throw error;
+  });
+  return features?.batch === true;
 }
 
 /**

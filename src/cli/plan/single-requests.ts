@@ -21,13 +21,13 @@ export interface SingleRequestsOptions extends ApplierOptions {
  * Makes creations by single requests, for a service without batches (ANSWERS.md, "Settled details"). It can't try several
  * together: each is tried alone.
  */
-export function singleRequests({ session, now, expiry, pending }: SingleRequestsOptions): Applier {
+export function singleRequests({ session, now, expiry, earliest, pending }: SingleRequestsOptions): Applier {
   const requestOf = (change: PlannedChange & { action: 'create' }): NewReservation =>
     requestFor(change, { now: now(), expiry });
   return {
     async rehearse(changes) {
       const outcomes: ChangeOutcome[] = [];
-      for (const change of creationsIn(changes)) {
+      for (const change of creationsIn(changes, earliest)) {
         outcomes.push(
           await session.rehearse(requestOf(change)).then(
             (reservation) => ({ change, reservation, failure: undefined }),
@@ -41,7 +41,7 @@ export function singleRequests({ session, now, expiry, pending }: SingleRequests
       return outcomes;
     },
     async apply(changes) {
-      const creations = creationsIn(changes);
+      const creations = creationsIn(changes, earliest);
       const created = await createAllOrNone(
         session.reservations,
         creations.map((change) => ({ request: requestOf(change), key: pending.get(change.name) })),
@@ -65,8 +65,12 @@ export function singleRequests({ session, now, expiry, pending }: SingleRequests
   };
 }
 
-/** @throws Failure `not_supported` for anything but a creation */
-function creationsIn(changes: readonly PlannedChange[]): (PlannedChange & { action: 'create' })[] {
+/** @throws Failure `not_supported` for anything but creations at their own times */
+function creationsIn(
+  changes: readonly PlannedChange[],
+  earliest: boolean,
+): (PlannedChange & { action: 'create' })[] {
+  if (earliest) throw lacksBatches('--earliest moves all creations together.');
   return changes.map((change) => {
     if (change.action === 'create') return change;
     throw lacksBatches(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NotApplied } from '../../../src/cli/plan/applier.ts';
-import { batches } from '../../../src/cli/plan/batches.ts';
+import { batches, batchesOr } from '../../../src/cli/plan/batches.ts';
 import type { PlannedChange } from '../../../src/cli/plan/difference.ts';
 import type { WantedReservation } from '../../../src/cli/plan/plan-file.ts';
 import type { BatchItem } from '../../../src/client/batch.ts';
@@ -61,7 +61,8 @@ function applierOver(
     connectivity: { batch },
     reservations: { apply: batch, create: unexpected, delete: unexpected },
   };
-  return { sent, applier: batches({ session, now: () => NOW, expiry: undefined, earliest }) };
+  const options = { session, now: () => NOW, expiry: undefined, earliest };
+  return { sent, applier: batches(options), options };
 }
 
 const asWanted = (items: readonly BatchItem[]) =>
@@ -130,6 +131,24 @@ describe('changes by one batch', () => {
     const taken = applierOver(fail('name_taken', 0));
     await expect(taken.applier.rehearse([create('a')])).rejects.toMatchObject({ code: 'name_taken' });
     await expect(taken.applier.apply([create('a')])).rejects.toThrow(NotApplied);
+  });
+
+  it('are made by single requests where a service has no batches in spite of its description', async () => {
+    const answered = (httpStatus: number, item?: number) =>
+      applierOver(() => {
+        const details = [{ loc: [], msg: 'No.', type: 'NotValid', item }];
+        throw new Failure('not_found', 'No.', { httpStatus, details });
+      });
+    const single = applierOver(asWanted).applier;
+    for (const status of [404, 405, 501]) {
+      const applier = batchesOr(single, answered(status).options);
+      expect(await applier.apply([create('a')])).toHaveLength(1);
+      expect(await applier.rehearse([create('a')])).toHaveLength(1);
+    }
+    // One that is about a reservation is an answer.
+    await expect(batchesOr(single, answered(404, 0).options).apply([create('a')])).rejects.toThrow(
+      NotApplied,
+    );
   });
 
   it('fit together from the start of the first creation on', async () => {
