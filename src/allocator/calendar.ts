@@ -76,12 +76,10 @@ export class LinkCalendar {
       const tag = keep?.[place];
       if (tag !== undefined && this.#holdings.layers[place].isFree(tag, start, end)) kept[place] = tag;
     }
-    // Where bandwidth is missing, it is enough to know whether there is a tag: the best one takes longer to find.
-    const isRefused = refusals.length > 0;
-    const tags = isRefused ? kept : chooseTags(this.#holdings, { start, end }, { now, kept });
+    // Where something is missing, it is enough to know whether there are tags: the best ones take longer to find.
+    const tags = refusals.length > 0 ? undefined : chooseTags(this.#holdings, { start, end }, { now, kept });
     for (const place of TAG_PLACES) {
-      if (tags[place] !== undefined) continue;
-      if (isRefused && this.#holdings.earliestTag(place, start, end - start) === start) continue;
+      if (tags || kept[place] !== undefined || this.#holdings.hasFreeTag(place, { start, end })) continue;
       refusals.push({ limit: 'tags', place, total: this.#holdings.layers[place].size, start, end });
     }
     if (this.#shares && experiment !== undefined) refusals.push(...this.#shares.refusals(experiment, demand));
@@ -167,7 +165,7 @@ export class LinkCalendar {
    * @param experiment whose share counts
    */
   freeBandwidth({ start, end }: Period, experiment?: string): number {
-    if (this.#earliestTags(start, end - start) > start) return 0;
+    if (!TAG_PLACES.every((place) => this.#holdings.hasFreeTag(place, { start, end }))) return 0;
     const free = Math.max(0, this.#capacity - this.#load.peak(start, end));
     if (!this.#shares || experiment === undefined) return free;
     return Math.min(free, this.#shares.freeBandwidth(experiment, { start, end }));
@@ -315,7 +313,7 @@ export class LinkCalendar {
   mostBandwidth({ start, end, duration }: Period & { duration: number }, experiment?: string): number {
     let [from, most, tooMuch] = [start, 0, this.#capacity + 1];
     while (most + 1 < tooMuch) {
-      const middle = most === 0 ? 1 : (most + tooMuch) >>> 1;
+      const middle = most === 0 ? 1 : Math.floor((most + tooMuch) / 2);
       const at = this.#earliestUpTo(end - duration, { from, duration, bandwidth: middle }, experiment);
       if (at === undefined) tooMuch = middle;
       else {

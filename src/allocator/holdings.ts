@@ -111,10 +111,15 @@ export class Holdings {
    * itself, or an instant at which a reservation ends.
    */
   earliestTag(place: TagPlace, from: number, duration: number): number {
-    const [layer, column] = [this.layers[place], TAG_PLACES.indexOf(place)];
-    if (layer.isFreeAtEdge(from, from + duration)) return from;
-    if (this.byEnd.furthestUpTo(from, column, from + duration) >= from + duration) return from;
-    return Math.min(layer.firstFreeForGood(), this.byEnd.firstAtLeast(from, column, duration));
+    if (this.hasFreeTag(place, { start: from, end: from + duration })) return from;
+    const first = this.byEnd.firstAtLeast(from, TAG_PLACES.indexOf(place), duration);
+    return Math.min(this.layers[place].firstFreeForGood(), first);
+  }
+
+  /** Whether some tag of a place is free for a whole period. It looks for no other one. */
+  hasFreeTag(place: TagPlace, { start, end }: Period): boolean {
+    if (this.layers[place].isFreeAtEdge(start, end)) return true;
+    return this.byEnd.furthestUpTo(start, TAG_PLACES.indexOf(place), end) >= end;
   }
 
   /** Until when some tag of a place is free from `from` on, in milliseconds; infinity, or `from` when all are held. */
@@ -198,6 +203,8 @@ export class Holdings {
  * few neighbours are enough; on one that is nearly full there are fewer tags than reservations.
  */
 const NEIGHBOURS = 256;
+/** After how many of them it asks whether there is any free tag at all: mostly one is found by then. */
+const FIRST_NEIGHBOURS = 16;
 
 /** The best tag that was found for a place so far. */
 interface Candidate {
@@ -212,13 +219,13 @@ interface Candidate {
  *
  * @param now milliseconds; time before it does not count as a gap, see {@link TagLayer.bestFit}
  * @param kept tags that are chosen already
- * @returns the tags; a place without a free tag is missing
+ * @returns the tags; undefined when no tag of some place is free
  */
 export function chooseTags(
   holdings: Holdings,
   { start, end }: Period,
   { now, kept }: { now: number; kept: Partial<Tags> },
-): Partial<Tags> {
+): Tags | undefined {
   const { layers } = holdings;
   const chosen: Partial<Tags> = { ...kept };
   const found: Partial<Record<TagPlace, Candidate>> = {};
@@ -226,6 +233,11 @@ export function chooseTags(
   const before = holdings.byEnd.downFrom(start);
   const after = holdings.byStart.upFrom(end);
   for (let seen = 0; seen < NEIGHBOURS && open.length > 0; seen += 1) {
+    if (seen === FIRST_NEIGHBOURS) {
+      const hasTag = (place: TagPlace): boolean =>
+        found[place] !== undefined || holdings.hasFreeTag(place, { start, end });
+      if (!open.every(hasTag)) return undefined;
+    }
     const ended = before.time() ?? Number.NEGATIVE_INFINITY;
     const toLeft = ended > now ? start - ended : Number.POSITIVE_INFINITY;
     const toRight = (after.time() ?? Number.POSITIVE_INFINITY) - end;
@@ -236,14 +248,8 @@ export function chooseTags(
       chosen[place] = best.tag;
       return false;
     });
-    if (gap === Number.POSITIVE_INFINITY) {
-      // No free tag has a neighbour: the lowest one is the best fit.
-      for (const place of open) {
-        const tag = holdings.bestFit(place, { start, end }, now);
-        if (tag !== undefined) chosen[place] = tag;
-      }
-      return chosen;
-    }
+    // No free tag has a neighbour.
+    if (gap === Number.POSITIVE_INFINITY) break;
     const nearest = toLeft <= toRight ? before : after;
     const slot = nearest.slot();
     nearest.advance();
@@ -255,7 +261,8 @@ export function chooseTags(
   }
   for (const place of open) {
     const tag = holdings.bestFit(place, { start, end }, now);
-    if (tag !== undefined) chosen[place] = tag;
+    if (tag === undefined) return undefined;
+    chosen[place] = tag;
   }
-  return chosen;
+  return chosen as Tags;
 }

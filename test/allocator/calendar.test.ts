@@ -218,6 +218,43 @@ describe('searches over a link', () => {
     expect(calendar.freeBandwidth({ start: 20, end: 21 })).toBe(1000);
   });
 
+  test('the most is found on a link of the largest bandwidth that there is', () => {
+    const bandwidth = 999_999_999_999_999;
+    const calendar = new LinkCalendar(smallLink({ bandwidth }));
+    calendar.put('one', { start: 0, end: 10, bandwidth: bandwidth - 5, tags: tags(1) });
+    calendar.put('two', { start: 5, end: 20, bandwidth: 2, tags: tags(2) });
+    expect(calendar.mostBandwidth({ start: 0, end: 10, duration: 5 })).toBe(5);
+    expect(calendar.mostBandwidth({ start: 0, end: 20, duration: 5 })).toBe(bandwidth - 2);
+  });
+
+  test('whether any tag is free is known after a few neighbours; the best one is found all the same', () => {
+    const many: TagRange = [1, 40];
+    const calendar = new LinkCalendar(
+      smallLink({ site1_s_tags: many, site1_c_tags: many, site2_s_tags: many }),
+    );
+    const free = { ...tags(2), site2_c_tag: 2 };
+    for (let tag = 3; tag <= 40; tag += 1) {
+      // Nearest first come those whose tags are held in the period too.
+      const held = { ...tags(tag), site2_c_tag: 90 };
+      calendar.put(`before${tag}`, { start: 0, end: 60 + tag, bandwidth: 1, tags: held });
+      calendar.put(`in${tag}`, { start: 110, end: 120, bandwidth: 1, tags: held });
+    }
+    calendar.put('far', { start: 0, end: 50, bandwidth: 1, tags: free });
+    const demand = { start: 105, end: 115, bandwidth: 1 };
+    expect(calendar.plan(demand, 0)).toEqual({ accepted: true, tags: free });
+    calendar.put('third', { ...demand, bandwidth: 1, tags: { ...tags(1), site2_c_tag: 3 } });
+    calendar.put('second', { ...demand, bandwidth: 1, tags: { ...tags(2), site2_c_tag: 90 } });
+    const { start, end } = demand;
+    const refused = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag'].map((place) => ({
+      limit: 'tags',
+      place,
+      total: 40,
+      start,
+      end,
+    }));
+    expect(calendar.plan(demand, 0)).toEqual({ accepted: false, refusals: refused });
+  });
+
   test('the earliest start is the first instant at which all five limits agree', () => {
     const calendar = new LinkCalendar(smallLink({ site1_s_tags: [1, 1], site2_c_tags: [1, 1] }));
     calendar.put('one', { start: 10, end: 20, bandwidth: 600, tags: tags(1) });

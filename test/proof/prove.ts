@@ -82,7 +82,7 @@ const PROOFS: readonly { name: string; share: number; prove: (seconds: number) =
   { name: 'outcomes SQLite', share: 15, prove: () => fillDisk({ seed }) },
 ];
 
-/** Random histories and calendars against the oracle: the suite's own tests, ten histories for each second. */
+/** Random histories and calendars against the oracle, and pasted alternatives: the suite's own tests in their long form. */
 const HISTORIES = 'histories';
 const isChosen = (name: string): boolean => name.toLowerCase().includes(values.only.toLowerCase());
 const chosen = PROOFS.filter(({ name }) => isChosen(name));
@@ -103,10 +103,16 @@ if (isChosen(HISTORIES)) {
     [
       ...['run', '--config', 'test/vitest.config.ts'],
       ...['test/allocator/histories.test.ts', 'test/allocator/searches.test.ts'],
+      'test/cli/reservation/pasted-alternatives.test.ts',
     ],
     {
       stdio: 'inherit',
-      env: { ...process.env, PROVE_HISTORIES: String(Math.ceil(seconds * 10)), PROVE_CALENDARS: '2000' },
+      env: {
+        PROVE_HISTORIES: String(Math.ceil(seconds * 10)),
+        PROVE_CALENDARS: '2000',
+        PROVE_PASTED: '500',
+        ...process.env,
+      },
     },
   );
   if (status !== 0) found += 1;
