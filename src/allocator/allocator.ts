@@ -1,9 +1,19 @@
 import type { Link } from '../contract/links.ts';
+import {
+  type BatchItem,
+  type BatchOutcome,
+  type BatchStep,
+  type BatchTerms,
+  decideTogether,
+  type ItemFailure,
+  replayOfBatch,
+} from './batch.ts';
 import type { LinkCalendar } from './calendar.ts';
 import { type AllocatorObserver, LinkQueue } from './link-queue.ts';
 import { linkId, type Network } from './network.ts';
 import {
   askOperation,
+  type CreateOutcome,
   type CreateRequest,
   createOperation,
   type DeleteTerms,
@@ -81,12 +91,14 @@ export class Allocator {
    * @throws StoreUnavailableError when the database is away; then nothing was changed
    * @throws CommitUnknownError when the database was lost while it committed
    */
-  create(request: CreateRequest & KeyedRequest): Promise<Outcome | Replay>;
-  create(request: CreateRequest & { key?: undefined }, dryRun?: boolean): Promise<Outcome>;
+  create(request: CreateRequest & KeyedRequest & { name?: undefined }): Promise<Outcome | Replay>;
+  create(request: CreateRequest & KeyedRequest): Promise<CreateOutcome | Replay>;
+  create(request: CreateRequest & { key?: undefined; name?: undefined }, dryRun?: boolean): Promise<Outcome>;
+  create(request: CreateRequest & { key?: undefined }, dryRun?: boolean): Promise<CreateOutcome>;
   create(
     request: CreateRequest & (KeyedRequest | { key?: undefined }),
     dryRun = false,
-  ): Promise<Outcome | Replay> {
+  ): Promise<CreateOutcome | Replay> {
     const { newId, maxLive } = this.#options;
     const { search, start, end } = request;
     if (search && 'duration' in search && start + search.duration > end) {
@@ -107,7 +119,7 @@ export class Allocator {
   async replay(request: KeyedRequest): Promise<Replay | undefined> {
     const { store, now } = this.#options;
     const earlier = await store.findKey(request, now());
-    return earlier && replayOf(earlier, request, await store.find(earlier.reservation));
+    return earlier && replayOf(earlier, request, await store.find(earlier.reservations[0] ?? ''));
   }
 
   /**
@@ -137,6 +149,70 @@ export class Allocator {
   async delete(id: string, terms: DeleteTerms): Promise<boolean> {
     const found = await this.#options.store.find(id);
     return found ? this.#decide(found.link, deleteOperation(id, terms)) : false;
+  }
+
+  /**
+   * Creates, updates and deletes reservations on any links: all, or none when one is refused.
+   *
+   * @param terms `keyed` as for {@link create}: a batch is done once under its key
+   * @throws RangeError when the sites of a create are not connected, or there is no item
+   * @throws as {@link create} does
+   */
+  async batch<Fault>(
+    items: readonly BatchItem<Fault>[],
+    terms: BatchTerms = {},
+  ): Promise<BatchOutcome<Fault>> {
+    const { store, now, observe, newId, maxLive } = this.#options;
+    if (items.length === 0) throw new RangeError('a batch has an item');
+    const found = await Promise.all(
+      items.map((item) => (item.action === 'create' ? undefined : store.find(item.id))),
+    );
+    const missing: { index: number; outcome: ItemFailure<Fault> }[] = [];
+    const steps = items.flatMap((item, index): BatchStep<Fault>[] => {
+      if (item.action === 'create') {
+        const { request } = item;
+        const id = linkId(request.site1, request.site2);
+        const limits = maxLive === undefined ? {} : { maxLive };
+        const createTerms = { link: this.#link(id), newId, dryRun: false, ...limits };
+        const operation = (offset: number) => {
+          const moved = { ...request, start: request.start + offset, end: request.end + offset };
+          return createOperation(moved, undefined, createTerms);
+        };
+        const { start, end, bandwidth, experiment } = request;
+        return [{ index, queue: this.#queue(id), operation, creates: { start, end, bandwidth, experiment } }];
+      }
+      const record = found[index];
+      if (!record) {
+        missing.push({ index, outcome: { ok: false, reason: 'missing', reservation: item.id } });
+        return [];
+      }
+      const { link } = record;
+      const operation =
+        item.action === 'update'
+          ? updateOperation({ link: this.#link(link), found: record, update: item.update }, item.terms)
+          : deleteOperation(item.id, item.terms);
+      return [{ index, queue: this.#queue(link), operation: () => operation, reservation: item.id }];
+    });
+    if (missing.length === 0) return decideTogether({ store, now, observe }, steps, terms);
+    // Nothing will be done; but what else is wrong is said too.
+    const others =
+      steps.length > 0 && (await decideTogether<Fault>({ store, now }, steps, { ...terms, dryRun: true }));
+    const refused = others && !others.ok && others.reason === 'refused' ? others.items : [];
+    const all = [...missing, ...refused].toSorted((one, other) => one.index - other.index);
+    return { ok: false, reason: 'refused', items: all };
+  }
+
+  /**
+   * What a batch's idempotency key stands for; see {@link replay}.
+   *
+   * @returns undefined when the key is free
+   */
+  async replayBatch(request: KeyedRequest): Promise<BatchOutcome<never> | undefined> {
+    const { store, now } = this.#options;
+    const earlier = await store.findKey(request, now());
+    if (!earlier) return undefined;
+    if (earlier.fingerprint !== request.fingerprint) return { ok: false, reason: 'key_taken' };
+    return replayOfBatch(await Promise.all(earlier.reservations.map((id) => store.find(id))));
   }
 
   /**

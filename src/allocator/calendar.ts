@@ -222,6 +222,11 @@ export class LinkCalendar {
     return end > start ? end : undefined;
   }
 
+  /** When the first reservation ends that ends after an instant; undefined when none does. Milliseconds. */
+  nextEnd(after: number): number | undefined {
+    return this.#holdings.byEnd.upFrom(after + 1).time();
+  }
+
   /** What is free of the link over a period, in stretches over which nothing changes. */
   *steps({ start, end }: Period): Generator<Free> {
     const link = this.#load.from(start);

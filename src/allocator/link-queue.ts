@@ -1,18 +1,14 @@
 import type { Link } from '../contract/links.ts';
 import { type CachedCalendar, catchUp, evictEnded, loadCalendar, readMissing } from './cached-calendar.ts';
-import type { LinkCalendar } from './calendar.ts';
-import type { Decision, LinkView, Operation } from './operations.ts';
+import { GroupView, type Known, readAhead } from './link-view.ts';
+import type { Decision, Operation } from './operations.ts';
 import {
-  type IdempotencyKey,
-  type IdempotencyRecord,
   type LinkReading,
   type LinkTransaction,
   nameOfKey,
-  type ReservationRecord,
   type ReservationStore,
   RolledBackError,
   StoreUnavailableError,
-  type WrittenChange,
 } from './store.ts';
 
 /** How many operations share one transaction at most, so that the first does not wait long for the last. */
@@ -51,7 +47,7 @@ class UndecidedError extends Error {
 }
 
 /** The calendar in memory is older than the deletions that the link still has rows for, or was thrown away meanwhile. */
-class OutdatedError extends Error {
+export class OutdatedError extends Error {
   override readonly name = 'OutdatedError';
 }
 
@@ -60,6 +56,11 @@ interface Waiting {
   operation: Operation<unknown>;
   resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
+}
+
+/** Somebody who waits until nothing is decided, and says when that may go on. */
+interface Pause {
+  pause: (goOn: () => void) => void;
 }
 
 type DecideGroup = (operations: readonly Operation<unknown>[]) => Promise<Decision<unknown>[]>;
@@ -71,7 +72,7 @@ type DecideGroup = (operations: readonly Operation<unknown>[]) => Promise<Decisi
 class Groups {
   readonly #gather: () => Promise<void>;
   readonly #decide: DecideGroup;
-  #waiting: Waiting[] = [];
+  #waiting: (Waiting | Pause)[] = [];
   /** How many operations, from the head on, are decided on alone. */
   #alone = 0;
   #working = false;
@@ -84,18 +85,39 @@ class Groups {
   run<Answer>(operation: Operation<Answer>): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
       // Each answer goes to its own caller: the group need not know its type.
-      this.#waiting.push({ operation, resolve: (answer) => resolve(answer as Answer), reject });
-      if (!this.#working) void this.#work();
+      this.#add({ operation, resolve: (answer) => resolve(answer as Answer), reject });
     });
+  }
+
+  /** Resolves once what waits now is decided. Nothing else is until the function that it gives is called. */
+  pause(): Promise<() => void> {
+    return new Promise((resolve) => this.#add({ pause: resolve }));
+  }
+
+  #add(waiting: Waiting | Pause): void {
+    this.#waiting.push(waiting);
+    if (!this.#working) void this.#work();
   }
 
   async #work(): Promise<void> {
     this.#working = true;
     while (this.#waiting.length > 0) {
+      const [first] = this.#waiting;
+      if (first && 'pause' in first) {
+        this.#waiting.shift();
+        await new Promise<void>((goOn) => first.pause(goOn));
+        continue;
+      }
       await this.#gather();
       const size = this.#alone > 0 ? 1 : GROUP_SIZE;
       this.#alone = Math.max(0, this.#alone - 1);
-      await this.#settle(this.#waiting.splice(0, size));
+      const group: Waiting[] = [];
+      for (let next = this.#waiting[0]; next && 'operation' in next && group.length < size; ) {
+        group.push(next);
+        this.#waiting.shift();
+        next = this.#waiting[0];
+      }
+      await this.#settle(group);
     }
     this.#working = false;
   }
@@ -118,7 +140,9 @@ class Groups {
       // The others would each wait as long again (HOSTILE.md 64); nothing of theirs was written.
       this.#alone = 0;
       const waited = new StoreUnavailableError(cause.message, { cause: cause.cause });
-      for (const { reject } of this.#waiting.splice(0)) reject(waited);
+      const others = this.#waiting.filter((each) => 'operation' in each);
+      this.#waiting = this.#waiting.filter((each) => 'pause' in each);
+      for (const { reject } of others) reject(waited);
     }
   }
 
@@ -134,7 +158,7 @@ class Groups {
 }
 
 /** The link's calendar, lent to a group. */
-interface Loan {
+export interface Loan {
   /** What is given back; undefined where there is no calendar in memory, and for one that must be read again. */
   cached: CachedCalendar | undefined;
   /** Ends the loan. Only the first call counts. */
@@ -153,18 +177,21 @@ interface Loan {
  * not give the calendar back: it is read again.
  */
 export class LinkQueue {
+  /** See `linkId`. */
+  readonly id: string;
   readonly #options: LinkQueueOptions;
   readonly #changes: Groups;
   readonly #questions: Groups;
   #cached: CachedCalendar | undefined;
   /** The calendar is being read. */
   #loading: Promise<void> | undefined;
-  /** Resolves when the last loan has ended. */
-  #returned: Promise<void> = Promise.resolve();
+  /** Resolves when the loan has ended; undefined while nothing is lent. */
+  #returned: Promise<void> | undefined;
   /** Whether another process had changed the link before the last transaction. */
   #shared = false;
 
   constructor(options: LinkQueueOptions) {
+    this.id = options.id;
     this.#options = options;
     this.#changes = new Groups(options.gather, (operations) => this.#change(operations));
     this.#questions = new Groups(options.gather, (operations) => this.#answer(operations));
@@ -188,7 +215,7 @@ export class LinkQueue {
   async #change(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
     const { id, store, now, observe } = this.#options;
     const began = now();
-    await this.#load(operations, began);
+    await this.load(operations, began);
     let loan: Loan | undefined;
     let cached: CachedCalendar | undefined;
     let isOver = false;
@@ -198,7 +225,7 @@ export class LinkQueue {
         const at = now();
         const keys = new Map(operations.flatMap(({ key }) => (key ? [[nameOfKey(key), key]] : [])));
         const taken = keys.size > 0 ? await transaction.lockKeys([...keys.values()], at) : [];
-        const known = await readAhead(transaction, operations, { at, taken });
+        const known = await readAhead([{ link: transaction, operations }], { at, taken });
         loan = await this.#borrow();
         if (isOver) {
           // The time for the transaction ran out while this waited, so nothing below would end the loan.
@@ -232,15 +259,15 @@ export class LinkQueue {
   /** Decides on operations that change nothing, on a snapshot. */
   async #answer(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
     const { id, store, now } = this.#options;
-    await this.#load(operations, now());
-    return store.readLink(id, (look) =>
+    await this.load(operations, now());
+    return store.readLinks((look) =>
       orUndecided(async () => {
         const loan = await this.#borrow();
         try {
           // Only now: what is read is not older than the calendar.
-          const link = await look();
+          const link = await look(id);
           const at = now();
-          const known = await readAhead(link, operations, { at, taken: [] });
+          const known = await readAhead([{ link, operations }], { at, taken: [] });
           await catchUpLoan(loan, link, operations, { known, at });
           const view = new GroupView(at, link.version, loan.cached?.calendar, known);
           const decisions = operations.map((operation) => view.decide(operation));
@@ -253,8 +280,8 @@ export class LinkQueue {
     );
   }
 
-  /** Reads the calendar where there is none and one is needed. */
-  async #load(operations: readonly Operation<unknown>[], from: number): Promise<void> {
+  /** Reads the calendar where there is none and one is needed. @param from milliseconds */
+  async load(operations: readonly Operation<unknown>[], from: number): Promise<void> {
     const { id, link, share, store } = this.#options;
     const blank = { reservation: (): undefined => undefined };
     if (this.#cached || !link || operations.every((each) => each.from(blank) === undefined)) return;
@@ -268,29 +295,58 @@ export class LinkQueue {
     await this.#loading;
   }
 
-  /** Waits until the last loan has ended. */
+  /** Waits until nothing is lent. */
   async #borrow(): Promise<Loan> {
+    const [loan] = await borrowAll([this]);
+    if (!loan) throw new RangeError('nothing was lent');
+    return loan;
+  }
+
+  /** When what is lent comes back; undefined while nothing is. */
+  get returned(): Promise<void> | undefined {
+    return this.#returned;
+  }
+
+  /** Lends the calendar. Only while nothing is lent. */
+  lend(): Loan {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const returned = this.#returned;
     this.#returned = promise;
-    await returned;
     const lent = this.#cached;
     let isOut = true;
     const loan: Loan = {
       cached: lent,
       end: () => {
+        if (!isOut) return;
         // Where none was lent, one may have been read meanwhile.
-        if (isOut && (lent || loan.cached)) this.#cached = loan.cached;
+        if (lent || loan.cached) this.#cached = loan.cached;
         isOut = false;
+        this.#returned = undefined;
         resolve();
       },
     };
     return loan;
   }
+
+  /** Resolves once the changes that wait now are decided on. None is until the function that it gives is called. */
+  pause(): Promise<() => void> {
+    return this.#changes.pause();
+  }
+}
+
+/**
+ * Borrows the calendars of several links, all at once: whoever holds one never waits for another, so no two wait for each
+ * other.
+ */
+export async function borrowAll(queues: readonly LinkQueue[]): Promise<Loan[]> {
+  for (;;) {
+    const lent = queues.find(({ returned }) => returned);
+    if (!lent) return queues.map((queue) => queue.lend());
+    await lent.returned;
+  }
 }
 
 /** Brings a calendar that was lent to the link's version, and as far back as the operations look. */
-async function catchUpLoan(
+export async function catchUpLoan(
   loan: Loan,
   link: LinkReading,
   operations: readonly Operation<unknown>[],
@@ -309,102 +365,11 @@ async function catchUpLoan(
   loan.cached = catchUp(cached, missing);
 }
 
-/** The rows that the operations need. */
-interface Known {
-  reservation(id: string): ReservationRecord | undefined;
-  records: Map<string, ReservationRecord>;
-  /** How many live reservations each experiment has that an operation counts. */
-  live: Map<string, number>;
-  keys: Map<string, IdempotencyRecord>;
-}
-
-async function readAhead(
-  link: LinkReading,
-  operations: readonly Operation<unknown>[],
-  { at, taken }: { at: number; taken: readonly IdempotencyRecord[] },
-): Promise<Known> {
-  const counted = [...new Set(operations.flatMap(({ counts }) => counts ?? []))];
-  const live = counted.length > 0 ? await link.countLive(counted, at) : new Map<string, number>();
-  const ids = new Set([
-    ...operations.flatMap(({ about }) => about ?? []),
-    ...taken.map(({ reservation }) => reservation),
-  ]);
-  const found = ids.size > 0 ? await link.read([...ids]) : [];
-  const records = new Map(found.map((record) => [record.id, record]));
-  return {
-    records,
-    live,
-    keys: new Map(taken.map((record) => [nameOfKey(record), record])),
-    reservation: (id) => records.get(id),
-  };
-}
-
 async function orUndecided<Answer>(work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work();
   } catch (cause) {
     if (cause instanceof StoreUnavailableError || cause instanceof OutdatedError) throw cause;
     throw new UndecidedError('an operation of the group failed', { cause });
-  }
-}
-
-/** A link within a transaction: each operation sees the changes of those before it. */
-class GroupView implements LinkView {
-  readonly now: number;
-  readonly #calendar: LinkCalendar | undefined;
-  readonly #known: Known;
-  #version: number;
-
-  constructor(now: number, version: number, calendar: LinkCalendar | undefined, known: Known) {
-    this.now = now;
-    this.#version = version;
-    this.#calendar = calendar;
-    this.#known = known;
-  }
-
-  get version(): number {
-    return this.#version;
-  }
-
-  get calendar(): LinkCalendar {
-    if (!this.#calendar) throw new RangeError('the operation needs no calendar');
-    return this.#calendar;
-  }
-
-  reservation(id: string): ReservationRecord | undefined {
-    return this.#known.records.get(id);
-  }
-
-  live(experiment: string): number {
-    const live = this.#known.live.get(experiment);
-    if (live === undefined) throw new RangeError('the reservations of this experiment were not counted');
-    return live;
-  }
-
-  idempotencyRecord(key: IdempotencyKey): IdempotencyRecord | undefined {
-    return this.#known.keys.get(nameOfKey(key));
-  }
-
-  decide(operation: Operation<unknown>): Decision<unknown> {
-    const decision = operation.decide(this);
-    if (decision.change) this.#apply(decision.change);
-    return decision;
-  }
-
-  #apply({ action, record, key }: WrittenChange): void {
-    this.#version += 1;
-    const { live } = this.#known;
-    const counted = live.get(record.experiment);
-    if (counted !== undefined && record.end > this.now) {
-      live.set(record.experiment, counted + { book: 1, amend: 0, cancel: -1 }[action]);
-    }
-    if (action === 'cancel') {
-      this.#known.records.delete(record.id);
-      this.#calendar?.remove(record.id);
-    } else {
-      this.#known.records.set(record.id, record);
-      this.#calendar?.put(record.id, record);
-    }
-    if (key) this.#known.keys.set(nameOfKey(key), key);
   }
 }

@@ -8,6 +8,7 @@ import type {
   AuditEntry,
   IdempotencyKey,
   IdempotencyRecord,
+  ReservationName,
   ReservationRecord,
   WrittenChange,
 } from './store.ts';
@@ -23,6 +24,8 @@ export interface Operation<Answer> {
   readonly key?: IdempotencyKey;
   /** The experiment whose live reservations are counted. */
   readonly counts?: string;
+  /** The name that it gives a reservation. */
+  readonly named?: ReservationName;
   /** The earliest instant that it looks at, in milliseconds; undefined when it needs no calendar. */
   from(view: Pick<LinkView, 'reservation'>): number | undefined;
   decide(view: LinkView): Decision<Answer>;
@@ -47,12 +50,17 @@ export interface LinkView {
   reservation(id: string): ReservationRecord | undefined;
   /** How many reservations of the experiment have not ended, on all links. @throws RangeError when they were not counted */
   live(experiment: string): number;
+  /** The id of the reservation that has a name; undefined when the name is free. */
+  holderOf(name: ReservationName): string | undefined;
   /** What the operation's key stands for; undefined when the key is free. */
   idempotencyRecord(key: IdempotencyKey): IdempotencyRecord | undefined;
 }
 
 /** The answer to a create or an update. Refusals are values: they are everyday outcomes, not faults. */
 export type Outcome = { ok: true; record: ReservationRecord } | RefusedOutcome;
+
+/** The answer to a create; its name may be taken, by the reservation with this id. */
+export type CreateOutcome = Outcome | { ok: false; reason: 'name_taken'; name: string; reservation: string };
 
 /** A demand that can't be met: every limit that it broke, and what would be accepted in its place. */
 export interface RefusedOutcome {
@@ -104,6 +112,8 @@ export type CreateRequest = Period & {
   expiry: number;
   /** Whether the request said `start_now`: then so do its alternatives. Default: no. */
   startsNow?: boolean;
+  /** See `ReservationRecord`. */
+  name?: string | undefined;
 } & (
     | {
         /** Mbps. */
@@ -162,35 +172,59 @@ export function replayOf(
   if (earlier.fingerprint !== fingerprint) return { ok: false, reason: 'key_taken' };
   return record
     ? { ok: true, record, replayed: true }
-    : { ok: false, reason: 'deleted', reservation: earlier.reservation };
+    : { ok: false, reason: 'deleted', reservation: earlier.reservations.join(' ') };
 }
 
+/** Creates a reservation. */
+export function createOperation(
+  request: CreateRequest,
+  keyed: undefined,
+  terms: CreateTerms,
+): Operation<CreateOutcome>;
 /** Creates a reservation; under an idempotency key, at most one. */
 export function createOperation(
   request: CreateRequest,
   keyed: KeyedRequest | undefined,
   terms: CreateTerms,
-): Operation<Outcome | Replay> {
+): Operation<CreateOutcome | Replay>;
+/** Creates a reservation; under an idempotency key, at most one. */
+export function createOperation(
+  request: CreateRequest,
+  keyed: KeyedRequest | undefined,
+  terms: CreateTerms,
+): Operation<CreateOutcome | Replay> {
   return {
     ...(terms.maxLive === undefined ? {} : { counts: request.experiment }),
     ...(keyed ? { key: keyed } : {}),
+    ...namedBy(request),
     from: () => request.start,
     decide(view) {
       if (!keyed) return decideCreate(view, request, terms);
       const earlier = view.idempotencyRecord(keyed);
-      if (earlier) return { answer: replayOf(earlier, keyed, view.reservation(earlier.reservation)) };
+      if (earlier)
+        return { answer: replayOf(earlier, keyed, view.reservation(earlier.reservations[0] ?? '')) };
       const { change, ...decision } = decideCreate(view, request, terms);
       if (!change) return decision;
       const { createdBy, experiment, key, fingerprint } = keyed;
-      const [reservation, expires] = [change.record.id, view.now + KEY_LIFETIME];
-      const record = { createdBy, experiment, key, fingerprint, reservation, expires };
+      const [reservations, expires] = [[change.record.id], view.now + KEY_LIFETIME];
+      const record = { createdBy, experiment, key, fingerprint, reservations, expires };
       return { ...decision, change: { ...change, key: record } };
     },
   };
 }
 
-function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms): Decision<Outcome> {
+/** The name that a request gives, where it gives one. */
+function namedBy({ experiment, name }: CreateRequest): { named?: ReservationName } {
+  return name === undefined ? {} : { named: { experiment, name } };
+}
+
+function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms): Decision<CreateOutcome> {
   const { site1, site2, start, end, experiment, createdBy, search, expiry, startsNow = false } = request;
+  const { named } = namedBy(request);
+  const holder = named && view.holderOf(named);
+  if (named && holder !== undefined) {
+    return { answer: { ok: false, reason: 'name_taken', name: named.name, reservation: holder } };
+  }
   const { link, newId, dryRun, maxLive = Number.POSITIVE_INFINITY } = terms;
   const { now, calendar } = view;
   const asked = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
@@ -232,6 +266,7 @@ function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms
     experiment,
     createdBy,
     createdAt: now,
+    ...(named ? { name: named.name } : {}),
   };
   const answer: Outcome = { ok: true, record };
   if (dryRun) return { answer };

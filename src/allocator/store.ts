@@ -10,6 +10,8 @@ export interface ReservationRecord extends Holding {
   experiment: string;
   createdBy: string;
   createdAt: number;
+  /** The name that its experiment gave it: unique among its reservations that have not ended. */
+  name?: string;
 }
 
 /** What a reservation holds of its link, with its id. */
@@ -39,10 +41,21 @@ export function nameOfKey({ createdBy, experiment, key }: IdempotencyKey): strin
 export interface IdempotencyRecord extends IdempotencyKey {
   /** Equal for equal requests. */
   fingerprint: string;
-  /** The reservation's id. The reservation may be deleted by now. */
-  reservation: string;
+  /** The id of the reservation, or of each item of a batch in its order. Any of them may be deleted by now. */
+  reservations: readonly string[];
   /** From when on the key is free again, in milliseconds. */
   expires: number;
+}
+
+/** The name of a reservation, in its experiment. */
+export interface ReservationName {
+  experiment: string;
+  name: string;
+}
+
+/** A text that is equal for equal names only. */
+export function textOfName({ experiment, name }: ReservationName): string {
+  return JSON.stringify(['name', experiment, name]);
 }
 
 /** How many expired keys {@link LinkTransaction.write} deletes at most, so that no request pays for many. */
@@ -95,11 +108,14 @@ export interface LinkReading {
   read(ids: readonly string[]): Promise<ReservationRecord[]>;
   /** Counts the reservations of experiments that have not ended at `now`, on all links. */
   countLive(experiments: readonly string[], now: number): Promise<Map<string, number>>;
+  /** The ids of the reservations that have these names and have not ended at `now`, by {@link textOfName}. */
+  findNames(names: readonly ReservationName[], now: number): Promise<Map<string, string>>;
 }
 
 /**
  * One link, locked against every other writer until the transaction ends. Every other transaction that counts the live
- * reservations of the same experiment waits until this one ends, so that no two decide on the same count.
+ * reservations of the same experiment, or looks for the same name, waits until this one ends, so that no two decide on
+ * the same count, or give the same name.
  */
 export interface LinkTransaction extends LinkReading {
   /**
@@ -112,8 +128,8 @@ export interface LinkTransaction extends LinkReading {
    * its keys are locked already. When it writes a key, it also deletes keys that expired by `now`,
    * {@link EXPIRED_KEYS_AT_ONCE} at most.
    *
-   * It may resolve before the rows are written, and nothing may be asked for after it; a row that the database refuses
-   * fails the transaction. The database refuses a tag that is held already; a correct decision never meets that guard.
+   * It may resolve before the rows are written, and nothing may be asked of the link after it; a row that the database
+   * refuses fails the transaction. The database refuses a tag that is held already; a correct decision never meets that guard.
    */
   write(decided: Decided, now: number): Promise<void>;
 }
@@ -146,15 +162,23 @@ export interface ReservationStore {
     since?: number,
   ): Promise<Answer>;
   /**
-   * Runs `work` on a link as of one instant, without any lock: it waits for no writer.
+   * As {@link changeLink}, for several links in one transaction: all or none. The links are locked in the order of their
+   * ids, so that no two transactions wait for each other.
    *
-   * @param work is given a function, to be called once: everything is read as it was committed then
+   * @param links different from each other
+   * @param work is given the links in the order of their ids
+   */
+  changeLinks<Answer>(
+    links: readonly string[],
+    work: (transactions: readonly LinkTransaction[]) => Promise<Answer>,
+  ): Promise<Answer>;
+  /**
+   * Runs `work` on links as of one instant, without any lock: it waits for no writer.
+   *
+   * @param work is given a function that looks at a link: everything is read as it was committed at the first look
    * @throws StoreUnavailableError when the database can't be reached
    */
-  readLink<Answer>(
-    link: string,
-    work: (look: () => Promise<LinkReading>) => Promise<Answer>,
-  ): Promise<Answer>;
+  readLinks<Answer>(work: (look: (link: string) => Promise<LinkReading>) => Promise<Answer>): Promise<Answer>;
   /**
    * Reads every reservation of a link that ends after `from`, as of one version, in portions and without any lock, so
    * that other links' requests are answered in between.

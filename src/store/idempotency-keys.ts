@@ -10,6 +10,7 @@ export const IDEMPOTENCY_KEY: SqlInsert = {
     key: 'text',
     fingerprint: 'text',
     reservation: 'text',
+    items: 'text',
     expires_ms: 'bigint',
   },
 };
@@ -21,7 +22,7 @@ export async function findKey(
   now: number,
 ): Promise<IdempotencyRecord | undefined> {
   const row = await sql.first(
-    `SELECT fingerprint, reservation, expires_ms FROM idempotency_key
+    `SELECT fingerprint, coalesce(items, reservation) AS items, expires_ms FROM idempotency_key
      WHERE created_by = $1 AND experiment = $2 AND key = $3 AND expires_ms > $4`,
     createdBy,
     experiment,
@@ -34,16 +35,18 @@ export async function findKey(
       experiment,
       key,
       fingerprint: String(row['fingerprint']),
-      reservation: String(row['reservation']),
+      reservations: String(row['items']).split(' '),
       expires: Number(row['expires_ms']),
     }
   );
 }
 
-/** The row of a key. */
+/** The row of a key. Only that of a batch has a list of items; its reservation is the first of them. */
 export function keyRow(record: IdempotencyRecord): SqlValue[] {
-  const { createdBy, experiment, key, fingerprint, reservation, expires } = record;
-  return [createdBy, experiment, key, fingerprint, reservation, expires];
+  const { createdBy, experiment, key, fingerprint, reservations, expires } = record;
+  const [first = '', ...others] = reservations;
+  const items = others.length > 0 ? reservations.join(' ') : null;
+  return [createdBy, experiment, key, fingerprint, first, items, expires];
 }
 
 /** Deletes a key if it has expired, so that it can be inserted again. */

@@ -10,6 +10,7 @@ import {
   type ReservationQuery,
   type ReservationRecord,
   type ReservationStore,
+  textOfName,
 } from '../allocator/store.ts';
 import { auditWrites } from './audit.ts';
 import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
@@ -17,6 +18,7 @@ import { deleteOldRows } from './old-rows.ts';
 import {
   type Locking,
   lockLink,
+  lockLinks,
   READ_LINK,
   type SqlDatabase,
   type SqlInsert,
@@ -30,7 +32,7 @@ import {
 /** What a reservation holds of its link. */
 const HELD =
   'id, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment';
-const COLUMNS = `${HELD}, link, reversed, created_by, created_ms`;
+const COLUMNS = `${HELD}, link, reversed, created_by, created_ms, name`;
 
 /** A row is a reservation as it is now; a deleted one keeps its row, with `cancelled_ms`, until it is forgotten. */
 const RESERVATION: SqlInsert = {
@@ -51,6 +53,7 @@ const RESERVATION: SqlInsert = {
     created_by: 'text',
     created_ms: 'bigint',
     cancelled_ms: 'bigint',
+    name: 'text',
   },
   onConflict: `ON CONFLICT (id) DO UPDATE SET version = excluded.version, start_ms = excluded.start_ms,
     end_ms = excluded.end_ms, bandwidth = excluded.bandwidth, site1_s_tag = excluded.site1_s_tag,
@@ -91,9 +94,25 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
           version === since ? changes : transaction.changesSince(version);
         return work({ ...transaction, changesSince });
       }),
-    readLink: (link, work) =>
+    changeLinks: (links, work) =>
+      database.transaction(async (sql) => {
+        const sorted = links.toSorted();
+        const rows = await lockLinks(sql, locking, sorted);
+        // The last write of one link is not the last of the transaction.
+        const several = { ...sql, finish: sql.write };
+        return work(
+          sorted.map((link) => {
+            const [version, forgotten] = [
+              Number(rows.get(link)?.['version']),
+              Number(rows.get(link)?.['forgotten']),
+            ];
+            return linkTransaction(several, { link, version, forgotten, locking });
+          }),
+        );
+      }),
+    readLinks: (work) =>
       database.snapshot((sql) =>
-        work(async () => {
+        work(async (link) => {
           const row = await sql.first(READ_LINK, link);
           // A link that nothing was ever booked on has no row.
           const [version, forgotten] = [Number(row?.['version'] ?? 0), Number(row?.['forgotten'] ?? 0)];
@@ -173,6 +192,20 @@ function linkReading(sql: SqlReader, { link, version, forgotten }: ReadLink): Li
       });
       return new Map(await Promise.all(counted));
     },
+
+    async findNames(names, now) {
+      const found = names.map(async (each): Promise<[string, string][]> => {
+        const row = await sql.first(
+          `SELECT id FROM reservation
+           WHERE experiment = $1 AND name = $2 AND cancelled_ms IS NULL AND end_ms > $3 LIMIT 1`,
+          each.experiment,
+          each.name,
+          now,
+        );
+        return row ? [[textOfName(each), String(row['id'])]] : [];
+      });
+      return new Map((await Promise.all(found)).flat());
+    },
   };
 }
 
@@ -194,6 +227,12 @@ function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransacti
       return reading.countLive(experiments, now);
     },
 
+    async findNames(names, now) {
+      // After the counts.
+      await locking.lockNames(sql, names.map(textOfName).toSorted());
+      return reading.findNames(names, now);
+    },
+
     write: (decided, now) => write(sql, locked, decided, now),
   };
 }
@@ -213,7 +252,7 @@ async function write(
   for (const [index, { action, record }] of changes.entries()) {
     const deletedAt = action === 'cancel' ? now : null;
     const { id, start, end, tags } = record;
-    if (action !== 'book' && locking.tagsApart) known.add(id);
+    if (action !== 'book') known.add(id);
     last.set(id, {
       values: toColumns(record, version + index + 1, deletedAt),
       held:
@@ -231,9 +270,11 @@ async function write(
     ...(await auditWrites(sql, link, version, audit)),
     ...(changes.length > 0 ? [{ change: SET_LINK_VERSION, values: [link, version + changes.length] }] : []),
   ];
-  if (known.size + keys.length === 0) return sql.finish(...writes);
+  // One change alone meets no tags of others that move too.
+  const released = locking.tagsApart || changes.length > 1 ? [...known] : [];
+  if (released.length + keys.length === 0) return sql.finish(...writes);
   await Promise.all([
-    ...[...known].map((id) => sql.run('DELETE FROM tag_hold WHERE reservation = $1', id)),
+    ...released.map((id) => sql.run(locking.releaseTags, id)),
     ...keys.map((key) => deleteIfExpired(sql, key, now)),
     sql.write(...writes),
     ...(keys.length > 0 ? [sql.run(locking.deleteExpiredKeys, now, EXPIRED_KEYS_AT_ONCE)] : []),
@@ -295,6 +336,7 @@ function toColumns(record: ReservationRecord, version: number, deletedAt: number
     record.createdBy,
     record.createdAt,
     deletedAt,
+    record.name ?? null,
   ];
 }
 
@@ -321,5 +363,6 @@ function toRecord(row: SqlRow): ReservationRecord {
     reversed: row['reversed'] === 1,
     createdBy: String(row['created_by']),
     createdAt: Number(row['created_ms']),
+    ...(row['name'] === null ? {} : { name: String(row['name']) }),
   };
 }

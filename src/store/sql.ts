@@ -101,10 +101,14 @@ export interface Locking {
    * and `forgotten`; undefined when there is no such row.
    */
   lock(sql: SqlStatements, link: string): Promise<SqlRow | undefined>;
+  /** The same for several links, in the order of their ids, with `id`; those that have a row. */
+  lockAll(sql: SqlStatements, links: readonly string[]): Promise<SqlRow[]>;
   /** Locks names until the transaction ends. They are sorted, so that no two transactions wait for each other. */
   lockNames(sql: SqlStatements, names: readonly string[]): Promise<void>;
   /** Whether the engine guards tags by the rows of `tag_hold`; else it guards the reservations' own rows. */
   tagsApart: boolean;
+  /** Releases the tags of a reservation whose row is written next, so that others may take them in any order. */
+  releaseTags: string;
   /** Deletes idempotency keys that expired by `$1`, the oldest first and `$2` at most. */
   deleteExpiredKeys: string;
 }
@@ -120,4 +124,20 @@ export async function lockLink(
   // Of two at once, the second waits here for the first.
   await sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', link);
   return locking.lock(sql, link);
+}
+
+/** Locks the rows of links, sorted by id, inserting those that are not there. @returns `version` and `forgotten` by id */
+export async function lockLinks(
+  sql: SqlStatements,
+  locking: Locking,
+  links: readonly string[],
+): Promise<Map<string, SqlRow>> {
+  const locked = await locking.lockAll(sql, links);
+  const known = new Set(locked.map(({ id }) => id));
+  const missing = links.filter((link) => !known.has(link));
+  for (const link of missing) {
+    await sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', link);
+  }
+  const rows = missing.length === 0 ? locked : await locking.lockAll(sql, links);
+  return new Map(rows.map((row) => [String(row['id']), row]));
 }

@@ -81,9 +81,9 @@ function wrapped(
   return {
     ...store,
     changeLink: (link, work) => store.changeLink(link, (inner) => work({ ...inner, ...wrap(inner) })),
-    readLink: (link, work) =>
-      store.readLink(link, (look) =>
-        work(async () => look().then((inner) => ({ ...inner, ...wrap(inner) }))),
+    readLinks: (work) =>
+      store.readLinks((look) =>
+        work(async (link) => look(link).then((inner) => ({ ...inner, ...wrap(inner) }))),
       ),
   };
 }

@@ -197,12 +197,12 @@ describe.each([
     let late: Promise<unknown> = Promise.resolve();
     const allocator = start({
       ...opened.store,
-      readLink: (link, work) =>
-        opened.store.readLink(link, (look) =>
-          work(async () => {
+      readLinks: (work) =>
+        opened.store.readLinks((look) =>
+          work(async (link) => {
             asked.resolve();
             await answered.promise;
-            return look();
+            return look(link);
           }),
         ),
       changeLink: async (link, work) => {
@@ -358,9 +358,9 @@ describe('questions', () => {
     [clock, ids, snapshots] = [0, 0, 0];
     counted = {
       ...opened.store,
-      readLink: (link, work) => {
+      readLinks: (work) => {
         snapshots += 1;
-        return opened.store.readLink(link, work);
+        return opened.store.readLinks(work);
       },
     };
   });
@@ -416,8 +416,8 @@ describe('questions', () => {
     let away = true;
     const allocator = start({
       ...counted,
-      readLink: (link, work) =>
-        away ? Promise.reject(new StoreUnavailableError('away')) : counted.readLink(link, work),
+      readLinks: (work) =>
+        away ? Promise.reject(new StoreUnavailableError('away')) : counted.readLinks(work),
     });
     const answers = await Promise.allSettled([free(allocator), book(allocator), free(allocator)]);
     expect(answers.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected']);

@@ -56,7 +56,7 @@ interface Scene {
 
 const PERIOD: Demand = { start: 12, end: 24, bandwidth: 150 };
 
-function requestOn({ link }: Scene, demand: Demand): CreateRequest {
+function requestOn({ link }: Scene, demand: Demand): CreateRequest & { name?: undefined } {
   const { site1, site2 } = link;
   return { site1, site2, ...demand, experiment: 'exp', createdBy: 'user', expiry: EXPIRY };
 }

@@ -63,6 +63,11 @@ async function useAll(stores: Stores, run: string): Promise<void> {
   const used: Record<string, Record<string, () => Promise<unknown>>> = {
     reservations: {
       changeLink: () => useLink(reservations, run),
+      changeLinks: () =>
+        reservations.changeLinks(['a~b', 'a~c'], async ([link]) => {
+          await link?.findNames([{ experiment: 'exp', name: run }], 0);
+        }),
+      readLinks: () => reservations.readLinks((look) => look('a~b')),
       loadLink: () => reservations.loadLink('a~b', 0, () => undefined),
       find: () => reservations.find(run),
       findKey: () => reservations.findKey({ createdBy: 'user', experiment: 'exp', key: run }, 0),
@@ -145,7 +150,7 @@ async function useLink(reservations: Stores['reservations'], id: string): Promis
   };
   const key = { createdBy: 'user', experiment: 'exp', key: id };
   const entry = { at: 0, by: 'user', experiment: 'exp', reservation: id, demand: record, why: null };
-  const kept = { ...key, fingerprint: 'f', reservation: id, expires: 5 };
+  const kept = { ...key, fingerprint: 'f', reservations: [id], expires: 5 };
   await reservations.changeLink(
     'a~b',
     async (transaction) => {

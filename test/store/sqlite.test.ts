@@ -212,7 +212,7 @@ describe('SqliteDatabase.open', () => {
     expect(await pragma(database, 'user_version')).toBe(SQLITE_MIGRATIONS.length);
 
     const key = { createdBy: 'user_1', experiment: 'exp_1', key: 'k' };
-    const booking = { ...key, fingerprint: 'f', reservation: 'r2', expires: 100 };
+    const booking = { ...key, fingerprint: 'f', reservations: ['r2'], expires: 100 };
     await store.changeLink('a~b', async (transaction) => {
       expect(transaction.version).toBe(7);
       await bookUnder(transaction, { ...kept, id: 'r2', start: 20, end: 30 }, booking, 0);

@@ -609,7 +609,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       ): Promise<IdempotencyRecord | undefined> =>
         change(async (transaction) => {
           const [earlier] = await transaction.lockKeys([booking], now);
-          const booked = record(booking.reservation, { link, tags: tags(nextTag()) });
+          const booked = record(booking.reservations[0] ?? '', { link, tags: tags(nextTag()) });
           if (!earlier) await bookUnder(transaction, booked, booking, now);
           return earlier;
         }, link);
@@ -728,7 +728,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         const winners = rivals.filter((_, at) => told[at] === undefined);
         expect(winners).toHaveLength(1);
         for (const earlier of told) expect([undefined, winners[0]]).toContainEqual(earlier);
-        expect(ids(await store.list(query()))).toEqual(winners.map(({ reservation }) => reservation));
+        expect(ids(await store.list(query()))).toEqual(winners.flatMap(({ reservations }) => reservations));
       });
 
       test(`each write of a key deletes ${EXPIRED_KEYS_AT_ONCE} expired ones, the oldest first`, async () => {
@@ -790,7 +790,7 @@ function keyFor(reservation: string, shape: Partial<IdempotencyRecord> = {}): Id
     experiment: 'exp_1',
     key: 'key',
     fingerprint: 'f',
-    reservation,
+    reservations: [reservation],
     expires: 1_000_000,
     ...shape,
   };

@@ -4,8 +4,8 @@ import type { Period } from '../../allocator/demand.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
 import { type Offer, STAYS_TRUE } from '../../allocator/offers.ts';
 import type {
+  CreateOutcome,
   CreateRequest,
-  Outcome,
   RefusedOutcome,
   Replay,
   UpdateRequest,
@@ -139,9 +139,10 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   /** The reply to a request to create: the reservation, new or created by an earlier request with the same key. */
   async function answerCreated(
     request: Request,
-    outcome: Outcome | Replay,
+    outcome: CreateOutcome | Replay,
     asked: Period,
   ): Promise<Response> {
+    if (!outcome.ok && outcome.reason === 'name_taken') throw takenName(outcome);
     if (!outcome.ok) throw outcome.reason === 'refused' ? refusedOutcome(outcome, asked) : reusedKey(outcome);
     const { record } = outcome;
     const headers = {
@@ -158,7 +159,8 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const start = search && startsNow ? request.start + STAYS_TRUE : request.start;
     if (search && 'duration' in search && request.end - start < search.duration) return undefined;
     if (request.end - start <= (startsNow ? STAYS_TRUE : 0)) return undefined;
-    const outcome = await allocator.create({ ...request, start }, true);
+    const { name: _name, ...unnamed } = request;
+    const outcome = await allocator.create({ ...unnamed, start }, true);
     if (!outcome.ok) return outcome;
     const { record } = outcome;
     const found = { start: record.start, end: record.end, bandwidth: record.bandwidth };
@@ -399,6 +401,13 @@ function removedLink({ link }: ReservationRecord, network: Network): Problem[] {
   if (network.byId(link)) return [];
   const msg = `${link.replace('~', ' and ')} are not interconnected any more. Delete the reservation.`;
   return [{ code: 'sites_not_connected', loc: 'Site', msg }];
+}
+
+function takenName({ name, reservation }: Extract<CreateOutcome, { reason: 'name_taken' }>): ProblemError {
+  return refusal(
+    'name_taken',
+    `The name ${name} is taken by reservation ${reservation} until it ends or is deleted.`,
+  );
 }
 
 function missing(id: string): ProblemError {

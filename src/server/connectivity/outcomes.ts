@@ -1,7 +1,7 @@
 import type { Refusal } from '../../allocator/calendar.ts';
 import type { Period, TagPlace } from '../../allocator/demand.ts';
 import type { Offer } from '../../allocator/offers.ts';
-import type { RefusedOutcome, Replay, UpdateOutcome } from '../../allocator/operations.ts';
+import type { CreateOutcome, RefusedOutcome, Replay, UpdateOutcome } from '../../allocator/operations.ts';
 import type { ShareRefusal } from '../../allocator/shares.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
@@ -184,7 +184,7 @@ export type ReservationResult = (typeof RESERVATION_RESULTS)[number];
 export type ReservationObserver = (asked: 'book' | 'change', result: ReservationResult) => void;
 
 /** Runs an operation and reports its result. */
-export async function observed<Answer extends UpdateOutcome<unknown> | Replay | undefined>(
+export async function observed<Answer extends UpdateOutcome<unknown> | CreateOutcome | Replay | undefined>(
   report: (result: ReservationResult) => void,
   run: () => Promise<Answer>,
 ): Promise<Answer> {
@@ -198,7 +198,7 @@ export async function observed<Answer extends UpdateOutcome<unknown> | Replay | 
   }
 }
 
-function resultOf(answer: UpdateOutcome<unknown> | Replay | undefined): ReservationResult {
+function resultOf(answer: UpdateOutcome<unknown> | CreateOutcome | Replay | undefined): ReservationResult {
   if (!answer) return 'rule';
   if (answer.ok) return 'replayed' in answer ? 'repeated' : 'granted';
   if (answer.reason !== 'refused') return 'rule';

@@ -318,7 +318,22 @@ export const POSTGRES_LOCKING: Locking = {
     ]);
     return row;
   },
+  async lockAll(sql, links) {
+    const ids = JSON.stringify(links);
+    const [, rows] = await Promise.all([
+      sql.all(
+        `SELECT id FROM link WHERE id IN (SELECT json_array_elements_text($1::json)) ORDER BY id FOR UPDATE`,
+        ids,
+      ),
+      sql.all(
+        `SELECT id, version, forgotten FROM link WHERE id IN (SELECT json_array_elements_text($1::json))`,
+        ids,
+      ),
+    ]);
+    return rows;
+  },
   tagsApart: false,
+  releaseTags: 'UPDATE reservation SET cancelled_ms = 0 WHERE id = $1 AND cancelled_ms IS NULL',
   async lockNames(sql, names) {
     await Promise.all(
       names.map((name) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', name)),

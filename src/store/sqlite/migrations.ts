@@ -272,6 +272,12 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   UPDATE identity_record SET account = payload ->> '$.accountId' WHERE model IN ('Grant', 'RefreshToken');
   CREATE INDEX identity_record_account ON identity_record (account) WHERE account IS NOT NULL;
   `,
+  `
+  -- The name that an experiment gave a reservation; and the items of a batch, whose key stands for all of them.
+  ALTER TABLE reservation ADD COLUMN name TEXT;
+  CREATE INDEX reservation_name ON reservation (experiment, name) WHERE name IS NOT NULL AND cancelled_ms IS NULL;
+  ALTER TABLE idempotency_key ADD COLUMN items TEXT;
+  `,
 ];
 
 /** The server's database: reservations, directory, keys, identity. Its `application_id` reads "slic". */

@@ -83,7 +83,7 @@ export class SmallAllocator implements Subject {
     return this.#ask<Outcome | Replay>(link, async (transaction, oracle, now) => {
       const [earlier] = await transaction.lockKeys([request], now);
       if (earlier) {
-        const [record] = await transaction.read([earlier.reservation]);
+        const [record] = await transaction.read(earlier.reservations);
         return { answer: replayOf(earlier, request, record) };
       }
       const decision = await create(transaction, oracle, now);
@@ -92,7 +92,7 @@ export class SmallAllocator implements Subject {
       const { createdBy, experiment, key: name, fingerprint } = request;
       const key: IdempotencyRecord = {
         ...{ createdBy, experiment, key: name, fingerprint },
-        reservation: answer.record.id,
+        reservations: [answer.record.id],
         expires: now + KEY_LIFETIME,
       };
       if (this.#mistake !== 'key kept in another transaction')
