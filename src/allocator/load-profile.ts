@@ -49,12 +49,12 @@ export interface LoadBlock {
 }
 
 /** How many breakpoints a block holds at most; one that is full is split in two. */
-const CAPACITY = 512;
+const CAPACITY = 256;
 /**
  * How many breakpoints of the last block stay when it is full. Links are loaded in the order of ends, so that starts
  * come in later, about as many.
  */
-const FULL_ENOUGH = 224;
+const FULL_ENOUGH = 112;
 /** How many blocks there is room for at first; it doubles. With shares, each experiment has a profile, so it is small. */
 const FIRST_BLOCKS = 1;
 
@@ -376,29 +376,35 @@ export class LoadProfile {
 
   /** Widens the extremes that are found by those of a block, from a position to before `end`. */
   #extremesWithin(index: number, from: number, end: number, found: LoadExtremes): void {
-    const isWithinFound =
-      (this.#peaks[index] ?? 0) <= found.peak &&
-      (this.#lows[index] ?? 0) >= found.low &&
-      (this.#livePeaks[index] ?? 0) <= found.live;
-    if (!isWithinFound) this.#readExtremes(index, from, end, found);
+    const readsLoads =
+      (this.#peaks[index] ?? 0) > found.peak || (this.#lows[index] ?? Number.POSITIVE_INFINITY) < found.low;
+    const readsLives = (this.#livePeaks[index] ?? 0) > found.live;
+    if (!readsLoads && !readsLives) return;
+    const to = this.#positionFrom(index, from + 1, end);
+    if (readsLoads) this.#readLoads(index, from, to, found);
+    if (readsLives) this.#readLives(index, from, to, found);
   }
 
-  #readExtremes(index: number, from: number, end: number, found: LoadExtremes): void {
-    const [points, lives, half] = [this.#points, this.#lives, this.#startOf(index) / 2];
-    const to = this.#positionFrom(index, from + 1, end);
-    let [peak, low, live] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, -NO_LIMIT];
+  #readLoads(index: number, from: number, to: number, found: LoadExtremes): void {
+    const points = this.#points;
+    let [peak, low] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
     for (let at = from + CAPACITY; at < to + CAPACITY; at += 1) {
       const load = points[at] ?? 0;
       if (load > peak) peak = load;
       if (load < low) low = load;
     }
+    const raised = this.#raised[index] ?? 0;
+    found.peak = Math.max(found.peak, peak + raised);
+    found.low = Math.min(found.low, low + raised);
+  }
+
+  #readLives(index: number, from: number, to: number, found: LoadExtremes): void {
+    const [lives, half] = [this.#lives, this.#startOf(index) / 2];
+    let live = -NO_LIMIT;
     for (let at = from - half; at < to - half; at += 1) {
       const held = lives[at] ?? 0;
       if (held > live) live = held;
     }
-    const raised = this.#raised[index] ?? 0;
-    found.peak = Math.max(found.peak, peak + raised);
-    found.low = Math.min(found.low, low + raised);
     found.live = Math.max(found.live, live + (this.#liveRaised[index] ?? 0));
   }
 
@@ -472,7 +478,9 @@ export class LoadProfile {
 
   #measure(index: number): void {
     const found = { peak: Number.NEGATIVE_INFINITY, low: Number.POSITIVE_INFINITY, live: -NO_LIMIT };
-    this.#readExtremes(index, this.#startOf(index), Number.POSITIVE_INFINITY, found);
+    const [start, end] = [this.#startOf(index), this.#endOf(index)];
+    this.#readLoads(index, start, end, found);
+    this.#readLives(index, start, end, found);
     this.#peaks[index] = found.peak;
     this.#lows[index] = found.low;
     this.#livePeaks[index] = found.live;
