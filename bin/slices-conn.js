@@ -3,6 +3,8 @@
 const NEEDED = [22, 19];
 const [major, minor] = process.versions.node.split('.').map(Number);
 
+/** The name of a process that this launcher has started. */
+const LAUNCHED = 'slices-conn';
 const args = process.argv.slice(2);
 // The official client asks every program of its kind for these: any Node.js can answer.
 const isAsked = args.length === 1 && (args[0] === '--version' || args[0] === '--cli-manifest');
@@ -13,16 +15,24 @@ if (globalThis.Deno !== undefined) {
   );
   process.exitCode = 2;
 } else if (isAsked || major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1])) {
+  if (process.argv0 === LAUNCHED && process.channel) endWithLauncher();
   const { enter } = await import('../dist/cli/entry.js');
   process.exitCode = await enter(args);
 } else {
   await runWithOwnNode();
 }
 
+/** When this launcher is killed, the process that does the work is killed too. */
+function endWithLauncher() {
+  process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+  process.channel.unref();
+}
+
 /** A checkout brings its own Node.js: the `node` package among its devDependencies. */
 async function runWithOwnNode() {
   const { spawn } = await import('node:child_process');
   const { existsSync } = await import('node:fs');
+  const { constants } = await import('node:os');
   const { fileURLToPath } = await import('node:url');
   const own = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
   if (!existsSync(own)) {
@@ -33,9 +43,9 @@ async function runWithOwnNode() {
     return;
   }
   const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2)];
-  const child = spawn(own, args, { stdio: 'inherit' });
+  const child = spawn(own, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], argv0: LAUNCHED });
   // What stops this process is meant for the one that does the work, which then ends both.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   const [code, signal] = await new Promise((resolve) => child.on('exit', (...ended) => resolve(ended)));
-  process.exitCode = code ?? (signal === 'SIGINT' ? 130 : 143);
+  process.exitCode = code ?? 128 + constants.signals[signal];
 }

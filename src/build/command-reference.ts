@@ -35,7 +35,9 @@ export function commandReference(): string {
     return printed.replace(`${GLOBAL_FLAGS_HINT}\n`, '');
   };
   const topic = (name: string): string => laidOut(helpTopic(name, program), PLAIN_PAGE);
-  const commands = program.commands.flatMap((command) => entries(command, program.name()));
+  // The program starts itself with the others.
+  const typed = program.commands.filter((command) => !command.name().startsWith('__'));
+  const commands = typed.flatMap((command) => entries(command, program.name()));
   return [
     '# The commands\n',
     '<!-- Made by `npm run generate` from the help texts. -->\n',

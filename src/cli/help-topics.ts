@@ -30,6 +30,21 @@ const ENVIRONMENT = `Environment:
   TZ
       the time zone in which times are read and printed, unless --tz or the profile's tz names one
 
+A command that slices-conn run starts finds:
+
+  SLICES_CONN_RESERVATION_ID
+      the reservation's id
+  SLICES_CONN_RESERVATION_FILE
+      a file with the signed reservation, for verify; it is replaced when the reservation changes, and removed at the end
+  SLICES_CONN_SITE1, SLICES_CONN_SITE2
+      the two ends
+  SLICES_CONN_SITE1_S_TAG, SLICES_CONN_SITE1_C_TAG, SLICES_CONN_SITE2_S_TAG, SLICES_CONN_SITE2_C_TAG
+      the VLAN tags at each end
+  SLICES_CONN_BANDWIDTH
+      Mbps
+  SLICES_CONN_END
+      when the link ends (RFC 3339, UTC), as it was booked
+
 A flag overrides the environment, the environment overrides the profile, and the profile overrides the default.
 slices-conn profile show prints where each value comes from; slices-conn profile set --help lists the keys.
 `;
@@ -51,6 +66,8 @@ The action is create, update, delete or none. In plan, reservation is what exist
 
 A failure with --json leaves stdout empty; the last line of stderr is an object, as in
   {"error":{"code":"bandwidth_unavailable","message":"…","why":"…","fix":"slices-conn …","exitCode":6, "httpStatus":422,"retryable":false,"maybeDone":false,"details":[…],"reservation":null, "alternatives":[…]}}
+run leaves stdout to its command: with --json, what reserve prints is one line on stderr, before the command starts.
+
 An alternative is what would be accepted instead, as in
   {"kind":"earliest","bandwidth":9000,"start_date":"…","end_date":"…","start_now":false,"command":"slices-conn …"}
 in the order most_bandwidth, earliest, longest; fix is the first one's command.
@@ -80,7 +97,11 @@ const TIMES = `Times
 
 function exitCodes(): string {
   const lines = Object.entries(EXIT_CODES).map(([code, meaning]) => `  ${code.padStart(3)}  ${meaning}\n`);
-  return `Exit codes:\n\n${lines.join('')}`;
+  return `Exit codes:
+
+${lines.join('')}
+run ends with the exit code of its command. When a signal ended the command, it is 128 plus the signal's number: 129 when the terminal was closed, 130 after Ctrl-C, 143 after SIGTERM.
+`;
 }
 
 function flags(program: Command): string {

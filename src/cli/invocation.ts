@@ -20,7 +20,16 @@ export interface KeptTrust {
 export interface Invocation
   extends Pick<
     World,
-    'files' | 'shellHome' | 'server' | 'stopSignal' | 'openBrowser' | 'stdinIsTerminal' | 'now' | 'sleep'
+    | 'files'
+    | 'shellHome'
+    | 'server'
+    | 'processes'
+    | 'stopSignal'
+    | 'openBrowser'
+    | 'stdinIsTerminal'
+    | 'now'
+    | 'newKey'
+    | 'sleep'
   > {
   readonly flags: GlobalFlags;
   /** The whole command line as it was typed, without the program's own name. */

@@ -1,7 +1,7 @@
 import type { CommandLine } from './completion/command-line.ts';
 
 /** Commands of CLI.md, "Commands", that are not built yet. */
-const COMMANDS = ['run', 'vlan', 'probe'];
+const COMMANDS = ['vlan', 'probe'];
 
 /** Flags of CLI.md that are not built yet, by the name of their command. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = {

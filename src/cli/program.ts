@@ -17,6 +17,7 @@ import { projectCommand } from './project/command.ts';
 import { deleteCommand } from './reservation/delete/command.ts';
 import { listCommand } from './reservation/list/command.ts';
 import { reserveCommand } from './reservation/reserve/command.ts';
+import { guardianCommand, runCommand } from './reservation/run/command.ts';
 import { showCommand } from './reservation/show/command.ts';
 import { updateCommand } from './reservation/update/command.ts';
 import { watchCommand } from './reservation/watch/command.ts';
@@ -91,6 +92,7 @@ More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')
   for (const [group, commands] of Object.entries<((invoke: Invoke) => Command)[]>({
     'Reservations:': [
       reserveCommand,
+      runCommand,
       listCommand,
       showCommand,
       updateCommand,
@@ -121,7 +123,7 @@ More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')
   const versionCommand = new Command('version')
     .summary('print the version')
     .action(() => help.write(`v${version}\n`));
-  for (const other of [whoAmI, versionCommand]) {
+  for (const other of [whoAmI, versionCommand, guardianCommand(invoke)]) {
     program.addCommand(other, { hidden: true });
   }
   addInstallOption(program, invoke);

@@ -212,6 +212,15 @@ function openInvocation(
       return { ...(await zone), now: world.now() };
     },
     ask,
+    processes: {
+      ...world.processes,
+      async start(command, variables) {
+        const started = await world.processes.start(command, variables);
+        // The terminal is the command's.
+        void progress.aside(() => started.ended);
+        return started;
+      },
+    },
     exitWith(exitCode) {
       running.exitCode = exitCode;
     },

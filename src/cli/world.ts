@@ -5,6 +5,7 @@ import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { TextStream } from './print/output.ts';
 import type { ProgressLine } from './print/progress.ts';
+import type { Processes } from './reservation/run/processes.ts';
 import type { Stopped } from './sent-changes.ts';
 import type { ServerCommands } from './serve/server.ts';
 
@@ -86,6 +87,8 @@ export interface World {
   openBrowser: (address: string) => Promise<boolean>;
   /** The commands of an operator, with their flags. */
   server: ServerCommands;
+  /** The processes that `run` starts. */
+  processes: Processes;
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM. */
   stopSignal: () => Promise<void>;
   /**

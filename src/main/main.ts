@@ -50,6 +50,13 @@ export async function main(args: readonly string[], version: string): Promise<nu
     underLock,
     connect,
     server,
+    processes: {
+      check: async (program) => (await import('./processes.ts')).checkProgram(program, env),
+      start: async (command, variables) =>
+        (await import('./processes.ts')).startCommand(command, variables, env),
+      startGuardian: async (args) => (await import('./processes.ts')).startGuardian(args),
+      privateFile: async (name) => join(privateFolder(join(privateFolder(folders.state), 'run')), name),
+    },
     stopSignal,
     onStop,
     openBrowser: (address) => openBrowser(address, env),

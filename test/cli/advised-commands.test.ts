@@ -54,6 +54,12 @@ beforeAll(async () => {
     stopSignal: () => new Promise(() => undefined),
     // What waits for a next look would look for ever.
     sleep: reached,
+    processes: {
+      check: async () => undefined,
+      start: async () => ({ ended: Promise.resolve(0), signal: () => undefined }),
+      startGuardian: async () => ({ tell: async () => undefined, close: () => undefined }),
+      privateFile: async (name) => name,
+    },
   });
   // What the examples use, in the order of a first day.
   await world.run('token', 'keygen', '--out', 'keys');
@@ -106,7 +112,7 @@ async function works(line: string): Promise<void> {
     // Several lines create an experiment, so one has to be chosen.
     const isChosen = /\b(?:experiment|project|serve)\b/.test(words.join(' '));
     const chosen = isChosen ? [] : ['--experiment', 'demo'];
-    const { exitCode, stderr } = await world.run('--yes', ...words, ...chosen);
+    const { exitCode, stderr } = await world.run('--yes', ...chosen, ...words);
     const isFine =
       exitCode === 0 || stderr.includes('Reached.') || ACCEPTED.some((each) => each.test(stderr));
     expect([words.join(' '), isFine ? '' : stderr]).toEqual([words.join(' '), '']);
@@ -196,6 +202,8 @@ describe('every next step works when it is pasted', () => {
     '`slices-conn show ${shellWord(id)}`': 'slices-conn show ID',
     '`slices-conn show ${shellWord(id)} --allow-unsigned`': 'slices-conn show ID --allow-unsigned',
     '`slices-conn show ${shellWord(reservation.id)} --token`': 'slices-conn show ID --token',
+    "fitting === undefined ? 'slices-conn login' : `--for ${fitting}`":
+      'slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 58m -- ls',
   };
   /** Commands of other programs. */
   const FOREIGN = /^(?:['"`](?:unset|chmod|openssl|psql) |moveAway\(|isOpen \? `chmod )/;
@@ -253,6 +261,10 @@ describe('what an error advises works when it is pasted', () => {
     'reserve be-gent1 pl-poznan1 --volume 90T',
     'reserve be-gent1 pl-poznan1 --volume 90X --end +1h',
     'reserve be-gent1 pl-poznan1 --bandwidth 500G --start-now --for 2h',
+    'run be-gent1 pl-poznan1 --bandwidth 500G --for 2h -- ls --for 3h',
+    'run be-gent1 pl-poznan1 --bandwidth 1G --for 9999h -- ls',
+    'run be-gent pl-poznan1 --bandwidth 1G --for 2h -- ls',
+    'run be-gent1 pl-poznan1 --bandwidth 1G --for 2h ls',
     'serve audit --port 1',
     'serve audit --link be-gent1',
     'serve --tls-cert x.pem',
@@ -263,7 +275,7 @@ describe('what an error advises works when it is pasted', () => {
     if (line.includes('ID')) await reserve();
     const [words = []] = commandsIn(`slices-conn ${line.replace('ID', id)}`);
     const chosen = /experiment|serve/.test(line) ? [] : ['--experiment', 'demo'];
-    const { exitCode, stderr } = await world.run('--json', ...words, ...chosen);
+    const { exitCode, stderr } = await world.run('--json', ...chosen, ...words);
     expect(exitCode).not.toBe(0);
     const { fix } = JSON.parse(stderr).error;
     if (fix !== null) await works(fix);

@@ -558,7 +558,7 @@ describe('the failure is always reported', () => {
 });
 
 describe('planned commands and flags', () => {
-  test.each([...PLANNED, 'help vlan', 'run a b -- ls --nonsense'])('%s says so', async (line) => {
+  test.each([...PLANNED, 'help vlan', 'vlan a b -- ls --nonsense'])('%s says so', async (line) => {
     const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
     const bare = line.startsWith('reserve') ? 'reserve a b --bandwidth 1 --name' : line;
     const report = reportOf(await world.run('--json', ...bare.split(' ')));

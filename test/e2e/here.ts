@@ -16,6 +16,7 @@ import {
 import { connectOverNetwork } from '../../src/session/login/connection.ts';
 import { foldersFor } from '../../src/session/profiles/folders.ts';
 import { OFFLINE } from '../../src/session/profiles/profile-keys.ts';
+import { NO_PROCESSES } from '../fixtures/command-world.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
 import type { Runner } from './command.ts';
 
@@ -104,6 +105,7 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, pauses })
       },
     },
     openBrowser: async () => false,
+    processes: NO_PROCESSES,
     // A server that starts runs until the test times out: such a test calls `start` instead.
     stopSignal: () => new Promise(() => undefined),
     onStop: () => undefined,

@@ -160,6 +160,7 @@ export const KIND_OF = {
   site2: 'sites',
   site: 'sites',
   file: 'files',
+  command: 'files',
   'file|url': 'files',
   dir: 'files',
   topic: 'topics',

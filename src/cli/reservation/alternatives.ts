@@ -18,6 +18,8 @@ export interface Refused {
   flags: PeriodChangeFlags;
   /** Of an update: the reservation as it stands, and whether a start was asked for. */
   update?: { id: string; start: number; end: number; asksForStart: boolean; isNamed: boolean };
+  /** The command starts it now and takes only `--for`, as `run` does. */
+  startsWithCommand?: boolean;
   /** When it was refused, in milliseconds. */
   now: number;
   /** Sends a request in place of this one; left out where nothing is to be booked. */
@@ -60,6 +62,8 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[]
   const start: Offer['start'] | undefined = isNow ? 'now' : from;
   if (start === undefined || end === undefined) return [];
   if (update && !update.asksForStart && start !== update.start) return [];
+  if (asked.startsWithCommand && (start !== 'now' || durationWord(surelyFree(end, now)) === undefined))
+    return [];
   const wanted = { bandwidth, start, end };
   const kind = alternative.kind ?? kindOf(wanted, request, now);
   const offer = { ...wanted, kind };
@@ -78,6 +82,7 @@ function kindOf(wanted: Wanted, request: NewReservation, now: number): OfferKind
 
 /** Two durations that differ by less count as the same where the time of the request decides, in milliseconds. */
 const SAME = 10_000;
+const MINUTE = 60_000;
 
 function difference(
   { start, end }: Wanted,
@@ -139,8 +144,21 @@ function startRetyping(start: Offer['start'], { update }: Refused): Retyping {
   return { flags: ['--start', '--start-now'], words: start === 'now' ? now : ['--start', timeWord(start)] };
 }
 
+/**
+ * How long is free from now on for a command that is typed in the next minute, in whole minutes; in milliseconds.
+ *
+ * @param end until when is free
+ */
+const surelyFree = (end: number, now: number): number => (Math.floor((end - now) / MINUTE) - 1) * MINUTE;
+
 /** What makes a typed command end with an offer: the flag that was typed where it can say so, else `--end`. */
-function endRetyping({ start, end }: Wanted, { request, flags, update }: Refused): Retyping[] {
+function endRetyping({ start, end }: Wanted, asked: Refused): Retyping[] {
+  const { request, flags, update, startsWithCommand, now } = asked;
+  if (startsWithCommand) {
+    return end === request.end
+      ? []
+      : [{ flags: ['--for'], words: ['--for', durationWord(surelyFree(end, now)) ?? ''] }];
+  }
   const ends = { flags: ['--end', '--for', '--extend'], words: ['--end', timeWord(end)] };
   if (flags.for !== undefined) {
     const lasting = parseDuration(flags.for);

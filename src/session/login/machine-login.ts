@@ -115,6 +115,7 @@ export function exchangedToken(given: TokenSource, { identity, now }: MachineOpt
   };
   return {
     ...given,
+    isFixed: false,
     async get() {
       const last = held ?? renew();
       const tokens = await last;

@@ -14,6 +14,8 @@ export interface TokenSource {
   readonly origin: TokenOrigin;
   /** For people: the variable, the file, the program. */
   readonly where: string;
+  /** Whether it gives the same token until the end, as the environment does: one that is never renewed. */
+  readonly isFixed?: boolean;
   /** The token; not verified. @throws Failure when the source gives none */
   get(): Promise<Secret>;
 }
@@ -30,10 +32,12 @@ export type TokenVariable =
  */
 export function givenToken(env: Environment, variable: TokenVariable): TokenSource | undefined {
   const text = env[variable]?.trim();
-  if (text) return { origin: 'environment', where: variable, get: async () => new Secret(text) };
+  if (text) {
+    return { origin: 'environment', where: variable, isFixed: true, get: async () => new Secret(text) };
+  }
   const path = env[`${variable}_FILE`];
   if (!path) return undefined;
-  return { origin: 'file', where: path, get: async () => tokenFile(path, `${variable}_FILE`) };
+  return { origin: 'file', where: path, isFixed: true, get: async () => tokenFile(path, `${variable}_FILE`) };
 }
 
 function tokenFile(path: string, variable: string): Secret {

@@ -1,0 +1,86 @@
+import * as v from 'valibot';
+import { asReservation, Requested } from '../../../client/reservation-request.ts';
+import { Failure } from '../../../contract/failure.ts';
+import type { Session } from '../../../session/session.ts';
+import type { Invocation } from '../../invocation.ts';
+
+const Left = v.object({
+  /** The experiment and the idempotency key that the reservation was asked for with. */
+  experiment: v.string(),
+  key: v.string(),
+  requested: Requested,
+  /** The reservation's id, once it is known. */
+  id: v.nullable(v.string()),
+  /** When it ends, in milliseconds. */
+  end: v.number(),
+  /** The file with the signed reservation. */
+  file: v.string(),
+});
+/** What a `run` leaves behind if it is killed now. Its guardian reads it, a line of JSON each time that it changes. */
+export type Left = v.InferOutput<typeof Left>;
+
+/** What the guardian is told when nothing is left behind. */
+export const NOTHING_LEFT = 'null';
+
+/** The pauses between two attempts to delete, in milliseconds: each twice as long as the one before, up to the last. */
+const [FIRST_PAUSE, LAST_PAUSE] = [1000, 60_000];
+
+/**
+ * Waits until its input ends: then the `run` that started it has ended. Where that did not say that nothing is left, it
+ * was killed, and its reservation is deleted. A service that can't be reached is asked again until the reservation has
+ * ended by itself. Nothing is printed: the terminal may belong to other commands by now.
+ */
+export async function guard(invocation: Invocation): Promise<void> {
+  // A signal to all processes of a session is for the command and for `run`.
+  void invocation.stopSignal();
+  // Opened before it is needed, so that the code is loaded: the package may be replaced meanwhile.
+  let session = await invocation.session();
+  const told = new TextDecoder().decode(await invocation.files.read('-'));
+  // What follows the last line end was not written to its end.
+  const left = v.parse(v.nullable(Left), JSON.parse(told.split('\n').at(-2) ?? NOTHING_LEFT));
+  if (!left) return;
+  try {
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LAST_PAUSE)) {
+      try {
+        return await clear(session, left);
+      } catch (error) {
+        if (!mayWorkLater(error) || invocation.now() + pause >= left.end) return;
+      }
+      await invocation.closeSessions();
+      await invocation.sleep(pause);
+      session = await invocation.session();
+    }
+  } finally {
+    await invocation.files.remove(left.file);
+  }
+}
+
+/** Deletes what is left. */
+async function clear(session: Session, left: Left): Promise<void> {
+  const id = left.id ?? (await idOf(session, left));
+  if (id !== undefined) await session.reservations.delete(id);
+}
+
+/**
+ * The reservation of a request whose answer `run` did not live to see: asked for again under its idempotency key, which
+ * books nothing twice. Undefined where nothing was sent, or nothing was booked.
+ */
+async function idOf(session: Session, { experiment, key, requested }: Left): Promise<string | undefined> {
+  const entry = await (await session.ledger()).find({ experiment, key });
+  if (!entry || entry.outcome === 'refused' || entry.outcome === 'deleted') return undefined;
+  if (entry.id !== undefined) return entry.id;
+  try {
+    const { reservation } = await session.reservations.create(asReservation(requested), {
+      idempotencyKey: key,
+    });
+    return reservation.id;
+  } catch (error) {
+    const id = error instanceof Failure ? error.facts.reservation : undefined;
+    if (id === undefined) throw error;
+    return id;
+  }
+}
+
+function mayWorkLater(error: unknown): boolean {
+  return error instanceof Failure && (error.facts.retryable === true || error.facts.maybeDone === true);
+}

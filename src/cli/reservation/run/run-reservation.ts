@@ -1,0 +1,376 @@
+import { claimedExperimentExpiry, claimedExpiry } from '../../../client/claimed.ts';
+import type { ProvenReservation } from '../../../client/proof.ts';
+import { type NewReservation, periodOf, requestedOf, updated } from '../../../client/reservation-request.ts';
+import { formatDuration } from '../../../contract/durations.ts';
+import { Failure, ownCommand } from '../../../contract/failure.ts';
+import { formatInstant, LAST_INSTANT } from '../../../contract/instants.ts';
+import type { Reservation } from '../../../contract/reservation.ts';
+import type { Session } from '../../../session/session.ts';
+import { withServices } from '../../advice.ts';
+import type { Invocation } from '../../invocation.ts';
+import { reservationResult } from '../../print/cards.ts';
+import { Refusal } from '../../print/offers.ts';
+import { jsonText } from '../../print/output.ts';
+import { formatDistance, localTimes } from '../../times.ts';
+import { formatBandwidth } from '../../values.ts';
+import { durationWord, refusalOf } from '../alternatives.ts';
+import { type Left, NOTHING_LEFT } from './guardian.ts';
+import { GUARDIAN, type Pipe } from './processes.ts';
+
+const MINUTE = 60_000;
+/** How often the reservation is looked at, at least (ANSWERS.md, "run"), and how soon after a look that failed. */
+const [LOOK_EVERY, LOOK_AGAIN] = [MINUTE, 5000];
+
+/** A token that is never renewed: when it expires, in milliseconds, and where it is from. */
+interface GivenToken {
+  expiry: number;
+  where: string;
+}
+
+/** The token in the environment that expires first; undefined where tokens are renewed, or don't say when they expire. */
+async function givenToken(session: Session): Promise<GivenToken | undefined> {
+  const { userToken, givenExperimentToken: given } = session;
+  // A flag may name another experiment than the given token's.
+  const isUsed = given && (await session.access()).where === given.where;
+  const fixed = [userToken, ...(isUsed ? [given] : [])].filter(({ isFixed }) => isFixed);
+  const tokens = await Promise.all(
+    fixed.map(async ({ where, get }) => ({ where, expiry: claimedExpiry((await get()).reveal()) })),
+  );
+  return tokens
+    .flatMap(({ where, expiry }) => (expiry === undefined ? [] : [{ where, expiry }]))
+    .toSorted((one, other) => one.expiry - other.expiry)[0];
+}
+
+/**
+ * Checks that tokens from the environment last as long as the reservation: after that it could not be deleted.
+ *
+ * @param end of the reservation, in milliseconds
+ * @throws Failure `usage`
+ */
+export async function checkGivenTokens(session: Session, end: number, now: number): Promise<void> {
+  const given = await givenToken(session);
+  if (!given || given.expiry >= end) return;
+  const fitting = durationWord((Math.floor((given.expiry - now) / MINUTE) - 1) * MINUTE);
+  throw new Failure('usage', `The token in ${given.where} expires before the reservation would end.`, {
+    why: `It expires at ${formatInstant(given.expiry)}, the reservation would end at ${formatInstant(end)}, and without a token it can't be deleted. A token from the environment is not renewed; a login is, and so is SLICES_CONN_REFRESH_TOKEN.`,
+    fix: fitting === undefined ? 'slices-conn login' : `--for ${fitting}`,
+  });
+}
+
+/** Opens sessions as the first one was opened: a profile or an experiment that is chosen meanwhile changes nothing. */
+interface Acting {
+  profile: string;
+  experiment: string | undefined;
+}
+
+async function actingAs({ flags }: Invocation, session: Session): Promise<Acting> {
+  const { profile } = session;
+  const { origin, id } = await session.access();
+  // A token command may not know ids; a given token names its experiment itself.
+  const byCommand = origin === 'command' ? profile.experiment : undefined;
+  const known = origin === 'environment' || origin === 'file' ? undefined : id;
+  return { profile: profile.name, experiment: flags.experiment ?? byCommand ?? known };
+}
+
+/** What is needed to make a {@link RunReservation}. */
+interface Made {
+  acting: Acting;
+  guardian: Pipe;
+  left: Left;
+  proven: ProvenReservation;
+  /** How much it is extended by, in milliseconds. */
+  duration: number;
+}
+
+/**
+ * The reservation of one run, from its creation to its deletion. Its guardian knows at each moment what would be left
+ * behind, and a file has its token. A session is opened for each act, so that tokens are fresh after hours.
+ */
+export class RunReservation {
+  readonly #invocation: Invocation;
+  readonly #made: Made;
+  #left: Left;
+  #proven: ProvenReservation;
+  /** When it is looked at next, and when it is extended; milliseconds. */
+  #lookAt: number;
+  #extendAt: number;
+  #isSeen = true;
+  #isDeleted = false;
+
+  private constructor(invocation: Invocation, made: Made) {
+    this.#invocation = invocation;
+    this.#made = made;
+    this.#left = made.left;
+    this.#proven = made.proven;
+    this.#lookAt = invocation.now() + LOOK_EVERY;
+    this.#extendAt = this.#end - made.duration / 3;
+  }
+
+  /**
+   * Creates it, after its guardian was started.
+   *
+   * @param duration how much it is extended by, in milliseconds
+   * @throws Failure as `Reservations.create`. What an answer that is not valid has created is deleted; what nobody knows
+   *   is left to the guardian.
+   */
+  static async create(
+    invocation: Invocation,
+    request: NewReservation,
+    duration: number,
+  ): Promise<RunReservation> {
+    const { processes, output } = invocation;
+    const session = await invocation.session();
+    const acting = await actingAs(invocation, session);
+    const key = invocation.newKey();
+    const { id: experiment = '' } = await session.access();
+    const file = await processes.privateFile(`${key}.jwt`);
+    const guardian = await processes.startGuardian(guardianWords(invocation, acting));
+    const requested = requestedOf(request);
+    const left: Left = { experiment, key, requested, id: null, end: request.end, file };
+    try {
+      await guardian.tell(JSON.stringify(left));
+      const proven = await session.reservations.create(request, { idempotencyKey: key });
+      await invocation.closeSessions();
+      const created = new RunReservation(invocation, { acting, guardian, left, proven, duration });
+      await created.#keep(proven);
+      if (output.json) output.prompt(jsonText(reservationResult(proven)));
+      else await created.say(`Reserved ${created.#inWords}`);
+      return created;
+    } catch (error) {
+      throw await undone(session, guardian, error);
+    }
+  }
+
+  /** The variables that the command finds in its environment (CLI.md, "Values"). */
+  get variables(): Readonly<Record<string, string>> {
+    const { reservation } = this.#proven;
+    const { id, site1, site2, bandwidth, end_date } = reservation;
+    return {
+      SLICES_CONN_RESERVATION_ID: id,
+      SLICES_CONN_RESERVATION_FILE: this.#left.file,
+      SLICES_CONN_SITE1: site1,
+      SLICES_CONN_SITE2: site2,
+      SLICES_CONN_SITE1_S_TAG: String(reservation.site1_s_tag),
+      SLICES_CONN_SITE1_C_TAG: String(reservation.site1_c_tag),
+      SLICES_CONN_SITE2_S_TAG: String(reservation.site2_s_tag),
+      SLICES_CONN_SITE2_C_TAG: String(reservation.site2_c_tag),
+      SLICES_CONN_BANDWIDTH: String(bandwidth),
+      SLICES_CONN_END: end_date,
+    };
+  }
+
+  /** When to look at it next, in milliseconds. @param extends whether it is to be extended */
+  nextLook(extend: boolean): number {
+    return Math.min(
+      this.#end,
+      extend && this.#isSeen ? Math.min(this.#lookAt, this.#extendAt) : this.#lookAt,
+    );
+  }
+
+  /**
+   * Looks at it, and extends it when it is time to.
+   *
+   * @returns how it was lost, as a sentence; undefined while it is there, as far as is known
+   */
+  async look(extend: boolean): Promise<string | undefined> {
+    const { now } = this.#invocation;
+    try {
+      await this.#act(async (session) => {
+        await this.#observe(await session.reservations.show(this.#id));
+        if (extend && now() >= this.#extendAt && now() < this.#end) await this.#extend(session);
+      });
+      this.#isSeen = true;
+    } catch (error) {
+      this.#isDeleted = isNotFound(error);
+      if (this.#isDeleted) return `The reservation ${this.#id} was deleted.`;
+      if (this.#isSeen) await this.say(`warning: The link can't be looked at: ${messageOf(error)}`);
+      this.#isSeen = false;
+    }
+    this.#lookAt = now() + (this.#isSeen ? LOOK_EVERY : LOOK_AGAIN);
+    return now() < this.#end ? undefined : `The link ended at ${formatInstant(this.#end)}.`;
+  }
+
+  /** Prints a notice, with times in the person's zone. */
+  async say(text: string): Promise<void> {
+    this.#invocation.output.notice(localTimes(await this.#invocation.times())(text));
+  }
+
+  /** Deletes it, and ends its guardian. A deletion that fails is reported, and left to the guardian to try again. */
+  async delete(): Promise<void> {
+    const { guardian } = this.#made;
+    try {
+      if (!this.#isDeleted) {
+        await this.#act((session) => session.reservations.delete(this.#id));
+        await this.say(`Deleted ${this.#id}`);
+      }
+      await guardian.tell(NOTHING_LEFT);
+    } catch (error) {
+      if (isNotFound(error)) await guardian.tell(NOTHING_LEFT);
+      else await this.#reportUndeleted(error);
+    } finally {
+      guardian.close();
+      await this.#invocation.files.remove(this.#left.file).catch(() => undefined);
+    }
+  }
+
+  get #id(): string {
+    return this.#proven.reservation.id;
+  }
+
+  get #end(): number {
+    return periodOf(this.#proven.reservation).end;
+  }
+
+  get #inWords(): string {
+    const { site1, site2, bandwidth } = this.#proven.reservation;
+    return `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, until ${this.#until}: ${this.#id}`;
+  }
+
+  get #until(): string {
+    return `${formatInstant(this.#end)} (${formatDistance(this.#end, this.#invocation.now())})`;
+  }
+
+  async #act(work: (session: Session) => Promise<void>): Promise<void> {
+    const { profile, experiment } = this.#made.acting;
+    try {
+      const session = await this.#invocation.session(profile);
+      if (experiment !== undefined) session.actIn(experiment);
+      await work(session);
+    } finally {
+      await this.#invocation.closeSessions();
+    }
+  }
+
+  /** Keeps the reservation as the service has shown it. */
+  async #keep(proven: ProvenReservation): Promise<void> {
+    this.#proven = proven;
+    this.#left = { ...this.#left, id: this.#id, end: this.#end };
+    this.#extendAt = this.#end - this.#made.duration / 3;
+    await this.#made.guardian.tell(JSON.stringify(this.#left));
+    await this.#invocation.files.writePrivate(this.#left.file, `${proven.token}\n`);
+  }
+
+  /** Keeps it where it has changed, and says so where that matters to the command. */
+  async #observe(proven: ProvenReservation): Promise<void> {
+    const [before, after] = [this.#proven.reservation, proven.reservation];
+    if (JSON.stringify(before) === JSON.stringify(after)) return;
+    await this.#keep(proven);
+    if (before.end_date !== after.end_date) await this.say(`The link lasts until ${this.#until}.`);
+    const changes = changesOf(before, after);
+    if (changes.length === 0) return;
+    const names = 'SLICES_CONN_RESERVATION_FILE has the new values, the variables of the command have not.';
+    await this.say(`warning: The reservation was changed: ${changes.join(', ')}. ${names}`);
+  }
+
+  /** Extends it by its duration, not beyond the end of the experiment or of a token; says how long is left otherwise. */
+  async #extend(session: Session): Promise<void> {
+    const { now } = this.#invocation;
+    const { reservation } = this.#proven;
+    const left = `It ends at ${this.#until}.`;
+    const [experiment, given] = [await session.access(), await givenToken(session)];
+    const last = claimedExperimentExpiry(experiment.token.reveal()) ?? LAST_INSTANT;
+    const end = Math.min(this.#end + this.#made.duration, last, given?.expiry ?? LAST_INSTANT);
+    if (end <= this.#end) {
+      this.#extendAt = Number.POSITIVE_INFINITY;
+      const limit =
+        given && given.expiry < last ? `the token in ${given.where} expires` : 'the experiment ends';
+      return this.say(`warning: The link can't be extended: ${limit} then. ${left}`);
+    }
+    try {
+      await this.#observe(await session.reservations.update(reservation, { end }));
+    } catch (error) {
+      // Others may delete theirs, and a service may come back: asked for again at two thirds of what is left.
+      this.#extendAt = Math.max(now() + ((this.#end - now()) * 2) / 3, now() + LOOK_AGAIN);
+      await this.#reportUnextended(error, end, left);
+    }
+  }
+
+  /** @param end what was asked for, in milliseconds */
+  async #reportUnextended(error: unknown, end: number, left: string): Promise<void> {
+    const { now, flags, output } = this.#invocation;
+    const { reservation } = this.#proven;
+    const extend = durationWord(end - this.#end) ?? '1m';
+    const found = refusalOf(error, {
+      request: updated(reservation, { end }),
+      typed: ['update', this.#id, '--extend', extend],
+      flags: { extend },
+      update: { id: this.#id, ...periodOf(reservation), asksForStart: false, isNamed: true },
+      now: now(),
+    });
+    await this.say(
+      `warning: The link was not extended by ${formatDuration(end - this.#end)}: ${messageOf(found)} ${left}`,
+    );
+    if (!(found instanceof Refusal)) return;
+    const local = localTimes(await this.#invocation.times());
+    for (const { label, command } of found.offers) {
+      output.notice(`  ${local(label)}: ${withServices(flags, command)}`);
+    }
+  }
+
+  async #reportUndeleted(error: unknown): Promise<void> {
+    const command = withServices(this.#invocation.flags, ownCommand('delete', '--yes', this.#id));
+    const local = localTimes(await this.#invocation.times());
+    const { output } = this.#invocation;
+    // Not a notice, which --quiet would leave out.
+    output.prompt(
+      local(`warning: ${this.#id} was not deleted: ${messageOf(error)} It ends at ${this.#until}.`),
+    );
+    output.prompt(`  try: ${command}`);
+  }
+}
+
+/** The words that start the guardian. None is a secret. */
+function guardianWords({ flags }: Invocation, { profile, experiment }: Acting): string[] {
+  const { project, caFile, timeout } = flags;
+  const values = Object.entries({ profile, experiment, project, 'ca-file': caFile, timeout });
+  const given = values.filter(([, value]) => value !== undefined);
+  return [GUARDIAN, ...given.map(([name, value]) => `--${name}=${value}`)];
+}
+
+/**
+ * Undoes a creation that failed: a reservation that an answer names is deleted, and the guardian is told when nothing is
+ * left.
+ *
+ * @returns the failure to report
+ */
+async function undone(session: Session, guardian: Pipe, error: unknown): Promise<unknown> {
+  try {
+    if (!(error instanceof Failure)) return error;
+    const { reservation, maybeDone = false, why = '' } = error.facts;
+    if (reservation === undefined) {
+      if (!maybeDone) await guardian.tell(NOTHING_LEFT);
+      else return error.with({ why: `${why} What was booked is deleted in the background.`.trimStart() });
+      return error;
+    }
+    await session.reservations.delete(reservation);
+    await guardian.tell(NOTHING_LEFT);
+    return error.with({
+      why: `${why} The reservation was deleted.`.trimStart(),
+      fix: 'slices-conn list',
+      maybeDone: false,
+    });
+  } catch {
+    return error;
+  } finally {
+    guardian.close();
+  }
+}
+
+const TAGS = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag', 'bandwidth'] as const;
+
+/** What the command would have to know. */
+function changesOf(before: Reservation, after: Reservation): string[] {
+  return TAGS.filter((name) => before[name] !== after[name]).map(
+    (name) => `${name} ${before[name]} → ${after[name]}`,
+  );
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof Failure && error.code === 'not_found';
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const why = error instanceof Failure ? (error.facts.why ?? '') : '';
+  return `${error.message} ${why}`.trimEnd();
+}

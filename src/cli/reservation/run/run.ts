@@ -1,0 +1,113 @@
+import { claimedExperimentExpiry } from '../../../client/claimed.ts';
+import type { NewReservation } from '../../../client/reservation-request.ts';
+import { parseDuration } from '../../../contract/durations.ts';
+import { Failure } from '../../../contract/failure.ts';
+import type { Invocation } from '../../invocation.ts';
+import { periodToSend } from '../../period.ts';
+import { parseBandwidth, siteName } from '../../values.ts';
+import { refusalOf } from '../alternatives.ts';
+import type { StartedCommand } from './processes.ts';
+import { checkGivenTokens, RunReservation } from './run-reservation.ts';
+
+/** The flags of `run`, as typed. */
+export interface RunFlags {
+  bandwidth: string;
+  for: string;
+  extend?: boolean;
+  /** What to do when the link is lost: say so, or end the command. */
+  onLost: 'warn' | 'term';
+}
+
+/** How long a command has to end after it was asked to, in milliseconds. */
+const GRACE = 10_000;
+
+/** Books a link, runs a command, and deletes the reservation when the command has ended. */
+export async function run(
+  invocation: Invocation,
+  args: readonly (string | readonly string[])[],
+  flags: RunFlags,
+): Promise<void> {
+  const [site1 = '', site2 = '', ...command] = args.flat();
+  checkSeparated(command, invocation.typed);
+  const asked = {
+    site1: siteName(site1),
+    site2: siteName(site2),
+    bandwidth: parseBandwidth(flags.bandwidth),
+  };
+  const duration = parseDuration(flags.for);
+  await invocation.processes.check(command[0] ?? '');
+  const session = await invocation.session();
+  const access = await session.access();
+  const now = invocation.now();
+  const expiry = claimedExperimentExpiry(access.token.reveal());
+  const { end } = periodToSend({ start: 'now', end: now, lasting: duration }, now, expiry);
+  await checkGivenTokens(session, end, now);
+  return bookAndRun({ ...asked, start: 'now', end });
+
+  async function bookAndRun(request: NewReservation): Promise<void> {
+    const reservation = await RunReservation.create(invocation, request, duration).catch((error: unknown) => {
+      const { typed } = invocation;
+      const period = { for: flags.for };
+      throw refusalOf(error, {
+        request,
+        typed,
+        flags: period,
+        now,
+        startsWithCommand: true,
+        send: bookAndRun,
+      });
+    });
+    try {
+      const started = await invocation.processes.start(command, reservation.variables);
+      invocation.exitWith(await untilEnded(invocation, flags, reservation, started));
+    } finally {
+      await reservation.delete();
+    }
+  }
+}
+
+/** Checks that the command stands after `--`: else its flags could have been taken for ours. @throws Failure `usage` */
+function checkSeparated(command: readonly string[], typed: readonly string[]): void {
+  const at = typed.indexOf('--');
+  const after = at === -1 ? [] : typed.slice(at + 1);
+  if (command.length === after.length && command.every((word, index) => word === after[index])) return;
+  throw new Failure('usage', 'The command stands after two dashes, and all flags of run before them.', {
+    why: `Words that were taken for the command: ${command.join(' ')}`,
+    fix: 'slices-conn run --help',
+  });
+}
+
+/**
+ * Looks after the reservation until the command has ended.
+ *
+ * @returns the command's exit code
+ * @throws Failure `link_lost` where the command was ended because the link was lost
+ */
+async function untilEnded(
+  invocation: Invocation,
+  { extend = false, onLost }: RunFlags,
+  reservation: RunReservation,
+  started: StartedCommand,
+): Promise<number> {
+  const over = new AbortController();
+  const ended = started.ended.finally(() => over.abort());
+  const wait = (milliseconds: number): Promise<void> =>
+    invocation.sleep(milliseconds, over.signal).catch(() => undefined);
+  for (;;) {
+    await wait(reservation.nextLook(extend) - invocation.now());
+    if (over.signal.aborted) return ended;
+    const loss = await reservation.look(extend);
+    if (over.signal.aborted) return ended;
+    if (loss === undefined) continue;
+    if (onLost === 'warn') {
+      await reservation.say(`warning: ${loss} The command goes on without the link.`);
+      return ended;
+    }
+    await reservation.say(`${loss} The command is asked to end.`);
+    started.signal('SIGTERM');
+    await wait(GRACE);
+    if (!over.signal.aborted) started.signal('SIGKILL');
+    await ended;
+    throw new Failure('link_lost', loss, { why: 'The command was ended, as --on-lost term says.' });
+  }
+}

@@ -1,0 +1,167 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { accessSync, existsSync, constants as modes, statSync } from 'node:fs';
+import { constants } from 'node:os';
+import { delimiter, join } from 'node:path';
+import type { Pipe, StartedCommand } from '../cli/reservation/run/processes.ts';
+import { Failure } from '../contract/failure.ts';
+import type { Environment } from '../session/profiles/folders.ts';
+import { stopAtSignals } from './terminal.ts';
+
+/** See `Processes.check`. Windows finds programs in other ways, so nothing is checked there. */
+export function checkProgram(program: string, env: Environment): void {
+  if (process.platform === 'win32') return;
+  const folders = (env['PATH'] ?? '/usr/bin:/bin').split(delimiter);
+  const places = program.includes('/') ? [program] : folders.map((folder) => join(folder || '.', program));
+  const found = places.filter((path) => program !== '' && existsSync(path));
+  if (found.length === 0) throw notStarted(program, 'ENOENT');
+  if (!found.some(isExecutable)) throw notStarted(program, 'EACCES');
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, modes.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** @param code the error of the system, such as `ENOENT` */
+function notStarted(program: string, code: string, cause?: unknown): Failure {
+  const name = JSON.stringify(program);
+  if (code === 'ENOENT') {
+    const where = program.includes('/') ? 'There is no such file.' : 'It is in no folder of PATH.';
+    return new Failure('command_not_found', `There is no command ${name}.`, { why: where, cause });
+  }
+  const why = code === 'EACCES' ? 'It is not a program, or you may not run it.' : `The system says ${code}.`;
+  return new Failure('command_not_runnable', `The command ${name} can't be started.`, { why, cause });
+}
+
+/** The signals that are passed on to a command. */
+const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+
+/** See `Processes.start`. The command stays in this process's group: so a terminal treats both as one job. */
+export async function startCommand(
+  [program = '', ...args]: readonly string[],
+  variables: Readonly<Record<string, string>>,
+  env: Environment,
+): Promise<StartedCommand> {
+  const hasTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
+  const witness = hasTerminal ? new GroupWitness() : undefined;
+  let child: ChildProcess | undefined;
+  for (const signal of PASSED_ON) {
+    process.removeAllListeners(signal);
+    process.on(signal, async () => {
+      if (!(await witness?.saw(signal))) child?.kill(signal);
+    });
+  }
+  const over = (): void => {
+    witness?.close();
+    for (const signal of PASSED_ON) process.removeAllListeners(signal);
+    // A terminal that is closed sends it several times; what is left to do needs no terminal.
+    process.on('SIGHUP', () => undefined);
+    stopAtSignals();
+  };
+  try {
+    child = spawn(program, args, { stdio: 'inherit', env: { ...env, ...variables } });
+    const started = child;
+    const ended = new Promise<number>((resolve) => {
+      started.once('exit', (code, signal) => {
+        over();
+        resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL']);
+      });
+    });
+    await begun(started);
+    return { ended, signal: (name) => void started.kill(name) };
+  } catch (cause) {
+    over();
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    throw notStarted(program, code, cause);
+  }
+}
+
+function begun(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('spawn', resolve).once('error', reject);
+  });
+}
+
+/** How long after a signal its copy for the witness may come, in milliseconds. */
+const TOGETHER = 500;
+
+/**
+ * Tells signals to the whole process group from signals to this process alone. A terminal sends SIGINT for Ctrl-C to the
+ * whole group: the command has it already, and a second one makes many programs give up their work. Node.js does not
+ * say who has sent a signal. So a process that does nothing runs in the same group: when it dies of the same
+ * signal, the group got it.
+ */
+class GroupWitness {
+  readonly #seen = new Map<NodeJS.Signals, number>();
+  readonly #waiting = new Set<() => void>();
+  #child: ChildProcess | undefined;
+  #isClosed = false;
+
+  constructor() {
+    this.#start();
+  }
+
+  /** Whether the group got the signal too that this process has got just now. */
+  async saw(signal: NodeJS.Signals): Promise<boolean> {
+    const since = performance.now() - TOGETHER;
+    const isSeen = (): boolean => (this.#seen.get(signal) ?? Number.NEGATIVE_INFINITY) > since;
+    const until = AbortSignal.timeout(TOGETHER);
+    while (!isSeen() && !until.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#waiting.add(resolve);
+        until.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+    return isSeen();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#child?.stdin?.end();
+  }
+
+  #start(): void {
+    // It ends when this process does.
+    const child = spawn('cat', { stdio: ['pipe', 'ignore', 'ignore'] });
+    child.on('error', () => undefined).stdin.on('error', () => undefined);
+    child.once('exit', (_code, signal) => {
+      if (signal === null) return;
+      this.#seen.set(signal, performance.now());
+      for (const wake of this.#waiting) wake();
+      this.#waiting.clear();
+      if (!this.#isClosed) this.#start();
+    });
+    this.#child = child;
+  }
+}
+
+/** See `Processes.startGuardian`. It has a session of its own, so that no signal of a terminal reaches it. */
+export async function startGuardian(args: readonly string[]): Promise<Pipe> {
+  const [, launcher = ''] = process.argv;
+  const child = spawn(process.execPath, [...process.execArgv, launcher, ...args], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.stdin.on('error', () => undefined);
+  try {
+    await begun(child);
+  } catch (cause) {
+    throw new Failure(
+      'state_unusable',
+      "The guardian can't be started, which deletes the reservation if this program is killed.",
+      {
+        why: `${cause instanceof Error ? cause.message : String(cause)} Nothing was booked.`,
+        cause,
+      },
+    );
+  }
+  child.unref();
+  return {
+    tell: (line) => new Promise((resolve) => child.stdin.write(`${line}\n`, () => resolve())),
+    close: () => void child.stdin.end(),
+  };
+}

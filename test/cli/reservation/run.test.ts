@@ -1,0 +1,766 @@
+import { describe, expect, test } from 'vitest';
+import type { TextStream } from '../../../src/cli/print/output.ts';
+import type { Pipe, Processes } from '../../../src/cli/reservation/run/processes.ts';
+import { GUARDIAN } from '../../../src/cli/reservation/run/processes.ts';
+import type { World } from '../../../src/cli/world.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import { Secret } from '../../../src/contract/secret.ts';
+import { createReferenceServer } from '../../../src/reference-server.ts';
+import type { Connection } from '../../../src/session/login/connection.ts';
+import { reportOf } from '../../e2e/command.ts';
+import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+const [MINUTE, HOUR] = [60_000, 3_600_000];
+const LINK = ['be-gent1', 'pl-poznan1'] as const;
+const FILE = '/private/';
+
+type Sent = { method: string; path: string; at: number };
+
+/** A command of a person's that runs in a scene: what it was given, and how it ends. */
+interface Command {
+  words: readonly string[];
+  variables: Readonly<Record<string, string>>;
+  signals: string[];
+  end(exitCode: number): void;
+}
+
+/**
+ * A machine whose clock moves on only while `run` waits. At each moment of `plan`, milliseconds after the start of the
+ * command, something happens; the last of them ends the command.
+ */
+async function scene(changes: { connection?: Partial<Connection>; world?: Partial<World> } = {}) {
+  let now = NOW;
+  let command: Command | undefined;
+  let plan: [number, () => unknown][] = [];
+  let begun = 0;
+  let printed = '';
+  /** Told to each guardian, line by line; the last line is `END` where the pipe was closed. */
+  const guardians: { args: readonly string[]; lines: string[] }[] = [];
+  const requests: Sent[] = [];
+  const server = await createReferenceServer({ now: () => now });
+  const fetch: Connection['fetch'] = async (request) => {
+    requests.push({ method: request.method, path: new URL(request.url).pathname, at: now - begun });
+    return (changes.connection?.fetch ?? server.fetch)(request);
+  };
+  let isKilled = false;
+  const pause: World['sleep'] = async (milliseconds, signal) => {
+    // Only `run` gives a signal: its guardian goes on.
+    if (isKilled && signal) return new Promise(() => undefined);
+    const until = now + milliseconds;
+    for (const [at, happen] of plan.filter(([at]) => begun + at <= until)) {
+      plan = plan.filter(([other]) => other !== at);
+      now = Math.max(now, begun + at);
+      await happen();
+      // What has ended is known a turn later.
+      await new Promise(setImmediate);
+      if (signal?.aborted) throw new Error('over');
+      if (isKilled && signal) return new Promise(() => undefined);
+    }
+    now = until;
+  };
+  const processes: Processes = {
+    check: async () => undefined,
+    async start(words, variables) {
+      begun = now;
+      const { promise, resolve } = Promise.withResolvers<number>();
+      const started: Command = { words, variables, signals: [], end: resolve };
+      command = started;
+      return {
+        ended: promise,
+        signal(name) {
+          started.signals.push(name);
+          if (name === 'SIGKILL') resolve(137);
+        },
+      };
+    },
+    async startGuardian(args): Promise<Pipe> {
+      const lines: string[] = [];
+      guardians.push({ args, lines });
+      return { tell: async (line) => void lines.push(line), close: () => void lines.push('END') };
+    },
+    privateFile: async (name) => FILE + name,
+  };
+  const stderr: TextStream & { onWrite?: (text: string) => void } = {
+    isTerminal: false,
+    columns: undefined,
+    write(text) {
+      printed += text;
+      stderr.onWrite?.(text);
+    },
+  };
+  const world = commandWorld(
+    {
+      fetch,
+      userToken: tokenOf(() => server.signIn('lead')),
+      close: async () => undefined,
+      ...changes.connection,
+      ...(changes.connection?.fetch ? { fetch } : {}),
+    },
+    {
+      now: () => now,
+      sleep: pause,
+      processes,
+      stopSignal: () => new Promise(() => undefined),
+      stderr,
+      ...changes.world,
+    },
+  );
+  return {
+    async run(...args: string[]) {
+      const before = printed.length;
+      const ended = await world.run(...args);
+      return { ...ended, stderr: printed.slice(before) };
+    },
+    files: world.files,
+    server,
+    requests,
+    guardians,
+    stderr,
+    get now() {
+      return now;
+    },
+    get isKilled(): boolean {
+      return isKilled;
+    },
+    /** `run` does nothing more, as after SIGKILL. */
+    kill() {
+      isKilled = true;
+    },
+    get command(): Command {
+      if (!command) throw new Error('no command was started');
+      return command;
+    },
+    /** Runs a command with this plan. */
+    async under(happenings: typeof plan, ...args: string[]) {
+      plan = happenings;
+      return this.run('--offline', ...args);
+    },
+    /** What the service has of the experiment. */
+    async list(): Promise<{ id: string; end_date: string }[]> {
+      const { stdout } = await this.run('--offline', '--json', 'list');
+      return JSON.parse(stdout).items.map(({ reservation }: { reservation: object }) => reservation);
+    },
+  };
+}
+
+type Scene = Awaited<ReturnType<typeof scene>>;
+
+const line = (...flags: string[]): string[] => ['run', ...LINK, '--bandwidth', '1G', '--for', '1h', ...flags];
+
+/** Ends the command after so long. */
+const endsAfter = (at: number, of: () => Scene, exitCode = 0): [number, () => void] => [
+  at,
+  () => of().command.end(exitCode),
+];
+
+describe('a command that ends', () => {
+  test('finds its link in the environment, and leaves nothing behind', async () => {
+    const here = await scene();
+    let proof: unknown;
+    let booked: unknown;
+    const look = async (): Promise<void> => {
+      const { SLICES_CONN_RESERVATION_FILE: file = '' } = here.command.variables;
+      proof = here.files.get(file);
+      [booked] = await here.list();
+    };
+    const ended = await here.under(
+      [[1, look], endsAfter(5 * MINUTE, () => here, 7)],
+      ...line('--', 'a', '--json'),
+    );
+    expect(here.command.words).toEqual(['a', '--json']);
+    const { id, end_date } = booked as { id: string; end_date: string };
+    expect(here.command.variables).toEqual({
+      SLICES_CONN_RESERVATION_ID: id,
+      SLICES_CONN_RESERVATION_FILE: expect.stringMatching(/^\/private\/.*\.jwt$/),
+      SLICES_CONN_SITE1: 'be-gent1',
+      SLICES_CONN_SITE2: 'pl-poznan1',
+      SLICES_CONN_SITE1_S_TAG: '1001',
+      SLICES_CONN_SITE1_C_TAG: '1',
+      SLICES_CONN_SITE2_S_TAG: '1001',
+      SLICES_CONN_SITE2_C_TAG: '1',
+      SLICES_CONN_BANDWIDTH: '1000',
+      SLICES_CONN_END: end_date,
+    });
+    expect(end_date).toBe(new Date(NOW + HOUR + 5000).toISOString());
+    expect(proof).toMatch(/^eyJ[\w.-]+\n$/);
+    expect(ended).toEqual({
+      exitCode: 7,
+      stdout: '',
+      stderr: `Reserved be-gent1 – pl-poznan1, 1 Gbps, until Sun 1 Nov 13:00:05 UTC (in 1 h): ${id}\nDeleted ${id}\n`,
+    });
+    expect(await here.list()).toEqual([]);
+    expect([...here.files.keys()]).toEqual([]);
+    await here.server.close();
+  });
+
+  test('with --json the reservation is one line on stderr, and stdout is the command’s', async () => {
+    const here = await scene();
+    const ended = await here.under([endsAfter(1, () => here)], '--json', ...line('--', 'a'));
+    const [first = ''] = ended.stderr.split('\n');
+    expect(ended).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(JSON.parse(first)).toMatchObject({
+      reservation: { id: here.command.variables['SLICES_CONN_RESERVATION_ID'] },
+      verified: true,
+      token: expect.stringMatching(/^eyJ/),
+      source: 'service',
+    });
+    await here.server.close();
+  });
+
+  test('its guardian knows of the request before it is sent, of the id, and that nothing is left', async () => {
+    const sent: number[] = [];
+    const here: Scene = await scene({
+      connection: {
+        async fetch(request) {
+          if (request.method === 'POST') sent.push(here.guardians[0]?.lines.length ?? 0);
+          return here.server.fetch(request);
+        },
+      },
+    });
+    await here.under(
+      [endsAfter(1, () => here)],
+      '--experiment',
+      'demo',
+      '--timeout',
+      '20',
+      ...line('--', 'a'),
+    );
+    const [{ args, lines } = { args: [], lines: [] }] = here.guardians;
+    expect(args).toEqual([GUARDIAN, '--profile=offline', '--experiment=demo', '--timeout=20']);
+    expect(sent).toEqual([1]);
+    expect(lines).toEqual([
+      expect.stringContaining('"id":null'),
+      expect.stringContaining(`"id":"${here.command.variables['SLICES_CONN_RESERVATION_ID']}"`),
+      'null',
+      'END',
+    ]);
+    await here.server.close();
+  });
+
+  test('a session for each act: tokens are fresh, and the experiment stays the same', async () => {
+    let opened = 0;
+    const here: Scene = await scene({
+      world: {
+        connect: async () => {
+          opened += 1;
+          let token: Promise<string> | undefined;
+          return {
+            fetch: here.server.fetch,
+            ...tokenSource(() => (token ??= here.server.signIn('lead'))),
+            close: async () => undefined,
+          };
+        },
+      },
+    });
+    // A user token lasts for an hour, an experiment's for 15 minutes.
+    const other = (): Promise<unknown> =>
+      here.run('--offline', 'experiment', 'create', 'other', '--end', '+1d');
+    const flags = ['run', ...LINK, '--bandwidth', '1G', '--for', '2h', '--', 'a'];
+    const { exitCode, stderr } = await here.under(
+      [[MINUTE / 2, other], endsAfter(90 * MINUTE, () => here)],
+      ...flags,
+    );
+    expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^Reserved [^\n]*\nDeleted [^\n]*\n$/)]);
+    expect(opened).toBeGreaterThan(90);
+    await here.server.close();
+  });
+});
+
+function tokenSource(get: () => Promise<string>): Pick<Connection, 'userToken'> {
+  return { userToken: tokenOf(get) };
+}
+
+describe('the command is not started', () => {
+  test('where it is not found: nothing is booked', async () => {
+    const missing = new Failure('command_not_found', 'There is no command "a".');
+    const here = await scene();
+    const processes = { check: async () => Promise.reject(missing) };
+    const world = commandWorld(
+      {
+        fetch: here.server.fetch,
+        userToken: tokenOf(() => here.server.signIn('lead')),
+        close: async () => undefined,
+      },
+      { processes: { ...processes, start: never, startGuardian: never, privateFile: never } },
+    );
+    const { exitCode, stderr } = await world.run('--offline', ...line('--', 'a'));
+    expect([exitCode, stderr]).toEqual([127, 'error: There is no command "a".\n']);
+    await here.server.close();
+  });
+
+  test('where starting fails: the reservation is deleted', async () => {
+    const here = await scene();
+    const refused = new Failure('command_not_runnable', 'The command "a" can’t be started.');
+    const guardian: Pipe = { tell: async () => undefined, close: () => undefined };
+    const world = commandWorld(
+      {
+        fetch: here.server.fetch,
+        userToken: tokenOf(() => here.server.signIn('lead')),
+        close: async () => undefined,
+      },
+      {
+        processes: {
+          check: async () => undefined,
+          start: async () => Promise.reject(refused),
+          startGuardian: async () => guardian,
+          privateFile: async (name) => name,
+        },
+      },
+    );
+    const { exitCode, stderr } = await world.run('--offline', ...line('--', 'a'));
+    expect(exitCode).toBe(126);
+    expect(stderr).toMatch(/^Reserved .*\nDeleted .*\nerror: The command "a" can’t be started\.\n$/);
+    expect(await here.list()).toEqual([]);
+    await here.server.close();
+  });
+
+  test.each<[string[], string]>([
+    [['run', ...LINK, '--bandwidth', '1G', '--for', '1h', 'ls'], 'after two dashes'],
+    [['run', ...LINK, 'ls', '--', '-l', '--bandwidth', '1G', '--for', '1h'], 'needs --bandwidth'],
+    [['run', ...LINK, '--', 'ls', '--bandwidth', '1G', '--for', '1h'], 'needs --bandwidth'],
+    [line('--'), 'needs <command>'],
+    [line('--on-lost', 'cry', '--', 'a'), 'Allowed choices are warn, term'],
+  ])('%j is a mistake', async (args, said) => {
+    const here = await scene();
+    const report = reportOf(await here.run('--offline', '--json', ...args));
+    expect(report).toMatchObject({ exitCode: 2, message: expect.stringContaining(said) });
+    expect(here.requests).toEqual([]);
+    await here.server.close();
+  });
+});
+
+const never = async (): Promise<never> => {
+  throw new RangeError('nobody expected a process');
+};
+
+describe('--extend', () => {
+  test('at two thirds of the time by the same again, as long as the command runs', async () => {
+    const here = await scene();
+    const ends: [number, string | undefined][] = [];
+    const look = (at: number): [number, () => Promise<void>] => [
+      at,
+      async () => void ends.push([at / MINUTE, (await here.list())[0]?.end_date.slice(11, 16)]),
+    ];
+    const plan = [39, 41, 99, 101].map((minute) => look(minute * MINUTE));
+    const { stderr } = await here.under(
+      [...plan, endsAfter(110 * MINUTE, () => here)],
+      ...line('--extend', '--', 'a'),
+    );
+    expect(ends).toEqual([
+      [39, '13:00'],
+      [41, '14:00'],
+      [99, '14:00'],
+      [101, '15:00'],
+    ]);
+    expect(stderr.match(/The link lasts until .*/g)).toEqual([
+      'The link lasts until Sun 1 Nov 14:00:05 UTC (in 1 h 20 min).',
+      'The link lasts until Sun 1 Nov 15:00:05 UTC (in 1 h 20 min).',
+    ]);
+    expect(
+      here.requests.filter(({ method }) => method === 'PUT').map(({ at }) => Math.round(at / 1000)),
+    ).toEqual([40 * 60 + 5, 100 * 60 + 5]);
+    await here.server.close();
+  });
+
+  test('the file has the new token', async () => {
+    const here = await scene();
+    const tokens: unknown[] = [];
+    const look = (): void => {
+      tokens.push(here.files.get(here.command.variables['SLICES_CONN_RESERVATION_FILE'] ?? ''));
+    };
+    await here.under(
+      [[MINUTE, look], [50 * MINUTE, look], endsAfter(51 * MINUTE, () => here)],
+      ...line('--extend', '--', 'a'),
+    );
+    const ends = tokens.map((text) => {
+      const [, claims = ''] = String(text).split('.');
+      return JSON.parse(Buffer.from(claims, 'base64url').toString()).connectivity.end_date;
+    });
+    expect(ends.map((end) => end.slice(11, 16))).toEqual(['13:00', '14:00']);
+    await here.server.close();
+  });
+
+  test('refused: says how long is left, and what would be accepted, as commands; and asks again', async () => {
+    const here = await scene();
+    const taken = [...['--bandwidth', '99500M', '--start', '+90m'], '--for', '3h'];
+    expect((await here.run('--offline', 'reserve', ...LINK, ...taken)).exitCode).toBe(0);
+    const { stderr, exitCode } = await here.under(
+      [endsAfter(59 * MINUTE, () => here)],
+      ...line('--extend', '--', 'a'),
+    );
+    expect(exitCode).toBe(0);
+    const id = here.command.variables['SLICES_CONN_RESERVATION_ID'];
+    const said = stderr.split('\n').slice(1);
+    expect(said[0]).toBe(
+      `warning: The link was not extended by 1 h: 500 Mbps of the 1 Gbps asked for are free from Sun 1 Nov 13:30 UTC to 14:00:05. It ends at Sun 1 Nov 13:00:05 (in 20 min).`,
+    );
+    expect(said.slice(1, 3)).toEqual([
+      `  500 Mbps, same period: slices-conn --offline update ${id} --extend 1h --bandwidth 500M`,
+      `  1 Gbps for 1 h 30 min: slices-conn --offline update ${id} --extend 29m55s`,
+    ]);
+    // At two thirds of what is left: 13 min later, then 4, then 1 …
+    const warnings = stderr.match(/ends at .* \(in .*\)/g) ?? [];
+    expect(warnings.length).toBeGreaterThan(2);
+    expect(warnings.length).toBeLessThan(12);
+    await here.server.close();
+  });
+
+  test('never beyond the end of the experiment', async () => {
+    const here = await scene();
+    await here.run('--offline', 'experiment', 'create', 'short', '--end', '+100m');
+    const ends: (string | undefined)[] = [];
+    const look = async (): Promise<void> => {
+      const { stdout } = await here.run('--offline', '--experiment', 'short', '--json', 'list');
+      ends.push(JSON.parse(stdout).items[0]?.reservation.end_date);
+    };
+    const { stderr, exitCode } = await here.under(
+      [
+        [41 * MINUTE, look],
+        [99 * MINUTE, look],
+        [99 * MINUTE + 1, () => here.command.end(3)],
+      ],
+      '--experiment',
+      'short',
+      ...line('--extend', '--', 'a'),
+    );
+    const expiry = new Date(NOW + 100 * MINUTE).toISOString();
+    expect([exitCode, ends]).toEqual([3, [expiry, expiry]]);
+    expect(stderr).toContain("warning: The link can't be extended: the experiment ends then. It ends at");
+    expect(stderr.match(/can't be extended/g)).toHaveLength(1);
+    await here.server.close();
+  });
+
+  test('nothing is asked of a service that is away more often than every 5 s', async () => {
+    let isAway = false;
+    const here: Scene = await scene({
+      connection: {
+        fetch: async (request) =>
+          isAway
+            ? Promise.reject(new Failure('network', 'Nothing answers.', { retryable: true }))
+            : here.server.fetch(request),
+      },
+    });
+    const away = (is: boolean) => () => {
+      isAway = is;
+    };
+    const { stderr, exitCode } = await here.under(
+      [[30 * MINUTE, away(true)], [50 * MINUTE, away(false)], endsAfter(70 * MINUTE, () => here)],
+      ...line('--extend', '--', 'a'),
+    );
+    expect(exitCode).toBe(0);
+    expect(stderr.match(/^warning.*/gm)).toEqual(["warning: The link can't be looked at: Nothing answers."]);
+    expect(stderr).toContain('The link lasts until Sun 1 Nov 14:00:05');
+    const asked = here.requests.filter(({ at }) => at > 30 * MINUTE && at < 50 * MINUTE);
+    expect(asked.length).toBeLessThan(3 * (20 * 12));
+    await here.server.close();
+  });
+});
+
+describe('a link that is lost', () => {
+  /** The command's reservation is deleted by someone else, after ten minutes. */
+  const deleted = (here: () => Scene): [number, () => Promise<unknown>] => [
+    10 * MINUTE,
+    () =>
+      here().run(
+        '--offline',
+        'delete',
+        '--yes',
+        here().command.variables['SLICES_CONN_RESERVATION_ID'] ?? '',
+      ),
+  ];
+
+  test('is looked at every minute, and by default only told', async () => {
+    const here = await scene();
+    here.stderr.onWrite = (text) => {
+      if (text.includes('goes on')) here.command.end(4);
+    };
+    const { exitCode, stderr } = await here.under([deleted(() => here)], ...line('--', 'a'));
+    const id = here.command.variables['SLICES_CONN_RESERVATION_ID'];
+    expect(exitCode).toBe(4);
+    expect(stderr.split('\n').slice(1)).toEqual([
+      `warning: The reservation ${id} was deleted. The command goes on without the link.`,
+      '',
+    ]);
+    const looks = here.requests.filter(({ method, path }) => method === 'GET' && path.endsWith(id ?? ''));
+    expect(looks.map(({ at }) => at / MINUTE)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    expect(here.command.signals).toEqual([]);
+    expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
+    await here.server.close();
+  });
+
+  test('with --on-lost term the command is asked to end: 124', async () => {
+    const here = await scene();
+    const term = (): void => {
+      if (here.command.signals.includes('SIGTERM')) here.command.end(0);
+    };
+    const plan: [number, () => unknown][] = [deleted(() => here), [10 * MINUTE + 100, term]];
+    const ended = await here.under(plan, '--json', ...line('--on-lost', 'term', '--', 'a'));
+    expect(reportOf(ended)).toMatchObject({ code: 'link_lost', exitCode: 124 });
+    expect(here.command.signals).toEqual(['SIGTERM']);
+    await here.server.close();
+  });
+
+  test('and killed where it does not end within 10 s', async () => {
+    const here = await scene();
+    const { exitCode, stderr } = await here.under(
+      [deleted(() => here)],
+      ...line('--on-lost', 'term', '--', 'a'),
+    );
+    expect(exitCode).toBe(124);
+    expect(here.command.signals).toEqual(['SIGTERM', 'SIGKILL']);
+    expect(here.now - NOW).toBe(10 * MINUTE + 10_000);
+    expect(stderr.split('\n').slice(-3)).toEqual([
+      expect.stringMatching(/^error: The reservation con_\S+ was deleted\.$/),
+      '  why: The command was ended, as --on-lost term says.',
+      '',
+    ]);
+    await here.server.close();
+  });
+
+  test('when its time is over', async () => {
+    const here = await scene();
+    const { exitCode, stderr } = await here.under([], ...line('--on-lost', 'term', '--', 'a'));
+    expect(exitCode).toBe(124);
+    expect(stderr).toContain('The link ended at Sun 1 Nov 13:00:05 UTC. The command is asked to end.\n');
+    expect(here.now - NOW).toBe(HOUR + 5000 + 10_000);
+    await here.server.close();
+  });
+
+  test('another end and other bandwidth are told to the command', async () => {
+    const here = await scene();
+    const update = (): Promise<unknown> =>
+      here.run(
+        ...['--offline', 'update', here.command.variables['SLICES_CONN_RESERVATION_ID'] ?? ''],
+        ...['--bandwidth', '2G', '--extend', '1h'],
+      );
+    const { exitCode, stderr } = await here.under(
+      [[10 * MINUTE, update], endsAfter(100 * MINUTE, () => here)],
+      ...line('--on-lost', 'term', '--', 'a'),
+    );
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('The link lasts until Sun 1 Nov 14:00:05 UTC (in 1 h 50 min).\n');
+    expect(stderr).toContain('warning: The reservation was changed: bandwidth 1000 → 2000.');
+    await here.server.close();
+  });
+});
+
+describe('what goes wrong', () => {
+  test('a deletion that fails is told with the id, even with --quiet, and left to the guardian', async () => {
+    const here: Scene = await scene({
+      connection: {
+        fetch: async (request) =>
+          request.method === 'DELETE'
+            ? Response.json({ detail: 'no' }, { status: 503 })
+            : here.server.fetch(request),
+      },
+    });
+    const { exitCode, stderr } = await here.under(
+      [endsAfter(1, () => here, 5)],
+      '--quiet',
+      ...line('--', 'a'),
+    );
+    const id = here.command.variables['SLICES_CONN_RESERVATION_ID'];
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain(`warning: ${id} was not deleted: `);
+    expect(stderr).toContain(`\n  try: slices-conn --offline delete --yes ${id}\n`);
+    expect(here.guardians[0]?.lines.slice(-2)).toEqual([expect.stringContaining(`"id":"${id}"`), 'END']);
+    await here.server.close();
+  });
+
+  test('a refusal has what would work, with the flags of run; a person can pick it', async () => {
+    const here = await scene({ world: { ask: async () => '1', stdinIsTerminal: true } });
+    const taken = ['--bandwidth', '99500M', '--start', '+30m', '--for', '3h'];
+    expect((await here.run('--offline', 'reserve', ...LINK, ...taken)).exitCode).toBe(0);
+    const report = reportOf(await here.run('--offline', '--json', ...line('--', 'a', '--for', '9h')));
+    expect(report).toMatchObject({ code: 'bandwidth_unavailable', exitCode: 6 });
+    const commands = report.alternatives.map((each) => (each as { command: string }).command);
+    const typed = 'slices-conn --offline --json run be-gent1 pl-poznan1';
+    expect(commands).toEqual([
+      `${typed} --bandwidth 500M --for 1h -- a --for 9h`,
+      `${typed} --bandwidth 1G --for 29m -- a --for 9h`,
+    ]);
+    const picked = await here.under([endsAfter(1, () => here, 8)], ...line('--', 'a'));
+    expect(picked.exitCode).toBe(8);
+    expect(here.command.variables['SLICES_CONN_BANDWIDTH']).toBe('500');
+    expect(here.guardians.map(({ lines }) => lines.slice(-2))).toEqual([
+      ['null', 'END'],
+      ['null', 'END'],
+      ['null', 'END'],
+    ]);
+    await here.server.close();
+  });
+
+  test('an answer that is not signed: 9, and the reservation is deleted', async () => {
+    const here: Scene = await scene({
+      connection: {
+        fetch: async (request) => {
+          const isRead = request.method === 'POST' || request.method === 'GET';
+          if (!isRead || !request.url.includes('/connectivity')) return here.server.fetch(request);
+          const headers = new Headers(request.headers);
+          headers.set('accept', 'application/json');
+          return here.server.fetch(new Request(request, { headers }));
+        },
+      },
+    });
+    const report = reportOf(await here.run('--offline', '--json', ...line('--', 'a')));
+    expect(report).toMatchObject({
+      exitCode: 9,
+      maybeDone: false,
+      why: expect.stringContaining('was deleted'),
+    });
+    expect(await here.list()).toEqual([]);
+    expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
+    await here.server.close();
+  });
+
+  test('an answer that is lost for good is left to the guardian', async () => {
+    const here: Scene = await scene({
+      connection: {
+        async fetch(request) {
+          if (request.method !== 'POST') return here.server.fetch(request);
+          await here.server.fetch(request);
+          throw new Failure('network', 'The connection broke.', { maybeDone: true });
+        },
+      },
+    });
+    const report = reportOf(await here.run('--offline', '--json', ...line('--', 'a')));
+    expect(report).toMatchObject({
+      exitCode: 7,
+      maybeDone: true,
+      why: expect.stringContaining('in the background'),
+    });
+    expect(here.guardians[0]?.lines).toEqual([expect.stringContaining('"id":null'), 'END']);
+    await here.server.close();
+  });
+
+  test.each<['userToken' | 'experimentToken', string]>([
+    ['userToken', 'SLICES_CONN_USER_TOKEN'],
+    ['experimentToken', 'SLICES_CONN_EXPERIMENT_TOKEN'],
+  ])('a fixed %s that expires before the end: 2, before anything is created', async (name, where) => {
+    const here = await scene();
+    const portal = await here.run('--offline', '--json', 'experiment', 'token');
+    const token = name === 'userToken' ? await here.server.signIn('lead') : JSON.parse(portal.stdout).token;
+    const given = {
+      origin: 'environment',
+      where,
+      isFixed: true,
+      get: async () => new Secret(token),
+    } as const;
+    const other = await scene({
+      connection: {
+        fetch: here.server.fetch,
+        userToken: tokenOf(() => here.server.signIn('lead')),
+        [name]: given,
+      },
+    });
+    const report = reportOf(await other.run('--offline', '--json', ...line('--', 'a')));
+    expect(report).toMatchObject({ code: 'usage', exitCode: 2, message: expect.stringContaining(where) });
+    expect(report.fix).toContain(name === 'userToken' ? '--for 59m' : '--for 14m');
+    expect(other.requests.filter(({ method }) => method === 'POST')).toEqual([]);
+    expect(other.guardians).toEqual([]);
+    const shorter = ['run', ...LINK, '--bandwidth', '1G', '--for', '14m', '--', 'a'];
+    expect((await other.under([endsAfter(1, () => other)], ...shorter)).exitCode).toBe(0);
+    await here.server.close();
+    await other.server.close();
+  });
+});
+
+describe('the guardian', () => {
+  /** A run that was killed at a moment: what its guardian has been told by then. */
+  async function killed(
+    held: 'asked' | 'booked',
+    answer: (request: Request, here: Scene) => Promise<Response> = (request, { server }) =>
+      server.fetch(request),
+  ) {
+    const here: Scene = await scene({
+      connection: {
+        async fetch(request) {
+          if (here.isKilled || held === 'booked' || request.method !== 'POST') {
+            return answer(request, here);
+          }
+          if (held === 'asked') await here.server.fetch(request);
+          return new Promise<Response>(() => halted());
+        },
+      },
+    });
+    let halted = (): void => undefined;
+    const stopped = new Promise<void>((resolve) => {
+      halted = () => {
+        here.kill();
+        resolve();
+      };
+    });
+    void here.under([[1, () => halted()]], ...line('--', 'a'));
+    await stopped;
+    const { args, lines } = here.guardians[0] ?? { args: [], lines: [] };
+    /** Runs the guardian, which reads this. */
+    const guard = async (told = lines.map((text) => `${text}\n`).join('')) => {
+      here.files.set('-', told);
+      return here.run(...args);
+    };
+    return { here, lines, guard };
+  }
+
+  test.each(['asked', 'booked'] as const)(
+    'deletes what a run has left that was killed when it had %s',
+    async (held) => {
+      const { here, guard } = await killed(held);
+      expect(await here.list()).toHaveLength(1);
+      expect(await guard()).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+      expect(await here.list()).toEqual([]);
+      expect([...here.files.keys()]).toEqual(['-']);
+      const { stdout } = await here.run('--offline', '--json', 'list', '--all');
+      expect(JSON.parse(stdout).items.map(({ state }: { state: string }) => state)).toEqual(['deleted']);
+    },
+  );
+
+  test('deletes it where the ledger does not know its id, and only the line end is missing', async () => {
+    const { here, lines, guard } = await killed('booked');
+    expect(await guard(`${lines.join('\n')}\n{"id":nul`)).toMatchObject({ exitCode: 0 });
+    expect(await here.list()).toEqual([]);
+  });
+
+  test.each([
+    ['nothing was told', ''],
+    ['nothing is left', 'null\n'],
+    ['the key was never used', undefined],
+  ])('does nothing where %s', async (_, told) => {
+    const { here, lines, guard } = await killed('booked');
+    const unused = `${(lines[0] ?? '').replace(/"key":"[^"]*"/, '"key":"unused"')}\n`;
+    const before = here.requests.length;
+    expect(await guard(told ?? unused)).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+    expect(here.requests.slice(before).filter(({ method }) => method !== 'GET')).toEqual([]);
+    expect(await here.list()).toHaveLength(1);
+  });
+
+  test('asks a service that is away again, until the reservation has ended by itself', async () => {
+    let isAway = true;
+    const tries: number[] = [];
+    const { here, guard } = await killed('booked', async (request, { server, now }) => {
+      if (request.method !== 'DELETE') return server.fetch(request);
+      tries.push(now);
+      if (!isAway) return server.fetch(request);
+      throw new Failure('network', 'Nothing answers.', { retryable: true });
+    });
+    const started = here.now;
+    expect(await guard()).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+    const waits = tries.map((at) => (at - started) / 1000);
+    expect(waits.slice(0, 8)).toEqual([0, 1, 3, 7, 15, 31, 63, 123]);
+    expect(here.now - started).toBeLessThan(HOUR + 5000);
+    isAway = false;
+    await guard();
+    expect(await here.list()).toEqual([]);
+  });
+
+  test('gives up where the service refuses', async () => {
+    const { here, guard } = await killed('booked', async (request, { server }) =>
+      request.method === 'DELETE'
+        ? Response.json({ code: 'role_not_allowed', detail: [] }, { status: 403 })
+        : server.fetch(request),
+    );
+    const started = here.now;
+    expect(await guard()).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+    expect(here.now).toBe(started);
+  });
+});
