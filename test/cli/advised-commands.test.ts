@@ -104,6 +104,9 @@ function commandsIn(line: string): string[][] {
 
 /** Runs a line of a shell; every command of this program in it must work, or reach what it is for. */
 async function works(line: string): Promise<void> {
+  // Earlier lines may have filled the link, which must be free for a command that runs now.
+  if (/^slices-conn .*\brun be/.test(line))
+    await world.run('--yes', '--experiment', 'demo', 'delete', '--all');
   // An earlier line may have deleted it.
   if (/\bcon_|\bID\b|link\.jwt/.test(line)) await reserve();
   const commands = commandsIn(line.replaceAll(/\bcon_[\w.]+/g, id).replaceAll(/\bID\b/g, id));
