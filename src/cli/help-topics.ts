@@ -60,6 +60,9 @@ In a list each item also has its state (scheduled, active, ended, deleted, or un
 
 availability prints {"link":{…},"items":[…],"slots":[…]}: what is free in each part of the time, and with --bandwidth and --duration when such a reservation can start, else null; of all links of a site a list of these.
 
+watch prints an object a line for each event (started, updated, ending_soon, ended, deleted), as in
+  {"event":"started","at":"…","reservation":{…}}
+
 plan and apply print each name, deleted ones too, as in
   {"items":[{"name":"…","action":"create","fits":true,"reservation":null,"requested":{…},"error":null}],"applies":true}
 The action is create, update, delete or none. In plan, reservation is what exists now; in apply, what is left. An apply that does not fit is a failure with these items in error.items.

@@ -140,7 +140,7 @@ function helpCommand(program: Command, print: (text: string) => void): Command {
       const [topic] = topics;
       let found: Command | undefined = program;
       for (const name of topics) found = found && childOf(found, name);
-      const planned = plannedIn({ command: program, operands: topics, unknown: [] });
+      const planned = plannedIn({ command: program, operands: topics });
       if (found) found.outputHelp();
       else if (planned !== undefined) throw notBuiltYet(planned);
       else print(helpTopic(topic ?? '', program));

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
+import { RESERVATION_NAME } from '../contract/ids.ts';
 import { MAX_BANDWIDTH } from '../contract/reservation.ts';
 import { SITES } from '../contract/sites.ts';
 import { nearest } from '../session/choice.ts';
@@ -39,16 +40,16 @@ function notAnId(text: string, more: string): Failure {
 }
 
 /**
- * Checks the form of an ID argument: a reservation's id, or four characters or more of its last section, after the `…` of
- * a shortened id or without.
+ * Checks the form of an ID argument: a reservation's id, its name, or four characters or more of the id's last section,
+ * after the `…` of a shortened id or without.
  *
  * @throws Failure `usage` for another form
  */
 export function reservationWord(text: string): string {
   const part = text.replace(/^(?:…|\.\.\.)/, '');
   if (/^[A-Za-z0-9_-]{4,128}$/.test(part)) return part;
-  if (v.is(ReservationId, text)) return text;
-  throw notAnId(text, ' Four characters or more of the last part are enough.');
+  if (RESERVATION_NAME.test(text) || v.is(ReservationId, text)) return text;
+  throw notAnId(text, ' Four characters or more of the last part are enough, or its name.');
 }
 
 const FACTOR = { M: 1, G: 1000, T: 1_000_000 } as const;

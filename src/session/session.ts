@@ -201,9 +201,13 @@ export class Session {
     this.#actsIn = experiment;
   }
 
-  /** The known reservations that have a text in the last section of their id; see {@link reservationsWith}. */
-  async reservationsWith(part: string): Promise<KnownReservation[]> {
-    return reservationsWith(part, {
+  /** The known reservations with this name, or with this text in the last section of their id; see {@link reservationsWith}. */
+  async reservationsWith(word: string): Promise<KnownReservation[]> {
+    const { experiment, connection } = this.#options;
+    const isChosen =
+      experiment !== undefined || connection.experimentToken || this.profile.experiment !== undefined;
+    return reservationsWith(word, {
+      chosen: async () => (isChosen ? (await this.access()).id : undefined),
       ledger: () => this.ledger(),
       list: (filter) => this.reservations.list(filter),
       actFor: (id) => this.actFor(id),

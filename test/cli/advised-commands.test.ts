@@ -157,6 +157,8 @@ describe('every next step works when it is pasted', () => {
     LOOPBACK: 'slices-conn serve --host 127.0.0.1',
     "'--debug'": 'slices-conn list --debug',
     "'--reason left-behind'": 'slices-conn delete ID --as-administrator --reason left-behind',
+    '`--name ${free}`':
+      'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h --name x-2',
     "'--link be-gent1 pl-poznan1'": 'slices-conn serve audit --link be-gent1 pl-poznan1',
     "ownCommand('--yes', ...typed)": 'slices-conn --yes delete ID',
     'ownCommand(...command)': 'slices-conn delete ID',

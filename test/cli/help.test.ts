@@ -121,7 +121,7 @@ describe('required flags are marked', () => {
 describe('names from other programs', () => {
   test.each([
     ['ls', 'list'],
-    ['rm x', 'delete x'],
+    ['rm X', 'delete X'],
     ['experiment ls', 'experiment list'],
     ['project ls', 'project list'],
     ['profile ls', 'profile list'],

@@ -3,6 +3,7 @@ import { parseInstant } from '../../contract/instants.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
 import { isAlmostOver } from '../../session/login/login-tokens.ts';
+import type { LedgerEntry } from '../../session/reservations/ledger.ts';
 import type { Session } from '../../session/session.ts';
 import type { Invocation } from '../invocation.ts';
 import { reservationState } from '../print/cards.ts';
@@ -30,16 +31,26 @@ export function liveSource(invocation: Invocation): CompletionSource {
   };
 }
 
-/** The ledger's reservations that have not ended and were not deleted. No service is asked. */
+/**
+ * The ledger's reservations that have not ended and were not deleted. No service is asked. Offers names, which people know,
+ * and ids where a reservation has none or two share one.
+ */
 async function reservations(session: Session, now: number): Promise<Candidate[]> {
   const entries = await (await session.ledger()).all(now);
-  return entries.flatMap(({ id, reservation }) => {
-    if (id === undefined) return [];
-    if (!reservation) return [{ value: id, description: 'unknown' }];
+  const nameIn = ({ reservation, requested }: LedgerEntry) => reservation?.name ?? requested?.name;
+  const current = entries.filter(
+    ({ id, reservation }) =>
+      id !== undefined && (!reservation || reservationState(reservation, now) !== 'ended'),
+  );
+  const named = Map.groupBy(current, nameIn);
+  return current.map((entry) => {
+    const { id = '', reservation } = entry;
+    const name = nameIn(entry);
+    const value = name !== undefined && named.get(name)?.length === 1 ? name : id;
+    if (!reservation) return { value, description: 'unknown' };
     const { site1, site2, bandwidth } = reservation;
     const state = reservationState(reservation, now);
-    const description = `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${state}`;
-    return state === 'ended' ? [] : [{ value: id, description }];
+    return { value, description: `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${state}` };
   });
 }
 

@@ -37,6 +37,7 @@ export function reservationCard(
   const title = `${verb} ${paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
   const lines: CardLine[] = [
     ['id', reservation.id],
+    ...nameLine(reservation),
     ...periodLines(reservation, times),
     ...more,
     [site1, `S-tag ${reservation.site1_s_tag}   C-tag ${reservation.site1_c_tag}`],
@@ -62,11 +63,16 @@ export function rehearsalCard(
   const { site1, site2, bandwidth } = reservation;
   const title = `Would be accepted: ${print.paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
   const lines: CardLine[] = [
+    ...nameLine(reservation),
     ...periodLines(reservation, times),
     ...more,
     experimentLine(reservation, experiment),
   ];
   return `${print.card(title, lines)}  nothing was booked\n`;
+}
+
+function nameLine({ name }: Reservation): CardLine[] {
+  return name === undefined ? [] : [['name', name]];
 }
 
 /** A period, with its duration while it lies ahead. */

@@ -1,6 +1,6 @@
 import { instantOf } from '../../client/reservation-request.ts';
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
-import { shortIds } from '../../session/reservations/known.ts';
+import { nameOf, shortIds } from '../../session/reservations/known.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import type { NamedExperiment } from './cards.ts';
@@ -35,6 +35,7 @@ interface Brevity {
 interface Row {
   state: ListedReservation['state'];
   id: string;
+  name: string;
   link: string;
   bandwidth: string;
   from: string;
@@ -51,10 +52,15 @@ export function reservationTable(print: Printer, listed: readonly ListedIn[], co
   const { experiments, times, known } = context;
   const sorted = listed.toSorted((one, other) => startOf(one) - startOf(other));
   if (!print.isTerminal) {
-    const head = ['id', 'state', 'link', 'bandwidth', `from (${times.zone})`, 'until', 'experiment'];
+    const columns = columnsOf(listed, true);
     return print.table(
-      head,
-      sorted.map((one) => cells(rowOf(one, times, (id) => id))),
+      columns.map((column) => (column === 'from' ? `from (${times.zone})` : column)),
+      sorted.map((one) =>
+        cells(
+          rowOf(one, times, (id) => id),
+          columns,
+        ),
+      ),
     );
   }
   const short = shortIds(known.filter((id) => id !== null));
@@ -62,16 +68,15 @@ export function reservationTable(print: Printer, listed: readonly ListedIn[], co
     sorted.map((one) => rowOf(one, times, (id) => short.get(id) ?? id, brevity));
   const isOfSeveral = experiments.length > 1;
   const caption = `${captionOf(print, context)}\n`;
-  const columns = isOfSeveral ? 7 : 6;
-  const head = ['id', 'state', 'link', 'bandwidth', 'from', 'until', 'experiment'].slice(0, columns);
+  const columns = columnsOf(listed, isOfSeveral);
   for (const shown of [rows({}), rows({ withoutWeekday: true, shortEnd: true })]) {
-    const table = shown.map((row) => cells(row).slice(0, columns));
-    if (!print.fits(head, table)) continue;
+    const table = shown.map((row) => cells(row, columns));
+    if (!print.fits(columns, table)) continue;
     const style = (text: string, column: number, at: number): string =>
-      painted(print, text, column, shown[at]);
-    return caption + print.table(head, table, style);
+      painted(print, text, columns[column], shown[at]);
+    return caption + print.table(columns, table, style);
   }
-  return caption + stacked(print, rows({ shortEnd: true }), isOfSeveral);
+  return caption + stacked(print, rows({ shortEnd: true }), columns);
 }
 
 /** The line above all reservations of a list: their experiment, and the time zone. */
@@ -83,8 +88,16 @@ export function captionOf({ paint }: Printer, { experiments, times }: TableConte
   return `${paint.dim(escapeText(`${where}, times in ${times.zone}`))}\n`;
 }
 
-function cells({ id, state, link, bandwidth, from, until, experiment }: Row): string[] {
-  return [id, state, link, bandwidth, from, until, experiment];
+/** The columns of a table, as its head names them: names only where a reservation has one. */
+function columnsOf(listed: readonly ListedIn[], withExperiment: boolean): (keyof Row)[] {
+  const isNamed = listed.some(({ item }) => nameOf(item) !== undefined);
+  const beside = withExperiment ? (['experiment'] as const) : [];
+  const named = isNamed ? (['name'] as const) : [];
+  return ['id', ...named, 'state', 'link', 'bandwidth', 'from', 'until', ...beside];
+}
+
+function cells(row: Row, columns: readonly (keyof Row)[]): string[] {
+  return columns.map((column) => row[column]);
 }
 
 function rowOf(
@@ -101,6 +114,7 @@ function rowOf(
   return {
     state,
     id: id === null ? UNKNOWN : idText(id),
+    name: nameOf(item) ?? UNKNOWN,
     link: known ? `${known.site1} – ${known.site2}` : UNKNOWN,
     bandwidth: known?.bandwidth == null ? UNKNOWN : formatBandwidth(known.bandwidth),
     from: Number.isNaN(start) ? (known ? 'at once' : UNKNOWN) : timeText(start),
@@ -128,31 +142,39 @@ export const STATE_COLORS = {
   unknown: 'yellow',
 } as const satisfies Record<ListedReservation['state'], string>;
 
-/** The columns with a colour of their own. */
-const [ID, STATE] = [0, 1];
-
-function painted({ paint }: Printer, text: string, column: number, row: Row | undefined): string {
+function painted(
+  { paint }: Printer,
+  text: string,
+  column: keyof Row | undefined,
+  row: Row | undefined,
+): string {
   const color = STATE_COLORS[row?.state ?? 'scheduled'];
   if (color === 'dim') return paint.dim(text);
-  if (column === ID) return paint.bold(text);
-  return column === STATE ? paint[color](text) : text;
+  if (column === 'id') return paint.bold(text);
+  return column === 'state' ? paint[color](text) : text;
 }
 
-/** Two lines for each reservation: id, state, link, and its experiment where there are several; bandwidth and period. */
-function stacked(print: Printer, rows: readonly Row[], isOfSeveral: boolean): string {
+/** Two lines for each reservation: id, state, link, its name and its experiment where those are columns; bandwidth and period. */
+function stacked(print: Printer, rows: readonly Row[], columns: readonly (keyof Row)[]): string {
   const widest = (texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length));
   const first = widest(rows.map(({ id }) => id));
   const second = widest(rows.flatMap(({ state, bandwidth }) => [state, bandwidth]));
   const lines = rows.flatMap((row) => {
-    const { id, state, link, bandwidth, from, until, experiment } = row;
+    const { id, state, link, bandwidth, from, until, name, experiment } = row;
+    const about = [
+      link,
+      ...(columns.includes('name') && name !== UNKNOWN ? [name] : []),
+      ...(columns.includes('experiment') ? [experiment] : []),
+    ];
     return [
-      [id, state, isOfSeveral ? `${link}  ${experiment}` : link],
+      [id, state, about.join('  ')],
       ['', bandwidth, `${from} – ${until}`],
     ].map((texts, line) =>
       texts
         .map((text, column) => {
           const escaped = escapeText(text);
-          const shown = painted(print, escaped, line === 0 ? column : Number.NaN, row);
+          const named = line === 0 ? (['id', 'state', 'link'] as const)[column] : undefined;
+          const shown = painted(print, escaped, named, row);
           const width = [first, second][column] ?? 0;
           return `${shown}${' '.repeat(Math.max(0, width - escaped.length))}`;
         })

@@ -2,7 +2,7 @@ import { instantOf, type Requested } from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import { type KnownReservation, shortIds } from '../../session/reservations/known.ts';
+import { type KnownReservation, nameOf, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import type { Invocation } from '../invocation.ts';
 import { pick } from '../questions.ts';
@@ -38,8 +38,8 @@ export async function reservationArgument(
 }
 
 /**
- * The reservation that a checked ID argument means (CLI.md, "Commands"): the one with this id, else the only one that has
- * the text in the last section of its id. From now on the session acts in its experiment, where the ledger knows it.
+ * The reservation that a checked ID argument means (CLI.md, "Commands"): the one with this id, else the only one with this
+ * name, else the only one that has the text in the last section of its id. From now on the session acts in its experiment, where the ledger knows it.
  *
  * @throws Failure `usage` when none or several fit
  */
@@ -48,7 +48,6 @@ export async function meantReservation(
   session: Session,
   word: string,
 ): Promise<MeantReservation> {
-  // A reservation's name will stand between the id and a part of one (CLI.md, "Commands").
   const meant = idKind(word) === 'reservation' ? { id: word } : await onlyOne(session, word, times);
   await session.actFor(meant.id);
   return meant;
@@ -63,15 +62,22 @@ async function onlyOne(
   const [only, another] = known;
   if (only && !another) return only;
   if (!only) {
-    throw new Failure('usage', `No reservation that is known has ${typed} in its id.`, {
+    throw new Failure('usage', `No reservation that is known is named ${typed} or has it in its id.`, {
       why: "Known are the experiment's reservations, and those that this machine asked for.",
       fix: 'slices-conn list --all',
     });
   }
   const context = await times();
   const more = known.length - MOST_LISTED;
-  throw new Failure('usage', `${typed} fits ${known.length} reservations.`, {
-    why: `More characters of the id tell them apart. Times are in ${context.zone}.`,
+  const isName = nameOf(only) === typed;
+  const isElsewhere = new Set(known.map(({ entry }) => entry?.experiment)).size > 1;
+  const apart = !isName
+    ? 'More characters of the id tell them apart.'
+    : isElsewhere
+      ? 'They are of several experiments: --experiment tells them apart, or the id.'
+      : 'The id tells them apart.';
+  throw new Failure('usage', `${typed} ${isName ? 'is the name of' : 'fits'} ${known.length} reservations.`, {
+    why: `${apart} Times are in ${context.zone}.`,
     lines: [
       ...known.slice(0, MOST_LISTED).map((item) => `${item.id}  ${linkAndPeriod(item, context)}`),
       ...(more > 0 ? [`and ${more} more`] : []),
@@ -116,7 +122,7 @@ export function checkPerson({ ask }: Pick<Invocation, 'ask'>): void {
   });
 }
 
-/** A reservation in a few words for people: its link, bandwidth, and period in the context's zone, which is not named. */
+/** A reservation in a few words for people: its name, link, bandwidth, and period in the context's zone, which is not named. */
 export function linkAndPeriod(
   { reservation, requested }: Pick<KnownReservation, 'reservation' | 'requested'>,
   times: TimeContext,
@@ -127,5 +133,6 @@ export function linkAndPeriod(
   const [start, end] = [start_date === null ? times.now : instantOf(start_date), instantOf(end_date)];
   const period = `${shortTime(start, times, true)} to ${shortEnd(start, end, times, true)}`;
   const rate = bandwidth === null ? 'as fast as the link allows' : formatBandwidth(bandwidth);
-  return `${site1} – ${site2}, ${rate}, ${period}`;
+  const name = reservation?.name ?? requested?.name;
+  return `${name === undefined ? '' : `${name}: `}${site1} – ${site2}, ${rate}, ${period}`;
 }

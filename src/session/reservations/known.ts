@@ -12,20 +12,25 @@ export interface KnownOptions {
   list: (filter: { current: boolean }) => Promise<JoinedList>;
   /** Acts in the experiment of a reservation that the ledger knows. */
   actFor: (id: string) => Promise<void>;
+  /** The experiment that the person has chosen, by its id; undefined where none is chosen. */
+  chosen: () => Promise<string | undefined>;
   /** Milliseconds. */
   now: () => number;
 }
 
 /**
- * The reservations that have a text in the last section of their id (CLI.md, "Commands"): of the service's list, and of
- * all that this machine asked the service for. Past ones count only where no other fits, so that the short ids of a list
- * stay good.
+ * The reservations that have a name, else those that have the text in the last section of their id (CLI.md, "Commands"): of
+ * the service's list, and of all that this machine asked the service for. Past ones count only where no other fits, so that
+ * the short ids of a list stay good, and a name can be given again. Where the person has chosen an experiment, names are
+ * those of its reservations.
  *
  * @throws Failure when the service's list can't be fetched, unless the ledger knows one that fits
  */
-export async function reservationsWith(part: string, options: KnownOptions): Promise<KnownReservation[]> {
-  const current = (await found(part, options, true)).filter(isCurrent);
-  return current.length > 0 ? current : found(part, options, false);
+export async function reservationsWith(word: string, options: KnownOptions): Promise<KnownReservation[]> {
+  const current = (await found(word, options, true)).filter(isCurrent);
+  const fitting = current.length > 0 ? current : await found(word, options, false);
+  const named = fitting.filter((item) => nameOf(item) === word);
+  return named.length > 0 ? named : fitting;
 }
 
 /** Whether a reservation has neither ended nor was deleted, as far as it is known. */
@@ -34,17 +39,22 @@ export function isCurrent({ state }: Pick<ListedReservation, 'state'>): boolean 
 }
 
 async function found(
-  part: string,
-  { ledger, list, actFor, now }: KnownOptions,
+  word: string,
+  { ledger, list, actFor, chosen, now }: KnownOptions,
   current: boolean,
 ): Promise<KnownReservation[]> {
   const fits = (item: ListedReservation): item is KnownReservation =>
-    item.id !== null && hasPart(item.id, part);
+    item.id !== null && (nameOf(item) === word || hasPart(item.id, word));
   // An unusable ledger is reported later, when the command writes to it.
   const entries = await ledger()
-    .then((opened) => opened.containing(part, current ? now() : undefined))
+    .then((opened) => opened.containing(word, current ? now() : undefined))
     .catch(() => []);
-  const own = joinLedger(undefined, entries, now()).items.filter(fits);
+  const fitting = joinLedger(undefined, entries, now()).items.filter(fits);
+  const isNamed = fitting.some((item) => nameOf(item) === word);
+  const experiment = isNamed ? await chosen() : undefined;
+  const own = fitting.filter(
+    (item) => experiment === undefined || nameOf(item) !== word || item.entry?.experiment === experiment,
+  );
   const [first] = own;
   // Of several experiments, no list would leave one.
   if (new Set(own.map(({ entry }) => entry?.experiment)).size > 1) return own;
@@ -114,9 +124,9 @@ function partsOf(text: string, length: number): string[] {
   );
 }
 
-/** Whether the last section of an id, after its host, has this text. */
+/** Whether the last section of an id, after its host, has this text, which is long enough to mean one. */
 function hasPart(id: string, part: string): boolean {
-  return lastSection(id).includes(part);
+  return part.length >= SHORTEST && lastSection(id).includes(part);
 }
 
 function lastSection(id: string): string {

@@ -39,6 +39,7 @@ const RESERVE = [
     '--for',
     '--earliest',
     '--volume',
+    '--name',
     '--wait',
     '--dry-run',
   ],

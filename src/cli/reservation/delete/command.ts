@@ -9,7 +9,10 @@ export function deleteCommand(invoke: Invoke): Command {
     .description(
       'Deletes reservations: their VLANs and bandwidth are free again at once. Asks first, unless --yes is given.',
     )
-    .argument('[id...]', 'ids, or four characters or more of the last part of each; asked for when left out')
+    .argument(
+      '[id...]',
+      'names, ids, or four characters or more of the last part of each; asked for when left out',
+    )
     .option('--all', 'all that you created in the experiment and that have not ended')
     .option('--everyone', "with --all: other users' too")
     .option('--as-administrator', 'release any reservation, as an administrator of the service')

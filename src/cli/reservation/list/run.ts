@@ -138,7 +138,7 @@ function whatToDo(
 }
 
 function reserveAgain(requested: NonNullable<ListedReservation['requested']>, key: string): string {
-  const { site1, site2, bandwidth, start_date, end_date, duration, volume } = requested;
+  const { site1, site2, bandwidth, start_date, end_date, duration, volume, name } = requested;
   const rate = bandwidth === null ? [] : ['--bandwidth', String(bandwidth)];
   const start = start_date === null ? ['--start-now'] : ['--start', start_date];
   const search =
@@ -148,5 +148,6 @@ function reserveAgain(requested: NonNullable<ListedReservation['requested']>, ke
         ? ['--volume', String(volume)]
         : [];
   const period = [...start, '--end', end_date, ...search];
-  return ownCommand('reserve', site1, site2, ...rate, ...period, '--idempotency-key', key);
+  const named = name === undefined ? [] : ['--name', name];
+  return ownCommand('reserve', site1, site2, ...rate, ...period, ...named, '--idempotency-key', key);
 }

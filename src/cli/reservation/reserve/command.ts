@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { RESERVATION_NAME } from '../../../contract/ids.ts';
 import { waitSeconds } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
 import { addPeriodOptions } from '../../period.ts';
@@ -24,6 +25,11 @@ export function reserveCommand(invoke: Invoke): Command {
     )
     .option('--volume <bytes>', 'book what carries so much by --end: 800G, 50T, 2TiB; in place of --for')
     .option(
+      '--name <name>',
+      'a name to be used in place of its id: lower-case letters, digits and -',
+      reservationName,
+    )
+    .option(
       '--wait [seconds]',
       'return when the link has started; after this long, exit code 8, and the link stays booked',
       waitSeconds,
@@ -41,6 +47,7 @@ export function reserveCommand(invoke: Invoke): Command {
       `
 Examples:
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h
+  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h --name nightly
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 2.5G --start 2026-12-01T10:00:00Z --end 2026-12-01T18:00:00Z
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start 14:00 --for 2h --wait && ./measure.sh
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 100M --start-now --for 1d --save link.jwt --json
@@ -48,6 +55,12 @@ Examples:
   slices-conn reserve be-gent1 pl-poznan1 --volume 50T --end 'friday 18:00'`,
     )
     .action(invoke<ReserveFlags>(async () => (await import('./run.ts')).reserve));
+}
+
+/** Checks the form of a name. */
+function reservationName(text: string): string {
+  if (RESERVATION_NAME.test(text)) return text;
+  throw new InvalidArgumentError('It must be 1 to 64 of a to z, 0 to 9 and -, a letter first.');
 }
 
 /** Checks a key: the characters that an HTTP header can carry. */

@@ -5,6 +5,7 @@ import { parseDuration } from '../../../contract/durations.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import type { ExperimentAccess } from '../../../session/login/experiment-access.ts';
+import { nameOf } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
 import {
@@ -31,6 +32,7 @@ export interface ReserveFlags extends PeriodFlags {
   bandwidth?: string;
   earliest?: boolean;
   volume?: string;
+  name?: string;
   /** Seconds; true without a number. */
   wait?: number | true;
   dryRun?: boolean;
@@ -49,7 +51,12 @@ export async function parseReserve(
   flags: ReserveFlags,
   times: TimeContext,
 ): Promise<NewReservation & Pick<NewPeriod, 'lasting'>> {
-  const sites = { site1: siteName(site1), site2: siteName(site2) };
+  const { name } = flags;
+  const sites = {
+    site1: siteName(site1),
+    site2: siteName(site2),
+    ...(name === undefined ? {} : { name }),
+  };
   const { bandwidth: rate, earliest = false, volume } = flags;
   if (earliest && volume !== undefined) throw conflict('--earliest', '--volume');
   const most = rate === undefined ? {} : { bandwidth: parseBandwidth(rate) };
@@ -164,17 +171,44 @@ async function printBooked(
   });
   const warning = shortfall(periodOf(proven.reservation), lasting);
   if (warning !== undefined) output.notice(warning);
+  if (request.name !== undefined && proven.reservation.name === undefined) {
+    output.notice(`This service keeps no names: only this machine knows the name ${request.name}.`);
+  }
 }
 
 /** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */
-function refusedTo({ invocation, flags, ...run }: Run, request: NewReservation): (error: unknown) => never {
-  return (error) => {
+function refusedTo(
+  { invocation, flags, ...run }: Run,
+  request: NewReservation,
+): (error: unknown) => Promise<never> {
+  return async (error) => {
     const { typed, now } = invocation;
+    if (error instanceof Failure && error.code === 'name_taken' && request.name !== undefined) {
+      throw await withHolder(error, run.session, request.name);
+    }
     // What is picked is another request than the one with the person's key.
     const { idempotencyKey: _other, ...kept } = flags;
     const send = (picked: NewReservation) => book({ ...run, invocation, flags: kept }, picked);
     throw refusalOf(error, { request, typed, flags, now: now(), ...(flags.dryRun ? {} : { send }) });
   };
+}
+
+/** The failure that a name is taken: with the reservation that has it, and a name that is free. */
+async function withHolder(taken: Failure, session: Session, name: string): Promise<Failure> {
+  const { items } = await session.currentReservations().catch(() => ({ items: [] }));
+  const holder = items.find((item) => nameOf(item) === name);
+  const known = holder?.reservation ?? holder?.requested;
+  const names = new Set(items.map(nameOf));
+  const numbered = Array.from({ length: items.length + 1 }, (_, at) => `${name.slice(0, 60)}-${at + 2}`);
+  const free = numbered.find((one) => !names.has(one));
+  return taken.with({
+    ...(holder && known
+      ? {
+          why: `${holder.id} has it: ${known.site1} – ${known.site2}, from ${known.start_date ?? 'now'} to ${known.end_date}.`,
+        }
+      : {}),
+    fix: `--name ${free}`,
+  });
 }
 
 /** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */

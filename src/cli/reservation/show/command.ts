@@ -6,7 +6,10 @@ import type { ShowFlags } from './run.ts';
 export function showCommand(invoke: Invoke): Command {
   return new Command('show')
     .summary('show a reservation, verified')
-    .argument('[id]', 'its id, or four characters or more of the last part; asked for when left out')
+    .argument(
+      '[id]',
+      'its name, its id, or four characters or more of the last part; asked for when left out',
+    )
     .option('--token', 'print the signed reservation itself')
     .option('--allow-unsigned', 'accept an answer that the service did not sign')
     .addHelpText(

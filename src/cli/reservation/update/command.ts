@@ -10,7 +10,10 @@ export function updateCommand(invoke: Invoke): Command {
     .description(
       "Changes a reservation. When the link can't give all of it, nothing is changed.\nThe VLAN tags stay when they are free for the new period. The printed reservation has the tags to use.",
     )
-    .argument('[id]', 'its id, or four characters or more of the last part; asked for when left out')
+    .argument(
+      '[id]',
+      'its name, its id, or four characters or more of the last part; asked for when left out',
+    )
     .option('--bandwidth <rate>', '100 (Mbps), 100M, 1G, 2.5G');
   return addPeriodChangeOptions(command)
     .option('--allow-unsigned', 'accept an answer that the service did not sign')

@@ -8,7 +8,10 @@ export function watchCommand(invoke: Invoke): Command {
     .description(
       "Prints a line when a reservation has started or was updated, when it ends within 10 minutes, and when it has ended or was deleted. Looks every 15 s, and at every start and end.\nWithout an id it watches the experiment's reservations until Ctrl-C; with one it ends when the reservation has ended or was deleted.\nWith --json each line is an object.",
     )
-    .argument('[id]', 'its id, or four characters or more of the last part; all reservations when left out')
+    .argument(
+      '[id]',
+      'its name, its id, or four characters or more of the last part; all reservations when left out',
+    )
     .addHelpText(
       'after',
       `

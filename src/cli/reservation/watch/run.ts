@@ -80,14 +80,16 @@ interface LineContext {
 }
 
 /**
- * A change for people. On a terminal with a short id, and in two lines where one would be too long; elsewhere with the full
- * id, in one line.
+ * A change for people. On a terminal with its name or a short id, and in two lines where one would be too long; elsewhere with the full
+ * id and the name, in one line.
  */
 function lineOf(print: Printer, change: Change, { times, named, ids }: LineContext): string {
   const { event, at, reservation } = change;
   const { id } = reservation;
   const { isTerminal, paint, columns = Number.POSITIVE_INFINITY } = print;
-  const shown = isTerminal ? (shortIds([...new Set([...ids, id])]).get(id) ?? id) : id;
+  const short = shortIds([...new Set([...ids, id])]).get(id);
+  const { name } = reservation;
+  const shown = isTerminal ? (name ?? short ?? id) : [id, ...(name === undefined ? [] : [name])].join('  ');
   const time = shortTime(at, times, isTerminal);
   const [text, color] = SAID[event];
   const head = `${time}${named === undefined ? '' : ` ${named}`}  `;

@@ -1,0 +1,208 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { World } from '../../../src/cli/world.ts';
+import { createReferenceServer } from '../../../src/reference-server.ts';
+import { json } from '../../client/replies.ts';
+import { reportOf } from '../../e2e/command.ts';
+import { type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+const HOUR = 3_600_000;
+const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
+
+/** A service, its clock, and machines of its lead. */
+async function scene() {
+  let now = NOW;
+  /** What is answered in place of the service, where it is not undefined. */
+  let instead: ((request: Request) => Response | undefined) | undefined;
+  const server = await createReferenceServer({ now: () => now });
+  onTestFinished(() => server.close());
+  const machine = (changes: Partial<World> = {}) => {
+    const connection = {
+      fetch: async (request: Request) => instead?.(request) ?? server.fetch(request),
+      userToken: tokenOf(() => server.signIn('lead')),
+      close: async () => undefined,
+    };
+    const world = commandWorld(connection, { now: () => now, ...changes });
+    const run: CommandWorld['run'] = (...args) => world.run('--offline', ...args);
+    return {
+      run,
+      /** Without `--offline`. */
+      plain: world.run,
+      /** Books a link for two hours. @returns its id */
+      reserve: async (...more: string[]): Promise<string> => {
+        const { stdout, stderr } = await run('--json', 'reserve', ...LINK, '--for', '2h', ...more);
+        if (stdout === '') throw new Error(stderr);
+        return JSON.parse(stdout).reservation.id;
+      },
+      json: async (...args: string[]) => JSON.parse((await run('--json', ...args)).stdout),
+    };
+  };
+  return {
+    machine,
+    after: (hours: number): void => {
+      now = NOW + hours * HOUR;
+    },
+    answers: (answer: typeof instead): void => {
+      instead = answer;
+    },
+  };
+}
+
+describe('a name is accepted wherever an id is', () => {
+  test.each([['show'], ['update', '--bandwidth', '2G'], ['delete', '--yes']])('%s', async (...command) => {
+    const { machine } = await scene();
+    const { run, reserve } = machine();
+    const id = await reserve('--start', '+1h', '--name', 'nightly');
+    await reserve('--start', '+1h');
+    const { exitCode, stdout } = await run(...command, 'nightly');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(id);
+  });
+
+  test('short names too, and before a part of an id', async () => {
+    const { machine } = await scene();
+    const { reserve, json: result } = machine();
+    const other = await reserve('--start', '+1h');
+    // Four characters of the other's id that could be a name.
+    const part = /[a-z][a-z0-9]{3}/.exec(other.split('_').at(-1) ?? '')?.[0] ?? expect.fail();
+    expect((await result('show', part)).reservation.id).toBe(other);
+    const named = await reserve('--start', '+4h', '--name', part);
+    const short = await reserve('--start', '+8h', '--name', 'x');
+    expect((await result('show', part)).reservation.id).toBe(named);
+    expect((await result('show', 'x')).reservation.id).toBe(short);
+  });
+
+  test('of one that is live before those that ended; of several that ended it is exit 2 with all of them', async () => {
+    const { machine, after } = await scene();
+    const { run, reserve, json: result } = machine();
+    const first = await reserve('--start-now', '--name', 'nightly');
+    after(3);
+    expect((await result('show', 'nightly')).reservation.id).toBe(first);
+    const second = await reserve('--start-now', '--name', 'nightly');
+    expect((await result('show', 'nightly')).reservation.id).toBe(second);
+    after(6);
+    const report = reportOf(await run('--json', 'show', 'nightly'));
+    expect(report).toMatchObject({
+      code: 'usage',
+      exitCode: 2,
+      message: 'nightly is the name of 2 reservations.',
+    });
+    expect(report.why).toMatch(/^The id tells them apart\. Times are in UTC\./);
+    for (const id of [first, second]) {
+      expect(report.why).toContain(`${id}  nightly: be-gent1 – pl-poznan1, 1 Gbps, 1 Nov`);
+    }
+  });
+
+  test('a name belongs to its experiment: the chosen one, else the one where this machine gave it', async () => {
+    const { machine } = await scene();
+    const { run, reserve, json: result } = machine();
+    await run('experiment', 'create', 'second', '--end', '+2d');
+    const there = await reserve('--start', '+1h', '--name', 'nightly', '--experiment', 'second');
+    // Two experiments are active, and none is chosen.
+    expect((await result('show', 'nightly')).reservation.id).toBe(there);
+    expect(reportOf(await run('--json', 'show', 'nightly', '--experiment', 'demo'))).toMatchObject({
+      exitCode: 2,
+      message: 'No reservation that is known is named nightly or has it in its id.',
+    });
+    const here = await reserve('--start', '+1h', '--name', 'nightly', '--experiment', 'demo');
+    expect((await result('show', 'nightly', '--experiment', 'demo')).reservation.id).toBe(here);
+    expect((await result('show', 'nightly', '--experiment', 'second')).reservation.id).toBe(there);
+    expect(reportOf(await run('--json', 'show', 'nightly')).why).toMatch(
+      /^They are of several experiments: --experiment tells them apart, or the id\. /,
+    );
+  });
+
+  test.each(['Nightly!', '-x', 'a b', 'ä'])('%s is no name, and no id: exit 2', async (word) => {
+    const { machine } = await scene();
+    expect((await machine().run('show', '--', word)).exitCode).toBe(2);
+  });
+});
+
+describe('reserve --name', () => {
+  test.each(['Nightly', '1st', 'a_b', '', 'x'.repeat(65)])(
+    '%j is exit 2, and nothing is sent',
+    async (name) => {
+      const { machine, answers } = await scene();
+      answers(() => expect.fail());
+      const { exitCode, stderr } = await machine().run(
+        'reserve',
+        ...LINK,
+        '--start-now',
+        '--for',
+        '2h',
+        '--name',
+        name,
+      );
+      expect(exitCode).toBe(2);
+      expect(stderr).toContain('It must be 1 to 64 of a to z, 0 to 9 and -, a letter first.');
+    },
+  );
+
+  test('a name that is taken is exit 2: which reservation has it, and a command with a free name', async () => {
+    const { machine, answers } = await scene();
+    const { run, reserve } = machine();
+    const id = await reserve('--start', '+1h', '--name', 'nightly');
+    await reserve('--start', '+1h', '--name', 'nightly-2');
+    const taken = {
+      code: 'name_taken',
+      detail: [{ loc: [], msg: 'The name nightly is taken.', type: 'NotValid' }],
+    };
+    answers(({ method }) => (method === 'POST' ? json(taken, 409) : undefined));
+    const typed = ['reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name'];
+    expect(reportOf(await run('--json', ...typed, 'nightly'))).toMatchObject({
+      code: 'name_taken',
+      exitCode: 2,
+      why: `${id} has it: be-gent1 – pl-poznan1, from 2026-11-01T13:00:00.000Z to 2026-11-01T15:00:00.000Z.`,
+      fix: 'slices-conn --offline --json reserve be-gent1 pl-poznan1 --bandwidth 1G --start +1h --for 2h --name nightly-3',
+    });
+    expect((await run(...typed, 'nightly')).stderr).toContain(
+      `  why: ${id} has it: be-gent1 – pl-poznan1, from Sun 1 Nov 13:00 UTC to 15:00.\n`,
+    );
+  });
+});
+
+describe('list', () => {
+  test('has a column of names only where a reservation has one', async () => {
+    const { machine } = await scene();
+    const { run, reserve } = machine();
+    await reserve('--start', '+1h');
+    const without = await run('list');
+    await reserve('--start', '+2h', '--name', 'nightly');
+    const { stdout } = await run('list');
+    const words = (text: string): string[][] =>
+      text
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => line.split(/ {2,}/));
+    expect(words(without.stdout)[0]?.slice(0, 3)).toEqual(['ID', 'STATE', 'LINK']);
+    expect(words(stdout).map((line) => line.slice(1, 3))).toEqual([
+      ['NAME', 'STATE'],
+      ['–', 'scheduled'],
+      ['nightly', 'scheduled'],
+    ]);
+  });
+
+  test.each([
+    [80, /^\w{4} +nightly +scheduled +be-gent1 – pl-poznan1 +1 Gbps +1 Nov 13:00 +15:00$/m],
+    [60, /^\w{4} +scheduled +be-gent1 – pl-poznan1 +nightly\n +1 Gbps +Sun 1 Nov 13:00 – 15:00$/m],
+  ])('on a terminal of %i columns', async (columns, expected) => {
+    const { machine } = await scene();
+    const stdout = recordedStream(columns);
+    const { run } = machine({ stdout });
+    await run('--json', 'reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'nightly');
+    await run('list', '--color', 'never');
+    expect(stdout.text).toMatch(expected);
+  });
+});
+
+test('completion offers names, and ids of reservations without one', async () => {
+  const { machine } = await scene();
+  const { plain, reserve } = machine();
+  await reserve('--start', '+1h', '--name', 'nightly');
+  const id = await reserve('--start', '+1h');
+  const { stdout } = await plain('__complete', '--', '--offline', 'show', '');
+  expect(stdout).toMatch(/^nightly\tbe-gent1 – pl-poznan1, 1 Gbps, scheduled$/m);
+  expect(stdout).toMatch(new RegExp(`^${id}\t`, 'm'));
+  expect(stdout.split('\n').filter((line) => /^(?:con_|nightly)/.test(line))).toHaveLength(2);
+});
