@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { type Availability, AvailabilityReply, type Slot, SlotListReply } from '../contract/availability.ts';
-import { Failure, shellWord } from '../contract/failure.ts';
+import { Failure, ownCommand, shellWord } from '../contract/failure.ts';
 import { formatInstant, isoDuration } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import {
@@ -342,7 +342,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         accept: JWT_TYPE,
         query: queryOf(reservation),
         body: await bodyFor(reservation),
-      });
+      }).catch(withHolder(reservation));
       return proofOf(reply, await expectedOf(reservation, firstSentAt), proof).catch(afterChange);
     },
 
@@ -353,7 +353,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         accept: 'application/json',
         query: queryOf(reservation, { dryRun: true }),
         body: await bodyFor(reservation),
-      });
+      }).catch(withHolder(reservation));
       if (reply.status === 200) return asRehearsed(readReservation(reply), await expectedOf(reservation));
       const { id } = readReservation(reply);
       throw new Failure('reply_invalid', 'The service does not know dry runs: it booked.', {
@@ -407,7 +407,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         accept: 'application/json',
         query: flags.length > 0 ? `?${flags.join('&')}` : '',
         body: { items: bodies, tokens: [(await userToken()).reveal()] },
-      });
+      }).catch(withHolder());
       let ids: (string | null)[] | undefined;
       try {
         const results = readResults(reply, items);
@@ -424,8 +424,14 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
         if (!(error instanceof Failure)) throw error;
         const { reservation: _one, reservations: _all, ...facts } = error.facts;
         if (dryRun) throw new Failure(error.code, error.message, facts);
-        const reservations = ids ?? error.facts.reservations ?? items.map(() => null);
-        throw error.with({ maybeDone: true, retryable: false, reservations });
+        const known = ids ?? error.facts.reservations ?? [];
+        const reservations = known.some((id) => id !== null) ? { reservations: known } : {};
+        throw new Failure(error.code, error.message, {
+          ...facts,
+          maybeDone: true,
+          retryable: false,
+          ...reservations,
+        });
       }
 
       /** The proof of what the reply says of one item. A dry run has nothing to prove. */
@@ -518,6 +524,14 @@ function lacking(feature: keyof typeof LACKING): Failure {
 function searchIn({ duration, volume }: NewReservation): ('earliest' | 'volume')[] {
   if (duration !== undefined) return ['earliest'];
   return volume === undefined ? [] : ['volume'];
+}
+
+/** Adds to the refusal of a name the command that shows who has it. */
+function withHolder({ name }: { name?: string } = {}): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof Failure) || error.code !== 'name_taken') throw error;
+    throw error.with({ fix: name === undefined ? ownCommand('list') : ownCommand('show', name) });
+  };
 }
 
 /** What is expected of a reservation that was moved later. @param offset milliseconds */

@@ -7,23 +7,25 @@ const EXPERIMENT = 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
 const PROJECT = 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
 const EXPIRED = '2025-01-01T12:00:00.000Z';
 
+const RESERVED = {
+  id: RESERVATION,
+  site1: 'be-gent1',
+  site2: 'pl-poznan1',
+  bandwidth: 1000,
+  start_date: EXAMPLE_START,
+  end_date: EXAMPLE_END,
+  experiment_id: EXPERIMENT,
+  created_at: EXAMPLE_CREATED,
+  created_by: 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
+  site1_s_tag: 1001,
+  site1_c_tag: 1,
+  site2_s_tag: 1001,
+  site2_c_tag: 1,
+};
+
 /** Bodies where the schema's own examples do not fit together. A reservation is accepted as it stands here. */
 export const BODY_EXAMPLES: Partial<Record<SchemaName, Readonly<Record<string, unknown>>>> = {
-  Reservation: {
-    id: RESERVATION,
-    site1: 'be-gent1',
-    site2: 'pl-poznan1',
-    bandwidth: 1000,
-    start_date: EXAMPLE_START,
-    end_date: EXAMPLE_END,
-    experiment_id: EXPERIMENT,
-    created_at: EXAMPLE_CREATED,
-    created_by: 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
-    site1_s_tag: 1001,
-    site1_c_tag: 1,
-    site2_s_tag: 1001,
-    site2_c_tag: 1,
-  },
+  Reservation: RESERVED,
   // With ?start_now=true a start_date would be refused, and an update may leave it out.
   ReservationUpdate: { bandwidth: '2000', end_date: EXAMPLE_END },
   Availability: {
@@ -49,6 +51,12 @@ export const BODY_EXAMPLES: Partial<Record<SchemaName, Readonly<Record<string, u
     items: [{ first_start_date: EXAMPLE_START, last_start_date: EXAMPLE_END }],
     nextCursor: null,
   },
+  BatchResults: {
+    items: [
+      { connectivity: RESERVED, token: 'eyJhbGciOiJFUzI1NiIsImtpZCI6ImtleTEifQ.e30.c2lnbmF0dXJl' },
+      { connectivity: null, token: null },
+    ],
+  },
   ExperimentRequest: {
     name: 'throughput-1',
     description: 'Throughput between Ghent and Poznań',
@@ -59,6 +67,12 @@ export const BODY_EXAMPLES: Partial<Record<SchemaName, Readonly<Record<string, u
 
 const PERIOD = { start_date: EXAMPLE_START, end_date: EXAMPLE_END };
 const WANTED = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: '1000', ...PERIOD, tokens: [] };
+
+/** A create as an item of a batch. */
+function item(name: string): object {
+  const { tokens: _tokens, ...body } = WANTED;
+  return { action: 'create', name, ...body };
+}
 
 /** Requests of several kinds, each accepted as it stands here. */
 export const REQUEST_EXAMPLES: Partial<
@@ -73,6 +87,12 @@ export const REQUEST_EXAMPLES: Partial<
     volume: {
       summary: '100 GB, to be carried by end_date, at 1 Gbps at most',
       value: { ...WANTED, volume: '100000000000' },
+    },
+  },
+  BatchRequest: {
+    together: {
+      summary: 'Two links for one period, with names',
+      value: { items: [item('first'), item('second')], tokens: [] },
     },
   },
 };

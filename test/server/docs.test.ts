@@ -55,7 +55,10 @@ test('the examples of a reservation are accepted as they stand, on any day, and 
     }),
   });
   const Description = v.object({
-    paths: v.looseObject({ [path]: v.object({ post: v.object({ requestBody: Content }) }) }),
+    paths: v.looseObject({
+      [path]: v.object({ post: v.object({ requestBody: Content }) }),
+      [`${path}:batch`]: v.object({ post: v.object({ requestBody: Content }) }),
+    }),
   });
   for (const day of [0, 40]) {
     service.moveTo(day * DAY);
@@ -66,6 +69,8 @@ test('the examples of a reservation are accepted as they stand, on any day, and 
     for (const [name, { value }] of Object.entries(examples)) {
       expect(outcome(await lead.book(value, name === 'earliest' ? 'earliest=true' : ''))).toBe('201');
     }
+    const together = paths[`${path}:batch`]?.post.requestBody.content[json]?.examples['together']?.value;
+    expect(outcome(await lead.send('POST', `${path}:batch`, { body: together }))).toBe('200');
     expect(await asShown(service, lead, 'linkAvailability')).toBe('200');
     expect(await asShown(service, lead, 'linkSlots')).toBe('200');
   }

@@ -5,7 +5,7 @@ import {
   type ReservationRecord,
   StoreUnavailableError,
 } from '../../src/allocator/store.ts';
-import { answerReservation } from '../../src/server/connectivity/reservation-reply.ts';
+import { answerReservation, signReservation } from '../../src/server/connectivity/reservation-reply.ts';
 import { createKeyRing, type KeyStore } from '../../src/server/keys/key-ring.ts';
 import { createServiceIssuer } from '../../src/server/keys/service-issuer.ts';
 import { noLog } from '../../src/server/log.ts';
@@ -42,6 +42,7 @@ test('a database that fails after a booking, before the expiry is stored: the re
     CommitUnknownError,
   );
   await expect(answerReservation(signed, RECORD, options)).rejects.not.toThrow(CommitUnknownError);
+  await expect(signReservation(RECORD, options)).rejects.toThrow(CommitUnknownError);
   // What is not signed needs no note.
   const plain = await answerReservation(new Request('https://conn.example.org/'), RECORD, options, {
     committed: true,

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import type { Allocator } from '../../allocator/allocator.ts';
 import type { Period } from '../../allocator/demand.ts';
-import { linkId, type Network } from '../../allocator/network.ts';
+import type { Network } from '../../allocator/network.ts';
 import { type Offer, STAYS_TRUE } from '../../allocator/offers.ts';
 import type {
   CreateOutcome,
@@ -14,7 +14,6 @@ import type {
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Problem } from '../../contract/problems.ts';
-import type { ReservationUpdate } from '../../contract/reservation.ts';
 import type { Action } from '../../contract/roles.ts';
 import {
   EXPERIMENT_TOKEN_HEADER,
@@ -32,11 +31,13 @@ import {
 } from '../credentials.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
-import { type ProblemError, refusal, refusalOf } from '../problem-error.ts';
+import { refusalOf } from '../problem-error.ts';
 import { readObject } from '../request-reading.ts';
 import type { Handler, RouteMounter } from '../routing.ts';
+import { answerBatch } from './batch.ts';
 import { answerAvailability, answerSlots } from './link-questions.ts';
 import {
+  nameTaken,
   observed,
   type ReservationObserver,
   type ReservationResult,
@@ -44,14 +45,15 @@ import {
   refusedOutcome,
 } from './outcomes.ts';
 import {
-  capacityProblems,
-  durationProblems,
+  createProblems,
+  expiriesOf,
+  foreign,
   lastEnd,
+  missing,
   nearestPeriod,
-  newPeriodProblems,
   type PeriodBounds,
-  siteProblems,
-  updatedPeriodProblems,
+  updateFault,
+  updateProblems,
 } from './request-rules.ts';
 import { answerReservation, prepareAnswer, reservationReply } from './reservation-reply.ts';
 import {
@@ -65,6 +67,7 @@ import {
   readReservationRequest,
   readReservationUpdate,
   reusedKey,
+  updateOf,
 } from './reservation-request.ts';
 
 /** Options of {@link createConnectivity}. */
@@ -121,17 +124,14 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
 
   async function anyReservation(id: string): Promise<ReservationRecord> {
     const record = await reservations.find(id);
-    if (!record) throw missing(id);
+    if (!record) throw refusalOf([missing(id)]);
     return record;
   }
 
   async function ownReservation(id: string, experiment: CallerExperiment): Promise<ReservationRecord> {
     const record = await anyReservation(id);
     if (record.experiment !== experiment.id) {
-      throw refusal(
-        'wrong_experiment',
-        `Reservation ${id} belongs to another experiment than ${experiment.id}.`,
-      );
+      throw refusalOf([foreign(id, experiment.id)]);
     }
     return record;
   }
@@ -142,7 +142,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     outcome: CreateOutcome | Replay,
     asked: Period,
   ): Promise<Response> {
-    if (!outcome.ok && outcome.reason === 'name_taken') throw takenName(outcome);
+    if (!outcome.ok && outcome.reason === 'name_taken') throw refusalOf([nameTaken(outcome)]);
     if (!outcome.ok) throw outcome.reason === 'refused' ? refusedOutcome(outcome, asked) : reusedKey(outcome);
     const { record } = outcome;
     const headers = {
@@ -187,7 +187,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   async function deleteAsAdministrator(request: Request, id: string, by: string): Promise<Response> {
     const reason = readReason(request);
     const { experiment, createdBy } = await anyReservation(id);
-    if (!(await allocator.delete(id, { by, reason }))) throw missing(id);
+    if (!(await allocator.delete(id, { by, reason }))) throw refusalOf([missing(id)]);
     log('info', 'released', { reservation: id, by, reason, experiment, created_by: createdBy });
     return new Response(null, { status: 204 });
   }
@@ -197,26 +197,9 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const { startNow, dryRun } = readExecutionOptions(request);
     const key = dryRun ? undefined : readIdempotencyKey(request);
     const reading = readReservationRequest(body, { startNow, earliest: readFlag(request, 'earliest') });
-    const said = reading.ok ? reading.body : reading.rest;
-    const duration =
-      'search' in said && said.search && 'duration' in said.search ? said.search.duration : undefined;
-    const bounds = (received: number) => ({
-      now: received,
-      expiry: experiment.expiry,
-      project: experiment.project,
-    });
-    const problemsAt = (received: number): Problem[] => {
-      const period = { start: startNow ? received : said.start_date, end: said.end_date };
-      const found = [
-        ...siteProblems(body['site1'], body['site2'], network),
-        ...(reading.ok ? [] : reading.problems),
-        ...newPeriodProblems(period, bounds(received)),
-        ...durationProblems(duration, period),
-      ];
-      // A capacity problem alone is left to the allocator, which offers alternatives.
-      const link = network.between(said.site1 ?? '', said.site2 ?? '');
-      return found.length > 0 ? [...found, ...capacityProblems(link, said.bandwidth)] : [];
-    };
+    const bounds = (received: number): PeriodBounds => ({ ...expiriesOf(experiment), now: received });
+    const problemsAt = (received: number): Problem[] =>
+      createProblems(body, reading, { startNow, bounds: bounds(received), network });
     if (!reading.ok) throw refusalOf(problemsAt(now()));
     const { start_date, end_date: end, tokens: _, ...asked } = reading.body;
     const who = { createdBy: user, experiment: experiment.id };
@@ -261,29 +244,16 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const record = await ownReservation(id, experiment);
     const reading = readReservationUpdate(body, startNow);
     const received = now();
-    const { expiry, project } = experiment;
-    const said = reading.ok ? reading.body : reading.rest;
-    const tooMuch = capacityProblems(network.byId(record.link), said.bandwidth);
-    const wrong = [
-      ...changedSites(said, record),
-      ...removedLink(record, network),
-      ...(reading.ok ? [] : reading.problems),
-    ];
-    const bounds = { now: received, expiry, project };
-    if (!reading.ok || wrong.length > 0) {
-      const start = startNow ? received : body['start_date'] === undefined ? record.start : said.start_date;
-      const end = body['end_date'] === undefined ? record.end : said.end_date;
-      throw refusalOf([...wrong, ...updatedPeriodProblems(record, { start, end }, bounds), ...tooMuch]);
-    }
+    const bounds = { ...expiriesOf(experiment), now: received };
+    const problems = updateProblems(body, reading, { record, startNow, bounds, network });
+    if (!reading.ok || problems.length > 0) throw refusalOf(problems);
     const change = updateOf(reading.body, startNow ? received : undefined);
     const terms: UpdateTerms<Problem[]> = {
       by: user,
       expiry: lastEnd(experiment),
       dryRun,
-      check: (current, updated) => {
-        const problems = updatedPeriodProblems(current, updated, bounds);
-        return problems.length > 0 ? [...problems, ...tooMuch] : undefined;
-      },
+      check: (current, after) =>
+        updateFault(current, after, { bandwidth: change.bandwidth, bounds, network }),
     };
     const update = () => allocator.update<Problem[]>(id, change, terms);
     const outcome = await (dryRun
@@ -292,7 +262,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
           await prepareAnswer(request, change.end ?? record.end, options);
           return update();
         }));
-    if (!outcome) throw missing(id);
+    if (!outcome) throw refusalOf([missing(id)]);
     if (outcome.ok) {
       if (dryRun) return Response.json(reservationReply(outcome.record, network));
       logDone('updated', outcome.record, caller);
@@ -309,13 +279,18 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const caller = await authenticateCaller(request, trust);
     if (isAdministrator(caller)) return deleteAsAdministrator(request, id, caller.user);
     const record = await ownReservation(id, authorise(caller, 'delete'));
-    if (!(await allocator.delete(id, { by: caller.user }))) throw missing(id);
+    if (!(await allocator.delete(id, { by: caller.user }))) throw refusalOf([missing(id)]);
     logDone('deleted', record, caller);
     return new Response(null, { status: 204 });
   });
 
-  on('batchReservations', async () => {
-    throw refusal('not_found', 'This server does not decide on batches yet.');
+  on('batchReservations', async (request) => {
+    let body: Record<string, unknown> = {};
+    const caller = await authenticateCaller(request, trust, async () => {
+      body = await readObject(request);
+      return presentedTokens(body);
+    });
+    return answerBatch(request, { body, caller }, { ...options, logDone });
   });
 
   on('listReservations', async (request) => {
@@ -355,16 +330,6 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   return app;
 }
 
-function updateOf(body: ReservationUpdate, startNow: number | undefined): UpdateRequest {
-  const start = startNow ?? body.start_date ?? undefined;
-  return {
-    ...(start === undefined ? {} : { start }),
-    ...(body.end_date === undefined ? {} : { end: body.end_date }),
-    ...(body.bandwidth === undefined ? {} : { bandwidth: body.bandwidth }),
-    ...(startNow === undefined ? {} : { startsNow: true }),
-  };
-}
-
 /** The update with the dates that come closest; see {@link nearestPeriod}. A start that has passed stays as it is. */
 function nearestChange(
   current: ReservationRecord,
@@ -376,40 +341,4 @@ function nearestChange(
   if (!isMoved) return { ...change, end: Math.min(end, lastEnd(bounds)) };
   const near = nearestPeriod({ start, end }, bounds);
   return near && { ...change, ...near };
-}
-
-/** An update may name the reservation's sites, in either order, but no others. */
-function changedSites({ site1, site2 }: ReservationUpdate, record: ReservationRecord): Problem[] {
-  const current = record.link.split('~');
-  const named = [site1, site2].filter((site) => site !== undefined);
-  const same =
-    site1 !== undefined && site2 !== undefined
-      ? linkId(site1, site2) === record.link
-      : named.every((site) => current.includes(site));
-  if (same) return [];
-  return [
-    {
-      code: 'sites_fixed',
-      loc: 'Site',
-      msg: `A reservation's sites can't be changed; this one's are ${current.join(' and ')}. Book a new one.`,
-    },
-  ];
-}
-
-/** The link may have been removed from the topology; then the reservation can only be deleted. */
-function removedLink({ link }: ReservationRecord, network: Network): Problem[] {
-  if (network.byId(link)) return [];
-  const msg = `${link.replace('~', ' and ')} are not interconnected any more. Delete the reservation.`;
-  return [{ code: 'sites_not_connected', loc: 'Site', msg }];
-}
-
-function takenName({ name, reservation }: Extract<CreateOutcome, { reason: 'name_taken' }>): ProblemError {
-  return refusal(
-    'name_taken',
-    `The name ${name} is taken by reservation ${reservation} until it ends or is deleted.`,
-  );
-}
-
-function missing(id: string): ProblemError {
-  return refusal('not_found', `There is no reservation ${id}.`);
 }

@@ -34,6 +34,12 @@ export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ProblemE
   });
 }
 
+/** The refusal of a name that another reservation of the experiment has. */
+export function nameTaken({ name, reservation }: { name: string; reservation: string }): Problem {
+  const msg = `The name ${name} is taken by reservation ${reservation} until it ends or is deleted.`;
+  return { code: 'name_taken', msg };
+}
+
 /** The first problem's message says what would be accepted too, for clients that show nothing else. */
 function withAdvice(
   [first, ...rest]: readonly Problem[],
@@ -198,7 +204,10 @@ export async function observed<Answer extends UpdateOutcome<unknown> | CreateOut
   }
 }
 
-function resultOf(answer: UpdateOutcome<unknown> | CreateOutcome | Replay | undefined): ReservationResult {
+/** The result of an answer, for the observer. */
+export function resultOf(
+  answer: UpdateOutcome<unknown> | CreateOutcome | Replay | undefined,
+): ReservationResult {
   if (!answer) return 'rule';
   if (answer.ok) return 'replayed' in answer ? 'repeated' : 'granted';
   if (answer.reason !== 'refused') return 'rule';

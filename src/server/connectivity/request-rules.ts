@@ -1,9 +1,12 @@
 import type { Period } from '../../allocator/demand.ts';
-import type { Network } from '../../allocator/network.ts';
+import { linkId, type Network } from '../../allocator/network.ts';
+import type { ReservationRecord } from '../../allocator/store.ts';
 import { formatDuration } from '../../contract/durations.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
+import type { ReservationUpdate } from '../../contract/reservation.ts';
+import type { AskedReservation, BodyReading } from './reservation-request.ts';
 
 /** A period as far as the body could be read; an absent member breaks no rule. */
 export interface KnownPeriod {
@@ -19,6 +22,11 @@ export interface PeriodBounds {
   expiry: number;
   /** The project whose token came along, and when it expires. */
   project?: { name: string; expiry: number } | undefined;
+}
+
+/** The limits that a caller's experiment sets. */
+export function expiriesOf({ expiry, project }: Omit<PeriodBounds, 'now'>): Omit<PeriodBounds, 'now'> {
+  return { expiry, project };
 }
 
 /** The latest end of a reservation: its experiment's expiry, or that of a project whose token came along if earlier. */
@@ -169,4 +177,103 @@ export function capacityProblems(link: Link | undefined, bandwidth: number | und
 function connections(site: string, network: Network): string {
   const neighbours = network.neighbours(site);
   return `${site} is connected with ${neighbours.length > 0 ? neighbours.join(', ') : 'no site'}.`;
+}
+
+/** What a create or an update is checked against. */
+export interface CheckTerms {
+  /** Whether it starts at the time of the request. */
+  startNow: boolean;
+  bounds: PeriodBounds;
+  network: Network;
+}
+
+/** All that is wrong with a create before its link is asked. @param body as it came */
+export function createProblems(
+  body: Readonly<Record<string, unknown>>,
+  reading: BodyReading<AskedReservation>,
+  { startNow, bounds, network }: CheckTerms,
+): Problem[] {
+  const said = reading.ok ? reading.body : reading.rest;
+  const search = 'search' in said ? said.search : undefined;
+  const duration = search && 'duration' in search ? search.duration : undefined;
+  const period = { start: startNow ? bounds.now : said.start_date, end: said.end_date };
+  const found = [
+    ...siteProblems(body['site1'], body['site2'], network),
+    ...(reading.ok ? [] : reading.problems),
+    ...newPeriodProblems(period, bounds),
+    ...durationProblems(duration, period),
+  ];
+  // A capacity problem alone is left to the allocator, which offers alternatives.
+  const link = network.between(said.site1 ?? '', said.site2 ?? '');
+  return found.length > 0 ? [...found, ...capacityProblems(link, said.bandwidth)] : [];
+}
+
+/** The same for an update. What depends on how the reservation stands in the end is left to {@link updateFault}. */
+export function updateProblems(
+  body: Readonly<Record<string, unknown>>,
+  reading: BodyReading<ReservationUpdate>,
+  { record, startNow, bounds, network }: CheckTerms & { record: ReservationRecord },
+): Problem[] {
+  const said = reading.ok ? reading.body : reading.rest;
+  const wrong = [
+    ...changedSites(said, record),
+    ...removedLink(record, network),
+    ...(reading.ok ? [] : reading.problems),
+  ];
+  if (wrong.length === 0) return [];
+  const unlessSaid = <Value>(member: string, current: Value, value: Value): Value =>
+    body[member] === undefined ? current : value;
+  const start = startNow ? bounds.now : unlessSaid('start_date', record.start, said.start_date);
+  const end = unlessSaid('end_date', record.end, said.end_date);
+  const tooMuch = capacityProblems(network.byId(record.link), said.bandwidth);
+  return [...wrong, ...updatedPeriodProblems(record, { start, end }, bounds), ...tooMuch];
+}
+
+/** What is wrong with an update's dates, as the reservation stands when it is decided. @param bandwidth that was asked for */
+export function updateFault(
+  current: ReservationRecord,
+  updated: Period,
+  { bandwidth, bounds, network }: Pick<CheckTerms, 'bounds' | 'network'> & { bandwidth: number | undefined },
+): Problem[] | undefined {
+  const problems = updatedPeriodProblems(current, updated, bounds);
+  if (problems.length === 0) return undefined;
+  return [...problems, ...capacityProblems(network.byId(current.link), bandwidth)];
+}
+
+/** An update may name the reservation's sites, in either order, but no others. */
+function changedSites({ site1, site2 }: ReservationUpdate, record: ReservationRecord): Problem[] {
+  const current = record.link.split('~');
+  const named = [site1, site2].filter((site) => site !== undefined);
+  const same =
+    site1 !== undefined && site2 !== undefined
+      ? linkId(site1, site2) === record.link
+      : named.every((site) => current.includes(site));
+  if (same) return [];
+  return [
+    {
+      code: 'sites_fixed',
+      loc: 'Site',
+      msg: `A reservation's sites can't be changed; this one's are ${current.join(' and ')}. Book a new one.`,
+    },
+  ];
+}
+
+/** The link may have been removed from the topology; then the reservation can only be deleted. */
+function removedLink({ link }: ReservationRecord, network: Network): Problem[] {
+  if (network.byId(link)) return [];
+  const msg = `${link.replace('~', ' and ')} are not interconnected any more. Delete the reservation.`;
+  return [{ code: 'sites_not_connected', loc: 'Site', msg }];
+}
+
+/** A reservation that does not exist. */
+export function missing(id: string): Problem {
+  return { code: 'not_found', msg: `There is no reservation ${id}.` };
+}
+
+/** A reservation of another experiment. */
+export function foreign(id: string, experiment: string): Problem {
+  return {
+    code: 'wrong_experiment',
+    msg: `Reservation ${id} belongs to another experiment than ${experiment}.`,
+  };
 }

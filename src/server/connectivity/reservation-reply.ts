@@ -8,7 +8,7 @@ import { acceptsJwt } from '../request-reading.ts';
 
 /** A reservation as the service returns it: the sites in the request's order, each tag with its site. */
 export function reservationReply(record: ReservationRecord, network: Network): Reservation {
-  const { id, reversed, bandwidth, tags } = record;
+  const { id, reversed, bandwidth, tags, name } = record;
   const link = network.byId(record.link);
   const [first, second] = link ? [link.site1, link.site2] : record.link.split('~');
   const { site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag } = tags;
@@ -26,6 +26,7 @@ export function reservationReply(record: ReservationRecord, network: Network): R
     site1_c_tag: reversed ? site2_c_tag : site1_c_tag,
     site2_s_tag: reversed ? site1_s_tag : site2_s_tag,
     site2_c_tag: reversed ? site1_c_tag : site2_c_tag,
+    ...(name === undefined ? {} : { name }),
   };
 }
 
@@ -65,10 +66,29 @@ export async function answerReservation(
       headers: { 'cache-control': 'no-store', ...init.headers },
     });
   }
+  const sign = () => issuer.reply({ sub: record.id, connectivity, exp: expiryOf(record.end, now()) }, init);
+  return committed ? afterCommit(sign) : sign();
+}
+
+/**
+ * The connectivity token of a reservation that was just created or updated, for an answer that holds several.
+ *
+ * @throws CommitUnknownError as {@link answerReservation} does
+ */
+export async function signReservation(
+  record: ReservationRecord,
+  { network, issuer, now }: ReplyOptions,
+): Promise<string> {
+  const connectivity = reservationReply(record, network);
+  return afterCommit(() => issuer.issue({ sub: record.id, connectivity, exp: expiryOf(record.end, now()) }));
+}
+
+/** Signs after a commit: a failure of the database must not say that nothing was changed. */
+async function afterCommit<Answer>(sign: () => Promise<Answer>): Promise<Answer> {
   try {
-    return await issuer.reply({ sub: record.id, connectivity, exp: expiryOf(record.end, now()) }, init);
+    return await sign();
   } catch (error) {
-    if (!committed || !(error instanceof StoreUnavailableError)) throw error;
+    if (!(error instanceof StoreUnavailableError)) throw error;
     throw new CommitUnknownError(error.message, { cause: error.cause ?? error });
   }
 }
@@ -90,5 +110,13 @@ export async function prepareAnswer(
   end: number,
   { issuer, now }: Pick<ReplyOptions, 'issuer' | 'now'>,
 ): Promise<void> {
-  if (acceptsJwt(request)) await issuer.signingKey(expiryOf(end, now()));
+  if (acceptsJwt(request)) await prepareToken(end, { issuer, now });
+}
+
+/** The same for an answer that is signed whatever the request accepts. @param end of the last reservation in it */
+export async function prepareToken(
+  end: number,
+  { issuer, now }: Pick<ReplyOptions, 'issuer' | 'now'>,
+): Promise<void> {
+  await issuer.signingKey(expiryOf(end, now()));
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as v from 'valibot';
-import type { Replay } from '../../allocator/operations.ts';
+import type { Replay, UpdateRequest } from '../../allocator/operations.ts';
 import type { ReservationQuery } from '../../allocator/store.ts';
 import type { Problem } from '../../contract/problems.ts';
 import {
@@ -40,8 +40,9 @@ const PartialRequest = v.partial(ReservationRequestBody);
 type PartialRequest = v.InferOutput<typeof PartialRequest>;
 
 /** What a create request asks for: a demand, or a window and what to look for in it. */
-export type AskedReservation = Omit<ReservationRequest, 'bandwidth' | 'duration'> &
-  (
+export type AskedReservation = Omit<ReservationRequest, 'bandwidth' | 'duration' | 'name'> & {
+  name?: string;
+} & (
     | { bandwidth: number; search?: { duration: number } }
     /** `bandwidth` is the most that may be used. */
     | { bandwidth?: number | undefined; search: { volume: number } }
@@ -60,13 +61,18 @@ export function readReservationRequest(
   if (value['volume'] !== undefined) {
     const reading = read(VolumeRequest, value, startNow);
     if (!reading.ok || contrary.length > 0) return refused(reading);
-    const { volume, ...body } = reading.body;
-    return { ok: true, body: { ...body, search: { volume } } };
+    const { volume, name, ...body } = reading.body;
+    return { ok: true, body: { ...body, ...named(name), search: { volume } } };
   }
   const reading = read(ReservationRequest, value, startNow);
   if (!reading.ok || contrary.length > 0) return refused(reading);
-  const { duration, ...body } = reading.body;
-  return { ok: true, body: { ...body, ...(duration === undefined ? {} : { search: { duration } }) } };
+  const { duration, name, ...body } = reading.body;
+  const search = duration === undefined ? {} : { search: { duration } };
+  return { ok: true, body: { ...body, ...named(name), ...search } };
+}
+
+function named(name: string | undefined): { name?: string } {
+  return name === undefined ? {} : { name };
 }
 
 /** What of the members of a search contradicts the query or each other. */
@@ -92,6 +98,17 @@ export function readReservationUpdate(
   startNow: boolean,
 ): BodyReading<ReservationUpdate> {
   return read(ReservationUpdate, value, startNow);
+}
+
+/** What an update changes. @param startNow the time of the request, where the update starts then; milliseconds */
+export function updateOf(body: ReservationUpdate, startNow: number | undefined): UpdateRequest {
+  const start = startNow ?? body.start_date ?? undefined;
+  return {
+    ...(start === undefined ? {} : { start }),
+    ...(body.end_date === undefined ? {} : { end: body.end_date }),
+    ...(body.bandwidth === undefined ? {} : { bandwidth: body.bandwidth }),
+    ...(startNow === undefined ? {} : { startsNow: true }),
+  };
 }
 
 function read<Body extends { start_date?: number | null | undefined }>(
@@ -220,9 +237,11 @@ export function fingerprintOf({
   start_date,
   end_date,
   search,
+  name,
 }: AskedReservation): string {
-  // Without a search as before there was one: a key lives through an upgrade of the server.
-  const asked = JSON.stringify([site1, site2, bandwidth, start_date, end_date, ...(search ? [search] : [])]);
+  // Without a search or a name as before there were any: a key lives through an upgrade of the server.
+  const more = [...(search ? [search] : []), ...(name === undefined ? [] : [{ name }])];
+  const asked = JSON.stringify([site1, site2, bandwidth, start_date, end_date, ...more]);
   return createHash('sha256').update(asked).digest('hex');
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { BatchItem } from '../../../src/client/batch.ts';
 import type { Fetch } from '../../../src/client/exchange.ts';
 import type { NewReservation } from '../../../src/client/reservation-request.ts';
 import { Failure } from '../../../src/contract/failure.ts';
@@ -763,5 +764,181 @@ describe('an answer that does not verify', () => {
     here.fates['DELETE'] = [unreachable];
     await failureOf(() => here.reservations.delete(id));
     expect((await here.reservations.list()).items).toMatchObject([{ id }]);
+  });
+});
+
+describe('changes that are made together', () => {
+  const NAMED: NewReservation = { ...LATER, name: 'one' };
+  /** A create with a name, an update, and a deletion. */
+  async function changesAt(here: Scene): Promise<{ items: BatchItem[]; changed: string; gone: string }> {
+    const [current, other] = [await bookedAt(here), await bookedAt(here)];
+    const items: BatchItem[] = [
+      { action: 'create', reservation: NAMED },
+      { action: 'update', current, change: { bandwidth: 7 } },
+      { action: 'delete', id: other.id },
+    ];
+    return { items, changed: current.id, gone: other.id };
+  }
+
+  async function stateAt(here: Scene): Promise<string[]> {
+    return (await here.onServer()).map(({ name = '-', bandwidth }) => `${name} ${bandwidth}`).toSorted();
+  }
+  const AFTER = ['- 7', 'one 1000'];
+  const BEFORE = ['- 1000', '- 1000'];
+
+  test('each is in the ledger before they leave, and its outcome after', async () => {
+    const here = await scene();
+    const { items } = await changesAt(here);
+    let during: string[] = [];
+    here.fates['POST'] = [
+      async (forward) => {
+        during = await here.outcomes();
+        return forward();
+      },
+    ];
+    const results = await here.reservations.apply(items);
+    expect(results).toMatchObject([
+      { verified: true, reservation: { name: 'one' } },
+      { verified: true },
+      null,
+    ]);
+    expect(during).toEqual([
+      'made-1 update unknown id',
+      'made-2 delete unknown id',
+      'made-3/1 reserve unknown no id',
+    ]);
+    expect(await here.outcomes()).toEqual([
+      'made-1 update booked id',
+      'made-2 delete deleted id',
+      'made-3/1 reserve booked id',
+    ]);
+    expect(await stateAt(here)).toEqual(AFTER);
+  });
+
+  test.each<[string, Fate[]]>([
+    ['was not delivered', [vanished]],
+    ['was delivered, its reply lost', [replyLost]],
+    ['was delivered, its reply lost twice', [replyLost, replyLost]],
+    ['was answered by a proxy, 502, though it was done', [replaced(page(502))]],
+    ['row 43: was done, and the service does not know it', [replaced(nobodyKnows)]],
+    ['row 43: was not done, and the service does not know it', [answering(nobodyKnows)]],
+    [
+      'was done without the service knowing, then it did nothing',
+      [replaced(nobodyKnows), answering(nothingDone)],
+    ],
+  ])('%s: made once, and verified', async (_, fates) => {
+    const here = await scene();
+    const { items } = await changesAt(here);
+    here.fates['POST'] = [...fates];
+    expect(await here.reservations.apply(items)).toMatchObject([
+      { verified: true },
+      { verified: true },
+      null,
+    ]);
+    expect(await stateAt(here)).toEqual(AFTER);
+    expect((await here.outcomes()).filter((line) => line.includes('unknown'))).toEqual([]);
+    expect(here.notices.join('\n')).toMatch(/same idempotency key/);
+  });
+
+  test.each<[string, Fate]>([
+    ['the reply of each try is lost', replyLost],
+    ['each is answered by a page', replaced(page(200))],
+  ])('%s: found by names in the list', async (_, fate) => {
+    const here = await scene();
+    const { items } = await changesAt(here);
+    here.fates['POST'] = [fate, fate, fate];
+    expect(await here.reservations.apply(items)).toMatchObject([
+      { verified: true },
+      { verified: true },
+      null,
+    ]);
+    expect(await stateAt(here)).toEqual(AFTER);
+    expect((await here.outcomes()).filter((line) => line.includes('unknown'))).toEqual([]);
+  });
+
+  test('never delivered: in doubt; the ledger says so, and the next list settles it', async () => {
+    const here = await scene();
+    const { items } = await changesAt(here);
+    here.fates['POST'] = [vanished, vanished, vanished];
+    const failure = await failureOf(() => here.reservations.apply(items));
+    expect(failure).toMatchObject({ code: 'network', facts: { maybeDone: true, retryable: false } });
+    expect(await stateAt(here)).toEqual(BEFORE);
+    here.wait(HOUR / 2);
+    await here.again().list();
+    expect(await here.outcomes()).toEqual([
+      'made-1 update booked id',
+      'made-2 delete booked id',
+      'made-3/1 reserve refused no id',
+    ]);
+    expect(await here.again().apply(items)).toMatchObject([{ verified: true }, { verified: true }, null]);
+    expect(await stateAt(here)).toEqual(AFTER);
+  });
+
+  test('a refusal leaves the ledger as it was', async () => {
+    const here = await scene();
+    const { items } = await changesAt(here);
+    const tooMuch: BatchItem = { action: 'create', reservation: { ...LATER, bandwidth: 1_000_000 } };
+    const failure = await failureOf(() => here.reservations.apply([...items, tooMuch]));
+    expect(failure.facts.details?.map(({ item }) => item)).toEqual([3]);
+    expect(failure.facts.maybeDone).toBeUndefined();
+    expect(await stateAt(here)).toEqual(BEFORE);
+    expect((await here.outcomes()).toSorted()).toEqual(
+      [
+        'made-1 reserve booked id',
+        'made-2 reserve booked id',
+        'made-3/1 reserve refused no id',
+        'made-3/4 reserve refused no id',
+      ].map((line) =>
+        line.replace(/made-1 reserve/, 'made-1 update').replace(/made-2 reserve/, 'made-2 delete'),
+      ),
+    );
+  });
+
+  test('killed before the answer: the list settles the ledger, also where the service moved the creates', async () => {
+    const here = await scene();
+    const busy = { action: 'create', reservation: { ...LATER, bandwidth: 100_000 } } as const;
+    await here.reservations.apply([busy]);
+    const items: BatchItem[] = [{ action: 'create', reservation: NAMED }];
+    await new Promise<void>((killed) => {
+      here.fates['POST'] = [
+        async (forward) => {
+          await forward();
+          killed();
+          return new Promise<never>(() => undefined);
+        },
+      ];
+      void here.reservations.apply(items, { earliest: true });
+    });
+    expect(await here.outcomes()).toContain('made-2/1 reserve unknown no id');
+    await here.again().list();
+    expect(await here.outcomes()).toContain('made-2/1 reserve booked id');
+    expect((await failureOf(() => here.again().apply(items))).code).toBe('name_taken');
+    expect(await here.onServer()).toHaveLength(2);
+  });
+
+  test('an answer that does not verify: each id is in the ledger, in doubt', async () => {
+    const here = await scene();
+    const { items } = await changesAt(here);
+    here.fates['POST'] = [
+      async (forward) => {
+        const body = (await (await forward()).json()) as { items: { token: string | null }[] };
+        for (const item of body.items) if (item.token !== null) item.token = `${item.token}x`;
+        return Response.json(body);
+      },
+    ];
+    const failure = await failureOf(() => here.reservations.apply(items));
+    expect(failure).toMatchObject({ code: 'unverified', facts: { maybeDone: true } });
+    expect(await here.outcomes()).toEqual([
+      'made-1 update unknown id',
+      'made-2 delete unknown id',
+      'made-3/1 reserve unknown id',
+    ]);
+  });
+
+  test('a service without batches: not_supported, and the ledger has nothing', async () => {
+    const here = await scene({ list: true, key: false });
+    const items: BatchItem[] = [{ action: 'create', reservation: NAMED }];
+    expect((await failureOf(() => here.reservations.apply(items))).code).toBe('not_supported');
+    expect([here.sent('POST'), await here.outcomes()]).toEqual([0, []]);
   });
 });

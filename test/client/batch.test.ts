@@ -1,0 +1,204 @@
+import { http } from 'msw';
+import { describe, expect, test } from 'vitest';
+import type { BatchItem } from '../../src/client/batch.ts';
+import { type BatchOptions, createConnectivityClient } from '../../src/client/connectivity.ts';
+import { MAX_ITEMS } from '../../src/contract/batch.ts';
+import openapi from '../../src/contract/openapi.json' with { type: 'json' };
+import type { Reservation } from '../../src/contract/reservation.ts';
+import { failureOf } from '../fixtures/failures.ts';
+import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, trustIn } from '../fixtures/tokens.ts';
+import { type Answer, answeredBy } from './answers.ts';
+import { html, json, jwt } from './replies.ts';
+
+const BASE = 'https://conn.example.org';
+const BATCH = /connectivity:batch/;
+const HOUR = 3_600_000;
+const key = makeKey();
+const period = { start: Date.parse(RESERVATION.start_date), end: Date.parse(RESERVATION.end_date) };
+const { site1, site2, bandwidth } = RESERVATION;
+const OTHER_ID = `${IDS.reservation}x`;
+const SECOND: Reservation = { ...RESERVATION, id: OTHER_ID, bandwidth: 5 };
+
+const CREATE = { action: 'create', reservation: { site1, site2, bandwidth, ...period } } as const;
+const UPDATE = { action: 'update', current: { ...SECOND, bandwidth: 7 }, change: { bandwidth: 5 } } as const;
+const DELETE = { action: 'delete', id: IDS.reservation } as const;
+const ITEMS: BatchItem[] = [CREATE, UPDATE, DELETE];
+
+function signed(connectivity: Reservation): string {
+  return makeToken(key, claimsOf('connectivity', { sub: connectivity.id, connectivity }));
+}
+const proven = (connectivity: Reservation) => ({ connectivity, token: signed(connectivity) });
+const GONE = { connectivity: null, token: null };
+
+function service(answer: Answer, spec: Answer = () => json(openapi)) {
+  const { fetch, sent } = answeredBy(
+    http.get(`${BASE}/api-spec`, spec),
+    http.post(BATCH, answer),
+    http.get(/connectivity\//, () => jwt(signed(SECOND))),
+  );
+  const client = createConnectivityClient({
+    fetch,
+    baseUrl: BASE,
+    userToken: makeToken(key, claimsOf('user')),
+    experimentToken: makeToken(key, claimsOf('experiment')),
+    trust: trustIn(key),
+  });
+  const run = (options: BatchOptions = {}, items = ITEMS) => client.batch(items, options);
+  return { run, sent };
+}
+const answering = (...items: unknown[]) => service(() => json({ items }));
+
+describe('a batch', () => {
+  test('is sent whole, and each answer is proven', async () => {
+    const first = proven(RESERVATION);
+    const { run, sent } = answering(first, proven(SECOND), GONE);
+    const results = await run({ idempotencyKey: 'k' });
+    expect(results).toMatchObject([
+      { reservation: RESERVATION, verified: true, token: first.token },
+      { reservation: SECOND, verified: true },
+      null,
+    ]);
+    const [, request] = sent;
+    expect(request).toMatchObject({ method: 'POST', url: `${BASE}/apis/v1alpha1/connectivity:batch` });
+    expect(request?.headers.get('idempotency-key')).toBe('k');
+    const dates = { start_date: RESERVATION.start_date, end_date: RESERVATION.end_date };
+    expect(JSON.parse(request?.body ?? '')).toMatchObject({
+      items: [
+        { action: 'create', site1, site2, bandwidth: String(bandwidth), ...dates },
+        { action: 'update', id: OTHER_ID, bandwidth: '5', ...dates },
+        { action: 'delete', id: IDS.reservation },
+      ],
+      tokens: [expect.any(String)],
+    });
+  });
+
+  test('a start of now is a start of null, and a name goes along', async () => {
+    const reservation = { site1, site2, bandwidth, start: 'now', end: period.end, name: 'a' } as const;
+    const { run, sent } = answering(
+      proven({ ...RESERVATION, start_date: new Date(NOW).toISOString(), name: 'a' }),
+    );
+    await run({}, [{ action: 'create', reservation }]);
+    expect(JSON.parse(sent[1]?.body ?? '').items).toMatchObject([{ start_date: null, name: 'a' }]);
+  });
+
+  test('an answer without a token is read again for one', async () => {
+    const { run, sent } = answering(proven(RESERVATION), { connectivity: SECOND, token: null }, GONE);
+    expect((await run())[1]).toMatchObject({ verified: true });
+    expect(sent.map(({ method }) => method)).toEqual(['GET', 'POST', 'GET']);
+  });
+
+  test('a dry run sends no key, and proves nothing', async () => {
+    const plain = (connectivity: Reservation) => ({ connectivity, token: null });
+    const { run, sent } = answering(plain(RESERVATION), plain(SECOND), GONE);
+    const results = await run({ dryRun: true, idempotencyKey: 'k' });
+    expect(results).toMatchObject([{ verified: false, token: null }, { verified: false }, null]);
+    expect(sent[1]?.url).toMatch(/\?dry_run=true$/);
+    expect(sent[1]?.headers.has('idempotency-key')).toBe(false);
+    const lie = await failureOf(() => answering(plain(SECOND), plain(SECOND), GONE).run({ dryRun: true }));
+    expect(lie).toMatchObject({ code: 'unverified' });
+    expect([lie.facts.maybeDone, lie.facts.reservations]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('answers that do not verify: the failure has the ids of all, and they may be there', () => {
+  const shifted = (by: number, more: Partial<Reservation> = {}): Reservation => ({
+    ...RESERVATION,
+    start_date: new Date(period.start + by).toISOString(),
+    end_date: new Date(period.end + by).toISOString(),
+    ...more,
+  });
+  test.each<[string, unknown[]]>([
+    ['another bandwidth', [proven({ ...RESERVATION, bandwidth: 1 }), proven(SECOND), GONE]],
+    ['another id for an update', [proven(RESERVATION), proven({ ...SECOND, id: `${OTHER_ID}y` }), GONE]],
+    [
+      'a token of another reservation',
+      [{ ...proven(RESERVATION), token: signed(SECOND) }, proven(SECOND), GONE],
+    ],
+    ['a broken token', [{ ...proven(RESERVATION), token: `${signed(RESERVATION)}x` }, proven(SECOND), GONE]],
+    ['later than asked', [proven(shifted(HOUR)), proven(SECOND), GONE]],
+  ])('%s', async (_, items) => {
+    const failure = await failureOf(() => answering(...items).run());
+    expect(failure).toMatchObject({ code: 'unverified', facts: { maybeDone: true, retryable: false } });
+    const ids = items.map((item) => (item as { connectivity: Reservation | null }).connectivity?.id ?? null);
+    expect(failure.facts.reservations).toEqual(ids);
+  });
+
+  test.each<[string, Answer, unknown]>([
+    [
+      'one item too few',
+      () => json({ items: [proven(RESERVATION), proven(SECOND)] }),
+      [RESERVATION.id, OTHER_ID, null],
+    ],
+    [
+      'a create without an answer',
+      () => json({ items: [GONE, proven(SECOND), GONE] }),
+      [null, OTHER_ID, null],
+    ],
+    ['no items', () => json({}), undefined],
+    ['a page', () => html(), undefined],
+  ])('%s is reply_invalid', async (_, answer, ids) => {
+    const failure = await failureOf(() => service(answer).run());
+    expect(failure).toMatchObject({ code: 'reply_invalid', facts: { maybeDone: true } });
+    expect(failure.facts.reservations).toEqual(ids);
+  });
+
+  test('an answer that can’t be read whole: the ids in it are kept', async () => {
+    const { bandwidth: _none, ...broken } = RESERVATION;
+    const failure = await failureOf(() =>
+      answering({ connectivity: broken, token: null }, proven(SECOND), GONE).run(),
+    );
+    expect(failure.facts.reservations).toEqual([RESERVATION.id, OTHER_ID, null]);
+  });
+
+  const both = [CREATE, { ...CREATE, reservation: { ...CREATE.reservation, bandwidth: 5 } }] as BatchItem[];
+  test.each<[string, number, number, boolean]>([
+    ['by one offset', HOUR, HOUR, true],
+    ['not at all', 0, 0, true],
+    ['by two offsets', HOUR, 2 * HOUR, false],
+    ['to an earlier time', -HOUR, -HOUR, false],
+  ])('earliest, moved %s', async (_, first, second, isSound) => {
+    const { run } = answering(
+      proven(shifted(first)),
+      proven(shifted(second, { id: OTHER_ID, bandwidth: 5 })),
+    );
+    const ended = await run({ earliest: true }, both).then(
+      () => true,
+      (error: { code: string }) => error.code,
+    );
+    expect(ended).toBe(isSound || 'unverified');
+  });
+});
+
+test('a refusal names the items', async () => {
+  const detail = [
+    { loc: ['Bandwidth'], msg: 'Too much.', type: 'NotValid', item: 2 },
+    { loc: [], msg: 'Gone.', type: 'NotValid', item: 'x' },
+  ];
+  const { run } = service(() => json({ code: 'bandwidth_unavailable', detail }, 422));
+  const { code, facts } = await failureOf(() => run());
+  expect(code).toBe('bandwidth_unavailable');
+  expect(facts.details?.map(({ item }) => item)).toEqual([2, undefined]);
+  expect(facts.maybeDone).toBeUndefined();
+});
+
+describe('nothing is sent', () => {
+  test('to a service without batches', async () => {
+    const { run, sent } = service(
+      () => json({}),
+      () => json({ paths: { '/apis/v1alpha1/connectivity': { post: {} } } }),
+    );
+    expect((await failureOf(() => run())).code).toBe('not_supported');
+    expect(sent.map(({ method }) => method)).toEqual(['GET']);
+  });
+
+  test.each<[string, BatchItem[]]>([
+    ['no items', []],
+    ['too many', Array.from({ length: MAX_ITEMS + 1 }, () => DELETE)],
+    ['a search', [{ action: 'create', reservation: { ...CREATE.reservation, duration: HOUR } }]],
+    ['a volume', [{ action: 'create', reservation: { ...CREATE.reservation, volume: 5 } }]],
+  ])('for %s', async (_, items) => {
+    const { run, sent } = answering();
+    expect((await failureOf(() => run({}, items))).code).toBe('usage');
+    expect(sent).toEqual([]);
+  });
+});

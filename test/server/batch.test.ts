@@ -1,0 +1,387 @@
+import { decodeJwt } from 'jose';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { MAX_ITEMS } from '../../src/contract/batch.ts';
+import type { Reservation } from '../../src/contract/reservation.ts';
+import { createServerMetrics } from '../../src/server/metrics/server-metrics.ts';
+import {
+  addressOf,
+  at,
+  booked,
+  booking,
+  type Caller,
+  HOUR,
+  hours,
+  openService,
+  outcome,
+  problemIn,
+  type Reply,
+  reservationIn,
+  SIGNED,
+  smallTopology,
+} from '../fixtures/service.ts';
+
+const BATCH = addressOf('batchReservations');
+
+/** Sends items as a batch. */
+function batch(
+  caller: Caller,
+  items: unknown,
+  query = '',
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Reply> {
+  return caller.send('POST', `${BATCH}?${query}`, { body: { items, tokens: [] }, headers });
+}
+
+/** A create as an item. */
+function create(changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  const { tokens: _tokens, ...body } = booking(changes);
+  return { action: 'create', ...body };
+}
+
+interface Result {
+  connectivity: Reservation | null;
+  token: string | null;
+}
+
+function resultsIn(reply: Reply): Result[] {
+  expect(outcome(reply)).toBe('200');
+  return (reply.body as { items: Result[] }).items;
+}
+
+/** The refused items: index, and location. */
+function refusedIn(reply: Reply): [number | undefined, string | undefined][] {
+  return problemIn(reply).detail.map(({ item, loc }) => [item, loc[0]]);
+}
+
+async function open() {
+  const service = await openService({ topology: smallTopology(4) });
+  const lead = await service.as('lead');
+  return { service, lead };
+}
+
+async function liveIds(caller: Caller): Promise<string[]> {
+  const { body } = await caller.list();
+  return (body as { items: Reservation[] }).items.map(({ id }) => id).toSorted();
+}
+
+describe('names', async () => {
+  const { service, lead } = await open();
+  beforeEach(() => service.moveTo(0));
+
+  test('a reservation has its name in every answer and in its token', async () => {
+    const made = reservationIn(await lead.book(booking({ name: 'gent-poznan', ...hours(1, 2) })));
+    expect(made.name).toBe('gent-poznan');
+    expect(reservationIn(await lead.read(made.id)).name).toBe('gent-poznan');
+    const signed = await lead.read(made.id, SIGNED);
+    expect(decodeJwt(String(signed.body))['connectivity']).toMatchObject({ name: 'gent-poznan' });
+    expect(
+      reservationIn(await lead.update(made.id, { name: 'other', bandwidth: '50', tokens: [] })).name,
+    ).toBe('gent-poznan');
+    expect((await lead.list()).body).toMatchObject({ items: [{ name: 'gent-poznan' }] });
+    await lead.delete(made.id);
+  });
+
+  test('taken: 409 that names the reservation; free again after deletion and after its end', async () => {
+    const { id } = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
+    const again = await lead.book(booking({ name: 'one', ...hours(5, 6) }));
+    expect(outcome(again)).toBe('409 name_taken');
+    expect(problemIn(again).detail[0]?.msg).toContain(id);
+    await lead.delete(id);
+    const second = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
+    service.moveTo(3 * HOUR);
+    const third = reservationIn(
+      await (await service.as('lead')).book(booking({ name: 'one', ...hours(5, 6) })),
+    );
+    expect(third.id).not.toBe(second.id);
+  });
+
+  test.each(['', 'A', '1a', 'a_b', 'a'.repeat(65), 7, null, 'é'])('%j is 422 name_invalid', async (name) => {
+    expect(outcome(await lead.book(booking({ name })))).toBe('422 name_invalid');
+  });
+
+  test('another name is another request under an idempotency key', async () => {
+    const key = { 'idempotency-key': 'named' };
+    const first = await lead.book(booking({ name: 'x', ...hours(20, 21) }), '', key);
+    expect(outcome(first)).toBe('201');
+    expect(outcome(await lead.book(booking({ name: 'y', ...hours(20, 21) }), '', key))).toBe(
+      '409 idempotency_key_reused',
+    );
+  });
+});
+
+describe('a batch', () => {
+  test('creates, updates and deletes together, with a token for each that is left', async () => {
+    const { service, lead } = await open();
+    const first = await booked(lead, { ...hours(1, 2) });
+    const second = await booked(lead, { ...hours(1, 2) });
+    const items = [
+      { action: 'delete', id: first.id },
+      create({ bandwidth: '900', name: 'big', ...hours(1, 2) }),
+      { action: 'update', id: second.id, ...hours(3, 4) },
+      create({ ...hours(3, 4) }),
+    ];
+    const results = resultsIn(await batch(lead, items));
+    expect(results.map(({ connectivity }) => connectivity?.bandwidth ?? null)).toEqual([null, 900, 100, 100]);
+    expect(results.map(({ token }) => token === null)).toEqual([true, false, false, false]);
+    for (const { connectivity, token } of results) {
+      if (!connectivity || token === null) continue;
+      expect(decodeJwt(token)).toMatchObject({ sub: connectivity.id, connectivity });
+      expect(reservationIn(await lead.read(connectivity.id))).toEqual(connectivity);
+    }
+    expect(outcome(await lead.read(first.id))).toBe('404 not_found');
+    expect(
+      service.log.filter(({ event }) => /^(?:booked|updated|deleted)$/.test(event)).map(({ event }) => event),
+    ).toEqual(['booked', 'booked', 'deleted', 'booked', 'updated', 'booked']);
+  });
+
+  test('one refused: nothing is done; every refused item is named, whatever is wrong with it', async () => {
+    const { service, lead } = await open();
+    const own = await booked(lead, { ...hours(1, 2), name: 'own' });
+    const other = await service.as('lead', service.idOf('experiment', 'other')).catch(() => undefined);
+    expect(other).toBeUndefined();
+    const before = service.rows();
+    const reply = await batch(lead, [
+      create({ ...hours(1, 2) }),
+      create({ bandwidth: '2000', ...hours(1, 2) }),
+      create({ start_date: 'tomorrow' }),
+      create({ site1: 'nowhere', bandwidth: 7 }),
+      { action: 'update', id: `${own.id}x`, bandwidth: '5' },
+      { action: 'update', id: own.id, end_date: at(-HOUR) },
+      create({ name: 'own', ...hours(5, 6) }),
+      { action: 'delete', id: own.id },
+      create({ bandwidth: '901', ...hours(1, 2) }),
+    ]);
+    expect(reply.status).toBe(422);
+    expect(refusedIn(reply)).toEqual([
+      [1, 'Bandwidth'],
+      [2, 'Date'],
+      [3, 'Site'],
+      [3, 'Bandwidth'],
+      [4, undefined],
+      [5, 'Date'],
+      [5, 'Date'],
+      [6, undefined],
+      [8, 'Bandwidth'],
+    ]);
+    const { limits = [], free = [], alternatives = [] } = problemIn(reply);
+    expect(limits.length * free.length).toBeGreaterThan(0);
+    for (const fact of [...limits, ...free, ...alternatives]) expect(fact.item).toBe(1);
+    expect(service.rows()).toEqual(before);
+    expect(await liveIds(lead)).toEqual([own.id]);
+  });
+
+  test('two of the same name in one batch: the second is refused', async () => {
+    const { lead } = await open();
+    const reply = await batch(lead, [create({ name: 'a' }), create({ name: 'a', ...hours(5, 6) })]);
+    expect([outcome(reply), refusedIn(reply)]).toEqual(['409 name_taken', [[1, undefined]]]);
+  });
+
+  test('an unknown id is 404, another experiment’s 403, each with its item', async () => {
+    const { service, lead } = await open();
+    const experiment = await service.newExperiment('second');
+    service.enrol(experiment);
+    const theirs = await booked(await service.as('lead', experiment));
+    const unknown = await batch(lead, [create(), { action: 'delete', id: 'con_x_1' }]);
+    expect([outcome(unknown), refusedIn(unknown)]).toEqual(['404 not_found', [[1, undefined]]]);
+    const foreign = await batch(lead, [{ action: 'delete', id: theirs.id }]);
+    expect([outcome(foreign), refusedIn(foreign)]).toEqual(['403 wrong_experiment', [[0, undefined]]]);
+  });
+
+  test('dry run: the same answers without tokens, and nothing is left behind', async () => {
+    const { service, lead } = await open();
+    const own = await booked(lead);
+    const before = service.rows();
+    const items = [{ action: 'update', id: own.id, bandwidth: '1000' }, create({ ...hours(3, 4) })];
+    const results = resultsIn(await batch(lead, items, 'dry_run=true', { 'idempotency-key': 'dry' }));
+    expect(results).toMatchObject([
+      { connectivity: { id: own.id, bandwidth: 1000 }, token: null },
+      { connectivity: { bandwidth: 100, ...hours(3, 4) }, token: null },
+    ]);
+    expect(outcome(await batch(lead, [...items, create({ bandwidth: '1001' })], 'dry_run=true'))).toContain(
+      '422',
+    );
+    expect(service.rows()).toEqual(before);
+    expect(reservationIn(await lead.read(own.id))).toEqual(own);
+  });
+
+  test('earliest moves all creates by one offset, lengths unchanged', async () => {
+    const { lead } = await open();
+    await booked(lead, { bandwidth: '900', ...hours(1, 4) });
+    const items = [
+      create({ bandwidth: '500', ...hours(1, 2) }),
+      create({ bandwidth: '600', ...hours(2, 3) }),
+    ];
+    expect(outcome(await batch(lead, items))).toContain('422');
+    const results = resultsIn(await batch(lead, items, 'earliest=true'));
+    expect(results.map(({ connectivity }) => connectivity)).toMatchObject([hours(4, 5), hours(5, 6)]);
+  });
+
+  test('a start of null is now', async () => {
+    const { service, lead } = await open();
+    service.moveTo(1000);
+    const [result] = resultsIn(await batch(lead, [create({ start_date: null })]));
+    expect(result?.connectivity).toMatchObject({ start_date: at(1000), end_date: at(2 * HOUR) });
+  });
+
+  test('the idempotency key covers the whole', async () => {
+    const { service, lead } = await open();
+    const own = await booked(lead);
+    const key = { 'idempotency-key': 'whole' };
+    const items = [create({ ...hours(3, 4) }), { action: 'delete', id: own.id }];
+    const first = await batch(lead, items, '', key);
+    const [made] = resultsIn(first);
+    const before = service.rows();
+    service.moveTo(10 * HOUR);
+    const later = await service.as('lead');
+    const again = await batch(later, items, '', key);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect(resultsIn(again)).toMatchObject([
+      { connectivity: made?.connectivity },
+      { connectivity: null, token: null },
+    ]);
+    expect(service.rows()).toEqual(before);
+    for (const [others, query] of [
+      [items.toReversed(), ''],
+      [items.slice(0, 1), ''],
+      [items, 'earliest=true'],
+    ] as const) {
+      expect(outcome(await batch(later, others, query, key))).toBe('409 idempotency_key_reused');
+    }
+    expect(outcome(await later.book(booking(hours(3, 4)), '', key))).toBe('409 idempotency_key_reused');
+  });
+
+  test('each item needs the role that it would need alone', async () => {
+    const { service, lead } = await open();
+    const own = await booked(lead);
+    const update = { action: 'update', id: own.id, bandwidth: '2' };
+    const remove = { action: 'delete', id: own.id };
+    const admin = await service.as('admin');
+    const mixed = await batch(admin, [update, create({ start_date: 'x' }), remove, create()]);
+    expect(outcome(mixed)).toBe('403 role_not_allowed');
+    expect(refusedIn(mixed).map(([item]) => item)).toEqual([1, 3]);
+    for (const role of ['member', 'viewer'] as const) {
+      expect(outcome(await batch(await service.as(role), [update]))).toBe('403 role_not_allowed');
+    }
+    resultsIn(await batch(admin, [update, remove]));
+    const { authorization } = lead.headers;
+    const without = service.with({ authorization: String(authorization) });
+    expect(outcome(await batch(without, [create()]))).toBe('403 token_missing');
+  });
+});
+
+describe('hostile batches', async () => {
+  const { service, lead } = await open();
+  const nested = '['.repeat(50_000) + ']'.repeat(50_000);
+
+  test.each<[string, unknown, string]>([
+    ['no items', undefined, '422 items_invalid'],
+    ['items that are no array', {}, '422 items_invalid'],
+    ['an empty array', [], '422 items_invalid'],
+    [`${MAX_ITEMS + 1} items`, Array.from({ length: MAX_ITEMS + 1 }, () => create()), '422 items_invalid'],
+    ['an item that is no object', [create(), 7], '422 items_invalid'],
+    ['an item that is null', [null], '422 items_invalid'],
+    ['no action', [{ ...create(), action: undefined }], '422 items_invalid'],
+    ['another action', [{ ...create(), action: 'book' }], '422 items_invalid'],
+    ['an action of the prototype', [{ ...create(), action: 'constructor' }], '422 items_invalid'],
+    ['no id', [{ action: 'delete' }], '422 items_invalid'],
+    ['an id that is an object', [{ action: 'update', id: {} }], '422 items_invalid'],
+    ['an id that is a path', [{ action: 'delete', id: '../../x' }], '404 not_found'],
+    ['a duration', [create({ duration: 'PT1H' })], '422 date_invalid Date'],
+    ['a volume', [create({ volume: '5' })], '422 volume_invalid Bandwidth'],
+    ['a start of now with a date', [create({ start_date: at(-1) })], '422 date_past Date'],
+    ['a bandwidth that is a number', [create({ bandwidth: 100 })], '422 bandwidth_invalid Bandwidth'],
+    ['10^30 Mbps', [create({ bandwidth: `1${'0'.repeat(30)}` })], '422 bandwidth_invalid Bandwidth'],
+    ['equal sites', [create({ site2: 'be-gent1' })], '422 sites_equal Site'],
+    ['an end before its start', [create(hours(2, 1))], '422 period_empty Date'],
+  ])('%s', async (_, items, refused) => {
+    const before = service.rows();
+    expect(outcome(await batch(lead, items))).toBe(refused);
+    expect(service.rows()).toEqual(before);
+  });
+
+  test.each<[string, string | Uint8Array, string]>([
+    ['nesting', `{"tokens":[],"items":${nested}}`, '422'],
+    ['nesting in an item', `{"tokens":[],"items":[{"action":"create","site1":${nested}}]}`, '422'],
+    ['a member twice', '{"items":[],"items":[],"tokens":[]}', '400 body_unreadable'],
+    [
+      'a member of an item twice',
+      '{"items":[{"action":"delete","action":"create"}],"tokens":[]}',
+      '400 body_unreadable',
+    ],
+    ['three megabytes', `{"items":[],"tokens":[],"x":"${'x'.repeat(3_000_000)}"}`, '413 body_too_large'],
+    ['invalid UTF-8', new Uint8Array([123, 34, 255, 34, 125]), '400 body_unreadable'],
+    ['an array', '[]', '400 body_unreadable'],
+  ])('%s', async (_, body, refused) => {
+    const reply = await lead.send('POST', BATCH, { body, headers: { 'content-type': 'application/json' } });
+    expect(outcome(reply)).toContain(refused);
+    expect(service.rows().reservations).toBe(0);
+  });
+
+  test('without tokens in the body, with a bad one, and with too many', async () => {
+    const items = [create()];
+    const send = (tokens: unknown) => lead.send('POST', BATCH, { body: { items, tokens } });
+    expect(outcome(await send(undefined))).toBe('422 tokens_invalid');
+    expect(outcome(await send([7]))).toBe('422 tokens_invalid');
+    expect(outcome(await send(['eyJ.x.y']))).toBe('403 token_invalid');
+    expect(outcome(await send(Array.from({ length: 17 }, () => 'x')))).toBe('422 tokens_invalid');
+  });
+
+  test('tokens in the wrong place are not repeated', async () => {
+    const canary = String(lead.headers['authorization']).replace('Bearer ', '');
+    for (const item of [
+      { action: 'delete', id: canary },
+      create({ site1: canary }),
+      create({ name: canary }),
+      { action: canary, id: 'x' },
+    ]) {
+      const reply = await batch(lead, [item]);
+      expect(JSON.stringify(reply.body)).not.toContain(canary);
+      expect(JSON.stringify(service.log)).not.toContain(canary);
+    }
+  });
+
+  test('64 items with long members and a long token fit, and are done', async () => {
+    const items = Array.from({ length: MAX_ITEMS }, (_, index) =>
+      create({
+        name: `n${index}-${'x'.repeat(50)}`,
+        bandwidth: '1',
+        ...hours(1 + 2 * index, 2 + 2 * index),
+      }),
+    );
+    const tokens = Object.values(lead.headers).map((text) => text.replace('Bearer ', ''));
+    const reply = await lead.send('POST', BATCH, { body: { items, tokens } });
+    const results = resultsIn(reply);
+    expect(new Set(results.map(({ connectivity }) => connectivity?.id)).size).toBe(MAX_ITEMS);
+    const gone = results.map(({ connectivity }) => ({ action: 'delete', id: connectivity?.id }));
+    resultsIn(await batch(lead, gone));
+    expect(await liveIds(lead)).toEqual([]);
+  });
+
+  test.each(['dry_run', 'earliest'])('%s=maybe is 400', async (flag) => {
+    expect(outcome(await batch(lead, [create()], `${flag}=maybe`))).toBe('400 request_invalid');
+  });
+});
+
+test('metrics count each create and update', async () => {
+  const metrics = createServerMetrics();
+  const service = await openService({ topology: smallTopology(4), metrics });
+  const lead = await service.as('lead');
+  const own = await booked(lead);
+  const key = { 'idempotency-key': 'k' };
+  const items = [create(hours(3, 4)), create(hours(3, 4)), { action: 'update', id: own.id, bandwidth: '5' }];
+  await batch(lead, items, '', key);
+  await batch(lead, items, '', key);
+  await batch(lead, [create(hours(5, 6)), create({ bandwidth: '1000', ...hours(3, 4) })]);
+  await batch(lead, [create(hours(5, 6)), create({ bandwidth: '1000', ...hours(3, 4) })], 'dry_run=true');
+  const told = metrics
+    .text()
+    .split('\n')
+    .filter((line) => /asked=/.test(line) && !/ 0$/.test(line));
+  expect(told.map((line) => line.replace(/^.*asked="(\w+)",result="(\w+)".* (\d+)$/, '$1 $2 $3'))).toEqual([
+    'book granted 3',
+    'book repeated 2',
+    'book bandwidth 1',
+    'change granted 1',
+    'change repeated 1',
+  ]);
+});
