@@ -302,6 +302,10 @@ export class LinkCalendar {
       most: bandwidth,
       volume,
       tagsFrom: (from, duration) => this.#earliestTags(from, duration),
+      tagsWithin: (period) => {
+        const longest = TAG_PLACES.map((place) => this.#holdings.longestFree(place, period));
+        return Math.min(...longest);
+      },
       tagsSince: (until) => {
         const since = TAG_PLACES.map((place) => this.#holdings.layers[place].freeSince(until, start));
         return Math.max(...since);

@@ -20,6 +20,8 @@ export interface Transfer {
   volume: number;
   /** The earliest start from an instant on for which tags are free for so many milliseconds; infinity for none. */
   tagsFrom(from: number, duration: number): number;
+  /** A bound of how many milliseconds those tags are free that are free at some instant of a period. */
+  tagsWithin(period: Period): number;
   /** The earliest start for which tags are free until an instant. */
   tagsSince(until: number): number;
 }
@@ -52,10 +54,9 @@ interface Rectangle {
 export function fastest(parts: Iterable<FreePart>, deadline: number, transfer: Transfer): Demand | undefined {
   const { most, volume } = transfer;
   const open = new OpenRectangles(transfer);
-  let useful: number | undefined;
+  const rates = new UsefulRates(transfer, deadline);
   for (const part of parts) {
-    // Slower, it takes longer than all the time that there is.
-    useful ??= Math.ceil(volume / (125 * (deadline - part.start)));
+    const useful = rates.during(part);
     const highest = Math.min(most, part.most);
     if (highest < useful) open.take(part.start, 0);
     else if (part.least >= highest) {
@@ -73,6 +74,35 @@ export function fastest(parts: Iterable<FreePart>, deadline: number, transfer: T
     }
   }
   return undefined;
+}
+
+/** In about how many stretches of equal length the time up to the deadline is looked at for tags. */
+const STRETCHES = 1000;
+
+/** The slowest rates that are of use: slower, it takes longer than there is time, or than any tag is free. */
+class UsefulRates {
+  readonly #transfer: Transfer;
+  readonly #deadline: number;
+  /** When the first part begins. */
+  #start: number | undefined;
+  #until = Number.NEGATIVE_INFINITY;
+  #rate = 0;
+
+  constructor(transfer: Transfer, deadline: number) {
+    this.#transfer = transfer;
+    this.#deadline = deadline;
+  }
+
+  /** At least so many Mbps has a transfer that is under way in a part, which come in order. */
+  during({ start, end }: Period): number {
+    if (end <= this.#until) return this.#rate;
+    this.#start ??= start;
+    const whole = this.#deadline - this.#start;
+    this.#until = Math.max(end, start + Math.ceil(whole / STRETCHES));
+    const longest = Math.min(whole, this.#transfer.tagsWithin({ start, end: this.#until }));
+    this.#rate = longest > 0 ? Math.ceil(this.#transfer.volume / (125 * longest)) : Number.POSITIVE_INFINITY;
+    return this.#rate;
+  }
 }
 
 /** Takes a part in which no transfer can be over: what matters is how much is free from each step to its end. */

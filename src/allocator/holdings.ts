@@ -128,6 +128,13 @@ export class Holdings {
     return Math.max(from, this.layers[place].freeAtEdgeUntil(from), furthest);
   }
 
+  /** A bound of how long a tag of a place is free that is free at some instant of a period, in milliseconds. */
+  longestFree(place: TagPlace, { start, end }: Period): number {
+    const layer = this.layers[place];
+    if (layer.isFreeAtEdge(end - 1, start + 1)) return Number.POSITIVE_INFINITY;
+    return this.byEnd.longestAround(start, end, TAG_PLACES.indexOf(place));
+  }
+
   /** As {@link TagLayer.bestFit}, by the gaps around the period: where few tags are free, it looks at few. */
   bestFit(place: TagPlace, { start, end }: Period, now: number): number | undefined {
     const column = TAG_PLACES.indexOf(place);

@@ -137,6 +137,20 @@ export class SortedTimes {
     return Number.POSITIVE_INFINITY;
   }
 
+  /**
+   * At least the length of every gap that has begun before `end` and ends after `start`, in milliseconds; a longer one may
+   * lie beside the period. Negative infinity when there is none.
+   */
+  longestAround(start: number, end: number, column: number): number {
+    const [furthest, longest] = [this.#furthest[column], this.#longest[column]];
+    const last = this.#blockOf(end, -1);
+    let found = Number.NEGATIVE_INFINITY;
+    for (let index = 0; furthest && longest && index <= last; index += GROUP) {
+      if (furthest.ofGroup(index) > start) found = Math.max(found, longest.ofGroup(index));
+    }
+    return found;
+  }
+
   /** Calls `see` with every slot whose gap begins at or before `time` and ends at `end` or later. */
   eachAround(time: number, end: number, column: number, see: (slot: number) => void): void {
     const furthest = this.#furthest[column];
@@ -324,7 +338,7 @@ class Extremes {
     let [largest, index] = [Number.NEGATIVE_INFINITY, 0];
     while (index < end) {
       const isWhole = index % GROUP === 0 && index + GROUP <= end;
-      const value = isWhole ? this.#groupAt(index) : this.at(index);
+      const value = isWhole ? this.ofGroup(index) : this.at(index);
       if (value > largest) largest = value;
       index += isWhole ? GROUP : 1;
     }
@@ -335,7 +349,7 @@ class Extremes {
   firstAtLeast(first: number, least: number, end: number): number {
     let index = first;
     while (index < end) {
-      if (index % GROUP === 0 && this.#groupAt(index) < least) index += GROUP;
+      if (index % GROUP === 0 && this.ofGroup(index) < least) index += GROUP;
       else if (this.at(index) < least) index += 1;
       else return index;
     }
@@ -343,7 +357,7 @@ class Extremes {
   }
 
   /** The largest of the group that begins with a block. */
-  #groupAt(index: number): number {
+  ofGroup(index: number): number {
     const known = this.#groups[index / GROUP] ?? Number.NaN;
     if (!Number.isNaN(known)) return known;
     let largest = Number.NEGATIVE_INFINITY;

@@ -69,6 +69,14 @@ test('the fastest transfer through parts of any length is that which a trial of 
         while (!areTagsFree(changes, start, start + duration)) start += 1;
         return start;
       },
+      tagsWithin: ({ start, end }: { start: number; end: number }): number => {
+        const edges = [0, ...changes, length].toSorted((one, other) => one - other);
+        const lengths = edges.map((edge, index) => {
+          const next = edges[index + 1] ?? edge;
+          return edge < end && next > start ? next - edge : 0;
+        });
+        return Math.max(...lengths) + upTo(3);
+      },
       tagsSince: (until: number): number => {
         let start = until - 1;
         while (start > 0 && areTagsFree(changes, start - 1, until)) start -= 1;
