@@ -127,8 +127,6 @@ const ACCEPTED = [
   // A login's id is another one in each place, and the test's token has no login.
   /^error: You have no login "3f9a0c17"/,
   /^error: This service does not know you as an administrator\./,
-  // Until the reference server has batches.
-  /^error: This service can't make several changes together\./,
   // The keys and the issuer of another service.
   /^error: The token does not verify\./,
 ];

@@ -32,6 +32,8 @@ let now: number;
 /** The requests that changed something, as `POST …`, dry runs left out. */
 let writes: string[];
 let requests: number;
+/** Whether the description of the service mentions batches. */
+let hasBatches: boolean;
 /** Kills the client at the request of this number, before it leaves or after the service has answered. */
 let killAt: { request: number; when: 'before' | 'after'; kill: () => void } | undefined;
 
@@ -52,7 +54,7 @@ function worldOf(changes: Partial<World> = {}): CommandWorld {
         writes.push(`${method} ${new URL(url).pathname}`);
       const response = await server.fetch(request);
       if (at === 'after') return killed();
-      return withoutBatches(request, response);
+      return hasBatches ? response : withoutBatches(request, response);
     },
     userToken: tokenOf(() => server.signIn('lead')),
     close: async () => undefined,
@@ -74,6 +76,7 @@ beforeEach(async () => {
   now = NOW;
   writes = [];
   requests = 0;
+  hasBatches = false;
   killAt = undefined;
   server = await createReferenceServer({ now: () => now, topology: TOPOLOGY });
   world = worldOf();
@@ -260,39 +263,6 @@ describe('a service without batches', () => {
     ]);
   });
 
-  test.each(['before', 'after'] as const)(
-    'killed %s any request, the next apply ends at the state of the file, and the one after writes nothing',
-    async (when) => {
-      const file = links(4);
-      for (let request = 1; ; request += 1) {
-        await server.close();
-        server = await createReferenceServer({ now: () => now, topology: TOPOLOGY });
-        world = worldOf();
-        requests = 0;
-        const kill = Promise.withResolvers<void>();
-        killAt = { request, when, kill: kill.resolve };
-        const ended = await Promise.race([run(file, 'apply'), kill.promise]);
-        killAt = undefined;
-        if (ended) {
-          // It ran to its end: every request of an apply has been tried.
-          expect([ended.exitCode, request]).toEqual([0, requests + 1]);
-          expect(writes.length).toBeGreaterThanOrEqual(4);
-          break;
-        }
-        const again = await run(file, 'apply');
-        expect([request, again.exitCode, again.stderr]).toEqual([request, 0, '']);
-        expect((await existing()).map(({ site2 }) => site2).sort()).toEqual(
-          PAIRS.slice(0, 4)
-            .map(({ site2 }) => site2)
-            .sort(),
-        );
-        writes = [];
-        expect((await run(file, 'apply')).stdout).toMatch(/^Nothing to do/);
-        expect(writes).toEqual([]);
-      }
-    },
-  );
-
   test.each([
     ['an update', links(1, { 1: '200M' }), []],
     ['a deletion', links(0).replace('reservations:', 'reservations: {}'), ['--prune', '--yes']],
@@ -309,9 +279,154 @@ describe('a service without batches', () => {
   });
 });
 
+describe.each([false, true])('killed at any request, with batches: %s', (together) => {
+  test.each(['before', 'after'] as const)(
+    '%s it was answered: the next apply ends at the state of the file, and the one after writes nothing',
+    async (when) => {
+      hasBatches = together;
+      const file = links(4);
+      for (let request = 1; ; request += 1) {
+        await server.close();
+        server = await createReferenceServer({ now: () => now, topology: TOPOLOGY });
+        world = worldOf();
+        requests = 0;
+        const kill = Promise.withResolvers<void>();
+        killAt = { request, when, kill: kill.resolve };
+        const ended = await Promise.race([run(file, 'apply'), kill.promise]);
+        killAt = undefined;
+        if (ended) {
+          // It ran to its end: every request of an apply has been tried.
+          expect([ended.exitCode, request]).toEqual([0, requests + 1]);
+          expect(writes.length).toBeGreaterThanOrEqual(together ? 1 : 4);
+          break;
+        }
+        const again = await run(file, 'apply');
+        expect([request, again.exitCode, again.stderr]).toEqual([request, 0, '']);
+        expect((await existing()).map(({ site2 }) => site2).sort()).toEqual(
+          PAIRS.slice(0, 4)
+            .map(({ site2 }) => site2)
+            .sort(),
+        );
+        writes = [];
+        expect((await run(file, 'apply')).stdout).toMatch(/^Nothing to do/);
+        expect(writes).toEqual([]);
+      }
+    },
+  );
+});
+
+describe('a service with batches', () => {
+  beforeEach(() => {
+    hasBatches = true;
+  });
+
+  it('20 links with the 13th refused leave nothing behind, and one request asks for them', async () => {
+    const result = await run(links(20, { 13: '2G' }), 'apply', '--json');
+    expect(result).toMatchObject({ exitCode: 6, stdout: '' });
+    const { error } = JSON.parse(result.stderr);
+    expect(error).toMatchObject({
+      ...{ code: 'bandwidth_unavailable', exitCode: 6, maybeDone: false },
+      message: '1 of the changes does not fit; nothing was changed.',
+      fix: 'slices-conn plan demo.yaml --json',
+    });
+    expect(error.items.map(({ fits }: { fits: boolean }) => fits)).toEqual(
+      Array.from({ length: 20 }, (_, at) => at !== 12),
+    );
+    expect(writes).toEqual(['POST /apis/v1alpha1/connectivity:batch']);
+    expect(await existing()).toEqual([]);
+  });
+
+  it('creates, updates and deletes together; a second run writes nothing', async () => {
+    await run(links(3), 'apply');
+    writes = [];
+    const file = links(4, { 2: '500M' }).replace(/.*link-1:.*\n/, '');
+    const planned = await run(file, 'plan', '--prune');
+    expect([planned.exitCode, planned.stderr]).toEqual([0, '']);
+    expect(planned.stdout.replaceAll(/con_\S+/g, 'ID').split('\n')).toEqual([
+      'Experiment demo, times in UTC',
+      expect.stringMatching(/^ {2}~ link-2 {2}.* {2}100 → 500 Mbps {2}ID +fits, tags stay$/),
+      expect.stringMatching(/^ {2}\+ link-4 {2}.* {2}100 Mbps +1 Dec 09:00 → 17:00 +fits$/),
+      expect.stringMatching(/^ {2}- link-1 {2}.* {2}100 Mbps +ID +not in the file$/),
+      'Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.',
+      '',
+    ]);
+    expect(writes).toEqual([]);
+    const unasked = await run(file, 'apply', '--prune');
+    expect(unasked).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(unasked.stderr).toContain('--prune deletes link-1, which was not confirmed.');
+    expect(writes).toEqual([]);
+    const applied = await run(file, 'apply', '--prune', '--yes');
+    expect([applied.exitCode, applied.stderr]).toEqual([0, '']);
+    expect(applied.stdout).toMatch(/\nApplied: 1 created, 1 updated, 1 deleted, 1 unchanged\.\n$/);
+    expect(writes).toHaveLength(1);
+    const { items } = resultOf(await run(file, 'apply', '--prune', '--json'));
+    expect(items.map(({ name, action }) => [name, action])).toEqual([
+      ['link-2', 'none'],
+      ['link-3', 'none'],
+      ['link-4', 'none'],
+    ]);
+    expect(writes).toHaveLength(1);
+  });
+
+  it('--prune leaves reservations without a name', async () => {
+    const [pair] = PAIRS;
+    const flags = ['--bandwidth', '1M', '--start', '+1d', '--for', '1h'];
+    await world.run('reserve', pair?.site1 ?? '', pair?.site2 ?? '', ...flags);
+    await run(links(1), 'apply');
+    const none = links(0).replace('reservations:', 'reservations: {}');
+    expect((await run(none, 'apply', '--prune', '--yes')).stdout).toMatch(/Applied: 1 deleted\.\n$/);
+    expect(await existing()).toEqual([expect.objectContaining({ bandwidth: 1 })]);
+  });
+
+  it.each([
+    ['y', 0, 0],
+    ['n', 0, 1],
+  ])('asks a person before --prune deletes: %s', async (answer, exitCode, left) => {
+    await run(links(1), 'apply');
+    const asked: string[] = [];
+    const ask = async (question: string) => {
+      asked.push(question);
+      return answer;
+    };
+    const person = worldOf({ ask });
+    person.files.set('none.yaml', links(0).replace('reservations:', 'reservations: {}'));
+    expect((await person.run('apply', 'none.yaml', '--prune')).exitCode).toBe(exitCode);
+    expect(asked).toEqual(['The file does not have link-1. Delete this reservation? [y/N] ']);
+    expect(await existing()).toHaveLength(left);
+  });
+
+  it('says from when on all fit together, and --earliest makes them so', async () => {
+    const [{ site1, site2 } = { site1: '', site2: '' }] = PAIRS;
+    const period = ['--start', '2026-12-01T12:00:00Z', '--for', '3h'];
+    await world.run('reserve', site1, site2, '--bandwidth', '950M', ...period);
+    const planned = await run(links(2), 'plan');
+    expect(planned.exitCode).toBe(6);
+    expect(planned.stdout).toContain('All fit together from 1 Dec 15:00 (--earliest).\n');
+    const refused = await run(links(2), 'apply');
+    expect(refused.exitCode).toBe(6);
+    expect(refused.stderr).toContain('try: slices-conn apply demo.yaml --earliest\n');
+    expect((await run(links(2), 'plan', '--earliest')).stdout).toMatch(/1 Dec 15:00 → 23:00 {2}fits\n/);
+    expect((await run(links(2), 'apply', '--earliest')).exitCode).toBe(0);
+    expect((await existing()).filter(({ bandwidth }) => bandwidth === 100)).toEqual([
+      expect.objectContaining({ start_date: '2026-12-01T15:00:00.000Z' }),
+      expect.objectContaining({ start_date: '2026-12-01T15:00:00.000Z' }),
+    ]);
+    writes = [];
+    expect((await run(links(2), 'apply', '--earliest')).stdout).toMatch(/^Nothing to do/);
+    expect(writes).toEqual([]);
+  });
+
+  it('a deletion makes room for what is created', async () => {
+    const [one, other] = [links(1, { 1: '800M' }), links(1, { 1: '900M' }).replace('link-1', 'link-a')];
+    await run(one, 'apply');
+    const result = await run(other, 'apply', '--prune', '--yes');
+    expect([result.exitCode, result.stderr]).toEqual([0, '']);
+    expect(await existing()).toEqual([expect.objectContaining({ bandwidth: 900 })]);
+  });
+});
+
 describe('the table fits its terminal', () => {
   test.each([60, 80, 120, 200])('of %i columns', async (columns) => {
-    await run(links(1), 'apply');
     const stdout = recordedStream(columns);
     const terminal = worldOf({ stdout });
     terminal.files.set('demo.yaml', links(4, { 3: '2G' }));
