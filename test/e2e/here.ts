@@ -5,6 +5,7 @@ import { run } from '../../src/cli/run.ts';
 import type { World } from '../../src/cli/world.ts';
 import { files, shellHome } from '../../src/main/files.ts';
 import { connectOffline } from '../../src/main/offline-connection.ts';
+import { checkProgram } from '../../src/main/processes.ts';
 import { openLedger, underLock } from '../../src/main/state.ts';
 import {
   type AuditOptions,
@@ -105,7 +106,13 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, pauses })
       },
     },
     openBrowser: async () => false,
-    processes: NO_PROCESSES,
+    // The guardian has nothing to do as long as nothing is booked.
+    processes: {
+      ...NO_PROCESSES,
+      check: async (program) => checkProgram(program, env),
+      startGuardian: async () => ({ tell: async () => undefined, close: () => undefined }),
+      privateFile: async (name) => resolve(home, name),
+    },
     // A server that starts runs until the test times out: such a test calls `start` instead.
     stopSignal: () => new Promise(() => undefined),
     onStop: () => undefined,

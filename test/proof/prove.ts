@@ -103,7 +103,7 @@ if (isChosen(HISTORIES)) {
     [
       ...['run', '--config', 'test/vitest.config.ts'],
       ...['test/allocator/histories.test.ts', 'test/allocator/searches.test.ts'],
-      'test/cli/reservation/pasted-alternatives.test.ts',
+      ...['test/cli/reservation/pasted-alternatives.test.ts', 'test/e2e/run.test.ts'],
     ],
     {
       stdio: 'inherit',
@@ -111,6 +111,7 @@ if (isChosen(HISTORIES)) {
         PROVE_HISTORIES: String(Math.ceil(seconds * 10)),
         PROVE_CALENDARS: '2000',
         PROVE_PASTED: '500',
+        PROVE_RUN: '2000',
         ...process.env,
       },
     },

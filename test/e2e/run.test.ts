@@ -1,0 +1,254 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { PATIENCE } from '../fixtures/patience.ts';
+import { freePort } from '../fixtures/postgres-server.ts';
+import { type LinePoint, openLine } from '../proof/line.ts';
+import {
+  age,
+  type Client,
+  LAUNCHER,
+  newClient,
+  type Served,
+  type Started,
+  serveInProcess,
+} from './served.ts';
+
+const RUN = ['run', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--for', '1h'];
+/** Commands of a shell that says when it has begun. */
+const shell = (commands: string): string[] => ['--', 'sh', '-c', `echo ready >&2; ${commands}`];
+/** How soon after SIGKILL the reservation must be gone, in milliseconds: `PROVE_RUN` says; else there is no such limit. */
+const { PROVE_RUN } = process.env;
+
+let served: Served;
+beforeAll(async () => {
+  served = await serveInProcess('--auto-approve', 'lead');
+});
+
+async function loggedIn(env: Readonly<Record<string, string>> = served.env): Promise<Client> {
+  const client = newClient(env);
+  const { exitCode, stderr } = await client.command('login', '--quiet');
+  if (exitCode !== 0) throw new Error(stderr);
+  return client;
+}
+
+/** The ids of what the service has. */
+async function booked(client: Client): Promise<string[]> {
+  const { items } = await client.result('list');
+  return (items as { reservation: { id: string } }[]).map(({ reservation }) => reservation.id);
+}
+
+/** The id of a run whose command has begun. */
+async function ready({ saw }: Started): Promise<string> {
+  await saw(/^ready$/m);
+  const [, id = ''] = await saw(/^Reserved .*: (con_\S+)$/m);
+  return id;
+}
+
+/** The command lines of all guardians on this machine. */
+function guardians(): string[] {
+  return execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line.includes('__guardian'));
+}
+
+describe.each(['a server', 'no network'])('with %s', (where) => {
+  const flags = where === 'a server' ? [] : ['--offline'];
+  const machine = (): Promise<Client> => (where === 'a server' ? loggedIn() : Promise.resolve(newClient({})));
+
+  test('streams and exit code are the command’s, and nothing is left', async () => {
+    const client = await machine();
+    const command = [
+      '--',
+      'sh',
+      '-c',
+      'cat; cat "$SLICES_CONN_RESERVATION_FILE" >proof; ls -l "$SLICES_CONN_RESERVATION_FILE" >mode; echo "$SLICES_CONN_BANDWIDTH" >&2; exit 7',
+    ];
+    const ended = await client.run([...flags, ...RUN, ...command], {
+      stdin: 'from stdin\n',
+      ownProcess: true,
+      env: where === 'a server' ? served.env : {},
+    });
+    expect(ended).toMatchObject({ exitCode: 7, stdout: 'from stdin\n' });
+    expect(ended.stderr).toMatch(/^Reserved .*\n1000\nDeleted .*\n$/);
+    expect(readFileSync(join(client.home, 'mode'), 'utf8')).toMatch(/^-rw------- /);
+    const verified = await client.command(...flags, '--json', 'verify', 'proof');
+    expect(JSON.parse(verified.stdout)).toMatchObject({ verified: true, kind: 'connectivity' });
+    expect(readdirSync(join(client.state, 'run'))).toEqual([]);
+    const { items } = await client.result(...flags, 'list');
+    expect(items).toEqual([]);
+  });
+});
+
+describe('a signal to run', () => {
+  test.each<[NodeJS.Signals, number]>([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ])('%s ends the command, deletes the reservation, and ends with %i', async (signal, exitCode) => {
+    const client = await loggedIn();
+    const started = client.start(...RUN, ...shell('exec sleep 1000'));
+    const id = await ready(started);
+    expect(await booked(client)).toEqual([id]);
+    started.signal(signal);
+    expect(await started.ended).toMatchObject({ exitCode, stdout: '' });
+    expect(started.output.stderr).toContain(`Deleted ${id}\n`);
+    expect(await booked(client)).toEqual([]);
+  });
+
+  test('a command that catches it decides itself', async () => {
+    const client = await loggedIn();
+    const waiting = 'until [ -e over ]; do sleep 0.05; done';
+    const started = client.start(...RUN, ...shell(`trap 'echo caught; exit 4' TERM; ${waiting}`));
+    await ready(started);
+    started.signal('SIGTERM');
+    expect(await started.ended).toMatchObject({ exitCode: 4, stdout: 'caught\n' });
+    expect(await booked(client)).toEqual([]);
+  });
+});
+
+describe('run is killed', () => {
+  /** Waits until the service has nothing left. @returns how long that took, in milliseconds */
+  async function gone(client: Client, since: number): Promise<number> {
+    await vi.waitUntil(async () => (await booked(client)).length === 0, { timeout: PATIENCE, interval: 20 });
+    return performance.now() - since;
+  }
+
+  /** Kills a run whose command goes on until there is a file. */
+  async function killed(client: Client, before = (): unknown => undefined) {
+    const waiting = 'until [ -e over ]; do sleep 0.05; done; echo went on';
+    const started = client.start(...RUN, ...shell(waiting));
+    await ready(started);
+    const guarding = guardians();
+    before();
+    const since = performance.now();
+    started.signal('SIGKILL');
+    /** Lets the command end. @returns all that was printed */
+    const ended = () => {
+      writeFileSync(join(client.home, 'over'), '');
+      return started.ended;
+    };
+    return { ended, guarding, since };
+  }
+
+  test('its guardian deletes the reservation, says nothing, and had no secret; the command goes on', async () => {
+    const client = await loggedIn();
+    const secret = JSON.parse(readFileSync(client.credentials, 'utf8')).accessToken;
+    const { ended, since, guarding } = await killed(client);
+    const took = await gone(client, since);
+    if (PROVE_RUN) expect(took).toBeLessThan(Number(PROVE_RUN));
+    const lines = guarding.join('\n');
+    expect(lines).toContain('--profile=local');
+    expect(lines).not.toContain(secret);
+    const { items } = await client.result('list', '--all');
+    expect(items).toMatchObject([{ state: 'deleted' }]);
+    const { stdout, stderr } = await ended();
+    expect(stdout).toBe('went on\n');
+    expect(stderr).toMatch(/^Reserved .*\nready\n$/);
+    expect(readdirSync(join(client.state, 'run'))).toEqual([]);
+  });
+
+  test('its guardian renews a login that has expired meanwhile', async () => {
+    const client = await loggedIn();
+    const { ended, since } = await killed(client, () => age(client));
+    await gone(client, since);
+    await ended();
+  });
+
+  test.each<LinePoint>(['before it is passed on', 'after it was passed on', 'when its answer came'])(
+    'while it books, %s: nothing is left either',
+    async (point) => {
+      const port = await freePort();
+      const line = await openLine(`http://127.0.0.1:${port}`);
+      onTestFinished(() => line.close());
+      const base = line.url.replace(/\/$/, '');
+      const server = await serveInProcess(
+        '--port',
+        String(port),
+        '--base-url',
+        base,
+        '--auto-approve',
+        'lead',
+      );
+      const client = await loggedIn(server.env);
+      const started = client.start(...RUN, '--', 'true');
+      line.arm('POST /apis', 1, point, () => started.signal('SIGKILL'));
+      expect(await started.ended).toMatchObject({ exitCode: null, stderr: '' });
+      // The request was in the ledger before it was sent.
+      const states = async () => {
+        const { items } = await client.result('list', '--all');
+        return (items as { state: string }[]).map(({ state }) => state);
+      };
+      await vi.waitUntil(async () => (await states()).join() === 'deleted', PATIENCE);
+    },
+  );
+
+  test('a launcher on an older Node is all of it', async () => {
+    const client = await loggedIn();
+    const old = "Object.defineProperty(process.versions, 'node', { value: '20.20.2' });";
+    const child = spawn(
+      process.execPath,
+      ['--import', `data:text/javascript,${encodeURIComponent(old)}`, LAUNCHER, ...RUN, ...shell('exec cat')],
+      { cwd: client.home, env: environmentOf(client), stdio: ['pipe', 'pipe', 'pipe'] },
+    );
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    await vi.waitUntil(() => /^ready$/m.test(said), PATIENCE);
+    expect(await booked(client)).toHaveLength(1);
+    const since = performance.now();
+    child.kill('SIGKILL');
+    await gone(client, since);
+    child.stdin.end();
+  });
+});
+
+function environmentOf({ home }: Client): Record<string, string> {
+  return {
+    ...served.env,
+    PATH: '/usr/bin:/bin',
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, 'config'),
+    XDG_STATE_HOME: join(home, 'state'),
+    XDG_CACHE_HOME: join(home, 'cache'),
+  };
+}
+
+const SCRIPT = '/usr/bin/script';
+const terminal = existsSync(SCRIPT) ? 'on a terminal' : `on a terminal: NOT TESTED, there is no ${SCRIPT}`;
+describe.skipIf(!existsSync(SCRIPT) && !process.env['CI'])(terminal, () => {
+  /** Counts SIGINT; ends after the first, when it had the time to get a second. */
+  const COUNTING = [
+    '#!/bin/sh',
+    'n=0',
+    "trap 'n=$((n+1)); echo int $n' INT",
+    'echo ready $PPID',
+    'while [ $n -eq 0 ]; do sleep 0.05; done',
+    'i=0; while [ $i -lt 20 ]; do sleep 0.05; i=$((i+1)); done',
+    'echo ints: $n; exit 9',
+  ].join('\n');
+
+  test.each(['Ctrl-C', 'SIGINT to run alone'])('%s reaches the command once', async (how) => {
+    const client = await loggedIn();
+    writeFileSync(join(client.home, 'counting'), COUNTING, { mode: 0o755 });
+    const command = ['exec', process.execPath, LAUNCHER, ...RUN, '--', './counting'].join(' ');
+    const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
+      cwd: client.home,
+      env: environmentOf(client),
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    await vi.waitUntil(() => /ready \d+/.test(output), PATIENCE);
+    if (how === 'Ctrl-C') child.stdin.write('\u0003');
+    else process.kill(Number(/ready (\d+)/.exec(output)?.[1]), 'SIGINT');
+    const exitCode = await new Promise((resolve) => child.on('close', resolve));
+    expect(output).toMatch(/int 1\r\nints: 1\r\nDeleted con_/);
+    expect(exitCode).toBe(9);
+    expect(await booked(client)).toEqual([]);
+  });
+});
