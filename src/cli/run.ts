@@ -199,6 +199,8 @@ function openInvocation(
     const { Profiles } = await import('../session/profiles/profiles.ts');
     return new Profiles(world.folders.config, env, progress.locks(world.underLock));
   };
+  /** The warnings that were printed. */
+  const warned = new Set<string>();
   let zone: ReturnType<typeof zoneFor> | undefined;
   return {
     ...world,
@@ -271,7 +273,11 @@ function openInvocation(
         newKey: world.newKey,
         sleep: (milliseconds) => progress.during('the next attempt', () => world.sleep(milliseconds)),
         now: world.now,
-        notice: (text) => output.notice(text),
+        // A command that goes on for hours would repeat it at every look.
+        notice: (text) => {
+          if (!text.startsWith('warning:') || !warned.has(text)) output.notice(text);
+          warned.add(text);
+        },
         ...(ask ? { pick: pickerFor({ ask, flags, output }, profile.name, keep) } : {}),
         ...(flags.project === undefined ? {} : { project: flags.project }),
         ...(flags.experiment === undefined ? {} : { experiment: flags.experiment }),

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { World } from '../../../src/cli/world.ts';
+import { Failure } from '../../../src/contract/failure.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
@@ -18,13 +19,15 @@ interface Setup {
   columns?: number;
   /** The service has no list of reservations. */
   withoutList?: boolean;
+  /** The ledger can't be used. */
+  withoutLedger?: boolean;
 }
 
 /**
  * A service and a machine with one clock. It stands still but for the pauses of `watch`, which last as long as they say. What
  * happens meanwhile is done at its time. When nothing is left to happen, the watch is stopped.
  */
-async function scene({ columns, withoutList = false }: Setup = {}) {
+async function scene({ columns, withoutList = false, withoutLedger = false }: Setup = {}) {
   let now = NOW;
   const server = await createReferenceServer({ now: () => now });
   onTestFinished(() => server.close());
@@ -74,8 +77,12 @@ async function scene({ columns, withoutList = false }: Setup = {}) {
   const person = commandWorld(connection, machine);
   let tellStop: Parameters<World['onStop']>[0] | undefined;
   const drawn: string[] = [];
+  const openLedger = async (): Promise<never> => {
+    throw new Failure('state_unusable', "The ledger can't be used.");
+  };
   const watcher = commandWorld(connection, {
     ...machine,
+    ...(withoutLedger ? { openLedger } : {}),
     sleep,
     stdout,
     stderr,
@@ -270,6 +277,15 @@ describe('watch', () => {
     const { away, watch } = await scene();
     await away(true)();
     expect(await watch('watch')).toMatchObject({ exitCode: 7, stdout: '' });
+  });
+
+  test('a ledger that can not be used is a warning, once', async () => {
+    const { reserve, at, watch } = await scene({ withoutLedger: true });
+    const id = await reserve('--start', '+1m', '--for', '1h');
+    at(2);
+    const { stdout, stderr } = await watch('watch', '--json');
+    expect(told(stdout)).toEqual([[1, 'started', id]]);
+    expect(stderr).toBe("warning: The ledger can't be used.\n");
   });
 
   test('a service without a list: what this machine asked for', async () => {
