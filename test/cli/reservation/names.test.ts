@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { World } from '../../../src/cli/world.ts';
+import type { Fetch } from '../../../src/client/exchange.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { json } from '../../client/replies.ts';
 import { reportOf } from '../../e2e/command.ts';
@@ -10,16 +11,19 @@ import { NOW } from '../../fixtures/tokens.ts';
 const HOUR = 3_600_000;
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
 
+/** What is answered in place of the service, where it is not nothing. */
+type Instead = (request: Request, forward: Fetch) => Promise<Response> | Response | undefined | false;
+
 /** A service, its clock, and machines of its lead. */
 async function scene() {
   let now = NOW;
-  /** What is answered in place of the service, where it is not undefined. */
-  let instead: ((request: Request) => Response | undefined) | undefined;
+  let instead: Instead | undefined;
   const server = await createReferenceServer({ now: () => now });
   onTestFinished(() => server.close());
   const machine = (changes: Partial<World> = {}) => {
     const connection = {
-      fetch: async (request: Request) => instead?.(request) ?? server.fetch(request),
+      fetch: async (request: Request) =>
+        (await instead?.(request.clone(), server.fetch)) || server.fetch(request),
       userToken: tokenOf(() => server.signIn('lead')),
       close: async () => undefined,
     };
@@ -43,7 +47,7 @@ async function scene() {
     after: (hours: number): void => {
       now = NOW + hours * HOUR;
     },
-    answers: (answer: typeof instead): void => {
+    answers: (answer: Instead): void => {
       instead = answer;
     },
   };
@@ -140,25 +144,73 @@ describe('reserve --name', () => {
   );
 
   test('a name that is taken is exit 2: which reservation has it, and a command with a free name', async () => {
-    const { machine, answers } = await scene();
+    const { machine } = await scene();
     const { run, reserve } = machine();
     const id = await reserve('--start', '+1h', '--name', 'nightly');
     await reserve('--start', '+1h', '--name', 'nightly-2');
+    const typed = ['reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name'];
+    expect(reportOf(await run('--json', ...typed, 'nightly'))).toMatchObject({
+      code: 'name_taken',
+      exitCode: 2,
+      message: `The name nightly is taken by reservation ${id} until it ends or is deleted.`,
+      why: `It is be-gent1 – pl-poznan1, from 2026-11-01T13:00:00.000Z to 2026-11-01T15:00:00.000Z.`,
+      fix: 'slices-conn --offline --json reserve be-gent1 pl-poznan1 --bandwidth 1G --start +1h --for 2h --name nightly-3',
+    });
+    expect((await run(...typed, 'nightly')).stderr).toContain(
+      '  why: It is be-gent1 – pl-poznan1, from Sun 1 Nov 13:00 UTC to 15:00.\n',
+    );
+  });
+
+  test('of a service that does not say which reservation has the name', async () => {
+    const { machine, answers } = await scene();
+    const { run, reserve } = machine();
+    const id = await reserve('--start', '+1h', '--name', 'nightly');
     const taken = {
       code: 'name_taken',
       detail: [{ loc: [], msg: 'The name nightly is taken.', type: 'NotValid' }],
     };
     answers(({ method }) => (method === 'POST' ? json(taken, 409) : undefined));
-    const typed = ['reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name'];
-    expect(reportOf(await run('--json', ...typed, 'nightly'))).toMatchObject({
-      code: 'name_taken',
-      exitCode: 2,
-      why: `${id} has it: be-gent1 – pl-poznan1, from 2026-11-01T13:00:00.000Z to 2026-11-01T15:00:00.000Z.`,
-      fix: 'slices-conn --offline --json reserve be-gent1 pl-poznan1 --bandwidth 1G --start +1h --for 2h --name nightly-3',
-    });
-    expect((await run(...typed, 'nightly')).stderr).toContain(
-      `  why: ${id} has it: be-gent1 – pl-poznan1, from Sun 1 Nov 13:00 UTC to 15:00.\n`,
+    const { stderr } = await run(
+      '--json',
+      'reserve',
+      ...LINK,
+      '--start-now',
+      '--for',
+      '2h',
+      '--name',
+      'nightly',
     );
+    expect(JSON.parse(stderr).error.why).toMatch(new RegExp(`^${id} has it: be-gent1 – pl-poznan1, from `));
+  });
+
+  test('the name is in the card, in a dry run, and beside what is deleted; then it is free again', async () => {
+    const { machine } = await scene();
+    const { run, reserve, json: result } = machine();
+    const asked = [...LINK, '--start', '+1h', '--for', '2h', '--name', 'nightly'];
+    expect((await run('reserve', ...asked, '--dry-run')).stdout).toMatch(/^ {2}name +nightly$/m);
+    expect((await run('reserve', ...asked)).stdout).toMatch(/^ {2}id .*\n {2}name +nightly$/m);
+    expect((await result('show', 'nightly')).reservation.name).toBe('nightly');
+    await run('delete', '--yes', 'nightly');
+    expect(
+      (await result('show', await reserve('--start', '+1h', '--name', 'nightly'))).reservation.name,
+    ).toBe('nightly');
+  });
+
+  test('a service without names: only this machine knows it, and says so', async () => {
+    const { machine, answers } = await scene();
+    const { run, json: result } = machine();
+    answers(async (request, forward) => {
+      const { url, method, headers } = request;
+      if (method !== 'POST') return forward(request);
+      const body = (await request.text()).replace(',"name":"nightly"', '');
+      return forward(new Request(url, { method, headers, body }));
+    });
+    const { exitCode, stderr, stdout } = await run(
+      ...['reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'nightly'],
+    );
+    expect(exitCode).toBe(0);
+    expect(stderr).toBe('This service keeps no names: only this machine knows the name nightly.\n');
+    expect(stdout).toContain((await result('show', 'nightly')).reservation.id);
   });
 });
 

@@ -234,6 +234,16 @@ describe('watch', () => {
     expect(linesOf(stdout, id)).toEqual(lines);
   });
 
+  test.each([
+    [undefined, /^Sun 1 Nov 12:01 UTC {2}started {6}con_\S+ {2}nightly {2}be-gent1 – pl-poznan1, /],
+    [120, /^1 Nov 12:01 {2}started {6}nightly {2}be-gent1 – pl-poznan1, /],
+  ])('a reservation with a name is called by it (terminal of %s columns)', async (columns, line) => {
+    const { reserve, at, watch } = await scene(columns === undefined ? {} : { columns });
+    await reserve('--start', '+1m', '--for', '2h', '--name', 'nightly');
+    at(2);
+    expect((await watch('watch', 'nightly', '--color', 'never')).stdout).toMatch(line);
+  });
+
   test('of several reservations, each by the time of its start', async () => {
     const { reserve, at, watch } = await scene();
     const ids = [

@@ -201,14 +201,9 @@ async function withHolder(taken: Failure, session: Session, name: string): Promi
   const names = new Set(items.map(nameOf));
   const numbered = Array.from({ length: items.length + 1 }, (_, at) => `${name.slice(0, 60)}-${at + 2}`);
   const free = numbered.find((one) => !names.has(one));
-  return taken.with({
-    ...(holder && known
-      ? {
-          why: `${holder.id} has it: ${known.site1} – ${known.site2}, from ${known.start_date ?? 'now'} to ${known.end_date}.`,
-        }
-      : {}),
-    fix: `--name ${free}`,
-  });
+  const who = holder && taken.message.includes(holder.id) ? 'It is' : `${holder?.id} has it:`;
+  const why = `${who} ${known?.site1} – ${known?.site2}, from ${known?.start_date ?? 'now'} to ${known?.end_date}.`;
+  return taken.with({ ...(holder ? { why } : {}), fix: `--name ${free}` });
 }
 
 /** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */
