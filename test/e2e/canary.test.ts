@@ -31,6 +31,9 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   'user sessions list': [],
   'user sessions revoke': ['no-such-login'],
   sites: [],
+  availability: ['be-gent1', 'pl-poznan1'],
+  plan: ['plan.yaml'],
+  apply: ['plan.yaml'],
   'experiment list': [],
   'experiment show': ['demo'],
   'experiment create': ['other', '--end', '+30d'],
@@ -57,6 +60,11 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   // Last, since it ends what the others use.
   logout: [],
 };
+
+const PLAN = `version: 1
+reservations:
+  link: { sites: [be-gent1, pl-poznan1], bandwidth: 1G, start: now, for: 1h }
+`;
 
 /** Those that ask no service, whatever it answers: tried where the services don't matter. */
 const ASKS_NOBODY =
@@ -233,6 +241,7 @@ const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
       },
     });
     writeFileSync(join(client.home, 'user.jwt'), `${CANARIES.fileUser}\n`);
+    writeFileSync(join(client.home, 'plan.yaml'), PLAN);
     writeFileSync(join(client.home, 'experiment.jwt'), `${CANARIES.fileExperiment}\n`);
     return client;
   },
