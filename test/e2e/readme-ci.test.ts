@@ -295,7 +295,7 @@ describe('the job of the README with the action', () => {
     const { id } = reservationIn(await person.result('reserve', ...all));
     const result = await run(machine);
     expect(result.exitCode, result.log).toBe(6);
-    expect(result.log).toContain('::error title=slices-conn::Not enough free bandwidth');
+    expect(result.log).toContain('::error title=slices-conn::None of the 1 Gbps asked for are free');
     expect(result.released).toBe('Nothing was booked.\n');
     expect(await booked()).toEqual([id]);
   });

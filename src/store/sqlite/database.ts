@@ -177,7 +177,8 @@ export class SqliteDatabase {
   async close(): Promise<void> {
     await this.#working;
     this.#isClosed = true;
-    for (const each of [this.#reader, this.#database, ...this.#idle]) if (each?.isOpen) each.close();
+    // The one that writes is the last: only it can bring the log into the file and remove it.
+    for (const each of [this.#reader, ...this.#idle, this.#database]) if (each?.isOpen) each.close();
   }
 
   #enqueue<Answer>(
