@@ -39,8 +39,6 @@ export interface Invocation
   profiles(): Promise<Profiles>;
   /** The session with the services of the profile that the flags name, or of the one given. */
   session(profile?: string): Promise<Session>;
-  /** Closes all sessions. The end of the command does it too: this is for one that goes on for hours between two acts. */
-  closeSessions(): Promise<void>;
   /** The issuers whose key sets are on this machine. */
   keptTrust(): Promise<KeptTrust>;
   /**

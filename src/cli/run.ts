@@ -226,7 +226,6 @@ function openInvocation(
     exitWith(exitCode) {
       running.exitCode = exitCode;
     },
-    closeSessions: () => running.close(),
     ifStopped: (facts) => running.sent.settle(facts),
     async session(named) {
       const [{ Session }, { Profiles }] = await Promise.all([

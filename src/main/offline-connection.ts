@@ -6,7 +6,7 @@ import { Secret } from '../contract/secret.ts';
 import { privateFolder } from '../files/private.ts';
 import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
 import type { Connection } from '../session/login/connection.ts';
-import { isSpent } from '../session/login/login-tokens.ts';
+import { remembered } from '../session/login/login-tokens.ts';
 import type { Profile } from '../session/profiles/profiles.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
 
@@ -27,28 +27,12 @@ export interface OfflineConnectionOptions {
 export function connectOffline(profile: Profile, options: OfflineConnectionOptions): Connection {
   const { stateFolder, trace, now } = options;
   let server: Promise<ReferenceServer> | undefined;
-  let token: Promise<Secret> | undefined;
   const opened = () => (server ??= open(profile, stateFolder));
   const fetch: Fetch = async (request) => (await opened()).fetch(request);
-  const signedIn = (): Promise<Secret> => {
-    const asked = opened().then(signIn);
-    token = asked;
-    // Asked again next time.
-    asked.catch(() => {
-      if (token === asked) token = undefined;
-    });
-    return asked;
-  };
-  const userToken = async (): Promise<Secret> => {
-    const asked = token ?? signedIn();
-    const known = await asked;
-    // A command that runs for hours, such as watch, outlives a token.
-    if (!isSpent(known, now())) return known;
-    return token && token !== asked ? token : signedIn();
-  };
+  const userToken = { origin: 'offline', where: profile.baseUrl, get: () => opened().then(signIn) } as const;
   return {
     fetch: trace ? traced(fetch, trace, now) : fetch,
-    userToken: { origin: 'offline', where: profile.baseUrl, get: userToken },
+    userToken: remembered(userToken, now),
     close: async () => (await server)?.close(),
   };
 }

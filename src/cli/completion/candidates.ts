@@ -68,7 +68,8 @@ function operandsAt(line: CommandLine, word: string): Choice {
   }
   const place = command.registeredArguments;
   const argument = place[operands.length] ?? place.findLast(({ variadic }) => variadic);
-  if (argument) {
+  // Another program's command comes after `--`; before it, the flags of this one.
+  if (argument && (literal || argument.name() !== 'command')) {
     const { argChoices } = argument;
     return argChoices ? choices(argChoices) : ofKind(kindOfArgument(command, argument), command, operands);
   }

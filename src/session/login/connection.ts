@@ -5,12 +5,11 @@ import { createTransport } from '../../client/transport.ts';
 import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { isLoopback } from '../../contract/loopback.ts';
-import type { Secret } from '../../contract/secret.ts';
 import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Environment } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials, type StoredCredentials } from './credentials.ts';
-import { loginToken, type PortalTokens, portalTokens, storedFrom } from './login-tokens.ts';
+import { loginToken, type PortalTokens, portalTokens, remembered, storedFrom } from './login-tokens.ts';
 import { exchangedToken, type MachineLogin, machineLogin } from './machine-login.ts';
 import { commandToken, givenToken, type Placeholders, type TokenSource } from './token-source.ts';
 import { keySetFiles } from './trust.ts';
@@ -117,18 +116,18 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     (refreshToken || !userTokenCommand ? undefined : commandToken(userTokenCommand, profile, env));
   // Those that are renewed are asked for each request, the others once in a command.
   const renewed = refreshToken ? exchangedToken(refreshToken, machine) : login;
-  const userToken = given ? remembered(given) : renewed;
+  const userToken = given ? remembered(given, now) : renewed;
   const experimentToken = givenToken(env, 'SLICES_CONN_EXPERIMENT_TOKEN');
 
   return {
     fetch,
     userToken,
-    ...(experimentToken === undefined ? {} : { experimentToken: remembered(experimentToken) }),
+    ...(experimentToken === undefined ? {} : { experimentToken: remembered(experimentToken, now) }),
     ...(experimentTokenCommand === undefined
       ? {}
       : {
           experimentTokenFrom: (placeholders) =>
-            remembered(commandToken(experimentTokenCommand, placeholders, env)),
+            remembered(commandToken(experimentTokenCommand, placeholders, env), now),
         }),
     keySets: keySetFiles(cacheFolder),
     // They belong to the user who is logged in, and the user token may be another user's.
@@ -187,12 +186,6 @@ function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts
     why: `Nothing listens there: ${why} Start the server in another terminal, or use --offline, which needs none.`,
     fix: `slices-conn serve${port}`,
   };
-}
-
-/** The same source, asked once in a command even when its token is sent several times. */
-function remembered(source: TokenSource): TokenSource {
-  let token: Promise<Secret> | undefined;
-  return { ...source, get: () => (token ??= source.get()) };
 }
 
 async function revoked(

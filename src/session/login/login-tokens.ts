@@ -4,6 +4,7 @@ import { Failure } from '../../contract/failure.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import type { Credentials, StoredCredentials } from './credentials.ts';
+import type { TokenSource } from './token-source.ts';
 
 const MINUTE = 60_000;
 
@@ -32,6 +33,37 @@ export function isAlmostOver(
 export function isSpent(token: Secret, now: number): boolean {
   const text = token.reveal();
   return isAlmostOver({ issuedAt: claimedIssue(text) ?? 0, expiresAt: claimedExpiry(text) }, now);
+}
+
+/**
+ * The same source, asked once in a command however often its token is sent, and again when that is almost over: a command
+ * may run for hours. A source that gives short tokens only is asked once a minute.
+ *
+ * @param now milliseconds
+ */
+export function remembered(source: TokenSource, now: () => number): TokenSource {
+  let held: { token: Promise<Secret>; askedAt: number } | undefined;
+  const ask = (): Promise<Secret> => {
+    const asked = { token: source.get(), askedAt: now() };
+    held = asked;
+    // A failure is not kept: the source may give one the next time.
+    asked.token.catch(() => {
+      if (held === asked) held = undefined;
+    });
+    return asked.token;
+  };
+  return {
+    ...source,
+    async get() {
+      const before = held;
+      if (!before) return ask();
+      const token = await before.token;
+      const isKept = source.isFixed || now() - before.askedAt < MINUTE || !isSpent(token, now());
+      if (isKept) return token;
+      // Of several calls at once, the first one asks for all.
+      return held === before || !held ? ask() : held.token;
+    },
+  };
 }
 
 /** What is needed to get the user token of a login. */

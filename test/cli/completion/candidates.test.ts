@@ -193,6 +193,15 @@ describe('live values', () => {
     expect([known, files]).toEqual([[], false]);
   });
 
+  test('a command to run is completed after two dashes, before them the flags', () => {
+    const run = 'run be-gent1 pl-poznan1 --bandwidth 1G --for 1h ';
+    expect(values(at(run))).toEqual(['--extend', '--on-lost']);
+    expect(values(at(`${run}--on-lost `))).toEqual(['warn', 'term']);
+    for (const typed of ['-- ', '-- ./mea', '-- iperf3 --json ', '-- iperf3 --']) {
+      expect(at(run + typed)).toMatchObject({ known: [], files: true });
+    }
+  });
+
   test('a NAME argument completes to profiles in the group profile', () => {
     const group = program.createCommand('profile');
     const [use, show] = [group.command('use <name>'), group.command('show [name]')];

@@ -238,38 +238,19 @@ describe('a command that ends', () => {
     await here.server.close();
   });
 
-  test('a session for each act: tokens are fresh, and the experiment stays the same', async () => {
-    let opened = 0;
-    const here: Scene = await scene({
-      world: {
-        connect: async () => {
-          opened += 1;
-          let token: Promise<string> | undefined;
-          return {
-            fetch: here.server.fetch,
-            ...tokenSource(() => (token ??= here.server.signIn('lead'))),
-            close: async () => undefined,
-          };
-        },
-      },
-    });
-    // A user token lasts for an hour, an experiment's for 15 minutes.
+  test('its tokens are renewed: a user token lasts for an hour, an experiment token for 15 minutes', async () => {
+    const here = await scene();
+    // A second experiment would have to be chosen from.
     const other = (): Promise<unknown> =>
       here.run('--offline', 'experiment', 'create', 'other', '--end', '+1d');
-    const flags = ['run', ...LINK, '--bandwidth', '1G', '--for', '2h', '--', 'a'];
     const { exitCode, stderr } = await here.under(
       [[MINUTE / 2, other], endsAfter(90 * MINUTE, () => here)],
-      ...flags,
+      ...['run', ...LINK, '--bandwidth', '1G', '--for', '2h', '--', 'a'],
     );
     expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^Reserved [^\n]*\nDeleted [^\n]*\n$/)]);
-    expect(opened).toBeGreaterThan(90);
     await here.server.close();
   });
 });
-
-function tokenSource(get: () => Promise<string>): Pick<Connection, 'userToken'> {
-  return { userToken: tokenOf(get) };
-}
 
 describe('the command is not started', () => {
   test('where it is not found: nothing is booked', async () => {
@@ -611,6 +592,49 @@ describe('what goes wrong', () => {
     });
     expect(await here.list()).toEqual([]);
     expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
+    await here.server.close();
+  });
+
+  test('Ctrl-C while it books: 130, and what was booked is left to the guardian', async () => {
+    let tellStop: ((how: 'interrupted' | 'terminated') => number) | undefined;
+    const asked = Promise.withResolvers<void>();
+    const here: Scene = await scene({
+      connection: {
+        async fetch(request) {
+          if (request.method !== 'POST') return here.server.fetch(request);
+          asked.resolve();
+          return new Promise<Response>(() => undefined);
+        },
+      },
+      world: {
+        onStop: (tell) => {
+          tellStop = tell;
+        },
+      },
+    });
+    const printed: string[] = [];
+    here.stderr.onWrite = (text) => void printed.push(text);
+    void here.run('--offline', ...line('--', 'a'));
+    await asked.promise;
+    expect(tellStop?.('interrupted')).toBe(130);
+    expect(printed.join('')).toBe(
+      'error: Interrupted.\n  why: A reservation that was made is deleted in the background.\n',
+    );
+    expect(here.guardians[0]?.lines).toEqual([expect.stringContaining('"id":null')]);
+    await here.server.close();
+  });
+
+  test('a file that can’t be written: the reservation is deleted, and the command not started', async () => {
+    const here = await scene();
+    const full = new Failure('file_unusable', 'The disk is full.');
+    const { files } = here;
+    files.set = () => {
+      throw full;
+    };
+    const report = reportOf(await here.run('--offline', '--json', ...line('--', 'a')));
+    expect(report).toMatchObject({ code: 'file_unusable', exitCode: 2 });
+    expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
+    expect(await here.list()).toEqual([]);
     await here.server.close();
   });
 

@@ -9,6 +9,7 @@ import {
   loginToken,
   type PortalTokens,
   portalTokens,
+  remembered,
   storedFrom,
 } from '../../../src/session/login/login-tokens.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
@@ -38,6 +39,57 @@ beforeEach(async () => {
   credentials = new Credentials(mkdtempSync(join(folder, 'state-')), profile, alone);
   await logIn(NOW - 1000);
   kept = portalTokens(credentials, () => now);
+});
+
+describe('a source of tokens that last for 15 min, in a command that runs for hours', () => {
+  /** A source that counts how often it was asked. */
+  function counted(isFixed = false) {
+    const asked: number[] = [];
+    const get = async (): Promise<Secret> => {
+      asked.push(now);
+      const iat = Math.floor(now / 1000);
+      return experimentToken({ iat, exp: iat + 900 });
+    };
+    return { asked, source: remembered({ origin: 'command', where: 'a test', isFixed, get }, () => now) };
+  }
+
+  test('is asked once, and again when its token is almost over: once for all that ask together', async () => {
+    const { asked, source } = counted();
+    const [first, together] = await Promise.all([source.get(), source.get()]);
+    now += 840_000;
+    expect([together, await source.get()]).toEqual([first, first]);
+    now += 1000;
+    const [again, beside] = await Promise.all([source.get(), source.get()]);
+    expect(again.reveal()).not.toBe(first.reveal());
+    expect([beside, await source.get()]).toEqual([again, again]);
+    expect(asked).toEqual([NOW, NOW + 841_000]);
+  });
+
+  test('is asked once where it is fixed, and again after a failure', async () => {
+    const { asked, source } = counted(true);
+    await source.get();
+    now += 3_600_000;
+    await source.get();
+    expect(asked).toHaveLength(1);
+    let fails = true;
+    const token = experimentToken();
+    const get = async (): Promise<Secret> => (fails ? Promise.reject(new Error('not now')) : token);
+    const failing = remembered({ origin: 'command', where: 'a test', get }, () => now);
+    await expect(failing.get()).rejects.toThrow('not now');
+    fails = false;
+    expect(await failing.get()).toBe(token);
+  });
+
+  test('whose tokens are short from the start is asked once a minute', async () => {
+    const asked: number[] = [];
+    const get = async (): Promise<Secret> => {
+      asked.push(now);
+      return experimentToken({ iat: SECONDS - 3600, exp: SECONDS + 1 });
+    };
+    const source = remembered({ origin: 'command', where: 'a test', get }, () => now);
+    for (let second = 0; second < 90; second += 1, now += 1000) await source.get();
+    expect(asked).toEqual([NOW, NOW + 60_000]);
+  });
 });
 
 describe('a token of the portal', () => {

@@ -34,7 +34,7 @@ export async function guard(invocation: Invocation): Promise<void> {
   // A signal to all processes of a session is for the command and for `run`.
   void invocation.stopSignal();
   // Opened before it is needed, so that the code is loaded: the package may be replaced meanwhile.
-  let session = await invocation.session();
+  const session = await invocation.session();
   const told = new TextDecoder().decode(await invocation.files.read('-'));
   // What follows the last line end was not written to its end.
   const left = v.parse(v.nullable(Left), JSON.parse(told.split('\n').at(-2) ?? NOTHING_LEFT));
@@ -46,9 +46,7 @@ export async function guard(invocation: Invocation): Promise<void> {
       } catch (error) {
         if (!mayWorkLater(error) || invocation.now() + pause >= left.end) return;
       }
-      await invocation.closeSessions();
       await invocation.sleep(pause);
-      session = await invocation.session();
     }
   } finally {
     await invocation.files.remove(left.file);

@@ -57,87 +57,68 @@ export async function checkGivenTokens(session: Session, end: number, now: numbe
   });
 }
 
-/** Opens sessions as the first one was opened: a profile or an experiment that is chosen meanwhile changes nothing. */
-interface Acting {
-  profile: string;
-  experiment: string | undefined;
-}
-
-async function actingAs({ flags }: Invocation, session: Session): Promise<Acting> {
-  const { profile } = session;
-  const { origin, id } = await session.access();
-  // A token command may not know ids; a given token names its experiment itself.
-  const byCommand = origin === 'command' ? profile.experiment : undefined;
-  const known = origin === 'environment' || origin === 'file' ? undefined : id;
-  return { profile: profile.name, experiment: flags.experiment ?? byCommand ?? known };
-}
-
-/** What is needed to make a {@link RunReservation}. */
-interface Made {
-  acting: Acting;
-  guardian: Pipe;
-  left: Left;
-  proven: ProvenReservation;
-  /** How much it is extended by, in milliseconds. */
+/** One `run`. */
+interface Run {
+  invocation: Invocation;
+  session: Session;
+  /** How much the reservation is extended by, in milliseconds. */
   duration: number;
 }
 
 /**
  * The reservation of one run, from its creation to its deletion. Its guardian knows at each moment what would be left
- * behind, and a file has its token. A session is opened for each act, so that tokens are fresh after hours.
+ * behind, and a file has its token.
  */
 export class RunReservation {
-  readonly #invocation: Invocation;
-  readonly #made: Made;
+  readonly #run: Run;
+  readonly #guardian: Pipe;
   #left: Left;
   #proven: ProvenReservation;
   /** When it is looked at next, and when it is extended; milliseconds. */
   #lookAt: number;
-  #extendAt: number;
+  #extendAt = 0;
   #isSeen = true;
   #isDeleted = false;
 
-  private constructor(invocation: Invocation, made: Made) {
-    this.#invocation = invocation;
-    this.#made = made;
-    this.#left = made.left;
-    this.#proven = made.proven;
-    this.#lookAt = invocation.now() + LOOK_EVERY;
-    this.#extendAt = this.#end - made.duration / 3;
+  private constructor(run: Run, guardian: Pipe, left: Left, proven: ProvenReservation) {
+    this.#run = run;
+    this.#guardian = guardian;
+    this.#left = left;
+    this.#proven = proven;
+    this.#lookAt = run.invocation.now() + LOOK_EVERY;
   }
 
   /**
    * Creates it, after its guardian was started.
    *
-   * @param duration how much it is extended by, in milliseconds
    * @throws Failure as `Reservations.create`. What an answer that is not valid has created is deleted; what nobody knows
    *   is left to the guardian.
    */
-  static async create(
-    invocation: Invocation,
-    request: NewReservation,
-    duration: number,
-  ): Promise<RunReservation> {
+  static async create(run: Run, request: NewReservation): Promise<RunReservation> {
+    const { invocation, session } = run;
     const { processes, output } = invocation;
-    const session = await invocation.session();
-    const acting = await actingAs(invocation, session);
     const key = invocation.newKey();
     const { id: experiment = '' } = await session.access();
     const file = await processes.privateFile(`${key}.jwt`);
-    const guardian = await processes.startGuardian(guardianWords(invocation, acting));
+    const guardian = await processes.startGuardian(await guardianWords(run));
+    invocation.ifStopped({ why: 'A reservation that was made is deleted in the background.' });
     const requested = requestedOf(request);
     const left: Left = { experiment, key, requested, id: null, end: request.end, file };
+    await guardian.tell(JSON.stringify(left));
+    const proven = await session.reservations
+      .create(request, { idempotencyKey: key })
+      .catch(async (error: unknown) => {
+        throw await undone(session, guardian, error);
+      });
+    const created = new RunReservation(run, guardian, left, proven);
     try {
-      await guardian.tell(JSON.stringify(left));
-      const proven = await session.reservations.create(request, { idempotencyKey: key });
-      await invocation.closeSessions();
-      const created = new RunReservation(invocation, { acting, guardian, left, proven, duration });
       await created.#keep(proven);
       if (output.json) output.prompt(jsonText(reservationResult(proven)));
       else await created.say(`Reserved ${created.#inWords}`);
       return created;
     } catch (error) {
-      throw await undone(session, guardian, error);
+      await created.delete();
+      throw error;
     }
   }
 
@@ -173,12 +154,11 @@ export class RunReservation {
    * @returns how it was lost, as a sentence; undefined while it is there, as far as is known
    */
   async look(extend: boolean): Promise<string | undefined> {
-    const { now } = this.#invocation;
+    const { invocation, session } = this.#run;
+    const { now } = invocation;
     try {
-      await this.#act(async (session) => {
-        await this.#observe(await session.reservations.show(this.#id));
-        if (extend && now() >= this.#extendAt && now() < this.#end) await this.#extend(session);
-      });
+      await this.#observe(await session.reservations.show(this.#id));
+      if (extend && now() >= this.#extendAt && now() < this.#end) await this.#extend();
       this.#isSeen = true;
     } catch (error) {
       this.#isDeleted = isNotFound(error);
@@ -192,15 +172,17 @@ export class RunReservation {
 
   /** Prints a notice, with times in the person's zone. */
   async say(text: string): Promise<void> {
-    this.#invocation.output.notice(localTimes(await this.#invocation.times())(text));
+    const { output, times } = this.#run.invocation;
+    output.notice(localTimes(await times())(text));
   }
 
   /** Deletes it, and ends its guardian. A deletion that fails is reported, and left to the guardian to try again. */
   async delete(): Promise<void> {
-    const { guardian } = this.#made;
+    const { invocation, session } = this.#run;
+    const guardian = this.#guardian;
     try {
       if (!this.#isDeleted) {
-        await this.#act((session) => session.reservations.delete(this.#id));
+        await session.reservations.delete(this.#id);
         await this.say(`Deleted ${this.#id}`);
       }
       await guardian.tell(NOTHING_LEFT);
@@ -209,7 +191,7 @@ export class RunReservation {
       else await this.#reportUndeleted(error);
     } finally {
       guardian.close();
-      await this.#invocation.files.remove(this.#left.file).catch(() => undefined);
+      await invocation.files.remove(this.#left.file).catch(() => undefined);
     }
   }
 
@@ -227,27 +209,16 @@ export class RunReservation {
   }
 
   get #until(): string {
-    return `${formatInstant(this.#end)} (${formatDistance(this.#end, this.#invocation.now())})`;
-  }
-
-  async #act(work: (session: Session) => Promise<void>): Promise<void> {
-    const { profile, experiment } = this.#made.acting;
-    try {
-      const session = await this.#invocation.session(profile);
-      if (experiment !== undefined) session.actIn(experiment);
-      await work(session);
-    } finally {
-      await this.#invocation.closeSessions();
-    }
+    return `${formatInstant(this.#end)} (${formatDistance(this.#end, this.#run.invocation.now())})`;
   }
 
   /** Keeps the reservation as the service has shown it. */
   async #keep(proven: ProvenReservation): Promise<void> {
     this.#proven = proven;
     this.#left = { ...this.#left, id: this.#id, end: this.#end };
-    this.#extendAt = this.#end - this.#made.duration / 3;
-    await this.#made.guardian.tell(JSON.stringify(this.#left));
-    await this.#invocation.files.writePrivate(this.#left.file, `${proven.token}\n`);
+    this.#extendAt = this.#end - this.#run.duration / 3;
+    await this.#guardian.tell(JSON.stringify(this.#left));
+    await this.#run.invocation.files.writePrivate(this.#left.file, `${proven.token}\n`);
   }
 
   /** Keeps it where it has changed, and says so where that matters to the command. */
@@ -263,13 +234,14 @@ export class RunReservation {
   }
 
   /** Extends it by its duration, not beyond the end of the experiment or of a token; says how long is left otherwise. */
-  async #extend(session: Session): Promise<void> {
-    const { now } = this.#invocation;
+  async #extend(): Promise<void> {
+    const { session, duration, invocation } = this.#run;
+    const { now } = invocation;
     const { reservation } = this.#proven;
     const left = `It ends at ${this.#until}.`;
     const [experiment, given] = [await session.access(), await givenToken(session)];
     const last = claimedExperimentExpiry(experiment.token.reveal()) ?? LAST_INSTANT;
-    const end = Math.min(this.#end + this.#made.duration, last, given?.expiry ?? LAST_INSTANT);
+    const end = Math.min(this.#end + duration, last, given?.expiry ?? LAST_INSTANT);
     if (end <= this.#end) {
       this.#extendAt = Number.POSITIVE_INFINITY;
       const limit =
@@ -287,7 +259,7 @@ export class RunReservation {
 
   /** @param end what was asked for, in milliseconds */
   async #reportUnextended(error: unknown, end: number, left: string): Promise<void> {
-    const { now, flags, output } = this.#invocation;
+    const { now, flags, output, times } = this.#run.invocation;
     const { reservation } = this.#proven;
     const extend = durationWord(end - this.#end) ?? '1m';
     const found = refusalOf(error, {
@@ -301,16 +273,16 @@ export class RunReservation {
       `warning: The link was not extended by ${formatDuration(end - this.#end)}: ${messageOf(found)} ${left}`,
     );
     if (!(found instanceof Refusal)) return;
-    const local = localTimes(await this.#invocation.times());
+    const local = localTimes(await times());
     for (const { label, command } of found.offers) {
       output.notice(`  ${local(label)}: ${withServices(flags, command)}`);
     }
   }
 
   async #reportUndeleted(error: unknown): Promise<void> {
-    const command = withServices(this.#invocation.flags, ownCommand('delete', '--yes', this.#id));
-    const local = localTimes(await this.#invocation.times());
-    const { output } = this.#invocation;
+    const { flags, output, times } = this.#run.invocation;
+    const command = withServices(flags, ownCommand('delete', '--yes', this.#id));
+    const local = localTimes(await times());
     // Not a notice, which --quiet would leave out.
     output.prompt(
       local(`warning: ${this.#id} was not deleted: ${messageOf(error)} It ends at ${this.#until}.`),
@@ -319,11 +291,20 @@ export class RunReservation {
   }
 }
 
-/** The words that start the guardian. None is a secret. */
-function guardianWords({ flags }: Invocation, { profile, experiment }: Acting): string[] {
+/**
+ * The words that start the guardian, which acts as this command does, whatever profile and experiment are chosen by then.
+ * None is a secret.
+ */
+async function guardianWords({ invocation: { flags }, session }: Run): Promise<string[]> {
+  const { profile } = session;
+  const { origin, id } = await session.access();
+  // A token command may not know ids; a given token names its experiment itself.
+  const byCommand = origin === 'command' ? profile.experiment : undefined;
+  const known = origin === 'environment' || origin === 'file' ? undefined : id;
   const { project, caFile, timeout } = flags;
-  const values = Object.entries({ profile, experiment, project, 'ca-file': caFile, timeout });
-  const given = values.filter(([, value]) => value !== undefined);
+  const experiment = flags.experiment ?? byCommand ?? known;
+  const values = { profile: profile.name, experiment, project, 'ca-file': caFile, timeout };
+  const given = Object.entries(values).filter(([, value]) => value !== undefined);
   return [GUARDIAN, ...given.map(([name, value]) => `--${name}=${value}`)];
 }
 

@@ -38,6 +38,8 @@ export async function run(
   await invocation.processes.check(command[0] ?? '');
   const session = await invocation.session();
   const access = await session.access();
+  // Before anything is booked: the profile may name a zone that does not exist.
+  await invocation.times();
   const now = invocation.now();
   const expiry = claimedExperimentExpiry(access.token.reveal());
   const { end } = periodToSend({ start: 'now', end: now, lasting: duration }, now, expiry);
@@ -45,18 +47,20 @@ export async function run(
   return bookAndRun({ ...asked, start: 'now', end });
 
   async function bookAndRun(request: NewReservation): Promise<void> {
-    const reservation = await RunReservation.create(invocation, request, duration).catch((error: unknown) => {
-      const { typed } = invocation;
-      const period = { for: flags.for };
-      throw refusalOf(error, {
-        request,
-        typed,
-        flags: period,
-        now,
-        startsWithCommand: true,
-        send: bookAndRun,
-      });
-    });
+    const reservation = await RunReservation.create({ invocation, session, duration }, request).catch(
+      (error: unknown) => {
+        const { typed } = invocation;
+        const period = { for: flags.for };
+        throw refusalOf(error, {
+          request,
+          typed,
+          flags: period,
+          now,
+          startsWithCommand: true,
+          send: bookAndRun,
+        });
+      },
+    );
     try {
       const started = await invocation.processes.start(command, reservation.variables);
       invocation.exitWith(await untilEnded(invocation, flags, reservation, started));
