@@ -216,17 +216,17 @@ export class Allocator {
   }
 
   /**
-   * Asks a link's calendar a question about a period. It changes nothing, and waits for no writer of another process.
+   * Asks a link's calendar a question. It changes nothing, and waits for no writer of another process.
    *
    * @param link its sites, either way round
-   * @param period milliseconds; what ended before `from` is not read
+   * @param from milliseconds; what ended before is not read
    * @param question is asked once, and not kept waiting; the calendar is lent to it until it returns
    * @throws RangeError when the sites are not connected
    * @throws StoreUnavailableError when the database is away
    */
   ask<Answer>(
     { site1, site2 }: Pick<Link, 'site1' | 'site2'>,
-    { from }: { from: number; to: number },
+    from: number,
     question: (calendar: LinkCalendar, link: LinkState) => Answer,
   ): Promise<Answer> {
     const id = linkId(site1, site2);

@@ -16,7 +16,6 @@ import {
   KEY_LIFETIME,
   type KeyedRequest,
   type Operation,
-  type RefusedOutcome,
   type UpdateOutcome,
   type UpdateRequest,
   type UpdateTerms,
@@ -39,9 +38,7 @@ export type BatchItem<Fault> =
 
 /** Why an item can't be done. `missing`: there is no such reservation. */
 export type ItemFailure<Fault> =
-  | RefusedOutcome
-  | { ok: false; reason: 'fault'; fault: Fault }
-  | { ok: false; reason: 'name_taken'; name: string; reservation: string }
+  | Exclude<CreateOutcome | UpdateOutcome<Fault>, { ok: true }>
   | { ok: false; reason: 'missing'; reservation: string };
 
 /** The answer to a batch. */
@@ -124,7 +121,7 @@ export async function decideTogether<Fault>(
   terms: BatchTerms,
 ): Promise<BatchOutcome<Fault>> {
   const batch = new Batch(options, steps, terms);
-  const decide = terms.dryRun ? batch.rehearse.bind(batch) : batch.change.bind(batch);
+  const decide = () => (terms.dryRun ? batch.rehearse() : batch.change());
   try {
     return await decide();
   } catch (error) {

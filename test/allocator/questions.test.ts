@@ -18,7 +18,6 @@ const LINK = smallLink();
 const ID = linkId('a', 'b');
 const HOUR = 3_600_000;
 const SOME: Demand = { start: 10, end: 20, bandwidth: 100 };
-const WEEK = { from: 0, to: 168 * HOUR };
 
 let opened: OpenedStore;
 let clock: number;
@@ -56,7 +55,7 @@ function update(
 
 /** What is free from 10 to 20, and the version of the link that says so. */
 function free(allocator: Allocator, from = 10): Promise<[number, number]> {
-  return allocator.ask({ site1: 'b', site2: 'a' }, { ...WEEK, from }, (calendar, { version }) => [
+  return allocator.ask({ site1: 'b', site2: 'a' }, from, (calendar, { version }) => [
     calendar.freeBandwidth({ start: 10, end: 20 }),
     version,
   ]);
@@ -232,7 +231,7 @@ describe.each([
       if (!one || !other) throw new Error('there are two');
       made.push(book(one, { start: round * 20, end: round * 20 + 20, bandwidth: 100 }));
       seen.push(
-        other.ask(LINK, WEEK, (calendar, { version }) => [
+        other.ask(LINK, 0, (calendar, { version }) => [
           [...calendar.steps({ start: 0, end: 200 })].filter(({ bandwidth }) => bandwidth < 1000).length,
           version,
         ]),
@@ -400,7 +399,7 @@ describe('questions', () => {
       },
     });
     await booked(allocator);
-    const failing = allocator.ask(LINK, WEEK, () => {
+    const failing = allocator.ask(LINK, 0, () => {
       throw new TypeError('a bug of one caller');
     });
     const answers = await Promise.allSettled([failing, free(allocator)]);
@@ -441,6 +440,6 @@ describe('questions', () => {
   });
 
   test('about sites that are not connected are an error at once', () => {
-    expect(() => start().ask({ site1: 'a', site2: 'c' }, WEEK, () => 0)).toThrow(RangeError);
+    expect(() => start().ask({ site1: 'a', site2: 'c' }, 0, () => 0)).toThrow(RangeError);
   });
 });

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import type { Allocator } from '../../allocator/allocator.ts';
 import type { BatchItem, BatchOutcome, ItemFailure } from '../../allocator/batch.ts';
@@ -33,6 +32,7 @@ import { prepareToken, type ReplyOptions, reservationReply, signReservation } fr
 import {
   type AskedReservation,
   type BodyReading,
+  fingerprintOfText,
   readFlag,
   readIdempotencyKey,
   readReservationRequest,
@@ -214,9 +214,7 @@ function keyedBy(
     const { tokens: _tokens, ...said } = item.reading.ok ? item.reading.body : {};
     return { action: item.action, ...('id' in item ? { id: item.id } : {}), ...said };
   });
-  const fingerprint = createHash('sha256')
-    .update(JSON.stringify([asked, earliest]))
-    .digest('hex');
+  const fingerprint = fingerprintOfText(JSON.stringify([asked, earliest]));
   return { key, fingerprint, createdBy: caller.user, experiment: experiment.id };
 }
 

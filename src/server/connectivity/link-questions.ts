@@ -58,7 +58,7 @@ export async function answerAvailability(
   }
   const { start, end, from } = window;
   const known = request.headers.get('if-none-match');
-  const answer = await allocator.ask(link, { from: start, to: end }, (calendar, { version }) => {
+  const answer = await allocator.ask(link, start, (calendar, { version }) => {
     const tag = tagOf([version, link, sites, start, end, from, points ?? null]);
     if (known !== null && names(known, tag)) return { tag, free: undefined, next: null };
     if (points !== undefined) return { tag, free: calendar.columns({ start, end }, points), next: null };
@@ -104,7 +104,7 @@ export async function answerSlots(
   const { bandwidth, duration } = asked;
   const { start, end } = window;
   const from = Math.max(window.from, received);
-  const found = await allocator.ask(link, { from, to: Math.max(from, end) }, (calendar) =>
+  const found = await allocator.ask(link, from, (calendar) =>
     firstOf(calendar.slots({ start: from, end, bandwidth, duration }, experiment), SLOTS_IN_PAGE + 1),
   );
   const page = found.slice(0, SLOTS_IN_PAGE);
