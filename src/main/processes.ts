@@ -144,6 +144,7 @@ export async function startGuardian(args: readonly string[]): Promise<Pipe> {
   const [, launcher = ''] = process.argv;
   const child = spawn(process.execPath, [...process.execArgv, launcher, ...args], {
     detached: true,
+    windowsHide: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   child.stdin.on('error', () => undefined);

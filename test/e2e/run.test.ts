@@ -81,6 +81,22 @@ describe.each(['a server', 'no network'])('with %s', (where) => {
   });
 });
 
+test.each<[string, number, string]>([
+  ['no-such-command', 127, 'There is no command "no-such-command".'],
+  ['./no-such-file', 127, 'There is no such file.'],
+  ['./plain', 126, `The command "./plain" can't be started.`],
+  ['/tmp', 126, `The command "/tmp" can't be started.`],
+])('%s: %i, and nothing is booked', async (command, exitCode, said) => {
+  const client = newClient({});
+  writeFileSync(join(client.home, 'plain'), 'no program');
+  // A path is looked for in the folder of the process.
+  const path = command.startsWith('./') ? join(client.home, command) : command;
+  const ended = await client.command('--offline', ...RUN, '--', path);
+  expect([ended.exitCode, ended.stdout]).toEqual([exitCode, '']);
+  expect(ended.stderr).toContain(said.replace(command, path));
+  expect((await client.json('list', '--all'))['items']).toEqual([]);
+});
+
 describe('a signal to run', () => {
   test.each<[NodeJS.Signals, number]>([
     ['SIGINT', 130],

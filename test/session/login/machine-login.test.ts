@@ -103,7 +103,9 @@ describe('an exchanged token', () => {
     let now = NOW;
     let count = 0;
     const { asked, options } = provider(() => tokens(undefined, `access ${++count}`, now + HOUR));
-    const { get } = exchangedToken(given, { ...options, now: () => now });
+    const { get, isFixed } = exchangedToken({ ...given, isFixed: true }, { ...options, now: () => now });
+    // The refresh token stays the same; what it is exchanged for does not.
+    expect(isFixed).toBe(false);
     const both = async () => (await Promise.all([get(), get()])).map((token) => token.reveal());
     expect(await both()).toEqual(['access 1', 'access 1']);
     now += HOUR - 60_000;
