@@ -25,6 +25,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     ...['contract', 'files', 'tokens', 'client', 'session', 'cli', 'allocator', 'store', 'server', 'operate'],
     'src/reference-server.ts',
   ],
+  page: ['contract', 'vlan'],
   build: ['contract', 'cli', 'server', 'operate'],
 };
 

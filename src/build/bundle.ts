@@ -101,6 +101,20 @@ async function bundleVerifier(found: Set<string>): Promise<void> {
   });
 }
 
+/** The browser's application: one file of code and one of style, beside each bundle that serves them (ANSWERS.md, "The page"). */
+async function bundlePage(): Promise<void> {
+  const bundle = await rolldown({
+    input: { page: join(ROOT, 'src/page/page.ts') },
+    platform: 'browser',
+    tsconfig: join(ROOT, 'src/page/tsconfig.json'),
+  });
+  for (const target of ['cli', 'lib']) {
+    const dir = join(DIST, target, 'ui');
+    await bundle.write({ dir, format: 'esm', minify: true });
+    copyFileSync(join(ROOT, 'src/page/page.css'), join(dir, 'page.css'));
+  }
+}
+
 /** The interactive page's files, beside each bundle that serves them. */
 function copyDocs(): void {
   const source = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/swagger-ui.css')));
@@ -129,6 +143,7 @@ const found = new Set<string>();
 await bundleProgram(found);
 await bundleLibrary(found);
 await bundleVerifier(found);
+await bundlePage();
 copyDocs();
 // For editors, which know the keys of a plan file by it.
 copyFileSync(join(ROOT, 'src/cli/plan/plan.schema.json'), join(DIST, 'plan.schema.json'));

@@ -2,9 +2,10 @@ import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
 import { RESERVATION_NAME } from '../contract/ids.ts';
-import { MAX_BANDWIDTH } from '../contract/reservation.ts';
 import { SITES } from '../contract/sites.ts';
 import { nearest } from '../session/choice.ts';
+
+export { bandwidthWord, formatBandwidth, parseBandwidth } from '../contract/bandwidth.ts';
 
 /** The known site whose name is nearest to a mistyped one; undefined when the difference is too large. See {@link nearest}. */
 export function nearestSite(name: string): string | undefined {
@@ -52,46 +53,6 @@ export function reservationWord(text: string): string {
   throw notAnId(text, ' Four characters or more of the last part are enough, or its name.');
 }
 
-const FACTOR = { M: 1, G: 1000, T: 1_000_000 } as const;
-
-/**
- * Bandwidth as people type it, in Mbps: `100`, `100M`, `1G`, `2.5G` (CLI.md, "Values").
- *
- * @example parseBandwidth('2.5G') // 2500
- * @throws Failure `usage` for another form, or a fraction of 1 Mbps
- */
-export function parseBandwidth(text: string): number {
-  const match = /^(\d{1,15})(?:\.(\d{1,6}))?\s*(?:([MGT])(?:bps|bit\/s)?)?$/i.exec(text.trim());
-  if (!match) throw wrong(text, 'Write it as 100 (Mbps), 100M, 1G or 2.5G.');
-  const [, whole = '', fraction = '', unit = 'M'] = match;
-  // In integers: 1.1 * 1000 is not 1100 in floating point.
-  const scaled = BigInt(whole + fraction) * BigInt(FACTOR[unit.toUpperCase() as keyof typeof FACTOR]);
-  const divisor = 10n ** BigInt(fraction.length);
-  if (scaled % divisor !== 0n) throw wrong(text, 'It must be a whole number of Mbps.');
-  const mbps = scaled / divisor;
-  if (mbps < 1n) throw wrong(text, 'It must be at least 1 Mbps.');
-  if (mbps > BigInt(MAX_BANDWIDTH)) throw wrong(text, 'It is more than any link has.');
-  return Number(mbps);
-}
-
-/**
- * Mbps for people.
- *
- * @example formatBandwidth(2500) // '2.5 Gbps'
- */
-export function formatBandwidth(mbps: number): string {
-  return mbps >= 1000 ? `${mbps / 1000} Gbps` : `${mbps} Mbps`;
-}
-
-/**
- * Mbps as they are typed.
- *
- * @example bandwidthWord(2500) // '2.5G'
- */
-export function bandwidthWord(mbps: number): string {
-  return mbps >= 1000 ? `${mbps / 1000}G` : `${mbps}M`;
-}
-
 const PREFIXES: readonly string[] = ['', 'K', 'M', 'G', 'T', 'P', 'E'];
 
 /**
@@ -104,15 +65,14 @@ export function parseVolume(text: string): number {
   const match = /^(\d{1,16})(?:\.(\d{1,9}))?\s*([kKMGTPE]?)(i?)B?$/.exec(text.trim());
   const [, whole = '', fraction = '', prefix = '', binary = ''] = match ?? [];
   if (!match || (binary !== '' && prefix === '')) {
-    throw wrong(text, 'Write it as 800G, 50T or 2TiB, in bytes.', 'a volume');
+    throw wrong(text, 'Write it as 800G, 50T or 2TiB, in bytes.');
   }
   const exponent = BigInt(PREFIXES.indexOf(prefix.toUpperCase()));
   const scaled = BigInt(whole + fraction) * (binary === '' ? 1000n : 1024n) ** exponent;
   const divisor = 10n ** BigInt(fraction.length);
   const bytes = scaled / divisor;
-  if (scaled % divisor !== 0n || bytes < 1n)
-    throw wrong(text, 'It must be a whole number of bytes.', 'a volume');
-  if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw wrong(text, 'The most is 9 PB.', 'a volume');
+  if (scaled % divisor !== 0n || bytes < 1n) throw wrong(text, 'It must be a whole number of bytes.');
+  if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw wrong(text, 'The most is 9 PB.');
   return Number(bytes);
 }
 
@@ -127,8 +87,8 @@ export function formatVolume(bytes: number): string {
   return `${rounded} ${exponent === 1 ? 'k' : PREFIXES[exponent]}B`;
 }
 
-function wrong(text: string, why: string, what = 'a bandwidth'): Failure {
-  return new Failure('usage', `${JSON.stringify(text)} is not ${what}.`, {
+function wrong(text: string, why: string): Failure {
+  return new Failure('usage', `${JSON.stringify(text)} is not a volume.`, {
     why,
     fix: 'slices-conn reserve --help',
   });

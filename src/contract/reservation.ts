@@ -13,9 +13,6 @@ import {
 } from './fields.ts';
 import { received } from './instants.ts';
 
-/** The largest bandwidth that a request can name, in Mbps: fifteen digits, which a number holds exactly. */
-export const MAX_BANDWIDTH = 999_999_999_999_999;
-
 /** A VLAN tag as IEEE 802.1Q allows it: 1 to 4094. */
 export const VlanTag = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4094));
 /** See {@link VlanTag}. */

@@ -9,7 +9,7 @@ import {
   parseVolume,
   siteName,
 } from '../../src/cli/values.ts';
-import { MAX_BANDWIDTH } from '../../src/contract/reservation.ts';
+import { MAX_BANDWIDTH } from '../../src/contract/bandwidth.ts';
 import { SITES } from '../../src/contract/sites.ts';
 import { failureOf } from '../fixtures/failures.ts';
 

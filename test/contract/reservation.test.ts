@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
+import { MAX_BANDWIDTH } from '../../src/contract/bandwidth.ts';
 import {
-  MAX_BANDWIDTH,
   MAX_TOKENS,
   Reservation,
   ReservationReply,

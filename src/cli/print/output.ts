@@ -1,6 +1,9 @@
 import type { ChalkInstance } from 'chalk';
 import { withoutTokens } from '../../contract/secret.ts';
+import { characterCode, escapeText } from '../../contract/visible-text.ts';
 import type { Environment } from '../../session/profiles/folders.ts';
+
+export { escapeText } from '../../contract/visible-text.ts';
 
 /** A stream to print on. */
 export interface TextStream {
@@ -303,29 +306,6 @@ export class Printer {
   }
 }
 
-/**
- * Control characters, and characters that change the direction of text or are invisible. With them, text of a service or
- * a token could make a terminal show something else (HOSTILE.md 7, 60; CLI.md, "Output"). Unicode's "default ignorable"
- * covers tags, variation selectors, fillers, joiners and other characters without a width.
- */
-const UNSAFE =
-  /[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\ufff9-\ufffb\u2800\u{16fe4}\u{1d159}]/gu;
-
-/**
- * Makes foreign text safe to print: each control or invisible character becomes its UTF-16 code, as in JSON.
- *
- * @example escapeText('red\u001b[31m') // 'red\\u001b[31m'
- */
-export function escapeText(text: string): string {
-  return text.replace(UNSAFE, (found) =>
-    Array.from({ length: found.length }, (_, at) => codeOf(found, at)).join(''),
-  );
-}
-
-function codeOf(text: string, at: number): string {
-  return `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`;
-}
-
 /** How characters that this program prints are written in ASCII. */
 const SPELLED: Readonly<Record<string, string>> = {
   ...{ '–': '-', '—': '-', '…': '...', '→': '->', '←': '<-', '·': '.', '•': '*', '×': 'x', '✗': 'x' },
@@ -338,7 +318,7 @@ const SPELLED: Readonly<Record<string, string>> = {
  * @param spelled writes dashes, dots, quotes and arrows with ASCII characters instead
  */
 export function asciiText(text: string, { spelled }: { spelled: boolean }): string {
-  return text.replace(/[^\x00-\x7f]/g, (found) => (spelled && SPELLED[found]) || codeOf(found, 0));
+  return text.replace(/[^\x00-\x7f]/g, (found) => (spelled && SPELLED[found]) || characterCode(found, 0));
 }
 
 /** {@link escapeText} for several lines; line ends stay. */

@@ -1,16 +1,9 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
 import { isObject, readJson } from '../../contract/json.ts';
-import { KEY_SET_PATH } from '../../contract/routes.ts';
 import { acceptsHtml } from '../request-reading.ts';
 import { type Html, page, pageReply, type Site } from './page.ts';
-
-/** Where the services are: `{base_url}`, `{portal_url}` and `{auth_url}`. */
-export interface ServiceAddresses {
-  connectivity: string;
-  portal: string;
-  identity: string;
-}
+import { type ServiceAddresses, typed, waysIn } from './ways-in.ts';
 
 /** Options of {@link createServicePages}. */
 export interface ServicePagesOptions {
@@ -41,27 +34,8 @@ function home(site: Site, addresses: ServiceAddresses, elsewhere: boolean, at: s
     site,
     'Network links between research sites',
     html`<p>This server books links: bandwidth and VLANs between two sites, for a period, with a signed token as proof.</p>
-<h2>From a terminal</h2>
-${typed(...commands(addresses))}
-${!elsewhere && html`<p>The login shows a code. <a href="${at}/auth/device">Enter the code here.</a></p>`}
-<h2>From a program</h2>
-<ul><li><a href="${at}/api-docs">Try the API</a> in this browser</li><li><a href="${at}/api-spec">Its description</a>, OpenAPI 3.1</li><li><a href="${at}${KEY_SET_PATH}">The public keys</a> that verify connectivity tokens</li></ul>`,
+${waysIn(addresses, elsewhere, at)}`,
   );
-}
-
-/** What to type for a login here: the built-in profile is for the default address. */
-function commands({ connectivity, portal, identity }: ServiceAddresses): string[] {
-  if (connectivity === 'http://127.0.0.1:4280') return ['slices-conn login'];
-  return [
-    `slices-conn profile set here baseUrl=${connectivity} portalUrl=${portal} authUrl=${identity}`,
-    'slices-conn profile use here',
-    'slices-conn login',
-  ];
-}
-
-/** Commands, each on a line of its own. */
-function typed(...lines: readonly string[]): Html {
-  return html`<pre>${lines.map((line) => html`<code>${line}</code>`)}</pre>`;
 }
 
 function portal(site: Site, at: string): Html {

@@ -1,0 +1,51 @@
+import { Failure } from './failure.ts';
+
+/** The largest bandwidth that a request can name, in Mbps: fifteen digits, which a number holds exactly. */
+export const MAX_BANDWIDTH = 999_999_999_999_999;
+
+const FACTOR = { M: 1, G: 1000, T: 1_000_000 } as const;
+
+/**
+ * Bandwidth as people type it, in Mbps: `100`, `100M`, `1G`, `2.5G` (CLI.md, "Values").
+ *
+ * @example parseBandwidth('2.5G') // 2500
+ * @throws Failure `usage` for another form, or a fraction of 1 Mbps
+ */
+export function parseBandwidth(text: string): number {
+  const match = /^(\d{1,15})(?:\.(\d{1,6}))?\s*(?:([MGT])(?:bps|bit\/s)?)?$/i.exec(text.trim());
+  if (!match) throw wrong(text, 'Write it as 100 (Mbps), 100M, 1G or 2.5G.');
+  const [, whole = '', fraction = '', unit = 'M'] = match;
+  // In integers: 1.1 * 1000 is not 1100 in floating point.
+  const scaled = BigInt(whole + fraction) * BigInt(FACTOR[unit.toUpperCase() as keyof typeof FACTOR]);
+  const divisor = 10n ** BigInt(fraction.length);
+  if (scaled % divisor !== 0n) throw wrong(text, 'It must be a whole number of Mbps.');
+  const mbps = scaled / divisor;
+  if (mbps < 1n) throw wrong(text, 'It must be at least 1 Mbps.');
+  if (mbps > BigInt(MAX_BANDWIDTH)) throw wrong(text, 'It is more than any link has.');
+  return Number(mbps);
+}
+
+/**
+ * Mbps for people.
+ *
+ * @example formatBandwidth(2500) // '2.5 Gbps'
+ */
+export function formatBandwidth(mbps: number): string {
+  return mbps >= 1000 ? `${mbps / 1000} Gbps` : `${mbps} Mbps`;
+}
+
+/**
+ * Mbps as they are typed.
+ *
+ * @example bandwidthWord(2500) // '2.5G'
+ */
+export function bandwidthWord(mbps: number): string {
+  return mbps >= 1000 ? `${mbps / 1000}G` : `${mbps}M`;
+}
+
+function wrong(text: string, why: string): Failure {
+  return new Failure('usage', `${JSON.stringify(text)} is not a bandwidth.`, {
+    why,
+    fix: 'slices-conn reserve --help',
+  });
+}
