@@ -24,6 +24,7 @@ export interface Invocation
     | 'shellHome'
     | 'server'
     | 'processes'
+    | 'machine'
     | 'stopSignal'
     | 'openBrowser'
     | 'stdinIsTerminal'

@@ -3,6 +3,7 @@ import type { Environment, Folders } from '../session/profiles/folders.ts';
 import type { Profile, UnderLock } from '../session/profiles/profiles.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 import type { ExitCode } from './exit-codes.ts';
+import type { Machine } from './machine.ts';
 import type { TextStream } from './print/output.ts';
 import type { ProgressLine } from './print/progress.ts';
 import type { Processes } from './reservation/run/processes.ts';
@@ -89,6 +90,8 @@ export interface World {
   server: ServerCommands;
   /** The processes that `run` starts. */
   processes: Processes;
+  /** The programs of this machine that look at network devices and change them. */
+  machine: Machine;
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM. */
   stopSignal: () => Promise<void>;
   /**

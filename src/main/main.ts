@@ -57,6 +57,10 @@ export async function main(args: readonly string[], version: string): Promise<nu
       startGuardian: async (args) => (await import('./processes.ts')).startGuardian(args),
       privateFile: async (name) => join(privateFolder(join(privateFolder(folders.state), 'run')), name),
     },
+    machine: {
+      isRoot: () => process.geteuid?.() === 0,
+      runProgram: async (call, options = {}) => (await import('./machine.ts')).runProgram(call, options, env),
+    },
     stopSignal,
     onStop,
     openBrowser: (address) => openBrowser(address, env),

@@ -26,8 +26,8 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** @param code the error of the system, such as `ENOENT` */
-function notStarted(program: string, code: string, cause?: unknown): Failure {
+/** The failure of a program that can't be started. @param code the error of the system, such as `ENOENT` */
+export function notStarted(program: string, code: string, cause?: unknown): Failure {
   const name = JSON.stringify(program);
   if (code === 'ENOENT') {
     const where = program.includes('/') ? 'There is no such file.' : 'It is in no folder of PATH.';
@@ -80,7 +80,8 @@ export async function startCommand(
   }
 }
 
-function begun(child: ChildProcess): Promise<void> {
+/** Waits until a process runs. @throws the system's error where it can't be started */
+export function begun(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     child.once('spawn', resolve).once('error', reject);
   });

@@ -4,6 +4,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { run } from '../../src/cli/run.ts';
 import type { World } from '../../src/cli/world.ts';
 import { files, shellHome } from '../../src/main/files.ts';
+import { runProgram } from '../../src/main/machine.ts';
 import { connectOffline } from '../../src/main/offline-connection.ts';
 import { checkProgram } from '../../src/main/processes.ts';
 import { openLedger, underLock } from '../../src/main/state.ts';
@@ -112,6 +113,10 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, pauses })
       check: async (program) => checkProgram(program, env),
       startGuardian: async () => ({ tell: async () => undefined, close: () => undefined }),
       privateFile: async (name) => resolve(home, name),
+    },
+    machine: {
+      isRoot: () => false,
+      runProgram: async (call, options = {}) => runProgram(call, options, env),
     },
     // A server that starts runs until the test times out: such a test calls `start` instead.
     stopSignal: () => new Promise(() => undefined),

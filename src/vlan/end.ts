@@ -1,0 +1,199 @@
+import type { Reservation } from '../contract/reservation.ts';
+
+/** What the outer tag's frames say that they are: IEEE 802.1ad is 0x88a8, 802.1Q is 0x8100. */
+export const OUTER_PROTOCOLS = ['802.1ad', '802.1q'] as const;
+/** One of {@link OUTER_PROTOCOLS}. */
+export type OuterProtocol = (typeof OUTER_PROTOCOLS)[number];
+
+/** The ethertype of frames with an outer tag, as a capture shows it. */
+export const ETHERTYPE: Readonly<Record<OuterProtocol, string>> = { '802.1ad': '0x88a8', '802.1q': '0x8100' };
+
+/** The largest packet that fits Ethernet without jumbo frames, in bytes. */
+export const USUAL_MTU = 1500;
+
+/** What the text for a server assumes where a reservation says nothing. */
+export interface EndChoices {
+  /** Default 802.1ad. */
+  outer?: OuterProtocol;
+  /** The largest packet of the inner device, in bytes. Default {@link USUAL_MTU}. */
+  mtu?: number;
+  /** The inner device's address with its prefix length, see {@link addressFault}. Default: none. */
+  address?: string;
+}
+
+/** One end of a reservation on a server: what PACKETS.md needs to write the text for it. */
+export interface End {
+  readonly reservation: Pick<Reservation, 'id' | 'start_date' | 'end_date'>;
+  readonly site: string;
+  readonly otherSite: string;
+  /** The server's network device that reaches the site's switch, such as `eth1`. */
+  readonly device: string;
+  readonly sTag: number;
+  readonly cTag: number;
+  /** The tags at the other site; frames arrive with this site's. */
+  readonly otherSTag: number;
+  readonly otherCTag: number;
+  readonly outer: OuterProtocol;
+  /** The largest packet that each device carries, in bytes: each tag takes {@link TAG_BYTES} of the one below it. */
+  readonly mtu: { readonly device: number; readonly outer: number; readonly inner: number };
+  readonly address: string | null;
+  /** The devices that are made; see {@link namesOf}. */
+  readonly names: DeviceNames;
+}
+
+/** How many bytes a VLAN tag takes. */
+export const TAG_BYTES = 4;
+
+/** The sites of a reservation, in its order. */
+export function sitesOf({ site1, site2 }: Pick<Reservation, 'site1' | 'site2'>): readonly [string, string] {
+  return [site1, site2];
+}
+
+/**
+ * One end of a reservation.
+ *
+ * @param site one of {@link sitesOf}
+ * @returns undefined where the site is not one of the reservation's
+ */
+export function endAt(
+  reservation: Reservation,
+  site: string,
+  device: string,
+  { outer = '802.1ad', mtu = USUAL_MTU, address }: EndChoices = {},
+): End | undefined {
+  const { id, start_date, end_date, site1, site2 } = reservation;
+  if (site !== site1 && site !== site2) return undefined;
+  const [s1, c1, s2, c2] = [
+    reservation.site1_s_tag,
+    reservation.site1_c_tag,
+    reservation.site2_s_tag,
+    reservation.site2_c_tag,
+  ];
+  const [sTag, cTag, otherSTag, otherCTag] = site === site1 ? [s1, c1, s2, c2] : [s2, c2, s1, c1];
+  return {
+    reservation: { id, start_date, end_date },
+    site,
+    otherSite: site === site1 ? site2 : site1,
+    device,
+    sTag,
+    cTag,
+    otherSTag,
+    otherCTag,
+    outer,
+    mtu: { device: mtu + 2 * TAG_BYTES, outer: mtu + TAG_BYTES, inner: mtu },
+    address: address ?? null,
+    names: namesOf(id, site, cTag),
+  };
+}
+
+/** The names of the two devices that are made at one end. */
+export interface DeviceNames {
+  /** With the S-tag: 10 characters of a to z and 0 to 9. */
+  readonly outer: string;
+  /** With the C-tag, on the outer one: its name, a dot, the tag. */
+  readonly inner: string;
+}
+
+/** Crockford's alphabet, as in ids. */
+const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/**
+ * Names for the two devices, always the same for a reservation and a site, so that they can be removed later. At most 15
+ * characters, which is what the kernel takes. They don't start with `vlan`: ifupdown reads a tag off such a name.
+ *
+ * @example namesOf('con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q', 'be-gent1', 17) // { outer: 'sc…', inner: 'sc….17' }
+ */
+export function namesOf(id: string, site: string, cTag: number): DeviceNames {
+  let hash = fingerprint(`${id} ${site}`);
+  let outer = '';
+  for (let index = 0; index < 8; index += 1) {
+    outer += BASE32[Number(hash & 31n)] ?? '';
+    hash >>= 5n;
+  }
+  return { outer: `sc${outer}`, inner: `sc${outer}.${cTag}` };
+}
+
+/** FNV-1a with 64 bits: spreads well, and needs no package in a browser. Not for secrets. */
+function fingerprint(text: string): bigint {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of new TextEncoder().encode(text)) {
+    hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  }
+  // The low bits of FNV-1a depend on few of the text's: both halves together do not.
+  return hash ^ (hash >> 32n);
+}
+
+/**
+ * What is wrong with the name of a network device, as a sentence; undefined for a good one. The kernel takes 1 to 15
+ * bytes without `/`, `:` and spaces, except `.` and `..`. Characters that mean something to a shell, YAML or systemd are
+ * refused too, although everything is quoted: no real device has them.
+ */
+export function deviceFault(name: string): string | undefined {
+  if (name === '') return 'The name is empty.';
+  const bytes = new TextEncoder().encode(name).length;
+  if (bytes > 15) return `The name has ${bytes} bytes, and the kernel takes 15 at most.`;
+  if (name === '.' || name === '..') return 'The kernel does not take this name.';
+  if (!/^[A-Za-z0-9_.@+-]*$/.test(name)) return 'A name has letters, digits and _ . @ + - only.';
+  if (/^[-@+]/.test(name)) return 'A name starts with a letter, a digit, _ or a dot.';
+  return undefined;
+}
+
+/** The smallest and the largest `--mtu`, in bytes: what IPv4 needs (RFC 791), and what a device holds less two tags. */
+export const MTU_RANGE = { min: 68, max: 65_535 - 2 * TAG_BYTES } as const;
+
+/** The smallest MTU with which IPv6 works (RFC 8200 §5). */
+const IPV6_MTU = 1280;
+
+/**
+ * What is wrong with an address for the inner device, as a sentence; undefined for a good one, such as `10.0.0.1/24`
+ * or `fd00::1/64`.
+ *
+ * @param mtu of the inner device: IPv6 needs 1280
+ */
+export function addressFault(address: string, mtu: number): string | undefined {
+  const form = 'An address has a prefix length, such as 10.0.0.1/24 or fd00::1/64.';
+  const [, host = '', digits = ''] = /^([0-9A-Fa-f.:]{2,45})\/(0|[1-9][0-9]{0,2})$/.exec(address) ?? [];
+  const length = Number(digits);
+  if (isIpv4(host)) return length >= 1 && length <= 32 ? undefined : 'The prefix length is 1 to 32.';
+  if (!isIpv6(host)) return form;
+  if (length < 1 || length > 128) return 'The prefix length is 1 to 128.';
+  return mtu < IPV6_MTU ? `IPv6 needs an MTU of ${IPV6_MTU} or more.` : undefined;
+}
+
+function isIpv4(host: string): boolean {
+  return /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/.test(host);
+}
+
+function isIpv6(host: string): boolean {
+  return host.includes(':') && URL.canParse(`http://[${host}]/`);
+}
+
+/**
+ * A text in a comment of any format: one line of ASCII. Other characters become their UTF-16 codes, so that a line end
+ * can't start a line of its own.
+ */
+export function oneLine(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** The lines that every text starts with: what it is for, and what it assumes. Each is safe in a comment. */
+export function aboutEnd(end: End): readonly string[] {
+  const { reservation, site, otherSite, device, sTag, cTag, mtu } = end;
+  return [
+    `Reservation ${reservation.id}`,
+    `${site} (this end, ${device}) to ${otherSite}, ${reservation.start_date} to ${reservation.end_date}`,
+    `Tags: S-tag ${sTag}, C-tag ${cTag}. MTU: ${mtu.inner} for packets, ${mtu.outer} with the C-tag, ${mtu.device} with both.`,
+    ...assumedOf(end),
+  ].map(oneLine);
+}
+
+/** What the text assumes, because a reservation does not say it, as sentences. */
+export function assumedOf({ outer, mtu, address, otherSite }: End): readonly string[] {
+  return [
+    `Assumed: the outer tag is ${outer === '802.1ad' ? '802.1ad' : '802.1Q'} (${ETHERTYPE[outer]}), the inner one 802.1Q (0x8100).`,
+    `Assumed: the network carries packets of ${mtu.inner} bytes. Some virtual network cards drop them; --mtu ${mtu.inner - TAG_BYTES} then helps.`,
+    ...(address === null
+      ? []
+      : [`Assumed: the server at ${otherSite} has another address of the same network as ${address}.`]),
+  ].map(oneLine);
+}
