@@ -7,13 +7,10 @@
 
 import type { ReferenceServer, ReferenceServerOptions } from './reference-server.ts';
 
-export type { BatchItem } from './client/batch.ts';
+export type { BatchItem, BatchOptions } from './client/batch.ts';
 export type {
   AvailabilityQuestion,
-  BatchOptions,
   LinkWindow,
-  ProofOptions,
-  ReserveOptions,
   SlotsQuestion,
   TokenPlacement,
 } from './client/connectivity.ts';
@@ -24,7 +21,7 @@ export {
 } from './client/connectivity.ts';
 export type { Fetch, TokenInput, TokenText } from './client/exchange.ts';
 export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
-export type { ProvenReservation } from './client/proof.ts';
+export type { ProofOptions, ProvenReservation, ReserveOptions } from './client/proof.ts';
 export type { NewReservation, ReservationChange } from './client/reservation-request.ts';
 export type { Availability, AvailablePart, Slot } from './contract/availability.ts';
 export type { Experiment, ExperimentRequestBody, Project } from './contract/directory.ts';

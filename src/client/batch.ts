@@ -4,8 +4,18 @@ import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import type { Reservation } from '../contract/reservation.ts';
-import { readAs } from './exchange.ts';
-import type { Reply } from './reply-failure.ts';
+import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE, type RouteName } from '../contract/routes.ts';
+import type { Secret } from '../contract/secret.ts';
+import { type RequestParts, readAs, type TokenHeaders } from './exchange.ts';
+import { requireFeatures, type ServiceFeatures } from './features.ts';
+import {
+  asRehearsed,
+  type Expectation,
+  type ProofOptions,
+  type ProvenReservation,
+  type ReserveOptions,
+} from './proof.ts';
+import { type Reply, withHolder } from './reply-failure.ts';
 import {
   bodyOf,
   instantOf,
@@ -21,7 +31,7 @@ export type BatchItem =
   | { action: 'delete'; id: string };
 
 /** What the reply to a batch says of one item, not proven. */
-export interface ClaimedResult {
+interface ClaimedResult {
   connectivity: Reservation | null;
   token: string | null;
 }
@@ -31,7 +41,7 @@ export interface ClaimedResult {
  *
  * @throws Failure `usage` for a create that searches
  */
-export function itemBody(item: BatchItem): BatchItemBody {
+function itemBody(item: BatchItem): BatchItemBody {
   if (item.action === 'delete') return { action: 'delete', id: item.id };
   const wanted = wantedBy(item);
   const { tokens: _tokens, bandwidth = '', duration, volume, ...body } = bodyOf(wanted, []);
@@ -52,7 +62,7 @@ export function wantedBy(item: Exclude<BatchItem, { action: 'delete' }>): NewRes
 }
 
 /** @throws Failure `usage` for no items, and for more than {@link MAX_ITEMS} */
-export function checkCount(items: readonly BatchItem[]): void {
+function checkCount(items: readonly BatchItem[]): void {
   if (items.length >= 1 && items.length <= MAX_ITEMS) return;
   throw new Failure('usage', `A batch has 1 to ${MAX_ITEMS} changes; these are ${items.length}.`);
 }
@@ -62,7 +72,7 @@ export function checkCount(items: readonly BatchItem[]): void {
  *
  * @throws Failure `reply_invalid` for anything else, with the ids that it names
  */
-export function readResults(reply: Reply, items: readonly BatchItem[]): ClaimedResult[] {
+function readResults(reply: Reply, items: readonly BatchItem[]): ClaimedResult[] {
   try {
     const results = readAs(BatchResultsReply, reply, 'answer to the batch').items;
     const isWhole =
@@ -96,7 +106,7 @@ function claimedIds(reply: Reply, count: number): (string | null)[] {
  *
  * @throws Failure `unverified` for a move to an earlier time
  */
-export function offsetOf(items: readonly BatchItem[], results: readonly ClaimedResult[]): number {
+function offsetOf(items: readonly BatchItem[], results: readonly ClaimedResult[]): number {
   for (const [index, item] of items.entries()) {
     const connectivity = results[index]?.connectivity;
     if (item.action !== 'create' || !connectivity) continue;
@@ -112,4 +122,111 @@ export function offsetOf(items: readonly BatchItem[], results: readonly ClaimedR
     );
   }
   return 0;
+}
+
+/** How a batch is made. */
+export interface BatchOptions extends ReserveOptions {
+  /** Answer what would be made, and leave nothing behind. Then nothing is signed: `verified` is false. Default false. */
+  dryRun?: boolean;
+  /** Move all creates later by the smallest common offset at which everything fits. Default false. */
+  earliest?: boolean;
+}
+
+/** What a batch needs of the client that sends it. */
+interface BatchSender {
+  features: () => Promise<ServiceFeatures>;
+  request: (name: RouteName, settings: TokenHeaders & Omit<RequestParts, 'headers'>) => Promise<Reply>;
+  credentials: () => Promise<TokenHeaders>;
+  userToken: () => Promise<Secret>;
+  expectedOf: (reservation: NewReservation, firstSentAt?: number) => Promise<Expectation>;
+  proofOf: (reply: Reply, expected: Expectation, options: ProofOptions) => Promise<ProvenReservation>;
+}
+
+/** Sends changes together and proves the answer about each; see `ConnectivityClient.batch`. */
+export function createBatch(
+  sender: BatchSender,
+): (items: readonly BatchItem[], options?: BatchOptions) => Promise<(ProvenReservation | null)[]> {
+  return async (items, options = {}) => {
+    const { dryRun = false, earliest = false, idempotencyKey } = options;
+    checkCount(items);
+    const bodies = items.map(itemBody);
+    await requireFeatures(sender.features, ['batch']);
+    const key = idempotencyKey === undefined || dryRun ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
+    const flags = [...(dryRun ? ['dry_run=true'] : []), ...(earliest ? ['earliest=true'] : [])];
+    const held = await sender.credentials();
+    const reply = await sender
+      .request('batchReservations', {
+        ...held,
+        headers: { ...held.headers, ...key },
+        accept: 'application/json',
+        query: flags.length > 0 ? `?${flags.join('&')}` : '',
+        body: { items: bodies, tokens: [(await sender.userToken()).reveal()] },
+      })
+      .catch(withHolder());
+    let ids: (string | null)[] | undefined;
+    try {
+      const results = readResults(reply, items);
+      ids = results.map(({ connectivity }) => connectivity?.id ?? null);
+      return await proven(sender, reply, items, results, options);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const { reservation: _one, reservations: _all, ...facts } = error.facts;
+      if (dryRun) throw new Failure(error.code, error.message, facts);
+      const known = ids ?? error.facts.reservations ?? [];
+      const reservations = known.some((id) => id !== null) ? { reservations: known } : {};
+      throw new Failure(error.code, error.message, {
+        ...facts,
+        maybeDone: true,
+        retryable: false,
+        ...reservations,
+      });
+    }
+  };
+}
+
+/** The proof of what the reply says of each item; null for a deletion. A dry run has nothing to prove. */
+async function proven(
+  { expectedOf, proofOf }: BatchSender,
+  reply: Reply,
+  items: readonly BatchItem[],
+  results: readonly ClaimedResult[],
+  { dryRun = false, earliest = false, firstSentAt, allowUnsigned = false }: BatchOptions,
+): Promise<(ProvenReservation | null)[]> {
+  const offset = earliest ? offsetOf(items, results) : 0;
+  const found: (ProvenReservation | null)[] = [];
+  for (const [index, item] of items.entries()) {
+    const { connectivity, token } = results[index] ?? { connectivity: null, token: null };
+    if (item.action === 'delete' || !connectivity) {
+      found.push(null);
+      continue;
+    }
+    const asked = await expectedOf(wantedBy(item), firstSentAt);
+    const expected = item.action === 'update' ? { ...asked, id: item.current.id } : movedBy(offset, asked);
+    if (dryRun) {
+      const reservation = asRehearsed(connectivity, expected);
+      found.push({ reservation, verified: false, token: null, claims: null });
+      continue;
+    }
+    const type = token === null ? 'application/json' : JWT_TYPE;
+    found.push(
+      await proofOf({ ...reply, type, text: token ?? JSON.stringify(connectivity) }, expected, {
+        allowUnsigned,
+      }),
+    );
+  }
+  return found;
+}
+
+/** What is expected of a reservation that was moved later. @param offset milliseconds */
+function movedBy(offset: number, { start, end, ...expected }: Expectation): Expectation {
+  return {
+    ...expected,
+    ...(start === undefined
+      ? {}
+      : {
+          start:
+            typeof start === 'number' ? start + offset : { from: start.from + offset, to: start.to + offset },
+        }),
+    ...(end === undefined ? {} : { end: end + offset }),
+  };
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { type Availability, AvailabilityReply, type Slot, SlotListReply } from '../contract/availability.ts';
-import { Failure, ownCommand, shellWord } from '../contract/failure.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
 import { formatInstant, isoDuration } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import {
@@ -15,17 +15,8 @@ import {
   JWT_TYPE,
   type RouteName,
 } from '../contract/routes.ts';
-import type { Secret } from '../contract/secret.ts';
 import type { Trust } from '../tokens/verify.ts';
-import {
-  type BatchItem,
-  type ClaimedResult,
-  checkCount,
-  itemBody,
-  offsetOf,
-  readResults,
-  wantedBy,
-} from './batch.ts';
+import { type BatchItem, type BatchOptions, createBatch } from './batch.ts';
 import { claimedSubject } from './claimed.ts';
 import {
   bearerHeader,
@@ -38,21 +29,26 @@ import {
   readAs,
   readTokenInput,
   requestTo,
+  type TokenHeaders,
   type TokenInput,
   tokenIn,
 } from './exchange.ts';
-import { readFeatures, type ServiceFeatures } from './features.ts';
+import { rememberedFeatures, requireFeatures, type ServiceFeatures } from './features.ts';
+import { readPages } from './pages.ts';
 import {
+  asRehearsed,
   checkDeletion,
   checkExpectation,
   claimedId,
   type Expectation,
   expectationOf,
+  type ProofOptions,
   type ProvenReservation,
   proveReservation,
+  type ReserveOptions,
   readReservation,
 } from './proof.ts';
-import { expiredInstead, type Reply } from './reply-failure.ts';
+import { expiredInstead, type Reply, withHolder } from './reply-failure.ts';
 import {
   bodyOf,
   type NewReservation,
@@ -89,33 +85,14 @@ export interface ConnectivityClientOptions {
 /** How far this machine's clock may be from the service's, for a start of now: an hour, in milliseconds. */
 const CLOCKS_APART = 3_600_000;
 
-/** Whether an answer must be signed. */
-export interface ProofOptions {
-  /** Accept an unsigned answer: it comes back with `verified: false`. Default false. */
-  allowUnsigned?: boolean;
-}
-
-/** How a link is booked. */
-export interface ReserveOptions extends ProofOptions {
-  /** Sent as `Idempotency-Key`. A service that honours it books the same request under the same key once. */
-  idempotencyKey?: string;
-  /**
-   * When the request was first sent under its key, in milliseconds; default: now. The answer to a repeated request is the
-   * first one's reservation: a start of now was then.
-   */
-  firstSentAt?: number;
-}
-
-/** How a batch is made. */
-export interface BatchOptions extends ReserveOptions {
-  /** Answer what would be made, and leave nothing behind. Then nothing is signed: `verified` is false. Default false. */
-  dryRun?: boolean;
-  /** Move all creates later by the smallest common offset at which everything fits. Default false. */
-  earliest?: boolean;
-}
-
 /** The connectivity service, seen from a client. Every method throws Failure. */
 export interface ConnectivityClient {
+  /**
+   * What the service can do beyond SPEC.md, by its API description, which is remembered for a minute.
+   *
+   * @throws Failure when the description can't be fetched
+   */
+  features(): Promise<ServiceFeatures>;
   /**
    * Books a link, and verifies the signed answer. Where the service chooses period or rate, the answer must lie within the
    * request.
@@ -190,18 +167,13 @@ export interface SlotsQuestion extends LinkWindow {
   duration: number;
 }
 
-/** The headers that carry tokens, and the tokens, which no output may show. */
-interface TokenHeaders {
-  headers: Record<string, string>;
-  secrets: readonly Secret[];
-}
-
 /** A client of the connectivity service over any `fetch`. */
 export function createConnectivityClient(options: ConnectivityClientOptions): ConnectivityClient {
   const { baseUrl, trust, tokenPlacement = 'user' } = options;
   const { experimentTokenHeader = EXPERIMENT_TOKEN_HEADER } = options;
   const userToken = () => readTokenInput(options.userToken);
   const experimentToken = () => readTokenInput(options.experimentToken);
+  const features = rememberedFeatures(options.fetch, baseUrl, trust.now ?? Date.now);
 
   async function credentials(): Promise<TokenHeaders> {
     const [user, experiment] = [await userToken(), await experimentToken()];
@@ -264,22 +236,6 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     };
   }
 
-  /**
-   * Checks that the service knows the extensions that a request needs, before anything is sent that a service without
-   * them would book otherwise.
-   *
-   * @throws Failure `not_supported`
-   */
-  async function requireFeatures(needed: readonly (keyof typeof LACKING)[]): Promise<void> {
-    if (needed.length === 0) return;
-    const features = await readFeatures(options.fetch, baseUrl).catch((error: unknown) => {
-      if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
-      throw error;
-    });
-    const lacked = needed.find((feature) => !features?.[feature]);
-    if (lacked !== undefined) throw lacking(lacked);
-  }
-
   /** The reservation that a reply proves. Where the reply holds no token, the reservation is read again. */
   async function proofOf(
     reply: Reply,
@@ -326,14 +282,16 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       });
     } catch (error) {
       const failed = error instanceof Failure ? error.code : undefined;
-      if (isMissing(error) || failed === 'reply_invalid') await requireFeatures([feature]);
+      if (isMissing(error) || failed === 'reply_invalid') await requireFeatures(features, [feature]);
       throw error;
     }
   }
 
   return {
+    features,
+
     async reserve(reservation, { idempotencyKey, firstSentAt, ...proof } = {}) {
-      await requireFeatures(searchIn(reservation));
+      await requireFeatures(features, searchIn(reservation));
       const key = idempotencyKey === undefined ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
       const held = await credentials();
       const reply = await request('createReservation', {
@@ -347,7 +305,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     },
 
     async rehearse(reservation) {
-      await requireFeatures(['dryRun', ...searchIn(reservation)]);
+      await requireFeatures(features, ['dryRun', ...searchIn(reservation)]);
       const reply = await request('createReservation', {
         ...(await credentials()),
         accept: 'application/json',
@@ -394,74 +352,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
       );
     },
 
-    async batch(items, { dryRun = false, earliest = false, idempotencyKey, firstSentAt, ...proof } = {}) {
-      checkCount(items);
-      const bodies = items.map(itemBody);
-      await requireFeatures(['batch']);
-      const key = idempotencyKey === undefined || dryRun ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
-      const flags = [...(dryRun ? ['dry_run=true'] : []), ...(earliest ? ['earliest=true'] : [])];
-      const held = await credentials();
-      const reply = await request('batchReservations', {
-        ...held,
-        headers: { ...held.headers, ...key },
-        accept: 'application/json',
-        query: flags.length > 0 ? `?${flags.join('&')}` : '',
-        body: { items: bodies, tokens: [(await userToken()).reveal()] },
-      }).catch(withHolder());
-      let ids: (string | null)[] | undefined;
-      try {
-        const results = readResults(reply, items);
-        ids = results.map(({ connectivity }) => connectivity?.id ?? null);
-        const offset = earliest ? offsetOf(items, results) : 0;
-        const proven: (ProvenReservation | null)[] = [];
-        for (const [index, item] of items.entries()) {
-          const result = results[index];
-          if (item.action === 'delete' || !result) proven.push(null);
-          else proven.push(await provenResult(result, await expectedItem(item, offset, firstSentAt), dryRun));
-        }
-        return proven;
-      } catch (error) {
-        if (!(error instanceof Failure)) throw error;
-        const { reservation: _one, reservations: _all, ...facts } = error.facts;
-        if (dryRun) throw new Failure(error.code, error.message, facts);
-        const known = ids ?? error.facts.reservations ?? [];
-        const reservations = known.some((id) => id !== null) ? { reservations: known } : {};
-        throw new Failure(error.code, error.message, {
-          ...facts,
-          maybeDone: true,
-          retryable: false,
-          ...reservations,
-        });
-      }
-
-      /** The proof of what the reply says of one item. A dry run has nothing to prove. */
-      async function provenResult(
-        { connectivity, token }: ClaimedResult,
-        expected: Expectation,
-        isRehearsed: boolean,
-      ): Promise<ProvenReservation> {
-        if (isRehearsed && connectivity) {
-          return {
-            reservation: asRehearsed(connectivity, expected),
-            verified: false,
-            token: null,
-            claims: null,
-          };
-        }
-        const type = token === null ? 'application/json' : JWT_TYPE;
-        return proofOf({ ...reply, type, text: token ?? JSON.stringify(connectivity) }, expected, proof);
-      }
-
-      /** @param offset by which a create was moved, in milliseconds */
-      async function expectedItem(
-        item: Exclude<BatchItem, { action: 'delete' }>,
-        offset: number,
-        sentAt: number | undefined,
-      ): Promise<Expectation> {
-        const expected = await expectedOf(wantedBy(item), sentAt);
-        return item.action === 'update' ? { ...expected, id: item.current.id } : movedBy(offset, expected);
-      }
-    },
+    batch: createBatch({ features, request, credentials, userToken, expectedOf, proofOf }),
 
     async list(state) {
       const query = `?limit=1000${state === undefined ? '' : `&state=${state}`}`;
@@ -503,49 +394,10 @@ const LINK_QUESTIONS = {
   slots: 'linkSlots',
 } as const satisfies Partial<Record<keyof ServiceFeatures, RouteName>>;
 
-/** What a service lacks without an extension, and what it might do with a request that needs it. */
-const LACKING = {
-  dryRun: ["can't do dry runs", 'dry runs, so it might book the link'],
-  earliest: ["can't look for the earliest start", '`earliest`, so it might book the whole period'],
-  batch: ["can't make several changes together", 'batches with dry runs, `earliest` and idempotency keys'],
-  volume: ["can't book for a volume", '`volume`, so it might book something else'],
-  availability: ["does not tell a link's use over time", "a link's availability"],
-  slots: ['does not tell when a reservation can start', "a link's slots"],
-} as const satisfies Partial<Record<keyof ServiceFeatures, readonly [lacks: string, otherwise: string]>>;
-
-function lacking(feature: keyof typeof LACKING): Failure {
-  const [lacks, otherwise] = LACKING[feature];
-  return new Failure('not_supported', `This service ${lacks}.`, {
-    why: `Its API description does not mention ${otherwise}. Nothing was booked.`,
-  });
-}
-
 /** The extensions that a request needs for its search. */
 function searchIn({ duration, volume }: NewReservation): ('earliest' | 'volume')[] {
   if (duration !== undefined) return ['earliest'];
   return volume === undefined ? [] : ['volume'];
-}
-
-/** Adds to the refusal of a name the command that shows who has it. */
-function withHolder({ name }: { name?: string } = {}): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof Failure) || error.code !== 'name_taken') throw error;
-    throw error.with({ fix: name === undefined ? ownCommand('list') : ownCommand('show', name) });
-  };
-}
-
-/** What is expected of a reservation that was moved later. @param offset milliseconds */
-function movedBy(offset: number, { start, end, ...expected }: Expectation): Expectation {
-  return {
-    ...expected,
-    ...(start === undefined
-      ? {}
-      : {
-          start:
-            typeof start === 'number' ? start + offset : { from: start.from + offset, to: start.to + offset },
-        }),
-    ...(end === undefined ? {} : { end: end + offset }),
-  };
 }
 
 /** Undefined where the service has no such endpoint. */
@@ -558,65 +410,15 @@ async function orUndefined<Answer>(answer: Promise<Answer>): Promise<Answer | un
   }
 }
 
-/** Checks the answer to a dry run like any other. @throws Failure `unverified`, which names no reservation: none exists */
-function asRehearsed(reservation: Reservation, expected: Expectation): Reservation {
-  try {
-    checkExpectation(reservation, expected);
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    const { reservation: _none, ...facts } = error.facts;
-    throw new Failure(error.code, error.message, facts);
-  }
-  return reservation;
-}
-
 /** Adds `maybeDone` to a failure after the service made the change: its answer can't be used, but the change stays. */
 function afterChange(error: unknown): never {
   throw error instanceof Failure ? error.with({ maybeDone: true, retryable: false }) : error;
 }
 
-/** The most that is read of a list in all its pages, in characters (HOSTILE.md 56). */
-const MAX_LIST = 64 * 1_048_576;
-/** The most pages that are asked for: pages without items would never fill {@link MAX_LIST}. */
-const MAX_PAGES = 1000;
-
 const ReservationPage = v.object({
   items: v.array(ReservationReply),
   nextCursor: v.optional(v.nullable(v.string()), null),
 });
-
-/**
- * Reads all pages of a list.
- *
- * @param query of the first page, such as `?limit=1000`
- * @param what names it in an error, such as "list of reservations"
- * @param ask fetches a page
- * @throws Failure `reply_invalid` for a list that does not end: a cursor that comes again, or too much in all
- */
-async function readPages<Page extends { nextCursor: string | null }>(
-  query: string,
-  what: string,
-  read: (reply: Reply) => Page,
-  ask: (query: string) => Promise<Reply>,
-): Promise<Page[]> {
-  const pages: Page[] = [];
-  const cursors = new Set<string>();
-  let size = 0;
-  for (let next = query; ; ) {
-    const reply = await ask(next);
-    const page = read(reply);
-    pages.push(page);
-    const { nextCursor } = page;
-    if (nextCursor === null) return pages;
-    if (cursors.has(nextCursor)) throw endless(what, 'A page names an earlier page as its next page.');
-    cursors.add(nextCursor);
-    size += reply.text.length;
-    if (size > MAX_LIST || cursors.size >= MAX_PAGES) {
-      throw endless(what, `After ${cursors.size} pages and ${size} characters there is still another page.`);
-    }
-    next = `${query}${query === '' ? '?' : '&'}cursor=${encodeURIComponent(nextCursor)}`;
-  }
-}
 
 /** A query of a window's ends and what else is asked; begins with `?`, or is empty. */
 function windowQuery(
@@ -629,8 +431,4 @@ function windowQuery(
     ...others,
   }).toString();
   return said === '' ? '' : `?${said}`;
-}
-
-function endless(what: string, why: string): Failure {
-  return new Failure('reply_invalid', `The service's ${what} does not end.`, { why });
 }

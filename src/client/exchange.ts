@@ -35,6 +35,12 @@ export interface RequestParts {
   body?: object;
 }
 
+/** The headers that carry tokens, and the tokens, which no output may show. */
+export interface TokenHeaders {
+  headers: Record<string, string>;
+  secrets: readonly Secret[];
+}
+
 /** A request to a route of the service at `address`. No redirect is followed. */
 export function requestTo(address: string, name: RouteName, parts: RequestParts): Request {
   const { values = {}, query = '', headers, accept, body } = parts;

@@ -1,3 +1,4 @@
+import { Failure } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { IDEMPOTENCY_KEY_HEADER, ROUTES } from '../contract/routes.ts';
 import { exchange, type Fetch } from './exchange.ts';
@@ -52,6 +53,67 @@ export async function readFeatures(fetch: Fetch, baseUrl: string): Promise<Servi
     availability: isRead(ROUTES.linkAvailability.path),
     slots: isRead(ROUTES.linkSlots.path),
   };
+}
+
+/** How long a description is remembered, in milliseconds: for one command, and not for the life of a service's client. */
+const REMEMBERED = 60_000;
+
+/**
+ * Reads the extensions of a service when they are first asked for, and again after a minute. A failure is not remembered.
+ *
+ * @param now milliseconds since the Unix epoch
+ */
+export function rememberedFeatures(
+  fetch: Fetch,
+  baseUrl: string,
+  now: () => number,
+): () => Promise<ServiceFeatures> {
+  let read: { at: number; features: Promise<ServiceFeatures> } | undefined;
+  return () => {
+    if (read && Math.abs(now() - read.at) < REMEMBERED) return read.features;
+    const current = { at: now(), features: readFeatures(fetch, baseUrl) };
+    current.features.catch(() => {
+      if (read === current) read = undefined;
+    });
+    read = current;
+    return current.features;
+  };
+}
+
+/**
+ * Checks that a service has the extensions that a request needs, before anything is sent that a service without them would
+ * book otherwise.
+ *
+ * @throws Failure `not_supported`
+ */
+export async function requireFeatures(
+  features: () => Promise<ServiceFeatures>,
+  needed: readonly (keyof typeof LACKING)[],
+): Promise<void> {
+  if (needed.length === 0) return;
+  const known = await features().catch((error: unknown) => {
+    if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
+    throw error;
+  });
+  const lacked = needed.find((feature) => !known?.[feature]);
+  if (lacked !== undefined) throw lacking(lacked);
+}
+
+/** What a service lacks without an extension, and what it might do with a request that needs it. */
+const LACKING = {
+  dryRun: ["can't do dry runs", 'dry runs, so it might book the link'],
+  earliest: ["can't look for the earliest start", '`earliest`, so it might book the whole period'],
+  batch: ["can't make several changes together", 'batches with dry runs, `earliest` and idempotency keys'],
+  volume: ["can't book for a volume", '`volume`, so it might book something else'],
+  availability: ["does not tell a link's use over time", "a link's availability"],
+  slots: ['does not tell when a reservation can start', "a link's slots"],
+} as const satisfies Partial<Record<keyof ServiceFeatures, readonly [lacks: string, otherwise: string]>>;
+
+function lacking(feature: keyof typeof LACKING): Failure {
+  const [lacks, otherwise] = LACKING[feature];
+  return new Failure('not_supported', `This service ${lacks}.`, {
+    why: `Its API description does not mention ${otherwise}. Nothing was booked.`,
+  });
 }
 
 /** Whether there are batches as ANSWERS.md has them: one without dry runs would make the changes. */

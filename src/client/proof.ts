@@ -220,3 +220,32 @@ export function checkDeletion({ type }: Reply, id: string): void {
     reservation: id,
   });
 }
+
+/** Whether an answer must be signed. */
+export interface ProofOptions {
+  /** Accept an unsigned answer: it comes back with `verified: false`. Default false. */
+  allowUnsigned?: boolean;
+}
+
+/** How a link is booked. */
+export interface ReserveOptions extends ProofOptions {
+  /** Sent as `Idempotency-Key`. A service that honours it books the same request under the same key once. */
+  idempotencyKey?: string;
+  /**
+   * When the request was first sent under its key, in milliseconds; default: now. The answer to a repeated request is the
+   * first one's reservation: a start of now was then.
+   */
+  firstSentAt?: number;
+}
+
+/** Checks the answer to a dry run like any other. @throws Failure `unverified`, which names no reservation: none exists */
+export function asRehearsed(reservation: Reservation, expected: Expectation): Reservation {
+  try {
+    checkExpectation(reservation, expected);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const { reservation: _none, ...facts } = error.facts;
+    throw new Failure(error.code, error.message, facts);
+  }
+  return reservation;
+}

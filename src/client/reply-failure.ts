@@ -1,5 +1,11 @@
 import * as v from 'valibot';
-import { Failure, type FailureCode, type FailureDetail, type FailureFacts } from '../contract/failure.ts';
+import {
+  Failure,
+  type FailureCode,
+  type FailureDetail,
+  type FailureFacts,
+  ownCommand,
+} from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import {
   AlternativeReply,
@@ -161,4 +167,12 @@ export function expiredInstead(error: unknown, sent: readonly string[], now: num
 function hasExpired(token: string, now: number): boolean {
   const expiry = claimedExpiry(token);
   return expiry !== undefined && expiry <= now;
+}
+
+/** Adds to the refusal of a name the command that shows who has it. */
+export function withHolder({ name }: { name?: string } = {}): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof Failure) || error.code !== 'name_taken') throw error;
+    throw error.with({ fix: name === undefined ? ownCommand('list') : ownCommand('show', name) });
+  };
 }

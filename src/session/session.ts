@@ -1,7 +1,6 @@
 import { type AdministrationClient, createAdministrationClient } from '../client/administration.ts';
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import type { Fetch } from '../client/exchange.ts';
-import { readFeatures } from '../client/features.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { NewReservation } from '../client/reservation-request.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
@@ -107,7 +106,7 @@ export class Session {
         await userToken();
         return this.access();
       },
-      features: () => readFeatures(fetch, profile.baseUrl),
+      features: () => this.connectivity.features(),
       now,
       newKey,
       sleep,

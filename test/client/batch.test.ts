@@ -1,7 +1,7 @@
 import { http } from 'msw';
 import { describe, expect, test } from 'vitest';
-import type { BatchItem } from '../../src/client/batch.ts';
-import { type BatchOptions, createConnectivityClient } from '../../src/client/connectivity.ts';
+import type { BatchItem, BatchOptions } from '../../src/client/batch.ts';
+import { createConnectivityClient } from '../../src/client/connectivity.ts';
 import { MAX_ITEMS } from '../../src/contract/batch.ts';
 import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import type { Reservation } from '../../src/contract/reservation.ts';

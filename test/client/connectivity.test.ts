@@ -4,8 +4,8 @@ import {
   type ConnectivityClient,
   type ConnectivityClientOptions,
   createConnectivityClient,
-  type ProofOptions,
 } from '../../src/client/connectivity.ts';
+import type { ProofOptions } from '../../src/client/proof.ts';
 import type { NewReservation } from '../../src/client/reservation-request.ts';
 import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import type { Reservation } from '../../src/contract/reservation.ts';
@@ -427,7 +427,8 @@ describe('a dry run', () => {
     expect(await client.rehearse(REQUEST)).toEqual(RESERVATION);
     expect(methodsAndAddresses(sent)).toEqual([`GET ${BASE}/api-spec`, 'POST ?dry_run=true']);
     await client.rehearse({ ...REQUEST, start: 'now' });
-    expect(methodsAndAddresses(sent)[3]).toBe('POST ?start_now=true&dry_run=true');
+    // The description was read for the first.
+    expect(methodsAndAddresses(sent)[2]).toBe('POST ?start_now=true&dry_run=true');
   });
 
   test.each<[string, Wire, string]>([

@@ -1,7 +1,7 @@
 import { http } from 'msw';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { readFeatures } from '../../src/client/features.ts';
+import { readFeatures, rememberedFeatures } from '../../src/client/features.ts';
 import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import { answeredBy } from './answers.ts';
 import { html, json, text } from './replies.ts';
@@ -181,5 +181,23 @@ describe('the extensions that an API description names', () => {
     ],
   ])('%s names none', async (_, reply) => {
     expect(await featuresIn(reply)).toEqual(NONE);
+  });
+});
+
+describe('remembered', () => {
+  test('for a minute, then read again; a failure is not remembered', async () => {
+    let now = 0;
+    const replies = [json({}, 503), json(openapi), json({ openapi: '3.1.0', paths: {} })];
+    const { fetch, sent } = answeredBy(
+      http.get(`${BASE}/api-spec`, () => replies[sent.length - 1] ?? json({}, 500)),
+    );
+    const features = rememberedFeatures(fetch, BASE, () => now);
+    await expect(features()).rejects.toMatchObject({ facts: { httpStatus: 503 } });
+    expect(await Promise.all([features(), features()])).toEqual([OWN, OWN]);
+    now = 59_999;
+    expect(await features()).toEqual(OWN);
+    expect(sent).toHaveLength(2);
+    now = 60_000;
+    expect(await features()).toEqual(NONE);
   });
 });

@@ -1,5 +1,4 @@
 import { claimedExperimentExpiry } from '../../client/claimed.ts';
-import { readFeatures } from '../../client/features.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
@@ -119,8 +118,8 @@ async function compare(
 }
 
 /** Whether the service describes batches. */
-async function hasBatches({ fetch, profile }: Session): Promise<boolean> {
-  const features = await readFeatures(fetch, profile.baseUrl).catch((error: unknown) => {
+async function hasBatches({ connectivity }: Session): Promise<boolean> {
+  const features = await connectivity.features().catch((error: unknown) => {
     if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
     throw error;
   });

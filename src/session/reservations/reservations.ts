@@ -1,12 +1,7 @@
-import { type BatchItem, wantedBy } from '../../client/batch.ts';
-import type {
-  BatchOptions,
-  ConnectivityClient,
-  ProofOptions,
-  ReserveOptions,
-} from '../../client/connectivity.ts';
+import { type BatchItem, type BatchOptions, wantedBy } from '../../client/batch.ts';
+import type { ConnectivityClient } from '../../client/connectivity.ts';
 import type { ServiceFeatures } from '../../client/features.ts';
-import type { ProvenReservation } from '../../client/proof.ts';
+import type { ProofOptions, ProvenReservation, ReserveOptions } from '../../client/proof.ts';
 import {
   asReservation,
   isSameRequest,
