@@ -41,6 +41,7 @@ import {
   soleIssuer,
 } from './server/trust.ts';
 import { createServicePages } from './server/ui/service-pages.ts';
+import { createUi } from './server/ui/ui.ts';
 import { openStores, type Stores } from './store/stores.ts';
 import type { PrivateJwk } from './tokens/signing-key.ts';
 import { verifyUserToken } from './tokens/verify.ts';
@@ -84,6 +85,11 @@ export interface ReferenceServerOptions {
    * Default: the built-in users, who log in without a password.
    */
   trust?: ForeignIssuers | undefined;
+  /**
+   * The page on the network at the base address: `false` turns it off. `clientId` is the page's own, public client at the
+   * identity provider of `trust`; without it nobody can log in to the page there. Default: the page is on.
+   */
+  ui?: false | { clientId?: string | undefined } | undefined;
   /** A proxy is in front: the last hop of `X-Forwarded-For` is the client's address. Default: the header is ignored. */
   behindProxy?: boolean | undefined;
   /**
@@ -266,6 +272,10 @@ async function assemble(
     }),
     health: health.routes,
     pages: createServicePages({ site, addresses, elsewhere: foreign !== undefined }),
+    ui:
+      options.ui === false
+        ? undefined
+        : createUi({ site, addresses, elsewhere: foreign !== undefined, network, readFile: readPageFile }),
     log,
     metrics,
     now,
@@ -347,4 +357,12 @@ async function assemble(
 /** The build puts the interactive page's files beside the bundle. */
 async function readDocsFile(name: DocsFile): Promise<Uint8Array> {
   return readFile(new URL(`./api-docs/${name}`, import.meta.url));
+}
+
+/** The build puts the files of the network's page there. */
+async function readPageFile(name: string): Promise<Uint8Array | undefined> {
+  return readFile(new URL(`./ui/${name}`, import.meta.url)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
 }

@@ -131,6 +131,15 @@ const SERVE = {
     help: "name of the portal's API of experiments",
     default: EXPERIMENTS_API_GROUP,
   },
+  ui: {
+    flags: '--no-ui',
+    help: 'serve no page on the network at the base address, where people see links and book',
+  },
+  uiClientId: {
+    flags: '--ui-client-id <id>',
+    help: "the page's public client at the identity provider of --trust (default: nobody can log in to the page)",
+    conflicts: ['ui'],
+  },
   tlsCert: {
     flags: '--tls-cert <file>',
     help: 'serve https with this certificate and those above it, in PEM',

@@ -16,7 +16,10 @@ import type { ListeningPlace } from './http-server.ts';
 import { SERVER_OPTIONS, type ServeOptions } from './options.ts';
 
 /** The flags of `serve`, checked. A value that needs no reading is the flag's own. */
-export interface ServeSettings extends Omit<ServeOptions, 'trust' | 'metrics' | 'tlsCert' | 'tlsKey'> {
+export interface ServeSettings
+  extends Omit<ServeOptions, 'trust' | 'metrics' | 'tlsCert' | 'tlsKey' | 'ui' | 'uiClientId'> {
+  /** The page; `false` where it is turned off. */
+  ui: false | { clientId?: string };
   trust?: readonly TrustedIssuer[];
   metrics?: ListeningPlace;
   tls?: CertificateFiles;
@@ -28,10 +31,10 @@ export interface ServeSettings extends Omit<ServeOptions, 'trust' | 'metrics' | 
  * @throws Failure `usage` for a value that can't be used, and for a flag without the flag that it needs
  */
 export function readSettings(options: ServeOptions): ServeSettings {
-  const { tlsCert, tlsKey, metrics, trust: issuers, ...flags } = options;
+  const { tlsCert, tlsKey, metrics, trust: issuers, ui, uiClientId, ...flags } = options;
   const trust = issuers && readTrust(issuers);
-  for (const name of ['audience', 'anyAudience', 'portalUrl', 'authUrl'] as const) {
-    if (flags[name] !== undefined && trust === undefined) throw needsTrust(name);
+  for (const name of ['audience', 'anyAudience', 'portalUrl', 'authUrl', 'uiClientId'] as const) {
+    if (options[name] !== undefined && trust === undefined) throw needsTrust(name);
   }
   for (const name of ['projectsApiGroup', 'experimentsApiGroup'] as const) checkGroup(name, flags[name]);
   for (const name of flags.administrator ?? []) checkAdministrator(name, trust);
@@ -39,6 +42,7 @@ export function readSettings(options: ServeOptions): ServeSettings {
   if (flags.directory === undefined) checkUser(flags.autoApprove, ROLES);
   return {
     ...flags,
+    ui: ui !== false && (uiClientId === undefined ? {} : { clientId: uiClientId }),
     ...(trust === undefined ? {} : { trust }),
     ...(metrics === undefined ? {} : { metrics: metricsPlace(metrics) }),
     ...(flags.baseUrl === undefined ? {} : { baseUrl: baseAddress(flags.baseUrl) }),

@@ -135,3 +135,9 @@ export function acceptsJwt(request: Request): boolean {
 export function acceptsHtml(request: Request): boolean {
   return prefers(request, 'text/html');
 }
+
+/** Whether an If-None-Match names an ETag, by weak comparison (RFC 9110 §13.1.2). */
+export function namesTag(header: string, tag: string): boolean {
+  const plain = (text: string): string => text.trim().replace(/^W\//, '');
+  return header.split(',').some((one) => one.trim() === '*' || plain(one) === plain(tag));
+}

@@ -27,6 +27,8 @@ export interface ServicesOptions {
   health: Hono;
   /** The pages at the services' own addresses. */
   pages: Hono;
+  /** The page on the network, in place of the one at the base address; undefined where it is turned off. */
+  ui?: Hono | undefined;
   log: Log;
   metrics?: Pick<ServerMetrics, 'storeFailed'> | undefined;
   /** Milliseconds since the Unix epoch, for the duration in the log. */
@@ -38,7 +40,7 @@ export interface ServicesOptions {
  * An error that a handler throws becomes a reply here; see {@link problemOf}.
  */
 export function createServices(options: ServicesOptions): (request: Request) => Promise<Response> {
-  const { site, groups, connectivity, portal, identity, docs, health, pages, log, now } = options;
+  const { site, groups, connectivity, portal, identity, docs, health, pages, ui, log, now } = options;
   const base = new URL(site.baseUrl);
   const prefix = base.pathname.replace(/\/$/, '');
   const app = new Hono({ strict: false });
@@ -57,6 +59,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
       context.header('access-control-allow-origin', '*');
     }
   });
+  if (ui) app.route(prefix === '' ? '/' : prefix, ui);
   app.route(prefix === '' ? '/' : prefix, pages);
   app.route(`${prefix}/portal`, portal);
   app.route(`${prefix}/auth`, identity);

@@ -6,6 +6,7 @@ import type { ServeSettings } from '../../src/operate/settings.ts';
 const PLAIN: ServeSettings = {
   host: '127.0.0.1',
   port: 4280,
+  ui: {},
   drain: 0,
   maxConnectionsPerAddress: 100,
   keep: 86_400_000,

@@ -25,6 +25,7 @@ const PLAIN: ServeOptions = {
 test('a value without a parser is passed on unchanged', () => {
   expect(readSettings({ ...PLAIN, maxLive: 3, topology: 'a.json' })).toEqual({
     ...PLAIN,
+    ui: {},
     maxLive: 3,
     topology: 'a.json',
   });
@@ -43,6 +44,12 @@ test.each<[string, Partial<ServeOptions>, Partial<ReturnType<typeof readSettings
   ],
   ['a port for metrics', { metrics: '9464' }, { metrics: { host: '127.0.0.1', port: 9464 } }],
   ['an IPv6 address for metrics', { metrics: '[::1]:0' }, { metrics: { host: '::1', port: 0 } }],
+  ['a server without the page', { ui: false }, { ui: false }],
+  [
+    'a client of the page',
+    { trust: ['https://a.example.org'], uiClientId: 'page' },
+    { ui: { clientId: 'page' } },
+  ],
   ['a certificate', { tlsCert: 'c', tlsKey: 'k' }, { tls: { cert: 'c', key: 'k' } }],
   ['a slash at the end', { baseUrl: 'https://a.example.org/' }, { baseUrl: 'https://a.example.org' }],
 ])('%s is read', (_, options, settings) => {
@@ -52,6 +59,7 @@ test.each<[string, Partial<ServeOptions>, Partial<ReturnType<typeof readSettings
 test.each<[string, Partial<ServeOptions>, RegExp]>([
   ['a user to approve who does not exist', { autoApprove: 'alice' }, /no user "alice"/],
   ['an audience without issuers', { audience: 'x' }, /^--audience needs --trust\.$/],
+  ['a client of the page without issuers', { uiClientId: 'x' }, /^--ui-client-id needs --trust\.$/],
   ['any audience without issuers', { anyAudience: true }, /^--any-audience needs --trust\.$/],
   ['a name that is not one part of an address', { projectsApiGroup: 'a/b' }, /^--projects-api-group /],
   ['a certificate without its key', { tlsCert: 'c' }, /^--tls-key is missing\.$/],

@@ -17,7 +17,7 @@ import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
 import { refusal, refuseIfAny } from '../problem-error.ts';
-import { type MemberProblem, schemaProblems } from '../request-reading.ts';
+import { type MemberProblem, namesTag, schemaProblems } from '../request-reading.ts';
 import { emptyProblems, past, siteProblems } from './request-rules.ts';
 
 /** What questions about a link are answered from. */
@@ -60,7 +60,7 @@ export async function answerAvailability(
   const known = request.headers.get('if-none-match');
   const answer = await allocator.ask(link, start, (calendar, { version }) => {
     const tag = tagOf([version, link, sites, start, end, from, points ?? null]);
-    if (known !== null && names(known, tag)) return { tag, free: undefined, next: null };
+    if (known !== null && namesTag(known, tag)) return { tag, free: undefined, next: null };
     if (points !== undefined) return { tag, free: calendar.columns({ start, end }, points), next: null };
     const free = firstOf(calendar.steps({ start: from, end }), STEPS_IN_PAGE);
     const last = free.at(-1)?.end ?? end;
@@ -210,9 +210,4 @@ function readCursor(text: string): PagedWindow {
 function tagOf(parts: readonly unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
   return `"${hash.slice(0, 22)}"`;
-}
-
-/** Whether an If-None-Match names a tag, by weak comparison (RFC 9110 §13.1.2). */
-function names(header: string, tag: string): boolean {
-  return header.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag);
 }

@@ -78,10 +78,14 @@ export function page({ name, baseUrl }: Site, title: string, body: Html): Html {
 `;
 }
 
-/** A page as a reply. */
-export async function pageReply(content: Html, init: ResponseInit = {}): Promise<Response> {
+/** A page as a reply. @param policy its security headers, where they are not those of every page */
+export async function pageReply(
+  content: Html,
+  init: ResponseInit = {},
+  policy: Readonly<Record<string, string>> = PAGE_HEADERS,
+): Promise<Response> {
   const headers = new Headers(init.headers);
-  for (const [name, value] of Object.entries(PAGE_HEADERS)) headers.set(name, value);
+  for (const [name, value] of Object.entries(policy)) headers.set(name, value);
   headers.set('content-type', 'text/html; charset=UTF-8');
   headers.append('vary', 'accept');
   return new Response(String(await content), { ...init, headers });

@@ -13,7 +13,10 @@ export interface ServicePagesOptions {
   elsewhere: boolean;
 }
 
-/** The pages at the services' own addresses, for people who open them in a browser. Programs get 404 there. */
+/**
+ * The pages at the services' own addresses, for people who open them in a browser. Programs get 404 there, and at the
+ * base address the addresses of everything.
+ */
 export function createServicePages({ site, addresses, elsewhere }: ServicePagesOptions): Hono {
   const app = new Hono({ strict: false });
   const at = new URL(addresses.connectivity).pathname.replace(/\/$/, '');
@@ -26,7 +29,21 @@ export function createServicePages({ site, addresses, elsewhere }: ServicePagesO
   for (const [path, content] of Object.entries(pages)) {
     app.get(path, async ({ req }, next) => (acceptsHtml(req.raw) ? pageReply(content()) : next()));
   }
+  app.get('/', () => Response.json(indexOf(site, addresses), { headers: { vary: 'accept' } }));
   return app;
+}
+
+/** Where everything is, for programs that know the base address only. */
+function indexOf({ name }: Site, { connectivity, ...addresses }: ServiceAddresses) {
+  return {
+    name: name ?? null,
+    base_url: connectivity,
+    portal_url: addresses.portal,
+    auth_url: addresses.identity,
+    api_docs: `${connectivity}/api-docs`,
+    api_spec: `${connectivity}/api-spec`,
+    key_set: `${connectivity}${KEY_SET_PATH}`,
+  };
 }
 
 function home(site: Site, addresses: ServiceAddresses, elsewhere: boolean, at: string): Html {

@@ -7,9 +7,10 @@ import { send, startIdentity } from '../../fixtures/identity.ts';
 const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 const PROGRAMS = ['', '*/*', 'application/json', 'application/json, text/html;q=0.5', 'text/html;q=0'];
 
-const here = await createReferenceServer({ baseUrl: 'https://conn.example.org/lab', name: 'Ghent <lab>' });
+const here = await createReferenceServer({ baseUrl: 'https://conn.example.org/lab', name: 'Ghent <lab>', ui: false });
 const trusting = await createReferenceServer({
   baseUrl: 'https://conn.example.org',
+  ui: false,
   trust: {
     issuers: ['https://login.example.org', 'https://portal.example.org'].map((issuer) => ({ issuer })),
     audience: 'x',
@@ -35,8 +36,22 @@ describe.each(['/', '/portal', '/auth'])('%s', (path) => {
     }
   });
 
-  test.each(PROGRAMS)('is nothing for a program that accepts %s', async (accept) => {
+  test.each(PROGRAMS)('is no page for a program that accepts %s', async (accept) => {
     const { status, headers, text } = await read(here, path, accept);
+    if (path === '/') {
+      const at = 'https://conn.example.org/lab';
+      expect(JSON.parse(text)).toEqual({
+        name: 'Ghent <lab>',
+        base_url: at,
+        portal_url: `${at}/portal`,
+        auth_url: `${at}/auth`,
+        api_docs: `${at}/api-docs`,
+        api_spec: `${at}/api-spec`,
+        key_set: `${at}/.well-known/jwks.json`,
+      });
+      expect([status, headers.get('vary')]).toEqual([200, 'accept']);
+      return;
+    }
     expect([status, headers.get('content-type')]).toEqual([404, 'application/json']);
     expect(JSON.parse(text)).toMatchObject({ code: 'not_found' });
   });

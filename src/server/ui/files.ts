@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { namesTag } from '../request-reading.ts';
+
+/** The media types of the page's files, by the end of their names. */
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  json: 'application/json',
+  svg: 'image/svg+xml',
+};
+
+/** What the name of one of the page's files may be: it becomes a part of a path. */
+const NAME = /^[a-z][a-z0-9-]*\.([a-z]+)$/;
+
+/** Reads one of the page's files, as installed with this package; undefined where there is none of that name. */
+export type ReadPageFile = (name: string) => Promise<Uint8Array | undefined>;
+
+/** A file as it is sent, plain and compressed. */
+interface PageFile {
+  type: string;
+  tag: string;
+  plain: Uint8Array<ArrayBuffer>;
+  compressed: Uint8Array<ArrayBuffer>;
+}
+
+/** Answers a request for one of the page's files; undefined where there is none of that name. */
+export type PageFiles = (request: Request, name: string) => Promise<Response | undefined>;
+
+const compress = promisify(gzip);
+
+/**
+ * The files that the page loads: code, style and map. Each is read and compressed at its first request, and kept; browsers
+ * ask again with its ETag, so that a new release is seen at once.
+ */
+export function createPageFiles(readFile: ReadPageFile): PageFiles {
+  const files = new Map<string, Promise<PageFile | undefined>>();
+
+  async function open(name: string): Promise<PageFile | undefined> {
+    const type = MEDIA_TYPES[NAME.exec(name)?.[1] ?? ''];
+    const content = type === undefined ? undefined : await readFile(name);
+    if (type === undefined || content === undefined) return undefined;
+    // Weak: the plain and the compressed form have the same one (RFC 9110 §8.8.1).
+    const tag = `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+    return {
+      type,
+      tag,
+      plain: Uint8Array.from(content),
+      compressed: Uint8Array.from(await compress(content, { level: 9 })),
+    };
+  }
+
+  /** A failure is not kept, and names without a file neither: anyone may ask for any number of them. */
+  function fileOf(name: string): Promise<PageFile | undefined> {
+    const known = files.get(name);
+    if (known) return known;
+    const opened = open(name);
+    files.set(name, opened);
+    opened.then(
+      (file) => file ?? files.delete(name),
+      () => files.delete(name),
+    );
+    return opened;
+  }
+
+  return async (request, name) => {
+    const file = await fileOf(name);
+    if (!file) return undefined;
+    const { type, tag, plain, compressed } = file;
+    const headers = {
+      etag: tag,
+      'cache-control': 'no-cache',
+      vary: 'accept-encoding',
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'same-origin',
+    };
+    if (namesTag(request.headers.get('if-none-match') ?? '', tag)) {
+      return new Response(null, { status: 304, headers });
+    }
+    const small = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(
+      request.headers.get('accept-encoding') ?? '',
+    );
+    const body = small ? compressed : plain;
+    return new Response(body, {
+      headers: {
+        ...headers,
+        'content-type': type,
+        'content-length': String(body.byteLength),
+        ...(small ? { 'content-encoding': 'gzip' } : {}),
+      },
+    });
+  };
+}
