@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
 import { isObject, readJson } from '../../contract/json.ts';
+import { KEY_SET_PATH } from '../../contract/routes.ts';
 import { acceptsHtml } from '../request-reading.ts';
 import { type Html, page, pageReply, type Site } from './page.ts';
 import { type ServiceAddresses, typed, waysIn } from './ways-in.ts';

@@ -6,7 +6,7 @@ import { acceptsHtml } from '../request-reading.ts';
 import { createPageFiles, type ReadPageFile } from './files.ts';
 import { networkPage } from './network-page.ts';
 import { PAGE_HEADERS, pageReply, type Site } from './page.ts';
-import type { ServiceAddresses } from './service-pages.ts';
+import type { ServiceAddresses } from './ways-in.ts';
 
 /** Options of {@link createUi}. */
 export interface UiOptions {

@@ -7,7 +7,11 @@ import { send, startIdentity } from '../../fixtures/identity.ts';
 const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 const PROGRAMS = ['', '*/*', 'application/json', 'application/json, text/html;q=0.5', 'text/html;q=0'];
 
-const here = await createReferenceServer({ baseUrl: 'https://conn.example.org/lab', name: 'Ghent <lab>', ui: false });
+const here = await createReferenceServer({
+  baseUrl: 'https://conn.example.org/lab',
+  name: 'Ghent <lab>',
+  ui: false,
+});
 const trusting = await createReferenceServer({
   baseUrl: 'https://conn.example.org',
   ui: false,
