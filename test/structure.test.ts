@@ -27,7 +27,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'src/reference-server.ts',
   ],
   page: ['contract', 'vlan'],
-  build: ['contract', 'cli', 'server', 'operate'],
+  build: ['contract', 'cli', 'server', 'operate', 'page'],
 };
 
 /** Where the interface that a store implements is declared by its consumer: types only. */

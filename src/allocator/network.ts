@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { isObject } from '../contract/json.ts';
-import { type Link, type TagRange, Topology } from '../contract/links.ts';
+import { type Link, type Place, type TagRange, Topology } from '../contract/links.ts';
 import { SITES } from '../contract/sites.ts';
 
 /** A topology that breaks a rule. Each violation is named in `violations`. */
@@ -26,6 +26,8 @@ export interface Network {
   byId(id: string): Link | undefined;
   /** The sites that a site is connected with, in alphabetical order. */
   neighbours(site: string): readonly string[];
+  /** Where a site is; undefined where the topology does not say. */
+  placeOf(site: string): Place | undefined;
 }
 
 /** A link's name in the store: its sites in alphabetical order, so that it has no direction. */
@@ -36,7 +38,7 @@ export function linkId(site1: string, site2: string): string {
 /**
  * Reads a topology and checks its rules (DESIGN.md, "A topology file is"): known sites, one link per pair, no link
  * from a site to itself, tag ranges within 1 to 4094, and C-tag ranges disjoint among the links of a site, so that a
- * C-tag is unique at its site and every rule concerns one link alone.
+ * C-tag is unique at its site and every rule concerns one link alone. Places are those of sites.
  *
  * @param topology parsed JSON
  * @throws TopologyError naming every violation
@@ -46,11 +48,17 @@ export function createNetwork(topology: unknown): Network {
   if (!result.success) {
     throw new TopologyError(result.issues.map((issue) => formViolation(issue, topology)));
   }
-  const { sites, links } = result.output;
-  const violations = [...siteViolations(sites), ...linkViolations(sites, links), ...tagViolations(links)];
+  const { sites, links, places = {} } = result.output;
+  const violations = [
+    ...siteViolations(sites),
+    ...linkViolations(sites, links),
+    ...tagViolations(links),
+    ...placeViolations(sites, places),
+  ];
   if (violations.length > 0) throw new TopologyError(violations);
 
   const byId = new Map(links.map((link) => [linkId(link.site1, link.site2), alphabetical(link)]));
+  const placed = new Map(Object.entries(places));
   return {
     sites,
     links: [...byId.values()],
@@ -60,6 +68,7 @@ export function createNetwork(topology: unknown): Network {
       links
         .flatMap(({ site1, site2 }) => (site1 === site ? [site2] : site2 === site ? [site1] : []))
         .toSorted(),
+    placeOf: (site) => placed.get(site),
   };
 }
 
@@ -113,6 +122,12 @@ function tagViolations(links: readonly Link[]): string[] {
   );
 }
 
+function placeViolations(sites: readonly string[], places: Readonly<Record<string, Place>>): string[] {
+  return Object.keys(places)
+    .filter((site) => !sites.includes(site))
+    .map((site) => `Places names ${site}, which is not a site.`);
+}
+
 function name({ site1, site2 }: Link): string {
   return `${site1} – ${site2}`;
 }
@@ -152,13 +167,29 @@ const LINKS: readonly (readonly [site1: string, site2: string, bandwidth: number
   ['gr-uth', 'hu-sztaki', 1 * GBPS],
 ];
 
+/** Where the sites are: the towns of the institutes that run them. `fr-slices` is the French node, in Paris. */
+const PLACES: Readonly<Record<(typeof SITES)[number], readonly [longitude: number, latitude: number]>> = {
+  'pl-poznan1': [16.93, 52.41],
+  'be-gent1': [3.72, 51.05],
+  'be-antwerp': [4.4, 51.22],
+  'hu-sztaki': [19.06, 47.48],
+  'gr-uth': [22.94, 39.36],
+  'se-kth': [18.07, 59.35],
+  'es-uc3m': [-3.77, 40.33],
+  'es-upvehu': [-2.97, 43.33],
+  'fr-sophia': [7.06, 43.62],
+  'fr-slices': [2.35, 48.85],
+  'fr-nantes': [-1.55, 47.22],
+  'fr-lille': [3.06, 50.63],
+};
+
 /** How many tags of each kind a link has at each end. */
 const TAGS = 1000;
 
 /**
  * The topology of a reference server that is given none: the twelve sites of SPEC.md and some links between them;
  * the other pairs are not connected. Each link has 1,000 S-tags and 1,000 C-tags at each end. A site has at most
- * four links, whose C-tag ranges lie one after the other.
+ * four links, whose C-tag ranges lie one after the other. Each site has its place.
  */
 export function builtInTopology(): Topology {
   const used = new Map<string, number>();
@@ -176,5 +207,11 @@ export function builtInTopology(): Topology {
     site2_s_tags: [1001, 1000 + TAGS] as [number, number],
     site2_c_tags: nextRange(site2),
   }));
-  return { sites: [...SITES], links };
+  const places = Object.fromEntries(
+    Object.entries(PLACES).map(([site, [longitude, latitude]]): [string, Place] => [
+      site,
+      [longitude, latitude],
+    ]),
+  );
+  return { sites: [...SITES], links, places };
 }

@@ -11,6 +11,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Plugin, rolldown } from 'rolldown';
 import { DOCS_FILES } from '../server/docs/files.ts';
+import { drawLand } from './land.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DIST = join(ROOT, 'dist');
@@ -101,17 +102,19 @@ async function bundleVerifier(found: Set<string>): Promise<void> {
   });
 }
 
-/** The browser's application: one file of code and one of style, beside each bundle that serves them (ANSWERS.md, "The page"). */
+/** The browser's application: a file of code, one of style and the map's land, beside each bundle that serves them (ANSWERS.md, "The page"). */
 async function bundlePage(): Promise<void> {
   const bundle = await rolldown({
     input: { page: join(ROOT, 'src/page/page.ts') },
     platform: 'browser',
     tsconfig: join(ROOT, 'src/page/tsconfig.json'),
   });
+  const land = JSON.stringify(drawLand());
   for (const target of ['cli', 'lib']) {
     const dir = join(DIST, target, 'ui');
     await bundle.write({ dir, format: 'esm', minify: true });
     copyFileSync(join(ROOT, 'src/page/page.css'), join(dir, 'page.css'));
+    writeFileSync(join(dir, 'land.json'), land);
   }
 }
 
@@ -129,7 +132,8 @@ function copyDocs(): void {
 
 /** Writes the licence texts of the bundled packages, which must accompany every copy. */
 function writeNotices(folders: ReadonlySet<string>): void {
-  const notices = [...folders, join(ROOT, 'node_modules/swagger-ui-dist')].toSorted().map((folder) => {
+  const copied = ['swagger-ui-dist', 'world-atlas'].map((name) => join(ROOT, 'node_modules', name));
+  const notices = [...folders, ...copied].toSorted().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
     const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
     const text = file ? readFileSync(join(folder, file), 'utf8').trim() : `License: ${license}`;

@@ -27,8 +27,23 @@ export const Link = v.object({
 /** See {@link Link}. */
 export type Link = v.InferOutput<typeof Link>;
 
-/** The sites and the links between them, as a topology file holds them (DESIGN.md, "A topology file is"). */
-export const Topology = v.object({ sites: v.pipe(v.array(SiteName), v.minLength(1)), links: v.array(Link) });
+/** Where a site is on Earth: `[longitude, latitude]` in degrees, east and north positive. */
+export const Place = v.tuple([
+  v.pipe(v.number(), v.minValue(-180), v.maxValue(180)),
+  v.pipe(v.number(), v.minValue(-90), v.maxValue(90)),
+]);
+/** See {@link Place}. */
+export type Place = v.InferOutput<typeof Place>;
+
+/**
+ * The sites and the links between them, as a topology file holds them (DESIGN.md, "A topology file is"). `places` says
+ * where sites are, for the map of the page; sites may be missing there.
+ */
+export const Topology = v.object({
+  sites: v.pipe(v.array(SiteName), v.minLength(1)),
+  links: v.array(Link),
+  places: v.optional(v.record(v.string(), Place)),
+});
 /** See {@link Topology}. */
 export type Topology = v.InferOutput<typeof Topology>;
 

@@ -27,6 +27,13 @@ describe('the built-in topology', () => {
     expect(unconnected.length).toBe(pairs.length - network.links.length);
   });
 
+  test('has a place for each site, and those that lie close together are told apart', () => {
+    const places = network.sites.map((site) => network.placeOf(site)?.join());
+    expect(new Set(places).size).toBe(12);
+    expect(places).not.toContain(undefined);
+    expect(network.placeOf('be-gent1')).toEqual([3.72, 51.05]);
+  });
+
   test('is a new object on every call, so that one caller can’t change it for others', () => {
     builtInTopology().links.pop();
     expect(builtInTopology().links).toHaveLength(network.links.length);
@@ -158,6 +165,20 @@ describe('a wrong topology is refused with each violation', () => {
       named: [/At b the C-tags of a – b \(1–100\) and b – c \(50–51\) overlap/],
     },
     {
+      rule: 'a place is that of a known site',
+      topology: { sites: ['a'], links: [], places: { a: [3.72, 51.05], b: [0, 0], 'A b': [0, 0] } },
+      named: [/Places names b, which is not a site/, /Places names A b, which is not a site/],
+    },
+    {
+      rule: 'a place is [longitude, latitude] within the bounds of both',
+      topology: {
+        sites: ['a', 'b', 'c', 'd'],
+        links: [],
+        places: { a: [180.1, 0], b: [0, -90.5], c: [1], d: '3,51' },
+      },
+      named: [/places\.a\.0: .*180/, /places\.b\.1: .*-90/, /places\.c/, /places\.d/],
+    },
+    {
       rule: 'all that is wrong is said at once',
       topology: {
         sites: ['a', 'a', 'b', 'c'],
@@ -177,6 +198,11 @@ describe('a wrong topology is refused with each violation', () => {
       if (violations.length === named.length) expect(violation).toMatch(named[index] ?? /^$/);
     }
     for (const each of named) expect(violations.some((violation) => each.test(violation))).toBe(true);
+  });
+
+  test('a topology may have the places of some sites', () => {
+    const { placeOf } = createNetwork({ sites: ['a', 'b'], links: [], places: { a: [-180, 90] } });
+    expect([placeOf('a'), placeOf('b'), placeOf('toString')]).toEqual([[-180, 90], undefined, undefined]);
   });
 
   test.each<{ rule: string; links: Link[] }>([
