@@ -113,7 +113,10 @@ async function bundlePage(): Promise<void> {
   for (const target of ['cli', 'lib']) {
     const dir = join(DIST, target, 'ui');
     await bundle.write({ dir, format: 'esm', minify: true });
-    copyFileSync(join(ROOT, 'src/page/page.css'), join(dir, 'page.css'));
+    const styles = ['page.css', 'timeline/timeline.css'].map((name) =>
+      readFileSync(join(ROOT, 'src/page', name), 'utf8'),
+    );
+    writeFileSync(join(dir, 'page.css'), styles.join(''));
     writeFileSync(join(dir, 'land.json'), land);
   }
 }

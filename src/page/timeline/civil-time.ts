@@ -1,0 +1,132 @@
+/** Milliseconds. */
+export const MINUTE = 60_000;
+/** Milliseconds of a day without a change of the clocks. */
+export const DAY = 86_400_000;
+
+/**
+ * The clock of a time zone. A civil time is written as the milliseconds that `Date.UTC` gives for its year, month, day,
+ * hour and minute, so that plain arithmetic works on it.
+ */
+export interface Clock {
+  /** The civil time at an instant. */
+  civil(instant: number): number;
+  /**
+   * The instant of a civil time: the first of two where clocks are put back; as much later as is skipped where they are put
+   * forward, as `Temporal` does by default.
+   */
+  instant(civil: number): number;
+  /** Civil time minus UTC at an instant, in milliseconds. */
+  offset(instant: number): number;
+  /** Whether the civil time at an instant comes twice, because clocks are put back. */
+  isTwice(instant: number): boolean;
+}
+
+/** Offsets change at quarters of an hour only, so they are remembered for each. */
+const QUARTER = 15 * MINUTE;
+const MOST_REMEMBERED = 5000;
+
+/**
+ * Makes the clock of a zone from `Intl`, which is slow: offsets that were looked up are remembered.
+ *
+ * @param zone an IANA name, or `UTC`
+ * @throws RangeError for a zone that the browser does not know
+ */
+export function createClock(zone: string): Clock {
+  const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
+  const remembered = new Map<number, number>();
+  const lookUp = (instant: number): number => {
+    const [, sign, hours = 0, minutes = 0] =
+      /GMT([+-])(\d+):(\d+)/.exec(format.format(instant).replace('\u2212', '-')) ?? [];
+    return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * MINUTE;
+  };
+  const offset = (instant: number): number => {
+    if (zone === 'UTC') return 0;
+    const quarter = Math.floor(instant / QUARTER);
+    const known = remembered.get(quarter);
+    if (known !== undefined) return known;
+    if (remembered.size > MOST_REMEMBERED) remembered.clear();
+    const found = lookUp(quarter * QUARTER);
+    remembered.set(quarter, found);
+    return found;
+  };
+  /** The instants of a civil time: none, one or two. */
+  const instants = (civil: number): number[] =>
+    [...new Set([offset(civil - DAY), offset(civil + DAY)])]
+      .map((one) => civil - one)
+      .filter((instant) => instant + offset(instant) === civil);
+  return {
+    offset,
+    civil: (instant) => instant + offset(instant),
+    instant: (civil) => instants(civil)[0] ?? civil - offset(civil - DAY),
+    isTwice: (instant) => instants(instant + offset(instant)).length > 1,
+  };
+}
+
+/** A distance on the calendar. A week begins on Monday. */
+export interface Step {
+  unit: 'minute' | 'day' | 'week' | 'month' | 'year';
+  /** How many of the unit; minutes divide a day. */
+  count: number;
+}
+
+/** The last civil time at or before one at which a step begins. */
+export function startOfStep(civil: number, { unit, count }: Step): number {
+  const day = Math.floor(civil / DAY);
+  if (unit === 'minute') return Math.floor(civil / (count * MINUTE)) * count * MINUTE;
+  if (unit === 'day') return day * DAY;
+  // The first day of the Unix epoch was a Thursday.
+  if (unit === 'week') return (day - ((((day + 3) % 7) + 7) % 7)) * DAY;
+  const date = new Date(civil);
+  const month = unit === 'year' ? 0 : date.getUTCMonth() - (date.getUTCMonth() % count);
+  return Date.UTC(date.getUTCFullYear(), month, 1);
+}
+
+/** A civil time moved by a step, or by several; the day of the month is kept as far as the month has it. */
+export function movedByStep(civil: number, { unit, count }: Step, times = 1): number {
+  const by = count * times;
+  if (unit === 'minute') return civil + by * MINUTE;
+  if (unit === 'day') return civil + by * DAY;
+  if (unit === 'week') return civil + by * 7 * DAY;
+  const date = new Date(civil);
+  const months = date.getUTCFullYear() * 12 + date.getUTCMonth() + by * (unit === 'year' ? 12 : 1);
+  const [year, month] = [Math.floor(months / 12), months % 12];
+  const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  return Date.UTC(year, month, Math.min(date.getUTCDate(), last)) + (((civil % DAY) + DAY) % DAY);
+}
+
+/** How long a step is about, in milliseconds: the shortest that it can be, without changes of the clocks. */
+export function lengthOfStep({ unit, count }: Step): number {
+  return count * { minute: MINUTE, day: DAY, week: 7 * DAY, month: 28 * DAY, year: 365 * DAY }[unit];
+}
+
+/**
+ * The instant at or before one at which a step begins on the zone's clock. In the hour that comes twice, the second one
+ * counts too for steps of an hour or less.
+ */
+export function floorToStep(instant: number, step: Step, clock: Clock): number {
+  const civil = clock.civil(instant);
+  const start = startOfStep(civil, step);
+  if (step.unit === 'minute' && step.count <= 60) return instant - (civil - start);
+  return Math.min(instant, clock.instant(start));
+}
+
+/** The first instant after one at which a step begins on the zone's clock. */
+export function nextStep(instant: number, step: Step, clock: Clock): number {
+  const civil = clock.civil(instant);
+  const start = startOfStep(civil, step);
+  if (step.unit === 'minute' && step.count <= 60) {
+    const next = instant - (civil - start) + step.count * MINUTE;
+    // Where clocks change by half an hour, the next full hour is half an hour away or an hour and a half.
+    const full = floorToStep(next, step, clock);
+    return full > instant ? full : next;
+  }
+  for (let times = 1; ; times += 1) {
+    const next = clock.instant(movedByStep(start, step, times));
+    if (next > instant) return next;
+  }
+}
+
+/** The first instant at or after one at which a step begins. */
+export function ceilToStep(instant: number, step: Step, clock: Clock): number {
+  return floorToStep(instant, step, clock) === instant ? instant : nextStep(instant, step, clock);
+}

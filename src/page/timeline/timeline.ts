@@ -1,0 +1,601 @@
+import type { Column, Link, Own, Window } from '../service.ts';
+import { axisOf } from './axis.ts';
+import { type Clock, ceilToStep, createClock, lengthOfStep, type Step } from './civil-time.ts';
+import { FORCED, readColours } from './colours.ts';
+import { followGestures, type Point } from './gestures.ts';
+import { layoutFor, type Mark, Painter, rowAt } from './paint.ts';
+import {
+  bookable,
+  clickedPeriod,
+  draggedPeriod,
+  lengthenedPeriod,
+  movedPeriod,
+  type PickContext,
+} from './pick.ts';
+import { type LinkLines, make, tableLines, tableOf, tableSegments } from './table.ts';
+import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './tiles.ts';
+import {
+  betweenWindows,
+  clampWindow,
+  instantAt,
+  panWindow,
+  snapStep,
+  turnedPage,
+  unitWindow,
+  zoomWindow,
+} from './view.ts';
+import { type Calendar, linkText, periodSentence, periodText } from './words.ts';
+
+/** What a timeline is made of. All times in milliseconds since the Unix epoch. */
+export interface TimelineOptions {
+  /** A row each, in this order. */
+  links: readonly Link[];
+  /**
+   * Asks what is free of a link in so many columns of equal length. Where nothing has changed since the time before, the
+   * same array is given back; the timeline then asks nothing more of that link.
+   */
+  columns(link: Link, window: Window, points: number, signal: AbortSignal): Promise<readonly Column[]>;
+  now(): number;
+  /** The zone of all times that are shown: an IANA name, or `UTC`. */
+  zone(): string;
+  /** A period of a link was picked, by pointer, by keyboard or in the table. */
+  onPick(pick: { link: Link; start: number; end: number }): void;
+  /** Another window is shown, and has come to rest. */
+  onWindow(window: Window): void;
+}
+
+/** Every link's use over time: a drawing that is moved and zoomed, a table of the same facts, and the same in words. */
+export interface Timeline {
+  /** Buttons, the drawing, the live region and the table. */
+  element: HTMLElement;
+  /** Shows a window; one that is too short, too long or too far away is corrected. */
+  show(window: Window): void;
+  /** My reservations, which are drawn above others' use. */
+  setReservations(list: readonly Own[]): void;
+  /** Marks a link's row; the table shows this link alone. */
+  select(link: Link | null): void;
+  /** Asks again for what is shown, and draws what has changed; reads the zone again. */
+  refresh(): void;
+  /** Says a text in the live region. */
+  say(text: string): void;
+}
+
+/** Below this width labels are above the rows, in CSS pixels. */
+const NARROW = 640;
+/** How wide a step is at least to which what is picked snaps, and the period that a click picks; in pixels. */
+const SNAP_PIXELS = 8;
+const CLICK_PIXELS = 32;
+/** Milliseconds. */
+const GLIDE = 180;
+const LOAD_DELAY = 60;
+const SETTLE_DELAY = 250;
+const SAY_DELAY = 500;
+const NOW_INTERVAL = 20_000;
+/** How much is loaded on each side of a window, as a share of it. */
+const MARGIN = 0.3;
+/** The level at which a wide surrounding is loaded once somebody moves, so that zooming out finds something to draw. */
+const OVERVIEW_LEVEL = levelFor({ start: 0, end: 366 * 86_400_000 }, 800);
+const UNITS = ['day', 'week', 'month', 'year'] as const;
+
+const HINT =
+  'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.';
+const KEYS =
+  'Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now; Enter picks.';
+
+/** Makes a timeline; it loads and draws once its element is in a document. */
+export function createTimeline(options: TimelineOptions): Timeline {
+  const { links } = options;
+  const canvas = make('canvas', '', {
+    tabindex: '0',
+    role: 'application',
+    'aria-roledescription': 'timeline',
+    'aria-label': 'Use of the links over time',
+    'aria-describedby': 'timeline-keys',
+  });
+  const labels = make(
+    'ol',
+    links.map((link) => make('li', linkText(link))),
+    { class: 'timeline-labels', 'aria-hidden': 'true' },
+  );
+  const period = make('p', '', { class: 'timeline-period' });
+  const readout = make('p', HINT, { class: 'timeline-readout' });
+  const live = make('p', '', { class: 'timeline-live', role: 'status' });
+  const keys = make('p', KEYS, { id: 'timeline-keys', hidden: '' });
+  const probe = make('span', '', { hidden: '' });
+  const drawing = make('div', [labels, canvas], { class: 'timeline-drawing' });
+  const chart = make('div', [drawing, readout, legend(), keys], { class: 'timeline-chart' });
+  const tablePart = make('div', '', { class: 'timeline-table', hidden: '' });
+  const toolbar = make('div', '', { class: 'timeline-toolbar', role: 'group', 'aria-label': 'Time shown' });
+  const element = make('div', [toolbar, period, chart, tablePart, live, probe], { class: 'timeline' });
+  const context = canvas.getContext('2d');
+  if (!context) throw new Error('this browser has no canvas');
+
+  let clock: Clock = createClock(options.zone());
+  let zone = options.zone();
+  const calendar = (): Calendar => ({ clock, now: options.now() });
+  let own: readonly Own[] = [];
+  let ownOf = new Map<Link, readonly Own[]>();
+  let selected: Link | null = null;
+  let view: Window = unitWindow('week', options.now(), clock, true);
+  let unit: Step['unit'] | undefined = 'week';
+  let layout = layoutFor(0, false);
+  let pick: Mark | undefined;
+  let cursor: Mark | undefined;
+  let hasMoved = false;
+  const level = (): number => levelFor(view, layout.width);
+  const calmed = matchMedia('(prefers-reduced-motion: reduce)');
+  const painter = new Painter(context, readColours(probe));
+
+  // Loading
+
+  const tiles = new Tiles({
+    links,
+    columns: options.columns,
+    now: options.now,
+    onChange: () => draw(),
+  });
+  let isLoadDue = false;
+  const load = (): void => {
+    if (isLoadDue) return;
+    isLoadDue = true;
+    setTimeout(() => {
+      isLoadDue = false;
+      if (!chart.hidden && layout.width > 0) tiles.want(wanted());
+    }, LOAD_DELAY);
+  };
+  /** What to load: what is in view first, then what is beside it. */
+  const wanted = (): Place[] => {
+    const [first, last] = rowsInView();
+    const from = knownFrom(options.now());
+    const places = new Map<string, Place>();
+    const add = (window: Window, one: number): void => {
+      for (let link = first; link < last; link += 1) {
+        for (const index of tilesOf(window, one)) {
+          if (tileWindow(one, index).end > from)
+            places.set(`${link}/${one}/${index}`, { link, level: one, index });
+        }
+      }
+    };
+    add(view, level());
+    const margin = MARGIN * (view.end - view.start);
+    add({ start: view.start - margin, end: view.end + margin }, level());
+    if (hasMoved) add({ start: view.start, end: view.end }, OVERVIEW_LEVEL);
+    return [...places.values()];
+  };
+
+  // Drawing
+
+  /** The rows that are on the screen, with some around them: from the first to before the last. */
+  const rowsInView = (): [first: number, last: number] => {
+    const { top } = canvas.getBoundingClientRect();
+    const at = (y: number): number => (y - top - layout.axis) / layout.row;
+    const first = Math.max(0, Math.floor(at(0)) - 3);
+    return [
+      Math.min(first, links.length),
+      Math.max(first, Math.min(links.length, Math.ceil(at(innerHeight)) + 3)),
+    ];
+  };
+  let isPaintDue = false;
+  const draw = (): void => {
+    if (isPaintDue) return;
+    isPaintDue = true;
+    requestAnimationFrame(() => {
+      isPaintDue = false;
+      paint();
+    });
+  };
+  const paint = (): void => {
+    if (layout.width === 0 || chart.hidden) return;
+    const [first, last] = rowsInView();
+    const rows = links.slice(first, last).map((link, index) => ({
+      parts: tiles.over(first + index, view, level()).flatMap(({ columns }) => (columns ? [columns] : [])),
+      capacity: link.bandwidth,
+      own: ownOf.get(link) ?? [],
+      isSelected: link === selected,
+    }));
+    const axis = axisOf(view, clock, { width: layout.width, measure: (label) => painter.measure(label) });
+    const isHere = document.activeElement === canvas && canvas.matches(':focus-visible');
+    painter.draw(
+      {
+        ...{ window: view, layout, axis, rows, firstRow: first, now: options.now(), pick },
+        cursor: isHere ? cursor : undefined,
+      },
+      devicePixelRatio,
+    );
+    const state = tiles.hasFailed ? ' · Not all could be loaded; it is tried again.' : '';
+    const text = `${periodText(view, calendar())} · ${zone}${state}`;
+    if (period.textContent !== text) period.textContent = text;
+  };
+  const measure = (): void => {
+    const isNarrow = element.clientWidth < NARROW;
+    element.classList.toggle('narrow', isNarrow);
+    const { width } = canvas.getBoundingClientRect();
+    layout = layoutFor(width, isNarrow);
+    const height = layout.axis + layout.row * links.length;
+    drawing.style.setProperty('--timeline-axis', `${layout.axis}px`);
+    drawing.style.setProperty('--timeline-row', `${layout.row}px`);
+    canvas.style.height = `${height}px`;
+    const [across, down] = [Math.round(width * devicePixelRatio), Math.round(height * devicePixelRatio)];
+    // Setting a size clears the canvas, so it is painted at once.
+    if (canvas.width !== across || canvas.height !== down) {
+      [canvas.width, canvas.height] = [across, down];
+      paint();
+    }
+    load();
+  };
+
+  // Moving
+
+  let glide = 0;
+  let settling: ReturnType<typeof setTimeout> | undefined;
+  const moveTo = (window: Window): void => {
+    view = clampWindow(window, options.now());
+    draw();
+    load();
+    clearTimeout(settling);
+    settling = setTimeout(() => {
+      options.onWindow(view);
+      fillTable();
+    }, SETTLE_DELAY);
+  };
+  /** Moves by a gesture: at once, and no longer a whole day, week, month or year. */
+  const moveBy = (window: Window): void => {
+    cancelAnimationFrame(glide);
+    hasMoved = true;
+    setUnit(undefined);
+    moveTo(window);
+  };
+  /** Moves by a button or a key: in a short glide, unless the system asks for less motion. */
+  const glideTo = (window: Window): void => {
+    cancelAnimationFrame(glide);
+    hasMoved = true;
+    const [from, to] = [view, clampWindow(window, options.now())];
+    if (calmed.matches || chart.hidden) {
+      moveTo(to);
+      return;
+    }
+    let began: number | undefined;
+    const step = (time: number): void => {
+      began ??= time;
+      const share = Math.min(1, (time - began) / GLIDE);
+      moveTo(share === 1 ? to : betweenWindows(from, to, 1 - (1 - share) ** 3));
+      if (share < 1) glide = requestAnimationFrame(step);
+    };
+    glide = requestAnimationFrame(step);
+  };
+  const isNowShown = (): boolean => view.start <= options.now() && options.now() < view.end;
+  const zoomBy = (factor: number, at: number): void => {
+    setUnit(undefined);
+    glideTo(zoomWindow(view, factor, at));
+  };
+  const zoomButton = (factor: number): void =>
+    zoomBy(factor, isNowShown() && factor < 1 ? options.now() : (view.start + view.end) / 2);
+  const turn = (times: 1 | -1): void => glideTo(turnedPage(view, times, clock, unit));
+  const goToNow = (): void => {
+    const length = view.end - view.start;
+    const now = options.now();
+    glideTo(
+      unit ? unitWindow(unit, now, clock, true) : { start: now - length / 10, end: now + 0.9 * length },
+    );
+  };
+
+  // Buttons
+
+  const button = (text: string, label: string, onClick: () => void): HTMLButtonElement => {
+    const made = make('button', text, { type: 'button', ...(label === text ? {} : { 'aria-label': label }) });
+    made.addEventListener('click', onClick);
+    return made;
+  };
+  const unitButtons = UNITS.map((one) =>
+    button(`${one[0]?.toUpperCase()}${one.slice(1)}`, `${one[0]?.toUpperCase()}${one.slice(1)}`, () => {
+      const anchor = isNowShown() ? options.now() : (view.start + view.end) / 2;
+      const next = unitWindow(one, anchor, clock, isNowShown());
+      setUnit(one);
+      glideTo(next);
+    }),
+  );
+  const setUnit = (next: Step['unit'] | undefined): void => {
+    unit = next;
+    for (const [index, one] of unitButtons.entries()) one.ariaPressed = `${UNITS[index] === unit}`;
+  };
+  setUnit(unit);
+  const tableSwitch = button('Table', 'Table', () => {
+    const isTable = tablePart.hidden;
+    [chart.hidden, tablePart.hidden] = [isTable, !isTable];
+    tableSwitch.ariaPressed = `${isTable}`;
+    if (isTable) fillTable();
+    else measure();
+  });
+  tableSwitch.ariaPressed = 'false';
+  const group = (...buttons: HTMLElement[]): HTMLElement => make('span', buttons);
+  toolbar.append(
+    group(...unitButtons),
+    group(
+      button('‹', 'Earlier', () => turn(-1)),
+      button('Now', 'Now', goToNow),
+      button('›', 'Later', () => turn(1)),
+    ),
+    group(
+      button('−', 'Zoom out', () => zoomButton(2)),
+      button('+', 'Zoom in', () => zoomButton(0.5)),
+    ),
+    group(tableSwitch),
+  );
+
+  // Words
+
+  let saying: ReturnType<typeof setTimeout> | undefined;
+  const say = (text: string): void => {
+    clearTimeout(saying);
+    saying = setTimeout(() => {
+      live.textContent = text;
+    }, SAY_DELAY);
+  };
+  const ownIn = (link: Link, { start, end }: Window): Own[] =>
+    (ownOf.get(link) ?? []).filter((one) => one.start < end && one.end > start);
+  const sentence = ({ row, start, end }: Mark): string => {
+    const link = links[row];
+    if (!link) return '';
+    const facts = end <= knownFrom(options.now()) ? 'over' : tiles.free(row, { start, end }, level());
+    return periodSentence(
+      link,
+      { start, end },
+      { facts, own: ownIn(link, { start, end }), calendar: calendar() },
+    );
+  };
+  const tell = (mark: Mark): void => {
+    const text = sentence(mark);
+    readout.textContent = text;
+    say(text);
+  };
+
+  // Picking
+
+  const snap = (pixels: number): Step => snapStep(view, layout.width, pixels);
+  const picking = (): PickContext => ({ ...calendar(), step: snap(SNAP_PIXELS) });
+  const choose = (mark: Mark | undefined): void => {
+    const link = mark && links[mark.row];
+    const period = mark && bookable(mark, options.now());
+    if (!mark || !link || !period) {
+      pick = undefined;
+      readout.textContent = 'This time is over.';
+      say('This time is over.');
+    } else {
+      pick = { row: mark.row, ...period };
+      const text = sentence(pick);
+      readout.textContent = text;
+      options.onPick({ link, ...period });
+      say(`Picked: ${text}`);
+    }
+    draw();
+  };
+  const instantOf = ({ x }: Point): number => instantAt(x, view, layout.width);
+  const dragged = (from: Point, to: Point): Mark | undefined => {
+    const row = rowAt(from.y, layout, links.length);
+    const period = draggedPeriod(instantOf(from), instantOf(to), picking());
+    return row === undefined || !period ? undefined : { row, ...period };
+  };
+  const columnsAround = (row: number, instant: number, length: number): Column[] =>
+    tiles.columns(row, { start: instant - 2 * length, end: instant + 2 * length }, level());
+  followGestures(canvas, {
+    selectsAt: (point) => rowAt(point.y, layout, links.length) !== undefined,
+    onMove: (pixels) => moveBy(panWindow(view, -pixels / layout.width)),
+    onZoom: (factor, x) => moveBy(zoomWindow(view, factor, instantAt(x, view, layout.width))),
+    onHover: (point) => {
+      const row = point && rowAt(point.y, layout, links.length);
+      canvas.classList.toggle('moves', row === undefined);
+      if (!point || row === undefined) {
+        readout.textContent = pick ? sentence(pick) : HINT;
+        return;
+      }
+      const instant = instantOf(point);
+      const columns = tiles.columns(row, { start: instant, end: instant + 1 }, level());
+      const { start, end } = columns[0] ?? { start: instant, end: instant + 60_000 };
+      readout.textContent = sentence({ row, start, end });
+    },
+    onSelect: (from, to) => {
+      pick = dragged(from, to);
+      readout.textContent = pick ? sentence(pick) : 'This time is over.';
+      draw();
+    },
+    onSelected: (from, to) => choose(dragged(from, to)),
+    onCancel: () => {
+      pick = undefined;
+      draw();
+    },
+    onTap: (point) => {
+      const row = rowAt(point.y, layout, links.length);
+      if (row === undefined) return;
+      const instant = instantOf(point);
+      const length = lengthOfStep(snap(CLICK_PIXELS));
+      const period = clickedPeriod(instant, length, columnsAround(row, instant, length), picking());
+      if (period) choose({ row, ...period });
+      else tell({ row, start: instant, end: instant + 60_000 });
+    },
+  });
+
+  // Keyboard
+
+  /** Where the keyboard is; it begins at now, or in view. */
+  const keyboardMark = (): Mark => {
+    if (cursor) return cursor;
+    const step = snap(CLICK_PIXELS);
+    const row = Math.max(0, selected ? links.indexOf(selected) : (pick?.row ?? 0));
+    const start = pick?.start ?? ceilToStep(Math.max(view.start, options.now()), step, clock);
+    return { row, start, end: pick?.end ?? start + lengthOfStep(step) };
+  };
+  const setCursor = (mark: Mark): void => {
+    cursor = mark;
+    const margin = (view.end - view.start) / 20;
+    if (mark.start < view.start)
+      moveBy(panWindow(view, (mark.start - margin - view.start) / (view.end - view.start)));
+    else if (mark.start > view.end - margin) {
+      moveBy(panWindow(view, (mark.start + 2 * margin - view.end) / (view.end - view.start)));
+    }
+    const { top } = canvas.getBoundingClientRect();
+    const y = top + layout.axis + mark.row * layout.row;
+    if (y < 0) scrollBy(0, y - layout.axis);
+    else if (y + layout.row > innerHeight) scrollBy(0, y + 2 * layout.row - innerHeight);
+    tell(mark);
+    draw();
+  };
+  const onKey = ({ key, shiftKey }: KeyboardEvent): boolean => {
+    const mark = keyboardMark();
+    const moving: PickContext = { ...calendar(), step: snap(2 * SNAP_PIXELS) };
+    const times = key === 'ArrowRight' || key === 'ArrowDown' || key === 'PageDown' ? 1 : -1;
+    if (key === 'ArrowLeft' || key === 'ArrowRight') {
+      const change = shiftKey ? lengthenedPeriod : movedPeriod;
+      setCursor({ row: mark.row, ...change(mark, times, moving) });
+    } else if (key === 'ArrowUp' || key === 'ArrowDown') {
+      setCursor({ ...mark, row: Math.min(links.length - 1, Math.max(0, mark.row + times)) });
+    } else if (key === 'PageUp' || key === 'PageDown') {
+      const before = view;
+      turn(times);
+      const by = (before.end - before.start) * times;
+      cursor = { row: mark.row, start: mark.start + by, end: mark.end + by };
+      say(periodText(panWindow(before, times), calendar()));
+    } else if (key === '+' || key === '=') zoomBy(0.5, mark.start);
+    else if (key === '-' || key === '_') zoomBy(2, mark.start);
+    else if (key === 'Home') {
+      cursor = undefined;
+      pick = undefined;
+      goToNow();
+      const start = ceilToStep(options.now(), snap(CLICK_PIXELS), clock);
+      cursor = { row: mark.row, start, end: start + mark.end - mark.start };
+      tell(cursor);
+    } else if (key === 'Enter' || key === ' ') choose(mark);
+    else if (key === 'Escape') {
+      pick = undefined;
+      draw();
+    } else return false;
+    return true;
+  };
+  canvas.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (onKey(event)) event.preventDefault();
+  });
+  canvas.addEventListener('focus', () => {
+    if (!canvas.matches(':focus-visible') || layout.width === 0) return;
+    setCursor(keyboardMark());
+  });
+  canvas.addEventListener('blur', draw);
+
+  // Table
+
+  let filling: AbortController | undefined;
+  let filled = '';
+  const tableLinks = make('select', [
+    make('option', 'All links', { value: '' }),
+    ...links.map((link, index) => make('option', linkText(link), { value: `${index}` })),
+  ]);
+  tableLinks.addEventListener('change', () => fillTable());
+  const tableBody = make('div', '', {
+    class: 'timeline-lines',
+    role: 'region',
+    tabindex: '0',
+    'aria-label': 'Table',
+  });
+  tablePart.append(make('label', [document.createTextNode('Links '), tableLinks]), tableBody);
+  /** Loads the table and puts it in place of the one before, if anything in it differs. */
+  const fillTable = async (): Promise<void> => {
+    if (tablePart.hidden) return;
+    filling?.abort();
+    const request = new AbortController();
+    filling = request;
+    const window = view;
+    const segments = tableSegments(window, clock, options.now());
+    const chosen =
+      tableLinks.value === '' ? links : links.filter((_, index) => `${index}` === tableLinks.value);
+    const found: LinkLines[] = [];
+    for (const link of chosen) {
+      const parts = await Promise.all(
+        segments.map(({ points, ...part }) => options.columns(link, part, points, request.signal)),
+      ).catch(() => undefined);
+      if (request.signal.aborted) return;
+      found.push({ link, lines: parts && tableLines(parts.flat(), ownOf.get(link) ?? []) });
+    }
+    const text = JSON.stringify([found, window, zone]);
+    if (text === filled) return;
+    filled = text;
+    const onPick = (link: Link, period: Window): void => choose({ row: links.indexOf(link), ...period });
+    tableBody.replaceChildren(tableOf(found, window, { calendar: calendar(), zone, onPick }));
+    const label = `${periodText(window, calendar())} · ${zone}`;
+    period.textContent = label;
+  };
+
+  // What changes from outside
+
+  const recolour = (): void => {
+    painter.colours = readColours(probe);
+    draw();
+  };
+  for (const query of ['(prefers-color-scheme: dark)', FORCED]) {
+    matchMedia(query).addEventListener('change', recolour);
+  }
+  new ResizeObserver(() => {
+    // The style sheet is there by now.
+    painter.colours = readColours(probe);
+    measure();
+  }).observe(element);
+  addEventListener('scroll', () => {
+    draw();
+    load();
+  });
+  setInterval(draw, NOW_INTERVAL);
+
+  return {
+    element,
+    show: (window) => {
+      cancelAnimationFrame(glide);
+      setUnit(undefined);
+      moveTo(window);
+    },
+    setReservations: (list) => {
+      own = list;
+      ownOf = new Map(
+        links.map((link) => [
+          link,
+          own.filter((one) => one.site1 === link.site1 && one.site2 === link.site2),
+        ]),
+      );
+      draw();
+      void fillTable();
+    },
+    select: (link) => {
+      selected =
+        link && (links.find(({ site1, site2 }) => site1 === link.site1 && site2 === link.site2) ?? null);
+      tableLinks.value = selected ? `${links.indexOf(selected)}` : '';
+      draw();
+      void fillTable();
+    },
+    refresh: () => {
+      if (options.zone() !== zone) {
+        zone = options.zone();
+        clock = createClock(zone);
+      }
+      tiles.refresh();
+      draw();
+      void fillTable();
+    },
+    say,
+  };
+}
+
+/** What the colours mean. */
+function legend(): HTMLElement {
+  const entries = [
+    ['free', 'free throughout'],
+    ['part', 'free for part of it'],
+    ['used', 'in use'],
+    ['mine', 'yours'],
+    ['none', 'no VLAN free'],
+    ['now', 'now'],
+  ] as const;
+  return make(
+    'ul',
+    entries.map(([name, text]) =>
+      make('li', [make('i', '', { class: name }), document.createTextNode(text)]),
+    ),
+    { class: 'timeline-legend', 'aria-hidden': 'true' },
+  );
+}

@@ -1,0 +1,92 @@
+import type { Window } from '../service.ts';
+import { type Clock, DAY, lengthOfStep, MINUTE, movedByStep, type Step, startOfStep } from './civil-time.ts';
+
+const HOUR = 60 * MINUTE;
+
+/** The shortest and the longest window that is shown, in milliseconds. */
+export const SHORTEST = HOUR;
+/** See {@link SHORTEST}. */
+export const LONGEST = 2 * 366 * DAY;
+/** How far from now a window may lie, in milliseconds. */
+const FURTHEST_BACK = 366 * DAY;
+const FURTHEST_AHEAD = 5 * 366 * DAY;
+
+/** Where an instant lies, in pixels of a plot that shows a window in its width. */
+export function placeOf(instant: number, { start, end }: Window, width: number): number {
+  return ((instant - start) / (end - start)) * width;
+}
+
+/** The instant that lies at a pixel; the inverse of {@link placeOf}. */
+export function instantAt(x: number, { start, end }: Window, width: number): number {
+  return start + (x / width) * (end - start);
+}
+
+/** A window of an allowed length, not too far from now. */
+export function clampWindow({ start, end }: Window, now: number): Window {
+  const length = Math.min(Math.max(end - start, SHORTEST), LONGEST);
+  const centred = (start + end - length) / 2;
+  const from = Math.min(Math.max(centred, now - FURTHEST_BACK), now + FURTHEST_AHEAD - length);
+  return { start: from, end: from + length };
+}
+
+/** A window zoomed by a factor (above 1 shows more), with an instant that stays at its pixel. */
+export function zoomWindow({ start, end }: Window, factor: number, fixed: number): Window {
+  const length = Math.min(Math.max((end - start) * factor, SHORTEST), LONGEST);
+  const share = (fixed - start) / (end - start);
+  const from = fixed - share * length;
+  return { start: from, end: from + length };
+}
+
+/** A window moved by a share of its length. */
+export function panWindow({ start, end }: Window, share: number): Window {
+  const by = (end - start) * share;
+  return { start: start + by, end: end + by };
+}
+
+/**
+ * A window moved by its whole length on the zone's clock, so that it begins at the same time of day after a change of the
+ * clocks; by a month or a year where it is one.
+ */
+export function turnedPage({ start, end }: Window, times: 1 | -1, clock: Clock, unit?: Step['unit']): Window {
+  const [from, to] = [clock.civil(start), clock.civil(end)];
+  const moved = (civil: number): number =>
+    clock.instant(unit ? movedByStep(civil, { unit, count: 1 }, times) : civil + times * (to - from));
+  return { start: moved(from), end: moved(to) };
+}
+
+/**
+ * The day, week, month or year around an instant, on the zone's clock. While now is in view, it begins today (this month for
+ * a year): what is over can't be booked.
+ *
+ * @param anchor the instant that must be in the window
+ * @param fromToday whether the window begins today in place of at the start of its unit
+ */
+export function unitWindow(unit: Step['unit'], anchor: number, clock: Clock, fromToday: boolean): Window {
+  const step: Step = { unit, count: 1 };
+  const first: Step = fromToday ? { unit: unit === 'year' ? 'month' : 'day', count: 1 } : step;
+  const from = startOfStep(clock.civil(anchor), first);
+  return { start: clock.instant(from), end: clock.instant(movedByStep(from, step)) };
+}
+
+/** The steps to which periods that are picked snap. */
+const SNAPS: readonly Step[] = [
+  ...[5, 15, 30, 60, 120, 360].map((count): Step => ({ unit: 'minute', count })),
+  { unit: 'day', count: 1 },
+  { unit: 'week', count: 1 },
+];
+
+/** The shortest step to which periods snap that is so many pixels long, or the longest one. */
+export function snapStep({ start, end }: Window, width: number, pixels: number): Step {
+  const least = ((end - start) / width) * pixels;
+  return SNAPS.find((step) => lengthOfStep(step) >= least) ?? { unit: 'week', count: 1 };
+}
+
+/** Interpolates from one window to another for a glide: geometric in length, so that zooming looks even. `share` 0 to 1. */
+export function betweenWindows(from: Window, to: Window, share: number): Window {
+  const [before, after] = [from.end - from.start, to.end - to.start];
+  const length = before * (after / before) ** share;
+  // The instant that both show at the same place stays where it is.
+  const at = before === after ? share : (length - before) / (after - before);
+  const start = from.start + (to.start - from.start) * at;
+  return { start, end: start + length };
+}

@@ -1,0 +1,121 @@
+import { formatBandwidth } from '../../contract/bandwidth.ts';
+import type { Link, Own, Window } from '../service.ts';
+import type { Clock } from './civil-time.ts';
+
+const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
+const MONTH_NAMES = [
+  ...(['January', 'February', 'March', 'April', 'May', 'June'] as const),
+  ...(['July', 'August', 'September', 'October', 'November', 'December'] as const),
+];
+
+/** `Mon`, of a civil time. */
+export function weekdayName(civil: number): string {
+  return WEEKDAYS[new Date(civil).getUTCDay()] ?? '';
+}
+
+/** `November`, of a civil time. */
+export function monthName(civil: number): string {
+  return MONTH_NAMES[new Date(civil).getUTCMonth()] ?? '';
+}
+
+/** `09:00`, of a civil time. */
+export function timeText(civil: number): string {
+  return new Date(civil).toISOString().slice(11, 16);
+}
+
+/** `Mon 23 Nov`, of a civil time. */
+export function dayText(civil: number): string {
+  return `${weekdayName(civil)} ${new Date(civil).getUTCDate()} ${monthName(civil).slice(0, 3)}`;
+}
+
+/** What is needed to write times: the zone's clock and the current time. */
+export interface Calendar {
+  clock: Clock;
+  now: number;
+}
+
+const yearOf = (civil: number): number => new Date(civil).getUTCFullYear();
+
+/**
+ * An instant in words: `Mon 23 Nov 09:00`, with the year where it is not this one, and with the offset from UTC in the hour
+ * that comes twice.
+ */
+export function instantText(instant: number, { clock, now }: Calendar): string {
+  const civil = clock.civil(instant);
+  const year = yearOf(civil) === yearOf(clock.civil(now)) ? '' : ` ${yearOf(civil)}`;
+  return `${dayText(civil)}${year} ${clockText(instant, clock)}`;
+}
+
+/** The time of day of an instant; seconds are left out. */
+function clockText(instant: number, clock: Clock): string {
+  const hours = clock.offset(instant) / 3_600_000;
+  const offset = clock.isTwice(instant) ? ` (UTC${hours < 0 ? '' : '+'}${hours})` : '';
+  return timeText(clock.civil(instant)) + offset;
+}
+
+/** A period in words: `Mon 23 Nov 09:00 to 17:00`, or with both days. */
+export function periodText({ start, end }: Window, calendar: Calendar): string {
+  const { clock } = calendar;
+  const isSameDay = Math.floor(clock.civil(start) / 86_400_000) === Math.floor(clock.civil(end) / 86_400_000);
+  return `${instantText(start, calendar)} to ${isSameDay ? clockText(end, clock) : instantText(end, calendar)}`;
+}
+
+/** `be-gent1 – pl-poznan1`. */
+export function linkText({ site1, site2 }: Pick<Link, 'site1' | 'site2'>): string {
+  return `${site1} – ${site2}`;
+}
+
+/** `6 of 10 Gbps`; both units where they differ. */
+function shareText(free: number, of: number): string {
+  const [part, whole] = [formatBandwidth(free), formatBandwidth(of)];
+  const [number, unit] = part.split(' ');
+  return free === 0 || (unit && whole.endsWith(unit))
+    ? `${free === 0 ? 0 : number} of ${whole}`
+    : `${part} of ${whole}`;
+}
+
+/** `996 VLANs`. */
+export function vlansText(vlans: number): string {
+  return `${vlans} ${vlans === 1 ? 'VLAN' : 'VLANs'}`;
+}
+
+/** What of a link is free in some period. */
+export interface Free {
+  /** Mbps throughout. */
+  free: number;
+  /** Mbps at best. */
+  freeMax: number;
+  vlans: number;
+}
+
+/** What of a link is free, in words: `6 of 10 Gbps free throughout, up to 8 Gbps for part of it, 996 VLANs`. */
+export function freeText({ free, freeMax, vlans }: Free, link: Link): string {
+  const best = freeMax > free ? `, up to ${formatBandwidth(freeMax)} for part of it` : '';
+  return `${shareText(free, link.bandwidth)} free throughout${best}, ${vlansText(vlans)}`;
+}
+
+/** My reservation in words: its name, or the end of its id, and its bandwidth. */
+export function ownText({ id, name, bandwidth }: Own): string {
+  return `yours: ${name ?? `…${id.slice(-6)}`} with ${formatBandwidth(bandwidth)}`;
+}
+
+/**
+ * A period of a link in a sentence, as the live region says it.
+ *
+ * @param facts undefined where the service was not asked yet; `over` where it keeps no use
+ * @example 'be-gent1 – pl-poznan1, Mon 23 Nov 09:00 to 17:00: 6 of 10 Gbps free throughout, 996 VLANs.'
+ */
+export function periodSentence(
+  link: Link,
+  period: Window,
+  { facts, own, calendar }: { facts: Free | 'over' | undefined; own: readonly Own[]; calendar: Calendar },
+): string {
+  const free =
+    facts === undefined
+      ? 'not loaded yet'
+      : facts === 'over'
+        ? 'over, its use is not kept'
+        : freeText(facts, link);
+  const mine = own.map((one) => `; ${ownText(one)}`).join('');
+  return `${linkText(link)}, ${periodText(period, calendar)}: ${free}${mine}.`;
+}
