@@ -1,5 +1,6 @@
 import { linkId } from '../../src/allocator/network.ts';
 import type { Link, TagRange, Topology } from '../../src/contract/links.ts';
+import { SITES } from '../../src/contract/sites.ts';
 import type { Rows } from '../allocator/sweep.ts';
 import { sweep } from '../allocator/sweep.ts';
 import type { Finding } from './report.ts';
@@ -24,10 +25,18 @@ export const LINKS: readonly [Link, ...Link[]] = [
 /** The same as a topology file holds it. */
 export const TOPOLOGY: Topology = { sites: ['be-gent1', 'fr-lille', 'pl-poznan1'], links: [...LINKS] };
 
+/** Twenty links, from two sites to each of the other ten. */
+export const TWENTY: Topology = {
+  sites: [...SITES],
+  links: SITES.slice(0, 2).flatMap((site1, first) =>
+    SITES.slice(2).map((site2, second) => link(site1, site2, 100 * (1 + 10 * first + second))),
+  ),
+};
+
 /** Sweeps every link. */
-export async function sweepAll(rows: Rows): Promise<Finding[]> {
+export async function sweepAll(rows: Rows, links: readonly Link[] = LINKS): Promise<Finding[]> {
   const found: Finding[] = [];
-  for (const each of LINKS) {
+  for (const each of links) {
     const id = linkId(each.site1, each.site2);
     for (const what of await sweep({ rows }, id, each)) {
       found.push({ kind: what.startsWith('leak:') ? 'leaked' : 'wrong', what: `${id}: ${what}` });
