@@ -18,10 +18,10 @@ const PAGES = 22;
 
 /**
  * Row 43, with the command line and the server as processes: the line to PostgreSQL is cut at every message of a
- * booking, an update and a deletion, one after the other. Every other time it stays cut until the command has ended.
+ * booking, an update, a deletion and a batch, one after the other. Every other time it stays cut until the command has ended.
  *
  * @param seed an odd one exchanges the two halves
- * @param newDatabase makes an empty database; each of the three has its own, and they run side by side
+ * @param newDatabase makes an empty database; each of these has its own, and they run side by side
  */
 export async function cutEveryMessage(
   newDatabase: () => Promise<string>,

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
@@ -54,6 +54,10 @@ export class ProofMachine implements Person {
     return this.start(args).ended;
   }
 
+  write(name: string, text: string): void {
+    writeFileSync(join(this.#home, name), text);
+  }
+
   /** Runs all, two at a time, in order. */
   async runEach(attempts: readonly { args: readonly string[] }[]): Promise<Ended[]> {
     const ended: Ended[] = [];
@@ -78,7 +82,7 @@ export class ProofMachine implements Person {
     // A killed command may have left its journal, which only a connection that may write takes back.
     const database = new DatabaseSync(file, { timeout: 5000 });
     try {
-      return database.prepare('SELECT key, outcome, reservation_id FROM attempt').all();
+      return database.prepare('SELECT key, outcome, reservation_id, requested FROM attempt').all();
     } finally {
       database.close();
     }

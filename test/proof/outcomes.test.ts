@@ -52,7 +52,8 @@ async function personAt(database: string): Promise<{ person: Person; bugs: strin
   });
   const person: Person = {
     run: (args) => world.run('--offline', '--json', ...args),
-    ledger: () => ledger.read('SELECT key, outcome, reservation_id, pending FROM attempt'),
+    write: (name, text) => void world.files.set(name, text),
+    ledger: () => ledger.read('SELECT key, outcome, requested FROM attempt'),
   };
   return { person, bugs, dawn: NOW };
 }
@@ -65,7 +66,7 @@ test.each([
   ['and is back at once', 'back'],
   ['and stays away', 'away'],
 ] as const)(
-  'row 43: PostgreSQL is cut at messages of a booking, an update and a deletion, %s: what is said is true',
+  'row 43: PostgreSQL is cut at messages of a booking, an update, a deletion and a batch, %s: what is said is true',
   async (_, then) => {
     const database = await postgres.database();
     const line = await openMessageLine(database);
