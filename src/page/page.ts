@@ -1,3 +1,510 @@
-/** The browser's application: it takes the place of what the server wrote into `main`. */
-const main = document.querySelector('main');
-if (main) main.dataset['script'] = 'on';
+import { may } from '../contract/roles.ts';
+import { createBooking } from './booking.ts';
+import { createBookingForm } from './booking-form.ts';
+import { ask } from './dialogs.ts';
+import { draftOf, linkBetween, picked } from './draft.ts';
+import { element, setText } from './elements.ts';
+import { createMap, type NetworkMap } from './map/map.ts';
+import { createNews } from './news.ts';
+import { createReservationList, type ReservationAction } from './reservation-list.ts';
+import { showServerText } from './server-text.ts';
+import {
+  createService,
+  type Experiment,
+  type Link,
+  type NetworkFacts,
+  Refused,
+  type Reserved,
+  type Session,
+  Unanswered,
+} from './service.ts';
+import { createSessionBar } from './session-bar.ts';
+import { type Clock, createClock } from './timeline/civil-time.ts';
+import { createTimeline, type Timeline } from './timeline/timeline.ts';
+import { type Calendar, instantText } from './timeline/words.ts';
+import { maySee, ownSentence, refusalText, stateOf, tagsText, titleOf } from './words.ts';
+
+/** Below which address the files of the page lie: `…/ui/`. */
+const BASE = new URL('.', import.meta.url);
+/** Milliseconds. */
+const HOUR = 3_600_000;
+/** How long the map's use looks ahead, in milliseconds: a request for it stays the same so long, and costs nothing. */
+const NOW_LASTS = 300_000;
+
+const now = Date.now;
+const later = (milliseconds: number, run: () => void): (() => void) => {
+  const timer = setTimeout(run, milliseconds);
+  return () => clearTimeout(timer);
+};
+/** What a browser keeps may be forbidden by its user: then nothing is kept. */
+function storage(kind: 'localStorage' | 'sessionStorage') {
+  const name = (key: string): string => `slices-conn ${BASE.pathname} ${key}`;
+  return {
+    get(key: string): string | null {
+      try {
+        return window[kind].getItem(name(key));
+      } catch {
+        return null;
+      }
+    },
+    set(key: string, value: string | null): void {
+      try {
+        if (value === null) window[kind].removeItem(name(key));
+        else window[kind].setItem(name(key), value);
+      } catch {
+        // The page works without.
+      }
+    },
+  };
+}
+const lasting = storage('localStorage');
+const passing = storage('sessionStorage');
+
+const service = createService({ base: BASE, fetch: (url, init) => window.fetch(url, init) });
+const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const zones = [...new Set([ownZone, 'UTC'])];
+let zone = zones.find((one) => one === lasting.get('zone')) ?? ownZone;
+let clock: Clock = createClock(zone);
+const calendar = (): Calendar => ({ clock, now: now() });
+
+const NOBODY: Session = { user: null, experiments: [] };
+let network: NetworkFacts | undefined;
+let session = NOBODY;
+let isSessionKnown = false;
+let chosen: Experiment | undefined;
+let live: readonly Reserved[] | undefined;
+let ended: readonly Reserved[] | undefined;
+/** Why the reservations can't be seen, where the service says so. */
+let hidden: string | undefined;
+const busy = new Set<string>();
+
+const away = element('p', { class: 'away', role: 'alert', hidden: true });
+const result = element('p', { class: 'result', role: 'status' });
+const say = (text: string): void => {
+  // The same text again is news too: it is taken away first.
+  result.textContent = '';
+  setText(result, text);
+};
+/** A bug shows up in the console, and the page says so. */
+function failed(error: unknown): void {
+  say('Something went wrong in this page. Reload it; what you typed is kept.');
+  reportError(error);
+}
+
+const bar = createSessionBar({
+  loginAddress: new URL('login', BASE).pathname,
+  choose: (id) => choose(session.experiments.find((one) => one.id === id)),
+  setZone(next) {
+    zone = next;
+    clock = createClock(zone);
+    lasting.set('zone', zone);
+    show();
+    timeline?.refresh();
+  },
+  logOut: () => void logOut(),
+});
+const list = createReservationList({
+  act: (action, own) => void act(action, own),
+  wantEnded: () => void loadEnded(),
+});
+const booking = createBooking({
+  service,
+  terms: () =>
+    network && chosen
+      ? { experiment: chosen.id, now: now(), links: network.links, expiry: Date.parse(chosen.expires_at) }
+      : undefined,
+  later,
+  newKey: () => crypto.randomUUID(),
+  keep: (text) => passing.set('draft', text),
+  kept: passing.get('draft'),
+  show: () => show(),
+  done(reservation, isNew) {
+    live = [...(live ?? []).filter(({ id }) => id !== reservation.id), reservation];
+    say(
+      `${isNew ? 'Booked' : 'Changed'}: ${ownSentence(reservation, calendar())}.${isNew ? ` ${tagsText(reservation.tags).replace('\n', '; ')}.` : ''}`,
+    );
+    void news.look();
+  },
+  loggedOut: () => void news.look(),
+  failed,
+});
+let timeline: Timeline | undefined;
+let map: NetworkMap | undefined;
+let form: ReturnType<typeof createBookingForm> | undefined;
+
+/** What the role allows. */
+const mayDo = (action: 'create' | 'update' | 'delete'): boolean =>
+  chosen !== undefined && may(chosen.role, action);
+
+/** Shows everything that is known. */
+function show(): void {
+  bar.show({ session, canLogIn: network?.login ?? false, chosen, zone, zones });
+  if (!network) return;
+  const isIn = session.user !== null;
+  for (const part of document.querySelectorAll<HTMLElement>('[data-for]')) {
+    part.hidden = part.dataset['for'] !== (isIn ? 'user' : 'stranger') || !isSessionKnown;
+  }
+  list.element.hidden = !isIn || !chosen;
+  if (chosen) {
+    list.show({
+      experiment: chosen.name,
+      ...{ live, ended, hidden, calendar: calendar(), busy },
+      ...{ mayUpdate: mayDo('update'), mayDelete: mayDo('delete') },
+    });
+  }
+  const { view } = booking;
+  if (form) {
+    form.element.hidden = !isIn || !(view.draft.id === undefined ? mayDo('create') : mayDo('update'));
+    form.show(view);
+  }
+}
+
+/** Chooses the experiment that is worked in, and remembers it in the address and for the next time. */
+function choose(experiment: Experiment | undefined): void {
+  const isOther = experiment?.id !== chosen?.id;
+  chosen = experiment;
+  if (isOther) {
+    [live, ended, hidden] = [undefined, undefined, undefined];
+    if (booking.view.draft.id !== undefined) booking.reset();
+    timeline?.setReservations([]);
+  }
+  if (experiment) {
+    lasting.set('experiment', experiment.id);
+    const address = new URL(location.href);
+    if (address.searchParams.get('experiment') !== experiment.id) {
+      address.searchParams.set('experiment', experiment.id);
+      history.replaceState(null, '', address);
+    }
+  }
+  show();
+  if (isOther && experiment) void news.look();
+}
+
+/** The experiment that was chosen before, or the only one that has not expired. */
+function usual({ experiments }: Session): Experiment | undefined {
+  const wanted = new URL(location.href).searchParams.get('experiment') ?? lasting.get('experiment');
+  const active = experiments.filter(({ expires_at }) => Date.parse(expires_at) > now());
+  return (
+    experiments.find(({ id }) => id === (chosen?.id ?? wanted)) ??
+    (active.length === 1 ? active[0] : undefined)
+  );
+}
+
+async function loadSession(): Promise<void> {
+  const before = session.user?.id;
+  session = await service.session();
+  isSessionKnown = true;
+  if (before !== undefined && session.user === null) say('You are logged out. What you typed is kept.');
+  const next = session.user === null ? undefined : usual(session);
+  if (next?.id !== chosen?.id) choose(next);
+  else chosen = next;
+}
+
+async function loadEnded(): Promise<void> {
+  if (!chosen || hidden !== undefined) return;
+  const { id } = chosen;
+  try {
+    const found = await service.ended(id);
+    if (chosen?.id === id) ended = found;
+    showReservations();
+  } catch (error) {
+    tell(error);
+  }
+}
+
+function showReservations(): void {
+  timeline?.setReservations([...(ended ?? []), ...(live ?? [])]);
+  show();
+}
+
+/** Asks for the reservations; a login that has ended is noticed here. */
+async function loadReservations(): Promise<void> {
+  if (!chosen) return;
+  const { id, role } = chosen;
+  hidden = maySee(role) ? undefined : 'Your role does not let you see them.';
+  if (hidden !== undefined) return;
+  try {
+    const found = await service.live(id);
+    if (chosen?.id !== id) return;
+    // What has ended meanwhile is kept in the list of ended ones.
+    const over = (live ?? []).filter(
+      (one) => stateOf(one, now()) === 'ended' && !found.some((other) => other.id === one.id),
+    );
+    if (ended && over.length > 0) ended = [...ended, ...over];
+    live = found;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    if (error.isLoggedOut) await loadSession();
+    else hidden = refusalText(error.facts, calendar());
+  }
+}
+
+/** The use of each link now, for the map. */
+async function loadUse({ links }: NetworkFacts): Promise<void> {
+  const start = Math.floor(now() / NOW_LASTS) * NOW_LASTS;
+  const asked = links.map(async (link) => {
+    const [column] = await service.columns(link, { start, end: start + NOW_LASTS }, 1);
+    map?.setUse(link, column ? 1 - column.free / link.bandwidth : null);
+  });
+  await Promise.all(asked);
+}
+
+/** Asks for everything that may have changed. */
+async function askForNews(): Promise<void> {
+  if (!network) {
+    network = await service.network();
+    build(network);
+    isSessionStale = true;
+  }
+  if (isSessionStale) {
+    await loadSession();
+    isSessionStale = false;
+  }
+  if (session.user !== null) {
+    await loadReservations();
+    showReservations();
+    timeline?.refresh();
+    booking.refresh();
+    try {
+      await loadUse(network);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+    }
+  }
+  show();
+}
+/** Whether someone may have logged in or out in another tab, or been given another role. */
+let isSessionStale = true;
+
+const news = createNews({
+  ask: askForNews,
+  now,
+  later,
+  failed,
+  show({ isAway, since }) {
+    away.hidden = !isAway;
+    setText(
+      away,
+      isAway
+        ? `The server does not answer: no answer since ${instantText(since, calendar())}, trying again.`
+        : '',
+    );
+  },
+});
+
+/** Says why something could not be done. */
+function tell(error: unknown): void {
+  if (error instanceof Refused) {
+    say(refusalText(error.facts, calendar()));
+    if (error.isLoggedOut) isSessionStale = true;
+    void news.look();
+  } else if (error instanceof Unanswered) {
+    say('No answer came from the server. It may be done or not: the list shows it once the server answers.');
+    void news.look();
+  } else failed(error);
+}
+
+async function logOut(): Promise<void> {
+  try {
+    await service.logOut();
+    [session, chosen, live, ended] = [NOBODY, undefined, undefined, undefined];
+    for (const link of network?.links ?? []) map?.setUse(link, null);
+    say('You are logged out.');
+    show();
+  } catch (error) {
+    tell(error);
+  }
+}
+
+/** Runs something with a reservation, once at a time. */
+async function whileBusy(id: string, run: () => Promise<void>): Promise<void> {
+  if (busy.has(id)) return;
+  busy.add(id);
+  show();
+  try {
+    await run();
+  } catch (error) {
+    tell(error);
+  } finally {
+    busy.delete(id);
+    show();
+  }
+}
+
+async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Hands a text to the browser as a file. */
+function download(name: string, type: string, text: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  element('a', { href: address, download: name }).click();
+  // The browser reads it after this task.
+  later(60_000, () => URL.revokeObjectURL(address));
+}
+
+async function act(action: ReservationAction, own: Reserved): Promise<void> {
+  const experiment = chosen?.id;
+  if (experiment === undefined) return;
+  const title = titleOf(own);
+  const actions: Readonly<Record<ReservationAction, () => void | Promise<void>>> = {
+    hour: () => extend(experiment, own, HOUR),
+    day: () => extend(experiment, own, 24 * HOUR),
+    change() {
+      booking.fill(draftOf(own));
+      form?.focus();
+    },
+    delete: () => remove(experiment, own),
+    async copy() {
+      const isCopied = await copy(`${tagsText(own.tags)}\n`);
+      say(
+        isCopied
+          ? `The tags of ${title} are copied.`
+          : 'The browser does not let this page copy: select the tags.',
+      );
+    },
+    token: () =>
+      whileBusy(own.id, async () => {
+        const name = `${own.name ?? own.id}.jwt`;
+        download(name, 'application/jwt', await service.token(experiment, own.id));
+        say(`The token is in ${name}. slices-conn verify ${name} checks it offline.`);
+      }),
+    server: () => showServerText(own.record, copy),
+    show() {
+      const room = Math.max(HOUR, (own.end - own.start) / 4);
+      timeline?.show({ start: own.start - room, end: own.end + room });
+      const link = linkBetween(network?.links ?? [], own.site1, own.site2);
+      if (link) select(link);
+      timeline?.element.scrollIntoView({ block: 'nearest' });
+    },
+  };
+  await actions[action]();
+}
+
+/** Extends a reservation at once; where that does not fit, the form opens and says what would. */
+function extend(experiment: string, own: Reserved, milliseconds: number): Promise<void> {
+  return whileBusy(own.id, async () => {
+    const draft = { ...draftOf(own), ending: { at: own.end + milliseconds } };
+    const { site1, site2, bandwidth, start } = own;
+    const body = {
+      ...{ site1, site2, bandwidth: `${bandwidth}`, tokens: [] },
+      ...{ start_date: new Date(start).toISOString(), end_date: new Date(draft.ending.at).toISOString() },
+    };
+    try {
+      const changed = await service.send(experiment, {
+        id: own.id,
+        startNow: false,
+        body: JSON.stringify(body),
+      });
+      live = live?.map((one) => (one.id === changed.id ? changed : one));
+      say(`Extended: ${ownSentence(changed, calendar())}.`);
+      void news.look();
+    } catch (error) {
+      if (!(error instanceof Refused) || error.facts.status !== 422) throw error;
+      say(`${titleOf(own)} can’t be extended so far. The form says what is possible.`);
+      booking.fill(draft);
+      form?.focus();
+    }
+  });
+}
+
+async function remove(experiment: string, own: Reserved): Promise<void> {
+  const isSure = await ask({
+    title: `Delete ${titleOf(own)}?`,
+    text: `${ownSentence(own, calendar())}. Its bandwidth and VLANs are free for others at once. This can’t be undone.`,
+    ...{ yes: 'Delete', no: 'Keep it' },
+  });
+  if (!isSure) return;
+  await whileBusy(own.id, async () => {
+    await service.delete(experiment, own.id);
+    live = live?.filter(({ id }) => id !== own.id);
+    if (booking.view.draft.id === own.id) booking.reset();
+    say(`Deleted: ${ownSentence(own, calendar())}.`);
+    showReservations();
+    list.focus();
+    void news.look();
+  });
+}
+
+/** Marks a link everywhere. */
+function select(link: Link | null): void {
+  timeline?.select(link);
+  map?.select(link);
+}
+
+/** Puts the application in the place of what the server wrote. */
+function build({ links, sites, login }: NetworkFacts): void {
+  const main = document.querySelector('main');
+  if (!main) return;
+  map = createMap({
+    sites,
+    links,
+    onSelect(link) {
+      select(link);
+      if (mayDo('create')) booking.fill(picked(booking.view.draft, link));
+    },
+  });
+  timeline = createTimeline({
+    links,
+    columns: async (link, window, points, signal) => service.columns(link, window, points, signal),
+    now,
+    zone: () => zone,
+    onPick({ link, start, end }) {
+      map?.select(link);
+      if (!mayDo('create')) return;
+      booking.fill(picked(booking.view.draft, link, { start: Math.max(start, now()), end }));
+      say('The form is filled with this time.');
+      form?.focus();
+    },
+    onWindow: () => {},
+  });
+  form = createBookingForm({
+    ...{ booking, links, calendar, zone: () => zone },
+    onLink: ({ site1, site2 }) => select(linkBetween(links, site1, site2) ?? null),
+  });
+  const table = main.querySelector('table');
+  const invitation = login
+    ? 'Log in to see what is free when, and to book.'
+    : 'Use and booking need a login, which this server does not have: use the command line below.';
+  main.replaceChildren(
+    ...[...main.querySelectorAll('h1')],
+    ...[away, result],
+    element('p', { 'data-for': 'stranger', hidden: true }, invitation),
+    element('section', { class: 'network-map', 'aria-label': 'Map' }, map.element),
+    element(
+      'section',
+      { class: 'free', 'data-for': 'user', hidden: true, 'aria-labelledby': 'free-heading' },
+      element('h2', { id: 'free-heading' }, 'What is free'),
+      timeline.element,
+    ),
+    form.element,
+    list.element,
+    ...(table
+      ? [element('section', { 'data-for': 'stranger', hidden: true, 'aria-label': 'Links' }, table)]
+      : []),
+  );
+}
+
+document.querySelector('header')?.append(bar.element);
+document.querySelector('main')?.prepend(away);
+bar.show({ session, canLogIn: false, chosen, zone, zones });
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) {
+    news.pause();
+    return;
+  }
+  isSessionStale = true;
+  news.resume();
+});
+addEventListener('online', () => void news.look());
+// A page that comes back from the browser's history is as it was left.
+addEventListener('pageshow', ({ persisted }) => {
+  isSessionStale ||= persisted;
+  if (persisted) void news.look();
+});
+if (!document.hidden) news.resume();

@@ -1,4 +1,6 @@
+import type { Availability } from '../contract/availability.ts';
 import type { Alternative, FreePart, Limit } from '../contract/problems.ts';
+import type { Reservation } from '../contract/reservation.ts';
 
 /** A link between two sites. It has no direction. */
 export interface Link {
@@ -45,6 +47,11 @@ export interface Own extends Window {
   tags: readonly [EndTags, EndTags];
 }
 
+/** The same with all that the service says of it. */
+export interface Reserved extends Own {
+  record: Reservation;
+}
+
 /** An experiment that the user takes part in. */
 export interface Experiment {
   id: string;
@@ -83,4 +90,283 @@ export interface RefusalFacts {
   limits: readonly Limit[];
   free: readonly FreePart[];
   alternatives: readonly Alternative[];
+}
+
+/** A request to create a reservation, or to update one, as it is sent: the same text each time that it is sent. */
+export interface ReservationAsked {
+  /** Of an update: which one. */
+  id?: string;
+  startNow: boolean;
+  /** JSON: the body of contract/reservation.ts. */
+  body: string;
+  /** Of a request to create: its idempotency key. */
+  key?: string;
+}
+
+/** The service said no. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly facts: RefusalFacts;
+
+  constructor(facts: RefusalFacts) {
+    super(facts.messages.join(' '));
+    this.facts = facts;
+  }
+
+  /** Whether the login has ended: everything that needs one is refused until the next. */
+  get isLoggedOut(): boolean {
+    return this.facts.code === 'token_missing';
+  }
+}
+
+/** No answer came, or one that does not say whether a change was made. */
+export class Unanswered extends Error {
+  override readonly name = 'Unanswered';
+}
+
+/** The server, as the page asks it. Every function rejects with {@link Refused}, {@link Unanswered} or an AbortError. */
+export interface Service {
+  network(): Promise<NetworkFacts>;
+  session(): Promise<Session>;
+  /** Ends the session. */
+  logOut(): Promise<void>;
+  /** What of a link is free in a window, in columns of equal length. */
+  columns(link: Link, window: Window, points: number, signal?: AbortSignal): Promise<readonly Column[]>;
+  /** The experiment's reservations that have not ended. */
+  live(experiment: string): Promise<readonly Reserved[]>;
+  /** Those that have. */
+  ended(experiment: string): Promise<readonly Reserved[]>;
+  /** Asks whether a reservation would be made; nothing is. */
+  dryRun(experiment: string, asked: ReservationAsked, signal: AbortSignal): Promise<Reserved>;
+  /** Makes or updates a reservation. */
+  send(experiment: string, asked: ReservationAsked): Promise<Reserved>;
+  delete(experiment: string, id: string): Promise<void>;
+  /** A reservation's connectivity token, signed by the service. */
+  token(experiment: string, id: string): Promise<string>;
+}
+
+/** What a {@link Service} is made of. */
+export interface ServiceOptions {
+  /** The address of `ui/`, with a slash at its end. */
+  base: URL;
+  fetch: (url: URL, init: RequestInit) => Promise<Response>;
+}
+
+/** How long an answer may take, in milliseconds. */
+const TIMEOUT = 20_000;
+/** The most replies of a kind that are kept to be asked about by their ETag. */
+const MOST_KEPT = 500;
+/** The most reservations in one page of a list. */
+const PAGE = 1000;
+
+function reservedOf(reply: Reservation): Reserved {
+  const { id, name, site1, site2, bandwidth } = reply;
+  return {
+    record: reply,
+    ...{ id, site1, site2, bandwidth, start: Date.parse(reply.start_date), end: Date.parse(reply.end_date) },
+    ...(name === undefined ? {} : { name }),
+    createdBy: reply.created_by,
+    tags: [
+      { site: site1, sTag: reply.site1_s_tag, cTag: reply.site1_c_tag },
+      { site: site2, sTag: reply.site2_s_tag, cTag: reply.site2_c_tag },
+    ],
+  };
+}
+
+/** One page of a list. */
+interface ListPage {
+  items: readonly Reserved[];
+  next: string | null;
+}
+
+function pageOf(text: string): ListPage {
+  const { items, nextCursor }: { items: Reservation[]; nextCursor: string | null } = JSON.parse(text);
+  return { items: items.map(reservedOf), next: nextCursor };
+}
+
+function columnsOf(text: string): readonly Column[] {
+  const { items }: Pick<Availability, 'items'> = JSON.parse(text);
+  return items.map((item) => ({
+    start: Date.parse(item.start_date),
+    end: Date.parse(item.end_date),
+    free: item.bandwidth,
+    freeMax: item.bandwidth_max,
+    vlans: item.vlans,
+  }));
+}
+
+/** What is read, and as whom. */
+interface ReadOptions {
+  experiment?: string;
+  signal?: AbortSignal | undefined;
+}
+
+/** What a refused reply says, however much of the problem body it has. */
+function factsOf(status: number, text: string): RefusalFacts {
+  let body: Partial<Omit<RefusalFacts, 'messages'>> & { detail?: { msg?: string }[] } = {};
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // A proxy in between answers with a page of its own.
+  }
+  const messages = (body.detail ?? []).flatMap(({ msg }) => msg ?? []);
+  return {
+    status,
+    code: body.code ?? '',
+    messages: messages.length > 0 ? messages : [`The server answered with status ${status}.`],
+    limits: body.limits ?? [],
+    free: body.free ?? [],
+    alternatives: body.alternatives ?? [],
+  };
+}
+
+/** Replies after which a change may have been made or not: no service spoke, or one that does not know. */
+const isUnknown = ({ status, code }: RefusalFacts): boolean =>
+  code === 'outcome_unknown' || code === 'internal' || (status >= 500 && code === '');
+
+/** Makes a {@link Service} that asks the page's own server. */
+export function createService({ base, fetch }: ServiceOptions): Service {
+  const caches: Map<string, unknown>[] = [];
+
+  /** Sends one request. @throws Refused, Unanswered, or the signal's reason */
+  async function ask(
+    path: string,
+    init: RequestInit & { signal?: AbortSignal | null } = {},
+  ): Promise<Response> {
+    const signals = [AbortSignal.timeout(TIMEOUT), ...(init.signal ? [init.signal] : [])];
+    let reply: Response;
+    let text: string;
+    try {
+      reply = await fetch(new URL(path, base), {
+        ...init,
+        cache: 'no-store',
+        signal: AbortSignal.any(signals),
+      });
+      if (reply.ok || reply.status === 304) return reply;
+      text = await reply.text();
+    } catch (cause) {
+      init.signal?.throwIfAborted();
+      throw new Unanswered('The server does not answer.', { cause });
+    }
+    const facts = factsOf(reply.status, text);
+    throw isUnknown(facts) ? new Unanswered(facts.messages.join(' ')) : new Refused(facts);
+  }
+
+  /** The text of a successful reply. @throws Unanswered when it breaks off */
+  async function textOf(reply: Response, signal?: AbortSignal): Promise<string> {
+    try {
+      return await reply.text();
+    } catch (cause) {
+      signal?.throwIfAborted();
+      throw new Unanswered('The answer broke off.', { cause });
+    }
+  }
+
+  /**
+   * Makes a function that reads something again and again: an unchanged reply is not sent twice, and is the same object as
+   * before.
+   */
+  function reader<Value>(parse: (text: string) => Value) {
+    const kept = new Map<string, { tag: string; value: Value }>();
+    caches.push(kept);
+    return async (path: string, { experiment, signal }: ReadOptions = {}): Promise<Value> => {
+      const name = `${experiment ?? ''} ${path}`;
+      const known = kept.get(name);
+      const headers = {
+        accept: 'application/json',
+        ...(experiment === undefined ? {} : { 'slices-experiment': experiment }),
+        ...(known === undefined ? {} : { 'if-none-match': known.tag }),
+      };
+      const reply = await ask(path, { headers, ...(signal ? { signal } : {}) });
+      const value = reply.status === 304 && known ? known.value : parse(await textOf(reply, signal));
+      const tag = reply.headers.get('etag');
+      kept.delete(name);
+      if (tag !== null) kept.set(name, { tag, value });
+      const [oldest] = kept.keys();
+      if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+      return value;
+    };
+  }
+
+  const readNetwork = reader((text): NetworkFacts => JSON.parse(text));
+  const readSession = reader((text): Session => JSON.parse(text));
+  const readColumns = reader(columnsOf);
+  const readPage = reader(pageOf);
+
+  async function list(experiment: string, state: string): Promise<Reserved[]> {
+    const found: Reserved[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: URLSearchParams = new URLSearchParams({ state, limit: `${PAGE}` });
+      if (cursor !== null) query.set('cursor', cursor);
+      const page: ListPage = await readPage(`api/connectivity?${query}`, { experiment });
+      found.push(...page.items);
+      cursor = page.next;
+    } while (cursor !== null);
+    return found;
+  }
+
+  /** Sends a change: other pages can't set this header. */
+  function change(method: string, path: string, headers: Record<string, string>, init: RequestInit = {}) {
+    return ask(path, { ...init, method, headers: { 'x-slices-conn': 'ui', ...headers } });
+  }
+
+  /** Makes or updates a reservation. @param dryRun the signal of a dry run */
+  async function reserve(
+    experiment: string,
+    { id, startNow, body, key }: ReservationAsked,
+    dryRun?: AbortSignal,
+  ): Promise<Reserved> {
+    const query = new URLSearchParams();
+    if (startNow) query.set('start_now', 'true');
+    if (dryRun) query.set('dry_run', 'true');
+    const path = id === undefined ? 'api/connectivity' : `api/connectivity/${encodeURIComponent(id)}`;
+    const reply = await change(
+      id === undefined ? 'POST' : 'PUT',
+      query.size > 0 ? `${path}?${query}` : path,
+      {
+        accept: 'application/json',
+        'content-type': 'application/json',
+        'slices-experiment': experiment,
+        ...(key === undefined || dryRun ? {} : { 'idempotency-key': key }),
+      },
+      { body, ...(dryRun ? { signal: dryRun } : {}) },
+    );
+    return reservedOf(JSON.parse(await textOf(reply, dryRun)));
+  }
+
+  return {
+    network: () => readNetwork('api/network'),
+    session: () => readSession('api/session'),
+    async logOut() {
+      await change('POST', 'logout', {});
+      for (const cache of caches) cache.clear();
+    },
+    columns({ site1, site2 }, { start, end }, points, signal) {
+      const query = new URLSearchParams({
+        start: new Date(start).toISOString(),
+        end: new Date(end).toISOString(),
+        points: `${points}`,
+      });
+      const path = `api/links/${encodeURIComponent(site1)}/${encodeURIComponent(site2)}/availability?${query}`;
+      return readColumns(path, { signal });
+    },
+    async live(experiment) {
+      const lists = await Promise.all(['active', 'scheduled'].map((state) => list(experiment, state)));
+      // One that starts between the two requests is in both.
+      return [...new Map(lists.flat().map((own) => [own.id, own])).values()];
+    },
+    ended: (experiment) => list(experiment, 'ended'),
+    dryRun: reserve,
+    send: (experiment, asked) => reserve(experiment, asked),
+    async delete(experiment, id) {
+      await change('DELETE', `api/connectivity/${encodeURIComponent(id)}`, {
+        'slices-experiment': experiment,
+      });
+    },
+    async token(experiment, id) {
+      const headers = { accept: 'application/jwt', 'slices-experiment': experiment };
+      return textOf(await ask(`api/connectivity/${encodeURIComponent(id)}`, { headers }));
+    },
+  };
 }

@@ -1,0 +1,202 @@
+import { bandwidthWord, parseBandwidth } from '../contract/bandwidth.ts';
+import { parseDuration } from '../contract/durations.ts';
+import { Failure } from '../contract/failure.ts';
+import { RESERVATION_NAME } from '../contract/ids.ts';
+import { formatInstant, LAST_INSTANT } from '../contract/instants.ts';
+import type { Alternative } from '../contract/problems.ts';
+import type { Link, Own, ReservationAsked, Window } from './service.ts';
+
+/** What stands in the form. Instants are exact, also where a field shows minutes only; null where the field is empty. */
+export interface Draft {
+  /** The reservation that is to be changed; absent for a new one. */
+  id?: string;
+  site1: string;
+  site2: string;
+  /** As typed, such as `1G`. */
+  bandwidth: string;
+  start: 'now' | number | null;
+  /** The end that was given, as a duration as typed or as an instant. */
+  ending: { for: string } | { at: number | null };
+  /** Of a new reservation; empty for none. */
+  name: string;
+}
+
+/** The form as it is at first. */
+export const EMPTY_DRAFT: Draft = {
+  site1: '',
+  site2: '',
+  bandwidth: '1G',
+  start: 'now',
+  ending: { for: '2h' },
+  name: '',
+};
+
+/** The fields of the form, as problems name them. */
+export type Field = 'site1' | 'site2' | 'bandwidth' | 'start' | 'ending' | 'name';
+
+/** What a draft asks for: its request without a key, and its period for the words about it. */
+export interface Wish {
+  asked: Omit<ReservationAsked, 'key'>;
+  link: Link;
+  /** Mbps. */
+  bandwidth: number;
+  period: Window;
+}
+
+/** What a draft is read with. */
+export interface DraftTerms {
+  now: number;
+  links: readonly Link[];
+  /** When the experiment expires, in milliseconds. */
+  expiry: number;
+}
+
+/** The link between two sites, named either way round. */
+export function linkBetween(links: readonly Link[], site1: string, site2: string): Link | undefined {
+  return links.find(
+    (link) =>
+      (link.site1 === site1 && link.site2 === site2) || (link.site1 === site2 && link.site2 === site1),
+  );
+}
+
+/** The sites that a link connects with one, in alphabetical order; all sites for an empty name. */
+export function neighbours(links: readonly Link[], site: string): string[] {
+  const found = links.flatMap(({ site1, site2 }) =>
+    site === '' ? [site1, site2] : site1 === site ? [site2] : site2 === site ? [site1] : [],
+  );
+  return [...new Set(found)].toSorted();
+}
+
+/** How long a request may take to arrive without shortening a period that starts with it, in milliseconds. */
+const ON_THE_WAY = 5000;
+
+/**
+ * What a draft asks for, or what is wrong with it. A field that is empty is in `problems` with an empty sentence: nothing
+ * has to be said about it before the form is sent.
+ */
+export function readDraft(
+  draft: Draft,
+  { now, links, expiry }: DraftTerms,
+): { wish: Wish } | { problems: ReadonlyMap<Field, string> } {
+  const { id, site1, site2, start, ending, name } = draft;
+  const problems = new Map<Field, string>();
+  const link = linkBetween(links, site1, site2);
+  if (site1 === '') problems.set('site1', '');
+  if (site2 === '') problems.set('site2', '');
+  else if (site1 !== '' && !link) problems.set('site2', `There is no link between ${site1} and ${site2}.`);
+  const bandwidth = reading(problems, 'bandwidth', draft.bandwidth, parseBandwidth);
+  if (start === null) problems.set('start', '');
+  const from = start === 'now' ? now : start;
+  let end: number | null | undefined;
+  if ('at' in ending) end = ending.at;
+  else {
+    const lasting = reading(problems, 'ending', ending.for, parseDuration);
+    // It must last that long, although it starts only when the request arrives.
+    const room = start === 'now' ? ON_THE_WAY : 0;
+    const wanted = lasting === undefined || from === null ? undefined : from + lasting;
+    if (wanted !== undefined) {
+      const late = room === 0 ? wanted : Math.ceil((wanted + room) / 1000) * 1000;
+      end = Math.max(wanted, Math.min(late, expiry));
+    }
+  }
+  if (end === null) problems.set('ending', '');
+  else if (end !== undefined && end > LAST_INSTANT) problems.set('ending', 'That is after the year 9999.');
+  else if (end !== undefined && from !== null && end <= from)
+    problems.set('ending', 'It would end before it starts.');
+  if (id === undefined && name !== '' && !RESERVATION_NAME.test(name)) {
+    problems.set('name', 'A name is 1 to 64 of a to z, 0 to 9 and -, a letter first.');
+  }
+  if (problems.size > 0 || !link || bandwidth === undefined || from === null || typeof end !== 'number')
+    return { problems };
+  const body = {
+    ...{ site1, site2, bandwidth: `${bandwidth}` },
+    start_date: start === 'now' ? null : formatInstant(from),
+    end_date: formatInstant(end),
+    ...(id === undefined && name !== '' ? { name } : {}),
+    tokens: [],
+  };
+  const asked = {
+    ...(id === undefined ? {} : { id }),
+    startNow: start === 'now',
+    body: JSON.stringify(body),
+  };
+  return { wish: { asked, link, bandwidth, period: { start: from, end } } };
+}
+
+/** Reads a typed value; a failure becomes the field's problem. */
+function reading<Value>(
+  problems: Map<Field, string>,
+  field: Field,
+  text: string,
+  read: (text: string) => Value,
+): Value | undefined {
+  if (text.trim() === '') {
+    problems.set(field, '');
+    return undefined;
+  }
+  try {
+    return read(text);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    problems.set(field, [error.message, error.facts.why].filter(Boolean).join(' '));
+    return undefined;
+  }
+}
+
+/** The form for changing a reservation. */
+export function draftOf({ id, site1, site2, bandwidth, start, end, name }: Own): Draft {
+  return {
+    ...{ id, site1, site2, start, name: name ?? '' },
+    bandwidth: bandwidthWord(bandwidth),
+    ending: { at: end },
+  };
+}
+
+/** The form filled with a link, or with a free time of one; what else was typed stays. */
+export function picked(draft: Draft, link: Pick<Link, 'site1' | 'site2'>, period?: Window): Draft {
+  const { id: _id, ...typed } = draft;
+  const isSame = linkBetween([{ ...link, bandwidth: 0 }], draft.site1, draft.site2) !== undefined;
+  return {
+    ...typed,
+    ...(isSame && draft.id === undefined ? {} : { site1: link.site1, site2: link.site2 }),
+    ...(draft.id === undefined ? {} : { name: '' }),
+    ...(period ? { start: period.start, ending: { at: period.end } } : {}),
+  };
+}
+
+/** The form filled with an alternative of the service: only what differs from what was asked for. */
+export function withAlternative(draft: Draft, alternative: Alternative): Draft {
+  const { kind, start_now, start_date, end_date, bandwidth } = alternative;
+  const rate = bandwidthWord(bandwidth);
+  if (kind === 'most_bandwidth') return { ...draft, bandwidth: rate };
+  const start = start_now || start_date === null ? 'now' : Date.parse(start_date);
+  const isMoved = kind === 'earliest' && 'for' in draft.ending;
+  return {
+    ...draft,
+    bandwidth: rate,
+    start,
+    ending: isMoved ? draft.ending : { at: Date.parse(end_date) },
+  };
+}
+
+/** Whether two drafts ask for the same. */
+export function isSameDraft(one: Draft, other: Draft): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** A draft that was kept as text; undefined for text that is none. */
+export function readKept(text: string | null): Draft | undefined {
+  if (text === null) return undefined;
+  try {
+    const kept: Draft = JSON.parse(text);
+    const { id, site1, site2, bandwidth, start, ending, name } = kept;
+    const texts = [site1, site2, bandwidth, name, id ?? '', 'for' in ending ? ending.for : ''];
+    const times = [start === 'now' ? 0 : start, 'at' in ending ? ending.at : 0];
+    const isWhole =
+      texts.every((value) => typeof value === 'string') &&
+      times.every((value) => value === null || Number.isSafeInteger(value));
+    return isWhole ? kept : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,51 @@
+import { escapeText } from '../contract/visible-text.ts';
+
+/** A value of an attribute: `true` sets it, `false` and undefined leave it out; a function listens to an event. */
+export type Attribute = string | boolean | undefined | ((event: Event) => void);
+
+/**
+ * Makes an element. All text goes in as text, never as markup, with its invisible characters shown as codes.
+ *
+ * @param attributes names as in HTML; `onclick` and the like are listeners
+ */
+export function element<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Readonly<Record<string, Attribute>> = {},
+  ...content: readonly (Node | string)[]
+): HTMLElementTagNameMap[Tag] {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') made.addEventListener(name.slice(2), value);
+    else if (value !== undefined && value !== false) made.setAttribute(name, value === true ? '' : value);
+  }
+  made.append(...content.map((part) => (typeof part === 'string' ? escapeText(part) : part)));
+  return made;
+}
+
+/** Sets an element's text where it differs, so that a live region says nothing twice. */
+export function setText(place: HTMLElement, text: string): void {
+  const shown = escapeText(text);
+  if (place.textContent !== shown) place.textContent = shown;
+}
+
+/** Sets or removes an attribute without a value. */
+export function setFlag(place: HTMLElement, name: string, isSet: boolean): void {
+  if (place.hasAttribute(name) !== isSet) place.toggleAttribute(name, isSet);
+}
+
+/** A choice of a list. */
+export interface Choice {
+  value: string;
+  label: string;
+}
+
+/** Gives a list its choices, where they differ, and selects one. */
+export function setChoices(list: HTMLSelectElement, choices: readonly Choice[], value: string): void {
+  const known = [...list.options].map((option) => `${option.value} ${option.text}`).join('\n');
+  if (known !== choices.map((choice) => `${choice.value} ${choice.label}`).join('\n')) {
+    list.replaceChildren(
+      ...choices.map((choice) => element('option', { value: choice.value }, choice.label)),
+    );
+  }
+  if (list.value !== value) list.value = value;
+}

@@ -1,0 +1,71 @@
+import { type Choice, element, setChoices, setText } from './elements.ts';
+import type { Experiment, Session } from './service.ts';
+import { roleText } from './words.ts';
+
+/** What the bar shows. */
+export interface SessionBarView {
+  session: Session;
+  /** Whether a login is possible here. */
+  canLogIn: boolean;
+  chosen: Experiment | undefined;
+  /** IANA name or `UTC`. */
+  zone: string;
+  zones: readonly string[];
+}
+
+/** Options of {@link createSessionBar}. */
+export interface SessionBarOptions {
+  /** Where a login begins. */
+  loginAddress: string;
+  choose(experiment: string): void;
+  setZone(zone: string): void;
+  logOut(): void;
+}
+
+/** Who is logged in, the experiment that is worked in, and the zone of all times. */
+export function createSessionBar({ loginAddress, choose, setZone, logOut }: SessionBarOptions) {
+  const experiments = element('select', { onchange: () => choose(experiments.value) });
+  const role = element('span', { class: 'role' });
+  const zones = element('select', { onchange: () => setZone(zones.value) });
+  const user = element('span', { class: 'user' });
+  const leave = element('button', { type: 'button', class: 'quiet', onclick: logOut }, 'Log out');
+  const enter = element('a', { href: loginAddress, class: 'button' }, 'Log in');
+  const chosen = element(
+    'div',
+    { class: 'experiment' },
+    element('label', {}, 'Experiment ', experiments),
+    role,
+  );
+  const bar = element(
+    'div',
+    { class: 'session' },
+    ...[chosen, element('label', { class: 'zone' }, 'Times in ', zones), user, leave, enter],
+  );
+
+  /** Shows what is known. */
+  function show({ session, canLogIn, chosen: experiment, zone, zones: known }: SessionBarView): void {
+    const { user: person } = session;
+    setChoices(
+      zones,
+      known.map((value) => ({ value, label: value })),
+      zone,
+    );
+    chosen.hidden = session.experiments.length === 0;
+    setChoices(experiments, experimentChoices(session.experiments, experiment), experiment?.id ?? '');
+    setText(role, experiment ? roleText(experiment.role) : 'Choose one to see and book its links.');
+    setText(user, person ? `Logged in as ${person.name}` : '');
+    [user.hidden, leave.hidden] = [!person, !person];
+    enter.hidden = person !== null || !canLogIn;
+  }
+
+  return { element: bar, show };
+}
+
+/** The experiments to choose from; two of one name are told apart by their project. */
+function experimentChoices(experiments: readonly Experiment[], chosen: Experiment | undefined): Choice[] {
+  const choices = experiments.map(({ id, name, project }) => {
+    const isAlone = experiments.filter((other) => other.name === name).length === 1;
+    return { value: id, label: isAlone ? name : `${name} (${project.name})` };
+  });
+  return chosen ? choices : [{ value: '', label: 'Choose…' }, ...choices];
+}

@@ -1,0 +1,146 @@
+import { formatBandwidth } from '../contract/bandwidth.ts';
+import { formatDuration } from '../contract/durations.ts';
+import { parseInstant } from '../contract/instants.ts';
+import { limitText } from '../contract/limit-text.ts';
+import type { Alternative } from '../contract/problems.ts';
+import { may, type Role, readRole } from '../contract/roles.ts';
+import type { Wish } from './draft.ts';
+import type { Column, EndTags, Own, Refused, Window } from './service.ts';
+import type { Clock } from './timeline/civil-time.ts';
+import { type Calendar, instantText, periodText } from './timeline/words.ts';
+
+/** What each role may do here, for people. */
+const ROLE_TEXT: Readonly<Record<Role, string>> = {
+  lead: 'lead: you can book, change and delete',
+  admin: 'admin: you can change and delete, not book',
+  member: 'member: you can’t see the links of this experiment',
+  viewer: 'viewer: you can look, not book',
+};
+
+/** A role in words. @param role as the portal says it */
+export function roleText(role: string): string {
+  const known = readRole(role);
+  return known === undefined ? `${role}: this page does not know what this role may do` : ROLE_TEXT[known];
+}
+
+/** Whether a role lets someone see the reservations at all. */
+export function maySee(role: string): boolean {
+  return may(role, 'list');
+}
+
+/** What people call a reservation: its name, or the end of its id. */
+export function titleOf({ id, name }: Pick<Own, 'id' | 'name'>): string {
+  return name ?? `…${id.slice(-6)}`;
+}
+
+/** Both ends' tags, a line each, as they are copied. */
+export function tagsText(tags: readonly EndTags[]): string {
+  return tags.map(({ site, sTag, cTag }) => `${site}: S-tag ${sTag}, C-tag ${cTag}`).join('\n');
+}
+
+/** Where a reservation is in its life; see contract/reservation.ts. */
+export function stateOf({ start, end }: Window, now: number): 'scheduled' | 'active' | 'ended' {
+  if (now < start) return 'scheduled';
+  return now < end ? 'active' : 'ended';
+}
+
+/** In the order in which they are looked at: active ones by their end, scheduled ones by their start, ended ones last. */
+export function inOrder<One extends Window>(list: readonly One[], now: number): One[] {
+  const rank = { active: 0, scheduled: 1, ended: 2 };
+  const within = (one: One): number =>
+    ({ active: one.end, scheduled: one.start, ended: -one.end })[stateOf(one, now)];
+  return list.toSorted(
+    (one, other) => rank[stateOf(one, now)] - rank[stateOf(other, now)] || within(one) - within(other),
+  );
+}
+
+/** The instant of a reservation that matters next, and how far away it is. @example 'ends in 2 h' */
+export function nextText({ start, end }: Window, now: number): string {
+  if (now < start) return `starts in ${formatDuration(start - now)}`;
+  if (now < end) return `ends in ${formatDuration(end - now)}`;
+  return `ended ${formatDuration(now - end)} ago`;
+}
+
+/** A timestamp in a text of the service. */
+const TIMESTAMP = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,12})?(?:Z|[+-]\d\d:\d\d)/g;
+
+/** The same text with its timestamps as the page writes times. */
+export function withLocalTimes(text: string, calendar: Calendar): string {
+  return text.replace(TIMESTAMP, (found) => {
+    const instant = parseInstant(found);
+    return instant === undefined ? found : instantText(instant, calendar);
+  });
+}
+
+/** Refusals by what the link has; the limits say it better than the service's sentence. */
+const BY_THE_LINK = ['bandwidth_unavailable', 'vlans_unavailable', 'share_exceeded'];
+
+/** What the service's sentence says of alternatives, which are buttons here. */
+const SAID_BY_BUTTONS = /(?:\.|; the reservation can last until then\.) Would be accepted: .*$/s;
+
+/** What to do next, where the service's sentence does not say it. */
+const NEXT: Readonly<Record<string, string>> = {
+  role_not_allowed: 'Ask a lead of the experiment, or choose another experiment.',
+  not_found: 'It may have been deleted meanwhile; the list is up to date.',
+  wrong_experiment: 'Choose the experiment that it belongs to.',
+  token_expired: 'Try again; where that does not help, log in again.',
+  token_invalid: 'Log in again.',
+};
+
+/** Why something was refused, and what to do next. @param bandwidth that was asked for, in Mbps */
+export function refusalText(
+  { code, messages, limits, alternatives, status }: Refused['facts'],
+  calendar: Calendar,
+  bandwidth?: number,
+): string {
+  if (code === 'token_missing') return 'Your login has ended. Log in again; what you typed is kept.';
+  if (status === 429) return 'You have sent too many requests. Wait a minute, then try again.';
+  const said =
+    BY_THE_LINK.includes(code) && limits.length > 0
+      ? limits.map((limit) => limitText(limit, bandwidth))
+      : messages.map((message) =>
+          alternatives.length > 0 ? message.replace(SAID_BY_BUTTONS, '.') : message,
+        );
+  const next = NEXT[code];
+  return withLocalTimes([...new Set(said), ...(next === undefined ? [] : [next])].join(' '), calendar);
+}
+
+/** That a reservation fits, and what is free beside it. */
+export function fitText({ link, period }: Wish, free: Column | undefined, calendar: Calendar): string {
+  const when = periodText(period, calendar);
+  if (!free) return `It fits: ${when}.`;
+  const vlans = `${free.vlans} ${free.vlans === 1 ? 'VLAN' : 'VLANs'}`;
+  return `It fits, ${when}: ${formatBandwidth(free.free)} of ${formatBandwidth(link.bandwidth)} and ${vlans} are free.`;
+}
+
+/** An alternative as the text of a button: what differs from what was asked for. */
+export function alternativeText(
+  { kind, start_now, start_date, end_date, bandwidth }: Alternative,
+  { period }: Pick<Wish, 'period'>,
+  calendar: Calendar,
+): string {
+  const rate = formatBandwidth(bandwidth);
+  const [from, end] = [start_date === null ? period.start : Date.parse(start_date), Date.parse(end_date)];
+  if (kind === 'most_bandwidth') return `${rate} for the same time`;
+  const length = formatDuration(end - from);
+  if (kind === 'longest' && Math.abs(from - period.start) < 10_000)
+    return `${rate} until ${instantText(end, calendar)} (${length})`;
+  const start = start_now ? 'from now' : `from ${instantText(from, calendar)}`;
+  return `${rate} ${start} for ${length}`;
+}
+
+/** A reservation in a sentence's part: its name or the end of its id, link and period. */
+export function ownSentence(own: Own, calendar: Calendar): string {
+  return `${titleOf(own)}, ${own.site1} – ${own.site2}, ${formatBandwidth(own.bandwidth)}, ${periodText(own, calendar)}`;
+}
+
+/** An instant as a field for date and time holds it, to the minute. @example '2026-11-23T09:00' */
+export function wallText(instant: number | null, clock: Clock): string {
+  return instant === null ? '' : new Date(clock.civil(instant)).toISOString().slice(0, 16);
+}
+
+/** The instant that a field for date and time means; null where it is empty. */
+export function readWall(text: string, clock: Clock): number | null {
+  const civil = Date.parse(`${text}Z`);
+  return Number.isNaN(civil) ? null : clock.instant(civil);
+}
