@@ -1,8 +1,11 @@
+import { formatBandwidth } from '../../contract/bandwidth.ts';
 import type { Link } from '../service.ts';
+import { DOT, type Inset, layOut, type MapLayout, type MapSite, type Scene } from './layout.ts';
+import { WORLD } from './projection.ts';
 
 /** Options of {@link createMap}. */
 export interface MapOptions {
-  sites: readonly { name: string; place: readonly [longitude: number, latitude: number] | null }[];
+  sites: readonly MapSite[];
   links: readonly Link[];
   /** Called when a link is chosen, by click or key. */
   onSelect(link: Link): void;
@@ -17,10 +20,288 @@ export interface NetworkMap {
   select(link: Link | null): void;
 }
 
-/** Makes the map. */
+/** Links from this share on are drawn as busy, and from the second on as nearly full. */
+const [BUSY, FULL] = [0.5, 0.8];
+
+/** Makes the map. It is drawn when it has a width, and again whenever that changes. */
 export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
+  const picture = svg('svg', { role: 'group', 'aria-label': 'Map of the network' });
+  const readout = document.createElement('p');
+  readout.className = 'map-readout';
+  readout.setAttribute('aria-hidden', 'true');
   const element = document.createElement('div');
   element.className = 'map';
-  element.textContent = `${sites.length} sites, ${links.length} links`;
-  return { element, setUse: () => {}, select: (link) => link && void onSelect };
+  element.append(picture, legend(), readout);
+
+  const use = new Map<Link, number | null>();
+  /** Each link is drawn on the map or in an inset, and where it leaves an inset in both. */
+  let drawn = new Map<Link, SVGElement[]>();
+  let selected: Link | null = null;
+
+  const showUse = (link: Link): void => {
+    for (const line of drawn.get(link) ?? []) {
+      const share = use.get(link) ?? null;
+      line.setAttribute('data-use', level(share));
+      line.style.setProperty('--use', String(share ?? 0));
+      if (line.hasAttribute('role')) line.setAttribute('aria-label', nameOf(link, share));
+    }
+  };
+  const showSelected = (): void => {
+    for (const [link, lines] of drawn) {
+      for (const line of lines) {
+        if (line.hasAttribute('role')) line.setAttribute('aria-pressed', String(link === selected));
+        line.classList.toggle('selected', link === selected);
+      }
+    }
+    say(selected);
+  };
+  const say = (link: Link | null): void => {
+    readout.textContent = link ? nameOf(link, use.get(link) ?? null) : '';
+  };
+
+  /** A link's line. Where it is drawn twice, keys and screen readers meet it once. */
+  function drawLink(link: Link, at: Scene['at']): SVGElement[] {
+    const [from, to] = [at.get(link.site1), at.get(link.site2)];
+    if (!from || !to) return [];
+    const ends = { x1: from.x, y1: from.y, x2: to.x, y2: to.y };
+    const line = svg(
+      'g',
+      { class: 'map-link' },
+      svg('line', { class: 'hit', ...ends }),
+      svg('line', { class: 'mark', ...ends }),
+      svg('line', { class: 'use', ...ends }),
+    );
+    const lines = drawn.get(link) ?? [];
+    drawn.set(link, [...lines, line]);
+    const choose = () => onSelect(link);
+    line.addEventListener('click', choose);
+    if (lines.length === 0) {
+      for (const [name, value] of [
+        ['role', 'button'],
+        ['tabindex', '0'],
+      ] as const) {
+        line.setAttribute(name, value);
+      }
+      line.addEventListener('keydown', (event) => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        choose();
+      });
+    } else {
+      line.setAttribute('aria-hidden', 'true');
+    }
+    const mark = (on: boolean) => () => {
+      for (const each of drawn.get(link) ?? []) each.classList.toggle('pointed', on);
+      say(on ? link : selected);
+    };
+    for (const name of ['pointerenter', 'focus']) line.addEventListener(name, mark(true));
+    for (const name of ['pointerleave', 'blur']) line.addEventListener(name, mark(false));
+    return [line];
+  }
+
+  function drawScene(scene: Scene): SVGElement[] {
+    const dots = scene.sites.flatMap((name) => {
+      const point = scene.at.get(name);
+      if (!point) return [];
+      const dot = svg('circle', { cx: point.x, cy: point.y, r: DOT }, svg('title', {}, name));
+      const label = scene.labels.get(name);
+      if (!label) return [dot];
+      const middle = { x: label.x + label.width / 2, y: label.y + label.height / 2 };
+      const leader = svg('line', { class: 'leader', x1: point.x, y1: point.y, x2: middle.x, y2: middle.y });
+      const text = svg('text', { ...middle, 'text-anchor': 'middle', dy: '.35em' }, name);
+      return label.leader ? [leader, dot, text] : [dot, text];
+    });
+    return [
+      ...landBehind(scene),
+      ...scene.links.flatMap((link) => drawLink(link, scene.at)),
+      svg('g', { class: 'map-sites', 'aria-hidden': 'true' }, ...dots),
+    ];
+  }
+
+  function draw(layout: MapLayout): void {
+    const focused = [...drawn].find(([, lines]) => lines.some((line) => line === document.activeElement));
+    drawn = new Map();
+    picture.setAttribute('width', String(layout.width));
+    picture.setAttribute('height', String(layout.height));
+    picture.setAttribute('viewBox', `0 0 ${layout.width} ${layout.height}`);
+    // The links of an inset come first, so that keys reach them where they can be seen best.
+    const insets = layout.insets.map((inset) => drawInset(inset, drawScene(inset)));
+    picture.replaceChildren(
+      ...(layout.shelf === null ? [] : shelf(layout.shelf, layout)),
+      ...drawScene(layout),
+      ...insets,
+    );
+    for (const link of links) showUse(link);
+    showSelected();
+    const again = focused ? drawn.get(focused[0])?.find((line) => line.hasAttribute('tabindex')) : undefined;
+    again?.focus();
+  }
+
+  let width = 0;
+  new ResizeObserver(([entry]) => {
+    const now = Math.floor(entry?.contentRect.width ?? 0);
+    if (now === width || now === 0) return;
+    width = now;
+    draw(layOut(sites, links, width, textMeasure(element)));
+  }).observe(element);
+
+  return {
+    element,
+    setUse: (link, share) => {
+      const known = links.find((each) => each.site1 === link.site1 && each.site2 === link.site2);
+      if (!known) return;
+      use.set(known, share);
+      showUse(known);
+    },
+    select: (link) => {
+      selected = links.find((each) => each.site1 === link?.site1 && each.site2 === link.site2) ?? null;
+      showSelected();
+    },
+  };
+}
+
+/** A link in words, such as `be-gent1 – pl-poznan1, 3 of 100 Gbps in use`. */
+function nameOf({ site1, site2, bandwidth }: Link, share: number | null): string {
+  const between = `${site1} – ${site2}`;
+  if (share === null) return `${between}, ${formatBandwidth(bandwidth)}`;
+  const [inUse, capacity] = [Math.round(share * bandwidth), formatBandwidth(bandwidth)];
+  const unit = bandwidth >= 1000 ? 1000 : 1;
+  // `0.25 of 1 Gbps`: one unit for both, rounded as people say it.
+  const amount = Number((inUse / unit).toPrecision(3));
+  return `${between}, ${amount} of ${capacity} in use`;
+}
+
+function level(share: number | null): string {
+  if (share === null) return 'unknown';
+  return share <= 0 ? 'none' : share < BUSY ? 'some' : share < FULL ? 'busy' : 'full';
+}
+
+/** What the lines mean; screen readers hear it with each link. */
+function legend(): HTMLElement {
+  const list = document.createElement('p');
+  list.className = 'map-legend';
+  list.setAttribute('aria-hidden', 'true');
+  const entries = [
+    ['none', 0, 'free'],
+    ['some', 0.3, 'in use now'],
+    ['busy', 0.65, `from ${BUSY * 100} %`],
+    ['full', 1, `from ${FULL * 100} %`],
+  ] as const;
+  for (const [kind, share, words] of entries) {
+    const line = svg('line', { class: 'use', x1: 2, y1: 6, x2: 22, y2: 6 });
+    const sample = svg('g', { class: 'map-link', 'data-use': kind }, line);
+    sample.style.setProperty('--use', String(share));
+    const entry = document.createElement('span');
+    entry.append(svg('svg', { width: 24, height: 12 }, sample), words);
+    list.append(entry);
+  }
+  return list;
+}
+
+/** The sites' own width of text; the picture is laid out in pixels, so that names are as large as other text. */
+function textMeasure(element: HTMLElement): (text: string) => number {
+  const context = document.createElement('canvas').getContext('2d');
+  const { fontFamily } = getComputedStyle(element);
+  if (context) context.font = `600 12.5px ${fontFamily}`;
+  return (text) => Math.ceil(context?.measureText(text).width ?? text.length * 8) + 4;
+}
+
+interface Land {
+  land: string;
+  borders: string;
+}
+
+/** Asked for once; a map without land is still a map. */
+let land: Promise<Land | null> | undefined;
+function loadLand(): Promise<Land | null> {
+  land ??= fetch(new URL('land.json', import.meta.url))
+    .then((reply) => (reply.ok ? reply.json() : null))
+    .catch(() => null);
+  return land;
+}
+
+/** Land fills in when it has come. It is drawn once more beyond 180°, where a map can go on. */
+function landBehind({ land: placed }: Scene): SVGElement[] {
+  if (!placed) return [];
+  const { x, y, scale } = placed;
+  const group = svg('g', {
+    class: 'map-land',
+    'aria-hidden': 'true',
+    transform: `translate(${x} ${y}) scale(${scale})`,
+  });
+  void loadLand().then((paths) => {
+    if (!paths) return;
+    for (const turn of [0, WORLD]) {
+      const transform = `translate(${turn} 0)`;
+      group.append(
+        svg('path', { d: paths.land, class: 'land', transform }),
+        svg('path', { d: paths.borders, class: 'borders', transform }),
+      );
+    }
+  });
+  return [group];
+}
+
+/** The frame of an inset, what it shows, and where that is on the map. */
+function drawInset(inset: Inset, content: readonly SVGElement[]): SVGElement {
+  const { x, y, width, height, of } = inset;
+  const frame = { x, y, width, height };
+  return svg(
+    'g',
+    { class: 'map-inset' },
+    svg('rect', { class: 'of', x: of.x, y: of.y, width: of.width, height: of.height }),
+    ...beams(of, inset).map((ends) => svg('line', { class: 'beam', ...ends })),
+    svg(
+      'svg',
+      { ...frame, viewBox: `${x} ${y} ${width} ${height}` },
+      svg('rect', { class: 'sea', ...frame }),
+      ...content,
+    ),
+    svg('rect', { class: 'frame', ...frame }),
+  );
+}
+
+/** The two lines from the part on the map to its inset: between the corners that both can see. */
+function beams(of: Scene | Inset['of'], to: Inset['of']) {
+  const corners = ({ x, y, width, height }: Inset['of']) => [
+    { x, y },
+    { x: x + width, y },
+    { x: x + width, y: y + height },
+    { x, y: y + height },
+  ];
+  const middle = {
+    x: to.x + to.width / 2 - of.x - of.width / 2,
+    y: to.y + to.height / 2 - of.y - of.height / 2,
+  };
+  const [from, until] = [corners(of), corners(to)];
+  // The outermost corners, seen along the way from one middle to the other.
+  const side = (corner: { x: number; y: number }) =>
+    (corner.x - of.x - of.width / 2) * middle.y - (corner.y - of.y - of.height / 2) * middle.x;
+  const outer = [...from.keys()].toSorted((one, other) => side(from[one] ?? of) - side(from[other] ?? of));
+  return [outer[0], outer.at(-1)].flatMap((index) => {
+    const [start, end] = [from[index ?? 0], until[index ?? 0]];
+    return start && end ? [{ x1: start.x, y1: start.y, x2: end.x, y2: end.y }] : [];
+  });
+}
+
+/** What stands above the sites without a place. */
+function shelf(top: number, { width }: MapLayout): SVGElement[] {
+  return [
+    svg('line', { class: 'shelf', x1: 0, y1: top, x2: width, y2: top }),
+    svg('text', { class: 'shelf', x: 12, y: top + 20 }, 'Not on the map'),
+  ];
+}
+
+type Content = SVGElement | string;
+
+/** An element of SVG. */
+function svg<Name extends keyof SVGElementTagNameMap>(
+  name: Name,
+  attributes: Readonly<Record<string, string | number>>,
+  ...content: readonly Content[]
+): SVGElementTagNameMap[Name] {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  element.append(...content);
+  return element;
 }

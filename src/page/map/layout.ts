@@ -1,0 +1,402 @@
+import type { Link } from '../service.ts';
+import { candidates, isFree, type LabelBox, lengthIn, type Rect } from './labels.ts';
+import { project, WORLD } from './projection.ts';
+
+/** A site as the map gets it. */
+export interface MapSite {
+  name: string;
+  place: readonly [longitude: number, latitude: number] | null;
+}
+
+/** A point of the picture, in CSS pixels. */
+export interface Point {
+  x: number;
+  y: number;
+}
+
+/** The sites and links of one picture: the map itself, or an inset. */
+export interface Scene extends Rect {
+  /** Pixels a unit of the map has, and where the map's corner lies; null where no land is behind the sites. */
+  land: { scale: number; x: number; y: number } | null;
+  /** Where each site is; also those outside, since links lead to them. */
+  at: ReadonlyMap<string, Point>;
+  /** The sites that have a dot here. */
+  sites: readonly string[];
+  /** A site that is missing here has no room for its name. */
+  labels: ReadonlyMap<string, LabelBox>;
+  /** The links that are drawn here. */
+  links: readonly Link[];
+}
+
+/** An enlarged part of the map, for sites that lie close together. */
+export interface Inset extends Scene {
+  /** The part, on the map. */
+  of: Rect;
+}
+
+/** Where everything is. */
+export interface MapLayout extends Scene {
+  insets: readonly Inset[];
+  /** Above this line is the map, below are the sites without a place; null where there are none, or only such. */
+  shelf: number | null;
+}
+
+/** The radius of a site's dot. */
+export const DOT = 5;
+
+/** Dots whose centres are closer than this are drawn in an inset. */
+const CLOSE = 24;
+/** The closest that two dots come in an inset; they are pushed apart if they must. */
+const APART = 30;
+/** Around the sites, for half a name. */
+const MARGIN = { x: 44, y: 30 };
+/** Pixels of a unit of the map at most: land has no more detail to show. */
+const LARGEST = { map: 3, inset: 24 };
+const LABEL_HEIGHT = 17;
+const SHELF_ROW = 30;
+
+/**
+ * Lays the map out: fitted to the sites that have a place, sites that lie close together enlarged in insets, sites
+ * without a place on a shelf below. Where no site has one, all stand in a ring.
+ *
+ * @param width of the picture, in CSS pixels
+ * @param textWidth of a site's name, in CSS pixels
+ */
+export function layOut(
+  sites: readonly MapSite[],
+  links: readonly Link[],
+  width: number,
+  textWidth: (text: string) => number,
+): MapLayout {
+  const placed = sites.filter(hasPlace);
+  if (placed.length === 0) return ring(sites, links, width, textWidth);
+
+  const { units, box } = fitted(placed);
+  const height = Math.round(Math.min(Math.max(width * 0.72, 300), 540));
+  const scale = Math.min(
+    (width - 2 * MARGIN.x) / (box.width || 1),
+    (height - 2 * MARGIN.y) / (box.height || 1),
+    LARGEST.map,
+  );
+  const land = {
+    scale,
+    x: width / 2 - scale * (box.x + box.width / 2),
+    y: height / 2 - scale * (box.y + box.height / 2),
+  };
+  const at = new Map<string, Point>();
+  for (const [name, unit] of units) {
+    at.set(name, { x: land.x + unit.x * scale, y: land.y + unit.y * scale });
+  }
+
+  const shelf = shelve(
+    sites.filter((site) => !hasPlace(site)),
+    { width, top: height },
+    textWidth,
+  );
+  for (const [name, point] of shelf.at) at.set(name, point);
+
+  const groups = closeTogether(
+    placed.map(({ name }) => name),
+    at,
+  );
+  const main: Scene = {
+    x: 0,
+    y: 0,
+    width,
+    height: shelf.bottom,
+    land,
+    at,
+    sites: [...at.keys()],
+    labels: new Map(),
+    links: links.filter(({ site1, site2 }) => !groups.some((group) => group.has(site1) && group.has(site2))),
+  };
+  const field = { x: 0, y: 0, width, height };
+  const insets: Inset[] = [];
+  for (const group of groups) {
+    const inset = enlarged(group, main, links, field, insets, units, textWidth);
+    if (inset) insets.push(inset);
+  }
+  const inInset = new Set(insets.flatMap(({ sites: inside }) => inside));
+  // A group without an inset stays on the map: all its links too.
+  main.links = links.filter(
+    ({ site1, site2 }) =>
+      !insets.some(({ sites: inside }) => inside.includes(site1) && inside.includes(site2)),
+  );
+  const labels = new Map([
+    ...named(
+      main,
+      placed.map(({ name }) => name).filter((name) => !inInset.has(name)),
+      field,
+      insets.flatMap((inset) => [inset, inset.of]),
+      textWidth,
+    ),
+    ...shelf.labels,
+  ]);
+  return { ...main, labels, insets, shelf: shelf.at.size > 0 ? height : null };
+}
+
+function hasPlace(site: MapSite): site is MapSite & { place: readonly [number, number] } {
+  return site.place !== null;
+}
+
+/** The sites in the map's units, and the box around them. The map is cut where most of the Earth has no site. */
+function fitted(placed: readonly (MapSite & { place: readonly [number, number] })[]) {
+  const projected = placed.map(({ name, place }) => ({ name, point: project(place) }));
+  const xs = projected.map(({ point: [x] }) => x).toSorted((one, other) => one - other);
+  let cut = { gap: 0, x: 0 };
+  for (const [index, x] of xs.entries()) {
+    const gap = x - (xs[index - 1] ?? (xs.at(-1) ?? 0) - WORLD);
+    if (gap > cut.gap) cut = { gap, x };
+  }
+  const units = new Map(
+    projected.map(({ name, point: [x, y] }) => [name, { x: x < cut.x ? x + WORLD : x, y }]),
+  );
+  return { units, box: around([...units.values()]) };
+}
+
+function around(points: readonly Point[], margin = 0): Rect {
+  const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
+  const [left, top] = [Math.min(...xs) - margin, Math.min(...ys) - margin];
+  return { x: left, y: top, width: Math.max(...xs) + margin - left, height: Math.max(...ys) + margin - top };
+}
+
+/** The groups of sites that lie {@link CLOSE} to another of their group. */
+function closeTogether(names: readonly string[], at: ReadonlyMap<string, Point>): Set<string>[] {
+  let groups: Set<string>[] = [];
+  for (const name of names) {
+    const near = groups.filter((group) => [...group].some((other) => distance(at, name, other) < CLOSE));
+    groups = [
+      ...groups.filter((group) => !near.includes(group)),
+      new Set([name, ...near.flatMap((g) => [...g])]),
+    ];
+  }
+  return groups.filter(({ size }) => size > 1);
+}
+
+function distance(at: ReadonlyMap<string, Point>, one: string, other: string): number {
+  const [a, b] = [at.get(one), at.get(other)];
+  return a && b ? Math.hypot(a.x - b.x, a.y - b.y) : Number.POSITIVE_INFINITY;
+}
+
+/** The inset of a group, where the map has most room for it; undefined where it has none. */
+function enlarged(
+  group: ReadonlySet<string>,
+  main: Scene,
+  links: readonly Link[],
+  field: Rect,
+  others: readonly Inset[],
+  units: ReadonlyMap<string, Point>,
+  textWidth: (text: string) => number,
+): Inset | undefined {
+  const inside = [...group];
+  const size = {
+    width: Math.min(Math.max(field.width * 0.36, 150), 240),
+    height: Math.min(Math.max(field.height * 0.34, 110), 170),
+  };
+  const of = around(
+    inside.flatMap((name) => main.at.get(name) ?? []),
+    DOT + 5,
+  );
+  const place = roomiest(size, of, main, field, group, others);
+  if (!place) return undefined;
+
+  const box = around(inside.flatMap((name) => units.get(name) ?? []));
+  const widest = Math.max(...inside.map(textWidth));
+  const scale = Math.min(
+    Math.max(size.width - widest - 40, 40) / (box.width || 1),
+    (size.height - 64) / (box.height || 1),
+    LARGEST.inset,
+  );
+  const land = {
+    scale,
+    x: place.x + size.width / 2 - scale * (box.x + box.width / 2),
+    y: place.y + size.height / 2 - scale * (box.y + box.height / 2),
+  };
+  const at = new Map<string, Point>();
+  for (const [name, unit] of units) {
+    at.set(name, { x: land.x + unit.x * scale, y: land.y + unit.y * scale });
+  }
+  pushApart(
+    inside,
+    at,
+    around(
+      [
+        { x: place.x, y: place.y },
+        { x: place.x + size.width, y: place.y + size.height },
+      ],
+      -14,
+    ),
+  );
+  const scene: Inset = {
+    ...place,
+    land,
+    at,
+    of,
+    sites: inside,
+    labels: new Map(),
+    // To a site without a place there is no direction.
+    links: links.filter(
+      ({ site1, site2 }) => (group.has(site1) || group.has(site2)) && at.has(site1) && at.has(site2),
+    ),
+  };
+  return { ...scene, labels: named(scene, inside, place, [], textWidth) };
+}
+
+/** The place at the map's edge that hides no site, and the least of the links; the nearer of equals. */
+function roomiest(
+  size: { width: number; height: number },
+  of: Rect,
+  { at, links }: Scene,
+  field: Rect,
+  group: ReadonlySet<string>,
+  others: readonly Inset[],
+): Rect | undefined {
+  const gap = 8;
+  const [right, bottom] = [field.width - size.width - gap, field.height - size.height - gap];
+  const steps = [0, 0.25, 0.5, 0.75, 1];
+  const places = [
+    ...steps.flatMap((step) => [
+      { x: gap + (right - gap) * step, y: gap },
+      { x: gap + (right - gap) * step, y: bottom },
+    ]),
+    ...steps.flatMap((step) => [
+      { x: gap, y: gap + (bottom - gap) * step },
+      { x: right, y: gap + (bottom - gap) * step },
+    ]),
+  ];
+  const taken = [of, ...others.flatMap((other) => [other, other.of])];
+  const dots = [...at].filter(([name]) => !group.has(name)).map(([, { x, y }]) => around([{ x, y }], 14));
+  let best: { rect: Rect; cost: number } | undefined;
+  for (const place of places) {
+    const rect = { ...place, ...size };
+    if (!isFree(rect, [...taken, ...dots])) continue;
+    const hidden = links.reduce(
+      (sum, { site1, site2 }) => sum + lengthIn(rect, at.get(site1), at.get(site2)),
+      0,
+    );
+    const away = Math.hypot(rect.x + size.width / 2 - of.x, rect.y + size.height / 2 - of.y);
+    const cost = hidden * 4 + away * 0.2;
+    if (!best || cost < best.cost) best = { rect, cost };
+  }
+  return best?.rect;
+}
+
+/** Moves sites that an inset can't separate, such as two in one building, until each can be seen and chosen. */
+function pushApart(names: readonly string[], at: Map<string, Point>, within: Rect): void {
+  for (let round = 0; round < 60; round += 1) {
+    let moved = false;
+    for (const [index, one] of names.entries()) {
+      for (const other of names.slice(index + 1)) {
+        const [a, b] = [at.get(one), at.get(other)];
+        if (!a || !b) continue;
+        const apart = Math.hypot(a.x - b.x, a.y - b.y);
+        if (apart >= APART - 0.5) continue;
+        moved = true;
+        // In the same place there is no direction: each pair gets its own.
+        const angle = apart > 0.01 ? Math.atan2(b.y - a.y, b.x - a.x) : index * 2.4;
+        const push = (APART - apart) / 2;
+        at.set(one, kept(within, a.x - Math.cos(angle) * push, a.y - Math.sin(angle) * push));
+        at.set(other, kept(within, b.x + Math.cos(angle) * push, b.y + Math.sin(angle) * push));
+      }
+    }
+    if (!moved) return;
+  }
+}
+
+function kept({ x: left, y: top, width, height }: Rect, x: number, y: number): Point {
+  return {
+    x: Math.max(left, Math.min(left + width, x)),
+    y: Math.max(top, Math.min(top + height, y)),
+  };
+}
+
+/** Sites without a place, in rows below the map. */
+function shelve(
+  sites: readonly MapSite[],
+  { width, top }: { width: number; top: number },
+  textWidth: (text: string) => number,
+): { at: Map<string, Point>; labels: Map<string, LabelBox>; bottom: number } {
+  const at = new Map<string, Point>();
+  const labels = new Map<string, LabelBox>();
+  let [x, y] = [16, top + 44];
+  for (const { name } of sites) {
+    const wide = textWidth(name);
+    if (x > 16 && x + 10 + wide > width - 8) [x, y] = [16, y + SHELF_ROW];
+    at.set(name, { x, y });
+    labels.set(name, {
+      ...{ x: x + 10, y: y - LABEL_HEIGHT / 2, width: wide, height: LABEL_HEIGHT },
+      leader: false,
+    });
+    x += wide + 38;
+  }
+  return { at, labels, bottom: sites.length > 0 ? y + 20 : top };
+}
+
+/** All sites in a ring, where no place is known. */
+function ring(
+  sites: readonly MapSite[],
+  links: readonly Link[],
+  width: number,
+  textWidth: (text: string) => number,
+): MapLayout {
+  const widest = Math.max(...sites.map(({ name }) => textWidth(name)), 0);
+  const height = Math.min(Math.max(width * 0.72, 260), 440);
+  const [rx, ry] = [Math.max(width / 2 - Math.min(widest, width / 3) - 24, 40), height / 2 - 36];
+  const at = new Map(
+    sites.map(({ name }, index) => {
+      const angle = (2 * Math.PI * index) / sites.length - Math.PI / 2;
+      return [name, { x: width / 2 + rx * Math.cos(angle), y: height / 2 + ry * Math.sin(angle) }];
+    }),
+  );
+  const names = sites.map(({ name }) => name);
+  const scene: Scene = {
+    ...{ x: 0, y: 0, width, height },
+    ...{ land: null, at, sites: names, labels: new Map(), links },
+  };
+  return { ...scene, labels: named(scene, names, scene, [], textWidth), insets: [], shelf: null };
+}
+
+/**
+ * Finds room for the names of sites: within the bounds, on no dot, on no other name and on nothing that is taken; and of
+ * the places that are left, the one that hides the least of the links. The site with the fewest places chooses first.
+ */
+function named(
+  { at, sites, links }: Scene,
+  names: readonly string[],
+  bounds: Rect,
+  taken: readonly Rect[],
+  textWidth: (text: string) => number,
+): Map<string, LabelBox> {
+  const dots = sites.flatMap((name) => {
+    const point = at.get(name);
+    return point ? [around([point], DOT + 2)] : [];
+  });
+  const choices = names
+    .flatMap((name) => {
+      const point = at.get(name);
+      if (!point) return [];
+      const boxes = candidates(point, { width: textWidth(name), height: LABEL_HEIGHT }).filter(
+        (box) =>
+          isFree(box, [...taken, ...dots]) &&
+          box.x >= bounds.x + 2 &&
+          box.y >= bounds.y + 2 &&
+          box.x + box.width <= bounds.x + bounds.width - 2 &&
+          box.y + box.height <= bounds.y + bounds.height - 2,
+      );
+      return [{ name, boxes: boxes.map((box) => ({ box, cost: box.cost + hiding(box, links, at) })) }];
+    })
+    .toSorted((one, other) => one.boxes.length - other.boxes.length);
+  const found = new Map<string, LabelBox>();
+  for (const { name, boxes } of choices) {
+    const open = boxes.filter(({ box }) => isFree(box, [...found.values()]));
+    const best = open.toSorted((one, other) => one.cost - other.cost)[0];
+    if (best) found.set(name, best.box);
+  }
+  return found;
+}
+
+/** How much of the links a name would lie on; of very many links it does not matter. */
+function hiding(box: Rect, links: readonly Link[], at: ReadonlyMap<string, Point>): number {
+  if (links.length > 300) return 0;
+  return links.reduce((sum, { site1, site2 }) => sum + lengthIn(box, at.get(site1), at.get(site2)), 0);
+}
