@@ -113,7 +113,7 @@ async function bundlePage(): Promise<void> {
   for (const target of ['cli', 'lib']) {
     const dir = join(DIST, target, 'ui');
     await bundle.write({ dir, format: 'esm', minify: true });
-    const styles = ['page.css', 'timeline/timeline.css'].map((name) =>
+    const styles = ['page.css', 'map/map.css', 'timeline/timeline.css'].map((name) =>
       readFileSync(join(ROOT, 'src/page', name), 'utf8'),
     );
     writeFileSync(join(dir, 'page.css'), styles.join(''));

@@ -37,27 +37,28 @@ export interface Inset extends Scene {
 /** Where everything is. */
 export interface MapLayout extends Scene {
   insets: readonly Inset[];
-  /** Above this line is the map, below are the sites without a place; null where there are none, or only such. */
-  shelf: number | null;
 }
 
 /** The radius of a site's dot. */
 export const DOT = 5;
 
 /** Dots whose centres are closer than this are drawn in an inset. */
-const CLOSE = 24;
+const CLOSE = 20;
 /** The closest that two dots come in an inset; they are pushed apart if they must. */
 const APART = 30;
 /** Around the sites, for half a name. */
 const MARGIN = { x: 44, y: 30 };
 /** Pixels of a unit of the map at most: land has no more detail to show. */
 const LARGEST = { map: 3, inset: 24 };
+/** Around an inset. */
+const GAP = 8;
+/** Insets for which the map is made higher, where it has no room for them. */
+const MOST_BELOW = 2;
 const LABEL_HEIGHT = 17;
-const SHELF_ROW = 30;
 
 /**
- * Lays the map out: fitted to the sites that have a place, sites that lie close together enlarged in insets, sites
- * without a place on a shelf below. Where no site has one, all stand in a ring.
+ * Lays the map out: fitted to the sites that have a place, sites that lie close together enlarged in insets. Sites without
+ * a place, and their links, are left out. Where no site has one, all stand in a ring.
  *
  * @param width of the picture, in CSS pixels
  * @param textWidth of a site's name, in CSS pixels
@@ -83,60 +84,44 @@ export function layOut(
     x: width / 2 - scale * (box.x + box.width / 2),
     y: height / 2 - scale * (box.y + box.height / 2),
   };
-  const at = new Map<string, Point>();
-  for (const [name, unit] of units) {
-    at.set(name, { x: land.x + unit.x * scale, y: land.y + unit.y * scale });
-  }
-
-  const shelf = shelve(
-    sites.filter((site) => !hasPlace(site)),
-    { width, top: height },
-    textWidth,
-  );
-  for (const [name, point] of shelf.at) at.set(name, point);
-
-  const groups = closeTogether(
-    placed.map(({ name }) => name),
-    at,
-  );
-  const main: Scene = {
-    x: 0,
-    y: 0,
-    width,
-    height: shelf.bottom,
-    land,
-    at,
-    sites: [...at.keys()],
-    labels: new Map(),
-    links: links.filter(({ site1, site2 }) => !groups.some((group) => group.has(site1) && group.has(site2))),
-  };
+  const at = onLand(units, land);
+  const names = [...at.keys()];
   const field = { x: 0, y: 0, width, height };
+  const map: Scene = {
+    ...{ ...field, land, at, sites: names, labels: new Map() },
+    links: links.filter(({ site1, site2 }) => at.has(site1) && at.has(site2)),
+  };
   const insets: Inset[] = [];
-  for (const group of groups) {
-    const inset = enlarged(group, main, links, field, insets, units, textWidth);
+  for (const group of closeTogether(names, at)) {
+    const inset = enlarged(group, map, insets, units, textWidth);
     if (inset) insets.push(inset);
   }
-  const inInset = new Set(insets.flatMap(({ sites: inside }) => inside));
-  // A group without an inset stays on the map: all its links too.
-  main.links = links.filter(
-    ({ site1, site2 }) =>
-      !insets.some(({ sites: inside }) => inside.includes(site1) && inside.includes(site2)),
+  // What an inset has whole is not drawn on the map too.
+  const enlargedIn = (name: string): Inset | undefined =>
+    insets.find(({ sites: inside }) => inside.includes(name));
+  map.links = map.links.filter(({ site1, site2 }) => {
+    const inset = enlargedIn(site1);
+    return !inset || inset !== enlargedIn(site2);
+  });
+  const labels = named(
+    map,
+    names.filter((name) => !enlargedIn(name)),
+    field,
+    insets.flatMap((inset) => [inset, inset.of]),
+    textWidth,
   );
-  const labels = new Map([
-    ...named(
-      main,
-      placed.map(({ name }) => name).filter((name) => !inInset.has(name)),
-      field,
-      insets.flatMap((inset) => [inset, inset.of]),
-      textWidth,
-    ),
-    ...shelf.labels,
-  ]);
-  return { ...main, labels, insets, shelf: shelf.at.size > 0 ? height : null };
+  return { ...map, labels, insets };
 }
 
 function hasPlace(site: MapSite): site is MapSite & { place: readonly [number, number] } {
   return site.place !== null;
+}
+
+function onLand(
+  units: ReadonlyMap<string, Point>,
+  { x, y, scale }: { x: number; y: number; scale: number },
+): Map<string, Point> {
+  return new Map([...units].map(([name, unit]) => [name, { x: x + unit.x * scale, y: y + unit.y * scale }]));
 }
 
 /** The sites in the map's units, and the box around them. The map is cut where most of the Earth has no site. */
@@ -178,27 +163,30 @@ function distance(at: ReadonlyMap<string, Point>, one: string, other: string): n
   return a && b ? Math.hypot(a.x - b.x, a.y - b.y) : Number.POSITIVE_INFINITY;
 }
 
-/** The inset of a group, where the map has most room for it; undefined where it has none. */
+/** The inset of a group, where the map has most room for it, else below; undefined where there are many already. */
 function enlarged(
   group: ReadonlySet<string>,
-  main: Scene,
-  links: readonly Link[],
-  field: Rect,
+  map: Scene,
   others: readonly Inset[],
   units: ReadonlyMap<string, Point>,
   textWidth: (text: string) => number,
 ): Inset | undefined {
   const inside = [...group];
   const size = {
-    width: Math.min(Math.max(field.width * 0.36, 150), 240),
-    height: Math.min(Math.max(field.height * 0.34, 110), 170),
+    width: Math.min(Math.max(map.width * 0.36, 150), 240),
+    height: Math.min(Math.max(map.height * 0.34, 124), 170),
   };
   const of = around(
-    inside.flatMap((name) => main.at.get(name) ?? []),
-    DOT + 5,
+    inside.flatMap((name) => map.at.get(name) ?? []),
+    DOT + 3,
   );
-  const place = roomiest(size, of, main, field, group, others);
-  if (!place) return undefined;
+  let place = roomiest(size, of, map, group, others);
+  if (!place) {
+    if (others.length >= MOST_BELOW) return undefined;
+    size.width = Math.min(map.width - 2 * GAP, 240);
+    place = { x: GAP, y: map.height, ...size };
+    map.height += size.height + GAP;
+  }
 
   const box = around(inside.flatMap((name) => units.get(name) ?? []));
   const widest = Math.max(...inside.map(textWidth));
@@ -212,10 +200,7 @@ function enlarged(
     x: place.x + size.width / 2 - scale * (box.x + box.width / 2),
     y: place.y + size.height / 2 - scale * (box.y + box.height / 2),
   };
-  const at = new Map<string, Point>();
-  for (const [name, unit] of units) {
-    at.set(name, { x: land.x + unit.x * scale, y: land.y + unit.y * scale });
-  }
+  const at = onLand(units, land);
   pushApart(
     inside,
     at,
@@ -234,10 +219,7 @@ function enlarged(
     of,
     sites: inside,
     labels: new Map(),
-    // To a site without a place there is no direction.
-    links: links.filter(
-      ({ site1, site2 }) => (group.has(site1) || group.has(site2)) && at.has(site1) && at.has(site2),
-    ),
+    links: map.links.filter(({ site1, site2 }) => group.has(site1) || group.has(site2)),
   };
   return { ...scene, labels: named(scene, inside, place, [], textWidth) };
 }
@@ -246,22 +228,20 @@ function enlarged(
 function roomiest(
   size: { width: number; height: number },
   of: Rect,
-  { at, links }: Scene,
-  field: Rect,
+  { at, links, ...field }: Scene,
   group: ReadonlySet<string>,
   others: readonly Inset[],
 ): Rect | undefined {
-  const gap = 8;
-  const [right, bottom] = [field.width - size.width - gap, field.height - size.height - gap];
+  const [right, bottom] = [field.width - size.width - GAP, field.height - size.height - GAP];
   const steps = [0, 0.25, 0.5, 0.75, 1];
   const places = [
     ...steps.flatMap((step) => [
-      { x: gap + (right - gap) * step, y: gap },
-      { x: gap + (right - gap) * step, y: bottom },
+      { x: GAP + (right - GAP) * step, y: GAP },
+      { x: GAP + (right - GAP) * step, y: bottom },
     ]),
     ...steps.flatMap((step) => [
-      { x: gap, y: gap + (bottom - gap) * step },
-      { x: right, y: gap + (bottom - gap) * step },
+      { x: GAP, y: GAP + (bottom - GAP) * step },
+      { x: right, y: GAP + (bottom - GAP) * step },
     ]),
   ];
   const taken = [of, ...others.flatMap((other) => [other, other.of])];
@@ -310,28 +290,6 @@ function kept({ x: left, y: top, width, height }: Rect, x: number, y: number): P
   };
 }
 
-/** Sites without a place, in rows below the map. */
-function shelve(
-  sites: readonly MapSite[],
-  { width, top }: { width: number; top: number },
-  textWidth: (text: string) => number,
-): { at: Map<string, Point>; labels: Map<string, LabelBox>; bottom: number } {
-  const at = new Map<string, Point>();
-  const labels = new Map<string, LabelBox>();
-  let [x, y] = [16, top + 44];
-  for (const { name } of sites) {
-    const wide = textWidth(name);
-    if (x > 16 && x + 10 + wide > width - 8) [x, y] = [16, y + SHELF_ROW];
-    at.set(name, { x, y });
-    labels.set(name, {
-      ...{ x: x + 10, y: y - LABEL_HEIGHT / 2, width: wide, height: LABEL_HEIGHT },
-      leader: false,
-    });
-    x += wide + 38;
-  }
-  return { at, labels, bottom: sites.length > 0 ? y + 20 : top };
-}
-
 /** All sites in a ring, where no place is known. */
 function ring(
   sites: readonly MapSite[],
@@ -353,7 +311,7 @@ function ring(
     ...{ x: 0, y: 0, width, height },
     ...{ land: null, at, sites: names, labels: new Map(), links },
   };
-  return { ...scene, labels: named(scene, names, scene, [], textWidth), insets: [], shelf: null };
+  return { ...scene, labels: named(scene, names, scene, [], textWidth), insets: [] };
 }
 
 /**

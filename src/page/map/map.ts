@@ -23,6 +23,8 @@ export interface NetworkMap {
 /** Links from this share on are drawn as busy, and from the second on as nearly full. */
 const [BUSY, FULL] = [0.5, 0.8];
 
+const HINT = 'Choose a link to see when it is free.';
+
 /** Makes the map. It is drawn when it has a width, and again whenever that changes. */
 export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   const picture = svg('svg', { role: 'group', 'aria-label': 'Map of the network' });
@@ -31,14 +33,18 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   readout.setAttribute('aria-hidden', 'true');
   const element = document.createElement('div');
   element.className = 'map';
-  element.append(picture, legend(), readout);
+  element.append(picture, readout, legend());
 
   const use = new Map<Link, number | null>();
   /** Each link is drawn on the map or in an inset, and where it leaves an inset in both. */
   let drawn = new Map<Link, SVGElement[]>();
   let selected: Link | null = null;
+  /** Links to sites without a place, as buttons below the map. */
+  const listed = new Map<Link, HTMLButtonElement>();
 
   const showUse = (link: Link): void => {
+    const button = listed.get(link);
+    if (button) button.textContent = nameOf(link, use.get(link) ?? null);
     for (const line of drawn.get(link) ?? []) {
       const share = use.get(link) ?? null;
       line.setAttribute('data-use', level(share));
@@ -47,6 +53,7 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     }
   };
   const showSelected = (): void => {
+    for (const [link, button] of listed) button.setAttribute('aria-pressed', String(link === selected));
     for (const [link, lines] of drawn) {
       for (const line of lines) {
         if (line.hasAttribute('role')) line.setAttribute('aria-pressed', String(link === selected));
@@ -56,7 +63,7 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     say(selected);
   };
   const say = (link: Link | null): void => {
-    readout.textContent = link ? nameOf(link, use.get(link) ?? null) : '';
+    readout.textContent = link ? nameOf(link, use.get(link) ?? null) : HINT;
   };
 
   /** A link's line. Where it is drawn twice, keys and screen readers meet it once. */
@@ -126,15 +133,29 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     picture.setAttribute('viewBox', `0 0 ${layout.width} ${layout.height}`);
     // The links of an inset come first, so that keys reach them where they can be seen best.
     const insets = layout.insets.map((inset) => drawInset(inset, drawScene(inset)));
-    picture.replaceChildren(
-      ...(layout.shelf === null ? [] : shelf(layout.shelf, layout)),
-      ...drawScene(layout),
-      ...insets,
-    );
+    picture.replaceChildren(...drawScene(layout), ...insets);
     for (const link of links) showUse(link);
     showSelected();
     const again = focused ? drawn.get(focused[0])?.find((line) => line.hasAttribute('tabindex')) : undefined;
     again?.focus();
+  }
+
+  const isPlaced = new Set(sites.flatMap(({ name, place }) => (place ? [name] : [])));
+  const missing = sites.filter(({ name }) => isPlaced.size > 0 && !isPlaced.has(name));
+  if (missing.length > 0) {
+    const buttons = document.createElement('p');
+    buttons.className = 'map-elsewhere';
+    buttons.append(`Not on the map: ${missing.map(({ name }) => name).join(', ')}. `);
+    for (const link of links.filter(({ site1, site2 }) => !isPlaced.has(site1) || !isPlaced.has(site2))) {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.addEventListener('click', () => onSelect(link));
+      listed.set(link, button);
+      showUse(link);
+      buttons.append(button, ' ');
+    }
+    element.append(buttons);
+    showSelected();
   }
 
   let width = 0;
@@ -181,11 +202,12 @@ function legend(): HTMLElement {
   const list = document.createElement('p');
   list.className = 'map-legend';
   list.setAttribute('aria-hidden', 'true');
+  list.append('In use now:');
   const entries = [
-    ['none', 0, 'free'],
-    ['some', 0.3, 'in use now'],
-    ['busy', 0.65, `from ${BUSY * 100} %`],
-    ['full', 1, `from ${FULL * 100} %`],
+    ['none', 0, 'nothing'],
+    ['some', 0.25, `up to ${BUSY * 100} %`],
+    ['busy', 0.65, `up to ${FULL * 100} %`],
+    ['full', 1, 'more'],
   ] as const;
   for (const [kind, share, words] of entries) {
     const line = svg('line', { class: 'use', x1: 2, y1: 6, x2: 22, y2: 6 });
@@ -282,14 +304,6 @@ function beams(of: Scene | Inset['of'], to: Inset['of']) {
     const [start, end] = [from[index ?? 0], until[index ?? 0]];
     return start && end ? [{ x1: start.x, y1: start.y, x2: end.x, y2: end.y }] : [];
   });
-}
-
-/** What stands above the sites without a place. */
-function shelf(top: number, { width }: MapLayout): SVGElement[] {
-  return [
-    svg('line', { class: 'shelf', x1: 0, y1: top, x2: width, y2: top }),
-    svg('text', { class: 'shelf', x: 12, y: top + 20 }, 'Not on the map'),
-  ];
 }
 
 type Content = SVGElement | string;

@@ -79,7 +79,7 @@ export function createUi({ site, addresses, elsewhere, network, readFile }: UiOp
       name: site.name ?? null,
       base_url: addresses.connectivity,
       login: false,
-      sites: sites.map((name) => ({ name, place: null })),
+      sites: sites.map((name) => ({ name, place: network.placeOf(name) ?? null })),
       links,
     }),
   );
