@@ -77,6 +77,8 @@ let ended: readonly Reserved[] | undefined;
 /** Why the reservations can't be seen, where the service says so. */
 let hidden: string | undefined;
 const busy = new Set<string>();
+/** Ends with the login: what is asked for as a user is given up then. */
+let visit = new AbortController();
 
 const away = element('p', { class: 'away', role: 'alert', hidden: true });
 const result = element('p', { class: 'result', role: 'status' });
@@ -93,7 +95,10 @@ function failed(error: unknown): void {
 
 const bar = createSessionBar({
   loginAddress: new URL('login', BASE).pathname,
-  choose: (id) => choose(session.experiments.find((one) => one.id === id)),
+  choose(id) {
+    choose(session.experiments.find((one) => one.id === id));
+    void news.look();
+  },
   setZone(next) {
     zone = next;
     clock = createClock(zone);
@@ -177,7 +182,6 @@ function choose(experiment: Experiment | undefined): void {
     }
   }
   show();
-  if (isOther && experiment) void news.look();
 }
 
 /** The experiment that was chosen before, or the only one that has not expired. */
@@ -192,12 +196,16 @@ function usual({ experiments }: Session): Experiment | undefined {
 
 async function loadSession(): Promise<void> {
   const before = session.user?.id;
-  session = await service.session();
+  const found = await service.session();
   isSessionKnown = true;
-  if (before !== undefined && session.user === null) say('You are logged out. What you typed is kept.');
-  const next = session.user === null ? undefined : usual(session);
-  if (next?.id !== chosen?.id) choose(next);
-  else chosen = next;
+  if (found.user === null) {
+    if (before !== undefined) say('Your login has ended. Log in again; what you typed is kept.');
+    leave();
+    return;
+  }
+  session = found;
+  if (visit.signal.aborted || before !== found.user.id) visit = new AbortController();
+  choose(usual(found));
 }
 
 async function loadEnded(): Promise<void> {
@@ -224,7 +232,7 @@ async function loadReservations(): Promise<void> {
   hidden = maySee(role) ? undefined : 'Your role does not let you see them.';
   if (hidden !== undefined) return;
   try {
-    const found = await service.live(id);
+    const found = await service.live(id, visit.signal);
     if (chosen?.id !== id) return;
     // What has ended meanwhile is kept in the list of ended ones.
     const over = (live ?? []).filter(
@@ -243,7 +251,7 @@ async function loadReservations(): Promise<void> {
 async function loadUse({ links }: NetworkFacts): Promise<void> {
   const start = Math.floor(now() / NOW_LASTS) * NOW_LASTS;
   const asked = links.map(async (link) => {
-    const [column] = await service.columns(link, { start, end: start + NOW_LASTS }, 1);
+    const [column] = await service.columns(link, { start, end: start + NOW_LASTS }, 1, visit.signal);
     map?.setUse(link, column ? 1 - column.free / link.bandwidth : null);
   });
   await Promise.all(asked);
@@ -254,22 +262,22 @@ async function askForNews(): Promise<void> {
   if (!network) {
     network = await service.network();
     build(network);
-    isSessionStale = true;
   }
-  if (isSessionStale) {
-    await loadSession();
-    isSessionStale = false;
-  }
-  if (session.user !== null) {
+  if (isSessionStale) await loadSession();
+  isSessionStale = false;
+  const { signal } = visit;
+  try {
     await loadReservations();
-    showReservations();
-    timeline?.refresh();
-    booking.refresh();
-    try {
+    if (session.user !== null) {
+      showReservations();
+      timeline?.refresh();
+      booking.refresh();
       await loadUse(network);
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
     }
+  } catch (error) {
+    // Logged out meanwhile, or refused to a user whose role or login has changed: the next question finds out.
+    if (error instanceof Refused) isSessionStale = true;
+    else if (!signal.aborted) throw error;
   }
   show();
 }
@@ -305,15 +313,22 @@ function tell(error: unknown): void {
 }
 
 async function logOut(): Promise<void> {
+  visit.abort();
   try {
     await service.logOut();
-    [session, chosen, live, ended] = [NOBODY, undefined, undefined, undefined];
-    for (const link of network?.links ?? []) map?.setUse(link, null);
+    leave();
     say('You are logged out.');
-    show();
   } catch (error) {
     tell(error);
   }
+}
+
+/** Forgets what only a user may see. */
+function leave(): void {
+  visit.abort();
+  [session, chosen, live, ended] = [NOBODY, undefined, undefined, undefined];
+  for (const link of network?.links ?? []) map?.setUse(link, null);
+  showReservations();
 }
 
 /** Runs something with a reservation, once at a time. */
@@ -451,7 +466,11 @@ function build({ links, sites, login }: NetworkFacts): void {
   });
   timeline = createTimeline({
     links,
-    columns: async (link, window, points, signal) => service.columns(link, window, points, signal),
+    async columns(link, window, points, signal) {
+      visit.signal.throwIfAborted();
+      if (session.user === null) throw new Unanswered('Nobody is logged in.');
+      return service.columns(link, window, points, AbortSignal.any([signal, visit.signal]));
+    },
     now,
     zone: () => zone,
     onPick({ link, start, end }) {

@@ -133,7 +133,7 @@ export interface Service {
   /** What of a link is free in a window, in columns of equal length. */
   columns(link: Link, window: Window, points: number, signal?: AbortSignal): Promise<readonly Column[]>;
   /** The experiment's reservations that have not ended. */
-  live(experiment: string): Promise<readonly Reserved[]>;
+  live(experiment: string, signal?: AbortSignal): Promise<readonly Reserved[]>;
   /** Those that have. */
   ended(experiment: string): Promise<readonly Reserved[]>;
   /** Asks whether a reservation would be made; nothing is. */
@@ -293,13 +293,13 @@ export function createService({ base, fetch }: ServiceOptions): Service {
   const readColumns = reader(columnsOf);
   const readPage = reader(pageOf);
 
-  async function list(experiment: string, state: string): Promise<Reserved[]> {
+  async function list(experiment: string, state: string, signal?: AbortSignal): Promise<Reserved[]> {
     const found: Reserved[] = [];
     let cursor: string | null = null;
     do {
       const query: URLSearchParams = new URLSearchParams({ state, limit: `${PAGE}` });
       if (cursor !== null) query.set('cursor', cursor);
-      const page: ListPage = await readPage(`api/connectivity?${query}`, { experiment });
+      const page: ListPage = await readPage(`api/connectivity?${query}`, { experiment, signal });
       found.push(...page.items);
       cursor = page.next;
     } while (cursor !== null);
@@ -351,8 +351,10 @@ export function createService({ base, fetch }: ServiceOptions): Service {
       const path = `api/links/${encodeURIComponent(site1)}/${encodeURIComponent(site2)}/availability?${query}`;
       return readColumns(path, { signal });
     },
-    async live(experiment) {
-      const lists = await Promise.all(['active', 'scheduled'].map((state) => list(experiment, state)));
+    async live(experiment, signal) {
+      const lists = await Promise.all(
+        ['active', 'scheduled'].map((state) => list(experiment, state, signal)),
+      );
       // One that starts between the two requests is in both.
       return [...new Map(lists.flat().map((own) => [own.id, own])).values()];
     },

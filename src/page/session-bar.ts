@@ -30,17 +30,14 @@ export function createSessionBar({ loginAddress, choose, setZone, logOut }: Sess
   const user = element('span', { class: 'user' });
   const leave = element('button', { type: 'button', class: 'quiet', onclick: logOut }, 'Log out');
   const enter = element('a', { href: loginAddress, class: 'button' }, 'Log in');
+  const zoneLabel = element('label', { class: 'zone' }, 'Times in ', zones);
   const chosen = element(
     'div',
     { class: 'experiment' },
     element('label', {}, 'Experiment ', experiments),
     role,
   );
-  const bar = element(
-    'div',
-    { class: 'session' },
-    ...[chosen, element('label', { class: 'zone' }, 'Times in ', zones), user, leave, enter],
-  );
+  const bar = element('div', { class: 'session' }, ...[chosen, zoneLabel, user, leave, enter]);
 
   /** Shows what is known. */
   function show({ session, canLogIn, chosen: experiment, zone, zones: known }: SessionBarView): void {
@@ -54,7 +51,8 @@ export function createSessionBar({ loginAddress, choose, setZone, logOut }: Sess
     setChoices(experiments, experimentChoices(session.experiments, experiment), experiment?.id ?? '');
     setText(role, experiment ? roleText(experiment.role) : 'Choose one to see and book its links.');
     setText(user, person ? `Logged in as ${person.name}` : '');
-    [user.hidden, leave.hidden] = [!person, !person];
+    // Without a login no times are shown.
+    for (const part of [user, leave, zoneLabel]) part.hidden = !person;
     enter.hidden = person !== null || !canLogIn;
   }
 

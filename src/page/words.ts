@@ -7,7 +7,7 @@ import { may, type Role, readRole } from '../contract/roles.ts';
 import type { Wish } from './draft.ts';
 import type { Column, EndTags, Own, Refused, Window } from './service.ts';
 import type { Clock } from './timeline/civil-time.ts';
-import { type Calendar, instantText, periodText } from './timeline/words.ts';
+import { type Calendar, instantText, periodText, shareText, vlansText } from './timeline/words.ts';
 
 /** What each role may do here, for people. */
 const ROLE_TEXT: Readonly<Record<Role, string>> = {
@@ -105,12 +105,11 @@ export function refusalText(
   return withLocalTimes([...new Set(said), ...(next === undefined ? [] : [next])].join(' '), calendar);
 }
 
-/** That a reservation fits, and what is free beside it. */
-export function fitText({ link, period }: Wish, free: Column | undefined, calendar: Calendar): string {
+/** That a reservation fits, and what is free then. Of a change its own part would count as used, so it is not said. */
+export function fitText({ asked, link, period }: Wish, free: Column | undefined, calendar: Calendar): string {
   const when = periodText(period, calendar);
-  if (!free) return `It fits: ${when}.`;
-  const vlans = `${free.vlans} ${free.vlans === 1 ? 'VLAN' : 'VLANs'}`;
-  return `It fits, ${when}: ${formatBandwidth(free.free)} of ${formatBandwidth(link.bandwidth)} and ${vlans} are free.`;
+  if (!free || asked.id !== undefined) return `It fits: ${when}.`;
+  return `It fits, ${when}: ${shareText(free.free, link.bandwidth)} and ${vlansText(free.vlans)} are free.`;
 }
 
 /** An alternative as the text of a button: what differs from what was asked for. */

@@ -66,7 +66,7 @@ export function linkText({ site1, site2 }: Pick<Link, 'site1' | 'site2'>): strin
 }
 
 /** `6 of 10 Gbps`; both units where they differ. */
-function shareText(free: number, of: number): string {
+export function shareText(free: number, of: number): string {
   const [part, whole] = [formatBandwidth(free), formatBandwidth(of)];
   const [number, unit] = part.split(' ');
   return free === 0 || (unit && whole.endsWith(unit))
