@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { Allocator } from './allocator/allocator.ts';
 import { builtInTopology, createNetwork } from './allocator/network.ts';
@@ -7,11 +6,11 @@ import { type IdKind, newId, randomPool } from './contract/ids.ts';
 import type { Topology } from './contract/links.ts';
 import type { Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
+import { readInstalled } from './installed-files.ts';
 import { forwardedAddress } from './server/client-address.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
 import { administratorsNamed } from './server/credentials.ts';
 import { createDocs } from './server/docs/docs.ts';
-import type { DocsFile } from './server/docs/files.ts';
 import { createHealth } from './server/health.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { loadIdentityProvider } from './server/identity/load.ts';
@@ -267,7 +266,7 @@ async function assemble(
       portalElsewhere: foreign !== undefined,
       prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''),
       site,
-      readFile: readDocsFile,
+      readFile: (name) => readInstalled('api-docs', name),
       now,
     }),
     health: health.routes,
@@ -275,7 +274,13 @@ async function assemble(
     ui:
       options.ui === false
         ? undefined
-        : createUi({ site, addresses, elsewhere: foreign !== undefined, network, readFile: readPageFile }),
+        : createUi({
+            site,
+            addresses,
+            elsewhere: foreign !== undefined,
+            network,
+            readFile: (name) => readInstalled('ui', name),
+          }),
     log,
     metrics,
     now,
@@ -352,17 +357,4 @@ async function assemble(
     forget: (before) => reservations.forget(before),
     close: () => stores.close(),
   };
-}
-
-/** The build puts the interactive page's files beside the bundle. */
-async function readDocsFile(name: DocsFile): Promise<Uint8Array> {
-  return readFile(new URL(`./api-docs/${name}`, import.meta.url));
-}
-
-/** The build puts the files of the network's page there. */
-async function readPageFile(name: string): Promise<Uint8Array | undefined> {
-  return readFile(new URL(`./ui/${name}`, import.meta.url)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
 }

@@ -1,50 +1,15 @@
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Plugin, rolldown } from 'rolldown';
+import { rolldown } from 'rolldown';
 import { DOCS_FILES } from '../server/docs/files.ts';
 import { drawLand } from './land.ts';
+import { noticesOf, packagesIn, packagesUsed, ROOT, withoutChildProcess } from './packages.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DIST = join(ROOT, 'dist');
 const manifest: { dependencies?: Record<string, string> } = JSON.parse(
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 );
-
-/** Gathers the folders of the packages whose code went into the bundle. */
-function packagesUsed(found: Set<string>): Plugin {
-  return {
-    name: 'packages-used',
-    generateBundle(_options, bundle) {
-      for (const chunk of Object.values(bundle)) {
-        if (chunk.type !== 'chunk') continue;
-        for (const id of chunk.moduleIds) {
-          const folder = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id.replace(/^\0/, ''))?.[0];
-          if (folder) found.add(folder);
-        }
-      }
-    },
-  };
-}
-
-/**
- * Removes child_process, which commander loads for sub-commands that are programs of their own. This program has no such
- * sub-command, and loading it would add a tenth of a bare Node's start-up time to every start.
- */
-const withoutChildProcess: Plugin = {
-  name: 'without-child-process',
-  resolveId: (source, importer) =>
-    source === 'node:child_process' && importer?.includes('/commander/') ? '\0no-child-process' : null,
-  load: (id) => (id === '\0no-child-process' ? 'export default {};' : null),
-};
 
 /** The command line: everything in it, split so that a command loads only what it needs. */
 async function bundleProgram(found: Set<string>): Promise<void> {
@@ -133,18 +98,6 @@ function copyDocs(): void {
   }
 }
 
-/** Writes the licence texts of the bundled packages, which must accompany every copy. */
-function writeNotices(folders: ReadonlySet<string>): void {
-  const copied = ['swagger-ui-dist', 'world-atlas'].map((name) => join(ROOT, 'node_modules', name));
-  const notices = [...folders, ...copied].toSorted().map((folder) => {
-    const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
-    const text = file ? readFileSync(join(folder, file), 'utf8').trim() : `License: ${license}`;
-    return `${name} ${version}\n\n${text}\n`;
-  });
-  writeFileSync(join(DIST, 'THIRD-PARTY-NOTICES.txt'), notices.join(`\n${'-'.repeat(78)}\n\n`));
-}
-
 rmSync(DIST, { recursive: true, force: true });
 const found = new Set<string>();
 await bundleProgram(found);
@@ -154,4 +107,4 @@ await bundlePage();
 copyDocs();
 // For editors, which know the keys of a plan file by it.
 copyFileSync(join(ROOT, 'src/cli/plan/plan.schema.json'), join(DIST, 'plan.schema.json'));
-writeNotices(found);
+writeFileSync(join(DIST, 'THIRD-PARTY-NOTICES.txt'), noticesOf(packagesIn(found)));

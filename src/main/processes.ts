@@ -143,7 +143,10 @@ class GroupWitness {
 /** See `Processes.startGuardian`. It has a session of its own, so that no signal of a terminal reaches it. */
 export async function startGuardian(args: readonly string[]): Promise<Pipe> {
   const [, launcher = ''] = process.argv;
-  const child = spawn(process.execPath, [...process.execArgv, launcher, ...args], {
+  // A single executable has no launcher. Runtimes other than Node.js lack this module.
+  const isExecutable = process.getBuiltinModule('node:sea')?.isSea() === true;
+  const program = isExecutable ? [] : [...process.execArgv, launcher];
+  const child = spawn(process.execPath, [...program, ...args], {
     detached: true,
     windowsHide: true,
     stdio: ['pipe', 'ignore', 'ignore'],

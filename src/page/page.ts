@@ -504,7 +504,13 @@ function build({ links, sites, login }: NetworkFacts): void {
     form.element,
     list.element,
     ...(table
-      ? [element('section', { class: 'beside', 'data-for': 'stranger', hidden: true, 'aria-label': 'Links' }, table)]
+      ? [
+          element(
+            'section',
+            { class: 'beside', 'data-for': 'stranger', hidden: true, 'aria-label': 'Links' },
+            table,
+          ),
+        ]
       : []),
   );
 }

@@ -62,7 +62,14 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     { ontoggle: () => details.open && wantEnded() },
     ...[element('summary', {}, 'Ended'), pastNote, past],
   );
-  const section = element('section', { class: 'beside', 'aria-labelledby': heading.id }, heading, note, live, details);
+  const section = element(
+    'section',
+    { class: 'beside', 'aria-labelledby': heading.id },
+    heading,
+    note,
+    live,
+    details,
+  );
   /** What each row was made of, so that a row stays as it is while nothing changes, with the focus in it. */
   const rows = new Map<string, { made: string; row: HTMLLIElement }>();
 

@@ -10,8 +10,8 @@ export interface DocsOptions extends DescriptionOptions {
   site: Site;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** Reads one of the page's files, as installed with this package. */
-  readFile: (name: DocsFile) => Promise<Uint8Array>;
+  /** Reads one of the page's files, as installed with this package; undefined where it is missing. */
+  readFile: (name: DocsFile) => Promise<Uint8Array | undefined>;
 }
 
 const page = ({ name = 'slices-conn', baseUrl }: Site, prefix: string): Html => html`<!doctype html>
@@ -55,7 +55,12 @@ export function createDocs(options: DocsOptions): Hono {
   const files = new Map<DocsFile, Promise<Uint8Array>>();
   /** Read once for all requests; a failure is not kept. */
   const contentOf = (name: DocsFile): Promise<Uint8Array> => {
-    const content = files.get(name) ?? readFile(name);
+    const content =
+      files.get(name) ??
+      readFile(name).then((read) => {
+        if (read) return read;
+        throw new Error(`${name} is not installed`);
+      });
     files.set(name, content);
     content.catch(() => files.delete(name));
     return content;

@@ -1,0 +1,93 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { PATIENCE } from '../fixtures/patience.ts';
+
+/** The single executable for this machine, where no Node.js is on the PATH. */
+const root = new URL('../..', import.meta.url).pathname;
+const packages = join(root, 'dist/packages');
+const home = mkdtempSync(join(tmpdir(), 'slices-conn-executable-'));
+const { version }: { version: string } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const name = `slices-conn-${version}-${process.platform}-${process.arch}`;
+const program = join(packages, name);
+const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
+
+beforeAll(() => {
+  execFileSync(process.execPath, [join(root, 'src/build/executables.ts')], { cwd: root, stdio: 'pipe' });
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+function run(...args: string[]) {
+  const env = { HOME: home, PATH: '/usr/bin:/bin', TZ: 'UTC' };
+  const { status, stdout, stderr, signal } = spawnSync(program, args, { env, encoding: 'utf8', cwd: home });
+  return { status: status ?? signal, stdout, stderr };
+}
+
+test('its checksum is beside it, and a bill of materials with the licences', () => {
+  expect(execFileSync('sha256sum', ['--check', `${name}.sha256`], { cwd: packages, encoding: 'utf8' })).toBe(
+    `${name}: OK\n`,
+  );
+  const bill: {
+    specVersion: string;
+    components: { 'bom-ref': string; licenses: unknown[]; components?: { name: string }[] }[];
+    dependencies: { dependsOn: string[] }[];
+  } = JSON.parse(readFileSync(join(packages, `slices-conn-${version}.cdx.json`), 'utf8'));
+  expect(bill.specVersion).toBe('1.6');
+  const refs = bill.components.map((component) => component['bom-ref']);
+  expect(bill.dependencies[0]?.dependsOn).toEqual(refs);
+  expect(new Set(refs).size).toBe(refs.length);
+  for (const part of ['jose', 'oidc-provider', 'undici', 'swagger-ui-dist']) {
+    expect(refs.filter((ref) => ref.startsWith(`pkg:npm/${part}@`))).toHaveLength(1);
+  }
+  const node = bill.components.find((component) => component['bom-ref'].startsWith('pkg:generic/node@'));
+  expect(node?.components?.map((part) => part.name)).toContain('sqlite');
+  const [notices = ''] = globSync('*THIRD-PARTY-NOTICES.txt', { cwd: packages });
+  expect(readFileSync(join(packages, notices), 'utf8')).toContain('Copyright Node.js contributors');
+});
+
+test('it books offline', () => {
+  expect(run('--version')).toEqual({ status: 0, stdout: `v${version}\n`, stderr: '' });
+  const booked = run('--offline', 'reserve', ...LINK, '--start-now', '--for', '2h');
+  expect(booked).toMatchObject({ status: 0, stderr: '' });
+  expect(booked.stdout).toContain('verified: signed by http://offline.localhost');
+});
+
+test('it serves, logs in, books over HTTP, and its guardian deletes after a kill', async () => {
+  const ready = join(home, 'ready.json');
+  const server = spawn(
+    program,
+    ['serve', '--memory', '--port', '0', '--auto-approve', 'lead', '--ready-file', ready],
+    { env: { HOME: home, PATH: '' }, cwd: home, stdio: 'ignore' },
+  );
+  try {
+    const told: Readonly<Record<string, string>> = await vi.waitFor(
+      () => JSON.parse(readFileSync(ready, 'utf8')),
+      { timeout: PATIENCE, interval: 50 },
+    );
+    const { base_url: base = '', portal_url: portal, auth_url: auth } = told;
+    for (const path of ['/api-docs/swagger-ui.css', '/ui/page.js']) {
+      expect((await fetch(base + path)).status).toBe(200);
+    }
+    run('profile', 'set', 'here', `baseUrl=${base}`, `portalUrl=${portal}`, `authUrl=${auth}`);
+    expect(run('profile', 'use', 'here').status).toBe(0);
+    expect(run('login', '--no-browser')).toMatchObject({ status: 0 });
+    expect(run('reserve', ...LINK, '--start-now', '--for', '2h')).toMatchObject({ status: 0, stderr: '' });
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own
+    const killed = run('run', ...LINK, '--for', '1h', '--', '/bin/sh', '-c', 'kill -9 ${PPID}');
+    expect(killed.status).toBe('SIGKILL');
+    const states = () => {
+      const { items }: { items: { state: string }[] } = JSON.parse(run('list', '--all', '--json').stdout);
+      return items.map(({ state }) => state).toSorted();
+    };
+    await vi.waitFor(() => expect(states()).toEqual(['active', 'deleted']), {
+      timeout: PATIENCE,
+      interval: 200,
+    });
+  } finally {
+    const ended = new Promise((resolve) => server.once('exit', resolve));
+    server.kill('SIGTERM');
+    expect(await ended).toBe(0);
+  }
+});
