@@ -39,6 +39,7 @@ import {
   ownTrust,
   soleIssuer,
 } from './server/trust.ts';
+import { createPageAccess, pageCallback, pageProviderElsewhere } from './server/ui/access.ts';
 import { createServicePages } from './server/ui/service-pages.ts';
 import { createUi } from './server/ui/ui.ts';
 import { openStores, type Stores } from './store/stores.ts';
@@ -177,9 +178,18 @@ async function assemble(
   const { baseUrl = 'http://offline.localhost', now = Date.now, random = randomPool(randomBytes) } = options;
   const { log = noLog, metrics, accessTokenTtl } = options;
   const own = addressesBelow(baseUrl);
+  const pageClientId = options.ui === false ? undefined : options.ui?.clientId;
   const foreign =
     options.trust &&
-    foreignTrust(options.trust, { now, log, ...(metrics ? { keySetFailed: metrics.keySetFailed } : {}) });
+    foreignTrust(options.trust, {
+      now,
+      log,
+      ...(pageClientId === undefined ? {} : { clients: [pageClientId] }),
+      ...(metrics ? { keySetFailed: metrics.keySetFailed } : {}),
+    });
+  if (pageClientId !== undefined && !foreign) {
+    throw new RangeError('ui.clientId is a client of an identity provider of trust, and there is none');
+  }
   if (foreign && options.autoApprove !== undefined) {
     throw new RangeError('autoApprove lets a built-in user in, and trust has none');
   }
@@ -232,6 +242,21 @@ async function assemble(
   });
   if (options.maxLive !== undefined) await reservations.prepareCounts();
   const health = createHealth({ mount, ping: () => stores.ping() });
+  /** How people log in to the page; undefined where nobody can. */
+  const pageAccess = (within: (request: Request) => Promise<Response>) =>
+    createPageAccess({
+      site,
+      addresses,
+      groups,
+      within,
+      trust,
+      store: stores.pageSessions,
+      provider: options.trust
+        ? pageProviderElsewhere(options.trust, addresses.identity, pageClientId)
+        : { fetch: async (request) => (await identity()).fetch(request) },
+      now,
+      log,
+    });
   const answer = createServices({
     site,
     groups,
@@ -274,13 +299,15 @@ async function assemble(
     ui:
       options.ui === false
         ? undefined
-        : createUi({
-            site,
-            addresses,
-            elsewhere: foreign !== undefined,
-            network,
-            readFile: (name) => readInstalled('ui', name),
-          }),
+        : (within) =>
+            createUi({
+              site,
+              addresses,
+              elsewhere: foreign !== undefined,
+              network,
+              readFile: (name) => readInstalled('ui', name),
+              access: pageAccess(within),
+            }),
     log,
     metrics,
     now,
@@ -311,6 +338,7 @@ async function assemble(
       people: users,
       person: async (id) => (ids.includes(id) ? directory.person(id) : undefined),
       experimentsOf: (id) => directory.experimentsOf(id),
+      ...(options.ui === false ? {} : { pageCallback: pageCallback(addresses.connectivity) }),
       site,
       now,
       log,

@@ -4,8 +4,9 @@ import { getRequestListener } from '@hono/node-server';
 import { PROBLEM_STATUS } from '../contract/problems.ts';
 import { addressBlock, type ClientAddress, peerAddress } from './client-address.ts';
 import { isHealthPath } from './health.ts';
+import type { DevicePage } from './identity/device-page.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
-import { isProviderPath, oauthError } from './identity/provider-endpoints.ts';
+import { isLoginPage, isProviderPath, oauthError } from './identity/provider-endpoints.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } from './problem-error.ts';
@@ -51,7 +52,7 @@ export function createListener(options: ListenerOptions): RequestListener {
   );
 
   async function answerPage(
-    { page }: IdentityProvider,
+    page: DevicePage,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
@@ -87,11 +88,14 @@ export function createListener(options: ListenerOptions): RequestListener {
     }
     const [path = ''] = url.split('?');
     const below = path.startsWith(`${auth}/`) ? path.slice(auth.length) : undefined;
-    if (identity && below !== undefined && (below === '/device' || isProviderPath(below))) {
-      logWhenDone(request, response, path);
+    if (identity && below !== undefined && (isLoginPage(below) || isProviderPath(below))) {
       const provider = await identity();
-      if (below === '/device') return answerPage(provider, request, response);
-      return provider.endpoints(request, response, below, clientAddress(request));
+      const page = provider.pages[below];
+      if (page || isProviderPath(below)) logWhenDone(request, response, path);
+      if (page) return answerPage(page, request, response);
+      if (isProviderPath(below)) {
+        return provider.endpoints(request, response, below, clientAddress(request));
+      }
     }
     await answer(request, response);
   }

@@ -18,7 +18,7 @@ export interface ApiGroups {
 export function routeMounter(groups: ApiGroups): RouteMounter {
   return (app, name, handle) => {
     const route: Route = ROUTES[name];
-    app.on(route.method, pattern(route, groups), (context) => {
+    app.on(route.method, routePattern(route, groups), (context) => {
       const { searchParams } = new URL(context.req.url);
       for (const parameter of Object.keys(route.query ?? {})) {
         if (searchParams.getAll(parameter).length > 1) {
@@ -38,19 +38,19 @@ export function routeMounter(groups: ApiGroups): RouteMounter {
  */
 export function allowedMethods(path: string, service: Route['service'], groups: ApiGroups): string[] {
   return Object.values(ROUTES)
-    .filter((route: Route) => route.service === service && matches(pattern(route, groups), path))
+    .filter((route: Route) => route.service === service && matches(routePattern(route, groups), path))
     .map(({ method }) => method);
 }
 
 /** The path of the route table that matches a path, such as `/a/{id}`; undefined for an unknown path. */
 export function templateAt(path: string, service: Route['service'], groups: ApiGroups): string | undefined {
   return Object.values(ROUTES).find(
-    (route: Route) => route.service === service && matches(pattern(route, groups), path),
+    (route: Route) => route.service === service && matches(routePattern(route, groups), path),
   )?.path;
 }
 
-/** Without a trailing slash: the router, which is not strict, drops it from requests too. */
-function pattern(route: Route, groups: ApiGroups): string {
+/** The path of a route as the router has it. Without a trailing slash: the router, which is not strict, drops it from requests too. */
+export function routePattern(route: Route, groups: ApiGroups): string {
   return route.path
     .replace('{projects_api_group}', groups.projects)
     .replace('{experiments_api_group}', groups.experiments)

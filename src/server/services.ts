@@ -27,8 +27,11 @@ export interface ServicesOptions {
   health: Hono;
   /** The pages at the services' own addresses. */
   pages: Hono;
-  /** The page on the network, in place of the one at the base address; undefined where it is turned off. */
-  ui?: Hono | undefined;
+  /**
+   * The page on the network, in place of the one at the base address; undefined where it is turned off. It is given the
+   * function that answers requests to the services, so that it can pass some on.
+   */
+  ui?: ((within: (request: Request) => Promise<Response>) => Hono) | undefined;
   log: Log;
   metrics?: Pick<ServerMetrics, 'storeFailed'> | undefined;
   /** Milliseconds since the Unix epoch, for the duration in the log. */
@@ -59,7 +62,11 @@ export function createServices(options: ServicesOptions): (request: Request) => 
       context.header('access-control-allow-origin', '*');
     }
   });
-  if (ui) app.route(prefix === '' ? '/' : prefix, ui);
+  if (ui)
+    app.route(
+      prefix === '' ? '/' : prefix,
+      ui(async (request) => app.fetch(request)),
+    );
   app.route(prefix === '' ? '/' : prefix, pages);
   app.route(`${prefix}/portal`, portal);
   app.route(`${prefix}/auth`, identity);

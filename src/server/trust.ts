@@ -50,7 +50,10 @@ export interface ForeignIssuers {
   portalUrl?: string | undefined;
   /** `{auth_url}`, to tell clients. Default: the first issuer of user tokens. */
   authUrl?: string | undefined;
-  /** Fetches the key sets, within 5 s each; must not follow redirects. Default: as `RemoteKeySetOptions` has it. */
+  /**
+   * Fetches the key sets, within 5 s each, and sends the page's requests to identity provider and portal; must not follow
+   * redirects. Default: as `RemoteKeySetOptions` has it, and for the page the platform's.
+   */
   fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
 
@@ -60,6 +63,8 @@ export interface ForeignTrustContext {
   now: () => number;
   /** Records that an issuer's keys can't be fetched and a cached copy is used. */
   log: Log;
+  /** Ids of clients besides the command line's: a token that is for one of them is an ID token, which opens nothing. */
+  clients?: readonly string[];
   /** Called with the address of a key set for each fetch that failed. */
   keySetFailed?: (url: string) => void;
 }
@@ -78,7 +83,7 @@ export function trustedIssuers({ issuers }: Pick<ForeignIssuers, 'issuers'>): Tr
  */
 export function foreignTrust(
   options: ForeignIssuers,
-  { now, log, keySetFailed }: ForeignTrustContext,
+  { now, log, keySetFailed, clients = [] }: ForeignTrustContext,
 ): ServiceTrust {
   const { audience, fetch } = options;
   const issuers = trustedIssuers(options);
@@ -110,7 +115,7 @@ export function foreignTrust(
     ),
     now,
     verified,
-    clients: [CLIENT_ID],
+    clients: [CLIENT_ID, ...clients],
     ...(audience === undefined ? {} : { audience }),
   });
   return {

@@ -3,8 +3,10 @@ import type { IdentityRecords } from '../server/identity/records.ts';
 import type { KeyStore } from '../server/keys/key-ring.ts';
 import type { OwnerStore } from '../server/ownership.ts';
 import type { Directory } from '../server/portal/directory.ts';
+import type { PageSessionStore } from '../server/ui/sessions.ts';
 import { directoryStore, ownerStore } from './directory.ts';
 import { identityRecordStore } from './identity-records.ts';
+import { pageSessionStore } from './page-sessions.ts';
 import { reservationStore } from './reservations.ts';
 import { signingKeyStore } from './signing-keys.ts';
 import { type Locking, ping, type ReadDatabase, type SqlDatabase } from './sql.ts';
@@ -18,6 +20,7 @@ export interface Stores {
   readonly identityRecords: IdentityRecords;
   readonly keys: KeyStore;
   readonly owners: OwnerStore;
+  readonly pageSessions: PageSessionStore;
   /** Asks the database one cheap question. @throws StoreUnavailableError when it is away, slow or locked */
   ping(): Promise<void>;
   /** Waits for what is under way and closes the database. */
@@ -68,6 +71,7 @@ function storesOn(database: SqlDatabase, locking: Locking, close: () => Promise<
     identityRecords: identityRecordStore(database),
     keys: signingKeyStore(database),
     owners: ownerStore(database),
+    pageSessions: pageSessionStore(database),
     ping: () => ping(database),
     close,
   };

@@ -9,7 +9,7 @@ export const REFRESH_GRACE = 30_000;
 const HASHED = 'sha256:';
 
 /** The models that are stored. The others (sessions, interactions) are never made. */
-const KEPT: readonly string[] = ['DeviceCode', 'RefreshToken', 'Grant'];
+const KEPT: readonly string[] = ['DeviceCode', 'AuthorizationCode', 'RefreshToken', 'Grant'];
 
 /** A device code that was approved or denied already. */
 export class AlreadyDecided extends Error {
@@ -37,7 +37,7 @@ export function createAdapter(model: string, { records, now, interval }: Adapter
         model,
         key: keyOf(id),
         payload: { ...rest, exp, ...(grantId === undefined ? {} : { grantId }) },
-        account: model === 'DeviceCode' ? null : (payload.accountId ?? null),
+        account: model.endsWith('Code') ? null : (payload.accountId ?? null),
         grant: grantId ?? null,
         userCode: userCode === undefined ? null : hash(userCode),
         decided: payload.accountId !== undefined || payload['error'] !== undefined,
@@ -60,7 +60,7 @@ export function createAdapter(model: string, { records, now, interval }: Adapter
         if (!record.decided && !(await records.pace(record.key, now(), interval))) throw slowDown();
       }
       const reused = record.consumedAt !== null && (record.graceUntil ?? 0) < now();
-      return model === 'RefreshToken' && reused ? used : payload;
+      return model !== 'DeviceCode' && reused ? used : payload;
     }),
 
     findByUserCode: guarded(async (userCode: string) => {

@@ -1,4 +1,4 @@
-import type { DeviceCode, Provider } from 'oidc-provider';
+import type { DeviceCode, Grant, Provider } from 'oidc-provider';
 import type { Log } from '../log.ts';
 import { AlreadyDecided } from './adapter.ts';
 import { DEFAULT_SCOPE, type Person } from './user-token.ts';
@@ -10,6 +10,31 @@ export const SCOPE_MEANING: Readonly<Record<string, string>> = {
   projects: 'see your projects and experiments, and act in them',
   offline_access: 'stay logged in until you log out',
 };
+
+/**
+ * What a login is granted: the scopes that its client asked for and the server knows.
+ *
+ * @param audience `{base_url}`, for which the access token is granted
+ */
+export function grantOf(
+  provider: Provider,
+  {
+    person,
+    clientId,
+    scopes,
+    audience,
+  }: {
+    person: Person;
+    clientId: string;
+    scopes: readonly string[];
+    audience: string;
+  },
+): Grant {
+  const grant = new provider.Grant({ accountId: person.id, clientId });
+  grant.addOIDCScope(scopes.filter((scope) => scope === 'openid' || scope === 'offline_access').join(' '));
+  grant.addResourceScope(audience, scopes.filter((scope) => scope !== 'offline_access').join(' '));
+  return grant;
+}
 
 /** Writes a person's decision on a device code. */
 export interface Approval {
@@ -34,11 +59,7 @@ export function createApproval(
   return {
     async approve(code, person) {
       const granted = grantedScopes(code);
-      const grant = new provider.Grant({ accountId: person.id, clientId: String(code.clientId) });
-      grant.addOIDCScope(
-        granted.filter((scope) => scope === 'openid' || scope === 'offline_access').join(' '),
-      );
-      grant.addResourceScope(audience, granted.filter((scope) => scope !== 'offline_access').join(' '));
+      const grant = grantOf(provider, { person, clientId: String(code.clientId), scopes: granted, audience });
       const grantId = await grant.save();
       Object.assign(code, {
         accountId: person.id,
@@ -63,7 +84,11 @@ export function createApproval(
 
 /** The known scopes among those that a device code asks for. */
 export function grantedScopes({ params }: DeviceCode): string[] {
-  const asked = typeof params?.['scope'] === 'string' ? params['scope'] : DEFAULT_SCOPE;
+  return knownScopes(typeof params?.['scope'] === 'string' ? params['scope'] : DEFAULT_SCOPE);
+}
+
+/** The known scopes among those that a client asks for. */
+export function knownScopes(asked: string): string[] {
   return [...new Set(asked.split(' '))].filter((scope) => Object.hasOwn(SCOPE_MEANING, scope));
 }
 

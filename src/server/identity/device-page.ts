@@ -12,6 +12,7 @@ import { type Html, PAGE_HEADERS, type Site } from '../ui/page.ts';
 import { type Approval, grantedScopes, SCOPE_MEANING } from './approval.ts';
 import type { AttemptCounter, AttemptLimit } from './attempt-limits.ts';
 import {
+  type Choice,
   CODE_PROBLEMS,
   codePage,
   confirmationPage,
@@ -37,7 +38,7 @@ export interface DevicePageOptions {
   secret: Uint8Array;
 }
 
-/** Answers a request for the device page. `address` is the browser's. @throws ProblemError for an unreadable form */
+/** Answers a request for a page on which people log in. `address` is the browser's. @throws ProblemError for an unreadable form */
 export type DevicePage = (request: Request, address: string) => Promise<Response>;
 
 /** How many wrong user codes are allowed within a window (RFC 8628 §5.1). */
@@ -176,8 +177,7 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
   async function confirmation(form: FormContext, code: DeviceCode, browser: Browser): Promise<Html> {
     const client = await provider.Client.find(String(code.clientId));
     const forMachine = code.clientId === CI_CLIENT_ID;
-    const people = await options.people();
-    const experiments = await Promise.all(people.map(({ id }) => options.experimentsOf(id)));
+    const people = await choicesOf(options);
     return confirmationPage(form, {
       client: client?.clientName ?? String(code.clientId),
       ...(forMachine ? { machineDays: CI_LIFETIME_DAYS } : {}),
@@ -187,7 +187,7 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
       scopes: grantedScopes(code)
         .filter((name) => !forMachine || name !== 'offline_access')
         .map((name) => ({ name, meaning: SCOPE_MEANING[name] ?? name })),
-      people: people.map((person, index) => ({ ...person, may: whatMay(person, experiments[index] ?? []) })),
+      people,
       chosen: people.find(({ name }) => name === browser.lastUser)?.id,
     });
   }
@@ -271,6 +271,19 @@ function lettersOf(entered: string): string {
 /** What was entered, as the form shows it again: letters, digits, spaces and dashes. */
 function typed(entered: string): string {
   return entered.replace(/[^\p{L}\p{N} -]/gu, '').slice(0, MAX_ENTERED);
+}
+
+/** The users of whom a person chooses one, with what each may do. */
+export async function choicesOf({
+  people,
+  experimentsOf,
+}: Pick<DevicePageOptions, 'people' | 'experimentsOf'>): Promise<Choice[]> {
+  return Promise.all(
+    (await people()).map(async (person) => ({
+      ...person,
+      may: whatMay(person, await experimentsOf(person.id)),
+    })),
+  );
 }
 
 /** What a person may do, by their roles in experiments, such as `lead in demo: books, changes and releases links`. */

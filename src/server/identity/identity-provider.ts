@@ -10,9 +10,15 @@ import {
   createEndpointGuard,
   type EndpointGuard,
 } from './attempt-limits.ts';
+import { createAuthorizationPage } from './authorization-page.ts';
 import { createDevicePage, type DevicePage } from './device-page.ts';
 import { createProvider } from './provider.ts';
-import { createProviderEndpoints, type ProviderEndpoints } from './provider-endpoints.ts';
+import {
+  AUTHORIZATION_PATH,
+  createProviderEndpoints,
+  type ProviderEndpoints,
+  providerInProcess,
+} from './provider-endpoints.ts';
 import type { IdentityRecords } from './records.ts';
 import type { Person } from './user-token.ts';
 
@@ -32,6 +38,8 @@ export interface IdentityProviderOptions {
   site: Site;
   /** Verifies one of its own access tokens. @throws TokenError */
   verify: (token: string) => Promise<UserClaims>;
+  /** Where a login to this server's own page goes on; undefined where there is no page. */
+  pageCallback?: string | undefined;
   /** Lifetime of a user token in seconds. */
   accessTokenTtl?: number;
   /** Approves every device code at once as this person: for scripts, on loopback only. */
@@ -41,10 +49,13 @@ export interface IdentityProviderOptions {
   log: Log;
 }
 
-/** The identity provider: its OAuth endpoints, which need a socket, and the page for people. */
+/** The identity provider: its OAuth endpoints, which need a socket, and the pages for people. */
 export interface IdentityProvider {
   endpoints: ProviderEndpoints;
-  page: DevicePage;
+  /** The pages, by their paths below the issuer. */
+  pages: Readonly<Record<string, DevicePage>>;
+  /** Answers requests of this process to the endpoints, without a socket. */
+  fetch(request: Request): Promise<Response>;
 }
 
 /** Least time between two polls (RFC 8628 §3.2), in milliseconds: 5 s, and 1 s where codes are approved at once. */
@@ -82,18 +93,24 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
     },
   });
   const approval = createApproval(provider, audience, options);
+  const { people, experimentsOf, site, pageCallback: callback, log } = options;
+  const forPages = { provider, people, experimentsOf, site, issuer };
   return {
     endpoints: createProviderEndpoints(provider, issuer, guard),
-    page: createDevicePage({
-      provider,
-      approval,
-      attempts: createAttemptCounter(records, now),
-      people: options.people,
-      experimentsOf: options.experimentsOf,
-      site: options.site,
-      issuer,
-      secret: await records.secret('device-page', randomBytes(32)),
-    }),
+    pages: {
+      '/device': createDevicePage({
+        ...forPages,
+        approval,
+        attempts: createAttemptCounter(records, now),
+        secret: await records.secret('device-page', randomBytes(32)),
+      }),
+      ...(callback === undefined
+        ? {}
+        : {
+            [AUTHORIZATION_PATH]: createAuthorizationPage({ ...forPages, audience, callback, now, log }),
+          }),
+    },
+    fetch: providerInProcess(provider, issuer),
   };
 }
 

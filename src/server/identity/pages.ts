@@ -61,6 +61,41 @@ export interface Confirmation {
   chosen: string | undefined;
 }
 
+/** A login to this server's own page, as a person is asked for it. */
+export interface PageLogin extends Pick<Confirmation, 'client' | 'scopes' | 'people'> {
+  /** What the form sends again, besides the choice. */
+  parameters: URLSearchParams;
+}
+
+/** Asks the person who logs in to the page to choose the user. */
+export function pageLoginPage(
+  { site, action }: Pick<FormContext, 'site' | 'action'>,
+  { client, scopes, people, parameters }: PageLogin,
+): Html {
+  return page(
+    site,
+    'Log in',
+    html`<p><strong>${client}</strong>, this server’s own page, asks to log in here.</p>
+<form method="post" action="${action}">${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+${choiceOf(people, people[0]?.id)}
+${abilities(scopes)}
+<div class="actions"><button name="action" value="approve">Log in</button><button class="quiet" name="action" value="deny" formnovalidate>Cancel</button></div></form>`,
+  );
+}
+
+/** The users, of whom one is chosen. */
+function choiceOf(people: readonly Choice[], chosen: string | undefined): Html {
+  return html`<fieldset class="choices"><legend>Log in as</legend>${people.map(
+    ({ id, name, may }) =>
+      html`<label class="choice"><input type="radio" name="user" value="${id}"${raw(id === chosen ? ' checked' : '')} required> ${name}<small>${may}</small></label>`,
+  )}</fieldset>`;
+}
+
+/** What a client will be able to do. */
+function abilities(scopes: Confirmation['scopes']): Html {
+  return html`<div class="scopes">It will be able to:<ul>${scopes.map(({ name, meaning }) => html`<li>${meaning} <span class="soft">(<code>${name}</code>)</span></li>`)}</ul></div>`;
+}
+
 /** Asks the person to confirm the login and to choose the user. */
 export function confirmationPage(form: FormContext, confirmation: Confirmation): Html {
   const { client, machineDays, userCode, address, scopes, people, chosen = people[0]?.id } = confirmation;
@@ -73,11 +108,8 @@ ${machineDays !== undefined && html`<p><strong>A machine will act as you, withou
 ${formOf(
   form,
   html`<input type="hidden" name="user_code" value="${userCode}">
-<fieldset class="choices"><legend>Log in as</legend>${people.map(
-    ({ id, name, may }) =>
-      html`<label class="choice"><input type="radio" name="user" value="${id}"${raw(id === chosen ? ' checked' : '')} required> ${name}<small>${may}</small></label>`,
-  )}</fieldset>
-<div class="scopes">It will be able to:<ul>${scopes.map(({ name, meaning }) => html`<li>${meaning} <span class="soft">(<code>${name}</code>)</span></li>`)}</ul></div>
+${choiceOf(people, chosen)}
+${abilities(scopes)}
 <div class="actions"><button name="action" value="approve">Log in</button><button class="quiet" name="action" value="deny">Deny</button></div>`,
 )}`,
   );

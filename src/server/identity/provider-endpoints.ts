@@ -1,4 +1,5 @@
-import { IncomingMessage, type ServerResponse } from 'node:http';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { Provider } from 'oidc-provider';
 import { PROBLEM_STATUS } from '../../contract/problems.ts';
 import { type ProblemError, refusal } from '../problem-error.ts';
@@ -34,6 +35,14 @@ const SMALL_FORMS: Readonly<Record<string, number>> = { '/device/auth': 2048 };
 export function isProviderPath(path: string): boolean {
   return Object.hasOwn(ENDPOINTS, path);
 }
+
+/** Whether a path below the issuer is that of a page on which people log in; without the page, of one only. */
+export function isLoginPage(path: string): boolean {
+  return path === '/device' || path === AUTHORIZATION_PATH;
+}
+
+/** The path of the page on which a person logs in to this server's own page, below the issuer; see `authorization-page.ts`. */
+export const AUTHORIZATION_PATH = '/authorize';
 
 /** Answers a request to one of the provider's endpoints over its socket. `address` is the client's. */
 export type ProviderEndpoints = (
@@ -105,6 +114,56 @@ export function createProviderEndpoints(
     inner.complete = true;
     await handle(inner, response);
   };
+}
+
+/**
+ * Answers requests of this very process to the provider's library, which works on `node:http`: made in memory, since the
+ * base address may be a proxy's, and a server need not be able to reach itself.
+ *
+ * @param issuer `{auth_url}`; requests are for addresses below it
+ */
+export function providerInProcess(
+  provider: Provider,
+  issuer: string,
+): (request: Request) => Promise<Response> {
+  const handle = provider.callback();
+  const { host } = new URL(issuer);
+  return async (request) => {
+    const body = await request.text();
+    const inner = new IncomingMessage(new Socket());
+    inner.method = request.method;
+    inner.url = request.url.slice(issuer.length);
+    inner.headers = {
+      ...Object.fromEntries(request.headers),
+      host,
+      accept: 'application/json',
+      ...(body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+    };
+    if (body !== '') inner.push(body);
+    inner.push(null);
+    inner.complete = true;
+    const answer = new AnswerInMemory(inner);
+    await handle(inner, answer);
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(answer.getHeaders())) {
+      for (const one of [value ?? []].flat()) headers.append(name, String(one));
+    }
+    return new Response(answer.content === '' ? null : answer.content, {
+      status: answer.statusCode,
+      headers,
+    });
+  };
+}
+
+/** An answer that goes nowhere: what the library would have sent. */
+class AnswerInMemory extends ServerResponse {
+  content = '';
+  override end(...given: unknown[]): this {
+    const [content] = given;
+    if (typeof content === 'string') this.content = content;
+    if (content instanceof Uint8Array) this.content = Buffer.from(content).toString();
+    return this;
+  }
 }
 
 /**

@@ -16,6 +16,7 @@ import { TokenError } from '../../tokens/token-error.ts';
 import type { Log } from '../log.ts';
 import { type AdapterOptions, createAdapter } from './adapter.ts';
 import { type EndpointGuard, tooManyBody } from './attempt-limits.ts';
+import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
 import { hash } from './records.ts';
 import {
   ACCESS_TOKEN_TTL,
@@ -24,6 +25,7 @@ import {
   CLIENT_ID,
   DEFAULT_SCOPE,
   type Person,
+  UI_CLIENT_ID,
 } from './user-token.ts';
 
 const DAY = 86_400;
@@ -31,6 +33,7 @@ const DAY = 86_400;
 /** Lifetimes in seconds. A grant is never prolonged, so it must outlast every session that may build on it. */
 const LIFETIME = {
   deviceCode: 600,
+  authorizationCode: 60,
   refreshToken: 30 * DAY,
   ciRefreshToken: CI_LIFETIME_DAYS * DAY,
   grant: 365 * DAY,
@@ -50,6 +53,8 @@ export interface ProviderOptions extends AdapterOptions {
   secret: Uint8Array;
   /** Called for every new device code, before the client gets it. */
   onDeviceCode?: (code: DeviceCode) => Promise<void>;
+  /** Where a login to this server's own page goes on (`redirect_uri`); undefined where there is no page. */
+  pageCallback?: string | undefined;
   /** Verifies one of its own access tokens. @throws TokenError */
   verify: (token: string) => Promise<UserClaims>;
   /** Told of every answer before it is sent. */
@@ -59,7 +64,7 @@ export interface ProviderOptions extends AdapterOptions {
 
 const CROSS_ORIGIN = ['Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Vary'];
 
-/** Members of the discovery document whose features are off here. */
+/** Members of the discovery document whose features are off here, or for this server's own page only. */
 const NOT_OFFERED = [
   'authorization_endpoint',
   'code_challenge_methods_supported',
@@ -71,7 +76,7 @@ const NOT_OFFERED = [
 ];
 
 /**
- * The certified provider, set up for device login only: ES256 access tokens with the claims of SPEC.md ("User
+ * The certified provider, set up for device login, and for the page's login by authorization code: ES256 access tokens with the claims of SPEC.md ("User
  * token"), rotating refresh tokens, revocation. Its own pages and interactions are not used.
  */
 export function createProvider(options: ProviderOptions): Provider {
@@ -118,8 +123,10 @@ export function createProvider(options: ProviderOptions): Provider {
       const left = exp === undefined ? LIFETIME.ciRefreshToken : exp - Math.floor(options.now() / 1000);
       if ('refresh_token' in body) Object.assign(body, { refresh_token_expires_in: left });
     }
-    if (context.oidc?.route === 'discovery')
+    if (context.oidc?.route === 'discovery') {
       for (const name of NOT_OFFERED) Reflect.deleteProperty(body, name);
+      Object.assign(body, { response_types_supported: [], grant_types_supported: FOR_PROGRAMS });
+    }
   });
   provider.on('server_error', (_context, error) => {
     log('error', 'bug', { why: error.stack ?? error.message });
@@ -165,26 +172,46 @@ function isRight({ status, body, oidc }: KoaContextWithOIDC): boolean {
   return isObject(body) && HONEST_ERRORS.includes(String(body['error']));
 }
 
+/** The grants that programs use. */
+const FOR_PROGRAMS = ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'];
+
+/** What every client here is: without a secret. */
+const PUBLIC_CLIENT = { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' } as const;
+
 function configuration(options: ProviderOptions): Configuration {
-  const { audience, key, person, accessTokenTtl = ACCESS_TOKEN_TTL } = options;
+  const { audience, key, person, pageCallback, accessTokenTtl = ACCESS_TOKEN_TTL } = options;
   const jwks: JWKS = { keys: [{ ...key, kty: 'EC', alg: 'ES256', use: 'sig' }] };
   return {
     adapter: (model: string) => createAdapter(model, options),
     jwks,
-    clients: [CLIENT_ID, CI_CLIENT_ID].map((id) => ({
-      client_id: id,
-      client_name: id,
-      application_type: 'native',
-      token_endpoint_auth_method: 'none',
-      grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
-      response_types: [],
-      redirect_uris: [],
-      id_token_signed_response_alg: 'ES256',
-    })),
+    clients: [
+      ...[CLIENT_ID, CI_CLIENT_ID].map((id) => ({
+        ...PUBLIC_CLIENT,
+        client_id: id,
+        client_name: id,
+        application_type: 'native' as const,
+        grant_types: [...FOR_PROGRAMS],
+        response_types: [],
+        redirect_uris: [],
+      })),
+      ...(pageCallback === undefined
+        ? []
+        : [
+            {
+              ...PUBLIC_CLIENT,
+              client_id: UI_CLIENT_ID,
+              client_name: UI_CLIENT_ID,
+              grant_types: ['authorization_code', 'refresh_token'],
+              response_types: ['code' as const],
+              redirect_uris: [pageCallback],
+            },
+          ]),
+    ],
     clientAuthMethods: ['none'],
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
     clientBasedCORS: () => false,
-    responseTypes: [],
+    responseTypes: pageCallback === undefined ? [] : ['code'],
+    pkce: { required: () => true },
     scopes: [...DEFAULT_SCOPE.split(' '), 'offline_access'],
     claims: { openid: ['sub', 'preferred_username'] },
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
@@ -227,12 +254,12 @@ function configuration(options: ProviderOptions): Configuration {
       },
     },
     extraTokenClaims: async (context, token) => {
-      const { DeviceCode, RefreshToken } = context.oidc.entities;
+      const { DeviceCode, AuthorizationCode, RefreshToken } = context.oidc.entities;
       const accountId = 'accountId' in token ? String(token.accountId) : '';
       return {
         // The services look up by it whether the login was ended; see `createSessions`.
         sid: 'grantId' in token && token.grantId !== undefined ? hash(token.grantId) : undefined,
-        auth_time: (RefreshToken ?? DeviceCode)?.authTime,
+        auth_time: (RefreshToken ?? DeviceCode ?? AuthorizationCode)?.authTime,
         preferred_username: (await person(accountId))?.name,
       };
     },
@@ -246,6 +273,7 @@ function configuration(options: ProviderOptions): Configuration {
     rotateRefreshToken: ({ oidc }) => oidc.client?.clientId !== CI_CLIENT_ID,
     expiresWithSession: async () => false,
     routes: {
+      authorization: AUTHORIZATION_PATH,
       token: '/token',
       device_authorization: '/device/auth',
       code_verification: '/device',
@@ -256,6 +284,7 @@ function configuration(options: ProviderOptions): Configuration {
       AccessToken: accessTokenTtl,
       IdToken: accessTokenTtl,
       DeviceCode: LIFETIME.deviceCode,
+      AuthorizationCode: LIFETIME.authorizationCode,
       RefreshToken: (_context, _token, client) =>
         client.clientId === CI_CLIENT_ID ? LIFETIME.ciRefreshToken : LIFETIME.refreshToken,
       Grant: LIFETIME.grant,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 /** A stored record of the identity provider, under the hash of its code or token, never the value (HOSTILE.md 33). */
 export interface IdentityRecord {
-  /** `DeviceCode`, `RefreshToken` or `Grant`. */
+  /** `DeviceCode`, `AuthorizationCode`, `RefreshToken` or `Grant`. */
   model: string;
   /** SHA-256 of the code or token, base64url. */
   key: string;

@@ -6,6 +6,9 @@ export const CLIENT_ID = 'slices-conn';
 /** The client for machines, whose refresh tokens are kept as secrets of CI jobs (CLI.md, `login --ci`). */
 export const CI_CLIENT_ID = 'slices-conn-ci';
 
+/** The client of this server's own page, in a browser: public, by authorization code with PKCE (RFC 7636). */
+export const UI_CLIENT_ID = 'slices-conn-ui';
+
 /** Lifetime of a machine's refresh token, in days. It is not rotated, since jobs that run side by side share it. */
 export const CI_LIFETIME_DAYS = 90;
 

@@ -2,7 +2,7 @@ import type { AllocatorObserver } from '../../allocator/link-queue.ts';
 import { CommitUnknownError, type StoreUnavailableError } from '../../allocator/store.ts';
 import { RESERVATION_RESULTS, type ReservationObserver } from '../connectivity/outcomes.ts';
 import { READ_ONLY } from '../docs/files.ts';
-import { isProviderPath } from '../identity/provider-endpoints.ts';
+import { isLoginPage, isProviderPath } from '../identity/provider-endpoints.ts';
 import { type ApiGroups, templateAt } from '../routing.ts';
 import { Counter, expositionText, type Family, Gauge, Histogram } from './instruments.ts';
 
@@ -148,7 +148,7 @@ export function requestRoute(target: string, { prefix, groups }: ServedAddresses
   const page = below.replace(/\/$/, '');
   if (READ_ONLY.has(page)) return page;
   const identity = below.startsWith('/auth/') ? below.slice('/auth'.length) : undefined;
-  if (identity !== undefined && (identity === '/device' || isProviderPath(identity))) return below;
+  if (identity !== undefined && (isLoginPage(identity) || isProviderPath(identity))) return below;
   return templateAt(below, 'connectivity', groups) ?? 'other';
 }
 

@@ -1,11 +1,11 @@
 import { Hono } from 'hono';
 import type { Network } from '../../allocator/network.ts';
-import { refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
 import { acceptsHtml } from '../request-reading.ts';
 import { createPageFiles, type ReadPageFile } from './files.ts';
 import { networkPage } from './network-page.ts';
 import { PAGE_HEADERS, pageReply, type Site } from './page.ts';
+import { LOGGED_OUT } from './passed-requests.ts';
 import type { ServiceAddresses } from './ways-in.ts';
 
 /** Options of {@link createUi}. */
@@ -16,7 +16,12 @@ export interface UiOptions {
   elsewhere: boolean;
   network: Network;
   readFile: ReadPageFile;
+  /** What people who log in to the page need; undefined where nobody can. */
+  access?: { login: Hono; requests: Hono } | undefined;
 }
+
+/** The header of every change that the page asks for: a form can't send it, nor another page without being asked first. */
+const UI_HEADER = 'X-Slices-Conn';
 
 /** Headers of the first page: it runs its own code only, which can't make markup of text, and can't be framed. */
 const POLICY = {
@@ -37,7 +42,7 @@ const POLICY = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** Headers of what the page asks for: no other page may read, frame or keep it. */
+/** Headers of what the page asks for: no other page may read or frame it, and nothing is kept. */
 const ANSWER_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -48,8 +53,25 @@ const ANSWER_HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-/** The page and what it asks for, below the base address (ANSWERS.md, "The page"). */
-export function createUi({ site, addresses, elsewhere, network, readFile }: UiOptions): Hono {
+/** Refuses what this server's own page has not sent. The code is the page's alone: the API has no such refusal. */
+function foreign(): Response {
+  const msg = `This address is for this server's own page. A change needs the header ${UI_HEADER}: ui, and Sec-Fetch-Site: same-origin, which browsers send.`;
+  const body = { code: 'cross_site', detail: [{ loc: [], msg, type: 'NotValid' }] };
+  return Response.json(body, { status: 403, headers: ANSWER_HEADERS });
+}
+
+/**
+ * The page and what it asks for, below the base address (ANSWERS.md, "The page").
+ *
+ * | address              | who may ask                                                                           |
+ * |----------------------|---------------------------------------------------------------------------------------|
+ * | `/`, `/ui/FILE`      | everyone                                                                              |
+ * | `/ui/login`          | a person, by a link of the page: a login that another site starts goes to `/`         |
+ * | `/ui/callback`       | the browser that started the login; see `login.ts`                                    |
+ * | GET `/ui/api/…`      | the page, and programs; no page of another site                                       |
+ * | changes, and logout  | the page alone: with {@link UI_HEADER}, and where the browser says that it is ours    |
+ */
+export function createUi({ site, addresses, elsewhere, network, readFile, access }: UiOptions): Hono {
   const app = new Hono({ strict: false });
   const { origin } = new URL(site.baseUrl);
   const files = createPageFiles(readFile);
@@ -62,28 +84,36 @@ export function createUi({ site, addresses, elsewhere, network, readFile }: UiOp
       : next(),
   );
 
-  app.use('/ui/api/*', async (context, next) => {
-    if (isCrossSite((name) => context.req.header(name), origin)) {
-      throw refusal(
-        'request_invalid',
-        'A page of another site sent this request, which is not allowed here.',
-      );
+  const forOurPage = ['/ui/api/*', '/ui/logout'];
+  app.on('ALL', forOurPage, async (context, next) => {
+    const { req } = context;
+    const isChange = req.method !== 'GET' && req.method !== 'HEAD';
+    const isOurs = req.header('sec-fetch-site') === 'same-origin' && req.header(UI_HEADER) === 'ui';
+    if (isCrossSite((name) => req.header(name), origin) || (isChange && !isOurs)) {
+      context.res = foreign();
+      return;
     }
     await next();
     for (const [name, value] of Object.entries(ANSWER_HEADERS)) {
-      if (!context.res.headers.has(name)) context.header(name, value);
+      // An answer with an ETag may be kept by the browser that asks again.
+      if (name !== 'cache-control' || !context.res.headers.has('etag')) context.header(name, value);
     }
   });
   app.get('/ui/api/network', () =>
     Response.json({
       name: site.name ?? null,
       base_url: addresses.connectivity,
-      login: false,
+      login: access !== undefined,
       sites: sites.map((name) => ({ name, place: network.placeOf(name) ?? null })),
       links,
     }),
   );
-  app.get('/ui/api/session', () => Response.json({ user: null, experiments: [] }));
+  if (access) {
+    app.route('/ui', access.login);
+    app.route('/ui/api', access.requests);
+  } else {
+    app.get('/ui/api/session', () => Response.json(LOGGED_OUT));
+  }
   app.get('/ui/:file', async ({ req }, next) => (await files(req.raw, req.param('file'))) ?? next());
   return app;
 }

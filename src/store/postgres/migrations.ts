@@ -264,4 +264,16 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   CREATE INDEX reservation_name ON reservation (experiment, name) WHERE name IS NOT NULL AND cancelled_ms IS NULL;
   ALTER TABLE idempotency_key ADD COLUMN items TEXT;
   `,
+  `
+  -- Who is logged in to the page, by the hash of the browser's session id. Its tokens are encrypted with a key that is
+  -- derived from the id itself. Each renewal of them makes a new version; turn counts who has set about it.
+  CREATE TABLE page_session (
+    key TEXT PRIMARY KEY,
+    sealed TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    expires_ms BIGINT NOT NULL
+  );
+  CREATE INDEX page_session_expiry ON page_session (expires_ms);
+  `,
 ];

@@ -1,0 +1,165 @@
+import { Hono } from 'hono';
+import { html } from 'hono/html';
+import type { Provider } from 'oidc-provider';
+import type { Log } from '../log.ts';
+import { problemReply, refusal } from '../problem-error.ts';
+import { readForm, singleParameters } from '../request-reading.ts';
+import { PAGE_HEADERS, page, pageReply, type Site } from '../ui/page.ts';
+import { grantOf, knownScopes, SCOPE_MEANING } from './approval.ts';
+import { choicesOf, type DevicePage } from './device-page.ts';
+import { pageLoginPage } from './pages.ts';
+import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
+import { DEFAULT_SCOPE, type Person, UI_CLIENT_ID } from './user-token.ts';
+
+/** Options of {@link createAuthorizationPage}. */
+export interface AuthorizationPageOptions {
+  provider: Provider;
+  /** `{base_url}`, for which the access token is granted. */
+  audience: string;
+  /** Where a login goes on: the only `redirect_uri`. */
+  callback: string;
+  people: () => Promise<readonly Person[]>;
+  /** The experiments that a person is in, with the role. */
+  experimentsOf: (person: string) => Promise<readonly { name: string; role: string }[]>;
+  site: Site;
+  /** `{auth_url}`. */
+  issuer: string;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  log: Log;
+}
+
+/** What the form sends again: a login as its client asked for it (RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID Connect). */
+const PARAMETERS = [
+  'client_id',
+  'redirect_uri',
+  'response_type',
+  'scope',
+  'state',
+  'nonce',
+  'code_challenge',
+  'code_challenge_method',
+];
+
+/** The longest state or nonce, in characters: they come back in an address. */
+const MAX_TEXT = 256;
+
+/**
+ * The page on which a person logs in to this server's own page and chooses the user: the authorization endpoint (RFC 6749
+ * §3.1), for that one client, with PKCE. The user is chosen at each login, as on the device page: there is no session with
+ * the identity provider that another page could use. It works without JavaScript.
+ *
+ * A request for another client, or to go on at another address, is refused with a page and never redirected.
+ */
+export function createAuthorizationPage(options: AuthorizationPageOptions): DevicePage {
+  const { provider, audience, callback, people, site, issuer, now, log } = options;
+  const { origin, pathname } = new URL(issuer + AUTHORIZATION_PATH);
+
+  /** Sends the browser back to the client with an answer (RFC 6749 §4.1.2, RFC 9207 §2). */
+  function goOn(parameters: URLSearchParams, answer: Readonly<Record<string, string>>): Response {
+    const target = new URL(callback);
+    const state = parameters.get('state');
+    const given = { ...answer, ...(state === null ? {} : { state }), iss: issuer };
+    for (const [name, value] of Object.entries(given)) target.searchParams.set(name, value);
+    return new Response(null, {
+      status: 303,
+      headers: { ...PAGE_HEADERS, location: target.href },
+    });
+  }
+
+  /** Makes the code, which the client redeems at the token endpoint within a minute. */
+  async function approve(parameters: URLSearchParams, person: Person): Promise<Response> {
+    const scopes = knownScopes(parameters.get('scope') ?? DEFAULT_SCOPE);
+    const client = await provider.Client.find(UI_CLIENT_ID);
+    if (!client) throw new Error(`there is no client ${UI_CLIENT_ID}`);
+    const grant = grantOf(provider, { person, clientId: UI_CLIENT_ID, scopes, audience });
+    const code = new provider.AuthorizationCode({
+      client,
+      accountId: person.id,
+      grantId: await grant.save(),
+      scope: scopes.join(' '),
+      resource: audience,
+      redirectUri: callback,
+      nonce: parameters.get('nonce') ?? undefined,
+      codeChallenge: parameters.get('code_challenge') ?? undefined,
+      codeChallengeMethod: 'S256',
+      authTime: Math.floor(now() / 1000),
+      gty: 'authorization_code',
+    });
+    const value = await code.save();
+    log('info', 'login', { by: person.id, name: person.name, client: UI_CLIENT_ID });
+    return goOn(parameters, { code: value });
+  }
+
+  const app = new Hono();
+  app.on(['GET', 'POST'], '*', async ({ req }) => {
+    const sent = req.method === 'POST';
+    const asked = sent ? await readForm(req.raw) : singleParameters(new URL(req.url).searchParams);
+    if (asked.get('client_id') !== UI_CLIENT_ID || asked.get('redirect_uri') !== callback) {
+      const body = html`<p>This login was not started by this server’s own page.</p><p>Go to <a href="${site.baseUrl}/">${site.baseUrl}</a>.</p>`;
+      return pageReply(page(site, 'Log in', body), { status: 400 });
+    }
+    const parameters = new URLSearchParams(
+      PARAMETERS.flatMap((name): [string, string][] => {
+        const value = asked.get(name);
+        return value === null ? [] : [[name, value]];
+      }),
+    );
+    const fault = faultIn(parameters);
+    if (fault !== undefined) return goOn(parameters, fault);
+    if (!sent) {
+      return pageReply(
+        pageLoginPage(
+          { site, action: pathname },
+          {
+            client: UI_CLIENT_ID,
+            scopes: knownScopes(parameters.get('scope') ?? DEFAULT_SCOPE).map((name) => ({
+              name,
+              meaning: SCOPE_MEANING[name] ?? name,
+            })),
+            people: await choicesOf(options),
+            parameters,
+          },
+        ),
+      );
+    }
+    // A browser says where a form was sent from, and lets no page change it. A form of another page chooses nothing here.
+    if (req.header('origin') !== origin) {
+      throw refusal(
+        'request_invalid',
+        'A page of another site sent this request, which is not allowed here.',
+      );
+    }
+    if (asked.get('action') === 'deny') return goOn(parameters, { error: 'access_denied' });
+    const person = (await people()).find(({ id }) => id === asked.get('user'));
+    if (asked.get('action') !== 'approve' || !person) {
+      throw refusal('request_invalid', 'There is no such choice.');
+    }
+    return approve(parameters, person);
+  });
+  app.notFound(() => {
+    const refused = refusal('method_not_allowed', 'This address allows GET, HEAD, POST only.');
+    return problemReply(refused, { ...PAGE_HEADERS, allow: 'GET, HEAD, POST' });
+  });
+  app.onError((error) => {
+    throw error;
+  });
+  return async (request) => app.fetch(request);
+}
+
+/** What is wrong with a login that this server's page asks for, in the form of RFC 6749 §4.1.2.1. */
+function faultIn(parameters: URLSearchParams): Readonly<Record<string, string>> | undefined {
+  const invalid = (error_description: string) => ({ error: 'invalid_request', error_description });
+  if (parameters.get('response_type') !== 'code') {
+    return { error: 'unsupported_response_type', error_description: 'response_type must be code' };
+  }
+  if (parameters.get('code_challenge_method') !== 'S256')
+    return invalid('code_challenge_method must be S256');
+  if (!/^[\w-]{43}$/.test(parameters.get('code_challenge') ?? ''))
+    return invalid('code_challenge is missing');
+  for (const name of ['state', 'nonce']) {
+    const { length } = parameters.get(name) ?? '';
+    if (length === 0 || length > MAX_TEXT) return invalid(`${name} must have 1 to ${MAX_TEXT} characters`);
+  }
+  return undefined;
+}

@@ -1,0 +1,129 @@
+import type { Hono } from 'hono';
+import { parse as parseCookie } from 'hono/utils/cookie';
+import type { UserClaims } from '../../contract/claims.ts';
+import { issuersFor } from '../../contract/issuer-address.ts';
+import { authenticateUser, type ServiceTrust } from '../credentials.ts';
+import { AUTHORIZATION_PATH } from '../identity/provider-endpoints.ts';
+import { UI_CLIENT_ID } from '../identity/user-token.ts';
+import type { Log } from '../log.ts';
+import type { ApiGroups } from '../routing.ts';
+import { type ForeignIssuers, trustedIssuers } from '../trust.ts';
+import { cookieNames, cookiesWork, createLogin } from './login.ts';
+import type { Site } from './page.ts';
+import { createPassedRequests } from './passed-requests.ts';
+import { createPageClient, discovered, type PageClientOptions } from './provider-client.ts';
+import { createPageSessions, type PageSessionStore } from './sessions.ts';
+import type { ServiceAddresses } from './ways-in.ts';
+
+/** The identity provider that the page logs in at: this server's own, in this process, or one elsewhere. */
+export interface PageProvider extends Pick<PageClientOptions, 'fetch'> {
+  /** Where it is elsewhere: its client for the page, what it says about itself, and the way to the portal there. */
+  elsewhere?: Pick<PageClientOptions, 'clientId' | 'metadata' | 'resource'>;
+}
+
+/** Options of {@link createPageAccess}. */
+export interface PageAccessOptions {
+  site: Site;
+  addresses: ServiceAddresses;
+  groups: ApiGroups;
+  /** Answers a request to this server, in this process. */
+  within: (request: Request) => Promise<Response>;
+  trust: ServiceTrust;
+  store: PageSessionStore;
+  /** Undefined where the page has no client there. */
+  provider: PageProvider | undefined;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  log: Log;
+}
+
+/** Where a login to the page goes on: the `redirect_uri` of its client. */
+export function pageCallback(baseUrl: string): string {
+  return `${baseUrl}/ui/callback`;
+}
+
+/**
+ * The identity provider elsewhere, where the page has a client of its own there.
+ *
+ * @param authUrl `{auth_url}`
+ */
+export function pageProviderElsewhere(
+  trust: ForeignIssuers,
+  authUrl: string,
+  clientId: string | undefined,
+): PageProvider | undefined {
+  if (clientId === undefined) return undefined;
+  const send = trust.fetch ?? ((request: Request) => fetch(request));
+  const issuers = issuersFor('user', trustedIssuers(trust));
+  const { audience } = trust;
+  return {
+    fetch: send,
+    elsewhere: {
+      clientId,
+      metadata: () => discovered(authUrl, issuers, send),
+      // RFC 8707 §2: an absolute address.
+      ...(audience !== undefined && URL.canParse(audience) ? { resource: audience } : {}),
+    },
+  };
+}
+
+/** What people need who log in to the page; undefined where nobody can, since there is no client or no cookie would be kept. */
+export function createPageAccess(options: PageAccessOptions): { login: Hono; requests: Hono } | undefined {
+  const { site, addresses, groups, within, trust, store, provider, now, log } = options;
+  if (!provider || !cookiesWork(site.baseUrl)) return undefined;
+  const issuer = addresses.identity;
+  const client = createPageClient({
+    redirectUri: pageCallback(site.baseUrl),
+    fetch: provider.fetch,
+    now,
+    ...(provider.elsewhere ?? {
+      clientId: UI_CLIENT_ID,
+      metadata: async () => ({
+        issuer,
+        authorization_endpoint: issuer + AUTHORIZATION_PATH,
+        token_endpoint: `${issuer}/token`,
+        revocation_endpoint: `${issuer}/token/revocation`,
+        id_token_signing_alg_values_supported: ['ES256'],
+        authorization_response_iss_parameter_supported: true,
+      }),
+    }),
+  });
+  const sessions = createPageSessions({
+    store,
+    baseUrl: site.baseUrl,
+    refresh: (tokens) => client.refresh(tokens),
+    revoke: (tokens) => client.revoke(tokens),
+    now,
+    log,
+  });
+  const accept = (access: string): Promise<UserClaims> =>
+    authenticateUser(
+      new Request(site.baseUrl, { headers: { authorization: `Bearer ${access}` } }),
+      trust,
+      'projects',
+    );
+  const { session: name } = cookieNames(site.baseUrl);
+  const idOf = (request: Request): string | undefined =>
+    parseCookie(request.headers.get('cookie') ?? '', name)[name];
+  return {
+    login: createLogin({ site, client, sessions, accept: ({ access }) => accept(access), now }),
+    requests: createPassedRequests({
+      addresses,
+      groups,
+      within,
+      portal: provider.elsewhere ? provider.fetch : within,
+      accept,
+      sessionOf: async (request, refused) => {
+        const id = idOf(request);
+        return id === undefined
+          ? undefined
+          : sessions.open(id, refused === undefined ? undefined : { refused });
+      },
+      endSession: async (request) => {
+        const id = idOf(request);
+        if (id !== undefined) await sessions.end(id);
+      },
+      now,
+    }),
+  };
+}

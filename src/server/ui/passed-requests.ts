@@ -1,0 +1,240 @@
+import { Hono } from 'hono';
+import * as v from 'valibot';
+import type { UserClaims } from '../../contract/claims.ts';
+import { ExperimentReply, ProjectReply } from '../../contract/directory.ts';
+import { isObject, readJson } from '../../contract/json.ts';
+import type { ProblemCode } from '../../contract/problems.ts';
+import {
+  API_VERSION,
+  EXPERIMENT_TOKEN_HEADER,
+  JWT_TYPE,
+  ROUTES,
+  type Route,
+  type RouteName,
+  routePath,
+} from '../../contract/routes.ts';
+import { ProblemError, refusal } from '../problem-error.ts';
+import { type ApiGroups, routePattern } from '../routing.ts';
+import type { PageSession } from './sessions.ts';
+
+/** What the page may ask of the connectivity service; every other request is 404. */
+const PASSED = [
+  'listLinks',
+  'linkAvailability',
+  'linkSlots',
+  'listReservations',
+  'createReservation',
+  'readReservation',
+  'updateReservation',
+  'deleteReservation',
+  'batchReservations',
+] as const satisfies readonly RouteName[];
+
+/** The headers of a request that are passed on; never a credential that came from outside. */
+const PASSED_HEADERS = ['accept', 'content-type', 'content-length', 'if-none-match', 'idempotency-key'];
+
+/** The headers of an answer that are passed back. */
+const RETURNED_HEADERS = [
+  'allow',
+  'cache-control',
+  'content-type',
+  'etag',
+  'idempotency-replayed',
+  'retry-after',
+];
+
+/** Names the experiment that a request acts in: its token is put in here. */
+export const EXPERIMENT_HEADER = 'Slices-Experiment';
+
+/** The path of the API's version, which the page's addresses leave out. */
+const API = `/apis/${API_VERSION}`;
+
+/** Options of {@link createPassedRequests}. */
+export interface PassedRequestsOptions {
+  /** `{base_url}` and `{portal_url}`. */
+  addresses: { connectivity: string; portal: string };
+  groups: ApiGroups;
+  /** Answers a request to this server, in this process. */
+  within: (request: Request) => Promise<Response>;
+  /** Sends a request to the portal. */
+  portal: (request: Request) => Promise<Response>;
+  /** Checks that the services here accept an access token. @throws ProblemError that says why they don't */
+  accept: (access: string) => Promise<UserClaims>;
+  /** The session of a request, with an access token. @param refused one that was not accepted, and must be another */
+  sessionOf: (request: Request, refused?: string) => Promise<PageSession | undefined>;
+  /** Ends the session of a request. */
+  endSession: (request: Request) => Promise<void>;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+}
+
+/** How long before its end an experiment's token is not used any more, in milliseconds. */
+const MARGIN = 30_000;
+/** How many experiments' tokens are kept in memory: some megabytes. */
+const REMEMBERED = 1000;
+
+/**
+ * What the page asks for as somebody: the session, and the listed requests to the connectivity service, which answers them in
+ * this process as any others, with the tokens of the session put in (ANSWERS.md, "The page").
+ */
+export function createPassedRequests(options: PassedRequestsOptions): Hono {
+  const { addresses, groups, within, portal, accept, sessionOf, endSession, now } = options;
+  const experimentTokens = new Map<string, { token: string; until: number }>();
+  const app = new Hono({ strict: false });
+
+  /** The session of a request and whose it is; a session whose login was ended elsewhere ends here. */
+  async function personOf(request: Request): Promise<{ access: string; claims: UserClaims } | undefined> {
+    const session = await sessionOf(request);
+    if (!session) return undefined;
+    const { access } = session.tokens;
+    try {
+      return { access, claims: await accept(access) };
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+    }
+    const renewed = await sessionOf(request, access);
+    if (!renewed) return undefined;
+    try {
+      return { access: renewed.tokens.access, claims: await accept(renewed.tokens.access) };
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      await endSession(request);
+      return undefined;
+    }
+  }
+
+  const portalAddress = (name: RouteName, id = ''): string =>
+    addresses.portal +
+    routePath(name, { projects_api_group: groups.projects, experiments_api_group: groups.experiments, id });
+
+  async function ask(address: string, access: string, type = 'application/json'): Promise<Response> {
+    const headers = { accept: type, authorization: `Bearer ${access}` };
+    return portal(new Request(address, { headers, redirect: 'manual' })).catch((cause: unknown) => {
+      if (cause instanceof ProblemError) throw cause;
+      throw refusal('unavailable', `The portal at ${addresses.portal} can't be reached. Try again.`);
+    });
+  }
+
+  /** A list of the portal; of a record that can't be read, nothing is told (HOSTILE.md 67). */
+  async function listed<Record>(
+    name: 'listExperiments' | 'listProjects',
+    access: string,
+    schema: v.GenericSchema<unknown, Record>,
+  ): Promise<Record[]> {
+    const reply = await ask(portalAddress(name), access);
+    const reading = readJson(await reply.text());
+    const member = name === 'listProjects' ? 'projects' : 'experiments';
+    const list = reading.ok && isObject(reading.value) ? reading.value[member] : undefined;
+    if (!reply.ok || !Array.isArray(list)) {
+      throw refusal(
+        'unavailable',
+        `The portal at ${addresses.portal} does not list ${member} (${reply.status}).`,
+      );
+    }
+    return list.flatMap((item) => {
+      const read = v.safeParse(schema, item);
+      return read.success ? [read.output] : [];
+    });
+  }
+
+  app.get('/session', async ({ req }) => {
+    const person = await personOf(req.raw);
+    if (!person) return Response.json(LOGGED_OUT);
+    const { access, claims } = person;
+    const [experiments, projects] = await Promise.all([
+      listed('listExperiments', access, ExperimentReply),
+      listed('listProjects', access, ProjectReply),
+    ]);
+    const names = new Map(projects.map(({ id, name }) => [id, name]));
+    return Response.json({
+      user: { id: claims.sub, name: claims.preferred_username ?? claims.sub },
+      experiments: experiments.map(({ id, name, project_id, role, expires_at }) => ({
+        id,
+        name,
+        project: { id: project_id, name: names.get(project_id) ?? project_id },
+        role,
+        expires_at,
+      })),
+    });
+  });
+
+  /** A token of an experiment, for a person: kept until almost over. @throws ProblemError as the portal refuses it */
+  async function experimentToken(experiment: string, access: string): Promise<string> {
+    if (!/^exp_[\w.-]{1,300}$/.test(experiment)) {
+      throw refusal('request_invalid', `${EXPERIMENT_HEADER} is not the id of an experiment.`);
+    }
+    const key = `${access} ${experiment}`;
+    const known = experimentTokens.get(key);
+    if (known && now() < known.until) return known.token;
+    const reply = await ask(portalAddress('experimentToken', experiment), access, JWT_TYPE);
+    const token = await reply.text();
+    if (reply.status !== 200 || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw asRefused(reply, token);
+    if (experimentTokens.size >= REMEMBERED) experimentTokens.clear();
+    experimentTokens.set(key, { token, until: expiryOf(token) - MARGIN });
+    return token;
+  }
+
+  for (const name of PASSED) {
+    const route: Route = ROUTES[name];
+    app.on(route.method, routePattern(route, groups).slice(API.length), async ({ req }) => {
+      const person = await personOf(req.raw);
+      if (!person) throw refusal('token_missing', 'You are not logged in.');
+      const experiment = req.header(EXPERIMENT_HEADER);
+      const token = experiment === undefined ? undefined : await experimentToken(experiment, person.access);
+      const asked = new URL(req.url);
+      const below = asked.pathname.slice(asked.pathname.indexOf('/ui/api/') + '/ui/api'.length);
+      const headers = new Headers({ authorization: `Bearer ${person.access}` });
+      if (token !== undefined) headers.set(EXPERIMENT_TOKEN_HEADER, token);
+      for (const header of PASSED_HEADERS) {
+        const value = req.header(header);
+        if (value !== undefined) headers.set(header, value);
+      }
+      const reply = await within(
+        new Request(addresses.connectivity + API + below + asked.search, {
+          method: route.method,
+          headers,
+          ...(req.raw.body ? { body: req.raw.body, duplex: 'half' } : {}),
+        }),
+      );
+      if (reply.status === 403) experimentTokens.delete(`${person.access} ${experiment}`);
+      return returned(reply);
+    });
+  }
+  return app;
+}
+
+/** What `/ui/api/session` says where nobody is logged in. */
+export const LOGGED_OUT = { user: null, experiments: [] } as const;
+
+/** An answer with the headers that concern the page. */
+function returned(reply: Response): Response {
+  const headers = new Headers();
+  for (const name of RETURNED_HEADERS) {
+    const value = reply.headers.get(name);
+    if (value !== null) headers.set(name, value);
+  }
+  return new Response(reply.body, { status: reply.status, headers });
+}
+
+/** Whether a token was refused that another may replace. */
+function isRefused(error: unknown): boolean {
+  const again: readonly ProblemCode[] = ['token_invalid', 'token_expired'];
+  return error instanceof ProblemError && again.includes(error.problems[0].code);
+}
+
+/** The portal's refusal, with its reason where it gives one. */
+function asRefused({ status }: Response, text: string): ProblemError {
+  const reading = readJson(text);
+  const body = reading.ok && isObject(reading.value) ? reading.value : {};
+  const [first]: unknown[] = Array.isArray(body['detail']) ? body['detail'] : [];
+  const why = isObject(first) && typeof first['msg'] === 'string' ? first['msg'] : `It answered ${status}.`;
+  if (status === 403 || status === 404) return refusal('wrong_experiment', why);
+  return refusal('unavailable', `The portal gave no token for the experiment. ${why}`);
+}
+
+/** When a token expires, in milliseconds; it is verified where it is used. */
+function expiryOf(token: string): number {
+  const [, claims = ''] = token.split('.');
+  const reading = readJson(Buffer.from(claims, 'base64url'));
+  return reading.ok && isObject(reading.value) ? Number(reading.value['exp'] ?? 0) * 1000 : 0;
+}

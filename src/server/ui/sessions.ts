@@ -1,0 +1,213 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as v from 'valibot';
+import { readJson } from '../../contract/json.ts';
+import { hash } from '../identity/records.ts';
+import type { Log } from '../log.ts';
+import type { PageTokens } from './provider-client.ts';
+
+/** A session of the page as it is stored: nothing in it can be read without the browser's cookie. */
+export interface StoredPageSession {
+  /** SHA-256 of the session id, base64url. */
+  key: string;
+  /** The tokens, encrypted. */
+  sealed: string;
+  /** Counts the renewals of its tokens. */
+  version: number;
+  /** Counts who has set about renewing this version; 0 where nobody has. */
+  turn: number;
+  /** Milliseconds. */
+  expiresAt: number;
+}
+
+/** Where the sessions are. Each method is one atomic step, so that replicas on one database agree. */
+export interface PageSessionStore {
+  add(session: Pick<StoredPageSession, 'key' | 'sealed' | 'expiresAt'>): Promise<void>;
+  find(key: string): Promise<StoredPageSession | undefined>;
+  /** Sets about renewing a version. @returns false where another has, or the session has ended */
+  claim(session: Pick<StoredPageSession, 'key' | 'version' | 'turn'>): Promise<boolean>;
+  /** Lets others renew a version, after it could not be done. */
+  giveBack(session: Pick<StoredPageSession, 'key' | 'version'>): Promise<void>;
+  /** Stores the next version. @returns false where there is one already, or the session has ended */
+  replace(session: Pick<StoredPageSession, 'key' | 'version' | 'sealed' | 'expiresAt'>): Promise<boolean>;
+  remove(key: string): Promise<void>;
+  /** Removes sessions that expired before an instant, in milliseconds. */
+  sweep(before: number): Promise<void>;
+}
+
+/** A session that is open: its key in the database, and its tokens. */
+export interface PageSession {
+  key: string;
+  tokens: PageTokens;
+}
+
+/** The sessions of the page, by the ids that browsers have in their cookies. */
+export interface PageSessions {
+  /** Starts a session. @returns its id: 43 characters, random */
+  start(tokens: PageTokens): Promise<string>;
+  /**
+   * A session with an access token that is valid for some time; it is renewed here where it must be.
+   *
+   * @param id from a cookie: any text
+   * @param renew whether the access token was refused, and is to be renewed in any case
+   * @returns undefined where there is no such session, or it has ended
+   */
+  open(id: string, renew?: { refused: string }): Promise<PageSession | undefined>;
+  /** Ends a session, here and at the identity provider. */
+  end(id: string): Promise<void>;
+}
+
+/** Options of {@link createPageSessions}. */
+export interface PageSessionsOptions {
+  store: PageSessionStore;
+  /** `{base_url}`: a session of one server is not one of another. */
+  baseUrl: string;
+  /** Renews tokens. @returns undefined where the provider says that the login has ended; rejects where it can't say */
+  refresh: (tokens: PageTokens) => Promise<PageTokens | undefined>;
+  /** Ends the login of tokens at the provider. */
+  revoke: (tokens: PageTokens) => Promise<void>;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  log: Log;
+}
+
+/** How long an access token must still be valid when it is used, in milliseconds; less where it is made for less. */
+const MARGIN = 30_000;
+/** How long a replica waits for another that has set about renewing a token before it does so itself, in milliseconds. */
+const TURN = 15_000;
+/** How often it looks meanwhile, in milliseconds. */
+const LOOK = 100;
+/** How long a session lasts without use where the provider does not say, in milliseconds: 30 days. */
+const UNUSED = 30 * 86_400_000;
+/** How long sessions that have expired are kept, in milliseconds: clocks of replicas differ. */
+const SWEEP_MARGIN = 3_600_000;
+
+const Tokens = v.object({
+  access: v.string(),
+  refresh: v.optional(v.string()),
+  issuedAt: v.number(),
+  expiresAt: v.number(),
+  refreshExpiresAt: v.optional(v.number()),
+});
+
+/**
+ * The sessions of the page (ANSWERS.md, "The page"). The browser has a random id in its cookie; the database has the hash
+ * of the id, and the tokens encrypted with a key that is derived from the id. So a copy of the database opens no session, and
+ * a session ends on every replica when its row is removed.
+ */
+export function createPageSessions(options: PageSessionsOptions): PageSessions {
+  const { store, baseUrl, refresh, revoke, now, log } = options;
+  const renewing = new Map<string, Promise<void>>();
+
+  const keyFor = (id: string): Buffer =>
+    Buffer.from(hkdfSync('sha256', Buffer.from(id, 'base64url'), '', `slices-conn page ${baseUrl}`, 32));
+
+  function seal(id: string, tokens: PageTokens): string {
+    const nonce = randomBytes(12);
+    const cipher = createCipheriv('aes-256-gcm', keyFor(id), nonce).setAAD(Buffer.from(hash(id)));
+    const sealed = Buffer.concat([cipher.update(JSON.stringify(tokens)), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
+  }
+
+  /** Undefined for what another server has stored, or somebody has changed. */
+  function unseal(id: string, sealed: string): PageTokens | undefined {
+    const bytes = Buffer.from(sealed, 'base64url');
+    const decipher = createDecipheriv('aes-256-gcm', keyFor(id), bytes.subarray(0, 12), {
+      authTagLength: 16,
+    });
+    try {
+      decipher.setAAD(Buffer.from(hash(id))).setAuthTag(bytes.subarray(12, 28));
+      const text = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]);
+      const reading = readJson(text);
+      return reading.ok && v.is(Tokens, reading.value) ? reading.value : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async function read(id: string): Promise<{ stored: StoredPageSession; tokens: PageTokens } | undefined> {
+    const stored = await store.find(hash(id));
+    const tokens = stored && stored.expiresAt > now() ? unseal(id, stored.sealed) : undefined;
+    return stored && tokens && { stored, tokens };
+  }
+
+  const isDue = ({ issuedAt, expiresAt }: PageTokens): boolean =>
+    expiresAt - now() < Math.min(MARGIN, (expiresAt - issuedAt) / 2);
+
+  /** Renews one version of a session's tokens, or waits until another has. */
+  async function renew(id: string, stored: StoredPageSession, tokens: PageTokens): Promise<void> {
+    let seen = stored;
+    // Measured by this machine's own waiting, since the clocks of replicas differ.
+    let waited = 0;
+    while (!((seen.turn === 0 || waited >= TURN) && (await store.claim(seen)))) {
+      await sleep(LOOK);
+      const current = await store.find(stored.key);
+      if (current?.version !== stored.version) return;
+      waited = current.turn === seen.turn ? waited + LOOK : 0;
+      seen = current;
+    }
+    let renewed: PageTokens | undefined;
+    try {
+      renewed = await refresh(tokens);
+    } catch (error) {
+      await store.giveBack(stored);
+      throw error;
+    }
+    if (!renewed) return store.remove(stored.key);
+    const kept = await store.replace({ ...stored, sealed: seal(id, renewed), expiresAt: endOf(renewed) });
+    // The session was ended meanwhile, and so are the tokens that came after it.
+    if (!kept) await revoke(renewed);
+  }
+
+  /** One renewal for all requests of this process that wait for it. */
+  function renewOnce(id: string, stored: StoredPageSession, tokens: PageTokens): Promise<void> {
+    const name = `${stored.key} ${stored.version}`;
+    const underWay = renewing.get(name) ?? renew(id, stored, tokens).finally(() => renewing.delete(name));
+    renewing.set(name, underWay);
+    return underWay;
+  }
+
+  const endOf = ({ refresh: renewable, refreshExpiresAt, expiresAt }: PageTokens): number =>
+    renewable === undefined ? expiresAt : (refreshExpiresAt ?? now() + UNUSED);
+
+  return {
+    async start(tokens) {
+      const id = randomBytes(32).toString('base64url');
+      await store.add({ key: hash(id), sealed: seal(id, tokens), expiresAt: endOf(tokens) });
+      await store.sweep(now() - SWEEP_MARGIN);
+      return id;
+    },
+
+    async open(id, { refused } = { refused: '' }) {
+      const found = await read(id);
+      if (!found) return undefined;
+      const { stored, tokens } = found;
+      const session = { key: stored.key, tokens };
+      const isUsable = tokens.access !== refused && tokens.expiresAt > now();
+      if (isUsable && !isDue(tokens)) return session;
+      if (tokens.refresh === undefined) {
+        if (isUsable) return session;
+        await store.remove(stored.key);
+        return undefined;
+      }
+      try {
+        await renewOnce(id, stored, tokens);
+      } catch (error) {
+        log('error', 'page_tokens_not_renewed', {
+          why: error instanceof Error ? error.message : String(error),
+        });
+        // It is renewed early: while the provider is away, the token is used to its end.
+        if (isUsable) return session;
+        throw error;
+      }
+      const renewed = await read(id);
+      return renewed && { key: renewed.stored.key, tokens: renewed.tokens };
+    },
+
+    async end(id) {
+      const found = await read(id);
+      await store.remove(hash(id));
+      if (found) await revoke(found.tokens);
+    },
+  };
+}
