@@ -13,4 +13,5 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   load: async () => (await import('./load.ts')).load,
   optimum: async () => (await import('./optimum.ts')).optimumOf,
   memory: async () => (await import('./memory.ts')).memory,
+  timeline: async () => (await import('./timeline.ts')).timeline,
 };

@@ -4,8 +4,8 @@ import type { Link } from '../../src/contract/links.ts';
 import { openStores } from '../../src/store/stores.ts';
 
 const MINUTE = 60_000;
-/** From one start on a tag's turn to the next; it is held for 15 to 90 minutes of it. The tags' turns are staggered. */
-const SLOT = 120 * MINUTE;
+/** From one start on a tag's turn to the next; it is held for an eighth to three quarters of it. The turns are staggered. */
+const TURN = 120 * MINUTE;
 
 /** The built-in links that can carry a tag's worth of traffic on all their tags at once, the widest first. */
 export const WIDE_LINKS: readonly Link[] = builtInTopology()
@@ -18,17 +18,21 @@ export interface LiveReservations {
   live: number;
   /** When the first of them may start, in milliseconds. */
   from: number;
+  /** From one start on a tag's turn to the next, in milliseconds; lengths grow with it. Default 2 hours. */
+  turn?: number;
+  /** The most Mbps of one. Default 9. */
+  most?: number;
 }
 
 /** How long so many live reservations on one link reach, in milliseconds: as each tag is held once in a turn. */
-export function horizonOf({ link, live }: LiveReservations): number {
+export function horizonOf({ link, live, turn = TURN }: LiveReservations): number {
   const [first, last] = link.site1_s_tags;
-  return (Math.ceil(live / (last - first + 1)) + 1) * SLOT;
+  return (Math.ceil(live / (last - first + 1)) + 1) * turn;
 }
 
 /**
  * Makes a server's SQLite file with live reservations that break no rule: every tag is held by one at a time, of 1 to
- * 9 Mbps each. The database's guards are taken away while it is filled, and put back.
+ * `most` Mbps each. The database's guards are taken away while it is filled, and put back.
  *
  * @throws Error when what was written breaks a foreign key
  */
@@ -60,7 +64,10 @@ export async function makeDatabase(path: string, links: readonly LiveReservation
   }
 }
 
-function fill(database: DatabaseSync, { link, live, from }: LiveReservations): void {
+function fill(database: DatabaseSync, { link, live, from, turn = TURN, most = 9 }: LiveReservations): void {
+  const part = Math.floor(turn / 8);
+  // The noise has a million values, which suits the default.
+  const noisier = Math.max(1, Math.round(turn / TURN));
   const id = linkId(link.site1, link.site2);
   const [first, last] = link.site1_s_tags;
   const tags = last - first + 1;
@@ -70,13 +77,13 @@ function fill(database: DatabaseSync, { link, live, from }: LiveReservations): v
       `WITH RECURSIVE
         number (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM number WHERE i + 1 < $live),
         placed (i, lane, begins, noise) AS (
-          SELECT i, i % $tags, $from + i * ${SLOT} / $tags, i * 2654435761 % 1000003 FROM number)
+          SELECT i, i % $tags, $from + i * ${8 * part} / $tags, i * 2654435761 % 1000003 FROM number)
        INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
          site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, created_by, created_ms)
        SELECT printf('con_%s_%026d', $id, i), $id, i + 1, 0,
-         begins + noise % ${30 * MINUTE},
-         begins + noise % ${30 * MINUTE} + ${15 * MINUTE} + noise * 7 % ${75 * MINUTE},
-         1 + noise % 9,
+         begins + noise * ${noisier} % ${2 * part},
+         begins + noise * ${noisier} % ${2 * part} + ${part} + noise * ${7 * noisier} % ${5 * part},
+         1 + noise % ${most},
          $site1_s + lane, $site1_c + lane, $site2_s + lane, $site2_c + lane,
          'exp_bench.example.org_' || noise % 100, 'user_bench.example.org_' || noise % 50, $from
        FROM placed`,

@@ -1,5 +1,6 @@
 import type { Column, Own, Window } from '../service.ts';
 import type { Axis } from './axis.ts';
+import { barHeight, type Layout } from './layout.ts';
 import { placeOf } from './view.ts';
 
 /** The colours of a drawing, as canvas takes them. */
@@ -21,31 +22,6 @@ export interface Colours {
   over: string;
   pick: string;
   focus: string;
-}
-
-/** Where things are, in CSS pixels. */
-export interface Layout {
-  width: number;
-  /** Above the first row. */
-  axis: number;
-  /** From one row to the next. */
-  row: number;
-  /** The plot within a row. */
-  top: number;
-  plot: number;
-}
-
-/** The rows are narrow strips under their labels where there is no room for labels beside them. */
-export function layoutFor(width: number, isNarrow: boolean): Layout {
-  return isNarrow
-    ? { width, axis: 44, row: 54, top: 21, plot: 29 }
-    : { width, axis: 44, row: 38, top: 4, plot: 30 };
-}
-
-/** The row at a height, of so many; undefined above the first and below the last. */
-export function rowAt(y: number, { axis, row }: Layout, count: number): number | undefined {
-  const found = Math.floor((y - axis) / row);
-  return found >= 0 && found < count ? found : undefined;
 }
 
 /** What is drawn of one link. */
@@ -135,6 +111,10 @@ export class Painter {
     if (now >= window.start && now < window.end) {
       context.fillStyle = colours.now;
       context.fillRect(x(now) - 1, layout.axis - 8, 2, bottom - layout.axis + 8);
+    }
+    // Labels that stand above their plots have nothing behind them.
+    if (layout.top > 10) {
+      for (let y = top; y < bottom; y += row) context.clearRect(0, y, width, layout.top - 2);
     }
     this.#mark(scene.pick, scene, x, colours.pick, false);
     this.#mark(scene.cursor, scene, x, colours.focus, true);
@@ -257,12 +237,4 @@ function paintColumns(
   paint(colours.part, ({ freeMax }) => scale(freeMax));
   paint(colours.free, ({ free }) => scale(free));
   paint(colours.none, ({ vlans }) => (vlans === 0 ? 3 * line : 0));
-}
-
-/**
- * How tall a bandwidth is drawn, in whole pixels: rounded down, so that nothing looks free that is not; but a little is never
- * drawn as nothing.
- */
-export function barHeight(mbps: number, capacity: number, height: number): number {
-  return mbps > 0 ? Math.max(1, Math.floor((mbps * height) / capacity)) : 0;
 }

@@ -3,13 +3,13 @@ import { DAY, MINUTE } from './civil-time.ts';
 
 /** The lengths of a column at each level, in milliseconds: whole minutes, hours and days, as most reservations have. */
 export const LEVELS: readonly number[] = [
-  ...[1, 2, 5, 10, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE),
+  ...[1, 2, 5, 15, 30, 60, 120, 240, 720].map((minutes) => minutes * MINUTE),
   ...[1, 2, 4].map((days) => days * DAY),
 ];
 /** How many columns a tile has. */
 export const TILE_COLUMNS = 256;
 /** How wide a column is at least, in pixels. */
-const LEAST_PIXELS = 1.5;
+const LEAST_PIXELS = 1;
 /** How far back the service answers is 24 hours: less, so that a question never comes too late. In milliseconds. */
 const KEPT_BACK = 24 * 60 * MINUTE;
 const ASKED_BACK = 23 * 60 * MINUTE;

@@ -3,7 +3,9 @@ import { axisOf } from './axis.ts';
 import { type Clock, ceilToStep, createClock, lengthOfStep, type Step } from './civil-time.ts';
 import { FORCED, readColours } from './colours.ts';
 import { followGestures, type Point } from './gestures.ts';
-import { layoutFor, type Mark, Painter, rowAt } from './paint.ts';
+import { layoutFor, rowAt } from './layout.ts';
+import { tableLines, tableSegments } from './lines.ts';
+import { type Mark, Painter } from './paint.ts';
 import {
   bookable,
   clickedPeriod,
@@ -12,7 +14,7 @@ import {
   movedPeriod,
   type PickContext,
 } from './pick.ts';
-import { type LinkLines, make, tableLines, tableOf, tableSegments } from './table.ts';
+import { type LinkLines, make, tableOf } from './table.ts';
 import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './tiles.ts';
 import {
   betweenWindows,
@@ -24,7 +26,7 @@ import {
   unitWindow,
   zoomWindow,
 } from './view.ts';
-import { type Calendar, linkText, periodSentence, periodText } from './words.ts';
+import { type Calendar, linkText, periodSentence, windowText } from './words.ts';
 
 /** What a timeline is made of. All times in milliseconds since the Unix epoch. */
 export interface TimelineOptions {
@@ -79,6 +81,8 @@ const UNITS = ['day', 'week', 'month', 'year'] as const;
 
 const HINT =
   'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.';
+const TOUCH_HINT =
+  'Tap where a link is free to pick a time to book, or rest your finger there and drag. Two fingers zoom.';
 const KEYS =
   'Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now; Enter picks.';
 
@@ -98,7 +102,8 @@ export function createTimeline(options: TimelineOptions): Timeline {
     { class: 'timeline-labels', 'aria-hidden': 'true' },
   );
   const period = make('p', '', { class: 'timeline-period' });
-  const readout = make('p', HINT, { class: 'timeline-readout' });
+  const hint = matchMedia('(pointer: coarse)').matches ? TOUCH_HINT : HINT;
+  const readout = make('p', hint, { class: 'timeline-readout' });
   const live = make('p', '', { class: 'timeline-live', role: 'status' });
   const keys = make('p', KEYS, { id: 'timeline-keys', hidden: '' });
   const probe = make('span', '', { hidden: '' });
@@ -203,7 +208,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       devicePixelRatio,
     );
     const state = tiles.hasFailed ? ' · Not all could be loaded; it is tried again.' : '';
-    const text = `${periodText(view, calendar())} · ${zone}${state}`;
+    const text = `${windowText(view, calendar())} · ${zone}${state}`;
     if (period.textContent !== text) period.textContent = text;
   };
   const measure = (): void => {
@@ -385,7 +390,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       const row = point && rowAt(point.y, layout, links.length);
       canvas.classList.toggle('moves', row === undefined);
       if (!point || row === undefined) {
-        readout.textContent = pick ? sentence(pick) : HINT;
+        readout.textContent = pick ? sentence(pick) : hint;
         return;
       }
       const instant = instantOf(point);
@@ -453,7 +458,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       turn(times);
       const by = (before.end - before.start) * times;
       cursor = { row: mark.row, start: mark.start + by, end: mark.end + by };
-      say(periodText(panWindow(before, times), calendar()));
+      say(windowText(panWindow(before, times), calendar()));
     } else if (key === '+' || key === '=') zoomBy(0.5, mark.start);
     else if (key === '-' || key === '_') zoomBy(2, mark.start);
     else if (key === 'Home') {
@@ -519,7 +524,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
     filled = text;
     const onPick = (link: Link, period: Window): void => choose({ row: links.indexOf(link), ...period });
     tableBody.replaceChildren(tableOf(found, window, { calendar: calendar(), zone, onPick }));
-    const label = `${periodText(window, calendar())} · ${zone}`;
+    const label = `${windowText(window, calendar())} · ${zone}`;
     period.textContent = label;
   };
 

@@ -1,6 +1,6 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
 import type { Link, Own, Window } from '../service.ts';
-import type { Clock } from './civil-time.ts';
+import { type Clock, DAY } from './civil-time.ts';
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 const MONTH_NAMES = [
@@ -56,8 +56,21 @@ function clockText(instant: number, clock: Clock): string {
 /** A period in words: `Mon 23 Nov 09:00 to 17:00`, or with both days. */
 export function periodText({ start, end }: Window, calendar: Calendar): string {
   const { clock } = calendar;
-  const isSameDay = Math.floor(clock.civil(start) / 86_400_000) === Math.floor(clock.civil(end) / 86_400_000);
+  const isSameDay = Math.floor(clock.civil(start) / DAY) === Math.floor(clock.civil(end) / DAY);
   return `${instantText(start, calendar)} to ${isSameDay ? clockText(end, clock) : instantText(end, calendar)}`;
+}
+
+/**
+ * What a window shows, as a title: `Sun 22 Nov 2026`, `Sun 22 Nov to Sat 28 Nov 2026` where it consists of whole days, and
+ * with times where not.
+ */
+export function windowText({ start, end }: Window, calendar: Calendar): string {
+  const [from, to] = [calendar.clock.civil(start), calendar.clock.civil(end)];
+  if (from % DAY !== 0 || to % DAY !== 0) return periodText({ start, end }, calendar);
+  const last = to - DAY;
+  const year = (civil: number): string => ` ${yearOf(civil)}`;
+  if (from === last) return dayText(from) + year(from);
+  return `${dayText(from)}${yearOf(from) === yearOf(last) ? '' : year(from)} to ${dayText(last)}${year(last)}`;
 }
 
 /** `be-gent1 – pl-poznan1`. */

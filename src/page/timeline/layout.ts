@@ -1,0 +1,32 @@
+/** Where things are, in CSS pixels. */
+export interface Layout {
+  width: number;
+  /** Above the first row. */
+  axis: number;
+  /** From one row to the next. */
+  row: number;
+  /** The plot within a row. */
+  top: number;
+  plot: number;
+}
+
+/** The rows are narrow strips under their labels where there is no room for labels beside them. */
+export function layoutFor(width: number, isNarrow: boolean): Layout {
+  return isNarrow
+    ? { width, axis: 44, row: 54, top: 21, plot: 29 }
+    : { width, axis: 44, row: 38, top: 4, plot: 30 };
+}
+
+/** The row at a height, of so many; undefined above the first and below the last. */
+export function rowAt(y: number, { axis, row }: Layout, count: number): number | undefined {
+  const found = Math.floor((y - axis) / row);
+  return found >= 0 && found < count ? found : undefined;
+}
+
+/**
+ * How tall a bandwidth is drawn, in whole pixels: rounded down, so that nothing looks free that is not; but a little is never
+ * drawn as nothing.
+ */
+export function barHeight(mbps: number, capacity: number, height: number): number {
+  return mbps > 0 ? Math.max(1, Math.floor((mbps * height) / capacity)) : 0;
+}

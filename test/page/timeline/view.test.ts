@@ -1,0 +1,205 @@
+import { describe, expect, it } from 'vitest';
+import { createClock, type Step } from '../../../src/page/timeline/civil-time.ts';
+import { barHeight, layoutFor, rowAt } from '../../../src/page/timeline/layout.ts';
+import { tableLines, tableSegments } from '../../../src/page/timeline/lines.ts';
+import {
+  bookable,
+  clickedPeriod,
+  draggedPeriod,
+  lengthenedPeriod,
+  movedPeriod,
+} from '../../../src/page/timeline/pick.ts';
+import {
+  betweenWindows,
+  clampWindow,
+  instantAt,
+  LONGEST,
+  panWindow,
+  placeOf,
+  SHORTEST,
+  snapStep,
+  turnedPage,
+  unitWindow,
+  zoomWindow,
+} from '../../../src/page/timeline/view.ts';
+
+const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
+const clock = createClock('Europe/Brussels');
+const at = (...parts: [number, number, number, number?, number?]): number =>
+  clock.instant(Date.UTC(...parts));
+/** A Sunday, 11:30. */
+const NOW = at(2026, 10, 22, 11, 30);
+const WEEK = { start: at(2026, 10, 23), end: at(2026, 10, 30) };
+
+describe('a window', () => {
+  it('places instants and finds them again', () => {
+    expect(placeOf(at(2026, 10, 26, 12), WEEK, 700)).toBe(350);
+    expect(instantAt(350, WEEK, 700)).toBe(at(2026, 10, 26, 12));
+  });
+
+  it('is zoomed around what stays in place, within bounds', () => {
+    const fixed = WEEK.start + 2 * DAY;
+    const zoomed = zoomWindow(WEEK, 0.5, fixed);
+    expect(zoomed.end - zoomed.start).toBe(3.5 * DAY);
+    expect(placeOf(fixed, zoomed, 700)).toBe(200);
+    const [closest, widest] = [zoomWindow(WEEK, 1e-9, fixed), zoomWindow(WEEK, 1e9, fixed)];
+    expect(closest.end - closest.start).toBeCloseTo(SHORTEST);
+    expect(widest.end - widest.start).toBeCloseTo(LONGEST);
+  });
+
+  it('is corrected where it is too long, too short or too far away', () => {
+    expect(clampWindow(WEEK, NOW)).toEqual(WEEK);
+    const { start, end } = clampWindow({ start: NOW, end: NOW }, NOW);
+    expect([start, end]).toEqual([NOW - SHORTEST / 2, NOW + SHORTEST / 2]);
+    expect(clampWindow({ start: 0, end: DAY }, NOW).start).toBe(NOW - 366 * DAY);
+    expect(clampWindow(panWindow(WEEK, 1000), NOW).end).toBe(NOW + 5 * 366 * DAY);
+  });
+
+  it('of a unit begins today while now is shown, else with the unit; the next page with the next', () => {
+    expect(unitWindow('day', NOW, clock, true)).toEqual({ start: at(2026, 10, 22), end: at(2026, 10, 23) });
+    expect(unitWindow('week', NOW, clock, true)).toEqual({ start: at(2026, 10, 22), end: at(2026, 10, 29) });
+    expect(unitWindow('year', NOW, clock, true)).toEqual({ start: at(2026, 10, 1), end: at(2027, 10, 1) });
+    expect(unitWindow('week', NOW + 10 * DAY, clock, false).start).toBe(at(2026, 10, 30));
+    const month = unitWindow('month', NOW + 30 * DAY, clock, false);
+    expect(month).toEqual({ start: at(2026, 11, 1), end: at(2027, 0, 1) });
+    expect(turnedPage(month, 1, clock, 'month')).toEqual({ start: at(2027, 0, 1), end: at(2027, 1, 1) });
+    // The clocks are put forward within the second week.
+    const march = { start: at(2027, 2, 15), end: at(2027, 2, 22) };
+    expect(turnedPage(turnedPage(march, 1, clock), 1, clock).start).toBe(at(2027, 2, 29));
+  });
+
+  it('glides from one to another: it begins and ends there, and only grows or only shrinks', () => {
+    const to = { start: at(2026, 10, 1), end: at(2027, 10, 1) };
+    const shares = [0, 0.2, 0.4, 0.6, 0.8, 1];
+    const steps = shares.map((share) => betweenWindows(WEEK, to, share));
+    expect(steps[0]).toEqual(WEEK);
+    expect(steps.at(-1)?.start).toBeCloseTo(to.start);
+    expect(steps.at(-1)?.end).toBeCloseTo(to.end);
+    const lengths = steps.map(({ start, end }) => end - start);
+    expect(lengths).toEqual(lengths.toSorted((one, other) => one - other));
+    for (const [index, { start }] of steps.entries())
+      if (index > 0) expect(start).toBeLessThan(steps[index - 1]?.start ?? 0);
+  });
+});
+
+describe('the drawing', () => {
+  it('has rows below the axis and none elsewhere', () => {
+    const layout = layoutFor(375, true);
+    const rows = [0, layout.axis - 1, layout.axis, layout.axis + layout.row, layout.axis + 12 * layout.row];
+    expect(rows.map((y) => rowAt(y, layout, 12))).toEqual([undefined, undefined, 0, 1, undefined]);
+  });
+
+  it('lets nothing look free that is not, and draws a little as something', () => {
+    expect([0, 1, 999, 1000, 5999, 10_000].map((mbps) => barHeight(mbps, 10_000, 30))).toEqual([
+      ...[0, 1, 2, 3, 17],
+      30,
+    ]);
+  });
+});
+
+describe('picking', () => {
+  const step: Step = { unit: 'minute', count: 60 };
+  const context = { clock, now: NOW, step };
+  const column = (hour: number, free: number, vlans = 9) => {
+    const start = at(2026, 10, 23, hour);
+    return { start, end: start + HOUR, free, freeMax: free, vlans };
+  };
+
+  it('snaps to the closest round step that can be aimed at', () => {
+    const steps = [DAY, 7 * DAY, 30 * DAY, 365 * DAY].map((length) =>
+      snapStep({ start: 0, end: length }, 1000, 8),
+    );
+    expect(steps).toEqual([
+      { unit: 'minute', count: 15 },
+      { unit: 'minute', count: 120 },
+      { unit: 'minute', count: 360 },
+      { unit: 'week', count: 1 },
+    ]);
+  });
+
+  it('widens what is dragged to whole steps, in either direction, and leaves out what is over', () => {
+    const [one, other] = [at(2026, 10, 23, 9, 20), at(2026, 10, 23, 16, 5)];
+    const expected = { start: at(2026, 10, 23, 9), end: at(2026, 10, 23, 17) };
+    expect(draggedPeriod(one, other, context)).toEqual(expected);
+    expect(draggedPeriod(other, one, context)).toEqual(expected);
+    expect(draggedPeriod(NOW - 5 * HOUR, NOW + 20 * MINUTE, context)).toEqual({
+      start: NOW,
+      end: at(2026, 10, 22, 12),
+    });
+    expect(draggedPeriod(NOW - 9 * HOUR, NOW - 8 * HOUR, context)).toBeUndefined();
+    expect(bookable({ start: NOW + 1, end: NOW + HOUR }, NOW + 2)).toEqual({
+      start: NOW + MINUTE,
+      end: NOW + HOUR,
+    });
+  });
+
+  it('takes from a click as much as is free around it', () => {
+    const columns = [column(8, 0), column(9, 100), column(10, 200), column(11, 300), column(12, 300, 0)];
+    const clicked = (hour: number, length: number) =>
+      clickedPeriod(at(2026, 10, 23, hour, 20), length, columns, context);
+    expect(clicked(9, 2 * HOUR)).toEqual({ start: at(2026, 10, 23, 9), end: at(2026, 10, 23, 11) });
+    expect(clicked(11, 2 * HOUR)).toEqual({ start: at(2026, 10, 23, 11), end: at(2026, 10, 23, 12) });
+    expect([clicked(8, HOUR), clicked(12, HOUR), clicked(20, HOUR)]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    const long = { ...context, step: { unit: 'day', count: 1 } as const };
+    expect(clickedPeriod(at(2026, 10, 23, 10), DAY, columns, long)?.start).toBe(at(2026, 10, 23, 9));
+  });
+
+  it('moves and lengthens the period of the keyboard by steps, over a change of the clocks too', () => {
+    const period = { start: at(2026, 10, 23, 9), end: at(2026, 10, 23, 17) };
+    expect(movedPeriod(period, 1, context)).toEqual({ start: period.start + HOUR, end: period.end + HOUR });
+    expect(movedPeriod(period, -1, context).start).toBe(period.start - HOUR);
+    expect(lengthenedPeriod(period, 1, context)).toEqual({ ...period, end: period.end + HOUR });
+    const short = { start: period.start, end: period.start + HOUR };
+    expect(lengthenedPeriod(short, -1, context)).toEqual(short);
+    const days = { ...context, step: { unit: 'day', count: 1 } as const };
+    const saturday = { start: at(2027, 2, 27), end: at(2027, 2, 28) };
+    const sunday = movedPeriod(saturday, 1, days);
+    expect(sunday.start).toBe(at(2027, 2, 28));
+    expect(movedPeriod(sunday, 1, days).start).toBe(at(2027, 2, 29));
+    expect(movedPeriod({ start: at(2027, 2, 29), end: at(2027, 2, 30) }, -1, days).start).toBe(
+      at(2027, 2, 28),
+    );
+    const october = { start: at(2026, 9, 25), end: at(2026, 9, 26) };
+    expect(movedPeriod(october, 1, days).start).toBe(at(2026, 9, 26));
+  });
+});
+
+describe('the table', () => {
+  it('asks for whole days, a segment for each length of day, and for nothing that is over', () => {
+    // Six hours each, of which the clocks take one.
+    const march = tableSegments({ start: at(2027, 2, 22), end: at(2027, 3, 5) }, clock, NOW);
+    expect(march.map(({ points }) => points)).toEqual([24, 1, 31]);
+    const month = tableSegments({ start: at(2027, 2, 15), end: at(2027, 3, 15) }, clock, NOW);
+    expect(month.map(({ start, end, points }) => [(end - start) / points / HOUR, points])).toEqual([
+      ...[[24, 13]],
+      ...[[23, 1]],
+      [24, 17],
+    ]);
+    expect(tableSegments({ start: NOW - 30 * DAY, end: NOW - 9 * DAY }, clock, NOW)).toEqual([]);
+    const [first] = tableSegments({ start: NOW - 30 * DAY, end: NOW + 30 * DAY }, clock, NOW);
+    expect(first?.start).toBeGreaterThan(NOW - DAY);
+  });
+
+  it('makes one line of neighbours with the same facts, unless a reservation of mine begins there', () => {
+    const part = (index: number, free: number) => ({
+      ...{ start: index * HOUR, end: (index + 1) * HOUR, free, freeMax: free, vlans: 5 },
+    });
+    const columns = [part(0, 10), part(1, 10), part(2, 20), part(3, 20), part(4, 20)];
+    const tags = [
+      { site: '', sTag: 1, cTag: 1 },
+      { site: '', sTag: 1, cTag: 1 },
+    ] as const;
+    const mine = { id: 'con_1', site1: 'a', site2: 'b', bandwidth: 1, createdBy: '', tags };
+    const lines = tableLines(columns, [{ ...mine, start: 3 * HOUR, end: 4 * HOUR }]);
+    expect(lines.map(({ start, end, own }) => [start / HOUR, end / HOUR, own.length])).toEqual([
+      ...[[0, 2, 0]],
+      ...[[2, 3, 0]],
+      ...[[3, 4, 1]],
+      [4, 5, 0],
+    ]);
+  });
+});
