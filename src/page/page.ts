@@ -259,14 +259,14 @@ async function loadUse({ links }: NetworkFacts): Promise<void> {
 
 /** Asks for everything that may have changed. */
 async function askForNews(): Promise<void> {
-  if (!network) {
-    network = await service.network();
-    build(network);
-  }
-  if (isSessionStale) await loadSession();
-  isSessionStale = false;
   const { signal } = visit;
   try {
+    if (!network) {
+      network = await service.network();
+      build(network);
+    }
+    if (isSessionStale) await loadSession();
+    isSessionStale = false;
     await loadReservations();
     if (session.user !== null) {
       showReservations();
@@ -275,8 +275,9 @@ async function askForNews(): Promise<void> {
       await loadUse(network);
     }
   } catch (error) {
-    // Logged out meanwhile, or refused to a user whose role or login has changed: the next question finds out.
-    if (error instanceof Refused) isSessionStale = true;
+    // Refused to a user whose role or login has changed: the next question finds out.
+    isSessionStale = true;
+    if (error instanceof Refused) say(refusalText(error.facts, calendar()));
     else if (!signal.aborted) throw error;
   }
   show();

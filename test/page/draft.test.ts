@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type Draft,
+  draftOf,
+  EMPTY_DRAFT,
+  neighbours,
+  picked,
+  readDraft,
+  readKept,
+  withAlternative,
+} from '../../src/page/draft.ts';
+
+const NOW = Date.parse('2026-11-22T10:00:00.250Z');
+const HOUR = 3_600_000;
+const LINKS = [
+  { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 100_000 },
+  { site1: 'be-gent1', site2: 'fr-lille', bandwidth: 10_000 },
+];
+const TERMS = { now: NOW, links: LINKS, expiry: NOW + 1000 * HOUR };
+const WHOLE: Draft = { ...EMPTY_DRAFT, site1: 'pl-poznan1', site2: 'be-gent1', bandwidth: '2.5G' };
+const START = Date.parse('2026-11-23T09:00:00Z');
+
+/** The body that a draft is sent as. */
+function sent(draft: Draft, terms = TERMS) {
+  const read = readDraft(draft, terms);
+  if (!('wish' in read)) throw new Error(JSON.stringify([...read.problems]));
+  return { ...read.wish, body: JSON.parse(read.wish.asked.body) };
+}
+
+/** What is wrong with a draft. */
+function wrong(draft: Draft): Record<string, string> {
+  const read = readDraft(draft, TERMS);
+  return 'problems' in read ? Object.fromEntries(read.problems) : {};
+}
+
+describe('what a draft asks for', () => {
+  test('a start now lasts as long as was asked, although the request arrives later', () => {
+    const { asked, body, link, bandwidth } = sent(WHOLE);
+    expect(asked.startNow).toBe(true);
+    expect(body).toEqual({
+      ...{ site1: 'pl-poznan1', site2: 'be-gent1', bandwidth: '2500', tokens: [] },
+      ...{ start_date: null, end_date: '2026-11-22T12:00:06.000Z' },
+    });
+    expect([link, bandwidth]).toEqual([LINKS[0], 2500]);
+  });
+
+  test('where the experiment ends, a start now ends no later for it', () => {
+    const expiry = NOW + 2 * HOUR + 1000;
+    expect(sent(WHOLE, { ...TERMS, expiry }).body.end_date).toBe(new Date(expiry).toISOString());
+  });
+
+  test('a time keeps its milliseconds, and a duration is counted from it', () => {
+    const { asked, body } = sent({ ...WHOLE, start: START + 7, ending: { for: '1h30m' }, name: 'night-run' });
+    expect(asked.startNow).toBe(false);
+    expect(body).toMatchObject({ start_date: '2026-11-23T09:00:00.007Z', name: 'night-run' });
+    expect(body.end_date).toBe('2026-11-23T10:30:00.007Z');
+  });
+
+  test('a change names no name, and its reservation in the request', () => {
+    const own = { ...{ site1: 'be-gent1', site2: 'fr-lille', bandwidth: 1000, name: 'mine' } };
+    const end = { sTag: 1, cTag: 1 };
+    const tags = [
+      { site: 'be-gent1', ...end },
+      { site: 'fr-lille', ...end },
+    ] as const;
+    const draft = draftOf({ ...own, id: 'con_x', start: NOW - HOUR, end: START, createdBy: 'user_x', tags });
+    expect(draft).toMatchObject({ bandwidth: '1G', start: NOW - HOUR, ending: { at: START } });
+    const { asked, body } = sent({ ...draft, ending: { at: START + HOUR } });
+    expect(asked.id).toBe('con_x');
+    expect(body).not.toHaveProperty('name');
+    expect(body.end_date).toBe('2026-11-23T10:00:00.000Z');
+  });
+});
+
+describe('what is wrong', () => {
+  test.each<[string, Partial<Draft>, Record<string, string>]>([
+    ['nothing is said of what is empty', { site2: '', bandwidth: ' ' }, { site2: '', bandwidth: '' }],
+    [
+      'no link',
+      { site1: 'fr-lille', site2: 'pl-poznan1' },
+      { site2: 'There is no link between fr-lille and pl-poznan1.' },
+    ],
+    [
+      'a bandwidth',
+      { bandwidth: '1X' },
+      { bandwidth: '"1X" is not a bandwidth. Write it as 100 (Mbps), 100M, 1G or 2.5G.' },
+    ],
+    [
+      'a duration',
+      { ending: { for: '1 month' } },
+      { ending: '"1 month" is not a duration. Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.' },
+    ],
+    ['an end', { start: START, ending: { at: START } }, { ending: 'It would end before it starts.' }],
+    ['a far end', { ending: { for: '9999999d' } }, { ending: 'That is after the year 9999.' }],
+    ['times', { start: null, ending: { at: null } }, { start: '', ending: '' }],
+    ['a name', { name: 'Night run' }, { name: 'A name is 1 to 64 of a to z, 0 to 9 and -, a letter first.' }],
+  ])('%s', (_, change, problems) => {
+    expect(wrong({ ...WHOLE, ...change })).toEqual(problems);
+  });
+});
+
+test('sites that a link connects', () => {
+  expect(neighbours(LINKS, '')).toEqual(['be-gent1', 'fr-lille', 'pl-poznan1']);
+  expect(neighbours(LINKS, 'pl-poznan1')).toEqual(['be-gent1']);
+});
+
+describe('a click fills the form', () => {
+  test('a free time of a link: what else was typed stays', () => {
+    const [first, second] = LINKS as [(typeof LINKS)[0], (typeof LINKS)[0]];
+    const period = { start: START, end: START + HOUR };
+    const filled = { start: START, ending: { at: START + HOUR } };
+    const typed = { ...WHOLE, name: 'x' };
+    expect(picked(typed, first, period)).toEqual({ ...typed, ...filled });
+    expect(picked(typed, second)).toEqual({ ...typed, site1: 'be-gent1', site2: 'fr-lille' });
+    // A change of a reservation is left for it.
+    expect(picked({ ...typed, id: 'con_x' }, first)).toEqual({
+      ...WHOLE,
+      site1: 'be-gent1',
+      site2: 'pl-poznan1',
+    });
+  });
+
+  test('an alternative changes what differs', () => {
+    const alternative = {
+      start_now: false,
+      start_date: '2026-11-23T09:00:00.007Z',
+      end_date: '2026-11-23T11:00:00.007Z',
+    };
+    const draft = { ...WHOLE, bandwidth: '9G', start: START };
+    const most = { ...alternative, kind: 'most_bandwidth', bandwidth: 2500 } as const;
+    expect(withAlternative(draft, most)).toEqual({ ...draft, bandwidth: '2.5G' });
+    const earliest = { ...alternative, kind: 'earliest', bandwidth: 9000 } as const;
+    expect(withAlternative(draft, earliest)).toEqual({ ...draft, start: START + 7 });
+    const longest = { ...earliest, kind: 'longest', start_now: true, start_date: null } as const;
+    expect(withAlternative(draft, longest)).toEqual({
+      ...draft,
+      start: 'now',
+      ending: { at: START + 2 * HOUR + 7 },
+    });
+  });
+});
+
+test('a draft that was kept is read again; anything else is none', () => {
+  for (const draft of [WHOLE, { ...WHOLE, id: 'con_x', start: null, ending: { at: START } }]) {
+    expect(readKept(JSON.stringify(draft))).toEqual(draft);
+  }
+  const odd = [
+    '{',
+    'null',
+    '{}',
+    JSON.stringify({ ...WHOLE, name: 1 }),
+    JSON.stringify({ ...WHOLE, start: 'x' }),
+  ];
+  for (const text of [null, ...odd]) expect(readKept(text)).toBeUndefined();
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { createService, Refused, Unanswered } from '../../src/page/service.ts';
+import { RESERVATION } from '../fixtures/tokens.ts';
+
+interface Request {
+  path: string;
+  method: string;
+  headers: Headers;
+  body: unknown;
+}
+type Answer = Response | Error;
+
+/** A service whose server gives these answers, one after the other. */
+function asking(...answers: readonly Answer[]) {
+  const requests: Request[] = [];
+  const service = createService({
+    base: new URL('https://conn.example.org/lab/ui/'),
+    async fetch(url, { method = 'GET', headers, body, signal }) {
+      const path = decodeURIComponent(`${url.pathname}${url.search}`);
+      requests.push({ path, method, headers: new Headers(headers), body });
+      signal?.throwIfAborted();
+      const answer = answers[requests.length - 1];
+      if (!(answer instanceof Response)) throw answer ?? new Error('not asked for');
+      return answer;
+    },
+  });
+  return { service, requests };
+}
+
+const problem = (status: number, code: string): Response =>
+  Response.json({ code, detail: [{ loc: [], msg: `It is ${code}.`, type: 'NotValid' }] }, { status });
+const list = (nextCursor: string | null = null): Response =>
+  Response.json({ items: [RESERVATION], nextCursor }, { headers: { etag: '"1"' } });
+const ASKED = { startNow: true, body: '{"bandwidth":"1000"}', key: 'key-1' };
+
+test('an unchanged list costs nothing, and is the same as before', async () => {
+  const unchanged = () => new Response(null, { status: 304, headers: { etag: '"1"' } });
+  const { service, requests } = asking(list(), list(), unchanged(), unchanged());
+  const before = await service.live('exp_demo');
+  const after = await service.live('exp_demo');
+  expect(requests.map(({ headers }) => headers.get('if-none-match'))).toEqual([null, null, '"1"', '"1"']);
+  expect(requests[0]?.path).toBe('/lab/ui/api/connectivity?state=active&limit=1000');
+  expect(requests[0]?.headers.get('slices-experiment')).toBe('exp_demo');
+  // In both lists, since it started meanwhile.
+  expect(before.map(({ id }) => id)).toEqual([RESERVATION.id]);
+  expect(after[0]).toBe(before[0]);
+  expect(before[0]?.tags[1]).toEqual({ site: 'pl-poznan1', sTag: 200, cTag: 201 });
+});
+
+test('a list is read to its end', async () => {
+  const { service, requests } = asking(list('con_x'), list());
+  await service.ended('exp_demo');
+  expect(requests.map(({ path }) => path.split('?')[1])).toEqual([
+    ...['state=ended&limit=1000', 'state=ended&limit=1000&cursor=con_x'],
+  ]);
+});
+
+test('a dry run carries no key; a request does, and the header that only this page can send', async () => {
+  const reply = () => Response.json(RESERVATION);
+  const { service, requests } = asking(reply(), reply(), reply(), new Response(null, { status: 204 }));
+  await service.dryRun('exp_demo', ASKED, new AbortController().signal);
+  await service.send('exp_demo', ASKED);
+  await service.send('exp_demo', { ...ASKED, id: 'con_x', startNow: false });
+  await service.delete('exp_demo', 'con_x');
+  expect(requests.map(({ method, path }) => `${method} ${path.slice('/lab/ui/api'.length)}`)).toEqual([
+    ...['POST /connectivity?start_now=true&dry_run=true', 'POST /connectivity?start_now=true'],
+    ...['PUT /connectivity/con_x', 'DELETE /connectivity/con_x'],
+  ]);
+  expect(requests.map(({ headers }) => headers.get('idempotency-key')).slice(0, 2)).toEqual([null, 'key-1']);
+  expect(requests.every(({ headers }) => headers.get('x-slices-conn') === 'ui')).toBe(true);
+});
+
+describe('what is not a success', () => {
+  test('a refusal says why', async () => {
+    const { service } = asking(problem(422, 'date_past'));
+    const error = await service.token('exp_demo', 'con_x').catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(Refused);
+    expect(error).toMatchObject({
+      isLoggedOut: false,
+      facts: { code: 'date_past', messages: ['It is date_past.'] },
+    });
+    const { service: other } = asking(problem(403, 'token_missing'));
+    await expect(other.session()).rejects.toMatchObject({ isLoggedOut: true });
+  });
+
+  test.each<[string, Answer]>([
+    ['no connection', new TypeError('fetch failed')],
+    ['a proxy whose server is away', new Response('<h1>Bad gateway</h1>', { status: 502 })],
+    ['a database that may have committed', problem(503, 'outcome_unknown')],
+    ['a bug', problem(500, 'internal')],
+  ])('%s is no answer', async (_, answer) => {
+    await expect(asking(answer).service.send('exp_demo', ASKED)).rejects.toBeInstanceOf(Unanswered);
+  });
+
+  test('a server that is busy has done nothing', async () => {
+    await expect(asking(problem(503, 'unavailable')).service.send('exp_demo', ASKED)).rejects.toBeInstanceOf(
+      Refused,
+    );
+  });
+
+  test('what was given up is neither', async () => {
+    const { service } = asking();
+    await expect(service.live('exp_demo', AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' });
+  });
+});

@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import type { Alternative, Limit } from '../../src/contract/problems.ts';
+import type { RefusalFacts } from '../../src/page/service.ts';
+import { createClock } from '../../src/page/timeline/civil-time.ts';
+import {
+  alternativeText,
+  fitText,
+  inOrder,
+  nextText,
+  readWall,
+  refusalText,
+  roleText,
+  stateOf,
+  tagsText,
+  titleOf,
+  wallText,
+} from '../../src/page/words.ts';
+
+const HOUR = 3_600_000;
+const NOW = Date.parse('2026-11-22T10:00:00Z');
+const clock = createClock('Europe/Brussels');
+const CALENDAR = { clock, now: NOW };
+const PERIOD = { start: NOW, end: NOW + 2 * HOUR };
+const WISH = {
+  asked: { startNow: false, body: '' },
+  link: { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 10_000 },
+  ...{ bandwidth: 9000, period: PERIOD },
+};
+const REFUSED: RefusalFacts = { status: 422, code: '', messages: [], limits: [], free: [], alternatives: [] };
+const LIMIT: Limit = {
+  ...{ limit: 'bandwidth', site: null, layer: null, capacity: 10_000, free: 6000 },
+  ...{ start_date: '2026-11-22T10:30:00.000Z', end_date: '2026-11-22T11:00:00.000Z' },
+};
+const OFFER: Alternative = {
+  ...{ kind: 'longest', start_now: false, bandwidth: 9000 },
+  ...{ start_date: '2026-11-22T10:00:00.000Z', end_date: '2026-11-22T11:30:00.000Z' },
+};
+
+test('a role is said in words, in whatever letters it comes', () => {
+  expect(roleText('viewer')).toBe('viewer: you can look, not book');
+  expect(roleText('Leader')).toMatch(/^lead: you can book/);
+  expect(roleText('owner')).toBe('owner: this page does not know what this role may do');
+});
+
+describe('why something was refused', () => {
+  test('by the link: with numbers and local times', () => {
+    const facts = { ...REFUSED, code: 'bandwidth_unavailable', messages: ['not shown'], limits: [LIMIT] };
+    expect(refusalText(facts, CALENDAR, 9000)).toBe(
+      '6 of the 9 Gbps asked for are free from Sun 22 Nov 11:30 to Sun 22 Nov 12:00.',
+    );
+  });
+
+  test('by a rule: the service’s sentence, without what is on the buttons', () => {
+    const said = 'end_date 2026-12-24T12:00:00.000Z is too late; the reservation can last until then.';
+    const facts = {
+      ...REFUSED,
+      code: 'experiment_ends_first',
+      messages: [`${said} Would be accepted: 1 Mbps.`],
+    };
+    const shown = 'end_date Thu 24 Dec 13:00 is too late';
+    expect(refusalText({ ...facts, alternatives: [OFFER] }, CALENDAR)).toBe(`${shown}.`);
+    expect(refusalText({ ...facts, messages: [said] }, CALENDAR)).toContain('can last until then.');
+  });
+
+  test.each([
+    ['token_missing', 403, 'Your login has ended. Log in again; what you typed is kept.'],
+    ['role_not_allowed', 403, 'No. Ask a lead of the experiment, or choose another experiment.'],
+    ['', 429, 'You have sent too many requests. Wait a minute, then try again.'],
+    ['name_taken', 409, 'No.'],
+  ])('%s', (code, status, text) => {
+    expect(refusalText({ ...REFUSED, code, status, messages: ['No.', 'No.'] }, CALENDAR)).toBe(text);
+  });
+});
+
+test('that it fits, with what is free; of a change what is free says nothing', () => {
+  const free = { ...PERIOD, free: 9500, freeMax: 10_000, vlans: 996 };
+  const when = 'Sun 22 Nov 11:00 to 13:00';
+  expect(fitText(WISH, free, CALENDAR)).toBe(`It fits, ${when}: 9.5 of 10 Gbps and 996 VLANs are free.`);
+  const change = { ...WISH, asked: { ...WISH.asked, id: 'con_x' } };
+  expect(fitText(change, free, CALENDAR)).toBe(`It fits: ${when}.`);
+});
+
+test('an alternative says what differs', () => {
+  const text = (offer: Partial<Alternative>) => alternativeText({ ...OFFER, ...offer }, WISH, CALENDAR);
+  expect(text({ kind: 'most_bandwidth', bandwidth: 6000 })).toBe('6 Gbps for the same time');
+  expect(text({})).toBe('9 Gbps until Sun 22 Nov 12:30 (1 h 30 min)');
+  const start_date = '2026-11-22T10:30:00.000Z';
+  expect(text({ kind: 'earliest', start_date })).toBe('9 Gbps from Sun 22 Nov 11:30 for 1 h');
+  expect(text({ kind: 'earliest', start_now: true, start_date: null })).toBe(
+    '9 Gbps from now for 1 h 30 min',
+  );
+});
+
+test('reservations: what they are called, where they are in their life, and in which order they stand', () => {
+  const at = (start: number, end: number) => ({ start: NOW + start * HOUR, end: NOW + end * HOUR });
+  const [ended, over, long, active, later, next] = [
+    at(-9, -8),
+    at(-3, 0),
+    at(-1, 9),
+    at(0, 1),
+    at(5, 6),
+    at(2, 3),
+  ];
+  expect(inOrder([ended, later, over, long, next, active], NOW)).toEqual([
+    active,
+    long,
+    next,
+    later,
+    over,
+    ended,
+  ]);
+  expect([active, later, over].map((one) => stateOf(one, NOW))).toEqual(['active', 'scheduled', 'ended']);
+  expect([active, next, ended].map((one) => nextText(one, NOW))).toEqual([
+    ...['ends in 1 h', 'starts in 2 h', 'ended 8 h ago'],
+  ]);
+  expect([titleOf({ id: 'con_x_0123456789', name: 'mine' }), titleOf({ id: 'con_x_0123456789' })]).toEqual([
+    ...['mine', '…456789'],
+  ]);
+  const tags = [{ site: 'be-gent1', sTag: 1001, cTag: 17 }];
+  expect(tagsText(tags)).toBe('be-gent1: S-tag 1001, C-tag 17');
+});
+
+test('a field for date and time holds the zone’s own time', () => {
+  expect(wallText(NOW + 12_345, clock)).toBe('2026-11-22T11:00');
+  expect(readWall('2026-11-22T11:00', clock)).toBe(NOW);
+  expect([wallText(null, clock), readWall('', clock)]).toEqual(['', null]);
+});
