@@ -1,4 +1,4 @@
-import { type Locking, lockLink, type SqlDatabase } from './sql.ts';
+import type { Locking, SqlDatabase } from './sql.ts';
 
 /** How many rows are deleted in one transaction, so that other transactions wait only briefly for its lock. */
 const AT_ONCE = 1000;
@@ -44,7 +44,8 @@ async function deleteCancelled(
   before: number,
 ): Promise<number> {
   return database.transaction(async (sql) => {
-    await lockLink(sql, locking, link);
+    // Whatever has a deleted reservation has a row.
+    await locking.lock(sql, link);
     const gone = await sql.all(
       `SELECT id, version FROM reservation WHERE link = $1 AND cancelled_ms < $2 ORDER BY version LIMIT $3`,
       link,

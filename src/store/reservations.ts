@@ -1,5 +1,6 @@
 import { TAG_PLACES } from '../allocator/demand.ts';
 import {
+  CommitUnknownError,
   type Decided,
   EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
@@ -10,6 +11,7 @@ import {
   type ReservationQuery,
   type ReservationRecord,
   type ReservationStore,
+  StoreUnavailableError,
   textOfName,
 } from '../allocator/store.ts';
 import { auditWrites } from './audit.ts';
@@ -17,8 +19,7 @@ import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency
 import { deleteOldRows } from './old-rows.ts';
 import {
   type Locking,
-  lockLink,
-  lockLinks,
+  MAKE_LINK,
   READ_LINK,
   type SqlDatabase,
   type SqlInsert,
@@ -81,35 +82,11 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
   const { reader } = database;
   return {
     changeLink: (link, work, since) =>
-      database.transaction(async (sql) => {
-        const [row, changes] = await Promise.all([
-          lockLink(sql, locking, link),
-          // The engine starts it once the lock is granted, so it sees everything that was committed by then.
-          since === undefined ? undefined : changesAfter(sql, link, since),
-        ]);
-        const [version, forgotten] = [Number(row?.['version']), Number(row?.['forgotten'])];
-        const transaction = linkTransaction(sql, { link, version, forgotten, locking });
-        if (!changes) return work(transaction);
-        const changesSince = async (version: number): Promise<ReservationChange[]> =>
-          version === since ? changes : transaction.changesSince(version);
-        return work({ ...transaction, changesSince });
+      changeLinks(database, locking, { links: [link], since }, async ([transaction]) => {
+        if (!transaction) throw new RangeError('no link was locked');
+        return work(transaction);
       }),
-    changeLinks: (links, work) =>
-      database.transaction(async (sql) => {
-        const sorted = links.toSorted();
-        const rows = await lockLinks(sql, locking, sorted);
-        // The last write of one link is not the last of the transaction.
-        const several = { ...sql, finish: sql.write };
-        return work(
-          sorted.map((link) => {
-            const [version, forgotten] = [
-              Number(rows.get(link)?.['version']),
-              Number(rows.get(link)?.['forgotten']),
-            ];
-            return linkTransaction(several, { link, version, forgotten, locking });
-          }),
-        );
-      }),
+    changeLinks: (links, work) => changeLinks(database, locking, { links: links.toSorted() }, work),
     readLinks: (work) =>
       database.snapshot((sql) =>
         work(async (link) => {
@@ -145,6 +122,72 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
       }),
     forget: (before) => deleteOldRows(database, locking, before),
   };
+}
+
+/** A link of a transaction has no row that could be locked. */
+class NoRowError extends Error {
+  override readonly name = 'NoRowError';
+  readonly links: readonly string[];
+
+  constructor(links: readonly string[]) {
+    super(`no row for ${links.join(', ')}`);
+    this.links = links;
+  }
+}
+
+/**
+ * Runs `work` on links that are locked.
+ *
+ * A row that is not there can't be locked. It is made beforehand: a transaction that made it while it held later ones would
+ * lock them in another order than others do.
+ *
+ * @param links sorted
+ * @param since a version of each, if its later changes are read together with the lock
+ */
+async function changeLinks<Answer>(
+  database: SqlDatabase,
+  locking: Locking,
+  { links, since }: { links: readonly string[]; since?: number | undefined },
+  work: (transactions: readonly LinkTransaction[]) => Promise<Answer>,
+): Promise<Answer> {
+  const attempt = (): Promise<Answer> =>
+    database.transaction(async (sql) => {
+      // One after the other in the database; nothing here waits in between.
+      const [rows, changes] = await Promise.all([
+        Promise.all(links.map((link) => locking.lock(sql, link))),
+        // The engine starts it once the locks are granted, so it sees everything that was committed by then.
+        since === undefined ? [] : Promise.all(links.map((link) => changesAfter(sql, link, since))),
+      ]);
+      const missing = links.filter((_, index) => rows[index] === undefined);
+      if (missing.length > 0) throw new NoRowError(missing);
+      // The last write of one link is not the last of the transaction.
+      const own = links.length === 1 ? sql : { ...sql, finish: sql.write };
+      return work(
+        links.map((link, index): LinkTransaction => {
+          const [version, forgotten] = [Number(rows[index]?.['version']), Number(rows[index]?.['forgotten'])];
+          const transaction = linkTransaction(own, { link, version, forgotten, locking });
+          const known = changes[index];
+          if (!known) return transaction;
+          return {
+            ...transaction,
+            changesSince: async (after) => (after === since ? known : transaction.changesSince(after)),
+          };
+        }),
+      );
+    });
+  try {
+    return await attempt();
+  } catch (error) {
+    if (!(error instanceof NoRowError)) throw error;
+    for (const link of error.links) await database.run(MAKE_LINK, link).catch(nothingChanged);
+    return attempt();
+  }
+}
+
+/** Whether there is a row for a link changes nothing that anyone asked for. */
+function nothingChanged(error: unknown): never {
+  if (!(error instanceof CommitUnknownError)) throw error;
+  throw new StoreUnavailableError(error.message, { cause: error.cause });
 }
 
 interface ReadLink {

@@ -98,11 +98,9 @@ export const READ_LINK = 'SELECT version, forgotten FROM link WHERE id = $1';
 export interface Locking {
   /**
    * Locks a link's row until the transaction ends, in a statement that reads nothing else, and then reads it: `version`
-   * and `forgotten`; undefined when there is no such row.
+   * and `forgotten`; undefined where there was no row to lock.
    */
   lock(sql: SqlStatements, link: string): Promise<SqlRow | undefined>;
-  /** The same for several links, in the order of their ids, with `id`; those that have a row. */
-  lockAll(sql: SqlStatements, links: readonly string[]): Promise<SqlRow[]>;
   /** Locks names until the transaction ends. They are sorted, so that no two transactions wait for each other. */
   lockNames(sql: SqlStatements, names: readonly string[]): Promise<void>;
   /** Whether the engine guards tags by the rows of `tag_hold`; else it guards the reservations' own rows. */
@@ -113,31 +111,5 @@ export interface Locking {
   deleteExpiredKeys: string;
 }
 
-/** Locks a link's row, inserting it where there is none. @returns `version` and `forgotten` */
-export async function lockLink(
-  sql: SqlStatements,
-  locking: Locking,
-  link: string,
-): Promise<SqlRow | undefined> {
-  const row = await locking.lock(sql, link);
-  if (row) return row;
-  // Of two at once, the second waits here for the first.
-  await sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', link);
-  return locking.lock(sql, link);
-}
-
-/** Locks the rows of links, sorted by id, inserting those that are not there. @returns `version` and `forgotten` by id */
-export async function lockLinks(
-  sql: SqlStatements,
-  locking: Locking,
-  links: readonly string[],
-): Promise<Map<string, SqlRow>> {
-  const locked = await locking.lockAll(sql, links);
-  const known = new Set(locked.map(({ id }) => id));
-  const missing = links.filter((link) => !known.has(link));
-  for (const link of missing) {
-    await sql.run('INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING', link);
-  }
-  const rows = missing.length === 0 ? locked : await locking.lockAll(sql, links);
-  return new Map(rows.map((row) => [String(row['id']), row]));
-}
+/** Makes the row of a link that has none. Of two at once, the second waits for the first. */
+export const MAKE_LINK = 'INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING';

@@ -84,7 +84,6 @@ describe('bookings that race on PostgreSQL', () => {
     const database = await PostgresDatabase.open(path);
     const unlocked: Locking = {
       lock: (sql, id) => sql.first(READ_LINK, id),
-      lockAll: async () => [],
       lockNames: async () => undefined,
       tagsApart: false,
       releaseTags: '',

@@ -1,10 +1,12 @@
 import { text } from 'node:stream/consumers';
 import { Allocator } from '../../src/allocator/allocator.ts';
+import type { BatchItem, BatchOutcome } from '../../src/allocator/batch.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { Outcome, Replay, UpdateOutcome } from '../../src/allocator/operations.ts';
-import { StoreUnavailableError } from '../../src/allocator/store.ts';
+import type { CreateOutcome, Replay, UpdateOutcome } from '../../src/allocator/operations.ts';
+import { type ReservationRecord, StoreUnavailableError } from '../../src/allocator/store.ts';
 import { openEither } from '../store/opened-store.ts';
 import { chanceFrom } from './chance.ts';
+import { nameInBatch } from './half-batches.ts';
 import { LINKS, TOPOLOGY } from './links.ts';
 
 /** What a racing process is to do once it is told to begin. */
@@ -35,6 +37,9 @@ export interface RaceHolding {
 /** What came of it. */
 export interface RaceLoadResult {
   requests: number;
+  /** How many of them were batches, and how many of those were made. */
+  batches: number;
+  made: number;
   acknowledged: number;
   refused: number;
   unanswered: number;
@@ -50,6 +55,8 @@ const order: RaceLoadOrder = JSON.parse(process.argv[2] ?? '');
 const opened = await Promise.all(Array.from({ length: order.connections }, () => openEither(order.database)));
 const result: RaceLoadResult = {
   requests: 0,
+  batches: 0,
+  made: 0,
   acknowledged: 0,
   refused: 0,
   unanswered: 0,
@@ -59,6 +66,13 @@ const result: RaceLoadResult = {
 };
 /** So many instants, that back-to-back and equal ends are common. */
 const INSTANTS = 24;
+/**
+ * Items of a batch, at most. Each takes instants of its own, so that what one is refused, it would be refused alone: so
+ * the replay can tell, which does not know of batches.
+ */
+const ITEMS = 3;
+const APART = 9;
+const UPDATING = { by: 'user', expiry: 1_000_000, check: () => undefined };
 let ids = 0;
 process.stdout.write('ready');
 await text(process.stdin);
@@ -73,34 +87,94 @@ await Promise.all(
     });
     const own = new Map<string, RaceHolding>();
 
-    /** Asks, and takes the answer over. */
-    const ask = async (
-      id: string | undefined,
-      work: () => Promise<Outcome | Replay | UpdateOutcome<never> | boolean | undefined>,
-    ): Promise<void> => {
+    const keep = ({ tags, ...record }: ReservationRecord): void => {
+      const { id, start, end, bandwidth } = record;
+      const four = [tags.site1_s_tag, tags.site1_c_tag, tags.site2_s_tag, tags.site2_c_tag];
+      own.set(id, { id, start, end, bandwidth, tags: four, deleted: false });
+    };
+    const drop = (id: string): void => {
+      const held = own.get(id);
+      if (held) held.deleted = true;
+    };
+
+    /** Asks. @param ids of what nobody knows if the answer gets lost @returns undefined where it did */
+    const ask = async <Answer>(
+      ids: readonly string[],
+      work: () => Promise<Answer>,
+    ): Promise<{ answer: Answer } | undefined> => {
       result.requests += 1;
       try {
-        const outcome = await work();
-        if (outcome === undefined || outcome === false) result.errors.push(`${id} was gone`);
-        else if (outcome === true) {
-          const held = own.get(id ?? '');
-          if (held) held.deleted = true;
-          result.acknowledged += 1;
-        } else if (outcome.ok) {
-          const { tags, ...record } = outcome.record;
-          const { start, end, bandwidth } = record;
-          const four = [tags.site1_s_tag, tags.site1_c_tag, tags.site2_s_tag, tags.site2_c_tag];
-          own.set(record.id, { id: record.id, start, end, bandwidth, tags: four, deleted: false });
-          result.acknowledged += 1;
-        } else if (outcome.reason === 'refused') result.refused += 1;
-        else result.errors.push(`${id}: ${outcome.reason}`);
+        return { answer: await work() };
       } catch (error) {
         result.unanswered += 1;
         if (!(error instanceof StoreUnavailableError)) result.errors.push(String(error));
-        if (id === undefined) return;
-        result.unsure.push(id);
-        own.delete(id);
+        result.unsure.push(...ids);
+        for (const id of ids) own.delete(id);
+        return undefined;
       }
+    };
+
+    /** Takes the answer to a single request over. */
+    const take = (
+      id: string,
+      outcome: CreateOutcome | Replay | UpdateOutcome<never> | boolean | undefined,
+    ): void => {
+      if (outcome === undefined || outcome === false) result.errors.push(`${id} was gone`);
+      else if (outcome === true) {
+        drop(id);
+        result.acknowledged += 1;
+      } else if (outcome.ok) {
+        if (outcome.record) keep(outcome.record);
+        result.acknowledged += 1;
+      } else if (outcome.reason === 'refused') result.refused += 1;
+      else result.errors.push(`${id}: ${outcome.reason}`);
+    };
+
+    /** Takes the answer to a batch over: all of it, or nothing. */
+    const takeAll = (items: readonly BatchItem<never>[], outcome: BatchOutcome<never>): void => {
+      result.batches += 1;
+      if (outcome.ok) {
+        result.acknowledged += 1;
+        result.made += 1;
+        for (const record of outcome.records) if (record) keep(record);
+        for (const item of items) if (item.action === 'delete') drop(item.id);
+      } else if (outcome.reason !== 'refused') result.errors.push(`a batch: ${outcome.reason}`);
+      else {
+        result.refused += 1;
+        const others = outcome.items.filter((item) => item.outcome.reason !== 'refused');
+        if (others.length > 0) result.errors.push(`a batch: ${JSON.stringify(others)}`);
+      }
+    };
+
+    const sites = (): { site1: string; site2: string } => {
+      const { site1, site2 } = LINKS[chance.below(order.links)] ?? LINKS[0];
+      return { site1, site2 };
+    };
+    const who = { experiment: 'exp', createdBy: 'user', expiry: 1_000_000 };
+
+    const batch = async (name: string): Promise<void> => {
+      const free = [...own.values()].filter(({ deleted }) => !deleted);
+      const bandwidth = (): number => 10 + chance.below(120);
+      const drawn = Array.from({ length: 2 + chance.below(ITEMS - 1) }, (_, index) => {
+        const start = order.dawn + index * APART + chance.below(APART - 4);
+        const terms = { start, end: start + 1 + chance.below(4), bandwidth: bandwidth() };
+        const id = chance.is(60) ? undefined : free.splice(chance.below(free.length), 1)[0]?.id;
+        return { id, terms, isDeletion: chance.is(50) };
+      });
+      const size = drawn.filter(({ id }) => id === undefined).length;
+      let index = 0;
+      const items = drawn.map(({ id, terms, isDeletion }): BatchItem<never> => {
+        if (id !== undefined) {
+          if (isDeletion) return { action: 'delete', id, terms: { by: 'user' } };
+          return { action: 'update', id, update: terms, terms: UPDATING };
+        }
+        const request = { ...sites(), ...terms, ...who, name: nameInBatch(name, size, index++) };
+        return { action: 'create', request };
+      });
+      const keyed = { key: name, fingerprint: name, createdBy: 'user', experiment: 'exp' };
+      const ids = drawn.flatMap(({ id }) => id ?? []);
+      const asked = await ask(ids, () => allocator.batch(items, chance.is(50) ? { keyed } : {}));
+      if (asked) takeAll(items, asked.answer);
     };
 
     for (let made = 0; made < order.requests; made += 1) {
@@ -108,17 +182,22 @@ await Promise.all(
       const terms = { start, end: start + 1 + chance.below(6), bandwidth: 10 + chance.below(240) };
       const live = chance.of([...own.values()].filter(({ deleted }) => !deleted));
       const action = chance.below(100);
-      if (!live || action < 40) {
-        const { site1, site2 } = LINKS[chance.below(order.links)] ?? LINKS[0];
-        const request = { site1, site2, ...terms, experiment: 'exp', createdBy: 'user', expiry: 1_000_000 };
-        const key = `${order.name}-${connection}-${result.requests}`;
+      const key = `${order.name}-${connection}-${made}`;
+      if (action < 25) await batch(key);
+      else if (!live || action < 55) {
+        const request = { ...sites(), ...terms, ...who };
         const keyed = { ...request, key, fingerprint: key };
-        await ask(undefined, () => (action % 2 === 0 ? allocator.create(request) : allocator.create(keyed)));
-      } else if (action < 70) {
-        await ask(live.id, () =>
-          allocator.update<never>(live.id, terms, { by: 'user', expiry: 1_000_000, check: () => undefined }),
+        const asked = await ask([], () =>
+          action % 2 === 0 ? allocator.create(request) : allocator.create(keyed),
         );
-      } else await ask(live.id, () => allocator.delete(live.id, { by: 'user' }));
+        if (asked) take(key, asked.answer);
+      } else if (action < 80) {
+        const asked = await ask([live.id], () => allocator.update<never>(live.id, terms, UPDATING));
+        if (asked) take(live.id, asked.answer);
+      } else {
+        const asked = await ask([live.id], () => allocator.delete(live.id, { by: 'user' }));
+        if (asked) take(live.id, asked.answer);
+      }
     }
     result.holdings.push(...own.values());
   }),

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { openEither } from '../store/opened-store.ts';
 import { raceProcesses } from '../store/starting-gate.ts';
+import { batchOf, watchBatches } from './half-batches.ts';
 import { LINKS, sweepAll } from './links.ts';
 import { newPlace, type Place } from './place.ts';
 import type { RaceHolding, RaceLoadOrder, RaceLoadResult } from './race-load.ts';
@@ -18,8 +19,8 @@ const REQUESTS = 60;
 const APART = 40;
 
 /**
- * Row 40: two processes with eight connections each book, change and cancel on one hot link, then on several. At the
- * end every answer is what the rows say, no link is above its capacity and no tag held twice at any instant.
+ * Row 40: two processes with eight connections each book, change and cancel on one hot link, then on several, a
+ * quarter of it in batches. Nobody ever sees a part of a batch, and at the end every answer is what the rows say, no link is above its capacity and no tag held twice at any instant.
  */
 export async function raceOnLinks({ until, seed, postgres }: ProofOptions): Promise<Report> {
   const place = newPlace(postgres);
@@ -31,15 +32,23 @@ export async function raceOnLinks({ until, seed, postgres }: ProofOptions): Prom
     await (await openEither(place.database)).close();
     const expected = new Map<string, RaceHolding>();
     const unsure = new Set<string>();
+    const [batches, seen] = [{ asked: 0, made: 0 }, { looks: 0 }];
     while (more()) {
       report.rounds += 1;
       const links = report.rounds % 2 === 1 ? 1 : LINKS.length;
-      for (const result of await raceOnce(place, {
+      const stopWatching = watchBatches(place.rows);
+      const results = await raceOnce(place, {
         links,
         seed: seed + report.rounds,
         name: `r${report.rounds}`,
         dawn: report.rounds * APART,
-      })) {
+      });
+      const { looks, findings } = await stopWatching();
+      seen.looks += looks;
+      report.findings.push(...findings);
+      for (const result of results) {
+        batches.asked += result.batches;
+        batches.made += result.made;
         report.requests += result.requests;
         report.acknowledged += result.acknowledged;
         report.refused += result.refused;
@@ -52,6 +61,9 @@ export async function raceOnLinks({ until, seed, postgres }: ProofOptions): Prom
       report.findings.push(...(await sweepAll(place.rows)));
     }
     report.findings.push(...(await replayAll(place.rows, { oracle: REPLAYED })));
+    report.notes.push(
+      `${batches.made} of ${batches.asked} batches were made; looked for halves ${seen.looks} times`,
+    );
   } finally {
     place.close();
   }
@@ -84,7 +96,7 @@ async function raceOnce(
   });
 }
 
-/** Every answer against the rows. @param unanswered how many reservations may exist without an acknowledgement */
+/** Every answer against the rows. @param unanswered how many requests may have been met without an acknowledgement */
 async function compare(
   { rows }: Place,
   expected: ReadonlyMap<string, RaceHolding>,
@@ -109,9 +121,14 @@ async function compare(
       });
     }
   }
-  const unknown = [...kept.keys()].filter((id) => !expected.has(id) && !unsure.has(id));
-  if (unknown.length > unanswered) {
-    found.push({ kind: 'doubled', what: `${unknown.length} that nobody was told of, such as ${unknown[0]}` });
+  const unknown = [...kept.values()].filter(({ id }) => !expected.has(String(id)) && !unsure.has(String(id)));
+  // What one batch made counts once.
+  const requests = new Set(unknown.map(({ id, name }) => (name === null ? id : batchOf(String(name)))));
+  if (requests.size > unanswered) {
+    found.push({
+      kind: 'doubled',
+      what: `${requests.size} that nobody was told of, such as ${[...requests][0]}`,
+    });
   }
   return found;
 }

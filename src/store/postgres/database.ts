@@ -312,25 +312,12 @@ export const POSTGRES_LOCKING: Locking = {
    */
   async lock(sql, link) {
     // Both are sent at once; the server starts the second once the first has the lock.
-    const [, row] = await Promise.all([
+    const [locked, row] = await Promise.all([
       sql.first('SELECT id FROM link WHERE id = $1 FOR UPDATE', link),
       sql.first(READ_LINK, link),
     ]);
-    return row;
-  },
-  async lockAll(sql, links) {
-    const ids = JSON.stringify(links);
-    const [, rows] = await Promise.all([
-      sql.all(
-        `SELECT id FROM link WHERE id IN (SELECT json_array_elements_text($1::json)) ORDER BY id FOR UPDATE`,
-        ids,
-      ),
-      sql.all(
-        `SELECT id, version, forgotten FROM link WHERE id IN (SELECT json_array_elements_text($1::json))`,
-        ids,
-      ),
-    ]);
-    return rows;
+    // The second sees a row that was made after the first had looked, and that is not locked.
+    return locked && row;
   },
   tagsApart: false,
   releaseTags: 'UPDATE reservation SET cancelled_ms = 0 WHERE id = $1 AND cancelled_ms IS NULL',

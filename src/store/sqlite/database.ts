@@ -309,11 +309,6 @@ export function statementsOn(database: SqliteDatabase): SqlDatabase {
 /** The transaction is the lock: it began with `BEGIN IMMEDIATE`, so no other connection writes. */
 export const SQLITE_LOCKING: Locking = {
   lock: (sql, link) => sql.first(READ_LINK, link),
-  lockAll: (sql, links) =>
-    sql.all(
-      'SELECT id, version, forgotten FROM link WHERE id IN (SELECT value FROM json_each($1))',
-      JSON.stringify(links),
-    ),
   tagsApart: true,
   releaseTags: 'DELETE FROM tag_hold WHERE reservation = $1',
   async lockNames() {
