@@ -4,3 +4,5 @@ const groups = { projects_api_group: PROJECTS_API_GROUP, experiments_api_group: 
 
 /** Where reservations are booked; below it is each of them. */
 export const CONNECTIVITY_PATH = routePath('createReservation', { ...groups, id: '' });
+/** Where several changes are asked for together. */
+export const BATCH_PATH = routePath('batchReservations', groups);

@@ -4,6 +4,7 @@ import { newDatabase, type RunningPostgres } from '../fixtures/postgres-server.t
 import { CONNECTIVITY_PATH } from './addresses.ts';
 import { chanceFrom } from './chance.ts';
 import type { Answer } from './door.ts';
+import { watchBatches } from './half-batches.ts';
 import { Journal, unansweredNote } from './journal.ts';
 import type { ProofLine } from './line.ts';
 import { sweepAll } from './links.ts';
@@ -56,6 +57,7 @@ export async function killDatabase(
   try {
     while (more()) {
       report.rounds += 1;
+      const stopWatching = watchBatches(place.rows);
       const load = startLoad({
         doors: fleet.servers.map(({ door }) => door),
         headers: await fleet.headers(),
@@ -79,6 +81,7 @@ export async function killDatabase(
       } else await killBackend(place.rows, chance.below(1000));
       report.findings.push(...(await recovered(fleet)));
       await load.stop();
+      report.findings.push(...(await stopWatching()).findings);
       await quiet(place.rows);
       report.findings.push(...(await journal.check(place.rows)), ...(await sweepAll(place.rows)));
     }

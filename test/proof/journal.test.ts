@@ -4,7 +4,8 @@ import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlDatabase } from '../../src/store/sql.ts';
 import { sweep } from '../allocator/sweep.ts';
-import { type Booking, Journal } from './journal.ts';
+import { halfBatches } from './half-batches.ts';
+import { type Batch, type Booking, Journal } from './journal.ts';
 import { LINKS, TOPOLOGY } from './links.ts';
 import { replay } from './replay.ts';
 import { type OpenedStatements, sqliteStatements } from './statements.ts';
@@ -53,6 +54,47 @@ afterEach(() => opened.close());
 test('an acknowledged reservation that is in the database gives no finding', async () => {
   expect(await found()).toEqual([]);
   expect(await swept()).toEqual([]);
+});
+
+describe('the journal tells of a batch without an answer', () => {
+  let batch: Batch;
+  const update = (): Promise<unknown> =>
+    allocator.update<never>('r0', { bandwidth: 7 }, { by: 'user', expiry: 1000, check: () => undefined });
+
+  beforeEach(() => {
+    const terms = { ...TERMS, bandwidth: 7 };
+    booking.states.push(terms);
+    const other = [...journal.bookings.values()][1] ?? booking;
+    other.deletion = 'asked';
+    batch = journal.beginBatch('both', [
+      { action: 'update', booking, terms },
+      { action: 'delete', booking: other },
+    ]);
+  });
+
+  test('nothing, where nothing of it is there', async () => {
+    expect(await found()).toEqual([]);
+    expect(batch.phase).toBe('none');
+  });
+
+  test('half of which is there', async () => {
+    await update();
+    expect(await found()).toContain('wrong');
+  });
+
+  test('that is there without its key', async () => {
+    await update();
+    await allocator.delete('r1', { by: 'user' });
+    expect(await found()).toEqual(['wrong']);
+    expect(batch.phase).toBe('done');
+  });
+});
+
+test('names tell which reservations of a batch are missing', async () => {
+  await database.run(`UPDATE reservation SET name = 'x-2-0' WHERE id = 'r0'`);
+  expect(await halfBatches(database.all)).toMatchObject([{ what: 'of the batch x-2 1 are there' }]);
+  await database.run(`UPDATE reservation SET name = 'x-2-1' WHERE id = 'r1'`);
+  expect(await halfBatches(database.all)).toEqual([]);
 });
 
 describe('the journal tells of', () => {

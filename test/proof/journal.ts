@@ -26,14 +26,33 @@ export interface Booking {
   deletion: 'none' | 'asked' | 'done';
 }
 
+/** A part of a batch. */
+export interface Part {
+  action: 'create' | 'update' | 'delete';
+  booking: Booking;
+  /** What a creation or an update asks for. */
+  terms?: Terms;
+}
+
+/** A batch that was asked for. While its outcome is unknown, nothing else is asked about its bookings. */
+export interface Batch {
+  /** Its idempotency key. */
+  readonly key: string;
+  readonly parts: readonly Part[];
+  phase: 'asked' | 'done' | 'none';
+}
+
 /**
  * What was asked for and what was answered, written down by those who asked; to be held against the database, which
  * may know more than was answered, and never less (HOSTILE.md 39).
  */
 export class Journal {
   readonly bookings = new Map<string, Booking>();
+  readonly batches = new Map<string, Batch>();
   /** Of the requests without an answer: how many reservations a check found, and how many it did not. */
   readonly unanswered = { found: 0, absent: 0 };
+  /** The same of batches. */
+  readonly unansweredBatches = { found: 0, absent: 0 };
 
   /** Writes down a booking that is about to be asked for. */
   begin(key: string, link: number, terms: Terms): Booking {
@@ -49,6 +68,13 @@ export class Journal {
     return booking;
   }
 
+  /** Writes down a batch that is about to be asked for. @param parts two at least */
+  beginBatch(key: string, parts: readonly Part[]): Batch {
+    const batch: Batch = { key, parts, phase: 'asked' };
+    this.batches.set(key, batch);
+    return batch;
+  }
+
   /**
    * Holds the journal against the database while nothing is under way, and takes over what it finds: what was not known
    * is known from then on, and may not change again without being asked for.
@@ -56,10 +82,12 @@ export class Journal {
   async check(rows: Rows): Promise<Finding[]> {
     const found: Finding[] = [];
     const seen = new Set<string>();
-    // Each request has one key; a reservation without a key, or with two, is an error.
+    // Each request has one key; a reservation without a key, or with two, is an error. What a batch makes has a name.
     const kept = await rows(
-      'SELECT k.key AS key, r.* FROM reservation r LEFT JOIN idempotency_key k ON k.reservation = r.id ORDER BY r.id',
+      `SELECT coalesce(r.name, k.key) AS key, r.* FROM reservation r
+       LEFT JOIN idempotency_key k ON k.reservation = r.id AND k.items IS NULL ORDER BY r.id`,
     );
+    found.push(...(await this.#checkBatches(rows, kept)));
     for (const row of kept) {
       const booking = this.bookings.get(String(row['key']));
       if (!booking) found.push({ kind: 'doubled', what: `nobody asked for ${row['id']}` });
@@ -80,11 +108,46 @@ export class Journal {
     }
     return found;
   }
+
+  /** Batches are there as a whole or not at all, with their key. @param kept a row for each reservation, with its `key` */
+  async #checkBatches(rows: Rows, kept: readonly SqlRow[]): Promise<Finding[]> {
+    const found: Finding[] = [];
+    const rowOf = new Map(kept.map((row) => [String(row['key']), row]));
+    const keys = await rows('SELECT key, items FROM idempotency_key WHERE items IS NOT NULL');
+    const items = new Map(keys.map((row) => [String(row['key']), String(row['items'])]));
+    for (const batch of this.batches.values()) {
+      const { key, parts, phase } = batch;
+      const wrong = (what: string): void =>
+        void found.push({ kind: 'wrong', what: `the batch ${key}: ${what}` });
+      if (phase === 'asked') {
+        const done = parts.map((part) => isDone(part, rowOf.get(part.booking.key)));
+        if (new Set(done).size > 1) wrong(`half of it is there: ${done}`);
+        batch.phase = done.includes(true) ? 'done' : 'none';
+        this.unansweredBatches[batch.phase === 'done' ? 'found' : 'absent'] += 1;
+      }
+      const ids = parts.map(({ booking }) => rowOf.get(booking.key)?.['id']).join(' ');
+      const due = batch.phase === 'done' ? ids : undefined;
+      if (items.get(key) !== due) wrong(`its key stands for ${items.get(key)}, and it made ${due}`);
+      // Its bookings are looked at from now on; it is not asked for again.
+      this.batches.delete(key);
+    }
+    return found;
+  }
 }
 
 /** For a report: that both come up shows that kills fell before and after commits. */
-export function unansweredNote({ unanswered: { found, absent } }: Journal): string {
-  return `of bookings without an answer ${found} stood on disk, ${absent} did not`;
+export function unansweredNote({ unanswered: { found, absent }, unansweredBatches }: Journal): string {
+  return [
+    `of bookings without an answer ${found} stood on disk, ${absent} did not`,
+    `of batches ${unansweredBatches.found} did, ${unansweredBatches.absent} did not`,
+  ].join('; ');
+}
+
+/** Whether a part is in the row of its booking. */
+function isDone({ action, terms }: Part, row: SqlRow | undefined): boolean {
+  if (!row) return false;
+  if (action === 'delete') return row['cancelled_ms'] !== null;
+  return terms !== undefined && isSame(terms, standingOf(row));
 }
 
 function settle(booking: Booking, row: SqlRow): Finding[] {

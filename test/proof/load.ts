@@ -2,16 +2,30 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
 import { IDEMPOTENCY_KEY_HEADER } from '../../src/contract/routes.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
-import { CONNECTIVITY_PATH } from './addresses.ts';
+import { BATCH_PATH, CONNECTIVITY_PATH } from './addresses.ts';
 import type { Chance } from './chance.ts';
 import type { Answer, Door } from './door.ts';
-import { type Booking, isSame, type Journal, type Standing, type Terms } from './journal.ts';
+import { nameInBatch } from './half-batches.ts';
+import {
+  type Batch,
+  type Booking,
+  isSame,
+  type Journal,
+  type Part,
+  type Standing,
+  type Terms,
+} from './journal.ts';
 import { LINKS } from './links.ts';
 import type { Finding, Report } from './report.ts';
 
 const SLOT = 600_000;
 /** So many slots of ten minutes are booked in: few, so that everything meets everything. */
 const SLOTS = 12;
+/**
+ * Items of a batch, at most. Each takes slots of its own, so that what one is refused, it would be refused alone: so the
+ * replay can tell, which does not know of batches.
+ */
+const ITEMS = 3;
 
 /** What clients are started with. */
 export interface LoadOptions {
@@ -38,7 +52,7 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-/** Starts clients that book, change, delete, read and ask again, each one request after the other, until they are stopped. */
+/** Starts clients that book, change, delete, do several of these as a batch, read and ask again, each one request after the other, until they are stopped. */
 export function startLoad(options: LoadOptions): Load {
   let stopped = false;
   const owned = Array.from({ length: options.clients }, (): Booking[] => []);
@@ -78,10 +92,15 @@ const Booked = v.object({
   site2_c_tag: v.number(),
 });
 
+/** The answer to a batch. */
+const Together = v.object({ items: v.array(v.object({ connectivity: v.nullable(Booked) })) });
+
 class LoadClient {
   readonly #options: LoadOptions;
   readonly #name: string;
   #own: Booking[];
+  /** The batch whose answer got lost. Nothing else is asked about its bookings. */
+  #lost: Batch | undefined;
   #asked = 0;
 
   constructor(options: LoadOptions, name: string, own: Booking[]) {
@@ -92,25 +111,30 @@ class LoadClient {
 
   async step(): Promise<void> {
     const { chance } = this.#options;
+    if (this.#lost && chance.is(30)) return this.#together(this.#lost);
+    const kept = new Set(this.#lost?.parts.map(({ booking }) => booking));
     this.#own = this.#own.filter(({ phase, deletion }) => phase !== 'none' && deletion !== 'done');
-    const open = this.#own.filter(({ phase, deletion }) => phase === 'asked' || deletion === 'asked');
+    const own = this.#own.filter((each) => !kept.has(each));
+    const open = own.filter(({ phase, deletion }) => phase === 'asked' || deletion === 'asked');
     const unsettled = chance.is(30) ? chance.of(open) : undefined;
     if (unsettled) {
       return unsettled.phase === 'asked' ? this.#book(unsettled) : this.#delete(unsettled);
     }
-    const booked = chance.of(this.#own.filter((each) => !open.includes(each)));
+    const settled = own.filter((each) => !open.includes(each));
+    const booked = chance.of(settled);
     const action = chance.below(100);
-    if (!booked || action < 45) return this.#book(this.#newBooking());
+    if (!this.#lost && action < 20) return this.#together(this.#newBatch(settled));
+    if (!booked || action < 50) return this.#book(this.#newBooking());
     if (action < 70) return this.#update(booked);
     if (action < 90) return this.#delete(booked);
     return this.#read(booked);
   }
 
-  #newBooking(): Booking {
+  #newBooking(key = `${this.#name}-${this.#asked++}`, terms = this.#terms()): Booking {
     const { chance, journal } = this.#options;
     // Half of all is for the hot link.
     const link = chance.is(50) ? 0 : chance.below(LINKS.length);
-    const booking = journal.begin(`${this.#name}-${this.#asked++}`, link, this.#terms());
+    const booking = journal.begin(key, link, terms);
     this.#own.push(booking);
     return booking;
   }
@@ -120,6 +144,85 @@ class LoadClient {
     const first = chance.below(SLOTS);
     const start = dawn + first * SLOT;
     return { start, end: start + (1 + chance.below(4)) * SLOT, bandwidth: 10 + chance.below(240) };
+  }
+
+  /** A batch of creations, and of changes and deletions of bookings. */
+  #newBatch(settled: readonly Booking[]): Batch {
+    const { chance, dawn, journal } = this.#options;
+    const key = `${this.#name}-${this.#asked++}`;
+    const free = [...settled];
+    const drawn = Array.from({ length: 2 + chance.below(ITEMS - 1) }, (_, index) => {
+      const most = SLOTS / ITEMS;
+      const first = chance.below(most);
+      const start = dawn + (index * most + first) * SLOT;
+      const end = start + (1 + chance.below(most - first)) * SLOT;
+      const terms = { start, end, bandwidth: 10 + chance.below(240) };
+      return { terms, booking: chance.is(60) ? undefined : free.splice(chance.below(free.length), 1)[0] };
+    });
+    const size = drawn.filter(({ booking }) => !booking).length;
+    let made = 0;
+    const parts = drawn.map(({ terms, booking }): Part => {
+      if (!booking) {
+        return { action: 'create', booking: this.#newBooking(nameInBatch(key, size, made++), terms), terms };
+      }
+      if (chance.is(50)) return { action: 'delete', booking };
+      // Another bandwidth than before: so it shows whether it was done.
+      const bandwidth = terms.bandwidth === booking.states[0]?.bandwidth ? 250 : terms.bandwidth;
+      return { action: 'update', booking, terms: { ...terms, bandwidth } };
+    });
+    return journal.beginBatch(key, parts);
+  }
+
+  async #together(batch: Batch): Promise<void> {
+    const { key, parts } = batch;
+    const before = new Map(parts.map(({ booking }) => [booking, booking.states.slice(0, 1)]));
+    for (const { action, booking, terms } of parts) {
+      if (action === 'delete') booking.deletion = 'asked';
+      if (action === 'update' && terms) booking.states = [...(before.get(booking) ?? []), terms];
+    }
+    this.#lost = batch;
+    const items = parts.map(({ action, booking, terms }) => ({
+      action,
+      ...(action === 'create' ? { ...sitesOf(booking.link), name: booking.key } : { id: booking.id }),
+      ...(terms ? termsOf(terms) : {}),
+    }));
+    const answer = await this.#ask('POST', BATCH_PATH, { key, body: { items, tokens: [] } });
+    if (!answer) return;
+    this.#lost = undefined;
+    if (answer.status === 200) {
+      batch.phase = 'done';
+      this.#made(batch, answer);
+      return;
+    }
+    batch.phase = 'none';
+    for (const { action, booking } of parts) {
+      if (action === 'create') booking.phase = 'none';
+      if (action === 'update') booking.states = before.get(booking) ?? [];
+      if (action === 'delete') booking.deletion = 'none';
+    }
+    if (answer.status === 404) this.#find('lost', `a batch: ${answer.text.slice(0, 300)}`);
+    else if (answer.status !== 422) this.#unexpected('a batch', answer);
+  }
+
+  /** A batch was made, as a whole. */
+  #made({ key, parts }: Batch, answer: Answer): void {
+    const { items } = v.parse(Together, JSON.parse(answer.text));
+    if (items.length !== parts.length) this.#find('wrong', `${key} got ${answer.text}`);
+    for (const [index, { action, booking, terms }] of parts.entries()) {
+      const left = items[index]?.connectivity ?? undefined;
+      if (action === 'delete') booking.deletion = 'done';
+      if (action === 'delete' || !left || !terms) {
+        if ((action === 'delete') !== (left === undefined)) this.#find('wrong', `${key} got ${answer.text}`);
+        continue;
+      }
+      const { id, ...standing } = standingOf(left);
+      if (!isSame(terms, standing) || (action === 'update' && id !== booking.id)) {
+        this.#find('wrong', `${key} got ${answer.text}`);
+      }
+      booking.phase = 'booked';
+      booking.id = id;
+      booking.states = [standing];
+    }
   }
 
   async #book(booking: Booking): Promise<void> {
@@ -180,21 +283,33 @@ class LoadClient {
     }
   }
 
-  /** @returns undefined when the outcome is unknown */
-  async #send(method: string, booking: Booking, terms?: Terms): Promise<Answer | undefined> {
+  /** Asks about one booking. @returns undefined when the outcome is unknown */
+  #send(method: string, booking: Booking, terms?: Terms): Promise<Answer | undefined> {
+    const path = method === 'POST' ? CONNECTIVITY_PATH : `${CONNECTIVITY_PATH}/${booking.id}`;
+    return this.#ask(method, path, {
+      ...(method === 'POST' ? { key: booking.key } : {}),
+      ...(terms ? { body: { ...sitesOf(booking.link), ...termsOf(terms), tokens: [] } } : {}),
+    });
+  }
+
+  /** @param key an idempotency key @returns undefined when the outcome is unknown */
+  async #ask(
+    method: string,
+    path: string,
+    { key, body }: { key?: string; body?: object },
+  ): Promise<Answer | undefined> {
     const { doors, headers, chance, report, inspect, mayBreak } = this.#options;
     const door = chance.of(doors);
     if (!door) throw new RangeError('there is no server');
-    const path = method === 'POST' ? CONNECTIVITY_PATH : `${CONNECTIVITY_PATH}/${booking.id}`;
     report.requests += 1;
     try {
       const answer = await door.send(method, path, {
         headers: {
           ...headers,
-          ...(terms ? { 'content-type': 'application/json' } : {}),
-          ...(method === 'POST' ? { [IDEMPOTENCY_KEY_HEADER]: booking.key } : {}),
+          ...(body ? { 'content-type': 'application/json' } : {}),
+          ...(key === undefined ? {} : { [IDEMPOTENCY_KEY_HEADER]: key }),
         },
-        ...(terms ? { body: JSON.stringify(bodyOf(booking.link, terms)) } : {}),
+        ...(body ? { body: JSON.stringify(body) } : {}),
       });
       const finding = inspect?.(answer, `${method} ${path}`);
       if (finding) report.findings.push(finding);
@@ -232,20 +347,25 @@ class LoadClient {
   }
 }
 
-function bodyOf(index: number, { start, end, bandwidth }: Terms): Record<string, unknown> {
+function sitesOf(index: number): { site1: string; site2: string } {
   const { site1, site2 } = LINKS[index] ?? LINKS[0];
+  return { site1, site2 };
+}
+
+function termsOf({ start, end, bandwidth }: Terms): Record<string, string> {
   return {
-    site1,
-    site2,
     bandwidth: String(bandwidth),
     start_date: new Date(start).toISOString(),
     end_date: new Date(end).toISOString(),
-    tokens: [],
   };
 }
 
 function standingIn({ text }: Answer): Standing & { id: string } {
-  const { id, start_date, end_date, bandwidth, ...tags } = v.parse(Booked, JSON.parse(text));
+  return standingOf(v.parse(Booked, JSON.parse(text)));
+}
+
+function standingOf(booked: v.InferOutput<typeof Booked>): Standing & { id: string } {
+  const { id, start_date, end_date, bandwidth, ...tags } = booked;
   const { site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag } = tags;
   return {
     id,

@@ -5,6 +5,7 @@ import type { Rows } from '../allocator/sweep.ts';
 import { freePort } from '../fixtures/postgres-server.ts';
 import { chanceFrom } from './chance.ts';
 import { credentials, type Door, logIn } from './door.ts';
+import { watchBatches } from './half-batches.ts';
 import { Journal, unansweredNote } from './journal.ts';
 import { openLine, type ProofLine } from './line.ts';
 import { sweepAll, TOPOLOGY } from './links.ts';
@@ -113,6 +114,7 @@ export async function killServers({ until, seed, postgres }: ProofOptions): Prom
     while (more()) {
       report.rounds += 1;
       const doors = fleet.servers.map(({ door }) => door);
+      const stopWatching = watchBatches(place.rows);
       const load = startLoad({
         doors,
         headers: await fleet.headers(),
@@ -132,6 +134,7 @@ export async function killServers({ until, seed, postgres }: ProofOptions): Prom
         report.kills += 1;
       }
       await load.stop();
+      report.findings.push(...(await stopWatching()).findings);
       await Promise.all(killed.map((server) => server.start()));
       if (place.engine === 'PostgreSQL') await quiet(place.rows);
       report.findings.push(...(await journal.check(place.rows)), ...(await sweepAll(place.rows)));
