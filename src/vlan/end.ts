@@ -53,7 +53,9 @@ export function sitesOf({ site1, site2 }: Pick<Reservation, 'site1' | 'site2'>):
  * One end of a reservation.
  *
  * @param site one of {@link sitesOf}
+ * @param device a name without a {@link deviceFault}
  * @returns undefined where the site is not one of the reservation's
+ * @throws RangeError for a device, an MTU or an address with a fault: all texts rely on their form
  */
 export function endAt(
   reservation: Reservation,
@@ -63,6 +65,8 @@ export function endAt(
 ): End | undefined {
   const { id, start_date, end_date, site1, site2 } = reservation;
   if (site !== site1 && site !== site2) return undefined;
+  const faulty = deviceFault(device) ?? mtuFault(mtu) ?? (address && addressFault(address, mtu));
+  if (faulty) throw new RangeError(faulty);
   const [s1, c1, s2, c2] = [
     reservation.site1_s_tag,
     reservation.site1_c_tag,
@@ -141,6 +145,12 @@ export function deviceFault(name: string): string | undefined {
 /** The smallest and the largest `--mtu`, in bytes: what IPv4 needs (RFC 791), and what a device holds less two tags. */
 export const MTU_RANGE = { min: 68, max: 65_535 - 2 * TAG_BYTES } as const;
 
+/** What is wrong with an `--mtu`, as a sentence; undefined for a good one. */
+export function mtuFault(mtu: number): string | undefined {
+  const { min, max } = MTU_RANGE;
+  return Number.isInteger(mtu) && mtu >= min && mtu <= max ? undefined : `An MTU is ${min} to ${max} bytes.`;
+}
+
 /** The smallest MTU with which IPv6 works (RFC 8200 §5). */
 const IPV6_MTU = 1280;
 
@@ -176,24 +186,40 @@ export function oneLine(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The lines that every text starts with: what it is for, and what it assumes. Each is safe in a comment. */
+/** Lines as comments of a shell script, YAML or INI file; see {@link oneLine}. */
+export function commented(lines: readonly string[]): readonly string[] {
+  return lines.map((line) => `# ${oneLine(line)}`.trimEnd());
+}
+
+/** What every text starts with: what it is for, how the MTUs come about, and what it assumes. */
 export function aboutEnd(end: End): readonly string[] {
-  const { reservation, site, otherSite, device, sTag, cTag, mtu } = end;
+  const { reservation, site, otherSite, device, sTag, cTag, mtu, names } = end;
   return [
     `Reservation ${reservation.id}`,
-    `${site} (this end, ${device}) to ${otherSite}, ${reservation.start_date} to ${reservation.end_date}`,
-    `Tags: S-tag ${sTag}, C-tag ${cTag}. MTU: ${mtu.inner} for packets, ${mtu.outer} with the C-tag, ${mtu.device} with both.`,
+    `${site} (this end) to ${otherSite}, ${reservation.start_date} to ${reservation.end_date}`,
+    `${device} carries ${names.outer} (S-tag ${sTag}), which carries ${names.inner} (C-tag ${cTag})`,
+    `MTU: ${mtu.inner} + ${TAG_BYTES} for the C-tag = ${mtu.outer}, + ${TAG_BYTES} for the S-tag = ${mtu.device}`,
     ...assumedOf(end),
-  ].map(oneLine);
+  ];
 }
 
 /** What the text assumes, because a reservation does not say it, as sentences. */
 export function assumedOf({ outer, mtu, address, otherSite }: End): readonly string[] {
   return [
-    `Assumed: the outer tag is ${outer === '802.1ad' ? '802.1ad' : '802.1Q'} (${ETHERTYPE[outer]}), the inner one 802.1Q (0x8100).`,
-    `Assumed: the network carries packets of ${mtu.inner} bytes. Some virtual network cards drop them; --mtu ${mtu.inner - TAG_BYTES} then helps.`,
+    `Assumed: the outer tag is ${protocolName(outer)} (${ETHERTYPE[outer]}), the inner one is 802.1Q (0x8100).`,
+    `Assumed: the network carries packets of ${mtu.inner} bytes. Where only small ones arrive, use --mtu ${mtu.inner - TAG_BYTES}.`,
     ...(address === null
       ? []
-      : [`Assumed: the server at ${otherSite} has another address of the same network as ${address}.`]),
+      : [`Assumed: the server at ${otherSite} has an address of the same network as ${address}.`]),
   ].map(oneLine);
+}
+
+/** A protocol as `ip`, systemd and NetworkManager write it: they take no other case. */
+export function protocolName(protocol: OuterProtocol): '802.1ad' | '802.1Q' {
+  return protocol === '802.1ad' ? protocol : '802.1Q';
+}
+
+/** Whether an address, which has no fault, is one of IPv6. */
+export function isIpv6Address(address: string): boolean {
+  return address.includes(':');
 }

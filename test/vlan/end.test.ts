@@ -1,25 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Reservation } from '../../src/contract/reservation.ts';
 import { addressFault, deviceFault, endAt, namesOf } from '../../src/vlan/end.ts';
-import { iproute2, iproute2Removal } from '../../src/vlan/iproute2.ts';
-
-/** The reservation of PACKETS.md's own trial. */
-const RESERVATION: Reservation = {
-  id: 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
-  site1: 'be-gent1',
-  site2: 'pl-poznan1',
-  bandwidth: 1000,
-  start_date: '2026-11-22T14:00:00.000Z',
-  end_date: '2026-11-22T16:00:00.000Z',
-  experiment_id: 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
-  created_at: '2026-11-22T13:00:00.000Z',
-  created_by: 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
-  site1_s_tag: 1001,
-  site1_c_tag: 17,
-  site2_s_tag: 2002,
-  site2_c_tag: 34,
-};
+import { iproute2 } from '../../src/vlan/iproute2.ts';
+import { end, RESERVATION } from './ends.ts';
 
 describe('one end', () => {
   it('has the tags of its own site, and knows those of the other', () => {
@@ -46,6 +29,12 @@ describe('one end', () => {
     });
   });
 
+  it('is none without sound names and numbers', () => {
+    expect(() => end({}, 'eth1; id')).toThrow(RangeError);
+    expect(() => end({ mtu: 67 })).toThrow(RangeError);
+    expect(() => end({ address: '10.0.0.1' })).toThrow(RangeError);
+  });
+
   it('always has the same names, of 15 characters at most, whatever the id', () => {
     expect(namesOf(RESERVATION.id, 'be-gent1', 17)).toEqual({ outer: 'sc5xdtpydn', inner: 'sc5xdtpydn.17' });
     fc.assert(
@@ -69,10 +58,9 @@ describe('one end', () => {
 
 describe('text for iproute2', () => {
   it('makes both devices, the parent first', () => {
-    const end = endAt(RESERVATION, 'be-gent1', 'eth1', { address: '10.0.0.1/24' });
-    if (!end) throw new RangeError('the site is one of the two');
-    const { outer, inner } = end.names;
-    expect(iproute2(end).filter((line) => !line.startsWith('#'))).toEqual([
+    const made = end({ address: '10.0.0.1/24' });
+    const { outer, inner } = made.names;
+    expect(iproute2(made).commands).toEqual([
       'ip link set dev eth1 mtu 1508 up',
       `ip link add link eth1 name ${outer} mtu 1504 type vlan proto 802.1ad id 1001`,
       `ip link add link ${outer} name ${inner} mtu 1500 type vlan proto 802.1Q id 17`,
@@ -80,8 +68,9 @@ describe('text for iproute2', () => {
       `ip link set dev ${outer} up`,
       `ip link set dev ${inner} up`,
     ]);
-    expect(iproute2Removal(end).at(-1)).toBe(`ip link del ${outer}`);
-    expect(iproute2Removal(end).join('\n')).toContain('The MTU of eth1 stays as it is.');
+    expect(iproute2(made).text.filter((line) => !line.startsWith('#'))).toEqual(iproute2(made).commands);
+    expect(iproute2(made).removal.at(-1)).toBe(`ip link del ${outer}`);
+    expect(iproute2(made).removal.join('\n')).toContain('The MTU of eth1 stays as it is.');
   });
 });
 
