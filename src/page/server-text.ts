@@ -22,7 +22,7 @@ export function showServerText(reservation: Reservation, copy: (text: string) =>
       const problem =
         name === '' ? 'Name the device that reaches the site’s switch, such as eth1.' : deviceFault(name);
       const end = problem === undefined ? endAt(reservation, site.value, name) : undefined;
-      return end ? { text: `${iproute2(end).join('\n')}\n` } : { problem: problem ?? '' };
+      return end ? { text: `${iproute2(end).text.join('\n')}\n` } : { problem: problem ?? '' };
     },
     copy,
   });
