@@ -12,6 +12,8 @@ export interface ProgramOptions {
   signal?: AbortSignal;
   /** Takes each line of standard output at once. */
   onLine?: (line: string) => void;
+  /** Takes each line of standard error at once. */
+  onNotice?: (line: string) => void;
 }
 
 /**

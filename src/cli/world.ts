@@ -92,8 +92,8 @@ export interface World {
   processes: Processes;
   /** The programs of this machine that look at network devices and change them. */
   machine: Machine;
-  /** Resolves when the process is told to stop, by SIGINT or SIGTERM. */
-  stopSignal: () => Promise<void>;
+  /** Resolves when the process is told to stop, by SIGINT or SIGTERM, which do not end it from then on. */
+  stopSignal: () => Promise<Stopped>;
   /**
    * Takes a function that is called when SIGINT or SIGTERM stops the process, unless `stopSignal` waits for that. It
    * reports the stop, and returns the exit code with which the process then ends.

@@ -11,7 +11,7 @@ const MOST_KEPT = 4_194_304;
 /** See `Machine.runProgram`. */
 export async function runProgram(
   [program = '', ...args]: readonly string[],
-  { signal, onLine }: ProgramOptions,
+  { signal, onLine, onNotice }: ProgramOptions,
   env: Environment,
 ): Promise<ProgramResult> {
   const path = `${env['PATH'] ?? '/usr/bin:/bin'}:/usr/sbin:/sbin`;
@@ -26,6 +26,7 @@ export async function runProgram(
     });
   }
   if (onLine) createInterface({ input: child.stdout }).on('line', onLine);
+  if (onNotice) createInterface({ input: child.stderr }).on('line', onNotice);
   const ended = new Promise<number>((resolve) => {
     child.once('close', (code, name) => resolve(code ?? 128 + constants.signals[name ?? 'SIGKILL']));
   });

@@ -1,4 +1,5 @@
 import type { ProgressLine } from '../cli/print/progress.ts';
+import type { Stopped } from '../cli/sent-changes.ts';
 import type { World } from '../cli/world.ts';
 import type { Environment } from '../session/profiles/folders.ts';
 
@@ -39,11 +40,11 @@ export async function ask(question: string): Promise<string | undefined> {
 }
 
 /** Waits for SIGINT or SIGTERM, which do not end the process from now on. @returns resolves at the first of them */
-export function stopSignal(): Promise<void> {
+export function stopSignal(): Promise<Stopped> {
   return new Promise((resolve) => {
-    for (const signal of Object.keys(STOPPED)) {
+    for (const [signal, stopped] of Object.entries(STOPPED)) {
       process.removeAllListeners(signal);
-      process.once(signal, () => resolve());
+      process.once(signal, () => resolve(stopped));
     }
   });
 }

@@ -51,7 +51,7 @@ describe.each(Object.entries(SECRETS))('row 54: %s in the wrong place is never p
   let world: Awaited<ReturnType<typeof offlineWorld>>;
   const env: Record<string, string> = {};
   beforeAll(async () => {
-    world = await offlineWorld({ env, stopSignal: async () => undefined });
+    world = await offlineWorld({ env, stopSignal: async () => 'terminated' });
   });
   afterAll(() => world.server.close());
 

@@ -97,7 +97,7 @@ describe('the ready file', () => {
     ['a server that does not start', []],
   ])('row 55: of an earlier server is removed when a start fails: %s', async (_, args) => {
     const world = commandWorld(NOBODY, {
-      stopSignal: async () => undefined,
+      stopSignal: async () => 'terminated',
       server: serverCommands({
         serve: () => Promise.reject(new Failure('network', 'The port is taken.')),
       }),

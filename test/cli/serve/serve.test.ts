@@ -31,7 +31,7 @@ async function serve(
     stdout,
     stderr,
     env: { TZ: 'Europe/Brussels' },
-    stopSignal: async () => undefined,
+    stopSignal: async () => 'terminated',
     server: serverCommands({
       async serve(_flags, parts) {
         given.push(parts);

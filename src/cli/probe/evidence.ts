@@ -1,0 +1,223 @@
+import { isIPv6 } from 'node:net';
+import { Failure } from '../../contract/failure.ts';
+import { type End, TAG_BYTES } from '../../vlan/end.ts';
+import type { Machine } from '../machine.ts';
+import { addressesOf, devicesOf } from './devices.ts';
+import { type Deaf, type Listener, listenWithTcpdump } from './listening.ts';
+import { heardIn, rightStack, type Stack, stackText } from './stacks.ts';
+import { type Evidence, ownFault, pairOf } from './verdict.ts';
+import { watchStacks } from './watched-stacks.ts';
+
+/** One thing that was looked at, as `probe --json` has it. */
+export interface Check {
+  readonly check: string;
+  readonly ok: boolean;
+  /** What was seen, in a few words. */
+  readonly saw: string;
+}
+
+/** What {@link gather} needs. */
+export interface Gathering {
+  machine: Machine;
+  /** Reads a file of /proc. */
+  readText: (path: string) => Promise<string>;
+  sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+  /** Milliseconds. */
+  now: () => number;
+  /** Does some work; a terminal shows what is waited for. */
+  waitFor: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>;
+  /** From its first call on, a command that is told to stop goes on, with this signal aborted: it removes what it has made. */
+  stopped: () => AbortSignal;
+  /** Takes what was looked at. */
+  note: (check: Check) => void;
+}
+
+/** How often each size is tried. */
+const TRIES = 3;
+/** How long is listened at most, in milliseconds. An end that tries to reach the other sends ARP each second. */
+export const LISTENING = 6000;
+/** How long is listened where only frames with one tag arrive, in milliseconds. */
+const ONLY_SINGLE = 3000;
+/** How often what was heard is looked at meanwhile, in milliseconds. */
+const LOOK = 250;
+/** The data of a small packet, as `ping` has it without a flag, in bytes. */
+const SMALL = 56;
+
+/**
+ * Collects the evidence for a verdict, and stops where a row of the table decides. Frames are sent with the reservation's
+ * own tags only.
+ *
+ * @param peer an IP address
+ */
+export async function gather(end: End, peer: string, gathering: Gathering): Promise<Evidence> {
+  const { machine, note, waitFor } = gathering;
+  const devices = await devicesOf(machine);
+  const none: Evidence = {
+    ...{ devices, addresses: null, small: null, full: null, again: null },
+    ...{ shorter: null, arp: null, heard: null },
+  };
+  const fault = ownFault(end, none);
+  const pair = pairOf(end, devices);
+  const all = [devices.find(({ name }) => name === end.device), pair?.outer, pair?.inner];
+  const described = all.flatMap((device) => {
+    if (!device) return [];
+    const tag = device.tag ? ` ${stackText([device.tag])}` : '';
+    return `${device.name}${tag} MTU ${device.mtu}`;
+  });
+  note({ check: 'devices', ok: !fault, saw: fault?.says ?? described.join(', ') });
+  if (fault || !pair) return none;
+
+  const addresses = (await addressesOf(pair.inner.name, machine)).filter(
+    (address) => isIPv6(peer) === address.includes(':'),
+  );
+  const local: Evidence = { ...none, addresses };
+  const own = addresses.some((address) => address.split('/')[0] === peer);
+  if (own) {
+    throw new Failure('usage', `${peer} is the address of this end.`, {
+      why: `${pair.inner.name} has it. --peer takes the address of ${end.otherSite}.`,
+    });
+  }
+  note({ check: 'address', ok: addresses.length > 0, saw: addresses.join(', ') || 'none' });
+  if (ownFault(end, local)) return local;
+
+  const ping = async (check: string, data: number): Promise<Evidence['full']> => {
+    const call = ['ping', '-n', '-M', 'do', '-c', String(TRIES), '-i', '0.2', '-W', '2', '-s', String(data)];
+    const tried = await waitFor(`an answer from ${peer}`, () =>
+      machine.runProgram([...call, '-I', pair.inner.name, peer]),
+    );
+    const { result, saw } = pingResult(tried);
+    note({ check, ok: result === 'answered', saw: `${data + headersOf(peer)} bytes: ${saw}` });
+    return result;
+  };
+  const dataOf = (size: number): number => size - headersOf(peer);
+
+  let evidence: Evidence = { ...local, small: (await ping('small_packets', SMALL)) === 'answered' };
+  if (evidence.small) {
+    const full = await ping('full_size', dataOf(end.mtu.inner));
+    evidence = { ...evidence, full };
+    if (full !== 'lost') return evidence;
+    const again = (await ping('small_packets_again', SMALL)) === 'answered';
+    evidence = { ...evidence, again };
+    if (again) {
+      const shorter = await ping('shorter_packets', dataOf(end.mtu.inner - TAG_BYTES));
+      return { ...evidence, shorter: shorter === 'answered' };
+    }
+  }
+  const { arp, heard } = await waitFor(`frames from ${end.otherSite}`, () =>
+    listen(end, peer, pair.inner.name, gathering),
+  );
+  return { ...evidence, arp, heard };
+}
+
+/** The bytes of the headers of IP and ICMP. */
+function headersOf(peer: string): number {
+  return isIPv6(peer) ? 48 : 28;
+}
+
+/** Reads what `ping` printed. @throws Failure `not_supported` for another program than that of iputils */
+function pingResult({ exitCode, stdout, stderr }: Awaited<ReturnType<Machine['runProgram']>>): {
+  result: NonNullable<Evidence['full']>;
+  saw: string;
+} {
+  const [, sent, received] = /(\d+) packets transmitted, (\d+) received/.exec(stdout) ?? [];
+  if (sent === undefined && /invalid option|unrecognized option|usage:/i.test(stderr)) {
+    throw new Failure('not_supported', 'The ping of this machine has not the options that are needed.', {
+      why: 'It needs -M do, so that packets are not cut in pieces: ping of iputils has it.',
+    });
+  }
+  if (exitCode === 0) return { result: 'answered', saw: `${received} of ${sent} answered` };
+  if (/message too long/i.test(stdout + stderr)) {
+    const mtu = /mtu\s*=\s*(\d+)/i.exec(stdout + stderr)?.[1];
+    return {
+      result: 'too_long',
+      saw: `too long to be sent${mtu === undefined ? '' : `, the MTU is ${mtu}`}`,
+    };
+  }
+  const why = stderr.trim().split('\n').at(-1);
+  return {
+    result: 'lost',
+    saw: sent === undefined && why ? why : `${received ?? 0} of ${sent ?? TRIES} answered`,
+  };
+}
+
+/** Listens to what arrives, and asks by ARP meanwhile. */
+async function listen(
+  end: End,
+  peer: string,
+  inner: string,
+  gathering: Gathering,
+): Promise<Pick<Evidence, 'arp' | 'heard'>> {
+  const { machine, note } = gathering;
+  // From here on something is left behind where the process ends at once.
+  const stop = gathering.stopped();
+  let listener: Listener | Deaf = await listenWithTcpdump(end, machine);
+  try {
+    if ('why' in listener && listener.isMissing && machine.isRoot()) {
+      listener = await watchStacks(end, machine, gathering.readText, stop);
+    }
+    const enough = new AbortController();
+    const asked = isIPv6(peer)
+      ? undefined
+      : askByArp(peer, inner, machine, AbortSignal.any([stop, enough.signal]));
+    const arrived = 'why' in listener ? null : await heardWithin(end, listener, gathering, stop);
+    const isRight = (stack: Stack): boolean => heardIn(stack, end) === 'right';
+    // Only with the right tags it matters whether ARP is answered.
+    if (arrived && arrived.length > 0 && !arrived.some(isRight)) enough.abort();
+    const answer = await asked;
+    const arp = answer?.arp ?? null;
+    // An answer to ARP has come with the right tags.
+    const heard = arp && !arrived?.some(isRight) ? [...(arrived ?? []), rightStack(end)] : arrived;
+    if (answer && !enough.signal.aborted) note({ check: 'arp', ok: arp === true, saw: answer.saw });
+    const without = 'why' in listener ? `nobody listened: ${listener.why}` : 'nothing';
+    const saw = (heard ?? []).map(stackText).join(', ') || without;
+    note({ check: 'listening', ok: heard?.some(isRight) === true, saw });
+    return { arp, heard };
+  } finally {
+    if ('stop' in listener) await listener.stop();
+    stop.throwIfAborted();
+  }
+}
+
+/** Listens until a frame decides, or the time is over. */
+async function heardWithin(
+  end: End,
+  listener: Listener,
+  { sleep, now }: Gathering,
+  stop: AbortSignal,
+): Promise<readonly Stack[]> {
+  const begun = now();
+  for (;;) {
+    const heard = await listener.heard();
+    const kinds = heard.filter((stack) => stack.every(({ id }) => id !== undefined));
+    const decides = kinds.some((stack) => !['single', undefined].includes(heardIn(stack, end)));
+    // The outer device of a right end sends by itself when it is turned on, with one tag.
+    const patience = kinds.length > 0 ? ONLY_SINGLE : LISTENING;
+    if (decides || now() - begun >= patience) return heard;
+    await sleep(LOOK, stop);
+  }
+}
+
+/** Asks by ARP for the peer's address. Undefined where only root may. */
+async function askByArp(
+  peer: string,
+  inner: string,
+  { runProgram }: Machine,
+  signal: AbortSignal,
+): Promise<{ arp: boolean | null; saw: string }> {
+  const call = ['arping', '-c', String(TRIES), '-w', String(TRIES), '-I', inner, peer];
+  try {
+    const { exitCode, stdout, stderr } = await runProgram(call, { signal });
+    const received = /Received (\d+) response/i.exec(stdout)?.[1];
+    if (received !== undefined || exitCode === 0) {
+      return { arp: exitCode === 0, saw: `${received ?? 1} of ${TRIES} answered` };
+    }
+    const isRefused = /permi/i.test(stderr);
+    return {
+      arp: null,
+      saw: isRefused ? 'not asked: arping needs root' : (stderr.trim().split('\n').at(-1) ?? ''),
+    };
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== 'command_not_found') throw error;
+    return { arp: null, saw: 'not asked: there is no arping on this machine' };
+  }
+}

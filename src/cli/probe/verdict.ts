@@ -1,0 +1,298 @@
+import type { End } from '../../vlan/end.ts';
+import { shellLine } from '../../vlan/iproute2.ts';
+import type { Device } from './devices.ts';
+import { type Heard, heardIn, outerEthertype, Q, type Stack, stackText } from './stacks.ts';
+
+/** What `probe` can find, in the order in which it is decided (PACKETS.md, "The probe's decisions, in this order"). */
+export const VERDICTS = [
+  'ok',
+  'own_tags_swapped',
+  'own_ethertype',
+  'own_other_sites_tags',
+  'own_device',
+  'own_mtu',
+  'far_tags_swapped',
+  'far_ethertype',
+  'far_c_tag',
+  'single_tagged',
+  'far_does_not_hear',
+  'silent',
+  'path_mtu',
+] as const;
+/** One of {@link VERDICTS}. */
+export type VerdictCode = (typeof VERDICTS)[number];
+
+/** Where the fault is: at this end, at the other one, or in the network between; null where that is not known. */
+export const WHERE = ['own', 'far', 'path'] as const;
+/** One of {@link WHERE}. */
+export type Where = (typeof WHERE)[number];
+
+/** What `probe` has found. */
+export interface Verdict {
+  readonly verdict: VerdictCode;
+  readonly end: Where | null;
+  /** The verdict in words: what is wrong, with the numbers. */
+  readonly says: string;
+  /** Of a fault at the own end: what repairs it, or removes what is wrong, as lines for root's shell. */
+  readonly repair?: readonly string[];
+  /** Whether the own end is to be configured then, as `slices-conn vlan` says. */
+  readonly configure?: boolean;
+}
+
+/** What `probe` has seen and tried. What was not tried, because an earlier row decides, is null. */
+export interface Evidence {
+  /** The network devices of this machine. */
+  readonly devices: readonly Device[];
+  /** The addresses of the inner device, such as `10.0.0.1/24`. */
+  readonly addresses: readonly string[] | null;
+  /** Whether one of three small packets was answered. */
+  readonly small: boolean | null;
+  /** Whether one of three packets of the full size was answered; `too_long` where the system did not send them. */
+  readonly full: 'answered' | 'lost' | 'too_long' | null;
+  /** Whether one of three small packets was answered after packets of the full size were not. */
+  readonly again: boolean | null;
+  /** Whether one of three packets was answered that are a tag shorter than the full size. */
+  readonly shorter: boolean | null;
+  /** Whether ARP was answered. */
+  readonly arp: boolean | null;
+  /** The stacks of tags that arrived, each once; null where nothing could listen, without root. */
+  readonly heard: readonly Stack[] | null;
+}
+
+/** Two VLAN devices, one on the other. */
+interface Pair {
+  readonly outer: Device & { tag: NonNullable<Device['tag']> };
+  readonly inner: Device & { tag: NonNullable<Device['tag']> };
+}
+
+const hasTag = (device: Device): device is Pair['outer'] => device.tag !== undefined;
+
+/** Every VLAN device on a VLAN device on the end's own. */
+function pairsOn({ device }: End, devices: readonly Device[]): readonly Pair[] {
+  const tagged = devices.filter(hasTag);
+  return tagged
+    .filter(({ parent }) => parent === device)
+    .flatMap((outer) =>
+      tagged.filter(({ parent }) => parent === outer.name).map((inner) => ({ outer, inner })),
+    );
+}
+
+/** The two devices of an end, whatever they are called; undefined where the right ones do not exist. */
+export function pairOf(end: End, devices: readonly Device[]): Pair | undefined {
+  return pairsOn(end, devices).find(
+    ({ outer, inner }) =>
+      outer.tag.id === end.sTag &&
+      inner.tag.id === end.cTag &&
+      outer.tag.ethertype === outerEthertype(end) &&
+      inner.tag.ethertype === Q,
+  );
+}
+
+/**
+ * The first rows of the table at {@link verdictOf}: what is wrong with the own end's devices, before anything is sent.
+ * Undefined where nothing is.
+ */
+export function ownFault(
+  end: End,
+  { devices, addresses }: Pick<Evidence, 'devices' | 'addresses'>,
+): Verdict | undefined {
+  const { device, sTag, cTag, otherSTag, otherCTag, site, otherSite, names, mtu } = end;
+  const own = (verdict: VerdictCode, says: string, repair: readonly string[] = []): Verdict => ({
+    verdict,
+    end: 'own',
+    says,
+    repair,
+  });
+  const wrong = (verdict: VerdictCode, says: string, remove?: string): Verdict => ({
+    ...own(verdict, says, remove === undefined ? [] : [shellLine(['ip', 'link', 'del', remove])]),
+    configure: true,
+  });
+  const pairs = pairsOn(end, devices);
+  const right = pairOf(end, devices);
+  if (!right) {
+    const tagged = (s: number, c: number) => (pair: Pair) =>
+      pair.outer.tag.id === s && pair.inner.tag.id === c;
+    const swapped = pairs.find(tagged(cTag, sTag));
+    if (swapped) {
+      const { outer, inner } = swapped;
+      return wrong(
+        'own_tags_swapped',
+        `The tags are swapped at this end: ${outer.name} has the C-tag ${cTag}, and ${inner.name} on it the S-tag ${sTag}. The S-tag is the outer one.`,
+        outer.name,
+      );
+    }
+    const otherKind = pairs.find(tagged(sTag, cTag));
+    if (otherKind) {
+      const { outer, inner } = otherKind;
+      const [odd, due] =
+        outer.tag.ethertype === outerEthertype(end) ? [inner, Q] : [outer, outerEthertype(end)];
+      return wrong(
+        'own_ethertype',
+        `The ethertype is wrong at this end: the frames of ${odd.name} have 0x${odd.tag.ethertype}, and 0x${due} is due.`,
+        outer.name,
+      );
+    }
+    const isTheirs = (id: number): boolean =>
+      [otherSTag, otherCTag].includes(id) && ![sTag, cTag].includes(id);
+    const isOurs = (id: number): boolean => [sTag, cTag].includes(id);
+    const others = pairs.find(({ outer, inner }) => {
+      const ids = [outer.tag.id, inner.tag.id];
+      return ids.some(isTheirs) && ids.every((id) => isTheirs(id) || isOurs(id));
+    });
+    if (others) {
+      const { outer, inner } = others;
+      return wrong(
+        'own_other_sites_tags',
+        `This end has the tags of ${otherSite}: ${outer.tag.id} and ${inner.tag.id}. At ${site} they are ${sTag} and ${cTag}.`,
+        outer.name,
+      );
+    }
+  }
+  const parent = devices.find(({ name }) => name === device);
+  if (!parent) {
+    const real = devices
+      .filter((one) => one.parent === undefined && one.name !== 'lo')
+      .map(({ name }) => name);
+    const known = real.length === 0 ? '' : ` There is ${real.slice(0, 8).join(', ')}.`;
+    return own('own_device', `This machine has no network device ${device}.${known}`);
+  }
+  if (!right) {
+    const outer = devices
+      .filter(hasTag)
+      .find(
+        ({ parent, tag }) => parent === device && tag.id === sTag && tag.ethertype === outerEthertype(end),
+      );
+    const named = devices.find(({ name }) => name === names.outer);
+    if (outer) {
+      const says = `${outer.name} has the S-tag ${sTag}, but there is no device on it with the C-tag ${cTag}.`;
+      return wrong('own_device', says, outer.name);
+    }
+    const missing = `No device on ${device} has the S-tag ${sTag}, with one on it that has the C-tag ${cTag}.`;
+    if (!named) return wrong('own_device', missing);
+    const on = named.parent === undefined ? '' : ` on ${named.parent}`;
+    const tag = named.tag === undefined ? 'without a tag' : `with the tag ${named.tag.id}`;
+    return wrong('own_device', `${missing} ${named.name} is a device${on} ${tag}.`, named.name);
+  }
+  const all = [
+    [parent, mtu.device],
+    [right.outer, mtu.outer],
+    [right.inner, mtu.inner],
+  ] as const;
+  for (const [{ name, isUp }] of all) {
+    if (!isUp) {
+      return own('own_device', `${name} is down.`, [shellLine(['ip', 'link', 'set', 'dev', name, 'up'])]);
+    }
+  }
+  for (const [{ name, hasCarrier }] of all) {
+    if (!hasCarrier) {
+      return own('own_device', `${name} has no carrier: the cable, or the switch's port, carries nothing.`);
+    }
+  }
+  const small = all.filter(([one, due]) => one.mtu < due);
+  const [first] = small;
+  if (first) {
+    const [{ name, mtu: found }, due] = first;
+    return own(
+      'own_mtu',
+      `The MTU of ${name} is ${found}, and ${due} is due: ${mtu.inner} for packets, and 4 more for each tag.`,
+      small.map(([one, size]) => shellLine(['ip', 'link', 'set', 'dev', one.name, 'mtu', String(size)])),
+    );
+  }
+  if (addresses?.length === 0) {
+    return own('own_device', `${right.inner.name} has no address, so nothing can be sent from it.`, [
+      shellLine(['ip', 'address', 'add', 'ADDRESS/LENGTH', 'dev', right.inner.name]),
+    ]);
+  }
+  return undefined;
+}
+
+/**
+ * The verdict on one end, from all that was seen (PACKETS.md). The first row that fits decides:
+ *
+ * | Evidence | Verdict |
+ * |---|---|
+ * | own devices: the outer one has the C-tag, the inner one the S-tag | `own_tags_swapped` |
+ * | own devices: the right tags, with another ethertype | `own_ethertype` |
+ * | own devices: tags of the other site | `own_other_sites_tags` |
+ * | own devices: missing, down, without carrier or address | `own_device` |
+ * | own devices: an MTU below what is due | `own_mtu` |
+ * | small packets unanswered; heard 88a8:C 8100:S | `far_tags_swapped` |
+ * | small packets unanswered; heard 8100:S 8100:C | `far_ethertype` |
+ * | small packets unanswered; heard 88a8:S 8100:other | `far_c_tag` |
+ * | small packets unanswered; heard one tag only | `single_tagged` |
+ * | small packets unanswered; heard the right stack | `far_does_not_hear` |
+ * | small packets unanswered; heard nothing, or nobody could listen | `silent` |
+ * | small packets answered; full size too long for the own end | `own_mtu` |
+ * | small packets answered, before and after the full size was not | `path_mtu` |
+ * | all answered | `ok` |
+ *
+ * @param peer the other end's address
+ */
+export function verdictOf(end: End, peer: string, evidence: Evidence): Verdict {
+  const { site, otherSite, sTag, cTag, mtu } = end;
+  const fault = ownFault(end, evidence);
+  if (fault) return fault;
+  const { full, again, shorter } = evidence;
+  if (evidence.small && full === 'answered') {
+    return {
+      verdict: 'ok',
+      end: null,
+      says: `The link works: ${peer} answers packets of ${mtu.inner} bytes.`,
+    };
+  }
+  if (evidence.small && full === 'too_long') {
+    const says = `This machine does not send packets of ${mtu.inner} bytes: a route to ${peer} has a smaller MTU.`;
+    return { verdict: 'own_mtu', end: 'own', says };
+  }
+  if (evidence.small && again) {
+    const less = mtu.inner - 4;
+    const what = shorter
+      ? `${less} bytes pass: the network between is 4 bytes short.`
+      : `${less} bytes are lost too.`;
+    const says = `Small packets pass, packets of ${mtu.inner} bytes are lost on the way. ${what}`;
+    return { verdict: 'path_mtu', end: 'path', says };
+  }
+  const heard = (evidence.heard ?? []).map((stack) => ({ stack, what: heardIn(stack, end) }));
+  const first = (kind: Heard): string | undefined => {
+    const found = heard.find(({ what }) => what === kind);
+    return found && stackText(found.stack);
+  };
+  const far = (verdict: VerdictCode, says: string): Verdict => ({ verdict, end: 'far', says });
+  const due = `${outerEthertype(end)}:${sTag} ${Q}:${cTag}`;
+  const swapped = first('tags_swapped');
+  if (swapped !== undefined) {
+    return far('far_tags_swapped', `The tags are swapped at ${otherSite}: its frames arrive as ${swapped}.`);
+  }
+  const ethertype = first('ethertype');
+  if (ethertype !== undefined) {
+    const says = `The ethertype is wrong at ${otherSite}: its frames arrive as ${ethertype}, and ${due} is due.`;
+    return far('far_ethertype', says);
+  }
+  const otherC = first('c_tag');
+  if (otherC !== undefined) {
+    const says = `The C-tag is wrong at ${otherSite}: its frames arrive as ${otherC}, and ${due} is due.`;
+    return far('far_c_tag', says);
+  }
+  const isSingle = heard.length > 0 && heard.every(({ what }) => what === 'single' || what === undefined);
+  const single = first('single');
+  if (isSingle && single !== undefined) {
+    const says = `${otherSite} sends frames with one tag only: they arrive as ${single}, and ${due} is due.`;
+    return far('single_tagged', says);
+  }
+  if (first('right') !== undefined) {
+    const says = evidence.arp
+      ? `${otherSite} answers ARP, and no ping: frames pass both ways. A firewall there may drop ICMP.`
+      : `${otherSite} sends frames with the right tags, and does not answer: it does not hear ${site}, or ${peer} is not its address.`;
+    return far('far_does_not_hear', says);
+  }
+  const untranslated = first('untranslated');
+  if (untranslated !== undefined) {
+    const says = `Frames arrive with the tags of ${otherSite}, ${untranslated}: the network does not translate them to ${due}.`;
+    return { verdict: 'silent', end: 'path', says };
+  }
+  const says =
+    evidence.heard === null
+      ? `${peer} does not answer, and only root can listen to what arrives.`
+      : `Nothing arrives from ${otherSite}: it sends nothing, or its frames are lost on the way.`;
+  return { verdict: 'silent', end: null, says };
+}

@@ -1,0 +1,277 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import {
+  existsSync,
+  type FSWatcher,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Machine, ProgramOptions } from '../../src/cli/machine.ts';
+import { Failure, shellWord } from '../../src/contract/failure.ts';
+
+/** What guests need on this machine, each with the Debian package that brings it. */
+const NEEDED: readonly (readonly [path: string, debianPackage: string])[] = [
+  ['/usr/bin/linux.uml', 'user-mode-linux'],
+  ['/usr/bin/busybox', 'busybox-static'],
+  ['/usr/bin/ping', 'iputils-ping'],
+  ['/usr/bin/arping', 'iputils-arping'],
+  ['/usr/bin/tcpdump', 'tcpdump'],
+];
+
+/** The Debian packages that are missing for guests to run here. */
+export function missingPackages(): string[] {
+  return NEEDED.flatMap(([path, name]) => (existsSync(path) ? [] : [name]));
+}
+
+const init = fileURLToPath(new URL('guest-init.sh', import.meta.url));
+/** Each frame of the transport l2tpv3 over UDP starts with this: data of session 1. */
+const HEADER = Buffer.from('0003000000000001', 'hex');
+
+/** One of the two guests: a server at one end of the link. */
+export type Which = 0 | 1;
+
+/** A frame that a guest has sent, as it was. */
+export interface Frame {
+  readonly from: Which;
+  readonly bytes: Buffer;
+}
+
+/** What a command in a guest came to. */
+export interface GuestRun {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A server: a Linux kernel of its own, with a network device `eth1` whose wire ends in the {@link Provider}. */
+export interface Guest {
+  /** A folder of this machine that the guest has as `/mnt`, its working folder. */
+  readonly folder: string;
+  /** Runs a shell script in the guest, beside those that run already. */
+  run(script: string, options?: ProgramOptions): Promise<GuestRun>;
+}
+
+/** The programs of a guest, for a command that runs in this process. @param without programs that are not found */
+export function machineOf(guest: Guest, without: readonly string[] = []): Machine {
+  return {
+    isRoot: () => true,
+    async runProgram(call, options) {
+      const [program = ''] = call;
+      if (without.includes(program)) throw new Failure('command_not_found', `There is no ${program}.`);
+      return guest.run(`exec ${call.map(shellWord).join(' ')}`, options);
+    },
+  };
+}
+
+/** The network between the two guests: it is this process, so it sees each frame, and decides what becomes of it. */
+export class Provider {
+  /** Every frame that has come since the test began. */
+  frames: Frame[] = [];
+  /** Makes the frame that arrives at the other end of what one end sends; undefined where it is dropped. */
+  carry: (frame: Frame) => Buffer | undefined;
+  readonly #sockets: readonly [Socket, Socket];
+  readonly #guestPorts: readonly [number, number];
+
+  constructor(
+    sockets: readonly [Socket, Socket],
+    guestPorts: readonly [number, number],
+    carry: (frame: Frame) => Buffer | undefined,
+  ) {
+    this.#sockets = sockets;
+    this.#guestPorts = guestPorts;
+    this.carry = carry;
+    for (const from of [0, 1] as const) {
+      sockets[from].on('message', (message) => this.#take({ from, bytes: message.subarray(HEADER.length) }));
+    }
+  }
+
+  #take(frame: Frame): void {
+    this.frames.push(frame);
+    const carried = this.carry(frame);
+    if (carried) this.send(frame.from === 0 ? 1 : 0, carried);
+  }
+
+  /** Sends a frame to a guest, whoever made it. */
+  send(to: Which, bytes: Buffer): void {
+    this.#sockets[to].send(Buffer.concat([HEADER, bytes]), this.#guestPorts[to], '127.0.0.1');
+  }
+}
+
+/** Two guests and the network between them. */
+export interface Bench {
+  readonly guests: readonly [Guest, Guest];
+  readonly provider: Provider;
+  /** Ends both, and removes what they wrote. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts two guests; about 3 s. They see the files of this machine and can't write to them. Only loopback is used.
+ *
+ * @param seconds after which a guest ends by itself, should this process be gone
+ */
+export async function startBench({
+  carry,
+  seconds,
+}: {
+  carry: Provider['carry'];
+  seconds: number;
+}): Promise<Bench> {
+  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-guests-'));
+  const started: { stop(): Promise<void> }[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(started.map((one) => one.stop()));
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    const [ours, theirs] = await Promise.all([
+      Promise.all([boundSocket(), boundSocket()]),
+      Promise.all([boundSocket(), boundSocket()]),
+    ]);
+    started.push({ stop: async () => void ours.map((socket) => socket.close()) });
+    const guestPorts = [theirs[0].address().port, theirs[1].address().port] as const;
+    // The guest binds it next.
+    await Promise.all(theirs.map((socket) => once(socket.close(), 'close')));
+    const provider = new Provider(ours, guestPorts, carry);
+    const guests = ([0, 1] as const).map((which) => {
+      const port = guestPorts[which];
+      const ends = { port, provider: ours[which].address().port };
+      const guest = new RunningGuest(mkdtempSync(join(folder, `guest${which}-`)), which, ends, seconds);
+      started.push(guest);
+      return guest;
+    });
+    await Promise.all(guests.map((guest) => guest.ready));
+    const [first, second] = guests;
+    if (!first || !second) throw new RangeError('two were started');
+    return { guests: [first, second], provider, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function boundSocket(): Promise<Socket> {
+  const socket = createSocket('udp4');
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return socket;
+}
+
+class RunningGuest implements Guest {
+  readonly folder: string;
+  readonly ready: Promise<void>;
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  readonly #watcher: FSWatcher;
+  readonly #looks = new Set<() => void>();
+  #console = '';
+  #count = 0;
+
+  constructor(folder: string, which: Which, ports: { port: number; provider: number }, seconds: number) {
+    this.folder = folder;
+    const wire = [
+      'vec0:transport=l2tpv3,udp=1,src=127.0.0.1,dst=127.0.0.1',
+      `srcport=${ports.port},dstport=${ports.provider},rx_session=1,tx_session=1,mtu=1600`,
+    ].join(',');
+    this.#child = spawn(
+      '/usr/bin/linux.uml',
+      [
+        ...['mem=192M', 'rootfstype=hostfs', 'rootflags=/', 'ro', `init=${init}`, wire],
+        ...['con=null', 'con0=null,fd:1', 'con1=null,fd:1', 'ssl=null', 'quiet', `uml_dir=${folder}`],
+        ...[
+          `guest_folder=${folder}`,
+          `guest_seconds=${seconds}`,
+          `guest_address=02:00:00:00:00:0${which + 1}`,
+        ],
+      ],
+      // A group of its own: the kernel is several processes, and all of them are ended together.
+      { detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.#console += text;
+      });
+    }
+    this.#ended = once(this.#child, 'close').finally(() => this.#look());
+    process.once('exit', this.#kill);
+    this.#watcher = watch(folder, () => this.#look());
+    this.ready = this.#appeared('ready');
+  }
+
+  async run(script: string, { signal, onLine, onNotice }: ProgramOptions = {}): Promise<GuestRun> {
+    this.#count += 1;
+    const count = this.#count;
+    const name = join(this.folder, String(count));
+    const read = (kind: string): string => readFileSync(`${name}.${kind}`, 'utf8');
+    writeFileSync(`${name}.draft`, `echo $$ >/mnt/${count}.pid\n${script}\n`);
+    renameSync(`${name}.draft`, `${name}.command`);
+    const streams = [linesOf(`${name}.stdout`, onLine), linesOf(`${name}.stderr`, onNotice)];
+    const look = (): void => {
+      for (const readOn of streams) readOn();
+    };
+    const stop = (): void => void this.run(`kill $(cat /mnt/${count}.pid)`);
+    this.#looks.add(look);
+    signal?.addEventListener('abort', stop, { once: true });
+    if (signal?.aborted) stop();
+    try {
+      await this.#appeared(`${count}.ended`);
+    } finally {
+      signal?.removeEventListener('abort', stop);
+      this.#looks.delete(look);
+      look();
+    }
+    return { exitCode: Number(read('ended')), stdout: read('stdout'), stderr: read('stderr') };
+  }
+
+  async stop(): Promise<void> {
+    this.#watcher.close();
+    this.#kill();
+    await this.#ended;
+    process.removeListener('exit', this.#kill);
+  }
+
+  readonly #kill = (): void => {
+    const { pid, exitCode, signalCode } = this.#child;
+    if (pid === undefined || exitCode !== null || signalCode !== null) return;
+    process.kill(-pid, 'SIGKILL');
+  };
+
+  #look(): void {
+    for (const look of this.#looks) look();
+  }
+
+  /** @throws Error with the guest's console where the guest ends before */
+  #appeared(file: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const { exitCode, signalCode } = this.#child;
+        const isThere = existsSync(join(this.folder, file));
+        if (!isThere && exitCode === null && signalCode === null) return;
+        this.#looks.delete(look);
+        if (isThere) resolve();
+        else reject(new Error(`The guest has ended:\n${this.#console}`));
+      };
+      this.#looks.add(look);
+      look();
+    });
+  }
+}
+
+/** Gives each whole line of a file that grows; to be called when it may have grown. */
+function linesOf(path: string, take: ((line: string) => void) | undefined): () => void {
+  let given = 0;
+  return () => {
+    if (!take || !existsSync(path)) return;
+    const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
+    for (const line of lines.slice(given)) take(line);
+    given = lines.length;
+  };
+}
