@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TopologyError } from '../allocator/network.ts';
 import { createTransport, type Transport } from '../client/transport.ts';
 import { Failure } from '../contract/failure.ts';
+import type { TrustedIssuer } from '../contract/issuer-address.ts';
 import type { Topology } from '../contract/links.ts';
 import { dataFolder } from '../files/private.ts';
 import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
@@ -37,8 +38,8 @@ export interface ServeSurroundings {
 /** How often old audit rows and old deleted reservations are removed, in milliseconds. */
 const FORGET_EVERY = 3_600_000;
 
-/** How long a trusted issuer may take for its key set, in milliseconds: requests wait for it. */
-const KEY_SET_TIMEOUT = 5000;
+/** How long a trusted issuer may take for an answer, in milliseconds: requests wait for it. */
+const ISSUER_TIMEOUT = 5000;
 
 /** A reference server that takes requests. */
 export interface RunningServer {
@@ -94,15 +95,15 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
     const watched = settings.metrics && (await openMetrics(settings.metrics));
     if (watched) opened.push(watched);
     const baseUrl = settings.baseUrl ?? addressOf(tls ? 'https' : 'http', { host, port: bound });
-    const keySets = settings.trust && keySetTransport(surroundings);
-    if (keySets) opened.push(keySets);
+    const issuers = settings.trust && issuerTransport(settings, settings.trust, surroundings);
+    if (issuers) opened.push(issuers);
     const services = await open(settings, {
       ...surroundings,
       baseUrl,
       topology,
       directory,
       log,
-      keySets,
+      issuers,
       metrics: watched?.metrics,
     });
     opened.push(services);
@@ -138,11 +139,21 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
   }
 }
 
-/** Fetches the issuers' key sets: through the proxies that the environment names, without a token. */
-function keySetTransport({ certificates, now, random }: ServeSurroundings): Transport {
+/**
+ * The way to the issuers, through the proxies that the environment names: for their key sets, and for the page's requests
+ * to identity provider and portal, which alone are sent tokens.
+ */
+function issuerTransport(
+  { portalUrl, authUrl }: ServeSettings,
+  trust: readonly TrustedIssuer[],
+  { certificates, now, random }: ServeSurroundings,
+): Transport {
+  const addresses = [portalUrl, authUrl, ...trust.map(({ issuer }) => issuer)];
   return createTransport({
-    origins: new Set(),
-    timeout: KEY_SET_TIMEOUT,
+    origins: new Set(
+      addresses.flatMap((address) => (address === undefined ? [] : [new URL(address).origin])),
+    ),
+    timeout: ISSUER_TIMEOUT,
     now,
     random,
     ...(certificates === undefined ? {} : { certificates }),
@@ -183,12 +194,12 @@ interface Opening extends ServeSurroundings {
   topology: Topology | undefined;
   directory: DirectoryFile | undefined;
   log: Log;
-  keySets: Transport | undefined;
+  issuers: Transport | undefined;
   metrics: ServerMetrics | undefined;
 }
 
 async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
-  const { topology, directory, keySets, log, metrics, baseUrl, defaultFolder, now } = opening;
+  const { topology, directory, log, metrics, baseUrl, defaultFolder, now } = opening;
   // The reference server has options of the same names with other values.
   const { trust: issuers, topology: _file, directory: _users, metrics: _place, ...flags } = settings;
   const { audience, portalUrl, authUrl } = flags;
@@ -205,7 +216,7 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
       now,
       metrics,
       administrators: settings.administrator,
-      trust: issuers && { issuers, audience, portalUrl, authUrl, fetch: keySets?.fetch },
+      trust: issuers && { issuers, audience, portalUrl, authUrl, fetch: opening.issuers?.fetch },
     });
   } catch (cause) {
     if (cause instanceof TopologyError) throw new Failure('file_unusable', cause.message, { cause });

@@ -75,7 +75,7 @@ export function pageLoginPage(
   return page(
     site,
     'Log in',
-    html`<p><strong>${client}</strong>, this server’s own page, asks to log in here.</p>
+    html`<p>The page of this server (<strong>${client}</strong>) asks to log you in.</p>
 <form method="post" action="${action}">${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 ${choiceOf(people, people[0]?.id)}
 ${abilities(scopes)}

@@ -145,6 +145,7 @@ export function requestRoute(target: string, { prefix, groups }: ServedAddresses
     const template = templateAt(below.slice('/portal'.length), 'portal', groups);
     return template === undefined ? 'other' : `/portal${template}`;
   }
+  if (below.startsWith('/ui/')) return '/ui/*';
   const page = below.replace(/\/$/, '');
   if (READ_ONLY.has(page)) return page;
   const identity = below.startsWith('/auth/') ? below.slice('/auth'.length) : undefined;

@@ -30,6 +30,8 @@ describe('the route of a request', () => {
   test.each([
     ['/api-docs/', '/api-docs'],
     ['/auth/token', '/auth/token'],
+    ['/auth/authorize?state=x', '/auth/authorize'],
+    ['/ui/api/links/be-gent1/pl-poznan1/slots?bandwidth=1', '/ui/*'],
     ['/auth/device?user_code=ABCD', '/auth/device'],
     ['/auth/.well-known/jwks.json', '/auth/.well-known/jwks.json'],
     ['/auth/elsewhere', 'other'],

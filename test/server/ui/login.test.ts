@@ -1,31 +1,337 @@
 import { describe, expect, test } from 'vitest';
-import { Browser, startIdentity } from '../../fixtures/identity.ts';
-import { asPage, logInToPage } from '../../fixtures/page.ts';
+import { UI_CLIENT_ID } from '../../../src/server/identity/user-token.ts';
+import { cookieNames } from '../../../src/server/ui/login.ts';
+import { Browser, type IdentityServer, send, startIdentity } from '../../fixtures/identity.ts';
+import { approvePageLogin, asPage, locationOf, logInToPage } from '../../fixtures/page.ts';
+import { usePostgres } from '../../fixtures/postgres.ts';
 
+const postgres = usePostgres();
 const server = await startIdentity();
+const names = cookieNames(server.base);
 
 const sessionOf = async (browser: Browser) => JSON.parse((await asPage(browser, 'GET', '/api/session')).text);
+const nobody = { user: null, experiments: [] };
 
-describe('a login to the page', () => {
-  test('by the clicks of a person, as lead: they see their experiments, and book', async () => {
+/** A booking as the page asks for it, as a user in their experiment. */
+async function book(browser: Browser, headers: Readonly<Record<string, string>> = {}) {
+  const [{ id }] = (await sessionOf(browser)).experiments;
+  return asPage(browser, 'POST', '/api/connectivity?start_now=true', {
+    headers: { 'slices-experiment': id, ...headers },
+    body: {
+      site1: 'be-gent1',
+      site2: 'pl-poznan1',
+      bandwidth: '100',
+      start_date: null,
+      end_date: new Date(Date.now() + 3_600_000).toISOString(),
+      tokens: [],
+    },
+  });
+}
+
+async function loggedIn(user: string, at: IdentityServer | Browser['door'] = server): Promise<Browser> {
+  const browser = new Browser(at);
+  await logInToPage(browser, user);
+  return browser;
+}
+
+const lead = await loggedIn('lead');
+
+describe('login, book, extend, delete, logout', () => {
+  test('as lead', async () => {
     const browser = new Browser(server);
     const page = await logInToPage(browser, 'lead');
     expect([page.status, page.headers.get('refresh')]).toEqual([200, `0; url=${server.base}/`]);
     const session = await sessionOf(browser);
-    expect(session).toMatchObject({ user: { name: 'lead' } });
+    expect(session.user).toMatchObject({ name: 'lead' });
     expect(session.experiments).toMatchObject([{ name: 'demo', project: { name: 'demo' }, role: 'lead' }]);
-    const [{ id }] = session.experiments;
-    const booked = await asPage(browser, 'POST', '/api/connectivity?start_now=true', {
-      headers: { 'slices-experiment': id },
-      body: {
-        site1: 'be-gent1',
-        site2: 'pl-poznan1',
-        bandwidth: '100',
-        start_date: null,
-        end_date: new Date(Date.now() + 3_600_000).toISOString(),
-        tokens: [],
-      },
-    });
-    expect([booked.status, booked.text]).toEqual([201, expect.stringContaining('con_')]);
+    const headers = { 'slices-experiment': session.experiments[0].id };
+    const booked = await book(browser);
+    expect(booked.status).toBe(201);
+    const { id } = JSON.parse(booked.text);
+    const body = { end_date: new Date(Date.now() + 7_200_000).toISOString(), tokens: [] };
+    const extended = await asPage(browser, 'PUT', `/api/connectivity/${id}`, { headers, body });
+    expect([extended.status, JSON.parse(extended.text).end_date]).toEqual([200, body.end_date]);
+    const signed = { ...headers, accept: 'application/jwt' };
+    const proof = await asPage(browser, 'GET', `/api/connectivity/${id}`, { headers: signed });
+    expect([proof.headers.get('content-type'), proof.text.split('.')]).toEqual([
+      'application/jwt',
+      expect.toSatisfy((parts: string[]) => parts.length === 3),
+    ]);
+    expect((await asPage(browser, 'GET', '/api/connectivity', { headers })).text).toContain(id);
+    expect((await asPage(browser, 'DELETE', `/api/connectivity/${id}`, { headers })).status).toBe(204);
+    expect((await asPage(browser, 'POST', '/logout')).status).toBe(204);
+    expect(await sessionOf(browser)).toEqual(nobody);
+    expect((await asPage(browser, 'GET', '/api/links')).status).toBe(403);
   });
+
+  test('as viewer the API refuses', async () => {
+    const refused = await book(await loggedIn('viewer'));
+    expect([refused.status, JSON.parse(refused.text).code]).toEqual([403, 'role_not_allowed']);
+  });
+
+  test('two browsers see each other’s bookings as use, and have an ETag to ask again with', async () => {
+    const path = '/api/links/be-gent1/pl-poznan1/availability?points=10';
+    const other = await loggedIn('viewer');
+    const before = await asPage(other, 'GET', path);
+    const etag = before.headers.get('etag') ?? '';
+    const period = JSON.parse(before.text);
+    const asked = `${path}&start=${period.start_date}&end=${period.end_date}`;
+    const tag = (await asPage(other, 'GET', asked)).headers.get('etag') ?? '';
+    const again = () => asPage(other, 'GET', asked, { headers: { 'if-none-match': tag } });
+    expect([etag !== '', (await again()).status]).toEqual([true, 304]);
+    expect((await book(lead)).status).toBe(201);
+    const after = await again();
+    expect([after.status, after.headers.get('cache-control')]).toEqual([200, 'private, no-cache']);
+    expect(after.text).not.toMatch(/con_|user_/);
+  });
+
+  test('nothing but the listed requests is passed on', async () => {
+    for (const [method, path] of [
+      ['GET', '/api/connectivity/x/y'],
+      ['PATCH', '/api/connectivity'],
+      ['GET', '/api/portal/sessions'],
+      ['GET', '/api/../portal/sessions'],
+      ['GET', '/api/sessions'],
+      ['POST', '/api/links'],
+    ] as const) {
+      expect((await asPage(lead, method, path)).status, `${method} ${path}`).toBeGreaterThanOrEqual(400);
+    }
+  });
+
+  test('a token that comes from outside is not passed on', async () => {
+    const { access_token } = JSON.parse(
+      (await send(server, 'POST', '/auth/token', { body: { client_id: UI_CLIENT_ID } })).text,
+    );
+    expect(access_token).toBeUndefined();
+    const headers = { authorization: 'Bearer made.up.token', 'slices-experiment-token': 'made.up.token' };
+    expect((await asPage(lead, 'GET', '/api/links', { headers })).status).toBe(200);
+    expect((await asPage(new Browser(server), 'GET', '/api/links', { headers })).status).toBe(403);
+  });
+});
+
+describe('its cookies', () => {
+  test('are of this host alone, over TLS, and no script reads them', async () => {
+    const browser = new Browser(server);
+    const started = await browser.open('/ui/login');
+    expect(started.headers.getSetCookie()).toEqual([
+      expect.stringMatching(
+        new RegExp(`^${names.login}=[\\w.-]+; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600$`),
+      ),
+    ]);
+    const page = await logInToPage(browser);
+    expect(page.headers.getSetCookie()).toEqual([
+      `${names.login}=; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0`,
+      expect.stringMatching(
+        new RegExp(`^${names.session}=[\\w-]{43}; Path=/; HttpOnly; Secure; SameSite=Strict$`),
+      ),
+    ]);
+    expect(page.text).not.toContain(browser.cookies.get(names.session));
+  });
+
+  test('of another base path are others', () => {
+    expect(names.session).toMatch(/^__Host-/);
+    expect(cookieNames(`${server.base}/lab`).session).not.toBe(names.session);
+  });
+});
+
+describe('a foreign page', () => {
+  const FOREIGN = [
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+  ];
+  const changes = [
+    { 'sec-fetch-site': 'none' },
+    { 'sec-fetch-site': '' },
+    { 'x-slices-conn': '' },
+    { 'x-slices-conn': 'curl' },
+  ];
+
+  test.each([...FOREIGN, ...changes])('that posts %o changes nothing', async (headers) => {
+    const refused = await book(lead, headers);
+    expect([refused.status, JSON.parse(refused.text).code]).toEqual([403, 'cross_site']);
+  });
+
+  test.each([...FOREIGN, ...changes])('does not log anybody out with %o', async (headers) => {
+    expect((await asPage(lead, 'POST', '/logout', { headers })).status).toBe(403);
+    expect(await sessionOf(lead)).toMatchObject({ user: { name: 'lead' } });
+  });
+
+  test.each(FOREIGN)('that reads %o gets nothing', async (headers) => {
+    for (const path of ['/api/session', '/api/network', '/api/links']) {
+      const refused = await asPage(lead, 'GET', path, { headers });
+      expect([refused.status, refused.headers.get('cross-origin-resource-policy')]).toEqual([
+        403,
+        'same-origin',
+      ]);
+      expect([...refused.headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
+    }
+  });
+
+  test('that frames gets nothing to show', async () => {
+    for (const path of ['/', '/ui/api/session', '/ui/callback']) {
+      const { headers } = await send(server, 'GET', path, { headers: { accept: 'text/html' } });
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    }
+  });
+
+  test('that starts a login logs nobody in: the person is shown the first page', async () => {
+    const reply = await send(server, 'GET', '/ui/login', { headers: { 'sec-fetch-site': 'cross-site' } });
+    expect(locationOf(reply)).toBe(`${server.base}/`);
+    expect(reply.headers.getSetCookie()).toEqual([]);
+  });
+});
+
+describe('a login by somebody else', () => {
+  test('is not this browser’s: code and state of another login are refused', async () => {
+    const attacker = await approvePageLogin(new Browser(server), 'admin');
+    const victim = new Browser(server);
+    expect((await victim.open(attacker)).status).toBe(403);
+    await victim.open('/ui/login');
+    expect((await victim.open(attacker)).status).toBe(403);
+    expect(await sessionOf(victim)).toEqual(nobody);
+  });
+
+  test('a code that was injected into one’s own login is refused', async () => {
+    const attacker = new URL(await approvePageLogin(new Browser(server), 'admin'));
+    const victim = new Browser(server);
+    const own = new URL(await approvePageLogin(victim, 'lead'));
+    own.searchParams.set('code', attacker.searchParams.get('code') ?? '');
+    expect((await victim.open(own.href)).status).toBe(403);
+    expect(await sessionOf(victim)).toEqual(nobody);
+  });
+
+  test('a login is ended once, and does not keep for long', async () => {
+    const browser = new Browser(server);
+    const back = await approvePageLogin(browser, 'lead');
+    const copy = new Browser(server);
+    for (const [name, value] of browser.cookies) copy.cookies.set(name, value);
+    expect((await browser.open(back)).status).toBe(200);
+    expect((await copy.open(back)).status).toBe(403);
+    // The code was used twice: the login that it has made is over too.
+    expect(await sessionOf(browser)).toEqual(nobody);
+    const late = new Browser(server);
+    await late.open('/ui/login');
+    const [time = '', random = ''] = (late.cookies.get(names.login) ?? '').split('.');
+    late.cookies.set(names.login, `${(Number.parseInt(time, 36) - 601_000).toString(36)}.${random}`);
+    expect((await late.open('/ui/callback?code=x&state=y')).status).toBe(403);
+  });
+
+  test('a fixed session id is not taken over', async () => {
+    const browser = new Browser(server);
+    const fixed = 'A'.repeat(43);
+    browser.cookies.set(names.session, fixed);
+    await logInToPage(browser);
+    expect(browser.cookies.get(names.session)).not.toBe(fixed);
+    browser.cookies.set(names.session, fixed);
+    expect(await sessionOf(browser)).toEqual(nobody);
+  });
+
+  test('a second login in one browser ends the first session', async () => {
+    const browser = await loggedIn('lead');
+    const first = new Browser(server);
+    for (const [name, value] of browser.cookies) first.cookies.set(name, value);
+    await logInToPage(browser, 'viewer');
+    expect(await sessionOf(browser)).toMatchObject({ user: { name: 'viewer' } });
+    expect(await sessionOf(first)).toEqual(nobody);
+  });
+});
+
+describe('the page of the identity provider', () => {
+  const started = async (changes: Readonly<Record<string, string | null>>) => {
+    const address = new URL(locationOf(await new Browser(server).open('/ui/login')));
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === null) address.searchParams.delete(name);
+      else address.searchParams.set(name, value);
+    }
+    return address.href;
+  };
+
+  test.each([
+    [{ redirect_uri: 'https://evil.example/' }],
+    [{ redirect_uri: `${server.base}/ui/callback/../../elsewhere` }],
+    [{ redirect_uri: null }],
+    [{ client_id: 'slices-conn' }],
+  ])('is no open redirect: %o', async (changes) => {
+    const reply = await send(server, 'GET', await started(changes));
+    expect([reply.status, reply.headers.get('location')]).toEqual([400, null]);
+  });
+
+  test.each([
+    [{ code_challenge: null }],
+    [{ code_challenge_method: 'plain' }],
+    [{ response_type: 'token' }],
+    [{ nonce: null }],
+    [{ state: '' }],
+  ])('asks nobody for a login without PKCE, state and nonce: %o', async (changes) => {
+    const location = new URL(locationOf(await send(server, 'GET', await started(changes))));
+    expect(location.href.startsWith(`${server.base}/ui/callback?`)).toBe(true);
+    expect(location.searchParams.get('error')).toMatch(/^invalid_request$|^unsupported_response_type$/);
+  });
+
+  test('takes no choice from a foreign page', async () => {
+    for (const headers of [{}, { origin: 'https://evil.example' }, { origin: 'null' }]) {
+      const browser = new Browser(server);
+      await browser.open(await started({}));
+      const user = browser.people.ids.get('lead') ?? '';
+      expect((await browser.submit({ user, action: 'approve' }, headers)).status).toBe(400);
+    }
+  });
+
+  test('may be left: the login was cancelled', async () => {
+    const browser = new Browser(server);
+    await browser.open(locationOf(await browser.open('/ui/login')));
+    const back = locationOf(await browser.submit({ action: 'deny' }));
+    const page = await browser.open(back);
+    expect([page.status, page.text]).toEqual([403, expect.stringContaining('The login was cancelled.')]);
+  });
+});
+
+describe('two replicas on one PostgreSQL database', () => {
+  test('a login on one is used on the other, and a logout on the first ends both', async () => {
+    const first = await startIdentity({ database: await postgres.emptied() });
+    const second = new Browser(await first.replica());
+    const browser = await loggedIn('lead', first);
+    for (const [name, value] of browser.cookies) second.cookies.set(name, value);
+    expect((await book(second)).status).toBe(201);
+    expect((await asPage(browser, 'POST', '/logout')).status).toBe(204);
+    for (const each of [browser, second]) expect(await sessionOf(each)).toEqual(nobody);
+    for (const [name, value] of (await loggedIn('lead', first)).cookies) second.cookies.set(name, value);
+    expect(await sessionOf(second)).toMatchObject({ user: { name: 'lead' } });
+  });
+});
+
+describe('a session', () => {
+  test('stolen id after logout opens nothing, and its tokens were revoked', async () => {
+    const browser = await loggedIn('lead');
+    const thief = new Browser(server);
+    for (const [name, value] of browser.cookies) thief.cookies.set(name, value);
+    expect(await sessionOf(thief)).toMatchObject({ user: { name: 'lead' } });
+    const before = await sessionsOf(lead);
+    expect((await asPage(browser, 'POST', '/logout')).status).toBe(204);
+    expect(await sessionOf(thief)).toEqual(nobody);
+    expect((await asPage(thief, 'GET', '/api/links')).status).toBe(403);
+    expect(await sessionsOf(lead)).toHaveLength(before.length - 1);
+  });
+
+  test('is listed among the user’s own, and ends when it is revoked there', async () => {
+    const browser = await loggedIn('viewer');
+    const [latest] = await sessionsOf(browser);
+    expect(latest).toMatchObject({ client_id: UI_CLIENT_ID });
+    const token = await server.server.signIn('viewer');
+    const headers = { authorization: `Bearer ${token}` };
+    expect(
+      (await send(server, 'DELETE', `/portal/apis/v1alpha1/sessions/${latest?.id}`, { headers })).status,
+    ).toBe(204);
+    expect(await sessionOf(browser)).toEqual(nobody);
+    expect((await asPage(browser, 'GET', '/api/links')).status).toBe(403);
+  });
+
+  async function sessionsOf(browser: Browser): Promise<{ id: string; client_id: string }[]> {
+    const { user } = await sessionOf(browser);
+    const headers = { authorization: `Bearer ${await server.server.signIn(user.name)}` };
+    return JSON.parse((await send(server, 'GET', '/portal/apis/v1alpha1/sessions', { headers })).text).items;
+  }
 });

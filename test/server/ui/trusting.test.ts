@@ -1,0 +1,261 @@
+import { createHash } from 'node:crypto';
+import { afterAll, describe, expect, test } from 'vitest';
+import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
+import { cookieNames } from '../../../src/server/ui/login.ts';
+import { booking } from '../../fixtures/service.ts';
+import { claimsOf, IDS, keySetOf, makeToken, NOW, SECONDS } from '../../fixtures/tokens.ts';
+import { experiment, KEY_SETS, LOGIN, loginKey, PORTAL, portalKey, user } from '../../fixtures/trusting.ts';
+
+const BASE = 'http://offline.localhost';
+const CLIENT = 'page-of-ghent';
+const CALLBACK = `${BASE}/ui/callback`;
+const AUTH = LOGIN.replace(/\/$/, '');
+const EXPERIMENTS = `${PORTAL}/apis/experiments/v1alpha1/experiments/`;
+
+const nobody = { user: null, experiments: [] };
+const opened: ReferenceServer[] = [];
+afterAll(async () => {
+  for (const server of opened) await server.close();
+});
+
+/** What an identity provider and a portal by another hand do, where they may; the provider does not rotate refresh tokens. */
+interface Habits {
+  issuer?: string;
+  token?: () => string;
+  tokenEndpoint?: string;
+}
+
+/** A service that trusts them, and a browser at its page. */
+async function world({
+  issuer = LOGIN,
+  token = () => user(),
+  tokenEndpoint = `${AUTH}/oauth/token`,
+}: Habits = {}) {
+  const asked: { url: string; form: URLSearchParams }[] = [];
+  const logins = new Map<string, URLSearchParams>();
+  const objections: string[] = [];
+  const portalAsked: string[] = [];
+  const issued = new Set<string>();
+  const accessToken = (): string => {
+    const made = token();
+    issued.add(`Bearer ${made}`);
+    return made;
+  };
+
+  function answerToken(form: URLSearchParams): Response {
+    if (form.get('grant_type') === 'refresh_token') {
+      if (form.get('refresh_token') !== 'refresh-1')
+        return Response.json({ error: 'invalid_grant' }, { status: 400 });
+      return Response.json({ access_token: accessToken(), token_type: 'bearer', expires_in: 300 });
+    }
+    const login = logins.get(form.get('code') ?? '');
+    logins.delete(form.get('code') ?? '');
+    const challenge = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url');
+    if (!login || login.get('code_challenge') !== challenge || form.get('redirect_uri') !== CALLBACK) {
+      return Response.json({ error: 'invalid_grant' }, { status: 400 });
+    }
+    const seconds = Math.floor(Date.now() / 1000);
+    const idToken = {
+      ...{ iss: issuer, aud: CLIENT, sub: IDS.user, nonce: login.get('nonce') },
+      ...{ iat: seconds, exp: seconds + 60 },
+    };
+    return Response.json({
+      access_token: accessToken(),
+      token_type: 'bearer',
+      expires_in: 300,
+      refresh_token: 'refresh-1',
+      id_token: makeToken(loginKey, idToken),
+    });
+  }
+
+  async function elsewhere(request: Request): Promise<Response> {
+    const { url } = request;
+    if (url === KEY_SETS[PORTAL]) return Response.json(keySetOf(portalKey));
+    if (url === KEY_SETS[LOGIN]) return Response.json(keySetOf(loginKey));
+    if (url === `${AUTH}/.well-known/openid-configuration`) {
+      return Response.json({
+        issuer,
+        authorization_endpoint: `${AUTH}/authorize`,
+        token_endpoint: tokenEndpoint,
+        revocation_endpoint: `${AUTH}/oauth/revoke`,
+        id_token_signing_alg_values_supported: ['RS256', 'ES256'],
+        jwks_uri: 'https://keys.example.invalid/jwks.json',
+      });
+    }
+    if (url.startsWith(PORTAL)) {
+      portalAsked.push(`${request.headers.get('accept')} ${url}`);
+      if (!issued.has(request.headers.get('authorization') ?? '')) return new Response(null, { status: 401 });
+      if (url === EXPERIMENTS) {
+        return Response.json({
+          experiments: [
+            { id: IDS.experiment, project_id: IDS.project, name: 'demo', role: 'lead', owner: null },
+          ],
+        });
+      }
+      if (url === EXPERIMENTS + IDS.experiment) return new Response(experiment());
+      return Response.json({ projects: [{ id: IDS.project, name: 'fibre' }, 7, { name: null }] });
+    }
+    const form = new URLSearchParams(await request.text());
+    asked.push({ url, form });
+    if (form.get('client_id') !== CLIENT) objections.push(`client ${form.get('client_id')}`);
+    if (request.headers.has('authorization')) objections.push('a client secret');
+    if (url === `${AUTH}/oauth/token`) return answerToken(form);
+    return new Response(null, { status: url === `${AUTH}/oauth/revoke` ? 200 : 404 });
+  }
+
+  let clock = NOW;
+  const server = await createReferenceServer({
+    baseUrl: BASE,
+    trust: { issuers: [LOGIN, PORTAL], audience: 'https://conn.example.org', fetch: elsewhere },
+    ui: { clientId: CLIENT },
+    now: () => clock,
+  });
+  opened.push(server);
+  const cookies = new Map<string, string>();
+  const send = async (method: string, path: string, headers: Record<string, string> = {}, body?: unknown) => {
+    const request = new Request(path.startsWith(BASE) ? path : BASE + path, {
+      method,
+      headers: {
+        ...headers,
+        ...(cookies.size === 0 ? {} : { cookie: [...cookies].map((pair) => pair.join('=')).join('; ') }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const reply = await server.fetch(request);
+    for (const cookie of reply.headers.getSetCookie()) {
+      const [name = '', value = ''] = cookie.split(';')[0]?.split('=') ?? [];
+      cookies.set(name, value);
+    }
+    const text = await reply.text();
+    return { status: reply.status, headers: reply.headers, text };
+  };
+  /** The provider's answer to a login that the person grants: where the browser goes on. */
+  const granted = (location: string, code = 'code-1'): string => {
+    const login = new URL(location).searchParams;
+    logins.set(code, login);
+    return `${CALLBACK}?${new URLSearchParams({ code, state: login.get('state') ?? '' })}`;
+  };
+  const logIn = async () =>
+    send('GET', granted((await send('GET', '/ui/login')).headers.get('location') ?? ''));
+  const moveTo = (offset: number): void => {
+    clock = NOW + offset;
+  };
+  return { moveTo, asked, objections, portalAsked, send, granted, logIn, cookies };
+}
+
+const ours = { 'sec-fetch-site': 'same-origin', 'x-slices-conn': 'ui' };
+const booked = booking();
+
+describe('the page of a server that trusts an identity provider not built like ours', () => {
+  test('logs in there, with PKCE, state and nonce, as its own public client', async () => {
+    const { moveTo, asked, objections, portalAsked, send, logIn } = await world();
+    const { headers } = await send('GET', '/ui/login');
+    const address = new URL(headers.get('location') ?? '');
+    expect(address.origin + address.pathname).toBe(`${AUTH}/authorize`);
+    expect(Object.fromEntries(address.searchParams)).toEqual({
+      client_id: CLIENT,
+      redirect_uri: CALLBACK,
+      response_type: 'code',
+      scope: 'openid offline_access userinfo projects',
+      prompt: 'consent',
+      resource: 'https://conn.example.org',
+      code_challenge_method: 'S256',
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+      state: expect.stringMatching(/^[\w-]{43}$/),
+      nonce: expect.stringMatching(/^[\w-]{43}$/),
+    });
+    expect((await logIn()).status).toBe(200);
+    expect(JSON.parse((await send('GET', '/ui/api/session')).text)).toEqual({
+      user: { id: IDS.user, name: expect.any(String) },
+      experiments: [
+        {
+          id: IDS.experiment,
+          name: 'demo',
+          project: { id: IDS.project, name: 'fibre' },
+          role: 'lead',
+          expires_at: '',
+        },
+      ],
+    });
+    const acting = { ...ours, 'slices-experiment': IDS.experiment };
+    for (const _ of [1, 2]) {
+      expect((await send('POST', '/ui/api/connectivity', acting, booked)).status).toBe(201);
+    }
+    const fetched = portalAsked.filter((each) => each.startsWith('application/jwt '));
+    expect(fetched).toEqual([`application/jwt ${EXPERIMENTS}${IDS.experiment}`]);
+    // Its access token is renewed there, with the refresh token that it gave at first.
+    moveTo(280_000);
+    expect((await send('GET', '/ui/api/links')).status).toBe(200);
+    moveTo(560_000);
+    expect((await send('GET', '/ui/api/links')).status).toBe(200);
+    expect((await send('POST', '/ui/logout', ours)).status).toBe(204);
+    expect(asked.map(({ form }) => form.get('grant_type') ?? form.get('token'))).toEqual([
+      'authorization_code',
+      'refresh_token',
+      'refresh_token',
+      'refresh-1',
+    ]);
+    expect(objections).toEqual([]);
+    expect(JSON.parse((await send('GET', '/ui/api/session')).text)).toEqual(nobody);
+  });
+
+  test('takes no code that is not of this login, and no token that is not for its services', async () => {
+    const one = await world();
+    const foreign = one.granted((await one.send('GET', '/ui/login')).headers.get('location') ?? '');
+    one.cookies.clear();
+    expect((await one.send('GET', foreign)).status).toBe(403);
+    await one.send('GET', '/ui/login');
+    expect((await one.send('GET', foreign)).status).toBe(403);
+    const other = await world({ token: () => user({ aud: 'another service' }) });
+    const refused = await other.logIn();
+    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('user token')]);
+    expect(other.asked.at(-1)?.url).toBe(`${AUTH}/oauth/revoke`);
+  });
+
+  test('an ID token for the page’s client is no user token', async () => {
+    const { send } = await world();
+    const idToken = makeToken(
+      loginKey,
+      claimsOf('user', {
+        iss: LOGIN,
+        aud: [CLIENT, 'https://conn.example.org'],
+        scope: undefined,
+        iat: SECONDS,
+      }),
+    );
+    const headers = { authorization: `Bearer ${idToken}` };
+    expect((await send('GET', '/apis/v1alpha1/links', headers)).status).toBe(403);
+  });
+
+  test.each<[string, Habits]>([
+    ['calls itself something else', { issuer: 'https://evil.example' }],
+    ['wants codes elsewhere', { tokenEndpoint: 'https://evil.example/token' }],
+  ])('logs in nowhere where the provider %s', async (_, habits) => {
+    const { send } = await world(habits);
+    expect((await send('GET', '/ui/login')).status).toBe(503);
+  });
+
+  test('is to be read only where it has no client there, or cookies would not be kept', async () => {
+    const trust = { issuers: [LOGIN, PORTAL] };
+    const servers = await Promise.all([
+      createReferenceServer({ baseUrl: BASE, trust }),
+      createReferenceServer({ baseUrl: 'http://conn.example.org' }),
+    ]);
+    for (const server of servers) {
+      const base = server.addresses.connectivity;
+      const reply = await server.fetch(new Request(`${base}/ui/api/network`));
+      expect(await reply.json()).toMatchObject({ login: false });
+      for (const path of ['/ui/login', '/ui/callback', '/ui/api/links']) {
+        expect((await server.fetch(new Request(base + path))).status).toBe(404);
+      }
+      const session = await server.fetch(new Request(`${base}/ui/api/session`));
+      expect(await session.json()).toEqual(nobody);
+      await server.close();
+    }
+    await expect(createReferenceServer({ ui: { clientId: CLIENT } })).rejects.toThrow(RangeError);
+    expect(cookieNames(BASE).session).toMatch(/^__Host-/);
+  });
+});
