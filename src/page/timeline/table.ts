@@ -1,81 +1,136 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
-import type { Link, Window } from '../service.ts';
-import type { Line } from './lines.ts';
+import { element } from '../elements.ts';
+import type { Link, Own, Window } from '../service.ts';
+import { type Line, tableLines, tableSegments } from './lines.ts';
 import { isFree } from './pick.ts';
-import { type Calendar, instantText, linkText, windowText } from './words.ts';
+import type { TileSource } from './tiles.ts';
+import { type Calendar, instantText, linkText, ownText, windowText } from './words.ts';
+
+/** What the table is made from. */
+export interface TableOptions extends Pick<TileSource, 'links' | 'columns'> {
+  /** The name of the calendar's zone. */
+  zone(): string;
+  calendar(): Calendar;
+  window(): Window;
+  /** My reservations on a link. */
+  ownOn(link: Link): readonly Own[];
+  onPick(link: Link, period: Window): void;
+}
+
+/** The same facts as the drawing has, in words. */
+export interface TableView {
+  /** Hidden until it is shown. */
+  element: HTMLElement;
+  /** Shows this link alone, or all. */
+  select(link: Link | null): void;
+  /** While it is shown: asks again, and puts the new table in place of the old one where anything differs. */
+  fill(): void;
+}
 
 /** A link with its lines; undefined where they could not be loaded. */
-export interface LinkLines {
+interface LinkLines {
   link: Link;
   lines: readonly Line[] | undefined;
 }
 
-/** An element with a text or with others in it. */
-export function make<Name extends keyof HTMLElementTagNameMap>(
-  name: Name,
-  content: string | readonly Node[] = '',
-  attributes: Readonly<Record<string, string>> = {},
-): HTMLElementTagNameMap[Name] {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  if (typeof content === 'string') element.textContent = content;
-  else element.append(...content);
-  return element;
+/** Makes the table of what is free, for one link or for all. */
+export function createTable(options: TableOptions): TableView {
+  const { links, columns, ownOn, onPick } = options;
+  let request: AbortController | undefined;
+  let shown = '';
+  const load = async (chosen: readonly Link[], window: Window, signal: AbortSignal): Promise<LinkLines[]> => {
+    const { clock, now } = options.calendar();
+    const segments = tableSegments(window, clock, now);
+    const found: LinkLines[] = [];
+    for (const link of chosen) {
+      const asked = segments.map(({ points, ...part }) => columns(link, part, points, signal));
+      const parts = await Promise.all(asked).catch(() => undefined);
+      if (signal.aborted) return [];
+      found.push({ link, lines: parts && tableLines(parts.flat(), ownOn(link)) });
+    }
+    return found;
+  };
+  const fill = async (): Promise<void> => {
+    if (whole.hidden) return;
+    request?.abort();
+    request = new AbortController();
+    const { signal } = request;
+    const [window, zone] = [options.window(), options.zone()];
+    const chosen = choice.value === '' ? links : links.filter((_, index) => `${index}` === choice.value);
+    const found = await load(chosen, window, signal);
+    const text = JSON.stringify([found, window, zone]);
+    if (signal.aborted || text === shown) return;
+    shown = text;
+    place.replaceChildren(tableOf(found, window, { calendar: options.calendar(), zone, onPick }));
+  };
+  const choice = element(
+    'select',
+    { onchange: () => void fill() },
+    element('option', { value: '' }, 'All links'),
+    ...links.map((link, index) => element('option', { value: `${index}` }, linkText(link))),
+  );
+  const place = element('div', {
+    class: 'timeline-lines',
+    ...{ role: 'region', tabindex: '0', 'aria-label': 'What is free, as a table' },
+  });
+  const whole = element('div', { hidden: true }, element('label', {}, 'Links ', choice), place);
+  return {
+    element: whole,
+    select(link) {
+      choice.value = link ? `${links.indexOf(link)}` : '';
+      void fill();
+    },
+    fill: () => void fill(),
+  };
 }
 
-/** The table of what is free, with a body for each link. */
-export function tableOf(
-  links: readonly LinkLines[],
-  window: Window,
-  { calendar, zone, onPick }: { calendar: Calendar; zone: string; onPick(link: Link, period: Window): void },
-): HTMLTableElement {
-  const heads = ['From', 'To', 'Free throughout', 'At best', 'VLANs', 'Yours', 'Book'];
+/** How a table's times are written, and what picking from it does. */
+interface TableContext extends Pick<TableOptions, 'onPick'> {
+  calendar: Calendar;
+  zone: string;
+}
+
+const HEADS = ['From', 'To', 'Free throughout', 'At best', 'VLANs', 'Yours', 'Book'];
+
+/** A body for each link, a row for each line. */
+function tableOf(links: readonly LinkLines[], window: Window, context: TableContext): HTMLTableElement {
+  const across = { colspan: `${HEADS.length}` };
   const bodies = links.map(({ link, lines }) => {
     const title = `${linkText(link)}, ${formatBandwidth(link.bandwidth)}`;
-    const rows = lines?.map((line) => lineRow(link, line, { calendar, onPick })) ?? [
-      make('tr', [make('td', 'Could not be loaded. It is tried again.', { colspan: '7' })]),
-    ];
-    if (lines?.length === 0)
-      rows.push(make('tr', [make('td', 'Over; its use is not kept.', { colspan: '7' })]));
-    const head = make('tr', [make('th', title, { scope: 'rowgroup', colspan: '7' })]);
-    return make('tbody', [head, ...rows]);
+    const none = lines
+      ? 'This time is over; its use is not kept.'
+      : 'Could not be loaded; it is tried again.';
+    const rows = lines?.length
+      ? lines.map((line) => lineRow(link, line, context))
+      : [element('tr', {}, element('td', across, none))];
+    const head = element('tr', {}, element('th', { scope: 'rowgroup', ...across }, title));
+    return element('tbody', {}, head, ...rows);
   });
-  return make('table', [
-    make('caption', `What is free: ${windowText(window, calendar)}, times in ${zone}`),
-    make('thead', [
-      make(
-        'tr',
-        heads.map((head) => make('th', head, { scope: 'col' })),
-      ),
-    ]),
+  const heads = HEADS.map((head) => element('th', { scope: 'col' }, head));
+  const caption = `What is free: ${windowText(window, context.calendar)}, times in ${context.zone}`;
+  return element(
+    'table',
+    {},
+    element('caption', {}, caption),
+    element('thead', {}, element('tr', {}, ...heads)),
     ...bodies,
-  ]);
+  );
 }
 
-function lineRow(
-  link: Link,
-  line: Line,
-  { calendar, onPick }: { calendar: Calendar; onPick(link: Link, period: Window): void },
-): HTMLTableRowElement {
+function lineRow(link: Link, line: Line, { calendar, onPick }: TableContext): HTMLTableRowElement {
   const [from, to] = [instantText(line.start, calendar), instantText(line.end, calendar)];
-  const mine = line.own.map(
-    ({ id, name, bandwidth }) => `${name ?? `…${id.slice(-6)}`}, ${formatBandwidth(bandwidth)}`,
-  );
   const cells = [
-    to,
-    formatBandwidth(line.free),
-    formatBandwidth(line.freeMax),
-    `${line.vlans}`,
-    mine.join('; '),
+    ...[to, formatBandwidth(line.free), formatBandwidth(line.freeMax), `${line.vlans}`],
+    line.own.map(ownText).join('; '),
   ];
-  const row = make('tr', [make('th', from, { scope: 'row' }), ...cells.map((text) => make('td', text))]);
-  if (mine.length > 0) row.className = 'mine';
+  const label = `Pick ${linkText(link)}, ${from} to ${to}`;
+  const pick = { type: 'button', 'aria-label': label, onclick: () => onPick(link, line) };
   const isBookable = isFree(line) && line.end > calendar.now;
-  const button = make('button', 'Pick', {
-    type: 'button',
-    'aria-label': `Pick ${linkText(link)}, ${from} to ${to}`,
-  });
-  button.addEventListener('click', () => onPick(link, line));
-  row.append(make('td', isBookable ? [button] : ''));
-  return row;
+  return element(
+    'tr',
+    { class: line.own.length > 0 ? 'mine' : undefined },
+    element('th', { scope: 'row' }, from),
+    ...cells.map((text) => element('td', {}, text)),
+    element('td', {}, ...(isBookable ? [element('button', pick, 'Pick')] : [])),
+  );
 }

@@ -1,10 +1,10 @@
+import { element, setText } from '../elements.ts';
 import type { Column, Link, Own, Window } from '../service.ts';
 import { axisOf } from './axis.ts';
 import { type Clock, ceilToStep, createClock, lengthOfStep, type Step } from './civil-time.ts';
 import { FORCED, readColours } from './colours.ts';
 import { followGestures, type Point } from './gestures.ts';
 import { layoutFor, rowAt } from './layout.ts';
-import { tableLines, tableSegments } from './lines.ts';
 import { type Mark, Painter } from './paint.ts';
 import {
   bookable,
@@ -14,8 +14,9 @@ import {
   movedPeriod,
   type PickContext,
 } from './pick.ts';
-import { type LinkLines, make, tableOf } from './table.ts';
+import { createTable } from './table.ts';
 import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './tiles.ts';
+import { createToolbar, type Unit } from './toolbar.ts';
 import {
   betweenWindows,
   clampWindow,
@@ -77,7 +78,6 @@ const NOW_INTERVAL = 20_000;
 const MARGIN = 0.3;
 /** The level at which a wide surrounding is loaded once somebody moves, so that zooming out finds something to draw. */
 const OVERVIEW_LEVEL = levelFor({ start: 0, end: 366 * 86_400_000 }, 800);
-const UNITS = ['day', 'week', 'month', 'year'] as const;
 
 const HINT =
   'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.';
@@ -89,40 +89,36 @@ const KEYS =
 /** Makes a timeline; it loads and draws once its element is in a document. */
 export function createTimeline(options: TimelineOptions): Timeline {
   const { links } = options;
-  const canvas = make('canvas', '', {
-    tabindex: '0',
-    role: 'application',
-    'aria-roledescription': 'timeline',
-    'aria-label': 'Use of the links over time',
-    'aria-describedby': 'timeline-keys',
+  const canvas = element('canvas', {
+    ...{ tabindex: '0', role: 'application', 'aria-roledescription': 'timeline' },
+    ...{ 'aria-label': 'Use of the links over time', 'aria-describedby': 'timeline-keys' },
   });
-  const labels = make(
-    'ol',
-    links.map((link) => make('li', linkText(link))),
-    { class: 'timeline-labels', 'aria-hidden': 'true' },
-  );
-  const period = make('p', '', { class: 'timeline-period' });
+  const labels = links.map((link) => element('li', {}, linkText(link)));
+  const title = element('p', { class: 'timeline-period' });
   const hint = matchMedia('(pointer: coarse)').matches ? TOUCH_HINT : HINT;
-  const readout = make('p', hint, { class: 'timeline-readout' });
-  const live = make('p', '', { class: 'timeline-live', role: 'status' });
-  const keys = make('p', KEYS, { id: 'timeline-keys', hidden: '' });
-  const probe = make('span', '', { hidden: '' });
-  const drawing = make('div', [labels, canvas], { class: 'timeline-drawing' });
-  const chart = make('div', [drawing, readout, legend(), keys], { class: 'timeline-chart' });
-  const tablePart = make('div', '', { class: 'timeline-table', hidden: '' });
-  const toolbar = make('div', '', { class: 'timeline-toolbar', role: 'group', 'aria-label': 'Time shown' });
-  const element = make('div', [toolbar, period, chart, tablePart, live, probe], { class: 'timeline' });
+  const readout = element('p', { class: 'timeline-readout' }, hint);
+  const live = element('p', { class: 'timeline-live', role: 'status' });
+  const drawing = element(
+    'div',
+    { class: 'timeline-drawing' },
+    element('ol', { class: 'timeline-labels', 'aria-hidden': 'true' }, ...labels),
+    canvas,
+  );
+  const keys = element('p', { id: 'timeline-keys', hidden: true }, KEYS);
+  const chart = element('div', {}, drawing, readout, legend(), keys);
+  const probe = element('span', { hidden: true });
+  const root = element('div', { class: 'timeline' });
   const context = canvas.getContext('2d');
   if (!context) throw new Error('this browser has no canvas');
 
   let clock: Clock = createClock(options.zone());
   let zone = options.zone();
   const calendar = (): Calendar => ({ clock, now: options.now() });
-  let own: readonly Own[] = [];
   let ownOf = new Map<Link, readonly Own[]>();
+  const ownOn = (link: Link): readonly Own[] => ownOf.get(link) ?? [];
   let selected: Link | null = null;
   let view: Window = unitWindow('week', options.now(), clock, true);
-  let unit: Step['unit'] | undefined = 'week';
+  let unit: Unit | undefined = 'week';
   let layout = layoutFor(0, false);
   let pick: Mark | undefined;
   let cursor: Mark | undefined;
@@ -190,12 +186,15 @@ export function createTimeline(options: TimelineOptions): Timeline {
     });
   };
   const paint = (): void => {
+    const state = tiles.hasFailed ? ' · Not all could be loaded; it is tried again.' : '';
+    const text = `${windowText(view, calendar())} · ${zone}${state}`;
+    setText(title, text);
     if (layout.width === 0 || chart.hidden) return;
     const [first, last] = rowsInView();
     const rows = links.slice(first, last).map((link, index) => ({
       parts: tiles.over(first + index, view, level()).flatMap(({ columns }) => (columns ? [columns] : [])),
       capacity: link.bandwidth,
-      own: ownOf.get(link) ?? [],
+      own: ownOn(link),
       isSelected: link === selected,
     }));
     const axis = axisOf(view, clock, { width: layout.width, measure: (label) => painter.measure(label) });
@@ -207,13 +206,10 @@ export function createTimeline(options: TimelineOptions): Timeline {
       },
       devicePixelRatio,
     );
-    const state = tiles.hasFailed ? ' · Not all could be loaded; it is tried again.' : '';
-    const text = `${windowText(view, calendar())} · ${zone}${state}`;
-    if (period.textContent !== text) period.textContent = text;
   };
   const measure = (): void => {
-    const isNarrow = element.clientWidth < NARROW;
-    element.classList.toggle('narrow', isNarrow);
+    const isNarrow = root.clientWidth < NARROW;
+    root.classList.toggle('narrow', isNarrow);
     const { width } = canvas.getBoundingClientRect();
     layout = layoutFor(width, isNarrow);
     const height = layout.axis + layout.row * links.length;
@@ -226,7 +222,9 @@ export function createTimeline(options: TimelineOptions): Timeline {
       [canvas.width, canvas.height] = [across, down];
       paint();
     }
-    load();
+    // Hidden, it asks for nothing.
+    if (width > 0) load();
+    else tiles.want([]);
   };
 
   // Moving
@@ -240,7 +238,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
     clearTimeout(settling);
     settling = setTimeout(() => {
       options.onWindow(view);
-      fillTable();
+      table.fill();
     }, SETTLE_DELAY);
   };
   /** Moves by a gesture: at once, and no longer a whole day, week, month or year. */
@@ -273,8 +271,6 @@ export function createTimeline(options: TimelineOptions): Timeline {
     setUnit(undefined);
     glideTo(zoomWindow(view, factor, at));
   };
-  const zoomButton = (factor: number): void =>
-    zoomBy(factor, isNowShown() && factor < 1 ? options.now() : (view.start + view.end) / 2);
   const turn = (times: 1 | -1): void => glideTo(turnedPage(view, times, clock, unit));
   const goToNow = (): void => {
     const length = view.end - view.start;
@@ -284,48 +280,27 @@ export function createTimeline(options: TimelineOptions): Timeline {
     );
   };
 
-  // Buttons
-
-  const button = (text: string, label: string, onClick: () => void): HTMLButtonElement => {
-    const made = make('button', text, { type: 'button', ...(label === text ? {} : { 'aria-label': label }) });
-    made.addEventListener('click', onClick);
-    return made;
-  };
-  const unitButtons = UNITS.map((one) =>
-    button(`${one[0]?.toUpperCase()}${one.slice(1)}`, `${one[0]?.toUpperCase()}${one.slice(1)}`, () => {
-      const anchor = isNowShown() ? options.now() : (view.start + view.end) / 2;
-      const next = unitWindow(one, anchor, clock, isNowShown());
-      setUnit(one);
-      glideTo(next);
-    }),
-  );
-  const setUnit = (next: Step['unit'] | undefined): void => {
+  const setUnit = (next: Unit | undefined): void => {
     unit = next;
-    for (const [index, one] of unitButtons.entries()) one.ariaPressed = `${UNITS[index] === unit}`;
+    toolbar.press(unit);
   };
-  setUnit(unit);
-  const tableSwitch = button('Table', 'Table', () => {
-    const isTable = tablePart.hidden;
-    [chart.hidden, tablePart.hidden] = [isTable, !isTable];
-    tableSwitch.ariaPressed = `${isTable}`;
-    if (isTable) fillTable();
-    else measure();
+  const toolbar = createToolbar({
+    onUnit: (next) => {
+      const anchor = isNowShown() ? options.now() : (view.start + view.end) / 2;
+      setUnit(next);
+      glideTo(unitWindow(next, anchor, clock, isNowShown()));
+    },
+    onTurn: (times) => turn(times),
+    onNow: () => goToNow(),
+    onZoom: (factor) =>
+      zoomBy(factor, isNowShown() && factor < 1 ? options.now() : (view.start + view.end) / 2),
+    onTable: (isTable) => {
+      [chart.hidden, table.element.hidden] = [isTable, !isTable];
+      if (isTable) table.fill();
+      else measure();
+    },
   });
-  tableSwitch.ariaPressed = 'false';
-  const group = (...buttons: HTMLElement[]): HTMLElement => make('span', buttons);
-  toolbar.append(
-    group(...unitButtons),
-    group(
-      button('‹', 'Earlier', () => turn(-1)),
-      button('Now', 'Now', goToNow),
-      button('›', 'Later', () => turn(1)),
-    ),
-    group(
-      button('−', 'Zoom out', () => zoomButton(2)),
-      button('+', 'Zoom in', () => zoomButton(0.5)),
-    ),
-    group(tableSwitch),
-  );
+  toolbar.press(unit);
 
   // Words
 
@@ -337,7 +312,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
     }, SAY_DELAY);
   };
   const ownIn = (link: Link, { start, end }: Window): Own[] =>
-    (ownOf.get(link) ?? []).filter((one) => one.start < end && one.end > start);
+    ownOn(link).filter((one) => one.start < end && one.end > start);
   const sentence = ({ row, start, end }: Mark): string => {
     const link = links[row];
     if (!link) return '';
@@ -446,11 +421,10 @@ export function createTimeline(options: TimelineOptions): Timeline {
   };
   const onKey = ({ key, shiftKey }: KeyboardEvent): boolean => {
     const mark = keyboardMark();
-    const moving: PickContext = { ...calendar(), step: snap(2 * SNAP_PIXELS) };
     const times = key === 'ArrowRight' || key === 'ArrowDown' || key === 'PageDown' ? 1 : -1;
     if (key === 'ArrowLeft' || key === 'ArrowRight') {
       const change = shiftKey ? lengthenedPeriod : movedPeriod;
-      setCursor({ row: mark.row, ...change(mark, times, moving) });
+      setCursor({ row: mark.row, ...change(mark, times, picking()) });
     } else if (key === 'ArrowUp' || key === 'ArrowDown') {
       setCursor({ ...mark, row: Math.min(links.length - 1, Math.max(0, mark.row + times)) });
     } else if (key === 'PageUp' || key === 'PageDown') {
@@ -485,48 +459,11 @@ export function createTimeline(options: TimelineOptions): Timeline {
   });
   canvas.addEventListener('blur', draw);
 
-  // Table
-
-  let filling: AbortController | undefined;
-  let filled = '';
-  const tableLinks = make('select', [
-    make('option', 'All links', { value: '' }),
-    ...links.map((link, index) => make('option', linkText(link), { value: `${index}` })),
-  ]);
-  tableLinks.addEventListener('change', () => fillTable());
-  const tableBody = make('div', '', {
-    class: 'timeline-lines',
-    role: 'region',
-    tabindex: '0',
-    'aria-label': 'Table',
+  const table = createTable({
+    ...{ links, columns: options.columns, zone: () => zone, calendar, window: () => view, ownOn },
+    onPick: (link, period) => choose({ row: links.indexOf(link), ...period }),
   });
-  tablePart.append(make('label', [document.createTextNode('Links '), tableLinks]), tableBody);
-  /** Loads the table and puts it in place of the one before, if anything in it differs. */
-  const fillTable = async (): Promise<void> => {
-    if (tablePart.hidden) return;
-    filling?.abort();
-    const request = new AbortController();
-    filling = request;
-    const window = view;
-    const segments = tableSegments(window, clock, options.now());
-    const chosen =
-      tableLinks.value === '' ? links : links.filter((_, index) => `${index}` === tableLinks.value);
-    const found: LinkLines[] = [];
-    for (const link of chosen) {
-      const parts = await Promise.all(
-        segments.map(({ points, ...part }) => options.columns(link, part, points, request.signal)),
-      ).catch(() => undefined);
-      if (request.signal.aborted) return;
-      found.push({ link, lines: parts && tableLines(parts.flat(), ownOf.get(link) ?? []) });
-    }
-    const text = JSON.stringify([found, window, zone]);
-    if (text === filled) return;
-    filled = text;
-    const onPick = (link: Link, period: Window): void => choose({ row: links.indexOf(link), ...period });
-    tableBody.replaceChildren(tableOf(found, window, { calendar: calendar(), zone, onPick }));
-    const label = `${windowText(window, calendar())} · ${zone}`;
-    period.textContent = label;
-  };
+  root.append(toolbar.element, title, chart, table.element, live, probe);
 
   // What changes from outside
 
@@ -541,7 +478,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
     // The style sheet is there by now.
     painter.colours = readColours(probe);
     measure();
-  }).observe(element);
+  }).observe(root);
   addEventListener('scroll', () => {
     draw();
     load();
@@ -549,29 +486,21 @@ export function createTimeline(options: TimelineOptions): Timeline {
   setInterval(draw, NOW_INTERVAL);
 
   return {
-    element,
+    element: root,
     show: (window) => {
       cancelAnimationFrame(glide);
       setUnit(undefined);
       moveTo(window);
     },
     setReservations: (list) => {
-      own = list;
-      ownOf = new Map(
-        links.map((link) => [
-          link,
-          own.filter((one) => one.site1 === link.site1 && one.site2 === link.site2),
-        ]),
-      );
+      ownOf = new Map(links.map((link) => [link, list.filter((one) => isBetween(one, link))]));
       draw();
-      void fillTable();
+      table.fill();
     },
     select: (link) => {
-      selected =
-        link && (links.find(({ site1, site2 }) => site1 === link.site1 && site2 === link.site2) ?? null);
-      tableLinks.value = selected ? `${links.indexOf(selected)}` : '';
+      selected = links.find((one) => link && isBetween(link, one)) ?? null;
+      table.select(selected);
       draw();
-      void fillTable();
     },
     refresh: () => {
       if (options.zone() !== zone) {
@@ -580,10 +509,15 @@ export function createTimeline(options: TimelineOptions): Timeline {
       }
       tiles.refresh();
       draw();
-      void fillTable();
+      table.fill();
     },
     say,
   };
+}
+
+/** Whether something is between a link's sites; a reservation may name them in the other order. */
+function isBetween(one: Pick<Own, 'site1' | 'site2'>, { site1, site2 }: Link): boolean {
+  return (one.site1 === site1 && one.site2 === site2) || (one.site1 === site2 && one.site2 === site1);
 }
 
 /** What the colours mean. */
@@ -596,11 +530,9 @@ function legend(): HTMLElement {
     ['none', 'no VLAN free'],
     ['now', 'now'],
   ] as const;
-  return make(
+  return element(
     'ul',
-    entries.map(([name, text]) =>
-      make('li', [make('i', '', { class: name }), document.createTextNode(text)]),
-    ),
     { class: 'timeline-legend', 'aria-hidden': 'true' },
+    ...entries.map(([name, text]) => element('li', {}, element('i', { class: name }), text)),
   );
 }
