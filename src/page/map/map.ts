@@ -23,7 +23,7 @@ export interface NetworkMap {
 /** Links from this share on are drawn as busy, and from the second on as nearly full. */
 const [BUSY, FULL] = [0.5, 0.8];
 
-const HINT = 'Choose a link to see when it is free.';
+const HINT = 'Point at a link, or choose it, to see what it has.';
 
 /** Makes the map. It is drawn when it has a width, and again whenever that changes. */
 export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
