@@ -43,11 +43,11 @@ const BUTTONS: readonly (readonly [ReservationAction, label: string])[] = [
   ['show', 'Show in timeline'],
 ];
 
-/** What a screen reader says of a button, after its reservation's name is added. */
+/** What a screen reader says of a button, after its reservation's name is added. What is seen comes first in it. */
 const SPOKEN: Readonly<Partial<Record<ReservationAction, string>>> = {
-  hour: 'Extend by 1 hour',
-  day: 'Extend by 1 day',
-  server: 'What to paste on a server',
+  hour: '+1 h longer',
+  day: '+1 day longer',
+  server: 'On a server, what to paste',
 };
 
 /** The reservations of the chosen experiment, each with what can be done with it. */

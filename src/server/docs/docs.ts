@@ -27,7 +27,7 @@ const page = ({ name = 'slices-conn', baseUrl }: Site, prefix: string): Html => 
 <link rel="service-desc" type="application/json" href="${prefix}/api-spec">
 </head>
 <body>
-<p class="brand"><a href="${prefix}/">${name}</a> at ${new URL(baseUrl).host}</p>
+<header><p class="brand"><a href="${prefix}/">${name}</a> at ${new URL(baseUrl).host}</p></header>
 <div id="swagger-ui"></div>
 <noscript><p>This page needs JavaScript. The description itself is at <a href="${prefix}/api-spec">api-spec</a>.</p></noscript>
 <script src="${prefix}/api-docs/swagger-ui-bundle.js"></script>

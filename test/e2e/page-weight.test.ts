@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { serveInProcess } from './served.ts';
+
+/** What the page weighs at most, in bytes as they are sent (ANSWERS.md, "Settled details"). */
+const MOST = 61_440;
+
+test('the page with its code, style and map weighs 60 KiB at most, as it is sent', async () => {
+  const { addresses } = await serveInProcess();
+  const page = await fetch(`${addresses.base_url}/`, { headers: { accept: 'text/html' } });
+  const html = await page.text();
+  const named = [...html.matchAll(/(?:src|href)="\/(ui\/[a-z.]+)"/g)].map(([, path]) => path);
+  expect(named.toSorted()).toEqual(['ui/page.css', 'ui/page.js']);
+  let sum = Buffer.byteLength(html);
+  // Land is what the code asks for itself.
+  for (const path of [...named, 'ui/land.json']) {
+    const reply = await fetch(`${addresses.base_url}/${path}`, { headers: { 'accept-encoding': 'gzip' } });
+    expect([path, reply.status, reply.headers.get('content-encoding')]).toEqual([path, 200, 'gzip']);
+    sum += Number(reply.headers.get('content-length'));
+  }
+  expect(sum).toBeGreaterThan(20_000);
+  expect(sum).toBeLessThanOrEqual(MOST);
+});
