@@ -27,6 +27,7 @@ import { sitesCommand } from './sites/command.ts';
 import { tokenCommand } from './token/command.ts';
 import { userCommand } from './user/command.ts';
 import { verifyCommand } from './verify/command.ts';
+import { vlanCommand } from './vlan/command.ts';
 
 /** What the help of every command ends with. */
 export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn help flags';
@@ -102,6 +103,7 @@ More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')
       applyCommand,
       availabilityCommand,
       sitesCommand,
+      vlanCommand,
     ],
     'Login and experiments:': [
       loginCommand,

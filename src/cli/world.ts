@@ -26,6 +26,22 @@ export interface UserFiles {
   checkWritable(path: string): Promise<void>;
   /** Writes a file that only its owner can read, whole or not at all. @throws Failure `file_unusable` */
   writePrivate(path: string, text: string): Promise<void>;
+  /**
+   * The text of a file below a folder; undefined where there is none. Neither the file nor a folder on the way may be a
+   * symbolic link.
+   *
+   * @param path absolute; it is taken as below the folder
+   * @throws Failure `file_unusable`
+   */
+  contentBelow(folder: string, path: string): Promise<string | undefined>;
+  /**
+   * Writes a file below a folder, see {@link UserFiles.contentBelow}, whole or not at all, with the folders that it
+   * needs.
+   *
+   * @param isPrivate whether only its owner can read it
+   * @throws Failure `file_unusable`
+   */
+  writeBelow(folder: string, path: string, text: string, isPrivate: boolean): Promise<void>;
   /** Writes a file that everyone may read. @throws Failure `file_unusable` */
   writePublic(path: string, text: string): Promise<void>;
 }

@@ -10,7 +10,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { ShellHome, UserFiles } from '../cli/world.ts';
 import { Failure } from '../contract/failure.ts';
 import { writeWhole } from '../files/whole.ts';
@@ -57,7 +57,52 @@ export const files: UserFiles = {
   },
   writePrivate: async (path, text) => write(path, text, 0o600),
   writePublic: async (path, text) => write(path, text, 0o644),
+  async contentBelow(folder, path) {
+    try {
+      const place = placeBelow(folder, path, { make: false });
+      return place !== undefined && existsSync(place) ? readFileSync(place, 'utf8') : undefined;
+    } catch (cause) {
+      throw fileFailure('read', join(folder, path), cause);
+    }
+  },
+  async writeBelow(folder, path, text, isPrivate) {
+    try {
+      const place = placeBelow(folder, path, { make: true });
+      if (place !== undefined) writeWhole(place, text, isPrivate ? 0o600 : 0o644);
+    } catch (cause) {
+      throw fileFailure('written', join(folder, path), cause);
+    }
+  },
 };
+
+/**
+ * Where an absolute path is below a folder, which the person has named and which may be a link itself.
+ *
+ * @param make whether to make folders that are missing
+ * @returns undefined where a folder on the way is missing
+ * @throws Error for a symbolic link on the way or in the file's place, and for a path that leads out
+ */
+function placeBelow(folder: string, path: string, { make }: { make: boolean }): string | undefined {
+  const names = path.split('/').filter((name) => name !== '');
+  if (names.some((name) => name === '.' || name === '..'))
+    throw new Error('The path leads out of the folder.');
+  if (make) mkdirSync(folder, { recursive: true });
+  if (!existsSync(folder)) return undefined;
+  let place = realpathSync(folder);
+  for (const [index, name] of names.entries()) {
+    place = join(place, name);
+    const isFile = index === names.length - 1;
+    const found = lstatSync(place, { throwIfNoEntry: false });
+    if (!found && isFile) return place;
+    if (!found && !make) return undefined;
+    if (!found) mkdirSync(place, { mode: 0o755 });
+    else if (found.isSymbolicLink()) throw new Error(`${place} is a symbolic link, which is never followed.`);
+    else if (isFile ? !found.isFile() : !found.isDirectory()) {
+      throw new Error(`${place} is not a ${isFile ? 'file' : 'folder'}.`);
+    }
+  }
+  return place;
+}
 
 function write(path: string, text: string, mode: number): void {
   try {

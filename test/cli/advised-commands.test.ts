@@ -54,6 +54,15 @@ beforeAll(async () => {
     stopSignal: () => new Promise(() => undefined),
     // What waits for a next look would look for ever.
     sleep: reached,
+    // It has what the examples name, and does what it is told.
+    machine: {
+      isRoot: () => true,
+      runProgram: async () => ({
+        exitCode: 0,
+        stdout: JSON.stringify([{ ifname: 'eth1', mtu: 1500, flags: ['UP', 'LOWER_UP'] }]),
+        stderr: '',
+      }),
+    },
     processes: {
       check: async () => undefined,
       start: async () => ({ ended: Promise.resolve(0), signal: () => undefined }),
@@ -97,7 +106,7 @@ function commandsIn(line: string): string[][] {
     );
     const at = words.indexOf('slices-conn');
     const end = words.indexOf('>');
-    if (at === -1 || words.slice(0, at).some((word) => !word.includes('='))) return [];
+    if (at === -1 || words.slice(0, at).some((word) => !word.includes('=') && word !== 'sudo')) return [];
     return [words.slice(at + 1, end === -1 ? undefined : end)];
   });
 }
@@ -202,6 +211,13 @@ describe('every next step works when it is pasted', () => {
     "fix = 'slices-conn list'": 'slices-conn list',
     "failure.facts.fix ?? 'slices-conn list'": 'slices-conn list',
     "ownCommand('watch', id)": 'slices-conn watch ID',
+    '`--site ${sites[0]}`': 'slices-conn vlan ID --dev eth1 --site be-gent1',
+    '`--site ${near ?? sites[0]}`': 'slices-conn vlan ID --dev eth1 --site be-gent1',
+    "'--remove'": 'slices-conn vlan ID --site be-gent1 --dev eth1 --remove',
+    'retyped(typed, [{ flags, words: [] }])': 'slices-conn vlan ID --site be-gent1 --dev eth1 --apply',
+    "`${retyped(typed, [{ flags: ['--out'], words: [] }])} > FILE`":
+      'slices-conn vlan ID --site be-gent1 --dev eth1 > FILE',
+    '`sudo ${ownCommand(...typed)}`': 'sudo slices-conn vlan ID --site be-gent1 --dev eth1 --apply',
     '`slices-conn show ${id}`': 'slices-conn show ID',
     '`slices-conn show ${shellWord(id)}`': 'slices-conn show ID',
     '`slices-conn show ${shellWord(id)} --allow-unsigned`': 'slices-conn show ID --allow-unsigned',
@@ -210,7 +226,7 @@ describe('every next step works when it is pasted', () => {
       'slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 58m -- ls',
   };
   /** Commands of other programs. */
-  const FOREIGN = /^(?:['"`](?:unset|chmod|openssl|psql) |moveAway\(|isOpen \? `chmod )/;
+  const FOREIGN = /^(?:['"`](?:unset|chmod|openssl|psql|(?:sudo )?ip) |moveAway\(|isOpen \? `chmod )/;
   /** Advice that is a text without parts. */
   const PLAIN = /^'(slices-conn [^']*)'$/;
 

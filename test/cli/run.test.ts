@@ -558,7 +558,7 @@ describe('the failure is always reported', () => {
 });
 
 describe('planned commands', () => {
-  test.each([...PLANNED, 'help vlan', 'vlan a b -- ls --nonsense'])('%s says so', async (line) => {
+  test.each([...PLANNED, 'help probe', 'probe a b -- ls --nonsense'])('%s says so', async (line) => {
     const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
     const report = reportOf(await world.run('--json', ...line.split(' ')));
     expect(report).toMatchObject({ code: 'planned', exitCode: 2, maybeDone: false });

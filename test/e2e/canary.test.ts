@@ -22,6 +22,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   delete: [IDS.reservation, '--yes'],
   watch: [IDS.reservation],
   verify: ['-'],
+  vlan: [IDS.reservation, '--site', 'be-gent1', '--dev', 'eth1'],
   login: ['--wait', '1'],
   status: [],
   whoami: [],

@@ -53,6 +53,8 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, pauses })
       checkWritable: (path) => files.checkWritable(at(path)),
       writePrivate: (path, text) => files.writePrivate(at(path), text),
       writePublic: (path, text) => files.writePublic(at(path), text),
+      contentBelow: (folder, path) => files.contentBelow(at(folder), path),
+      writeBelow: (folder, path, text, isPrivate) => files.writeBelow(at(folder), path, text, isPrivate),
     },
     shellHome: shellHome(home, env),
     now: Date.now,

@@ -29,7 +29,12 @@ export interface Wanted {
   /** Candidates that the command definitions give. */
   readonly known: readonly Candidate[];
   /** Candidates that a file or a service knows, without those that the line has already. */
-  readonly live?: { readonly kind: LiveKind; readonly without: readonly string[] };
+  readonly live?: {
+    readonly kind: LiveKind;
+    readonly without: readonly string[];
+    /** The command's first argument, where the candidates depend on it. */
+    readonly of?: string | undefined;
+  };
   /** Whether the shell should add names of files. */
   readonly files: boolean;
   readonly services: ServiceFlags;
@@ -52,12 +57,12 @@ export function wantedAt(program: Command, words: readonly string[]): Wanted {
   const line = readCommandLine(program, words.slice(0, -1));
   const { services, open, literal } = line;
   const whole = (choice: Choice): Wanted => ({ typed: word, before: '', services, ...choice });
-  if (open && takes(open, word)) return whole(valuesOf(open.option, line.command));
+  if (open && takes(open, word)) return whole(valuesOf(open.option, line));
   if (literal || !word.startsWith('-')) return whole(operandsAt(line, word));
   const { name, value } = splitFlag(word);
   if (value === undefined) return whole({ ...NOTHING, known: flagsAt(line) });
   const option = flagNamed(line.command, name);
-  const choice = option && takesValue(option) ? valuesOf(option, line.command) : NOTHING;
+  const choice = option && takesValue(option) ? valuesOf(option, line) : NOTHING;
   return { typed: value, before: `${name}=`, services, ...choice };
 }
 
@@ -78,8 +83,10 @@ function operandsAt(line: CommandLine, word: string): Choice {
   return { ...NOTHING, known: own };
 }
 
-function valuesOf(option: Option, command: Command): Choice {
-  return option.argChoices ? choices(option.argChoices) : ofKind(kindOfOption(option), command, []);
+function valuesOf(option: Option, { command, operands }: CommandLine): Choice {
+  const kind = kindOfOption(option);
+  if (kind === 'ends') return { ...NOTHING, live: { kind, without: [], of: operands[0] } };
+  return option.argChoices ? choices(option.argChoices) : ofKind(kind, command, []);
 }
 
 function choices(values: readonly string[]): Choice {
@@ -90,6 +97,8 @@ function choices(values: readonly string[]): Choice {
 function ofKind(kind: Kind | undefined, command: Command, named: readonly string[]): Choice {
   if (kind === undefined) return NOTHING;
   if (kind === 'topics') return topics(command, named);
+  if (kind === 'reservations or files')
+    return { known: [], files: true, live: { kind: 'reservations', without: named } };
   return kind === 'files' ? { known: [], files: true } : { ...NOTHING, live: { kind, without: named } };
 }
 
@@ -137,10 +146,10 @@ function isOwn({ options }: Command, flag: string): boolean {
 }
 
 /** Values that a file or a service knows: the names of {@link CompletionSource}'s methods. */
-export type LiveKind = 'sites' | 'profiles' | 'experiments' | 'projects' | 'reservations';
+export type LiveKind = 'sites' | 'profiles' | 'experiments' | 'projects' | 'reservations' | 'ends';
 
 /** The kind of a flag's or an argument's value, where commander has no choices for it. */
-export type Kind = LiveKind | 'files' | 'topics';
+export type Kind = LiveKind | 'files' | 'topics' | 'reservations or files';
 
 /**
  * What completes each value, by the name that help gives it: a flag's own name, or else the word between its brackets;
@@ -157,6 +166,8 @@ export const KIND_OF = {
   'experiment id': 'experiments',
   'project id': 'projects',
   id: 'reservations',
+  'id|file': 'reservations or files',
+  end: 'ends',
   site1: 'sites',
   site2: 'sites',
   site: 'sites',
@@ -208,6 +219,12 @@ export interface CompletionSource {
   projects(): Promise<readonly Candidate[]>;
   /** The experiment's reservations, by id. */
   reservations(): Promise<readonly Candidate[]>;
+  /**
+   * The two sites of a reservation; all sites where it is not known here.
+   *
+   * @param reservation its id, its name, or the file of its token
+   */
+  ends(reservation: string | undefined): Promise<readonly Candidate[]>;
 }
 
 /**
@@ -227,7 +244,7 @@ export function isPlainWord(word: string): boolean {
  */
 export async function completionText(wanted: Wanted, source: CompletionSource): Promise<string> {
   const { typed, before, known, live, files } = wanted;
-  const found = live ? await source[live.kind]() : [];
+  const found = live ? await source[live.kind](live.of) : [];
   const candidates = [
     ...known.filter(({ value }) => value.startsWith(typed)),
     ...near(

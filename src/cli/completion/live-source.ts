@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { claimedClaims } from '../../client/claimed.ts';
 import { parseInstant } from '../../contract/instants.ts';
+import { isObject } from '../../contract/json.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
 import { isAlmostOver } from '../../session/login/login-tokens.ts';
@@ -20,7 +22,7 @@ export const LIVE_LIMIT = 1500;
 export function liveSource(invocation: Invocation): CompletionSource {
   const now = invocation.now();
   return {
-    sites: async () => SITES.map((value) => ({ value, description: countryOf(value) })),
+    sites: async () => sites(),
     profiles: async () => {
       const profiles = await invocation.profiles();
       return profiles.names().map((value) => ({ value, description: 'profile' }));
@@ -28,6 +30,10 @@ export function liveSource(invocation: Invocation): CompletionSource {
     experiments: () => asked(invocation, async ({ portal }) => named(await portal.experiments(), now)),
     projects: () => asked(invocation, async ({ portal }) => named(await portal.projects(), now)),
     reservations: () => limited(async () => reservations(await invocation.session(), now)),
+    ends: async (reservation) => {
+      const known = reservation === undefined ? [] : await limited(() => endsOf(invocation, reservation));
+      return known.length > 0 ? known : sites();
+    },
   };
 }
 
@@ -65,6 +71,31 @@ function named(
     const about = [byName ? '' : name, role, end <= now ? 'expired' : '', description];
     return { value: byName ? name : id, description: about.filter(Boolean).join(', ') };
   });
+}
+
+/** Nothing is verified and no service is asked: what is picked is checked when the command runs. */
+async function endsOf({ files, session, now }: Invocation, reservation: string): Promise<Candidate[]> {
+  if (reservation !== '-' && (await files.exists(reservation))) {
+    const { connectivity } = claimedClaims(new TextDecoder().decode(await files.read(reservation)).trim());
+    return isObject(connectivity)
+      ? [connectivity['site1'], connectivity['site2']].filter((site) => typeof site === 'string').map(asSite)
+      : [];
+  }
+  const entries = await (await (await session()).ledger()).all(now());
+  const meant = entries.find(
+    ({ id, reservation: found, requested }) =>
+      id !== undefined && [id, found?.name ?? requested?.name].includes(reservation),
+  );
+  const known = meant?.reservation ?? meant?.requested;
+  return known ? [known.site1, known.site2].map(asSite) : [];
+}
+
+function sites(): Candidate[] {
+  return SITES.map(asSite);
+}
+
+function asSite(value: string): Candidate {
+  return { value, description: countryOf(value) };
 }
 
 /** A name begins with its country's code (SPEC.md, "Available sites"). */

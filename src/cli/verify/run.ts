@@ -1,8 +1,7 @@
 import { claimedClaims } from '../../client/claimed.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
-import { either, type TrustByKind, type VerificationSource, verifyAny } from '../../session/login/trust.ts';
-import { OFFLINE, OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
+import { OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
 import type { Session } from '../../session/session.ts';
 import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';
@@ -12,8 +11,9 @@ import type { Invocation } from '../invocation.ts';
 import { reservationCard } from '../print/cards.ts';
 import type { CardLine, Printer } from '../print/output.ts';
 import type { TimeContext } from '../times.ts';
-import { checkedToken, readTokenFile } from '../tokens.ts';
+import { readTokenFile } from '../tokens.ts';
 import type { UserFiles } from '../world.ts';
+import { sessionForTokens, verifySaved } from './saved-token.ts';
 
 /** The flags of the command, as typed. */
 export interface VerifyFlags {
@@ -30,7 +30,7 @@ export async function verify(
   const { output, files, now } = invocation;
   const token = await readTokenFile(invocation, file);
   const { offline = false } = invocation.flags;
-  const session = await invocation.session(offline ? OFFLINE : undefined);
+  const session = await sessionForTokens(invocation);
   const { jwks, issuer } = flags;
   if (offline && jwks !== undefined && isAddress(jwks) && !jwks.startsWith(`${OFFLINE_URL}/`)) {
     throw new Failure('usage', '--offline fetches no key set.', {
@@ -39,11 +39,7 @@ export async function verify(
   }
   const keys = jwks === undefined ? undefined : await keysFrom(jwks, files, session, now);
   const source = { ...(keys ? { keys } : {}), ...(issuer === undefined ? {} : { issuer }) };
-  const verified = await checkedToken(async () =>
-    offline
-      ? verifyAny(token, ...(await offlineTrust(invocation, session, source)))
-      : session.verify(token, source),
-  ).catch((error: unknown) => {
+  const verified = await verifySaved(invocation, session, token, { source }).catch((error: unknown) => {
     throw withIssuer(error, token, session.profile.name);
   });
   const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
@@ -62,17 +58,6 @@ function withIssuer(error: unknown, token: string, profile: string): unknown {
   return error.with({
     why: `${error.cause.message} The token says ${JSON.stringify(iss)}. To accept that issuer: --issuer URL${key}.`,
   });
-}
-
-/** The issuers for --offline: the built-in server, and the profile's services with the stored key sets. */
-async function offlineTrust(
-  invocation: Invocation,
-  session: Session,
-  source: VerificationSource,
-): Promise<[TrustByKind, VerificationSource, (issuer: string) => KeySet]> {
-  const { trust, keysOf } = await invocation.keptTrust();
-  const builtIn = session.trust.service.issuers;
-  return [either(session.trust, trust), source, (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
 }
 
 function isAddress(source: string): boolean {

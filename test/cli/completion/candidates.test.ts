@@ -182,6 +182,7 @@ describe('live values', () => {
     ['delete ', 'reservations', []],
     ['delete con_a con_b ', 'reservations', ['con_a', 'con_b']],
     ['delete --yes con_a con_', 'reservations', ['con_a']],
+    ['vlan link.jwt --dev eth1 --site ', 'ends', []],
     ['experiment create ', undefined, []],
     ['experiment create x --end ', undefined, []],
     ['reserve a b --start 2026-12-01T10:', undefined, []],
@@ -189,8 +190,13 @@ describe('live values', () => {
     ['--timeout ', undefined, []],
   ])('%j: %s', (line, kind, without) => {
     const { live, files, known } = at(line);
-    expect(live).toEqual(kind === undefined ? undefined : { kind, without });
+    expect(live && [live.kind, live.without]).toEqual(kind === undefined ? undefined : [kind, without]);
     expect([known, files]).toEqual([[], false]);
+  });
+
+  test('one end of a reservation: the reservation or a file with its token, then one of its sites', () => {
+    expect(at('vlan ')).toMatchObject({ live: { kind: 'reservations' }, files: true });
+    expect(at('vlan link.jwt --dev eth1 --site be').live).toMatchObject({ kind: 'ends', of: 'link.jwt' });
   });
 
   test('a command to run is completed after two dashes, before them the flags', () => {
@@ -277,6 +283,8 @@ describe('the table of kinds', () => {
       'address',
       'audience',
       'bytes',
+      'cidr',
+      'device',
       'duration',
       'key',
       'key=value',

@@ -15,6 +15,7 @@ const NO_SOURCE: CompletionSource = {
   experiments: never,
   projects: never,
   reservations: never,
+  ends: never,
 };
 const candidate = (value: string, description = ''): Candidate => ({ value, description });
 

@@ -1,0 +1,66 @@
+import { claimedExpiry } from '../../client/claimed.ts';
+import { either, type TrustByKind, type VerificationSource, verifyAny } from '../../session/login/trust.ts';
+import { OFFLINE } from '../../session/profiles/profile-keys.ts';
+import type { Session } from '../../session/session.ts';
+import type { KeySet } from '../../tokens/key-set.ts';
+import type { TokenKind, Trust, VerifiedToken } from '../../tokens/verify.ts';
+import type { Invocation } from '../invocation.ts';
+import { checkedToken } from '../tokens.ts';
+
+/** The session with whose trust a saved token is verified: with `--offline` the built-in server's. */
+export function sessionForTokens({ flags, session }: Invocation): Promise<Session> {
+  return session(flags.offline ? OFFLINE : undefined);
+}
+
+/** How a saved token is verified. */
+export interface SavedTokenOptions {
+  /** The keys or the issuer, in place of the profile's services. */
+  source?: VerificationSource;
+  /** Whether it may have expired. All else is checked. Default false. */
+  evenExpired?: boolean;
+}
+
+/**
+ * Verifies a token that a person has. Its issuer must be one of the profile's services. With `--offline` the stored key
+ * sets are used, and the built-in server is trusted too (CLI.md, "Global flags").
+ *
+ * @param session of {@link sessionForTokens}
+ * @throws Failure `unverified`
+ */
+export async function verifySaved(
+  invocation: Invocation,
+  session: Session,
+  token: string,
+  { source = {}, evenExpired = false }: SavedTokenOptions = {},
+): Promise<VerifiedToken> {
+  const expiry = evenExpired ? claimedExpiry(token) : undefined;
+  const at = (trust: TrustByKind): TrustByKind =>
+    expiry === undefined ? trust : seenAt(trust, () => Math.min(invocation.now(), expiry - 1));
+  return checkedToken(async () => {
+    if (!invocation.flags.offline) return session.verify(token, source, at(session.trust));
+    const [trust, keysOf] = await offlineTrust(invocation, session);
+    return verifyAny(token, at(trust), source, keysOf);
+  });
+}
+
+/** The issuers for --offline: the built-in server, and the profile's services with the stored key sets. */
+async function offlineTrust(
+  invocation: Invocation,
+  session: Session,
+): Promise<[TrustByKind, (issuer: string) => KeySet]> {
+  const { trust, keysOf } = await invocation.keptTrust();
+  const builtIn = session.trust.service.issuers;
+  return [either(session.trust, trust), (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
+}
+
+/** The same issuers, with another clock for a token's times. */
+function seenAt(trust: TrustByKind, now: () => number): TrustByKind {
+  const seen = (kind: TokenKind): Trust => ({ ...trust[kind], now });
+  return {
+    connectivity: seen('connectivity'),
+    project: seen('project'),
+    experiment: seen('experiment'),
+    user: seen('user'),
+    service: seen('service'),
+  };
+}

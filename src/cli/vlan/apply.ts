@@ -1,0 +1,193 @@
+import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
+import { nearest } from '../../session/choice.ts';
+import type { End } from '../../vlan/end.ts';
+import { describeEnd } from '../../vlan/formats.ts';
+import { ipCalls, iproute2, type ProgramCall, removalCall, shellLine } from '../../vlan/iproute2.ts';
+import type { Invocation } from '../invocation.ts';
+import type { Machine } from '../machine.ts';
+import { addressesOf, type Device, devicesOf } from '../probe/devices.ts';
+import { checkConfirmable, confirm } from '../questions.ts';
+
+/** A call, and the one that takes its effect back; null where nothing has to be taken back. */
+interface Step {
+  readonly call: ProgramCall;
+  readonly undo: ProgramCall | null;
+}
+
+/**
+ * Makes the devices of an end on this machine, or removes them: reads what is there, shows what it would run, and asks.
+ * What is there already is left alone, so that the command can be run again.
+ *
+ * @throws Failure `usage` for a conflict, before anything is changed, and for a command that failed: what was done
+ *   before it is taken back. Declined when the answer is no
+ */
+export async function applyEnd(invocation: Invocation, end: End, removing: boolean): Promise<void> {
+  const { machine, output } = invocation;
+  const unasked = 'The changes to network devices were not confirmed.';
+  checkConfirmable(invocation, unasked);
+  const steps = await stepsFor(end, machine, removing);
+  if (steps.length > 0) {
+    output.prompt(removing ? 'This removes the devices:' : 'This makes the devices:');
+    for (const { call } of steps) output.prompt(`  ${shellLine(call)}`);
+    const question = steps.length === 1 ? 'Run this command?' : `Run these ${steps.length} commands?`;
+    await confirm(invocation, question, { unasked, declined: 'Nothing was changed.' });
+    await runAll(steps, machine);
+  }
+  const ran = steps.map(({ call }) => shellLine(call));
+  const result = { ...describeEnd(end, iproute2(end), removing), ran };
+  await output.result(result, (print) => {
+    const { names, site, device, mtu, sTag, cTag, address } = end;
+    const { green } = print.paint;
+    if (removing) {
+      return ran.length === 0
+        ? `There is no ${names.outer} here: nothing to remove.\n`
+        : `${green('Removed')} ${names.outer} and ${names.inner} at ${site}\n`;
+    }
+    const title = `${ran.length === 0 ? 'Everything is there already' : green('Applied')}: the end at ${site}`;
+    return print.card(title, [
+      [device, `MTU ${mtu.device} or more`],
+      [names.outer, `S-tag ${sTag}   MTU ${mtu.outer}`],
+      [names.inner, `C-tag ${cTag}   MTU ${mtu.inner}${address === null ? '' : `   ${address}`}`],
+    ]);
+  });
+}
+
+async function stepsFor(end: End, machine: Machine, removing: boolean): Promise<readonly Step[]> {
+  const devices = await devicesHere(machine);
+  if (!removing) return stepsToMake(end, devices, machine);
+  const made = devices.find(({ name }) => name === end.names.outer);
+  if (!made) return [];
+  if (made.tag === undefined || made.parent !== end.device)
+    throw conflict(made, `it is not a VLAN of ${end.device}`);
+  return [{ call: removalCall(end), undo: null }];
+}
+
+/** The steps that are still needed. @throws Failure `usage` for a conflict */
+async function stepsToMake(end: End, devices: readonly Device[], machine: Machine): Promise<readonly Step[]> {
+  const { device, names, sTag, cTag, outer, mtu, address } = end;
+  const below = devices.find(({ name }) => name === device);
+  if (!below) {
+    const near = nearest(
+      device,
+      devices.map(({ name }) => name),
+    );
+    throw new Failure('usage', `This machine has no network device ${device}.`, {
+      why:
+        near === undefined
+          ? `It has ${devices.map(({ name }) => name).join(', ')}.`
+          : `Did you mean ${near}?`,
+      fix: 'ip link',
+    });
+  }
+  const outerTag = { ethertype: outer === '802.1ad' ? '88a8' : '8100', id: sTag };
+  const own = existing(devices, { name: names.outer, parent: device, tag: outerTag, mtu: mtu.outer });
+  const innerTag = { ethertype: '8100', id: cTag };
+  const inner = existing(devices, { name: names.inner, parent: names.outer, tag: innerTag, mtu: mtu.inner });
+  const calls = ipCalls(end);
+  const isWide = below.mtu >= mtu.device;
+  const up = (name: string): ProgramCall => ['ip', 'link', 'set', 'dev', name, 'up'];
+  const down = (name: string): ProgramCall => ['ip', 'link', 'set', 'dev', name, 'down'];
+  const steps: Step[] = [];
+  // A larger MTU stays: a smaller one would take the devices of others with it.
+  if (!isWide) {
+    const before: ProgramCall = ['ip', 'link', 'set', 'dev', device, 'mtu', String(below.mtu)];
+    steps.push({ call: calls.device, undo: below.isUp ? before : [...before, 'down'] });
+  } else if (!below.isUp) steps.push({ call: up(device), undo: down(device) });
+  if (!own) steps.push({ call: calls.outer, undo: removalCall(end) });
+  if (!inner) steps.push({ call: calls.inner, undo: ['ip', 'link', 'del', names.inner] });
+  if (calls.address && address !== null) {
+    const has = inner ? await addressesOf(names.inner, machine) : [];
+    if (!has.includes(address)) {
+      steps.push({ call: calls.address, undo: ['ip', 'address', 'del', address, 'dev', names.inner] });
+    }
+  }
+  for (const [name, found] of [
+    [names.outer, own],
+    [names.inner, inner],
+  ] as const) {
+    if (!found?.isUp) steps.push({ call: up(name), undo: down(name) });
+  }
+  return steps;
+}
+
+/**
+ * The VLAN device that is due, where it is there already.
+ *
+ * @throws Failure `usage` when a device of its name, or with its tag on the same parent, differs in anything
+ */
+function existing(
+  devices: readonly Device[],
+  due: Required<Pick<Device, 'name' | 'parent' | 'tag' | 'mtu'>> & { tag: NonNullable<Device['tag']> },
+): Device | undefined {
+  const { name, parent, tag, mtu } = due;
+  const found = devices.filter(
+    (device) => device.name === name || (device.parent === parent && device.tag?.id === tag.id),
+  );
+  for (const device of found) {
+    const says = (what: string, is: string, wanted: string) =>
+      conflict(device, `its ${what} is ${is}, and ${wanted} is due`);
+    if (device.tag === undefined) throw conflict(device, 'it is not a VLAN device');
+    if (device.parent !== parent) throw says('device below', device.parent ?? 'none', parent ?? 'none');
+    if (device.name !== name) throw conflict(device, `it has the tag ${tag.id} on ${parent} already`);
+    if (device.tag.id !== tag.id) throw says('tag', String(device.tag.id), String(tag.id));
+    if (device.tag.ethertype !== tag.ethertype)
+      throw says('ethertype', `0x${device.tag.ethertype}`, `0x${tag.ethertype}`);
+    if (device.mtu !== mtu) throw says('MTU', String(device.mtu), String(mtu));
+  }
+  return found[0];
+}
+
+function conflict({ name }: Pick<Device, 'name'>, why: string): Failure {
+  return new Failure('usage', `The device ${name} is in the way.`, {
+    why: `There is one already: ${why}. Nothing was changed.`,
+    fix: `ip -d link show ${shellWord(name)}`,
+  });
+}
+
+/** @throws Failure `usage` where this machine has no `ip` */
+async function devicesHere(machine: Machine): Promise<readonly Device[]> {
+  try {
+    return await devicesOf(machine);
+  } catch (error) {
+    if (!(error instanceof Failure) || !error.code.startsWith('command_')) throw error;
+    throw new Failure('usage', '--apply needs the command ip.', {
+      why: `${error.message} It is in the package iproute2. Nothing was changed.`,
+      cause: error,
+    });
+  }
+}
+
+/** Runs steps. After a failure those that were done are undone, the last first. @throws Failure `usage` */
+async function runAll(steps: readonly Step[], { runProgram }: Machine): Promise<void> {
+  const done: Step[] = [];
+  for (const step of steps) {
+    const fault = await faultOf(step.call, runProgram);
+    if (fault === undefined) {
+      done.push(step);
+      continue;
+    }
+    const left: string[] = [];
+    for (const { undo } of done.toReversed()) {
+      const stays = undo && (await faultOf(undo, runProgram));
+      if (undo && stays !== undefined && stays !== null) left.push(`${shellLine(undo)}: ${stays}`);
+    }
+    const facts: FailureFacts =
+      left.length === 0
+        ? { why: `${fault} What was done before was taken back.` }
+        : { why: `${fault} Not everything could be taken back. What failed:`, lines: left };
+    throw new Failure('usage', `This command failed: ${shellLine(step.call)}`, facts);
+  }
+}
+
+/** Why a call failed, as a sentence; undefined where it did not. */
+async function faultOf(call: ProgramCall, runProgram: Machine['runProgram']): Promise<string | undefined> {
+  try {
+    const { exitCode, stderr } = await runProgram(call);
+    if (exitCode === 0) return undefined;
+    const [said = ''] = stderr.trim().split('\n');
+    return said === '' ? `It ended with ${exitCode}.` : `It said: ${said.replace(/\.?$/, '.')}`;
+  } catch (error) {
+    if (error instanceof Failure) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,192 @@
+import { claimedClaims } from '../../client/claimed.ts';
+import { Failure } from '../../contract/failure.ts';
+import { idKind } from '../../contract/ids.ts';
+import type { Reservation } from '../../contract/reservation.ts';
+import { nearest } from '../../session/choice.ts';
+import { TokenError } from '../../tokens/token-error.ts';
+import {
+  addressFault,
+  deviceFault,
+  type End,
+  endAt,
+  mtuFault,
+  namesOf,
+  type OuterProtocol,
+  sitesOf,
+  USUAL_MTU,
+} from '../../vlan/end.ts';
+import type { Invocation } from '../invocation.ts';
+import { reservationState } from '../print/cards.ts';
+import { pick } from '../questions.ts';
+import { reservationArgument } from '../reservation/reservation-argument.ts';
+import { shortTime } from '../times.ts';
+import { readTokenFile } from '../tokens.ts';
+import { sessionForTokens, verifySaved } from '../verify/saved-token.ts';
+
+/** The flags that name an end of a reservation, as typed. */
+export interface EndFlags {
+  site?: string;
+  dev: string;
+  address?: string;
+  mtu?: string;
+  outer?: OuterProtocol;
+}
+
+/** What is done with an end. */
+export interface EndUse {
+  /** Completes "Which reservation do you want to …?" */
+  verb: string;
+  /** Whether its devices are removed: then the reservation and its token may be over. Default false. */
+  removing?: boolean;
+}
+
+/**
+ * One end of the reservation that an argument names: by id or name, then the service is asked for the signed token; or by
+ * a file or `-` with that token. The token is verified. What was typed wrong is found before anything is asked.
+ *
+ * @param typed the argument; undefined where it is missing, so that a person chooses
+ * @throws Failure `usage`, `unverified`, and those of asking the service
+ */
+export async function endArgument(
+  invocation: Invocation,
+  typed: string | undefined,
+  flags: EndFlags,
+  { verb, removing = false }: EndUse,
+): Promise<End> {
+  const { dev, address, outer } = flags;
+  const mtu = flags.mtu === undefined ? USUAL_MTU : readMtu(flags.mtu);
+  check('device', dev, deviceFault(dev), 'ip link');
+  if (address !== undefined) check('address', address, addressFault(address, mtu));
+  const reservation = await verifiedReservation(invocation, typed, { verb, removing }, flags);
+  const site = await siteOf(invocation, reservation, flags.site);
+  if (!removing) await checkPeriod(invocation, reservation);
+  const end = endAt(reservation, site, dev, {
+    mtu,
+    ...(outer === undefined ? {} : { outer }),
+    ...(address === undefined ? {} : { address }),
+  });
+  if (!end) throw new RangeError('the site was checked before');
+  return end;
+}
+
+function readMtu(text: string): number {
+  const mtu = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
+  check('MTU', text, mtuFault(mtu));
+  return mtu;
+}
+
+/** @throws Failure `usage` where there is a fault */
+function check(what: string, typed: string, fault: string | undefined, fix?: string): void {
+  if (fault === undefined) return;
+  throw new Failure('usage', `${JSON.stringify(typed)} is not ${/^[aeM]/.test(what) ? 'an' : 'a'} ${what}.`, {
+    why: fault,
+    ...(fix === undefined ? {} : { fix }),
+  });
+}
+
+/** The reservation, from a token that verified. */
+async function verifiedReservation(
+  invocation: Invocation,
+  typed: string | undefined,
+  { verb, removing }: Required<EndUse>,
+  { site }: EndFlags,
+): Promise<Reservation> {
+  const isFile =
+    typed !== undefined &&
+    idKind(typed) !== 'reservation' &&
+    (typed === '-' || (await invocation.files.exists(typed)));
+  if (isFile) return savedReservation(invocation, typed, removing);
+  const { session, id } = await reservationArgument(invocation, typed, verb).catch((error: unknown) => {
+    throw error instanceof Failure && error.code === 'usage' && typed !== undefined && /[./]/.test(typed)
+      ? error.with({ why: `There is no file of this name either. ${error.facts.why ?? ''}`.trim() })
+      : error;
+  });
+  try {
+    return (await session.reservations.show(id)).reservation;
+  } catch (error) {
+    if (!(error instanceof Failure && error.code === 'not_found' && removing && site !== undefined))
+      throw error;
+    // The devices have names that follow from the id and the site.
+    throw error.with({
+      why: `${error.facts.why ?? ''} The file with its signed token would do as well. The devices can be removed without either.`.trim(),
+      fix: `sudo ip link del ${namesOf(id, site, 1).outer}`,
+    });
+  }
+}
+
+async function savedReservation(
+  invocation: Invocation,
+  path: string,
+  evenExpired: boolean,
+): Promise<Reservation> {
+  const token = await readTokenFile(invocation, path);
+  const session = await sessionForTokens(invocation);
+  const verified = await verifySaved(invocation, session, token, { evenExpired }).catch((error: unknown) => {
+    throw advised(error, token);
+  });
+  if (verified.kind === 'connectivity') return verified.claims.connectivity;
+  throw new Failure('unverified', 'This is not a signed reservation.', {
+    why: `It is a ${verified.kind} token.`,
+    fix: 'slices-conn show --help',
+  });
+}
+
+/** Adds to a failure to verify what would help here. */
+function advised(error: unknown, token: string): unknown {
+  if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
+  const { code, message } = error.cause;
+  if (code === 'expired') {
+    return error.with({
+      why: `${message} An expired token is good for --remove only.`,
+      fix: 'slices-conn list',
+    });
+  }
+  if (code !== 'issuer') return error;
+  const says = `The token says ${JSON.stringify(claimedClaims(token)['iss'])}.`;
+  return error.with({
+    why: `${message} ${says} --profile chooses the services that are trusted.`,
+    fix: 'slices-conn profile list',
+  });
+}
+
+/** @throws Failure `usage` for a site that is not one of the reservation's */
+async function siteOf(
+  invocation: Invocation,
+  reservation: Reservation,
+  typed: string | undefined,
+): Promise<string> {
+  const sites = sitesOf(reservation);
+  if (typed === undefined) {
+    if (invocation.ask) return pick(invocation, 'At which site is this server?', sites, (site) => site);
+    throw new Failure('usage', 'The site of this server is missing.', {
+      why: `The reservation is between ${sites.join(' and ')}.`,
+      fix: `--site ${sites[0]}`,
+    });
+  }
+  if (sites.includes(typed)) return typed;
+  const near = nearest(typed, sites);
+  const hint = near === undefined ? '' : ` Did you mean ${near}?`;
+  throw new Failure('usage', `${JSON.stringify(typed)} is not a site of this reservation.`, {
+    why: `It is between ${sites.join(' and ')}.${hint}`,
+    fix: `--site ${near ?? sites[0]}`,
+  });
+}
+
+/** Warns of a reservation that has not started. @throws Failure `usage` for one that has ended */
+async function checkPeriod(invocation: Invocation, reservation: Reservation): Promise<void> {
+  const { output } = invocation;
+  const state = reservationState(reservation, invocation.now());
+  if (state === 'active') return;
+  const times = await invocation.times();
+  const at = (instant: string): string => `${shortTime(Date.parse(instant), times, true)} ${times.zone}`;
+  if (state === 'scheduled') {
+    output.notice(
+      `warning: The reservation starts ${at(reservation.start_date)}. Until then the network carries nothing.`,
+    );
+    return;
+  }
+  throw new Failure('usage', `The reservation ended ${at(reservation.end_date)}.`, {
+    why: 'Its tags may be another experiment’s by now. What was made for it can be removed.',
+    fix: '--remove',
+  });
+}

@@ -1,0 +1,115 @@
+import { join } from 'node:path';
+import { Failure, ownCommand } from '../../contract/failure.ts';
+import type { Configuration } from '../../vlan/configuration.ts';
+import { assumedOf, type End, protocolName } from '../../vlan/end.ts';
+import { CONFIGURATION_OF, describeEnd, type Format } from '../../vlan/formats.ts';
+import { retyped } from '../advice.ts';
+import type { Invocation } from '../invocation.ts';
+import { jsonText } from '../print/output.ts';
+import { confirm } from '../questions.ts';
+import { applyEnd } from './apply.ts';
+import { type EndFlags, endArgument } from './end-argument.ts';
+
+/** The flags of the command, as typed. */
+export interface VlanFlags extends EndFlags {
+  format?: Format;
+  remove?: boolean;
+  apply?: boolean;
+  out?: string;
+}
+
+/** Prints the configuration of one end of a reservation, writes it, or applies it. */
+export async function vlan(
+  invocation: Invocation,
+  [typed]: readonly string[],
+  flags: VlanFlags,
+): Promise<void> {
+  const { output } = invocation;
+  const { format = 'iproute2', remove: removing = false, out } = flags;
+  checkTogether(invocation, flags);
+  const end = await endArgument(invocation, typed, flags, {
+    verb: removing ? 'remove' : 'configure',
+    removing,
+  });
+  if (flags.apply) {
+    await applyEnd(invocation, end, removing);
+    return;
+  }
+  const configuration = CONFIGURATION_OF[format](end);
+  if (out !== undefined) {
+    await writeFiles(invocation, end, configuration, out);
+    return;
+  }
+  const described = describeEnd(end, configuration, removing);
+  const lines = removing ? configuration.removal : configuration.text;
+  output.text(described, format === 'json' ? jsonText(described) : lines.join('\n'));
+  if (format !== 'json' && !output.json) for (const line of summary(end, removing)) output.notice(line);
+}
+
+/** The end for people, who see the text itself beside it or have sent it elsewhere. */
+function summary(end: End, removing: boolean): readonly string[] {
+  const { site, device, names, sTag, cTag, mtu, outer } = end;
+  if (removing)
+    return [`Removes ${names.outer} and ${names.inner} at ${site}. The MTU of ${device} stays as it is.`];
+  return [
+    `${site}: ${device} → ${names.outer} (S-tag ${sTag}, ${protocolName(outer)}) → ${names.inner} (C-tag ${cTag}). MTU ${mtu.device} → ${mtu.outer} → ${mtu.inner}.`,
+    ...assumedOf(end),
+  ];
+}
+
+/** @throws Failure `usage` for flags that exclude each other, and for --apply without the rights of root */
+function checkTogether(
+  { machine, typed }: Invocation,
+  { format = 'iproute2', apply, remove, out }: VlanFlags,
+): void {
+  const without = (message: string, why: string, ...flags: readonly string[]): Failure =>
+    new Failure('usage', message, { why, fix: retyped(typed, [{ flags, words: [] }]) });
+  if (apply && format !== 'iproute2') {
+    throw without('--apply runs the commands of iproute2 only.', `The format is ${format}.`, '--format');
+  }
+  if (apply && out !== undefined) throw without('--apply writes no files.', '--out does.', '--out');
+  if (remove && out !== undefined) {
+    throw without('--remove writes no files.', 'It prints the commands that remove them.', '--out');
+  }
+  if (out !== undefined && ['iproute2', 'nmcli', 'ansible', 'json'].includes(format)) {
+    throw new Failure('usage', `${format} has no files that have a place of their own.`, {
+      why: 'Write what is printed where you want it.',
+      fix: `${retyped(typed, [{ flags: ['--out'], words: [] }])} > FILE`,
+    });
+  }
+  if (apply && !machine.isRoot()) {
+    throw new Failure('usage', 'Only root may change network devices.', {
+      why: `As root this program has a login and profiles of root's. With yours, let root run what is printed: ${retyped(typed, [{ flags: ['--apply'], words: [] }])} | sudo sh -ex`,
+      fix: `sudo ${ownCommand(...typed)}`,
+    });
+  }
+}
+
+/** Writes the files below a folder, and lists them. A file that is there with another content is replaced after a question. */
+async function writeFiles(
+  invocation: Invocation,
+  end: End,
+  configuration: Configuration,
+  folder: string,
+): Promise<void> {
+  const { files, output } = invocation;
+  const placed = configuration.files.map((file) => ({ ...file, at: join(folder, file.path) }));
+  const found = await Promise.all(
+    placed.map(async (file) => ({ file, before: await files.contentBelow(folder, file.path) })),
+  );
+  const changed = found.filter(({ file, before }) => before !== file.content);
+  const replaced = changed.filter(({ before }) => before !== undefined).map(({ file }) => file.at);
+  if (replaced.length > 0) {
+    const named = replaced.length === 1 ? `the file ${replaced[0]}` : `the files ${replaced.join(', ')}`;
+    await confirm(invocation, `Replace ${named}?`, {
+      unasked: `${named.charAt(0).toUpperCase()}${named.slice(1)} ${replaced.length === 1 ? 'exists' : 'exist'} with another content, and replacing was not confirmed.`,
+      declined: 'Nothing was written.',
+    });
+  }
+  for (const { file } of changed) {
+    await files.writeBelow(folder, file.path, file.content, file.isPrivate === true);
+  }
+  output.text(describeEnd(end, configuration, false), placed.map(({ at }) => at).join('\n'));
+  if (!output.json)
+    output.notice(`Then, as root, where the files are in place: ${configuration.commands.join('; ')}`);
+}

@@ -1,0 +1,372 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Machine, ProgramResult } from '../../../src/cli/machine.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import { offlineWorld } from '../../fixtures/command-world.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+type World = Awaited<ReturnType<typeof offlineWorld>>;
+
+const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
+const AT = ['--site', 'be-gent1', '--dev', 'eth1'];
+
+/** A machine with these devices, as `ip -j -d -s link` shows them, that writes down what it runs. */
+function machineWith(
+  links: readonly object[],
+  answer?: (call: string) => Partial<ProgramResult> | undefined,
+) {
+  const ran: string[] = [];
+  const machine: Machine = {
+    isRoot: () => true,
+    async runProgram(call) {
+      const line = call.join(' ');
+      if (line.startsWith('ip -j')) {
+        const stdout = line.includes('address')
+          ? '[{"addr_info":[{"local":"10.0.0.1","prefixlen":24}]}]'
+          : JSON.stringify(links);
+        return { exitCode: 0, stdout, stderr: '' };
+      }
+      ran.push(line);
+      return { exitCode: 0, stdout: '', stderr: '', ...answer?.(line) };
+    },
+  };
+  return { machine, ran };
+}
+
+const ETH1 = { ifname: 'eth1', flags: ['UP', 'LOWER_UP'], mtu: 1500 };
+const LO = { ifname: 'lo', flags: ['UP', 'LOWER_UP'], mtu: 65536 };
+const vlanLink = (ifname: string, link: string, protocol: string, id: number, mtu: number) => ({
+  ...{ ifname, link, mtu, flags: ['UP', 'LOWER_UP'] },
+  linkinfo: { info_kind: 'vlan', info_data: { protocol, id } },
+});
+
+let world: World;
+let id: string;
+let tags: { s: number; c: number };
+let outer: string;
+let inner: string;
+/** The devices of the end as they are when it is configured. */
+let made: readonly object[];
+
+beforeAll(async () => {
+  world = await offlineWorld({ env: { SLICES_CONN_PROFILE: 'offline' } });
+  const { stdout, stderr } = await world.run(
+    ...LINK,
+    '--start-now',
+    '--for',
+    '2h',
+    '--name',
+    'gent-poznan',
+    '--save',
+    'link.jwt',
+    '--json',
+  );
+  if (stdout === '') throw new Error(stderr);
+  const { reservation } = JSON.parse(stdout);
+  id = reservation.id;
+  tags = { s: reservation.site1_s_tag, c: reservation.site1_c_tag };
+  const shown = JSON.parse((await world.run('vlan', 'link.jwt', ...AT, '--json')).stdout);
+  outer = shown.outer.name;
+  inner = shown.inner.name;
+  made = [
+    LO,
+    { ...ETH1, mtu: 1508 },
+    vlanLink(outer, 'eth1', '802.1ad', tags.s, 1504),
+    vlanLink(inner, outer, '802.1Q', tags.c, 1500),
+  ];
+});
+afterAll(() => world.server.close());
+
+/** The same service and files, with a machine. */
+async function withMachine(
+  links: readonly object[],
+  args: readonly string[],
+  answer?: Parameters<typeof machineWith>[1],
+) {
+  const { machine, ran } = machineWith(links, answer);
+  const run = await world.runIn({ machine }, 'vlan', 'link.jwt', ...AT, '--apply', ...args);
+  return { ...run, ran };
+}
+
+describe('vlan', () => {
+  it('gives the same text for an id, a name, a file and standard input', async () => {
+    world.files.set('-', world.files.get('link.jwt') ?? '');
+    const texts = await Promise.all(
+      [id, 'gent-poznan', 'link.jwt', '-'].map((argument) =>
+        world.run('vlan', argument, ...AT, '--address', '10.0.0.1/24'),
+      ),
+    );
+    const [{ stdout = '' } = {}] = texts;
+    expect(stdout.split('\n').filter((line) => !line.startsWith('#'))).toEqual([
+      'ip link set dev eth1 mtu 1508 up',
+      `ip link add link eth1 name ${outer} mtu 1504 type vlan proto 802.1ad id ${tags.s}`,
+      `ip link add link ${outer} name ${inner} mtu 1500 type vlan proto 802.1Q id ${tags.c}`,
+      `ip address add 10.0.0.1/24 dev ${inner}`,
+      `ip link set dev ${outer} up`,
+      `ip link set dev ${inner} up`,
+      '',
+    ]);
+    expect(stdout).toContain('# Assumed: the outer tag is 802.1ad (0x88a8)');
+    for (const text of texts) expect(text).toEqual({ exitCode: 0, stdout, stderr: texts[0]?.stderr });
+    expect(texts[0]?.stderr).toMatch(/^be-gent1: eth1 → .*MTU 1508 → 1504 → 1500\.\nAssumed: /);
+  });
+
+  it('has one shape for --json and --format json', async () => {
+    const shown = await world.run('vlan', 'link.jwt', ...AT, '--format', 'networkd', '--json');
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      ...{ reservation: id, site: 'be-gent1', device: 'eth1', device_mtu: 1508, address: null },
+      outer: { name: outer, id: tags.s, protocol: '802.1ad', mtu: 1504 },
+      inner: { name: inner, id: tags.c, protocol: '802.1Q', mtu: 1500 },
+      commands: ['networkctl reload'],
+    });
+    const json = await world.run('vlan', 'link.jwt', ...AT, '--format', 'json');
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      reservation: id,
+      remove: [`ip link del ${outer}`],
+      files: [],
+    });
+    expect([shown.stderr, json.stderr]).toEqual(['', '']);
+  });
+
+  it.each([
+    [
+      ['--site', 'be-gent', '--dev', 'eth1'],
+      ['between be-gent1 and pl-poznan1', 'Did you mean be-gent1?', '--site be-gent1'],
+    ],
+    [
+      ['--site', 'fr-lille', '--dev', 'eth1'],
+      ['"fr-lille" is not a site of this reservation', '--site be-gent1'],
+    ],
+    [
+      ['--dev', 'eth1'],
+      ['The site of this server is missing', '--site be-gent1'],
+    ],
+    [['--site', 'be-gent1'], ['slices-conn vlan needs --dev']],
+    [['--site', 'be-gent1', '--dev', 'a/b'], ['"a/b" is not a device']],
+    [['--site', 'be-gent1', '--dev', 'eth1\nreboot'], ['is not a device']],
+    [['--site', 'be-gent1', '--dev', '$(reboot)'], ['is not a device']],
+    [
+      ['--site', 'be-gent1', '--dev', 'sixteen-letters1'],
+      ['16 bytes', '15 at most'],
+    ],
+    [
+      [...AT, '--address', '10.0.0.1'],
+      ['"10.0.0.1" is not an address', 'prefix length'],
+    ],
+    [
+      [...AT, '--mtu', '67'],
+      ['"67" is not an MTU', '68 to 65527'],
+    ],
+    [[...AT, '--mtu', '15e2'], ['is not an MTU']],
+    [[...AT, '--address', 'fd00::1/64', '--mtu', '1000'], ['IPv6 needs an MTU of 1280']],
+    [[...AT, '--format', 'netplan', '--apply'], ['--apply runs the commands of iproute2 only']],
+    [[...AT, '--format', 'netplan', '--remove', '--out', 'x'], ['--remove writes no files']],
+    [
+      [...AT, '--out', 'x'],
+      ['iproute2 has no files', '> FILE'],
+    ],
+    [[...AT, '--outer', '802.1x'], ['802.1ad, 802.1q']],
+  ])('exit 2 for %j', async (flags, parts) => {
+    const { exitCode, stdout, stderr } = await world.run('vlan', 'link.jwt', ...flags);
+    expect([exitCode, stdout]).toEqual([2, '']);
+    for (const part of parts) expect(stderr).toContain(part);
+  });
+
+  it('exit 2 for what is neither a file nor a reservation, and says both', async () => {
+    const { exitCode, stderr } = await world.run('vlan', './no-such.jwt', ...AT);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('There is no file of this name either.');
+  });
+
+  it('exit 9 for a changed token, and for a token of another kind', async () => {
+    const token = String(world.files.get('link.jwt')).trim();
+    world.files.set('changed.jwt', `${token.slice(0, -4)}AAAA`);
+    world.files.set('user.jwt', await world.server.signIn('lead'));
+    for (const [file, says] of [
+      ['changed.jwt', 'does not verify'],
+      ['user.jwt', 'It is a user token.'],
+    ] as const) {
+      const { exitCode, stdout, stderr } = await world.run('vlan', file, ...AT);
+      expect([exitCode, stdout]).toEqual([9, '']);
+      expect(stderr).toContain(says);
+    }
+  });
+
+  it('warns of a reservation that has not started', async () => {
+    await world.run(...LINK, '--start', '+3h', '--for', '2h', '--save', 'later.jwt');
+    const { exitCode, stderr } = await world.run('vlan', 'later.jwt', ...AT);
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/^warning: The reservation starts .* Until then the network carries nothing\.\n/);
+  });
+
+  it('takes an ended reservation, and then an expired token, with --remove only', async () => {
+    await world.run(...LINK, '--start-now', '--for', '1m', '--save', 'short.jwt');
+    for (const [later, exitCode, says] of [
+      [600_000, 2, 'The reservation ended'],
+      [7_200_000, 9, 'An expired token is good for --remove only.'],
+    ] as const) {
+      const now = () => NOW + later;
+      const refused = await world.runIn({ now }, 'vlan', 'short.jwt', ...AT);
+      expect([refused.exitCode, refused.stdout]).toEqual([exitCode, '']);
+      expect(refused.stderr).toContain(says);
+      const removed = await world.runIn({ now }, 'vlan', 'short.jwt', ...AT, '--remove');
+      expect([removed.exitCode, removed.stdout]).toEqual([
+        0,
+        expect.stringMatching(/\nip link del sc\w{8}\n$/),
+      ]);
+    }
+    const token = String(world.files.get('short.jwt')).trim();
+    world.files.set('forged.jwt', `${token.slice(0, -4)}AAAA`);
+    const forged = await world.runIn({ now: () => NOW + 7_200_000 }, 'vlan', 'forged.jwt', ...AT, '--remove');
+    expect(forged.exitCode).toBe(9);
+  });
+
+  it('says how to remove the devices of a reservation that the service has no more', async () => {
+    const { stdout } = await world.run(...LINK, '--start', '+8h', '--for', '1h', '--json');
+    const gone = JSON.parse(stdout).reservation.id;
+    await world.run('delete', gone, '--yes');
+    const { exitCode, stderr } = await world.run('vlan', gone, ...AT, '--remove');
+    expect(exitCode).toBe(3);
+    expect(stderr).toMatch(/try: sudo ip link del sc\w{8}\n$/);
+  });
+});
+
+describe('vlan --out', () => {
+  const netplan = ['vlan', 'link.jwt', ...AT, '--format', 'netplan', '--out', 'root'];
+
+  it('writes the files below the folder, lists them, and replaces other ones only with --yes', async () => {
+    const { exitCode, stdout, stderr } = await world.run(...netplan);
+    const yaml = `root/etc/netplan/60-slices-${outer}.yaml`;
+    const dropIn = `root/etc/systemd/network/10-netplan-${outer}.netdev.d/50-slices.conf`;
+    expect([exitCode, stdout]).toEqual([0, `${yaml}\n${dropIn}\n`]);
+    expect(stderr).toContain('netplan apply');
+    expect(world.files.get(dropIn)).toBe('[VLAN]\nProtocol=802.1ad\n');
+    // The same content again is no replacement.
+    expect(await world.run(...netplan)).toMatchObject({ exitCode: 0 });
+    world.files.set(yaml, 'mine');
+    const refused = await world.run(...netplan);
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain(`The file ${yaml} exists with another content`);
+    expect(world.files.get(yaml)).toBe('mine');
+    expect(await world.run(...netplan, '--yes')).toMatchObject({ exitCode: 0 });
+    expect(world.files.get(yaml)).toContain('id: ');
+  });
+});
+
+describe('vlan --apply', () => {
+  const all = () => [
+    'ip link set dev eth1 mtu 1508 up',
+    `ip link add link eth1 name ${outer} mtu 1504 type vlan proto 802.1ad id ${tags.s}`,
+    `ip link add link ${outer} name ${inner} mtu 1500 type vlan proto 802.1Q id ${tags.c}`,
+    `ip link set dev ${outer} up`,
+    `ip link set dev ${inner} up`,
+  ];
+
+  it('is for root, and says what to type', async () => {
+    const { exitCode, stderr } = await world.run('vlan', 'link.jwt', ...AT, '--apply');
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('Only root may change network devices.');
+    expect(stderr).toContain('slices-conn vlan link.jwt --site be-gent1 --dev eth1 | sudo sh -ex');
+    expect(stderr).toContain('try: sudo slices-conn vlan link.jwt --site be-gent1 --dev eth1 --apply');
+  });
+
+  it('needs --yes without a terminal, and asks on one', async () => {
+    const refused = await withMachine([LO, ETH1], []);
+    expect([refused.exitCode, refused.ran]).toEqual([2, []]);
+    const asked: string[] = [];
+    const { machine, ran } = machineWith([LO, ETH1]);
+    const answering = (answer: string) => ({
+      machine,
+      ask: async (question: string) => {
+        asked.push(question);
+        return answer;
+      },
+    });
+    const declined = await world.runIn(answering('n'), 'vlan', 'link.jwt', ...AT, '--apply');
+    expect([declined.exitCode, ran, asked]).toEqual([0, [], ['Run these 5 commands? [y/N] ']]);
+    expect(declined.stderr).toContain(
+      all()
+        .map((line) => `  ${line}\n`)
+        .join(''),
+    );
+    await world.runIn(answering('y'), 'vlan', 'link.jwt', ...AT, '--apply');
+    expect(ran).toEqual(all());
+  });
+
+  it('makes what is missing only, and nothing where everything is there', async () => {
+    expect((await withMachine([LO, ETH1], ['--yes'])).ran).toEqual(all());
+    const again = await withMachine(made, ['--yes']);
+    expect([again.exitCode, again.ran]).toEqual([0, []]);
+    expect(again.stdout).toContain('Everything is there already');
+    expect((await withMachine(made, ['--yes', '--address', '10.0.0.1/24'])).ran).toEqual([]);
+    expect((await withMachine(made, ['--yes', '--address', '10.0.0.2/24'])).ran).toEqual([
+      `ip address add 10.0.0.2/24 dev ${inner}`,
+    ]);
+    // A larger MTU stays.
+    expect((await withMachine([{ ...ETH1, mtu: 9000 }], ['--yes'])).ran).toEqual(all().slice(1));
+  });
+
+  it('stops at devices that are in the way, before anything is changed', async () => {
+    const conflicts: [object, string][] = [
+      [{ ifname: outer, flags: [], mtu: 1500 }, 'it is not a VLAN device'],
+      [vlanLink(outer, 'eth2', '802.1ad', tags.s, 1504), 'its device below is eth2'],
+      [vlanLink(outer, 'eth1', '802.1ad', tags.s + 1, 1504), `its tag is ${tags.s + 1}`],
+      [vlanLink(outer, 'eth1', '802.1Q', tags.s, 1504), 'its ethertype is 0x8100'],
+      [vlanLink(outer, 'eth1', '802.1ad', tags.s, 1500), 'its MTU is 1500, and 1504 is due'],
+      [vlanLink('other', 'eth1', '802.1ad', tags.s, 1504), `it has the tag ${tags.s} on eth1 already`],
+    ];
+    for (const [link, why] of conflicts) {
+      const { exitCode, stderr, ran } = await withMachine([LO, ETH1, link], ['--yes']);
+      expect([exitCode, ran]).toEqual([2, []]);
+      expect(stderr).toContain(why);
+    }
+    const missing = await withMachine([LO, { ...ETH1, ifname: 'eth10' }], ['--yes']);
+    expect(missing.stderr).toContain('This machine has no network device eth1.');
+    expect(missing.stderr).toContain('Did you mean eth10?');
+  });
+
+  it('takes back what it did when a command fails, and nothing else', async () => {
+    const failing = (call: string) =>
+      call.includes(`name ${inner}`)
+        ? { exitCode: 2, stderr: 'RTNETLINK answers: Operation not supported\n' }
+        : undefined;
+    const { exitCode, stderr, ran } = await withMachine([LO, ETH1], ['--yes'], failing);
+    expect(exitCode).toBe(2);
+    expect(ran).toEqual([...all().slice(0, 3), `ip link del ${outer}`, 'ip link set dev eth1 mtu 1500']);
+    expect(stderr).toContain(
+      'RTNETLINK answers: Operation not supported. What was done before was taken back.',
+    );
+    const stuck = await withMachine(
+      [LO, ETH1],
+      ['--yes'],
+      (call) =>
+        failing(call) ?? (call.startsWith('ip link del') ? { exitCode: 1, stderr: 'busy' } : undefined),
+    );
+    expect(stuck.stderr).toContain(`ip link del ${outer}: It said: busy.`);
+  });
+
+  it('removes with --remove its own devices only', async () => {
+    expect((await withMachine(made, ['--remove', '--yes'])).ran).toEqual([`ip link del ${outer}`]);
+    const none = await withMachine([LO, ETH1], ['--remove', '--yes']);
+    expect([none.exitCode, none.ran]).toEqual([0, []]);
+    expect(none.stdout).toContain('nothing to remove');
+    const other = await withMachine([LO, { ifname: outer, flags: [], mtu: 1500 }], ['--remove', '--yes']);
+    expect([other.exitCode, other.ran]).toEqual([2, []]);
+  });
+
+  it('says so where there is no ip', async () => {
+    const machine: Machine = {
+      isRoot: () => true,
+      runProgram: () => Promise.reject(new Failure('command_not_found', 'There is no command "ip".')),
+    };
+    const { exitCode, stderr } = await world.runIn(
+      { machine },
+      'vlan',
+      'link.jwt',
+      ...AT,
+      '--apply',
+      '--yes',
+    );
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('It is in the package iproute2.');
+  });
+});
