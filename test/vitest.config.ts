@@ -10,6 +10,14 @@ export default defineConfig({
     hookTimeout: 300_000,
     // Two cores: more workers only wait for each other.
     maxWorkers: 2,
-    globalSetup: ['test/fixtures/one-build.ts', 'test/fixtures/one-postgres.ts'],
+    // A process of its own for each file would start, load and warm up the sources 225 times: a quarter of all work.
+    isolate: false,
+    // So each file ends what it began; one that leaves a server or a process behind fails.
+    setupFiles: ['test/fixtures/each-file.ts'],
+    globalSetup: [
+      'test/fixtures/one-place.ts',
+      'test/fixtures/one-build.ts',
+      'test/fixtures/one-postgres.ts',
+    ],
   },
 });

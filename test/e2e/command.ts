@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { afterAll } from 'vitest';
 import { Reservation } from '../../src/contract/reservation.ts';
+import { COMPILED } from '../fixtures/compiled.ts';
+import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { withoutPassword } from '../fixtures/postgres-server.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -45,11 +46,6 @@ export interface Machine {
   json(...args: readonly string[]): Promise<Readonly<Record<string, unknown>>>;
 }
 
-const homes: string[] = [];
-afterAll(() => {
-  for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });
-});
-
 /** Runs a command in a home folder, with this environment and no other. */
 export type Runner = (home: string, args: readonly string[], running: Running) => Promise<Ended>;
 
@@ -60,7 +56,9 @@ const asProcess: Runner = (home, args, { stdin = '', env = {}, closed, withoutUm
   const [program = '', ...rest] = withoutUmask
     ? ['/bin/sh', '-c', 'umask 0; exec "$@"', 'sh', ...command]
     : command;
-  const child = spawn(program, rest, { cwd: home, env: { ...given.env, ...env } });
+  // Who looks at the files of a new home folder looks at its own compiled code too.
+  const compiled = withoutUmask ? {} : COMPILED;
+  const child = spawn(program, rest, { cwd: home, env: { ...compiled, ...given.env, ...env } });
   const ended: Ended = { exitCode: null, stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     if (closed === name) child[name].destroy();
@@ -95,7 +93,7 @@ const asNeeded: Runner = async (home, args, running) => {
  */
 export function newMachine({ ownProcess = false }: Pick<Running, 'ownProcess'> = {}): Machine {
   const home = mkdtempSync(join(tmpdir(), 'slices-conn-home-'));
-  homes.push(home);
+  atEndOfFile(() => rmSync(home, { recursive: true, force: true }));
   const [config, state] = [join(home, 'config', 'slices-conn'), join(home, 'state', 'slices-conn')];
   const folders = {
     HOME: home,

@@ -6,6 +6,7 @@ import type { Shell } from '../../src/cli/completion/scripts.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { Credentials } from '../../src/session/login/credentials.ts';
 import { Profiles } from '../../src/session/profiles/profiles.ts';
+import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Machine, newMachine, reservationIn } from './command.ts';
 import { LAUNCHER, newClient, pointingAt, record } from './served.ts';
@@ -30,6 +31,7 @@ function machineWithProgram(): Machine & { env: Record<string, string> } {
       PATH: [join(home, 'bin'), process.env['PATH']].join(delimiter),
       TERM: 'xterm',
       LANG: 'C.UTF-8',
+      ...COMPILED,
     },
   };
 }

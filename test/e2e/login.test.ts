@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { reportOf } from './command.ts';
 import {
@@ -595,6 +596,7 @@ describe('row 6: the address to open', () => {
         XDG_STATE_HOME: join(client.home, 'state'),
         XDG_CONFIG_HOME: join(client.home, 'config'),
         XDG_CACHE_HOME: join(client.home, 'cache'),
+        ...COMPILED,
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -627,6 +629,12 @@ describe('row 6: the address to open', () => {
       expect(exitCode).toBe(0);
     });
 
+    test('a bad one is not opened in place of one that is missing', async () => {
+      const { output, opened } = await onTerminal({ verification_uri: 'javascript:alert(1)' });
+      expect(output).toContain(CODE);
+      expect(existsSync(opened)).toBe(false);
+    });
+
     test.each([
       ['javascript:alert(1)'],
       ['-x'],
@@ -636,13 +644,14 @@ describe('row 6: the address to open', () => {
       ['data:text/html,x'],
       ['https://evil.invalid\u001b]0;owned\u0007/\u202egro.elpmaxe'],
     ])('%j is shown, escaped, and never opened', async (address) => {
-      for (const device of [{ verification_uri: address }, { verification_uri_complete: address }]) {
-        const { output, opened } = await onTerminal(device);
-        expect(output).toContain(CODE);
-        expect(output).not.toMatch(/[\u001b\u0007\u202e]/);
-        expect(output).not.toContain('browser was opened');
-        expect(existsSync(opened)).toBe(false);
-      }
+      const { output, opened } = await onTerminal({
+        verification_uri: address,
+        verification_uri_complete: address,
+      });
+      expect(output).toContain(CODE);
+      expect(output).not.toMatch(/[\u001b\u0007\u202e]/);
+      expect(output).not.toContain('browser was opened');
+      expect(existsSync(opened)).toBe(false);
     });
   });
 

@@ -6,6 +6,7 @@ import * as v from 'valibot';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { ServeOptions } from '../../src/operate/options.ts';
 import { type RunningServer, serve } from '../../src/operate/serve.ts';
+import { COMPILED } from '../fixtures/compiled.ts';
 import {
   FILES,
   githubJob,
@@ -109,6 +110,7 @@ function runner() {
   ]);
   write(join(bin, 'apt-get'), ['exit 0']);
   const env = {
+    ...COMPILED,
     HOME: home,
     CI: 'true',
     CI_JOB_ID: String(runs),

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 
 /** The tours of the README and of the operators' README, run from their own text by a plain shell in an empty home. */
@@ -36,6 +37,7 @@ function runInShell(text: string) {
     encoding: 'utf8',
     timeout: PATIENCE,
     env: {
+      ...COMPILED,
       HOME: folder,
       TMPDIR: join(folder, 'tmp'),
       PATH: [join(folder, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter),

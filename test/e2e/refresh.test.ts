@@ -89,7 +89,7 @@ describe('row 13: many commands on an expired access token', () => {
   test('one of them refreshes, all succeed, and the session lives on', async () => {
     const { client, refreshes } = await strictServices(undefined, { ownProcess: true });
     age(client);
-    const ended = await Promise.all(Array.from({ length: 12 }, () => client.command(...COMMAND)));
+    const ended = await Promise.all(Array.from({ length: 8 }, () => client.command(...COMMAND)));
     expect(ended.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(ended.map(() => [0, '']));
     expect(refreshes()).toBe(1);
     expect(storedLogin(client)).toMatchObject({ accessToken: 'access-2', refreshToken: 'refresh-2' });
@@ -102,12 +102,10 @@ describe('row 13: many commands on an expired access token', () => {
     const served = await serveInProcess('--auto-approve', 'lead');
     const client = newClient(served.env, { ownProcess: true });
     await client.result('login');
-    for (let round = 0; round < 2; round += 1) {
-      const before = age(client);
-      const ended = await Promise.all(Array.from({ length: 6 }, () => client.command(...COMMAND)));
-      expect(ended.map(({ exitCode }) => exitCode)).toEqual(ended.map(() => 0));
-      expect(storedLogin(client).refreshToken).not.toBe(before.refreshToken);
-    }
+    const before = age(client);
+    const ended = await Promise.all(Array.from({ length: 6 }, () => client.command(...COMMAND)));
+    expect(ended.map(({ exitCode }) => exitCode)).toEqual(ended.map(() => 0));
+    expect(storedLogin(client).refreshToken).not.toBe(before.refreshToken);
   });
 
   test('a token that is good for long is not refreshed; one that is almost over is', async () => {

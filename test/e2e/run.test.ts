@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres-server.ts';
 import { type LinePoint, openLine } from '../proof/line.ts';
@@ -223,6 +224,7 @@ describe('run is killed', () => {
 
 function environmentOf({ home }: Client): Record<string, string> {
   return {
+    ...COMPILED,
     ...served.env,
     PATH: '/usr/bin:/bin',
     HOME: home,

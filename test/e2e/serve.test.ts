@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { COMPILED } from '../fixtures/compiled.ts';
 import {
   answer,
   type Door,
@@ -87,6 +88,7 @@ function serve(...args: readonly string[]): Serving {
       XDG_STATE_HOME: join(folder, 'state'),
       XDG_CACHE_HOME: join(folder, 'cache'),
       PATH: '/usr/bin:/bin',
+      ...COMPILED,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,11 +1,12 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
 import * as v from 'valibot';
-import { afterAll, vi } from 'vitest';
+import { vi } from 'vitest';
+import { COMPILED } from '../fixtures/compiled.ts';
+import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { withoutPassword } from '../fixtures/postgres-server.ts';
 import { type Ended, type Machine, newMachine } from './command.ts';
@@ -23,14 +24,6 @@ export interface Started {
   readonly ended: Promise<Ended>;
 }
 
-type Child = ChildProcessByStdio<null, Readable, Readable>;
-const running = new Set<Child>();
-afterAll(async () => {
-  const left = [...running];
-  for (const child of left) child.kill('SIGKILL');
-  await vi.waitUntil(() => running.size === 0, PATIENCE);
-});
-
 /** Starts the command line without a terminal. A process that still runs after the test file is killed. */
 export function start(
   args: readonly string[],
@@ -39,10 +32,9 @@ export function start(
   const given = withoutPassword(args);
   const child = spawn(process.execPath, [LAUNCHER, ...given.args], {
     cwd,
-    env: { PATH: '/usr/bin:/bin', ...given.env, ...env },
+    env: { PATH: '/usr/bin:/bin', ...COMPILED, ...given.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  running.add(child);
   const output: Ended = { exitCode: null, stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
@@ -51,10 +43,13 @@ export function start(
   }
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on('error', reject).on('close', (exitCode) => {
-      running.delete(child);
       output.exitCode = exitCode;
       resolve(output);
     });
+  });
+  atEndOfFile(() => {
+    child.kill('SIGKILL');
+    return ended;
   });
   return {
     output,
@@ -99,7 +94,7 @@ export function serveInProcess(...args: readonly string[]): Promise<Served> {
 /** `serve` with these flags, waited for. */
 export async function serveWith(...args: readonly string[]): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), 'slices-conn-serve-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  atEndOfFile(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'ready.json');
   const server = start(['serve', '--ready-file', file, ...args], {
     cwd: folder,
@@ -247,11 +242,6 @@ export async function record(answer: (request: Recorded, url: string) => Reply |
   const bound = server.address();
   if (bound === null || typeof bound === 'string') throw new Error('no port');
   url = `http://127.0.0.1:${bound.port}`;
-  recorders.add(server);
+  atEndOfFile(() => server.close().closeAllConnections());
   return { url, requests, close: () => server.close().closeAllConnections() };
 }
-
-const recorders = new Set<Server>();
-afterAll(() => {
-  for (const server of recorders) server.close().closeAllConnections();
-});

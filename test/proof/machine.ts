@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
 import type { SqlRow } from '../../src/store/sql.ts';
+import { COMPILED } from '../fixtures/compiled.ts';
 import type { Ended, Person } from './outcomes.ts';
 import type { Place } from './place.ts';
 import { LAUNCHER } from './served-process.ts';
@@ -25,6 +26,7 @@ export class ProofMachine implements Person {
       XDG_CONFIG_HOME: join(folder, 'config'),
       XDG_STATE_HOME: join(folder, 'state'),
       XDG_CACHE_HOME: join(folder, 'cache'),
+      ...COMPILED,
       SLICES_CONN_BASE_URL: base,
       SLICES_CONN_PORTAL_URL: `${base}/portal`,
       SLICES_CONN_AUTH_URL: `${base}/auth`,

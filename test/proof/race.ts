@@ -12,9 +12,9 @@ import type { ProofOptions } from './server-kills.ts';
 const PROCESSES = 2;
 const CONNECTIONS = 8;
 /** So many decisions of each link the oracle makes again. */
-const REPLAYED = 200;
+const REPLAYED = 80;
 /** So many requests are made by each connection in a round. Rounds are on one link and on all of them, in turn. */
-const REQUESTS = 60;
+const REQUESTS = 25;
 /** So far apart are two rounds' bookings. */
 const APART = 40;
 

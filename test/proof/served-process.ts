@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { withoutPassword } from '../fixtures/postgres-server.ts';
 import { Door } from './door.ts';
@@ -54,7 +55,7 @@ export class ServedProcess {
     const given = withoutPassword(['serve', '--port', String(port), '--base-url', base, ...args]);
     const child = spawn(process.execPath, [LAUNCHER, ...given.args], {
       cwd: home,
-      env: { PATH: '/usr/bin:/bin', HOME: home, ...given.env },
+      env: { PATH: '/usr/bin:/bin', HOME: home, ...COMPILED, ...given.env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#errors = '';
