@@ -2,6 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type LoadLimits, LoadProfile, type LoadSegment } from '../../src/allocator/load-profile.ts';
 
+/** Of long random histories; more by `npm run prove`. */
+const SEEDS = Array.from({ length: Number(process.env['PROVE_SEEDS'] ?? 2) }, (_, index) => index + 1);
+
 describe('LoadProfile', () => {
   test('adds overlapping reservations: 100 + 400 = 500 Mbps between 15 and 20', () => {
     const profile = docstring();
@@ -95,37 +98,34 @@ describe('LoadProfile', () => {
         }
         both.releaseAll();
       }),
-      { numRuns: 1500 },
+      { numRuns: 250 * SEEDS.length },
     );
   });
 
-  test.each([1, 2, 3, 4])(
-    'agrees where thousands of breakpoints make blocks split and vanish (seed %i)',
-    (seed) => {
-      const horizon = 30_000;
-      const upTo = random(seed);
-      const both = new Both(horizon);
-      const ask = (highest: number): void => {
-        for (const length of [1 + upTo(600), 1 + upTo(horizon)]) {
-          both.agreeOn({ from: upTo(horizon), length, limit: upTo(highest) });
-        }
-      };
-      for (let turn = 0; turn < 3000; turn += 1) {
-        // Most are short; the long ones lie over whole blocks.
-        const length = 1 + upTo(turn % 4 === 0 ? horizon / 2 : 600);
-        const start = upTo(horizon - length);
-        both.add(start, start + length, 1 + upTo(9));
-        if (turn % 20 === 0) ask(turn);
+  test.each(SEEDS)('agrees where thousands of breakpoints make blocks split and vanish (seed %i)', (seed) => {
+    const horizon = 30_000;
+    const upTo = random(seed);
+    const both = new Both(horizon);
+    const ask = (highest: number): void => {
+      for (const length of [1 + upTo(600), 1 + upTo(horizon)]) {
+        both.agreeOn({ from: upTo(horizon), length, limit: upTo(highest) });
       }
-      // A block holds at most 1,024 breakpoints.
-      expect([...both.profile.segments(0, horizon)].length).toBeGreaterThan(4096);
-      for (let turn = 0; turn < 2500; turn += 1) {
-        both.release(upTo(3000));
-        if (turn % 20 === 0) ask(2500 - turn);
-      }
-      both.releaseAll();
-    },
-  );
+    };
+    for (let turn = 0; turn < 3000; turn += 1) {
+      // Most are short; the long ones lie over whole blocks.
+      const length = 1 + upTo(turn % 4 === 0 ? horizon / 2 : 600);
+      const start = upTo(horizon - length);
+      both.add(start, start + length, 1 + upTo(9));
+      if (turn % 20 === 0) ask(turn);
+    }
+    // A block holds at most 1,024 breakpoints.
+    expect([...both.profile.segments(0, horizon)].length).toBeGreaterThan(4096);
+    for (let turn = 0; turn < 2500; turn += 1) {
+      both.release(upTo(3000));
+      if (turn % 20 === 0) ask(2500 - turn);
+    }
+    both.releaseAll();
+  });
 
   test('a block knows its own peak after a split: the last of 2,000 rising steps is the highest', () => {
     const profile = new LoadProfile();
@@ -136,19 +136,22 @@ describe('LoadProfile', () => {
     }
   });
 
-  test.each([1, 2])('agrees while thousands of breakpoints are added and removed (seed %i)', (seed) => {
-    const horizon = 4000;
-    const upTo = random(seed);
-    const both = new Both(horizon);
-    for (let turn = 0; turn < 9000; turn += 1) {
-      if (turn < 3000 || upTo(2) === 0) {
-        const start = upTo(horizon - 4);
-        both.add(start, start + 1 + upTo(3), 1 + upTo(2));
-      } else both.release(upTo(horizon));
-      if (turn % 25 === 0) both.agreeOn({ from: upTo(horizon), length: 1 + upTo(horizon), limit: upTo(9) });
-    }
-    both.releaseAll();
-  });
+  test.each(SEEDS.slice(1))(
+    'agrees while thousands of breakpoints are added and removed (seed %i)',
+    (seed) => {
+      const horizon = 4000;
+      const upTo = random(seed);
+      const both = new Both(horizon);
+      for (let turn = 0; turn < 9000; turn += 1) {
+        if (turn < 3000 || upTo(2) === 0) {
+          const start = upTo(horizon - 4);
+          both.add(start, start + 1 + upTo(3), 1 + upTo(2));
+        } else both.release(upTo(horizon));
+        if (turn % 25 === 0) both.agreeOn({ from: upTo(horizon), length: 1 + upTo(horizon), limit: upTo(9) });
+      }
+      both.releaseAll();
+    },
+  );
 });
 
 /** Makes whole numbers below a bound (mulberry32), the same for the same seed. */

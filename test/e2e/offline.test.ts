@@ -10,7 +10,9 @@ const LATER = [...LINK, '--start', '+1h', '--for', '2h'];
 
 describe('the life of a reservation', () => {
   test('reserve, list, show, update, delete, each a process of its own', async () => {
-    const { json, run } = newMachine({ ownProcess: true });
+    const { json: here, run } = newMachine();
+    const json = async (...args: string[]) =>
+      JSON.parse((await run(['--offline', '--json', ...args], { ownProcess: true })).stdout);
     const booked = await json(...LATER);
     const reservation = reservationIn(booked);
     const { id } = reservation;
@@ -30,13 +32,14 @@ describe('the life of a reservation', () => {
 
     const end = Date.parse(reservation.end_date);
     const longer = reservationIn(await json('update', id, '--extend', '1h'));
+    // From here on in the test's process.
     expect(longer).toEqual({ ...reservation, end_date: new Date(end + HOUR).toISOString() });
 
-    const shorter = reservationIn(await json('update', id, '--for', '30m'));
+    const shorter = reservationIn(await here('update', id, '--for', '30m'));
     const start = Date.parse(reservation.start_date);
     expect(shorter).toEqual({ ...reservation, end_date: new Date(start + HOUR / 2).toISOString() });
 
-    const wider = reservationIn(await json('update', id, '--bandwidth', '2.5G'));
+    const wider = reservationIn(await here('update', id, '--bandwidth', '2.5G'));
     expect(wider).toEqual({ ...shorter, bandwidth: 2500 });
 
     const impossible = await run(['--offline', '--json', 'update', id, '--bandwidth', '101G']);
@@ -45,14 +48,14 @@ describe('the life of a reservation', () => {
       exitCode: 6,
       httpStatus: 422,
     });
-    expect(reservationIn(await json('show', id))).toEqual(wider);
+    expect(reservationIn(await here('show', id))).toEqual(wider);
 
     expect(await json('delete', '--yes', id)).toEqual({ items: [{ id, deleted: true }] });
-    expect(await json('list')).toEqual({ items: [] });
-    expect(await json('list', '--all')).toMatchObject({
+    expect(await here('list')).toEqual({ items: [] });
+    expect(await here('list', '--all')).toMatchObject({
       items: [{ id, state: 'deleted', source: 'ledger' }],
     });
-    expect(tagsOf(reservationIn(await json(...LATER)))).toEqual(tagsOf(reservation));
+    expect(tagsOf(reservationIn(await here(...LATER)))).toEqual(tagsOf(reservation));
   });
 
   test('without --json: the link, its tags, and that the token is verified', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { claimedClaims } from '../../src/client/claimed.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { reportOf, reservationIn } from './command.ts';
 import { newClient, record, type Served, serveInProcess } from './served.ts';
 
@@ -145,7 +146,7 @@ describe('unusable tokens', () => {
   );
 
   test('an expired token: 4, for reserve and for status', async () => {
-    const short = await serveInProcess('--auto-approve', 'lead', '--access-token-ttl', '1');
+    const short = await serveInProcess('--auto-approve', 'lead', '--access-token-ttl', '3');
     const { user, experiment } = await tokensFor(short);
     const client = newClient({
       ...short.env,
@@ -153,7 +154,7 @@ describe('unusable tokens', () => {
       SLICES_CONN_EXPERIMENT_TOKEN: experiment,
     });
     const { exp } = claimedClaims(user);
-    await expect.poll(() => Date.now(), { timeout: 5000 }).toBeGreaterThan(Number(exp) * 1000);
+    await expect.poll(() => Date.now(), { timeout: PATIENCE }).toBeGreaterThan(Number(exp) * 1000);
     for (const args of [LINK, ['status'], ['list']]) {
       expect(reportOf(await client.command(...args, '--json'))).toMatchObject({
         code: 'token_expired',

@@ -104,6 +104,11 @@ if (isChosen(HISTORIES)) {
       ...['run', '--config', 'test/vitest.config.ts'],
       ...['test/allocator/histories.test.ts', 'test/allocator/searches.test.ts'],
       ...['test/cli/reservation/pasted-alternatives.test.ts', 'test/e2e/run.test.ts'],
+      ...[
+        'test/allocator/load-profile.test.ts',
+        'test/server/http.test.ts',
+        'test/server/identity/once.test.ts',
+      ],
     ],
     {
       stdio: 'inherit',
@@ -112,6 +117,9 @@ if (isChosen(HISTORIES)) {
         PROVE_CALENDARS: '2000',
         PROVE_PASTED: '500',
         PROVE_RUN: '2000',
+        PROVE_SEEDS: '8',
+        PROVE_BODIES: '20000',
+        PROVE_ROUNDS: '20',
         ...process.env,
       },
     },

@@ -11,10 +11,11 @@ import { type Mistake, SmallAllocator } from './small-allocator.ts';
 
 const postgres = usePostgres();
 const ENGINES = [
-  { engine: 'SQLite', histories: 150, open: sqliteStatements },
+  { engine: 'SQLite', histories: 150, right: 40, open: sqliteStatements },
   {
     engine: 'PostgreSQL',
     histories: 20,
+    right: 10,
     open: async () => postgresStatements(await postgres.database()),
   },
 ];
@@ -67,13 +68,14 @@ const race: Proof = async ({ database, locking }, _, mistake) => {
   return raceHere([make, make, make, make], { store, rows: database.all.bind(database) });
 };
 
-describe.each(ENGINES)('on $engine', ({ histories, open }) => {
+// So many histories find each mistake; fewer show that it is the mistake that is found.
+describe.each(ENGINES)('on $engine', ({ histories, right, open }) => {
   test.each([
     ['random histories', history],
     ['a race', race],
   ])('%s: the protocol in small is right, so nothing is found', async (_, prove) => {
     const opened = await open();
-    expect(await prove(opened, histories).finally(opened.close)).toEqual([]);
+    expect(await prove(opened, right).finally(opened.close)).toEqual([]);
   });
 
   test.each<[Mistake, string, Proof]>([
