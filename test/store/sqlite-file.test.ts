@@ -4,7 +4,6 @@ import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { underFileLock } from '../../src/store/sqlite/file.ts';
@@ -74,7 +73,7 @@ describe('between processes', () => {
     let holderWas = '';
     const turn = underFileLock(file, PATIENCE, async () => {
       // What the holder wrote before is in the pipe: a turn of the event loop reads it.
-      for (let turns = 0; turns < 2; turns += 1) await setImmediate();
+      for (let turns = 0; turns < 2; turns += 1) await new Promise((resolve) => setImmediate(resolve));
       holderWas = output();
     });
     child.stdin.end();
