@@ -247,6 +247,17 @@ describe.skipIf(missing && !process.env['CI'])(
       await close();
     });
 
+    test('what is pressed during a glide adds up, and ends where it would without one', async () => {
+      const { page, close } = await open({ reducedMotion: 'no-preference' });
+      await page.evaluate(
+        'for (const _ of [1, 2]) document.querySelector(\'[aria-label="Zoom in"]\').click()',
+      );
+      const { start, end } = await shown(page);
+      expect((end - start) / HOUR).toBeCloseTo(42);
+      expect([start < NOW, end > NOW]).toEqual([true, true]);
+      await close();
+    });
+
     test('the table says the same, marks what is mine, and picks', async () => {
       const { page, close } = await open({ viewport: { width: 1280, height: 800 } });
       await page.evaluate("window.timeline.select({ site1: 'pl-poznan1', site2: 'be-gent1' })");

@@ -133,7 +133,10 @@ export function createTimeline(options: TimelineOptions): Timeline {
     links,
     columns: options.columns,
     now: options.now,
-    onChange: () => draw(),
+    onChange: () => {
+      draw();
+      if (told) tell(told);
+    },
   });
   let isLoadDue = false;
   const load = (): void => {
@@ -190,6 +193,11 @@ export function createTimeline(options: TimelineOptions): Timeline {
     const text = `${windowText(view, calendar())} · ${zone}${state}`;
     setText(title, text);
     if (layout.width === 0 || chart.hidden) return;
+    // The page was moved to a display with other pixels.
+    if (canvas.width !== Math.round(layout.width * devicePixelRatio)) {
+      measure();
+      return;
+    }
     const [first, last] = rowsInView();
     const rows = links.slice(first, last).map((link, index) => ({
       parts: tiles.over(first + index, view, level()).flatMap(({ columns }) => (columns ? [columns] : [])),
@@ -230,6 +238,8 @@ export function createTimeline(options: TimelineOptions): Timeline {
   // Moving
 
   let glide = 0;
+  /** Where a glide goes to: what is pressed meanwhile starts from there. */
+  let goal: Window | undefined;
   let settling: ReturnType<typeof setTimeout> | undefined;
   const moveTo = (window: Window): void => {
     view = clampWindow(window, options.now());
@@ -241,39 +251,47 @@ export function createTimeline(options: TimelineOptions): Timeline {
       table.fill();
     }, SETTLE_DELAY);
   };
+  const stop = (): void => {
+    cancelAnimationFrame(glide);
+    goal = undefined;
+  };
   /** Moves by a gesture: at once, and no longer a whole day, week, month or year. */
   const moveBy = (window: Window): void => {
-    cancelAnimationFrame(glide);
+    stop();
     hasMoved = true;
     setUnit(undefined);
     moveTo(window);
   };
   /** Moves by a button or a key: in a short glide, unless the system asks for less motion. */
   const glideTo = (window: Window): void => {
-    cancelAnimationFrame(glide);
+    stop();
     hasMoved = true;
     const [from, to] = [view, clampWindow(window, options.now())];
     if (calmed.matches || chart.hidden) {
       moveTo(to);
       return;
     }
+    goal = to;
     let began: number | undefined;
     const step = (time: number): void => {
       began ??= time;
       const share = Math.min(1, (time - began) / GLIDE);
       moveTo(share === 1 ? to : betweenWindows(from, to, 1 - (1 - share) ** 3));
       if (share < 1) glide = requestAnimationFrame(step);
+      else goal = undefined;
     };
     glide = requestAnimationFrame(step);
   };
-  const isNowShown = (): boolean => view.start <= options.now() && options.now() < view.end;
+  const aim = (): Window => goal ?? view;
+  const isNowShown = (): boolean => aim().start <= options.now() && options.now() < aim().end;
+  const middle = (): number => (aim().start + aim().end) / 2;
   const zoomBy = (factor: number, at: number): void => {
     setUnit(undefined);
-    glideTo(zoomWindow(view, factor, at));
+    glideTo(zoomWindow(aim(), factor, at));
   };
-  const turn = (times: 1 | -1): void => glideTo(turnedPage(view, times, clock, unit));
+  const turn = (times: 1 | -1): void => glideTo(turnedPage(aim(), times, clock, unit));
   const goToNow = (): void => {
-    const length = view.end - view.start;
+    const length = aim().end - aim().start;
     const now = options.now();
     glideTo(
       unit ? unitWindow(unit, now, clock, true) : { start: now - length / 10, end: now + 0.9 * length },
@@ -286,14 +304,13 @@ export function createTimeline(options: TimelineOptions): Timeline {
   };
   const toolbar = createToolbar({
     onUnit: (next) => {
-      const anchor = isNowShown() ? options.now() : (view.start + view.end) / 2;
+      const anchor = isNowShown() ? options.now() : middle();
       setUnit(next);
       glideTo(unitWindow(next, anchor, clock, isNowShown()));
     },
     onTurn: (times) => turn(times),
     onNow: () => goToNow(),
-    onZoom: (factor) =>
-      zoomBy(factor, isNowShown() && factor < 1 ? options.now() : (view.start + view.end) / 2),
+    onZoom: (factor) => zoomBy(factor, isNowShown() && factor < 1 ? options.now() : middle()),
     onTable: (isTable) => {
       [chart.hidden, table.element.hidden] = [isTable, !isTable];
       if (isTable) table.fill();
@@ -323,8 +340,12 @@ export function createTimeline(options: TimelineOptions): Timeline {
       { facts, own: ownIn(link, { start, end }), calendar: calendar() },
     );
   };
+  /** What was said last, so that it is said again when more of it is loaded. */
+  let told: Mark | undefined;
   const tell = (mark: Mark): void => {
+    told = mark;
     const text = sentence(mark);
+    if (readout.textContent === text) return;
     readout.textContent = text;
     say(text);
   };
@@ -341,6 +362,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       readout.textContent = 'This time is over.';
       say('This time is over.');
     } else {
+      told = undefined;
       pick = { row: mark.row, ...period };
       const text = sentence(pick);
       readout.textContent = text;
@@ -362,6 +384,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
     onMove: (pixels) => moveBy(panWindow(view, -pixels / layout.width)),
     onZoom: (factor, x) => moveBy(zoomWindow(view, factor, instantAt(x, view, layout.width))),
     onHover: (point) => {
+      told = undefined;
       const row = point && rowAt(point.y, layout, links.length);
       canvas.classList.toggle('moves', row === undefined);
       if (!point || row === undefined) {
@@ -428,7 +451,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
     } else if (key === 'ArrowUp' || key === 'ArrowDown') {
       setCursor({ ...mark, row: Math.min(links.length - 1, Math.max(0, mark.row + times)) });
     } else if (key === 'PageUp' || key === 'PageDown') {
-      const before = view;
+      const before = aim();
       turn(times);
       const by = (before.end - before.start) * times;
       cursor = { row: mark.row, start: mark.start + by, end: mark.end + by };
@@ -488,12 +511,16 @@ export function createTimeline(options: TimelineOptions): Timeline {
   return {
     element: root,
     show: (window) => {
-      cancelAnimationFrame(glide);
+      stop();
       setUnit(undefined);
       moveTo(window);
     },
     setReservations: (list) => {
+      const link = pick && links[pick.row];
+      const known = new Set(link && ownOn(link).map(({ id }) => id));
       ownOf = new Map(links.map((link) => [link, list.filter((one) => isBetween(one, link))]));
+      // What was picked is booked.
+      if (pick && link && ownIn(link, pick).some(({ id }) => !known.has(id))) pick = undefined;
       draw();
       table.fill();
     },
