@@ -76,6 +76,8 @@ const SAY_DELAY = 500;
 const NOW_INTERVAL = 20_000;
 /** How much is loaded on each side of a window, as a share of it. */
 const MARGIN = 0.3;
+/** How many rows above and below the screen are drawn too: all of a usual network, so that scrolling finds them there. */
+const MARGIN_ROWS = 20;
 /** The level at which a wide surrounding is loaded once somebody moves, so that zooming out finds something to draw. */
 const OVERVIEW_LEVEL = levelFor({ start: 0, end: 366 * 86_400_000 }, 800);
 
@@ -173,10 +175,10 @@ export function createTimeline(options: TimelineOptions): Timeline {
   const rowsInView = (): [first: number, last: number] => {
     const { top } = canvas.getBoundingClientRect();
     const at = (y: number): number => (y - top - layout.axis) / layout.row;
-    const first = Math.max(0, Math.floor(at(0)) - 3);
+    const first = Math.max(0, Math.floor(at(0)) - MARGIN_ROWS);
     return [
       Math.min(first, links.length),
-      Math.max(first, Math.min(links.length, Math.ceil(at(innerHeight)) + 3)),
+      Math.max(first, Math.min(links.length, Math.ceil(at(innerHeight)) + MARGIN_ROWS)),
     ];
   };
   let isPaintDue = false;
@@ -502,10 +504,12 @@ export function createTimeline(options: TimelineOptions): Timeline {
     painter.colours = readColours(probe);
     measure();
   }).observe(root);
-  addEventListener('scroll', () => {
-    draw();
-    load();
-  });
+  for (const event of ['scroll', 'resize']) {
+    addEventListener(event, () => {
+      draw();
+      load();
+    });
+  }
   setInterval(draw, NOW_INTERVAL);
 
   return {
