@@ -10,6 +10,7 @@ import { forwardedAddress } from '../server/client-address.ts';
 import { jsonLog, type Log } from '../server/log.ts';
 import type { ServerMetrics } from '../server/metrics/server-metrics.ts';
 import type { DirectoryFile } from '../server/portal/directory.ts';
+import { cookiesWork } from '../server/ui/login.ts';
 import { type CertificateFiles, readCertificate } from './certificate.ts';
 import { databaseFailure, dataPlace } from './database.ts';
 import { allowedDangers, checkExposure } from './exposure.ts';
@@ -118,7 +119,7 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
       users: services.users,
       data: settings.memory ? 'memory' : (settings.database ?? settings.data ?? surroundings.defaultFolder),
       loginPage: settings.trust ? services.addresses.identity : `${services.addresses.identity}/device`,
-      warnings: warningsAbout(settings),
+      warnings: warningsAbout(settings, baseUrl),
       ...(tls ? { reload: () => renew(server, tls, { now, log }) } : {}),
       stop: async () => {
         clearInterval(forgetting);
@@ -225,8 +226,12 @@ async function open(settings: ServeSettings, opening: Opening): Promise<Referenc
 }
 
 /** Warnings for the person who starts the server. */
-function warningsAbout(settings: ServeSettings): string[] {
-  const { autoApprove } = settings;
+function warningsAbout(settings: ServeSettings, baseUrl: string): string[] {
+  const { autoApprove, ui } = settings;
   const approved = autoApprove && `Every login is approved at once, as ${autoApprove}: for tests only.`;
-  return [...(approved ? [approved] : []), ...allowedDangers(settings)];
+  const noLogin =
+    ui &&
+    !cookiesWork(baseUrl) &&
+    'Nobody can log in to the page: browsers keep its cookies over https, or on this machine, only.';
+  return [approved, ...allowedDangers(settings), noLogin].filter((each) => typeof each === 'string');
 }

@@ -59,7 +59,7 @@ test.each(ENGINES)(
 
 /** Uses every function of the stores, once or more. */
 async function useAll(stores: Stores, run: string): Promise<void> {
-  const { reservations, directory, identityRecords: identity, keys, owners } = stores;
+  const { reservations, directory, identityRecords: identity, keys, owners, pageSessions: sessions } = stores;
   const used: Record<string, Record<string, () => Promise<unknown>>> = {
     reservations: {
       changeLink: () => useLink(reservations, run),
@@ -76,6 +76,15 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       forget: () => reservations.forget(1),
     },
     owners: { register: () => owners.register(run, 'issuer') },
+    pageSessions: {
+      add: () => sessions.add({ key: run, sealed: '', expiresAt: 5 }),
+      find: () => sessions.find(run),
+      claim: () => sessions.claim({ key: run, version: 1, turn: 0 }),
+      giveBack: () => sessions.giveBack({ key: run, version: 1 }),
+      replace: () => sessions.replace({ key: run, version: 1, sealed: '', expiresAt: 5 }),
+      remove: () => sessions.remove(run),
+      sweep: () => sessions.sweep(1),
+    },
     directory: {
       settle: () => directory.settle(settlement(run)),
       people: () => directory.people(),

@@ -1,11 +1,13 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
 import type { Provider } from 'oidc-provider';
+import { addressBlock } from '../client-address.ts';
 import type { Log } from '../log.ts';
 import { problemReply, refusal } from '../problem-error.ts';
 import { readForm, singleParameters } from '../request-reading.ts';
 import { PAGE_HEADERS, page, pageReply, type Site } from '../ui/page.ts';
 import { grantOf, knownScopes, SCOPE_MEANING } from './approval.ts';
+import { type AttemptCounter, ENDPOINT_LIMITS } from './attempt-limits.ts';
 import { choicesOf, type DevicePage } from './device-page.ts';
 import { pageLoginPage } from './pages.ts';
 import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
@@ -14,6 +16,7 @@ import { DEFAULT_SCOPE, type Person, UI_CLIENT_ID } from './user-token.ts';
 /** Options of {@link createAuthorizationPage}. */
 export interface AuthorizationPageOptions {
   provider: Provider;
+  attempts: AttemptCounter;
   /** `{base_url}`, for which the access token is granted. */
   audience: string;
   /** Where a login goes on: the only `redirect_uri`. */
@@ -41,6 +44,9 @@ const PARAMETERS = [
   'code_challenge_method',
 ];
 
+/** How many logins are granted within 10 minutes, from one address and in all: as many as device codes are made. */
+const LIMITS = ENDPOINT_LIMITS['/device/auth'] ?? { address: 0, global: 0 };
+
 /** The longest state or nonce, in characters: they come back in an address. */
 const MAX_TEXT = 256;
 
@@ -52,7 +58,7 @@ const MAX_TEXT = 256;
  * A request for another client, or to go on at another address, is refused with a page and never redirected.
  */
 export function createAuthorizationPage(options: AuthorizationPageOptions): DevicePage {
-  const { provider, audience, callback, people, site, issuer, now, log } = options;
+  const { provider, attempts, audience, callback, people, site, issuer, now, log } = options;
   const { origin, pathname } = new URL(issuer + AUTHORIZATION_PATH);
 
   /** Sends the browser back to the client with an answer (RFC 6749 §4.1.2, RFC 9207 §2). */
@@ -91,8 +97,8 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
     return goOn(parameters, { code: value });
   }
 
-  const app = new Hono();
-  app.on(['GET', 'POST'], '*', async ({ req }) => {
+  const app = new Hono<{ Bindings: { address: string } }>();
+  app.on(['GET', 'POST'], '*', async ({ req, env }) => {
     const sent = req.method === 'POST';
     const asked = sent ? await readForm(req.raw) : singleParameters(new URL(req.url).searchParams);
     if (asked.get('client_id') !== UI_CLIENT_ID || asked.get('redirect_uri') !== callback) {
@@ -135,6 +141,11 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
     if (asked.get('action') !== 'approve' || !person) {
       throw refusal('request_invalid', 'There is no such choice.');
     }
+    const counted = await attempts.count([
+      [`${AUTHORIZATION_PATH} ${addressBlock(env.address)}`, LIMITS.address],
+      [`${AUTHORIZATION_PATH} all`, LIMITS.global],
+    ]);
+    if (!counted.ok) return goOn(parameters, { error: 'temporarily_unavailable' });
     return approve(parameters, person);
   });
   app.notFound(() => {
@@ -144,7 +155,7 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
   app.onError((error) => {
     throw error;
   });
-  return async (request) => app.fetch(request);
+  return async (request, address) => app.fetch(request, { address });
 }
 
 /** What is wrong with a login that this server's page asks for, in the form of RFC 6749 §4.1.2.1. */

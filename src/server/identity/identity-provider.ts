@@ -94,14 +94,14 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
   });
   const approval = createApproval(provider, audience, options);
   const { people, experimentsOf, site, pageCallback: callback, log } = options;
-  const forPages = { provider, people, experimentsOf, site, issuer };
+  const attempts = createAttemptCounter(records, now);
+  const forPages = { provider, attempts, people, experimentsOf, site, issuer };
   return {
     endpoints: createProviderEndpoints(provider, issuer, guard),
     pages: {
       '/device': createDevicePage({
         ...forPages,
         approval,
-        attempts: createAttemptCounter(records, now),
         secret: await records.secret('device-page', randomBytes(32)),
       }),
       ...(callback === undefined

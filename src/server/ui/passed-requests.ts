@@ -80,6 +80,7 @@ const REMEMBERED = 1000;
 export function createPassedRequests(options: PassedRequestsOptions): Hono {
   const { addresses, groups, within, portal, accept, sessionOf, endSession, now } = options;
   const experimentTokens = new Map<string, { token: string; until: number }>();
+  const at = new URL(`${addresses.connectivity}/ui/api`).pathname;
   const app = new Hono({ strict: false });
 
   /** The session of a request and whose it is; a session whose login was ended elsewhere ends here. */
@@ -182,7 +183,6 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
       const experiment = req.header(EXPERIMENT_HEADER);
       const token = experiment === undefined ? undefined : await experimentToken(experiment, person.access);
       const asked = new URL(req.url);
-      const below = asked.pathname.slice(asked.pathname.indexOf('/ui/api/') + '/ui/api'.length);
       const headers = new Headers({ authorization: `Bearer ${person.access}` });
       if (token !== undefined) headers.set(EXPERIMENT_TOKEN_HEADER, token);
       for (const header of PASSED_HEADERS) {
@@ -190,7 +190,7 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
         if (value !== undefined) headers.set(header, value);
       }
       const reply = await within(
-        new Request(addresses.connectivity + API + below + asked.search, {
+        new Request(addresses.connectivity + API + asked.pathname.slice(at.length) + asked.search, {
           method: route.method,
           headers,
           ...(req.raw.body ? { body: req.raw.body, duplex: 'half' } : {}),

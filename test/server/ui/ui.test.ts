@@ -50,6 +50,15 @@ describe('what the page asks for', () => {
     expect((await ask('/ui/api/network', { 'sec-fetch-site': 'same-origin' })).status).toBe(200);
   });
 
+  test('a refusal has the headers of every answer', async () => {
+    for (const path of ['/ui/api/links', '/ui/api/nothing']) {
+      const { status, headers } = await ask(path, { 'sec-fetch-site': 'same-origin' });
+      expect(status).toBe(path.endsWith('links') ? 403 : 404);
+      expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
+      expect(headers.get('cache-control')).toBe('no-store');
+    }
+  });
+
   test('logged out there is no user', async () => {
     expect(await (await ask('/ui/api/session')).json()).toEqual({ user: null, experiments: [] });
   });
