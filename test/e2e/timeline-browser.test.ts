@@ -146,6 +146,15 @@ describe.skipIf(missing && !process.env['CI'])(
         { link: 'gr-uth hu-sztaki', start: MONDAY + 8 * HOUR, end: MONDAY + 18 * HOUR },
         { link: 'fr-lille fr-slices', start: MONDAY + 22 * HOUR, end: MONDAY + 24 * HOUR },
       ]);
+      const booked = {
+        ...OWN,
+        ...LINKS[1],
+        id: 'con_x_booked',
+        start: MONDAY + 22 * HOUR,
+        end: MONDAY + 24 * HOUR,
+      };
+      await page.evaluate(`window.timeline.setReservations(${JSON.stringify([OWN, booked])})`);
+      expect(await readout(page)).toContain('Drag over a row');
       const [x, y] = at(0, 10);
       await page.mouse.move(x, y - 40);
       await page.mouse.down();

@@ -524,7 +524,10 @@ export function createTimeline(options: TimelineOptions): Timeline {
       const known = new Set(link && ownOn(link).map(({ id }) => id));
       ownOf = new Map(links.map((link) => [link, list.filter((one) => isBetween(one, link))]));
       // What was picked is booked.
-      if (pick && link && ownIn(link, pick).some(({ id }) => !known.has(id))) pick = undefined;
+      if (pick && link && ownIn(link, pick).some(({ id }) => !known.has(id))) {
+        pick = undefined;
+        setText(readout, hint);
+      }
       draw();
       table.fill();
     },
