@@ -10,8 +10,8 @@ import { HELP_TOPICS, helpTopic } from './help-topics.ts';
 import type { Action, Invocation, Invoke } from './invocation.ts';
 import { loginCommand, logoutCommand, statusCommand } from './login/command.ts';
 import { applyCommand, planCommand } from './plan/command.ts';
-import { plannedIn } from './planned.ts';
 import type { ColorChoice } from './print/output.ts';
+import { probeCommand } from './probe/command.ts';
 import { profileCommand } from './profile/command.ts';
 import { projectCommand } from './project/command.ts';
 import { deleteCommand } from './reservation/delete/command.ts';
@@ -104,6 +104,7 @@ More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')
       availabilityCommand,
       sitesCommand,
       vlanCommand,
+      probeCommand,
     ],
     'Login and experiments:': [
       loginCommand,
@@ -142,9 +143,7 @@ function helpCommand(program: Command, print: (text: string) => void): Command {
       const [topic] = topics;
       let found: Command | undefined = program;
       for (const name of topics) found = found && childOf(found, name);
-      const planned = plannedIn({ command: program, operands: topics });
       if (found) found.outputHelp();
-      else if (planned !== undefined) throw notBuiltYet(planned);
       else print(helpTopic(topic ?? '', program));
     });
 }
@@ -177,17 +176,8 @@ export async function runProgram(program: Command, args: readonly string[]): Pro
     if (!(error instanceof CommanderError)) throw error;
     // A command group without a command shows its help, as gh and kubectl do.
     if (error.exitCode === 0 || error.code === 'commander.help') return;
-    const line = readCommandLine(program, args);
-    const planned = plannedIn(line);
-    throw planned === undefined ? await usage(error, line) : notBuiltYet(planned);
+    throw await usage(error, readCommandLine(program, args));
   }
-}
-
-function notBuiltYet(name: string): Failure {
-  return new Failure('planned', `slices-conn ${name} is planned, and not built yet.`, {
-    why: 'This version does not have it.',
-    fix: 'slices-conn --help',
-  });
 }
 
 /** Commander's message as a failure. The next step is the help of the command. */

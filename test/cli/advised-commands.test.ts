@@ -74,6 +74,7 @@ beforeAll(async () => {
   await world.run('token', 'keygen', '--out', 'keys');
   await reserve('--save', 'link.jwt');
   world.files.set('demo.yaml', PLAN);
+  world.files.set('be-gent1.json', '{"verdict":"silent","end":null,"heard":[]}');
 });
 afterAll(async () => {
   await server.close();

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PLANNED } from '../../src/cli/planned.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
@@ -199,7 +198,8 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     [2, 'list --tz Mars/X'],
     [2, '--tz Mars/X token inspect garbage'],
     [2, 'profile list --tz='],
-    ...PLANNED.map((name): [number, string] => [2, name]),
+    [2, 'vlan'],
+    [2, 'probe'],
     [2, 'availability be-gent1 pl-poznan1 --bandwidth 1G'],
     [2, 'run a b -- true'],
     [2, 'user sessions nonsense'],
@@ -561,24 +561,10 @@ describe('the failure is always reported', () => {
   });
 });
 
-describe('planned commands', () => {
-  test.each([...PLANNED, 'help probe', 'probe a b -- ls --nonsense'])('%s says so', async (line) => {
-    const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
-    const report = reportOf(await world.run('--json', ...line.split(' ')));
-    expect(report).toMatchObject({ code: 'planned', exitCode: 2, maybeDone: false });
-  });
-
-  test('are not in the help and not offered by completion', async () => {
-    const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
-    const { stdout } = await world.run('__complete', '--', '');
-    for (const name of PLANNED) expect(stdout).not.toMatch(new RegExp(`^${name}\\b`, 'm'));
-  });
-
-  test('a typing error is still an unknown command', async () => {
-    const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
-    expect(reportOf(await world.run('--json', 'availabilit')).code).toBe('usage');
-    expect(reportOf(await world.run('--json', 'show', 'x', '--name')).code).toBe('usage');
-  });
+test('a typing error is an unknown command', async () => {
+  const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: never });
+  expect(reportOf(await world.run('--json', 'availabilit')).code).toBe('usage');
+  expect(reportOf(await world.run('--json', 'show', 'x', '--name')).code).toBe('usage');
 });
 
 describe('row 45: the advised command names the same services as the failed one', () => {

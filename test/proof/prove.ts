@@ -84,10 +84,12 @@ const PROOFS: readonly { name: string; share: number; prove: (seconds: number) =
 
 /** Random histories and calendars against the oracle, and pasted alternatives: the suite's own tests in their long form. */
 const HISTORIES = 'histories';
+/** Two servers and the network between them, see ../packets: each fault ten times, and without tcpdump too. */
+const PACKETS = 'packets';
 const isChosen = (name: string): boolean => name.toLowerCase().includes(values.only.toLowerCase());
 const chosen = PROOFS.filter(({ name }) => isChosen(name));
 const whole = chosen.reduce((sum, { share }) => sum + share, 0);
-let found = chosen.length === 0 && !isChosen(HISTORIES) ? 1 : 0;
+let found = chosen.length === 0 && !isChosen(HISTORIES) && !isChosen(PACKETS) ? 1 : 0;
 try {
   for (const { share, prove } of chosen) {
     const report = await prove((seconds * share) / whole);
@@ -124,6 +126,13 @@ if (isChosen(HISTORIES)) {
       },
     },
   );
+  if (status !== 0) found += 1;
+}
+if (isChosen(PACKETS)) {
+  const { status } = spawnSync('vitest', ['run', '--config', 'test/vitest.config.ts', 'test/packets'], {
+    stdio: 'inherit',
+    env: { PROVE_PACKETS: '10', ...process.env },
+  });
   if (status !== 0) found += 1;
 }
 process.stdout.write(found === 0 ? 'Nothing was found.\n' : `${found} findings.\n`);

@@ -1,0 +1,172 @@
+import { isIP } from 'node:net';
+import { Failure, ownCommand } from '../../contract/failure.ts';
+import { type End, USUAL_MTU } from '../../vlan/end.ts';
+import { withServices } from '../advice.ts';
+import { continued, folded } from '../help-layout.ts';
+import type { Invocation } from '../invocation.ts';
+import { escapeText, type Printer } from '../print/output.ts';
+
+import { type EndFlags, endArgument } from '../vlan/end-argument.ts';
+import { type Check, gather } from './evidence.ts';
+import { combined, readFarReport } from './far.ts';
+import { stackText } from './stacks.ts';
+import { type Verdict, verdictOf } from './verdict.ts';
+
+/** The flags of the command, as typed. */
+export interface ProbeFlags extends Omit<EndFlags, 'address'> {
+  peer: string;
+  far?: string;
+}
+
+/** Says why nothing comes through, or that all does. */
+export async function probe(
+  invocation: Invocation,
+  [typed]: readonly string[],
+  flags: ProbeFlags,
+): Promise<void> {
+  const { output, files, machine, now } = invocation;
+  const { peer } = flags;
+  if (isIP(peer) === 0) {
+    throw new Failure('usage', `${peer} is not an IP address.`, {
+      why: '--peer takes the address of the other end, such as 10.0.0.2 or fd00::2, without a length.',
+    });
+  }
+  const end = await endArgument(invocation, typed, flags, { verb: 'probe' });
+  const { id, start_date, end_date } = end.reservation;
+  const hasBegun = now() >= Date.parse(start_date);
+  const far =
+    flags.far === undefined ? undefined : readFarReport(await files.read(flags.far), flags.far, end);
+  const checks: Check[] = [
+    {
+      check: 'reservation',
+      ok: hasBegun,
+      saw: hasBegun ? `${id}, until ${end_date}` : `${id}, not before ${start_date}`,
+    },
+  ];
+  const evidence = await gather(end, peer, {
+    machine,
+    now,
+    readText: async (path) => Buffer.from(await files.read(path)).toString(),
+    sleep: invocation.sleep,
+    waitFor: invocation.waitFor,
+    note: (check) => void checks.push(check),
+    stopped() {
+      const stop = new AbortController();
+      void invocation.stopSignal().then((stopped) => {
+        stop.abort(new Failure(stopped, 'Stopped.', { why: 'What was made for listening is removed.' }));
+      });
+      return stop.signal;
+    },
+  });
+  const alone = verdictOf(end, peer, evidence);
+  const verdict = far ? combined(alone, far, end) : alone;
+  if (far)
+    checks.push({ check: 'other end', ok: far.verdict === 'ok', saw: `${far.verdict} at ${end.otherSite}` });
+  const result = {
+    verdict: verdict.verdict,
+    end: verdict.end,
+    heard: (evidence.heard ?? []).map(stackText),
+    checks,
+    reservation: end.reservation.id,
+    site: end.site,
+  };
+  if (verdict.verdict !== 'ok') invocation.exitWith(6);
+  const next = nextSteps(verdict, {
+    end,
+    peer,
+    argument: typed,
+    isRoot: machine.isRoot(),
+    hasFar: far !== undefined,
+    couldListen: evidence.heard !== null,
+    command: (...words) => withServices(invocation.flags, ownCommand(...words)),
+  });
+  await output.result(result, (print) => verdictText(print, verdict, checks, next));
+}
+
+/** A line that says what to do, or a command, which starts with `  `. */
+function nextSteps(
+  { verdict, end: where, repair = [], configure = false }: Verdict,
+  about: {
+    end: End;
+    peer: string;
+    argument: string | undefined;
+    isRoot: boolean;
+    hasFar: boolean;
+    couldListen: boolean;
+    command: (...words: readonly string[]) => string;
+  },
+): readonly string[] {
+  const { end, peer, argument, isRoot, hasFar, couldListen, command } = about;
+  const choices = (mtu: number): readonly string[] => [
+    ...(mtu === USUAL_MTU ? [] : ['--mtu', String(mtu)]),
+    ...(end.outer === '802.1ad' ? [] : ['--outer', end.outer]),
+  ];
+  const given = argument === undefined || argument === '-' ? end.reservation.id : argument;
+  const vlan = (mtu = end.mtu.inner): string =>
+    `  ${command('vlan', given, '--site', end.site, '--dev', end.device, ...choices(mtu))}`;
+  const vlanThere = (mtu = end.mtu.inner): string =>
+    `  ${command('vlan', end.reservation.id, '--site', end.otherSite, '--dev', 'DEVICE', ...choices(mtu))}`;
+  const again = `  ${isRoot ? '' : 'sudo '}${command('probe', given, '--site', end.site, '--dev', end.device, '--peer', peer, ...choices(end.mtu.inner))}`;
+  if (where === 'path') {
+    if (verdict === 'path_mtu') {
+      const less = end.mtu.inner - 4;
+      return [`Ask for a larger MTU there, or use ${less} bytes, at both ends:`, vlan(less)];
+    }
+    return [];
+  }
+  switch (verdict) {
+    case 'ok':
+      return [];
+    case 'own_tags_swapped':
+    case 'own_ethertype':
+    case 'own_other_sites_tags':
+    case 'own_device':
+    case 'own_mtu': {
+      const lines = repair.map((line) => `  ${line}`);
+      if (!configure) return lines.length === 0 ? [] : ['Type as root:', ...lines];
+      return lines.length === 0
+        ? ['What to type here:', vlan()]
+        : ['Remove the wrong device as root, then see what to type here:', ...lines, vlan()];
+    }
+    case 'silent':
+    case 'far_does_not_hear': {
+      if (verdict === 'silent' && !couldListen && !isRoot) return ['Listen as root:', again];
+      if (hasFar) return [`What is to be typed at ${end.otherSite}:`, vlanThere()];
+      return [
+        `Probe both ends at the same time, with --json > FILE at ${end.otherSite}. Then, with its file here:`,
+        `${again} --far FILE`,
+      ];
+    }
+    default:
+      return [`What is to be typed at ${end.otherSite}:`, vlanThere()];
+  }
+}
+
+/** The verdict in a sentence, what was looked at, and what to type next. */
+function verdictText(
+  print: Printer,
+  { says }: Verdict,
+  checks: readonly Check[],
+  next: readonly string[],
+): string {
+  const columns = print.columns ?? Number.POSITIVE_INFINITY;
+  const mark = (ok: boolean): string => {
+    if (print.ascii) return ok ? 'ok' : 'no';
+    return ok ? print.paint.green('✓') : print.paint.red('✗');
+  };
+  const names = checks.map(({ check }) => check.replaceAll('_', ' '));
+  const width = Math.max(...names.map((name) => name.length));
+  const title = folded(escapeText(says), columns).map((line) => print.paint.bold(line));
+  const rows = checks.flatMap(({ ok, saw }, at) => {
+    const indent = width + 6;
+    const lines = folded(escapeText(saw), columns - indent);
+    const label = (names[at] ?? '').padEnd(width);
+    return lines.map((line, row) =>
+      row === 0 ? `  ${mark(ok)} ${print.paint.dim(label)}  ${line}` : `${' '.repeat(indent)}${line}`,
+    );
+  });
+  const steps = next.flatMap((line) =>
+    line.startsWith('  ') ? [continued(escapeText(line), columns)] : folded(escapeText(line), columns),
+  );
+  return `${[...title, ...rows, ...steps].join('\n')}\n`;
+}

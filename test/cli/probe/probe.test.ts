@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Machine, ProgramResult } from '../../../src/cli/machine.ts';
+import { LISTENING } from '../../../src/cli/probe/evidence.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import type { ReferenceServer } from '../../../src/reference-server.ts';
+import { reportOf, reservationIn } from '../../e2e/command.ts';
+import { type CommandWorld, offlineWorld } from '../../fixtures/command-world.ts';
+import { NOW } from '../../fixtures/tokens.ts';
+
+const SITE = 'be-gent1';
+const FLAGS = ['--site', SITE, '--dev', 'eth1', '--peer', '10.0.0.2'];
+const PING_LOST = {
+  exitCode: 1,
+  stdout: '3 packets transmitted, 0 received, 100% packet loss, time 400ms',
+  stderr: '',
+};
+const PING = {
+  exitCode: 0,
+  stdout: '3 packets transmitted, 3 received, 0% packet loss, time 400ms',
+  stderr: '',
+};
+const ok = (stdout = ''): ProgramResult => ({ exitCode: 0, stdout, stderr: '' });
+const missing = (program: string) => new Failure('command_not_found', `There is no command "${program}".`);
+
+let now = NOW;
+let world: CommandWorld & { server: ReferenceServer };
+/** What each program of this machine does; those that are not named are missing. */
+let programs: Record<
+  string,
+  (call: readonly string[], signal?: AbortSignal) => Promise<ProgramResult> | ProgramResult
+>;
+let calls: string[];
+let isRoot = true;
+let stop: (stopped: 'interrupted' | 'terminated') => void;
+let tags: [number, number];
+const machine: Machine = {
+  isRoot: () => isRoot,
+  async runProgram(call, { signal, onLine, onNotice } = {}) {
+    calls.push(call.join(' '));
+    const [program = ''] = call;
+    const found = programs[program];
+    if (!found) throw missing(program);
+    const result = await found(call, signal);
+    for (const line of result.stdout.split('\n').slice(0, -1)) onLine?.(line);
+    for (const line of result.stderr.split('\n').slice(0, -1)) onNotice?.(line);
+    if (program === 'tcpdump' && result.exitCode === 0) {
+      await new Promise((resolve) => signal?.addEventListener('abort', resolve));
+    }
+    return result;
+  },
+};
+const links = (...more: object[]) =>
+  JSON.stringify([
+    { ifname: 'eth1', flags: ['UP', 'LOWER_UP'], mtu: 1508 },
+    { ifname: 'sco', link: 'eth1', flags: ['UP', 'LOWER_UP'], mtu: 1504, linkinfo: vlan('802.1ad', tags[0]) },
+    { ifname: 'sco.i', link: 'sco', flags: ['UP', 'LOWER_UP'], mtu: 1500, linkinfo: vlan('802.1Q', tags[1]) },
+    ...more,
+  ]);
+const vlan = (protocol: string, id: number) => ({ info_kind: 'vlan', info_data: { protocol, id } });
+const ip = (call: readonly string[]): ProgramResult => {
+  if (call.includes('link') && call.includes('-s')) return ok(links());
+  if (call.includes('address'))
+    return ok('[{"addr_info":[{"local":"10.0.0.1","prefixlen":24},{"local":"fe80::1","prefixlen":64}]}]');
+  return ok();
+};
+const tcpdump =
+  (...stacks: string[]) =>
+  (): ProgramResult => ({
+    exitCode: 0,
+    stdout: stacks.map((line) => `${line}\n`).join(''),
+    stderr: 'tcpdump: verbose output suppressed\nlistening on eth1, link-type EN10MB\n',
+  });
+const probe = (...args: string[]) => world.run('--offline', 'probe', 'link.jwt', ...FLAGS, ...args);
+const json = async (...args: string[]) => {
+  const { stdout, stderr, exitCode } = await probe('--json', ...args);
+  if (stdout === '') throw new Error(stderr);
+  return { exitCode, stderr, ...JSON.parse(stdout) };
+};
+
+beforeAll(async () => {
+  world = await offlineWorld({
+    machine,
+    now: () => now,
+    sleep: async (milliseconds, signal) => {
+      now += milliseconds;
+      await new Promise(setImmediate);
+      signal?.throwIfAborted();
+    },
+    stopSignal: () =>
+      new Promise((resolve) => {
+        stop = resolve;
+      }),
+  });
+  const { stdout } = await world.run(
+    ...['--offline', '--json', 'reserve', SITE, 'pl-poznan1', '--bandwidth', '1G'],
+    ...['--start-now', '--for', '2h'],
+  );
+  const result = JSON.parse(stdout);
+  const { site1_s_tag, site1_c_tag } = reservationIn(result);
+  tags = [site1_s_tag, site1_c_tag];
+  world.files.set('link.jwt', result.token);
+});
+afterAll(() => world.server.close());
+
+describe('probe', () => {
+  const begin = (changes: typeof programs = {}) => {
+    [calls, isRoot, now] = [[], true, NOW];
+    programs = { ip, ping: () => PING, ...changes };
+  };
+
+  test('a link that works: 0, the checks, and nothing that needs root', async () => {
+    begin();
+    const { exitCode, stdout, stderr } = await probe();
+    expect([exitCode, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^The link works: 10\.0\.0\.2 answers packets of 1500 bytes\.\n/);
+    expect(stdout).toMatch(/ {2}✓ small packets +84 bytes: 3 of 3 answered\n/);
+    expect(calls.map((call) => call.split(' ')[0])).toEqual(['ip', 'ip', 'ping', 'ping']);
+    expect(calls.at(-1)).toBe('ping -n -M do -c 3 -i 0.2 -W 2 -s 1472 -I sco.i 10.0.0.2');
+  });
+
+  test('--json: the four members, and whose they are; another verdict is 6 and no error', async () => {
+    begin({
+      ping: () => PING_LOST,
+      tcpdump: tcpdump(),
+      arping: () => ({ ...ok('Received 0 response(s)'), exitCode: 1 }),
+    });
+    const { exitCode, stderr, ...result } = await json();
+    expect([exitCode, stderr]).toEqual([6, '']);
+    expect(Object.keys(result)).toEqual(['verdict', 'end', 'heard', 'checks', 'reservation', 'site']);
+    expect(result).toMatchObject({ verdict: 'silent', end: null, heard: [], site: SITE });
+    expect(result.checks.at(-1)).toEqual({ check: 'listening', ok: false, saw: 'nothing' });
+    expect(now - NOW).toBeGreaterThanOrEqual(LISTENING);
+  });
+
+  test('says what to type at the other end', async () => {
+    const line = `x, ethertype 802.1Q-QinQ (0x88a8), length 50: vlan ${tags[1]}, p 0, ethertype 802.1Q (0x8100), vlan ${tags[0]}, p 0, ethertype ARP`;
+    begin({ ping: () => PING_LOST, tcpdump: tcpdump(line), arping: () => ({ ...PING_LOST, stdout: '' }) });
+    const { exitCode, stdout } = await probe();
+    expect(exitCode).toBe(6);
+    expect(stdout).toMatch(/^The tags are swapped at pl-poznan1: its frames arrive as 88a8:\d+ 8100:\d+\.\n/);
+    expect(stdout).toMatch(/\n {2}slices-conn --offline vlan con_\S+ --site pl-poznan1 --dev DEVICE\n$/);
+  });
+
+  test('without root: what could not be done, and the command with sudo', async () => {
+    begin({
+      ping: () => PING_LOST,
+      tcpdump: () => ({
+        exitCode: 1,
+        stdout: '',
+        stderr: "tcpdump: eth1: You don't have permission to capture on that device\n",
+      }),
+      arping: () => ({ exitCode: 2, stdout: '', stderr: 'arping: socket: Operation not permitted\n' }),
+    });
+    isRoot = false;
+    const { stdout } = await probe();
+    expect(stdout).toContain('not asked: arping needs root');
+    expect(stdout).toContain('nobody listened: tcpdump needs root');
+    expect(stdout).toMatch(/Listen as root:\n {2}sudo slices-conn --offline probe link\.jwt --site be-gent1/);
+  });
+
+  test('an answer to ARP is heard without anyone who listens', async () => {
+    begin({ ping: () => PING_LOST, arping: () => ok('Received 3 response(s)') });
+    isRoot = false;
+    expect(await json()).toMatchObject({
+      verdict: 'far_does_not_hear',
+      heard: [`88a8:${tags[0]} 8100:${tags[1]}`],
+    });
+  });
+
+  test('full size: lost, too long, and what is offered', async () => {
+    const lostAbove = (most: number) => (call: readonly string[]) =>
+      Number(call[call.indexOf('-s') + 1]) > most ? PING_LOST : PING;
+    begin({ ping: lostAbove(1468) });
+    expect(await json()).toMatchObject({ verdict: 'path_mtu', end: 'path', exitCode: 6 });
+    expect((await probe()).stdout).toMatch(/vlan link\.jwt --site be-gent1 --dev eth1 --mtu 1496\n$/);
+    begin({
+      ping: (call) =>
+        call.includes('1472')
+          ? { ...PING_LOST, stderr: 'ping: local error: message too long, mtu=1496' }
+          : PING,
+    });
+    expect(await json()).toMatchObject({ verdict: 'own_mtu', end: 'own' });
+  });
+
+  test('without tcpdump: devices are made that can’t send, and removed; after Ctrl-C too', async () => {
+    const made = new Set<string>();
+    const watching = (call: readonly string[]): ProgramResult => {
+      const name = call[call.indexOf('name') + 1] ?? '';
+      if (call.includes('add')) made.add(name);
+      if (call.includes('del')) made.delete(call.at(-1) ?? '');
+      if (!call.includes('-s')) return ip(call);
+      const parents = [...made].map((one) => ({ ifname: one, link: 'eth1', mtu: 1500 }));
+      return ok(links(...parents));
+    };
+    begin({
+      ip: watching,
+      ping: () => PING_LOST,
+      arping: () => ({ ...PING_LOST, stdout: 'Received 0 response(s)' }),
+    });
+    expect(await json()).toMatchObject({ verdict: 'silent', heard: [] });
+    const up = calls.filter((call) => / up$/.test(call));
+    expect(up.length).toBeGreaterThan(4);
+    for (const call of up) {
+      const name = call.split(' ')[4];
+      const still = calls.indexOf(`ip link set dev ${name} addrgenmode none arp off multicast off`);
+      expect(still).toBeGreaterThan(0);
+      expect(still).toBeLessThan(calls.indexOf(call));
+    }
+    expect([...made]).toEqual([]);
+
+    begin({
+      ip: (call) => {
+        if (call.includes('up')) stop('interrupted');
+        return watching(call);
+      },
+      ping: () => PING_LOST,
+      arping: () => PING_LOST,
+    });
+    const stopped = await probe();
+    expect([stopped.exitCode, stopped.stdout]).toEqual([130, '']);
+    expect(calls.some((call) => call.includes('link add'))).toBe(true);
+    expect([...made]).toEqual([]);
+  });
+
+  test('the other end’s file is judged together with this end', async () => {
+    begin({
+      ping: () => PING_LOST,
+      tcpdump: tcpdump(),
+      arping: () => ({ ...PING_LOST, stdout: 'Received 0 response(s)' }),
+    });
+    world.files.set(
+      'far.json',
+      JSON.stringify({ verdict: 'own_tags_swapped', end: 'own', heard: [], checks: [] }),
+    );
+    expect(await json('--far', 'far.json')).toMatchObject({ verdict: 'far_tags_swapped', end: 'far' });
+    world.files.set('far.json', '{}');
+    expect(reportOf(await probe('--json', '--far', 'far.json'))).toMatchObject({
+      exitCode: 2,
+      code: 'file_unusable',
+    });
+  });
+
+  test.each([
+    [['--peer', 'host.example'], 2, 'host.example is not an IP address.'],
+    [['--peer', '10.0.0.2/24'], 2, '10.0.0.2/24 is not an IP address.'],
+    [['--peer', '10.0.0.1'], 2, '10.0.0.1 is the address of this end.'],
+    [['--site', 'se-kth'], 2, 'se-kth'],
+    [['--dev', '$(reboot)'], 2, ''],
+    [['--dev', 'a-name-of-16-cha'], 2, ''],
+  ])('%s: %i', async (args, exitCode, message) => {
+    begin();
+    const report = reportOf(await probe('--json', ...args));
+    expect(report).toMatchObject({ exitCode, message: expect.stringContaining(message) });
+  });
+
+  test('a device with a name of 15 characters', async () => {
+    begin();
+    expect(await json('--dev', 'enp134s0f0np0v1')).toMatchObject({ verdict: 'own_device' });
+  });
+
+  test('programs that this machine does not have', async () => {
+    begin();
+    programs = {};
+    expect(reportOf(await probe('--json')).message).toContain('"ip"');
+    programs = { ip };
+    expect(reportOf(await probe('--json')).message).toContain('"ping"');
+    programs = {
+      ip,
+      ping: () => ({ exitCode: 1, stdout: '', stderr: "ping: invalid option -- 'M'\nBusyBox v1.35\n" }),
+    };
+    expect(reportOf(await probe('--json'))).toMatchObject({ code: 'not_supported', exitCode: 3 });
+  });
+});
