@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { offlineWorld } from '../fixtures/command-world.ts';
+import { makePagePictures, PAGE_PICTURES } from './page-pictures.ts';
 
 /** The files that have the pictures of the README. */
 export const README = fileURLToPath(new URL('../../README.md', import.meta.url));
@@ -78,4 +79,7 @@ if (import.meta.main) {
   const pictures = await makePictures();
   writeFileSync(PICTURE, pictures.svg);
   writeFileSync(README, withBlocks(readFileSync(README, 'utf8'), pictures));
+  const { network, booking } = await makePagePictures(process.env['CHROMIUM'] ?? '/usr/bin/chromium');
+  writeFileSync(PAGE_PICTURES.network, network);
+  writeFileSync(PAGE_PICTURES.booking, booking);
 }
