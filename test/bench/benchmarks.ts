@@ -9,6 +9,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   'durable-bookings': async () => (await import('./durable-bookings.ts')).durableBookings,
   'http-bookings': async () => (await import('./http-bookings.ts')).httpBookings,
   postgres: async () => (await import('./postgres.ts')).postgres,
+  batches: async () => (await import('./batches.ts')).batches,
   verify: async () => (await import('./verify.ts')).verify,
   load: async () => (await import('./load.ts')).load,
   optimum: async () => (await import('./optimum.ts')).optimumOf,

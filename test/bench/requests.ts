@@ -26,7 +26,7 @@ export function requestFor(
   { site1, site2 }: Link,
   { from, horizon }: Horizon,
   random: Random,
-): CreateRequest {
+): CreateRequest & { search?: undefined } {
   const start = from + Math.floor(random() * horizon);
   return {
     site1,

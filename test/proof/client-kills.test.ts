@@ -2,6 +2,7 @@ import { test } from 'vitest';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { killClients } from './client-kills.ts';
 import { expectNothingFound } from './nothing-found.ts';
+import { killPlans } from './plan-kills.ts';
 
 const postgres = usePostgres();
 
@@ -21,6 +22,25 @@ test(
   async () => {
     const report = await killClients({ until, seed: 1, postgres: await postgres.database() });
     expectNothingFound(report, until);
+  },
+  LIMIT,
+);
+
+const plans = { rounds: 4, kills: 2, acknowledged: 8 };
+
+test(
+  'row 39: apply or serve on SQLite is killed: all of the file or nothing, then its state, then no change; a link that does not fit leaves nothing',
+  async () => {
+    expectNothingFound(await killPlans({ until: plans, seed: 1 }), plans);
+  },
+  LIMIT,
+);
+
+test(
+  'row 39: apply or serve on PostgreSQL is killed: all of the file or nothing, then its state, then no change; a link that does not fit leaves nothing',
+  async () => {
+    const report = await killPlans({ until: plans, seed: 1, postgres: await postgres.database() });
+    expectNothingFound(report, plans);
   },
   LIMIT,
 );

@@ -25,8 +25,15 @@ interface Trap {
   act: () => void;
 }
 
-/** Opens a line. The driver sends each statement in one piece, so that a piece is a message. */
-export async function openLine(database: string): Promise<ProofLine> {
+/**
+ * Opens a line. The driver sends each statement in one piece, so that a piece is a message.
+ *
+ * @param seen is shown every piece that goes to the database
+ */
+export async function openLine(
+  database: string,
+  seen: (piece: Buffer) => void = () => undefined,
+): Promise<ProofLine> {
   const target = new URL(database);
   const sockets = new Set<Socket>();
   let trap: Trap | undefined;
@@ -38,6 +45,7 @@ export async function openLine(database: string): Promise<ProofLine> {
       far.destroy();
     };
     near.on('data', (bytes) => {
+      seen(bytes);
       const sprung = trap && bytes.includes(trap.text) && --trap.left === 0 ? trap : undefined;
       if (!sprung) {
         far.write(bytes);

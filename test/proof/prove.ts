@@ -5,6 +5,7 @@ import { killClients } from './client-kills.ts';
 import { killDatabase } from './database-kills.ts';
 import { proveFailpoints } from './failpoints.ts';
 import { cutEveryMessage, fillDisk } from './lost-outcomes.ts';
+import { killPlans } from './plan-kills.ts';
 import { raceOnLinks } from './race.ts';
 import { printed, type Report } from './report.ts';
 import { killServers } from './server-kills.ts';
@@ -73,6 +74,12 @@ const PROOFS: readonly { name: string; share: number; prove: (seconds: number) =
     share: 10,
     prove: async (share) =>
       killClients({ until: { seconds: share * 0.6 }, seed, postgres: await database() }),
+  },
+  { name: 'plan SQLite', share: 10, prove: (share) => killPlans({ until: { seconds: share }, seed }) },
+  {
+    name: 'plan PostgreSQL',
+    share: 10,
+    prove: async (share) => killPlans({ until: { seconds: share }, seed, postgres: await database() }),
   },
   {
     name: 'outcomes PostgreSQL',

@@ -27,6 +27,8 @@ interface Decision {
 export interface ReplayOptions {
   /** How many decisions of each link the oracle makes again; only where times are a few dozen milliseconds apart. */
   oracle?: number;
+  /** Which links {@link replayAll} takes; default: those of every load. */
+  links?: readonly Link[];
 }
 
 /**
@@ -36,7 +38,7 @@ export interface ReplayOptions {
  */
 export async function replayAll(rows: Rows, options: ReplayOptions = {}): Promise<Finding[]> {
   const found: Finding[] = [];
-  for (const link of LINKS) {
+  for (const link of options.links ?? LINKS) {
     const id = linkId(link.site1, link.site2);
     const replayed = await replay(rows, link, options);
     found.push(...replayed.map((what): Finding => ({ kind: 'wrong', what: `${id}, replayed: ${what}` })));
