@@ -9,7 +9,8 @@ import {
   replayOfBatch,
 } from './batch.ts';
 import type { LinkCalendar } from './calendar.ts';
-import { type AllocatorObserver, LinkQueue } from './link-queue.ts';
+import type { AllocatorObserver } from './link-decisions.ts';
+import { LinkQueue } from './link-queue.ts';
 import { linkId, type Network } from './network.ts';
 import {
   askOperation,

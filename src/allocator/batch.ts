@@ -1,13 +1,13 @@
-import { evictEnded } from './cached-calendar.ts';
 import {
   type AllocatorObserver,
-  borrowAll,
-  catchUpLoan,
-  type LinkQueue,
-  type Loan,
+  askTogether,
+  changeTogether,
+  type LeftLink,
+  type OpenLink,
   OutdatedError,
-} from './link-queue.ts';
-import { copyOf, GroupView, type Known, readAhead } from './link-view.ts';
+} from './link-decisions.ts';
+import type { LinkQueue } from './link-queue.ts';
+import { copyOf, GroupView, type Known } from './link-view.ts';
 import {
   type CreateOutcome,
   type CreateRequest,
@@ -20,14 +20,13 @@ import {
   type UpdateRequest,
   type UpdateTerms,
 } from './operations.ts';
-import type {
-  Decided,
-  IdempotencyRecord,
-  LinkReading,
-  LinkTransaction,
-  ReservationRecord,
-  ReservationStore,
-  WrittenChange,
+import {
+  type Decided,
+  type IdempotencyRecord,
+  nameOfKey,
+  type ReservationRecord,
+  type ReservationStore,
+  type WrittenChange,
 } from './store.ts';
 
 /** One change of a batch. A create has no search: a batch moves as a whole (`earliest`). */
@@ -87,15 +86,6 @@ export interface BatchOptions {
   observe?: AllocatorObserver | undefined;
 }
 
-/** A link while a batch is decided on. */
-interface OpenLink {
-  queue: LinkQueue;
-  link: LinkReading;
-  loan: Loan;
-  /** Its calendar; undefined where no item needs one. */
-  cached: Loan['cached'];
-}
-
 /** One way to do the batch: the decision on each step, in their order. */
 interface Attempt {
   views: Map<LinkQueue, GroupView>;
@@ -135,165 +125,87 @@ class Batch<Fault> {
   readonly #options: BatchOptions;
   readonly #steps: readonly BatchStep<Fault>[];
   readonly #terms: BatchTerms;
-  /** In the order of their links' ids. */
-  readonly #queues: readonly LinkQueue[];
+  /** In the order of the links' ids. */
+  readonly #work: readonly { queue: LinkQueue; operations: Operation<unknown>[] }[];
 
   constructor(options: BatchOptions, steps: readonly BatchStep<Fault>[], terms: BatchTerms) {
     this.#options = options;
     this.#steps = steps;
     this.#terms = terms;
-    const queues = new Set(steps.map(({ queue }) => queue));
-    this.#queues = [...queues].toSorted((one, other) => (one.id < other.id ? -1 : 1));
+    const operations = Map.groupBy(steps, ({ queue }) => queue);
+    this.#work = [...operations]
+      .map(([queue, own]) => ({ queue, operations: own.map(({ operation }) => operation(0)) }))
+      .toSorted((one, other) => (one.queue.id < other.queue.id ? -1 : 1));
   }
 
-  async rehearse(): Promise<BatchOutcome<Fault>> {
-    const { store, now } = this.#options;
-    await this.#load(now());
-    return store.readLinks(async (look) => {
-      const loans = await borrowAll(this.#queues);
-      try {
-        // Only now: what is read is not older than the calendars.
-        const links: LinkReading[] = [];
-        for (const { id } of this.#queues) links.push(await look(id));
-        const at = now();
-        const known = await this.#readAhead(links, at);
-        const open = await this.#catchUp(links, loans, { known, at });
-        const { attempt, offset } = this.#decide(open, known, at);
+  rehearse(): Promise<BatchOutcome<Fault>> {
+    const { store } = this.#options;
+    return askTogether<BatchOutcome<Fault>>(this.#work, {
+      ...this.#options,
+      read: (work) => store.readLinks(work),
+      decide: (links, known, at) => {
+        const { attempt, offset } = this.#decide(links, known, at);
         const outcome = this.#outcomeOf(attempt, offset);
         undo(attempt);
-        for (const { loan, cached } of open) loan.cached = cached;
         return outcome;
-      } finally {
-        for (const loan of loans) loan.end();
-      }
+      },
     });
   }
 
   async change(): Promise<BatchOutcome<Fault>> {
-    const { store, now, observe } = this.#options;
-    const began = now();
+    const { store } = this.#options;
+    const { keyed } = this.#terms;
+    const ids = this.#work.map(({ queue }) => queue.id);
     const goOn: (() => void)[] = [];
-    let loans: Loan[] = [];
-    let settle = (): void => undefined;
-    let isOver = false;
-    const work = async (links: readonly LinkTransaction[]): Promise<BatchOutcome<Fault>> => {
-      const at = now();
-      const earlier = await this.#earlier(links, at);
-      if (earlier) return this.#replay(links, earlier);
-      const known = await this.#readAhead(links, at);
-      const borrowed = await borrowAll(this.#queues);
-      if (isOver) {
-        // The time for the transaction ran out while this waited, so nothing below would end the loans.
-        for (const loan of borrowed) loan.end();
-        throw new OutdatedError();
-      }
-      loans = borrowed;
-      const open = await this.#catchUp(links, loans, { known, at });
-      const { attempt, offset } = this.#decide(open, known, at);
-      const outcome = this.#outcomeOf(attempt, offset);
-      if (!outcome.ok) undo(attempt);
-      const decided = this.#decided(attempt, outcome.ok, at);
-      for (const [index, { queue }] of open.entries()) {
-        const { changes, audit } = decided.get(queue) ?? { changes: [], audit: [] };
-        if (changes.length + audit.length > 0) await links[index]?.write({ changes, audit }, at);
-      }
-      settle = () => {
-        for (const { queue, loan, cached, link } of open) {
-          const version = outcome.ok ? (attempt.views.get(queue)?.version ?? link.version) : link.version;
-          loan.cached = cached && evictEnded({ ...cached, version }, now());
-        }
-      };
-      return outcome;
-    };
     try {
-      for (const queue of this.#queues) goOn.push(await queue.pause());
-      await this.#load(began);
-      const outcome = await store.changeLinks(
-        this.#queues.map(({ id }) => id),
-        work,
-      );
-      observe?.committed(this.#steps.length, now() - began);
-      // Only after the commit: after any error, the calendars are read anew.
-      settle();
-      return outcome;
+      for (const { queue } of this.#work) goOn.push(await queue.pause());
+      return await changeTogether<BatchOutcome<Fault>>(this.#work, {
+        ...this.#options,
+        transact: (work) => store.changeLinks(ids, work),
+        keys: keyed ? [keyed] : [],
+        decide: (links, known, at) => {
+          const earlier = keyed && known.keys.get(nameOfKey(keyed));
+          if (earlier) return { answer: this.#replay(earlier, known), left: links.map(unchanged) };
+          const { attempt, offset } = this.#decide(links, known, at);
+          const answer = this.#outcomeOf(attempt, offset);
+          if (!answer.ok) undo(attempt);
+          return { answer, left: this.#left(links, attempt, answer.ok, at) };
+        },
+      });
     } finally {
-      isOver = true;
-      for (const loan of loans) loan.end();
       for (const each of goOn) each();
     }
   }
 
-  async #load(from: number): Promise<void> {
-    for (const queue of this.#queues) await queue.load(this.#operationsOf(queue), from);
-  }
-
-  #operationsOf(queue: LinkQueue): Operation<unknown>[] {
-    return this.#steps.filter((step) => step.queue === queue).map(({ operation }) => operation(0));
-  }
-
-  async #earlier(links: readonly LinkTransaction[], at: number): Promise<IdempotencyRecord | undefined> {
-    const { keyed } = this.#terms;
-    // The key is locked for all links by whichever asks.
-    const found = keyed && (await links[0]?.lockKeys([keyed], at));
-    return found?.[0];
-  }
-
-  async #replay(
-    links: readonly LinkReading[],
-    { fingerprint, reservations }: IdempotencyRecord,
-  ): Promise<BatchOutcome<Fault>> {
+  #replay({ fingerprint, reservations }: IdempotencyRecord, known: Known): BatchOutcome<Fault> {
     if (fingerprint !== this.#terms.keyed?.fingerprint) return { ok: false, reason: 'key_taken' };
-    const found = new Map<string, ReservationRecord>();
-    // The same request has the same links.
-    for (const link of links)
-      for (const record of await link.read(reservations)) found.set(record.id, record);
-    return replayOfBatch(reservations.map((id) => found.get(id)));
-  }
-
-  #readAhead(links: readonly LinkReading[], at: number): Promise<Known> {
-    const parts = this.#queues.flatMap((queue, index) => {
-      const link = links[index];
-      return link ? [{ link, operations: this.#operationsOf(queue) }] : [];
-    });
-    return readAhead(parts, { at, taken: [] });
-  }
-
-  async #catchUp(
-    links: readonly LinkReading[],
-    loans: readonly Loan[],
-    { known, at }: { known: Known; at: number },
-  ): Promise<OpenLink[]> {
-    const open: OpenLink[] = [];
-    for (const [index, queue] of this.#queues.entries()) {
-      const [link, loan] = [links[index], loans[index]];
-      if (!link || !loan) throw new RangeError(`link ${queue.id} is not open`);
-      await catchUpLoan(loan, link, this.#operationsOf(queue), { known, at });
-      open.push({ queue, link, loan, cached: loan.cached });
-    }
-    // What is changed below is given back only once it is committed, or taken back.
-    for (const { loan } of open) loan.cached = undefined;
-    return open;
+    // The same request has the same links, so all were read.
+    return replayOfBatch(reservations.map((id) => known.reservation(id)));
   }
 
   /**
    * Decides on every step; with `earliest`, at the smallest offset at which all are accepted in their order. The changes
    * stay in the calendars.
    */
-  #decide(open: readonly OpenLink[], known: Known, at: number): { attempt: Attempt; offset: number } {
+  #decide(links: readonly OpenLink[], known: Known, at: number): { attempt: Attempt; offset: number } {
     const attemptOf = (steps: readonly BatchStep<Fault>[], offset: number): Attempt => {
       const shared = copyOf(known);
-      const views = new Map(
-        open.map(({ queue, link, cached }) => [
-          queue,
-          new GroupView(at, link.version, cached?.calendar, shared),
-        ]),
-      );
-      const decisions = steps.map(({ queue, operation }) => {
-        const view = views.get(queue);
-        if (!view) throw new RangeError(`link ${queue.id} is not open`);
-        return view.decide(operation(offset));
-      });
-      return { views, decisions };
+      const views = new Map<LinkQueue, GroupView>();
+      for (const [index, { version, calendar }] of links.entries()) {
+        const queue = this.#work[index]?.queue;
+        if (queue) views.set(queue, new GroupView(at, version, calendar, shared));
+      }
+      try {
+        const decisions = steps.map(({ queue, operation }) => {
+          const view = views.get(queue);
+          if (!view) throw new RangeError(`link ${queue.id} is not open`);
+          return view.decide(operation(offset));
+        });
+        return { views, decisions };
+      } catch (error) {
+        undo({ views });
+        throw error;
+      }
     };
     const { earliest } = this.#terms;
     const lastEnd = Math.max(...this.#steps.map(({ creates }) => creates?.end ?? Number.NEGATIVE_INFINITY));
@@ -310,7 +222,7 @@ class Batch<Fault> {
       );
       const alone = this.#startAlone(failed, attempt, { before, offset });
       undo(before);
-      const next = alone > offset ? alone : this.#nextOffset(open, offset);
+      const next = alone > offset ? alone : this.#nextOffset(links, offset);
       if (lastEnd + next > earliest.until) break;
       offset = next;
     }
@@ -341,8 +253,8 @@ class Batch<Fault> {
   }
 
   /** The next offset at which more can be free for some create: where one begins as a reservation ends. */
-  #nextOffset(open: readonly OpenLink[], offset: number): number {
-    const calendars = new Map(open.map(({ queue, cached }) => [queue, cached?.calendar]));
+  #nextOffset(links: readonly OpenLink[], offset: number): number {
+    const calendars = new Map(this.#work.map(({ queue }, index) => [queue, links[index]?.calendar]));
     const offsets = this.#steps.flatMap(({ creates, queue }) => {
       const end = creates && calendars.get(queue)?.nextEnd(creates.start + offset);
       return creates && end !== undefined ? [end - creates.start] : [];
@@ -359,8 +271,13 @@ class Batch<Fault> {
     return { ok: true, records: decisions.map(({ answer }) => recordOf(answer)), offset };
   }
 
-  /** What each link has to write: everything, or of a refused batch the refusals. */
-  #decided({ decisions }: Attempt, isDone: boolean, at: number): Map<LinkQueue, Decided> {
+  /** What is left of each link: everything is written, or of a refused batch the refusals. */
+  #left(
+    links: readonly OpenLink[],
+    { views, decisions }: Attempt,
+    isDone: boolean,
+    at: number,
+  ): readonly LeftLink[] {
     const decided = new Map<LinkQueue, { changes: WrittenChange[]; audit: Decided['audit'][number][] }>();
     const ids = this.#steps.map(({ reservation }, index) => {
       return reservation ?? recordOf(decisions[index]?.answer)?.id ?? '';
@@ -375,7 +292,12 @@ class Batch<Fault> {
       own.changes.push(key ? { ...change, key } : change);
       key = undefined;
     }
-    return decided;
+    return links.map((link, index) => {
+      const queue = this.#work[index]?.queue;
+      const own = queue && decided.get(queue);
+      const version = (isDone && queue && views.get(queue)?.version) || link.version;
+      return { ...unchanged(link), ...own, version };
+    });
   }
 
   #keyFor(reservations: readonly string[], at: number): IdempotencyRecord | undefined {
@@ -393,7 +315,11 @@ export function replayOfBatch(
   return { ok: true, records: found.map((record) => record ?? null), offset: 0, replayed: true };
 }
 
-function undo({ views }: Attempt): void {
+function unchanged({ version }: OpenLink): LeftLink {
+  return { changes: [], audit: [], version };
+}
+
+function undo({ views }: Pick<Attempt, 'views'>): void {
   for (const view of views.values()) view.undo();
 }
 

@@ -1,29 +1,20 @@
 import type { Link } from '../contract/links.ts';
-import { type CachedCalendar, catchUp, evictEnded, loadCalendar, readMissing } from './cached-calendar.ts';
-import { GroupView, type Known, readAhead } from './link-view.ts';
-import type { Decision, Operation } from './operations.ts';
+import { type CachedCalendar, loadCalendar } from './cached-calendar.ts';
 import {
-  type LinkReading,
-  type LinkTransaction,
-  nameOfKey,
-  type ReservationStore,
-  RolledBackError,
-  StoreUnavailableError,
-} from './store.ts';
+  type AllocatorObserver,
+  askTogether,
+  changeTogether,
+  type Lender,
+  type Loan,
+  type OpenLink,
+  OutdatedError,
+} from './link-decisions.ts';
+import { GroupView, type Known } from './link-view.ts';
+import type { Decision, Operation } from './operations.ts';
+import { type ReservationStore, RolledBackError, StoreUnavailableError } from './store.ts';
 
 /** How many operations share one transaction at most, so that the first does not wait long for the last. */
 const GROUP_SIZE = 64;
-
-/** Told what an allocator does, for metrics: after the fact, never within a transaction. It never throws. */
-export interface AllocatorObserver {
-  /**
-   * A transaction on a link was committed.
-   *
-   * @param size how many requests were decided in it
-   * @param milliseconds from asking for the link's lock to the end of the commit
-   */
-  committed(size: number, milliseconds: number): void;
-}
 
 /** What a link's queue works with. */
 export interface LinkQueueOptions {
@@ -44,11 +35,6 @@ export interface LinkQueueOptions {
 /** An operation of the group threw: the group was rolled back. The database is not to blame. */
 class UndecidedError extends Error {
   override readonly name = 'UndecidedError';
-}
-
-/** The calendar in memory is older than the deletions that the link still has rows for, or was thrown away meanwhile. */
-export class OutdatedError extends Error {
-  override readonly name = 'OutdatedError';
 }
 
 /** An operation, and how its caller is told. */
@@ -157,14 +143,6 @@ class Groups {
   }
 }
 
-/** The link's calendar, lent to a group. */
-export interface Loan {
-  /** What is given back; undefined where there is no calendar in memory, and for one that must be read again. */
-  cached: CachedCalendar | undefined;
-  /** Ends the loan. Only the first call counts. */
-  end(): void;
-}
-
 /**
  * The operations that wait for one link, and the link's calendar (DESIGN.md, "Allocator").
  *
@@ -176,9 +154,11 @@ export interface Loan {
  * up: a change borrows it when it has its locks. So a question never waits for another process. A change that fails does
  * not give the calendar back: it is read again.
  */
-export class LinkQueue {
+export class LinkQueue implements Lender {
   /** See `linkId`. */
   readonly id: string;
+  /** Whether another process had changed the link before the last transaction: then its changes are read with the lock. */
+  shared = false;
   readonly #options: LinkQueueOptions;
   readonly #changes: Groups;
   readonly #questions: Groups;
@@ -187,8 +167,6 @@ export class LinkQueue {
   #loading: Promise<void> | undefined;
   /** Resolves when the loan has ended; undefined while nothing is lent. */
   #returned: Promise<void> | undefined;
-  /** Whether another process had changed the link before the last transaction. */
-  #shared = false;
 
   constructor(options: LinkQueueOptions) {
     this.id = options.id;
@@ -212,72 +190,32 @@ export class LinkQueue {
   }
 
   /** Decides on operations in one transaction. */
-  async #change(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
-    const { id, store, now, observe } = this.#options;
-    const began = now();
-    await this.load(operations, began);
-    let loan: Loan | undefined;
-    let cached: CachedCalendar | undefined;
-    let isOver = false;
-    const work = (transaction: LinkTransaction): Promise<Decision<unknown>[]> =>
-      // An error thrown in here rolls the transaction back, so that each operation can be tried again alone.
-      orUndecided(async () => {
-        const at = now();
-        const keys = new Map(operations.flatMap(({ key }) => (key ? [[nameOfKey(key), key]] : [])));
-        const taken = keys.size > 0 ? await transaction.lockKeys([...keys.values()], at) : [];
-        const known = await readAhead([{ link: transaction, operations }], { at, taken });
-        loan = await this.#borrow();
-        if (isOver) {
-          // The time for the transaction ran out while this waited, so nothing below would end the loan.
-          loan.end();
-          throw new OutdatedError();
-        }
-        this.#shared = loan.cached !== undefined && loan.cached.version !== transaction.version;
-        await catchUpLoan(loan, transaction, operations, { known, at });
-        cached = loan.cached;
-        loan.cached = undefined;
-        const view = new GroupView(at, transaction.version, cached?.calendar, known);
-        const decisions = operations.map((operation) => view.decide(operation));
+  #change(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
+    const { id, store } = this.#options;
+    return changeTogether([{ queue: this, operations }], {
+      ...this.#options,
+      transact: (work) => {
+        const since = this.shared ? this.#cached?.version : undefined;
+        return store.changeLink(id, (transaction) => orUndecided(() => work([transaction])), since);
+      },
+      keys: operations.flatMap(({ key }) => key ?? []),
+      decide: ([link], known, at) => {
+        const { decisions, version } = decideAll(operations, link, known, at);
         const changes = decisions.flatMap(({ change }) => change ?? []);
         const audit = decisions.flatMap((decision) => decision.audit ?? []);
-        if (changes.length + audit.length > 0) await transaction.write({ changes, audit }, at);
-        if (cached) cached = { ...cached, version: view.version };
-        return decisions;
-      });
-    try {
-      const decisions = await store.changeLink(id, work, this.#shared ? this.#cached?.version : undefined);
-      observe?.committed(operations.length, now() - began);
-      // Only after the commit: after any error, the next group reads everything anew.
-      if (loan && cached) loan.cached = evictEnded(cached, now());
-      return decisions;
-    } finally {
-      isOver = true;
-      loan?.end();
-    }
+        return { answer: decisions, left: [{ changes, audit, version }] };
+      },
+    });
   }
 
   /** Decides on operations that change nothing, on a snapshot. */
-  async #answer(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
-    const { id, store, now } = this.#options;
-    await this.load(operations, now());
-    return store.readLinks((look) =>
-      orUndecided(async () => {
-        const loan = await this.#borrow();
-        try {
-          // Only now: what is read is not older than the calendar.
-          const link = await look(id);
-          const at = now();
-          const known = await readAhead([{ link, operations }], { at, taken: [] });
-          await catchUpLoan(loan, link, operations, { known, at });
-          const view = new GroupView(at, link.version, loan.cached?.calendar, known);
-          const decisions = operations.map((operation) => view.decide(operation));
-          if (loan.cached) loan.cached = evictEnded(loan.cached, at);
-          return decisions;
-        } finally {
-          loan.end();
-        }
-      }),
-    );
+  #answer(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
+    const { store } = this.#options;
+    return askTogether([{ queue: this, operations }], {
+      ...this.#options,
+      read: (work) => store.readLinks((look) => orUndecided(() => work(look))),
+      decide: ([link], known, at) => decideAll(operations, link, known, at).decisions,
+    });
   }
 
   /** Reads the calendar where there is none and one is needed. @param from milliseconds */
@@ -293,13 +231,6 @@ export class LinkQueue {
         this.#loading = undefined;
       });
     await this.#loading;
-  }
-
-  /** Waits until nothing is lent. */
-  async #borrow(): Promise<Loan> {
-    const [loan] = await borrowAll([this]);
-    if (!loan) throw new RangeError('nothing was lent');
-    return loan;
   }
 
   /** When what is lent comes back; undefined while nothing is. */
@@ -333,38 +264,20 @@ export class LinkQueue {
   }
 }
 
-/**
- * Borrows the calendars of several links, all at once: whoever holds one never waits for another, so no two wait for each
- * other.
- */
-export async function borrowAll(queues: readonly LinkQueue[]): Promise<Loan[]> {
-  for (;;) {
-    const lent = queues.find(({ returned }) => returned);
-    if (!lent) return queues.map((queue) => queue.lend());
-    await lent.returned;
-  }
-}
-
-/** Brings a calendar that was lent to the link's version, and as far back as the operations look. */
-export async function catchUpLoan(
-  loan: Loan,
-  link: LinkReading,
+/** Decides on each operation as if those before it had been committed. */
+function decideAll(
   operations: readonly Operation<unknown>[],
-  { known, at }: { known: Known; at: number },
-): Promise<void> {
-  const { cached } = loan;
-  const reaches = operations.flatMap((operation) => operation.from(known) ?? []);
-  if (!cached && reaches.length === 0) return;
-  if (!cached || cached.version < link.forgotten) {
-    loan.cached = undefined;
-    throw new OutdatedError();
-  }
-  const missing = await readMissing(cached, link, Math.min(at, ...reaches));
-  // One that was changed half-way is not given back.
-  loan.cached = undefined;
-  loan.cached = catchUp(cached, missing);
+  link: OpenLink | undefined,
+  known: Known,
+  at: number,
+): { decisions: Decision<unknown>[]; version: number } {
+  if (!link) throw new RangeError('the link is not open');
+  const view = new GroupView(at, link.version, link.calendar, known);
+  const decisions = operations.map((operation) => view.decide(operation));
+  return { decisions, version: view.version };
 }
 
+/** An error of an operation rolls the transaction back, so that each operation can be tried again alone. */
 async function orUndecided<Answer>(work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work();
