@@ -121,7 +121,6 @@ describe('an unknown method of an address', () => {
 });
 
 test.each([
-  '/',
   '/nowhere',
   '/apis',
   '/apis/v1alpha1',

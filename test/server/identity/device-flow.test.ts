@@ -289,7 +289,7 @@ describe('a device login', () => {
 
   test.each([
     ['another flow', { grant_type: 'password', username: 'lead', password: 'x' }, 'unsupported_grant_type'],
-    ['a code flow', { grant_type: 'authorization_code', code: 'x' }, 'unsupported_grant_type'],
+    ['a code flow', { grant_type: 'authorization_code', code: 'x' }, 'invalid_request'],
     ['the client’s own name', { grant_type: 'client_credentials' }, 'unsupported_grant_type'],
     ['an unknown code', { device_code: 'x'.repeat(43) }, 'invalid_grant'],
     ['no code', { device_code: '' }, 'invalid_request'],
