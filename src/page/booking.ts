@@ -58,7 +58,7 @@ export interface BookingOptions {
   kept: string | null;
   show(view: BookingView): void;
   done(reservation: Reserved, isNew: boolean): void;
-  /** The login has ended. */
+  /** The login has ended, or nothing can be sent without one. */
   loggedOut(): void;
   failed(error: unknown): void;
 }
@@ -74,7 +74,7 @@ export interface Booking {
   send(): Promise<void>;
   /** Goes back to the draft of a new reservation. */
   reset(): void;
-  /** Asks again what was answered before: others may have booked. */
+  /** Asks again whether the draft fits: others may have booked. */
   refresh(): void;
 }
 
@@ -177,7 +177,11 @@ export function createBooking(options: BookingOptions): Booking {
 
   async function send(): Promise<void> {
     const terms = options.terms();
-    if (isSending || !terms) return;
+    if (isSending) return;
+    if (!terms) {
+      options.loggedOut();
+      return;
+    }
     const read = readDraft(draft, terms);
     if (!('wish' in read) && !sent) {
       isChecked = true;
@@ -239,8 +243,9 @@ export function createBooking(options: BookingOptions): Booking {
     },
     refresh() {
       const { kind } = answer;
-      if (!isSending && (kind === 'fits' || kind === 'refused' || kind === 'away')) void ask(true);
-      else if (kind === 'none' && !isSending) show();
+      // A request that had no answer is the person's to send again.
+      if (isSending || kind === 'asking' || kind === 'unanswered') return;
+      void ask(kind !== 'none');
     },
   };
 }

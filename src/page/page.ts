@@ -2,7 +2,7 @@ import { may } from '../contract/roles.ts';
 import { createBooking } from './booking.ts';
 import { createBookingForm } from './booking-form.ts';
 import { ask } from './dialogs.ts';
-import { draftOf, linkBetween, picked } from './draft.ts';
+import { draftOf, EMPTY_DRAFT, isSameDraft, linkBetween, picked } from './draft.ts';
 import { element, setText } from './elements.ts';
 import { createMap, type NetworkMap } from './map/map.ts';
 import { createNews } from './news.ts';
@@ -30,6 +30,8 @@ const BASE = new URL('.', import.meta.url);
 const HOUR = 3_600_000;
 /** How long the map's use looks ahead, in milliseconds: a request for it stays the same so long, and costs nothing. */
 const NOW_LASTS = 300_000;
+
+const ENDED = 'Your login has ended. Log in again; what you typed is kept.';
 
 const now = Date.now;
 const later = (milliseconds: number, run: () => void): (() => void) => {
@@ -77,6 +79,8 @@ let ended: readonly Reserved[] | undefined;
 /** Why the reservations can't be seen, where the service says so. */
 let hidden: string | undefined;
 const busy = new Set<string>();
+/** Whether the login ended by itself: what was being typed stays where it is. */
+let hasEnded = false;
 /** Ends with the login: what is asked for as a user is given up then. */
 let visit = new AbortController();
 
@@ -130,7 +134,11 @@ const booking = createBooking({
     );
     void news.look();
   },
-  loggedOut: () => void news.look(),
+  loggedOut() {
+    say(ENDED);
+    isSessionStale = true;
+    void news.look();
+  },
   failed,
 });
 let timeline: Timeline | undefined;
@@ -159,7 +167,8 @@ function show(): void {
   }
   const { view } = booking;
   if (form) {
-    form.element.hidden = !isIn || !(view.draft.id === undefined ? mayDo('create') : mayDo('update'));
+    const mayBook = isIn && (view.draft.id === undefined ? mayDo('create') : mayDo('update'));
+    form.element.hidden = !mayBook && !(hasEnded && !isSameDraft(view.draft, EMPTY_DRAFT));
     form.show(view);
   }
 }
@@ -199,11 +208,15 @@ async function loadSession(): Promise<void> {
   const found = await service.session();
   isSessionKnown = true;
   if (found.user === null) {
-    if (before !== undefined) say('Your login has ended. Log in again; what you typed is kept.');
+    if (before !== undefined) {
+      say(ENDED);
+      hasEnded = true;
+    }
     leave();
     return;
   }
   session = found;
+  hasEnded = false;
   if (visit.signal.aborted || before !== found.user.id) visit = new AbortController();
   choose(usual(found));
 }
@@ -259,7 +272,6 @@ async function loadUse({ links }: NetworkFacts): Promise<void> {
 
 /** Asks for everything that may have changed. */
 async function askForNews(): Promise<void> {
-  const { signal } = visit;
   try {
     if (!network) {
       network = await service.network();
@@ -278,7 +290,7 @@ async function askForNews(): Promise<void> {
     // Refused to a user whose role or login has changed: the next question finds out.
     isSessionStale = true;
     if (error instanceof Refused) say(refusalText(error.facts, calendar()));
-    else if (!signal.aborted) throw error;
+    else if (!(error instanceof DOMException && error.name === 'AbortError')) throw error;
   }
   show();
 }
@@ -320,6 +332,7 @@ async function logOut(): Promise<void> {
     leave();
     say('You are logged out.');
   } catch (error) {
+    visit = new AbortController();
     tell(error);
   }
 }

@@ -64,12 +64,20 @@ export function nextText({ start, end }: Window, now: number): string {
 /** A timestamp in a text of the service. */
 const TIMESTAMP = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,12})?(?:Z|[+-]\d\d:\d\d)/g;
 
+/** Two timestamps as a period. */
+const PERIOD = new RegExp(`(${TIMESTAMP.source}) to (${TIMESTAMP.source})`, 'g');
+
 /** The same text with its timestamps as the page writes times. */
 export function withLocalTimes(text: string, calendar: Calendar): string {
-  return text.replace(TIMESTAMP, (found) => {
-    const instant = parseInstant(found);
-    return instant === undefined ? found : instantText(instant, calendar);
-  });
+  return text
+    .replace(PERIOD, (found, from: string, to: string) => {
+      const [start, end] = [parseInstant(from), parseInstant(to)];
+      return start === undefined || end === undefined ? found : periodText({ start, end }, calendar);
+    })
+    .replace(TIMESTAMP, (found) => {
+      const instant = parseInstant(found);
+      return instant === undefined ? found : instantText(instant, calendar);
+    });
 }
 
 /** Refusals by what the link has; the limits say it better than the service's sentence. */

@@ -46,7 +46,7 @@ describe('why something was refused', () => {
   test('by the link: with numbers and local times', () => {
     const facts = { ...REFUSED, code: 'bandwidth_unavailable', messages: ['not shown'], limits: [LIMIT] };
     expect(refusalText(facts, CALENDAR, 9000)).toBe(
-      '6 of the 9 Gbps asked for are free from Sun 22 Nov 11:30 to Sun 22 Nov 12:00.',
+      '6 of the 9 Gbps asked for are free from Sun 22 Nov 11:30 to 12:00.',
     );
   });
 

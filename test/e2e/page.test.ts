@@ -1,0 +1,247 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createVerifier } from '../../src/verifier.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
+import { type Served, serveInProcess, serveWith } from './served.ts';
+
+/** Debian's; on another machine name it in CHROMIUM. */
+const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+const missing = !existsSync(executablePath);
+const ARGS = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+  '--disable-sync',
+];
+/** How long until the page has asked for news again, in milliseconds. */
+const NEWS = 16_000;
+
+describe.skipIf(missing && !process.env['CI'])('the page, by a person’s clicks', () => {
+  let browser: Browser;
+  let served: Served;
+  beforeAll(async () => {
+    [browser, served] = await Promise.all([
+      chromium.launch({ executablePath, args: ARGS }),
+      serveInProcess('--name', '<b>Lab</b>'),
+    ]);
+  });
+  afterAll(() => browser?.close());
+
+  let contexts: BrowserContext[];
+  let complaints: string[];
+  beforeEach(() => {
+    [contexts, complaints] = [[], []];
+  });
+  afterEach(async () => {
+    await Promise.all(contexts.map((context) => context.close()));
+    expect(complaints).toEqual([]);
+  });
+
+  /**
+   * A tab of a browser. What it complains about or asks of others is noted; that a browser logs each refused dry run, and each
+   * request to a server that is away, is not the page's doing.
+   */
+  async function openTab(context?: BrowserContext, { base_url } = served.addresses): Promise<Page> {
+    const own = context ?? (await browser.newContext({ timezoneId: 'Europe/Brussels', locale: 'en-GB' }));
+    if (!context) contexts.push(own);
+    own.setDefaultTimeout(Number(process.env['SHELL_WAIT'] ?? PATIENCE));
+    const page = await own.newPage();
+    page.on('pageerror', (error) => complaints.push(String(error)));
+    page.on('console', (message) => {
+      if (!/^Failed to load resource: /.test(message.text())) complaints.push(message.text());
+    });
+    page.on('request', (request) => {
+      const url = request.url();
+      if (!url.startsWith(base_url) && !/^(?:data|blob):/.test(url)) complaints.push(url);
+    });
+    await page.clock.install();
+    await page.goto(base_url);
+    return page;
+  }
+
+  async function logIn(page: Page, user: string): Promise<void> {
+    await page.getByRole('link', { name: 'Log in' }).click();
+    await page.getByRole('radio', { name: user }).check();
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText(`Logged in as ${user}`).waitFor();
+  }
+
+  const form = (page: Page) => page.getByRole('form', { name: /^Book a link|^Change / });
+  const answer = (page: Page) => form(page).getByRole('status');
+  const result = (page: Page) => page.locator('main > .result');
+
+  async function fill(page: Page, bandwidth: string, name = ''): Promise<void> {
+    await page.getByLabel('Site 1').selectOption('be-gent1');
+    await page.getByLabel('Site 2').selectOption('pl-poznan1');
+    await page.getByLabel('Bandwidth').fill(bandwidth);
+    await page.getByLabel('Name (optional)').fill(name);
+    await page.clock.runFor(400);
+  }
+
+  async function book(page: Page, bandwidth: string, name: string): Promise<void> {
+    await fill(page, bandwidth, name);
+    await answer(page)
+      .getByText(/^It fits/)
+      .waitFor();
+    await page.getByRole('button', { name: 'Book', exact: true }).click();
+    await result(page).getByText(`Booked: ${name}`).waitFor();
+  }
+
+  async function remove(page: Page, name: string): Promise<void> {
+    await page.getByRole('button', { name: `Delete: ${name}` }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await result(page).getByText(`Deleted: ${name}`).waitFor();
+  }
+
+  test('a lead books what fits, extends, changes, downloads, deletes and logs out; the table is all that is left', async () => {
+    const page = await openTab();
+    expect(await page.locator('header .brand').textContent()).toContain('<b>Lab</b>');
+    await page.getByText('Log in to see what is free').waitFor();
+    expect(await page.getByRole('table').getByRole('row').count()).toBeGreaterThan(5);
+    await logIn(page, 'lead');
+    expect(page.url()).toMatch(/\?experiment=exp_/);
+    await page.getByText('lead: you can book, change and delete').waitFor();
+
+    await fill(page, '500G', 'night-run');
+    await answer(page).getByText('The link has 100 Gbps; 500 Gbps were asked for.').waitFor();
+    await page.getByRole('button', { name: '100 Gbps for the same time' }).click();
+    await answer(page).getByText('100 of 100 Gbps and 1000 VLANs are free').waitFor();
+    expect(await page.getByLabel('Bandwidth').inputValue()).toBe('100G');
+    await page.getByLabel('Bandwidth').fill('60G');
+    await page.clock.runFor(400);
+    // A second click finds an empty form.
+    await page.getByRole('button', { name: 'Book', exact: true }).dblclick();
+    await result(page).getByText('Booked: night-run, be-gent1 – pl-poznan1, 60 Gbps').waitFor();
+    expect(await page.getByRole('heading', { level: 3 }).allTextContents()).toEqual(['night-run active']);
+
+    await page.getByRole('button', { name: 'Extend by 1 hour: night-run' }).click();
+    await result(page).getByText('Extended: night-run').waitFor();
+    await page.getByText('ends in 3 h').waitFor();
+    await page.getByRole('button', { name: 'Change: night-run' }).click();
+    await page.getByLabel('Bandwidth').fill('90G');
+    await page.clock.runFor(400);
+    await answer(page)
+      .getByText(/^It fits/)
+      .waitFor();
+    await page.getByRole('button', { name: 'Save the change' }).click();
+    await result(page).getByText('Changed: night-run, be-gent1 – pl-poznan1, 90 Gbps').waitFor();
+
+    const row = page.getByRole('listitem').filter({ hasText: 'night-run' });
+    const local = await row.locator('dd').nth(2).textContent();
+    await page.getByLabel('Times in').selectOption('UTC');
+    expect(await row.locator('dd').nth(2).textContent()).not.toBe(local);
+
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download token: night-run' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('night-run.jwt');
+    const { base_url } = served.addresses;
+    const verified = await createVerifier({ issuers: { [base_url]: true } }).verify(
+      readFileSync(await download.path(), 'utf8'),
+    );
+    expect(verified).toMatchObject({ kind: 'connectivity' });
+
+    await page.getByRole('button', { name: 'What to paste on a server: night-run' }).click();
+    await page.getByLabel('Its network device').fill('eth1');
+    expect(await page.getByLabel('Commands').textContent()).toContain('ip link add link eth1 name sc');
+    await page.keyboard.press('Escape');
+    const question = page.getByRole('dialog', { name: 'Delete night-run?' });
+    await page.getByRole('button', { name: 'Delete: night-run' }).focus();
+    await page.keyboard.press('Enter');
+    expect(await question.locator(':focus').textContent()).toBe('Keep it');
+    await page.keyboard.press('Escape');
+    await question.waitFor({ state: 'detached' });
+    expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Delete: night-run');
+    await remove(page, 'night-run');
+    await page.getByText('None now or later.').waitFor();
+
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('You are logged out.').waitFor();
+    expect(await form(page).isVisible()).toBe(false);
+    expect(await page.getByRole('table').isVisible()).toBe(true);
+  });
+
+  test('a viewer sees what a lead books, as a reservation and as use, and finds nothing to book or change with', async () => {
+    const [lead, viewer] = [await openTab(), await openTab()];
+    await Promise.all([logIn(lead, 'lead'), logIn(viewer, 'viewer')]);
+    await viewer.getByText('viewer: you can look, not book').waitFor();
+    await viewer.getByText('None now or later.').waitFor();
+    await book(lead, '60G', 'shared');
+    // Past the five minutes for which the map asks at once.
+    await viewer.clock.fastForward(300_000);
+    const row = viewer.getByRole('listitem').filter({ hasText: 'shared' });
+    await row.waitFor();
+    await viewer.getByRole('button', { name: 'Show in timeline: shared' }).click();
+    await viewer.getByText('be-gent1 – pl-poznan1, 60 of 100 Gbps in use').waitFor();
+    expect(await form(viewer).isVisible()).toBe(false);
+    expect(await row.getByRole('button').allTextContents()).toEqual([
+      ...['Copy tags', 'On a server', 'Download token', 'Show in timeline'],
+    ]);
+    // What is left of the link is what another one can have.
+    await fill(lead, '70G');
+    await answer(lead).getByText('40 of the 70 Gbps asked for are free').waitFor();
+    await remove(lead, 'shared');
+    await viewer.clock.runFor(NEWS);
+    await viewer.getByText('None now or later.').waitFor();
+  });
+
+  test('names with markup are shown as text, and what is invisible as its code', async () => {
+    const page = await openTab();
+    const planted = '<img src=x onerror=alert(1)>\u202e';
+    await page.route('**/ui/api/session', async (route) => {
+      const reply = await route.fetch();
+      await route.fulfill({
+        response: reply,
+        body: (await reply.text()).replaceAll('"demo"', JSON.stringify(planted)),
+      });
+    });
+    await logIn(page, 'lead');
+    await page
+      .getByRole('heading', { name: 'Reservations of <img src=x onerror=alert(1)>\\u202e' })
+      .waitFor();
+    expect(await page.locator('img').count()).toBe(0);
+  });
+
+  test('a login that has ended keeps what was typed, and so does a server that is away for a while', async () => {
+    const data = mkdtempSync(join(tmpdir(), 'slices-conn-page-'));
+    afterAll(() => rmSync(data, { recursive: true, force: true }));
+    const first = await serveWith('--port', '0', '--data', data);
+    const { base_url } = first.addresses;
+    const page = await openTab(undefined, first.addresses);
+    await logIn(page, 'lead');
+
+    const other = await openTab(page.context(), first.addresses);
+    await other.getByRole('button', { name: 'Log out' }).click();
+    await other.getByText('You are logged out.').waitFor();
+    await fill(page, '7G', 'kept');
+    await page.getByText('Your login has ended.').first().waitFor();
+    await logIn(page, 'lead');
+    await answer(page)
+      .getByText(/^It fits/)
+      .waitFor();
+    expect(await page.getByLabel('Bandwidth').inputValue()).toBe('7G');
+    expect(await page.evaluate<string>('JSON.stringify({ ...sessionStorage, ...localStorage })')).not.toMatch(
+      /eyJ/,
+    );
+
+    first.process.signal('SIGTERM');
+    await first.process.ended;
+    await page.clock.runFor(NEWS);
+    await page
+      .getByRole('alert')
+      .getByText(/no answer since \w+ \d+ \w+ \d\d:\d\d, trying again/)
+      .waitFor();
+    await page.getByRole('button', { name: 'Book', exact: true }).click();
+    await answer(page).getByText('the same request is never booked twice').waitFor();
+    const again = await serveWith('--port', new URL(base_url).port, '--data', data);
+    await page.clock.runFor(NEWS);
+    await page.getByRole('alert').waitFor({ state: 'hidden' });
+    expect(await page.getByLabel('Name (optional)').inputValue()).toBe('kept');
+    await page.getByRole('button', { name: 'Send it again' }).click();
+    await result(page).getByText('Booked: kept').waitFor();
+    again.process.signal('SIGTERM');
+    await again.process.ended;
+  });
+});
