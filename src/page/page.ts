@@ -132,6 +132,7 @@ const booking = createBooking({
     say(
       `${isNew ? 'Booked' : 'Changed'}: ${ownSentence(reservation, calendar())}.${isNew ? ` ${tagsText(reservation.tags).replace('\n', '; ')}.` : ''}`,
     );
+    showReservations();
     void news.look();
   },
   loggedOut() {

@@ -45,7 +45,7 @@ describe.skipIf(missing && !process.env['CI'])('the page, by a person’s clicks
   async function openTab(context?: BrowserContext, { base_url } = served.addresses): Promise<Page> {
     const own = context ?? (await browser.newContext({ timezoneId: 'Europe/Brussels', locale: 'en-GB' }));
     if (!context) contexts.push(own);
-    own.setDefaultTimeout(Number(process.env['SHELL_WAIT'] ?? PATIENCE));
+    own.setDefaultTimeout(PATIENCE);
     const page = await own.newPage();
     page.on('pageerror', (error) => complaints.push(String(error)));
     page.on('console', (message) => {
@@ -113,9 +113,10 @@ describe.skipIf(missing && !process.env['CI'])('the page, by a person’s clicks
     // A second click finds an empty form.
     await page.getByRole('button', { name: 'Book', exact: true }).dblclick();
     await result(page).getByText('Booked: night-run, be-gent1 – pl-poznan1, 60 Gbps').waitFor();
-    expect(await page.getByRole('heading', { level: 3 }).allTextContents()).toEqual(['night-run active']);
+    await page.getByRole('heading', { level: 3, name: 'night-run active' }).waitFor();
+    expect(await page.getByRole('heading', { level: 3 }).count()).toBe(1);
 
-    await page.getByRole('button', { name: 'Extend by 1 hour: night-run' }).click();
+    await page.getByRole('button', { name: '+1 h longer: night-run' }).click();
     await result(page).getByText('Extended: night-run').waitFor();
     await page.getByText('ends in 3 h').waitFor();
     await page.getByRole('button', { name: 'Change: night-run' }).click();
@@ -143,7 +144,7 @@ describe.skipIf(missing && !process.env['CI'])('the page, by a person’s clicks
     );
     expect(verified).toMatchObject({ kind: 'connectivity' });
 
-    await page.getByRole('button', { name: 'What to paste on a server: night-run' }).click();
+    await page.getByRole('button', { name: 'On a server, what to paste: night-run' }).click();
     await page.getByLabel('Its network device').fill('eth1');
     expect(await page.getByLabel('Commands').textContent()).toContain('ip link add link eth1 name sc');
     await page.keyboard.press('Escape');
