@@ -19,7 +19,7 @@ export const NEXT_STEP: Partial<Record<FailureCode, string>> = {
 const USES_SERVICES = /^slices-conn (?!-|(?:help|profile|serve|token|completion)\b|.* --help$)/;
 /** Commands that act in an experiment and a project. */
 const ACTS_IN =
-  /^slices-conn (?:reserve|run|list|show|update|delete|watch|plan|apply|(?:experiment|project) (?:show|create|token))\b/;
+  /^slices-conn (?:reserve|run|list|show|update|delete|watch|plan|apply|vlan|probe|(?:experiment|project) (?:show|create|token))\b/;
 
 /**
  * Adds to an advised command of this program the flags that choose the services, the project and the experiment;

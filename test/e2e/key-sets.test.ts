@@ -141,6 +141,18 @@ describe('row 26: verify --offline', () => {
     },
   );
 
+  test('vlan configures a server from a saved token, by the keys that are kept', async () => {
+    await verify(own);
+    published = 'away';
+    // The reservation of these tests ended long ago.
+    const args = ['--offline', 'vlan', '-', '--site', RESERVATION.site2, '--dev', 'eth1', '--remove'];
+    const run = (key: TestKey) => client.run(args, { env: pointingAt(at()), stdin: token(key) });
+    const { exitCode, stdout } = await run(own);
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/\nip link del sc\w{8}\n$/)]);
+    expect(await run(forged)).toMatchObject({ exitCode: 9, stdout: '' });
+    expect(service.requests).toHaveLength(1);
+  });
+
   test('a copy that is hours old is told; a day old is 9', async () => {
     await verify(own);
     rewrite({ at: Date.now() - 5 * HOUR });
