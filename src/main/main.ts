@@ -1,10 +1,10 @@
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { COMPLETE } from '../cli/completion/scripts.ts';
 import type { TextStream } from '../cli/print/output.ts';
 import { run } from '../cli/run.ts';
 import type { ServerCommands } from '../cli/serve/server.ts';
 import type { NetworkSettings } from '../cli/world.ts';
+import { homeFolder } from '../files/home.ts';
 import { privateFolder } from '../files/private.ts';
 import {
   type AuditOptions,
@@ -41,7 +41,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     stderr: textStream(process.stderr),
     ...(process.stderr.isTTY ? { progressLine: () => openProgressLine(process.stderr) } : {}),
     files,
-    shellHome: shellHome(homedir(), env),
+    shellHome: shellHome(homeFolder(), env),
     now: Date.now,
     newKey: () => crypto.randomUUID(),
     sleep,

@@ -1,5 +1,5 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -53,6 +53,31 @@ test('it books offline', () => {
   expect(booked).toMatchObject({ status: 0, stderr: '' });
   expect(booked.stdout).toContain('verified: signed by http://offline.localhost');
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  'it runs under a number that no user has, without a home folder',
+  () => {
+    // A folder and a copy that this user can reach, wherever the checkout is.
+    const folder = mkdtempSync('/tmp/slices-conn-nobody-');
+    try {
+      const copy = join(folder, name);
+      copyFileSync(program, copy);
+      chmodSync(copy, 0o755);
+      chownSync(folder, 54_321, 54_321);
+      const env = Object.fromEntries(
+        ['STATE', 'CACHE', 'CONFIG'].map((kind) => [`SLICES_CONN_${kind}_DIR`, join(folder, kind)]),
+      );
+      const args = ['--offline', 'reserve', ...LINK, '--start-now', '--for', '2h'];
+      const as = { uid: 54_321, gid: 54_321, cwd: folder, encoding: 'utf8' } as const;
+      expect(spawnSync(copy, args, { ...as, env })).toMatchObject({ status: 0, stderr: '' });
+      const homeless = spawnSync(copy, args, { ...as, env: {} });
+      expect(homeless.stderr).toContain('/nonexistent');
+      expect(homeless.status).toBe(2);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
 
 test('it serves, logs in, books over HTTP, and its guardian deletes after a kill', async () => {
   const ready = join(home, 'ready.json');

@@ -1,11 +1,12 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { homedir, userInfo } from 'node:os';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { ConnectionOptions } from 'node:tls';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { loopbackAddress } from '../../contract/loopback.ts';
+import { homeFolder } from '../../files/home.ts';
 
 /** How a PostgreSQL server is reached, as the driver takes it. */
 export interface PostgresConnection {
@@ -50,7 +51,8 @@ export function readConnection(address: string, env: Environment = process.env):
     searchParams.get(key) || env[TLS_VARIABLES[key]] || undefined;
   const ssl = tlsOptions(searchParams.get('host') || url.hostname || env['PGHOST'] || 'localhost', said);
   for (const key of ['ssl', 'sslnegotiation', ...Object.keys(TLS_VARIABLES)]) searchParams.delete(key);
-  const file = searchParams.get('passfile') || env['PGPASSFILE'] || join(env['HOME'] || homedir(), '.pgpass');
+  const file =
+    searchParams.get('passfile') || env['PGPASSFILE'] || join(env['HOME'] || homeFolder(), '.pgpass');
   searchParams.delete('passfile');
   if (!url.password && !searchParams.get('password') && !env['PGPASSWORD']) {
     const password = passwordIn(file, placeOf(url, env));
@@ -62,11 +64,20 @@ export function readConnection(address: string, env: Environment = process.env):
 /** Where a password is for: host, port, database, user, as a password file has them. */
 type PasswordPlace = readonly [host: string, port: string, database: string, user: string];
 
+/** The name of the user whose process this is; empty for a number that no user has. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return '';
+  }
+}
+
 /** What the address leaves open is found as the driver finds it. */
 function placeOf(url: URL, env: Environment): PasswordPlace {
   const said = (key: string): string | undefined => url.searchParams.get(key) || undefined;
   const host = said('host') || decodeURIComponent(url.hostname) || env['PGHOST'] || 'localhost';
-  const user = said('user') || decodeURIComponent(url.username) || env['PGUSER'] || userInfo().username;
+  const user = said('user') || decodeURIComponent(url.username) || env['PGUSER'] || userName();
   const database = decodeURIComponent(url.pathname.slice(1)) || env['PGDATABASE'] || user;
   return [
     // A socket's folder counts as this machine.
@@ -187,7 +198,7 @@ function readPem(path: string): string {
 function readService(name: string, env: Environment): [key: string, value: string][] {
   const { PGSERVICEFILE: given, PGSYSCONFDIR: shared } = env;
   const places = [
-    given || join(env['HOME'] || homedir(), '.pg_service.conf'),
+    given || join(env['HOME'] || homeFolder(), '.pg_service.conf'),
     ...(shared ? [join(shared, 'pg_service.conf')] : []),
   ];
   for (const path of places) {
