@@ -82,13 +82,18 @@ function checkAbove(path: string): void {
   }
 }
 
-/** Not mkdir's own recursion: it never ends below a folder such as /proc, where nothing can be made. */
-function makeFolders(path: string): void {
+/**
+ * Makes a folder and those above it that are missing. It is not mkdir's own recursion, which never ends below a folder such
+ * as /proc, where nothing can be made.
+ *
+ * @param mode of the folders that are made, less the umask
+ */
+export function makeFolders(path: string, mode = 0o700): void {
   if (existsSync(path)) return;
   const parent = dirname(path);
-  if (parent !== path) makeFolders(parent);
+  if (parent !== path) makeFolders(parent, mode);
   try {
-    mkdirSync(path, { mode: 0o700 });
+    mkdirSync(path, { mode });
   } catch (error) {
     // Another process may have been quicker.
     if (!existsSync(path)) throw error;

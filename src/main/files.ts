@@ -13,6 +13,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import type { ShellHome, UserFiles } from '../cli/world.ts';
 import { Failure } from '../contract/failure.ts';
+import { makeFolders } from '../files/private.ts';
 import { writeWhole } from '../files/whole.ts';
 import type { Environment } from '../session/profiles/folders.ts';
 
@@ -30,7 +31,7 @@ export const files: UserFiles = {
   },
   async makeFolder(path) {
     try {
-      mkdirSync(path, { recursive: true, mode: 0o700 });
+      makeFolders(path);
     } catch (cause) {
       throw fileFailure('made', path, cause);
     }
@@ -86,7 +87,7 @@ function placeBelow(folder: string, path: string, { make }: { make: boolean }): 
   const names = path.split('/').filter((name) => name !== '');
   if (names.some((name) => name === '.' || name === '..'))
     throw new Error('The path leads out of the folder.');
-  if (make) mkdirSync(folder, { recursive: true });
+  if (make) makeFolders(folder, 0o777);
   if (!existsSync(folder)) return undefined;
   let place = realpathSync(folder);
   for (const [index, name] of names.entries()) {
@@ -143,7 +144,7 @@ function targetOf(file: string, links = 0): string {
 
 function replace(file: string, content: Uint8Array): void {
   // Shells run this file, so other users must not be able to write to it, whatever the umask.
-  mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
+  makeFolders(dirname(file), 0o755);
   const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0o644;
   writeWhole(file, content, mode & 0o7777);
 }

@@ -23,6 +23,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   watch: [IDS.reservation],
   verify: ['-'],
   vlan: [IDS.reservation, '--site', 'be-gent1', '--dev', 'eth1'],
+  probe: [IDS.reservation, '--site', 'be-gent1', '--dev', 'eth1', '--peer', '10.0.0.2'],
   login: ['--wait', '1'],
   status: [],
   whoami: [],

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createVerifier } from '../../src/verifier.ts';
+import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Served, serveInProcess, serveWith } from './served.ts';
 
@@ -207,7 +208,7 @@ describe.skipIf(missing && !process.env['CI'])('the page, by a person’s clicks
 
   test('a login that has ended keeps what was typed, and so does a server that is away for a while', async () => {
     const data = mkdtempSync(join(tmpdir(), 'slices-conn-page-'));
-    afterAll(() => rmSync(data, { recursive: true, force: true }));
+    atEndOfFile(() => rmSync(data, { recursive: true, force: true }));
     const first = await serveWith('--port', '0', '--data', data);
     const { base_url } = first.addresses;
     const page = await openTab(undefined, first.addresses);

@@ -23,6 +23,14 @@ describe('files below a folder', () => {
     expect([modeOf('etc/netplan/x.yaml'), modeOf('etc/y')]).toEqual([0o600, 0o644]);
   });
 
+  it('where nothing can be made are refused at once', async () => {
+    // Node's own mkdir with `recursive` never ends there.
+    if (!existsSync('/proc/self')) return;
+    const refused = { code: 'file_unusable' };
+    await expect(files.writeBelow('/proc/x', '/etc/y', 'a', false)).rejects.toMatchObject(refused);
+    await expect(files.makeFolder('/proc/x/y')).rejects.toMatchObject(refused);
+  });
+
   it('are never written through a link, nor outside', async () => {
     const [out, elsewhere] = [join(home, 'out'), join(home, 'elsewhere')];
     for (const folder of [out, elsewhere]) mkdirSync(folder);

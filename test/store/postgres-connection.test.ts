@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConnection } from '../../src/store/postgres/connection.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
+import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 
@@ -177,7 +178,7 @@ describe('row 52: over a line', () => {
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    afterAll(() => {
+    atEndOfFile(() => {
       server.close();
       for (const socket of sockets) socket.destroy();
     });
