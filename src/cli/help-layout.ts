@@ -1,5 +1,6 @@
 import type { Command, Help, Option } from 'commander';
 import { GLOBAL_FLAGS } from './global-options.ts';
+import { folded } from './print/folded.ts';
 
 /** The global flags that the top-level help shows, in its order; `slices-conn help flags` has all. */
 const SHORT_LIST = ['--offline', '--json', '--yes', '--experiment', '--profile', '--help', '--version'];
@@ -172,14 +173,3 @@ export function continued(line: string, width: number): string {
 
 /** Words of a command, quoted ones whole, and each flag with the word after it, which may be its value. */
 const SHELL_WORDS = /(?:--[\w-]+ (?=[^\s-]))?(?:\\.|'[^']*'|"[^"]*"|[^\s'"\\])+/g;
-
-/** Words in lines of at most so many columns; a longer word has a line of its own. */
-export function folded(text: string, width: number, words = /\S+/g): string[] {
-  const lines: string[] = [];
-  for (const word of text.match(words) ?? []) {
-    const last = lines.at(-1);
-    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
-    else lines[lines.length - 1] = `${last} ${word}`;
-  }
-  return lines;
-}

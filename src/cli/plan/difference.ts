@@ -134,7 +134,8 @@ function sameSites(
 
 function sitesChanged(moved: readonly string[]): Failure {
   const [first = '', another] = moved;
-  const why = "A reservation's sites can't change. Give it another name, or delete it first.";
+  const why =
+    "A reservation's sites can't change. Look at the spelling; for another link, give it another name.";
   if (another === undefined) return new Failure('usage', first, { why });
   return new Failure('usage', `${moved.length} reservations are between other sites than the file says.`, {
     why,

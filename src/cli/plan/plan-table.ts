@@ -4,7 +4,7 @@ import type { Failure } from '../../contract/failure.ts';
 import type { Limit } from '../../contract/problems.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { shortIds } from '../../session/reservations/known.ts';
-import { folded } from '../help-layout.ts';
+import { folded } from '../print/folded.ts';
 import { asciiText, escapeText, type Printer } from '../print/output.ts';
 import { localTimes, shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
@@ -122,7 +122,10 @@ function rowOf(
     }
     case 'update': {
       const before = periodText(periodOf(change.current), times);
-      const after = reservation ? periodText(periodOf(reservation), times) : before;
+      const { start, end } = change.wanted;
+      // Where another change does not fit, the service says nothing of this one.
+      const planned = start === 'now' ? periodOf(change.current) : { start, end };
+      const after = periodText(reservation ? periodOf(reservation) : planned, times);
       const was = after === before ? '' : `, was ${before}`;
       const tags = reservation
         ? `, tags ${sameTags(change.current, reservation) ? 'stay' : tagsText(reservation)}`
@@ -171,8 +174,12 @@ function sameTags(one: Reservation, other: Reservation): boolean {
 /** Why a change does not fit, in a few words: the limit where the service tells it. @example '6 Gbps free 1 Dec 11:00–14:00' */
 export function shortReason({ message, facts }: Failure, times: TimeContext): string {
   const [limit] = facts.limits ?? [];
-  return (limit && limitText(limit, times)) ?? localTimes(times)(message);
+  // What would be accepted in place of one of several is no plan for them all.
+  return (limit && limitText(limit, times)) ?? localTimes(times)(message.replace(ADVICE, ''));
 }
+
+/** The end of a service's reason. */
+const ADVICE = / Would be accepted: .*$/s;
 
 function limitText(
   { limit, site, layer, capacity, free, start_date, end_date }: Limit,

@@ -5,8 +5,8 @@ import type { ExperimentAccess } from '../../session/login/experiment-access.ts'
 import { nameOf } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
-import { folded } from '../help-layout.ts';
 import type { Invocation } from '../invocation.ts';
+import { folded } from '../print/folded.ts';
 import { captionOf } from '../print/reservation-table.ts';
 import { confirm } from '../questions.ts';
 import { inWords } from '../reservation/alternatives.ts';

@@ -3,8 +3,9 @@ import { withoutTokens } from '../../contract/secret.ts';
 import { completed, NEXT_STEP } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
-import { continued, folded } from '../help-layout.ts';
+import { continued } from '../help-layout.ts';
 import { localTimes, type TimeContext } from '../times.ts';
+import { folded } from './folded.ts';
 import { offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
 

@@ -2,8 +2,9 @@ import { isIP } from 'node:net';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { type End, USUAL_MTU } from '../../vlan/end.ts';
 import { withServices } from '../advice.ts';
-import { continued, folded } from '../help-layout.ts';
+import { continued } from '../help-layout.ts';
 import type { Invocation } from '../invocation.ts';
+import { folded } from '../print/folded.ts';
 import { escapeText, type Printer } from '../print/output.ts';
 
 import { type EndFlags, endArgument } from '../vlan/end-argument.ts';
