@@ -2,7 +2,6 @@ import type { ChalkInstance } from 'chalk';
 import { withoutTokens } from '../../contract/secret.ts';
 import { characterCode, escapeText } from '../../contract/visible-text.ts';
 import type { Environment } from '../../session/profiles/folders.ts';
-import { folded } from './folded.ts';
 
 export { escapeText } from '../../contract/visible-text.ts';
 
@@ -71,15 +70,9 @@ export class Output {
     return (isTerminal && columns) || COLUMNS_ELSEWHERE;
   }
 
-  /** Prints a notice on stderr, unless `--quiet`: on a terminal in lines that fit. Escaped here. */
+  /** Prints a notice on stderr, unless `--quiet`. Escaped here. */
   notice(text: string): void {
-    if (this.#options.quiet) return;
-    const { stderr } = this.#options;
-    const width = (stderr.isTerminal && stderr.columns) || Number.POSITIVE_INFINITY;
-    const line = escapeText(withoutTokens(text));
-    // A command stays on its line, so that it can be pasted.
-    const isWhole = line.length <= width || line.includes('slices-conn ');
-    stderr.write(`${isWhole ? line : folded(line, width).join('\n')}\n`);
+    if (!this.#options.quiet) this.#options.stderr.write(`${escapeText(withoutTokens(text))}\n`);
   }
 
   /** Prints on stderr what a person needs to continue, such as a code to enter, with `--quiet` too. Escaped here. */

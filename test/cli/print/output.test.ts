@@ -125,16 +125,6 @@ describe('the stream that a text is printed on', () => {
     expect([stdout.text, stderr.text]).toEqual([onStdout, onStderr]);
   });
 
-  test('a notice is in lines that fit the terminal; one with a command stays whole', () => {
-    const stderr = recordedStream(20);
-    const output = open({ stderr });
-    output.notice('The link ended before the command did.');
-    output.notice('See slices-conn list --all for what is left.');
-    expect(stderr.text).toBe(
-      'The link ended\nbefore the command\ndid.\nSee slices-conn list --all for what is left.\n',
-    );
-  });
-
   test('row 7: a notice is one line, escaped', () => {
     const stderr = recordedStream();
     open({ stderr }).notice(`Using ${ESC}]0;x\u0007\nerror: forged`);
