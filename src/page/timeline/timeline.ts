@@ -576,7 +576,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       isFresh = true;
       clearTimeout(saying);
       live.textContent = '';
-      setText(readout, hint());
+      setText(readout, hint);
       draw();
     },
     refresh: () => {
