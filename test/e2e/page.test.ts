@@ -179,10 +179,6 @@ describe.skipIf(missing && !process.env['CI'])('the page, by a person’s clicks
     await remove(page, 'night-run');
     await page.getByText('None now or later.').waitFor();
 
-    await page.getByRole('link', { name: 'Skip the map' }).focus();
-    for (const key of ['Enter', 'Tab']) await page.keyboard.press(key);
-    expect(await page.locator('.network-map :focus').count()).toBe(0);
-
     await page.getByRole('button', { name: 'Log out' }).click();
     await result(page).getByText('You are logged out.').waitFor();
     expect(await page.locator('.map-readout').textContent()).toMatch(/^Point at a link/);

@@ -34,8 +34,8 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   const element = document.createElement('div');
   element.className = 'map';
   const end = document.createElement('span');
-  end.id = 'after-map';
-  element.append(skipTo(end), picture, readout, legend(), end);
+  [end.id, end.tabIndex] = ['after-map', -1];
+  element.append(skipTo(end.id), picture, readout, legend(), end);
 
   const use = new Map<Link, number | null>();
   /** Each link is drawn on the map or in an inset, and where it leaves an inset in both. */
@@ -108,14 +108,8 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
       pointed = on ? link : null;
       say();
     };
-    // Chromium lets keys reach whatever in a picture listens for the focus.
-    const isFirst = lines.length === 0;
-    for (const name of isFirst ? ['pointerenter', 'focus'] : ['pointerenter']) {
-      line.addEventListener(name, mark(true));
-    }
-    for (const name of isFirst ? ['pointerleave', 'blur'] : ['pointerleave']) {
-      line.addEventListener(name, mark(false));
-    }
+    for (const name of ['pointerenter', 'focus']) line.addEventListener(name, mark(true));
+    for (const name of ['pointerleave', 'blur']) line.addEventListener(name, mark(false));
     return [line];
   }
 
@@ -211,19 +205,11 @@ function level(share: number | null): string {
 }
 
 /** Leads past the map, whose links are a stop of the Tab key each. Seen while it has the focus. */
-function skipTo(end: HTMLElement): HTMLElement {
+function skipTo(id: string): HTMLElement {
   const skip = document.createElement('a');
   skip.className = 'map-skip';
-  skip.href = `#${end.id}`;
+  skip.href = `#${id}`;
   skip.textContent = 'Skip the map';
-  // The address stays as it is.
-  skip.addEventListener('click', (event) => {
-    event.preventDefault();
-    // A stop of the Tab key while it has the focus: from what is none, Chromium goes back to where the section begins.
-    end.tabIndex = 0;
-    end.focus();
-  });
-  end.addEventListener('blur', () => end.removeAttribute('tabindex'));
   return skip;
 }
 
