@@ -360,7 +360,6 @@ async function logOut(): Promise<void> {
 /** Forgets what only a user may see. */
 function leave(): void {
   visit.abort();
-  if (session.user !== null) select(null);
   [session, chosen, live, ended] = [NOBODY, undefined, undefined, undefined];
   for (const link of network?.links ?? []) map?.setUse(link, null);
   showReservations();
@@ -511,13 +510,10 @@ function build({ links, sites, login }: NetworkFacts): void {
     },
     now,
     zone: () => zone,
-    mayPick: () => mayDo('create'),
     onPick({ link, start, end }) {
       map?.select(link);
       if (!mayDo('create')) return;
-      const draft = picked(booking.view.draft, link, { start, end });
-      // What begins in this minute, since it was cut to what is not over, would be in the past when it is sent.
-      booking.fill(start < now() + 60_000 ? { ...draft, start: 'now' } : draft);
+      booking.fill(picked(booking.view.draft, link, { start: Math.max(start, now()), end }));
       form?.focus();
       say('The form is filled with this time.', done('form'));
     },

@@ -181,8 +181,6 @@ describe.skipIf(missing && !process.env['CI'])('the page, by a person’s clicks
 
     await page.getByRole('button', { name: 'Log out' }).click();
     await result(page).getByText('You are logged out.').waitFor();
-    expect(await page.locator('.map-readout').textContent()).toMatch(/^Point at a link/);
-    expect(await page.locator('.map-link.selected').count()).toBe(0);
     expect(await form(page).isVisible()).toBe(false);
     expect(await page.getByRole('table').isVisible()).toBe(true);
   });
@@ -209,8 +207,6 @@ describe.skipIf(missing && !process.env['CI'])('the page, by a person’s clicks
     await remove(lead, 'shared');
     await viewer.clock.runFor(NEWS);
     await viewer.getByText('None now or later.').waitFor();
-    await viewer.clock.fastForward(300_000);
-    await viewer.getByText('be-gent1 – pl-poznan1, 0 of 100 Gbps in use').waitFor();
   });
 
   test('names with markup are shown as text, and what is invisible as its code', async () => {

@@ -33,16 +33,12 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   readout.setAttribute('aria-hidden', 'true');
   const element = document.createElement('div');
   element.className = 'map';
-  const end = document.createElement('span');
-  [end.id, end.tabIndex] = ['after-map', -1];
-  element.append(skipTo(end.id), picture, readout, legend(), end);
+  element.append(picture, readout, legend());
 
   const use = new Map<Link, number | null>();
   /** Each link is drawn on the map or in an inset, and where it leaves an inset in both. */
   let drawn = new Map<Link, SVGElement[]>();
   let selected: Link | null = null;
-  /** Where the pointer or the keyboard is. */
-  let pointed: Link | null = null;
   /** Links to sites without a place, as buttons below the map. */
   const listed = new Map<Link, HTMLButtonElement>();
 
@@ -55,7 +51,6 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
       line.style.setProperty('--use', String(share ?? 0));
       if (line.hasAttribute('role')) line.setAttribute('aria-label', nameOf(link, share));
     }
-    if (link === (pointed ?? selected)) say();
   };
   const showSelected = (): void => {
     for (const [link, button] of listed) button.setAttribute('aria-pressed', String(link === selected));
@@ -65,10 +60,9 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
         line.classList.toggle('selected', link === selected);
       }
     }
-    say();
+    say(selected);
   };
-  const say = (): void => {
-    const link = pointed ?? selected;
+  const say = (link: Link | null): void => {
     readout.textContent = link ? nameOf(link, use.get(link) ?? null) : HINT;
   };
 
@@ -105,8 +99,7 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     }
     const mark = (on: boolean) => () => {
       for (const each of drawn.get(link) ?? []) each.classList.toggle('pointed', on);
-      pointed = on ? link : null;
-      say();
+      say(on ? link : selected);
     };
     for (const name of ['pointerenter', 'focus']) line.addEventListener(name, mark(true));
     for (const name of ['pointerleave', 'blur']) line.addEventListener(name, mark(false));
@@ -161,7 +154,7 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
       showUse(link);
       buttons.append(button, ' ');
     }
-    end.before(buttons);
+    element.append(buttons);
     showSelected();
   }
 
@@ -202,15 +195,6 @@ function nameOf({ site1, site2, bandwidth }: Link, share: number | null): string
 function level(share: number | null): string {
   if (share === null) return 'unknown';
   return share <= 0 ? 'none' : share < BUSY ? 'some' : share < FULL ? 'busy' : 'full';
-}
-
-/** Leads past the map, whose links are a stop of the Tab key each. Seen while it has the focus. */
-function skipTo(id: string): HTMLElement {
-  const skip = document.createElement('a');
-  skip.className = 'map-skip';
-  skip.href = `#${id}`;
-  skip.textContent = 'Skip the map';
-  return skip;
 }
 
 /** What the lines mean; screen readers hear it with each link. */

@@ -41,9 +41,7 @@ export interface TimelineOptions {
   now(): number;
   /** The zone of all times that are shown: an IANA name, or `UTC`. */
   zone(): string;
-  /** Whether periods can be picked; if not, what is marked is only described. Asked again by `setReservations`. */
-  mayPick(): boolean;
-  /** A period of a link was picked, by pointer, by keyboard or in the table, from the next full minute on. */
+  /** A period of a link was picked, by pointer, by keyboard or in the table. */
   onPick(pick: { link: Link; start: number; end: number }): void;
   /** Another window is shown, and has come to rest. */
   onWindow(window: Window): void;
@@ -87,21 +85,12 @@ const MARGIN_ROWS = 20;
 /** The level at which a wide surrounding is loaded once somebody moves, so that zooming out finds something to draw. */
 const OVERVIEW_LEVEL = levelFor({ start: 0, end: 366 * 86_400_000 }, 800);
 
-/** What a pointer and what a finger does: for who may pick, and for who may only look. */
-const HINTS = {
-  pointer: {
-    pick: 'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.',
-    look: 'Point at a row, or drag over it, to see what is free. Drag the dates to move; Ctrl and the wheel zoom.',
-  },
-  touch: {
-    pick: 'Tap where a link is free to pick a time to book, or rest your finger there and drag. Two fingers zoom.',
-    look: 'Tap a row to see what is free, or rest your finger there and drag. Two fingers zoom.',
-  },
-} as const;
-/** What keys do: as screen readers say it, and as it is seen while the drawing has the focus. */
+const HINT =
+  'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.';
+const TOUCH_HINT =
+  'Tap where a link is free to pick a time to book, or rest your finger there and drag. Two fingers zoom.';
 const KEYS =
-  'Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now';
-const SHORT_KEYS = 'Arrows move, + and − zoom, Shift+arrows lengthen';
+  'Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now; Enter picks.';
 
 /** Makes a timeline; it loads and draws once its element is in a document. */
 export function createTimeline(options: TimelineOptions): Timeline {
@@ -112,18 +101,16 @@ export function createTimeline(options: TimelineOptions): Timeline {
   });
   const labels = links.map((link) => element('li', {}, linkText(link)));
   const title = element('p', { class: 'timeline-period' });
-  const hints = HINTS[matchMedia('(pointer: coarse)').matches ? 'touch' : 'pointer'];
-  const readout = element('p', { class: 'timeline-readout' });
+  const hint = matchMedia('(pointer: coarse)').matches ? TOUCH_HINT : HINT;
+  const readout = element('p', { class: 'timeline-readout' }, hint);
   const live = element('p', { class: 'timeline-live', role: 'status' });
-  const shortKeys = element('p', { class: 'timeline-keys', 'aria-hidden': 'true' });
   const drawing = element(
     'div',
     { class: 'timeline-drawing' },
     element('ol', { class: 'timeline-labels', 'aria-hidden': 'true' }, ...labels),
     canvas,
-    shortKeys,
   );
-  const keys = element('p', { id: 'timeline-keys', hidden: true });
+  const keys = element('p', { id: 'timeline-keys', hidden: true }, KEYS);
   const chart = element('div', {}, drawing, readout, legend(), keys);
   const probe = element('span', { hidden: true });
   const root = element('div', { class: 'timeline' });
@@ -372,19 +359,6 @@ export function createTimeline(options: TimelineOptions): Timeline {
 
   // Picking
 
-  let mayPick: boolean | undefined;
-  const hint = (): string => hints[mayPick ? 'pick' : 'look'];
-  /** Invites to pick, or no longer. */
-  const invite = (): void => {
-    if (mayPick === options.mayPick()) return;
-    mayPick = options.mayPick();
-    pick = undefined;
-    setText(readout, hint());
-    const enter = mayPick ? 'Enter picks' : 'Enter says again what is free';
-    setText(shortKeys, `${SHORT_KEYS}, ${enter}.`);
-    setText(keys, `${KEYS}; ${enter}.`);
-  };
-  invite();
   const snap = (pixels: number): Step => snapStep(view, layout.width, pixels);
   const picking = (): PickContext => ({ ...calendar(), step: snap(SNAP_PIXELS) });
   const choose = (mark: Mark | undefined): void => {
@@ -399,8 +373,8 @@ export function createTimeline(options: TimelineOptions): Timeline {
       pick = { row: mark.row, ...period };
       const text = sentence(pick);
       readout.textContent = text;
-      if (mayPick) options.onPick({ link, ...period });
-      say(mayPick ? `Picked: ${text}` : text);
+      options.onPick({ link, ...period });
+      say(`Picked: ${text}`);
     }
     draw();
   };
@@ -421,7 +395,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       const row = point && rowAt(point.y, layout, links.length);
       canvas.classList.toggle('moves', row === undefined);
       if (!point || row === undefined) {
-        readout.textContent = pick ? sentence(pick) : hint();
+        readout.textContent = pick ? sentence(pick) : hint;
         return;
       }
       const instant = instantOf(point);
@@ -517,7 +491,6 @@ export function createTimeline(options: TimelineOptions): Timeline {
 
   const table = createTable({
     ...{ links, columns: options.columns, zone: () => zone, calendar, window: () => view, ownOn },
-    mayPick: () => mayPick === true,
     onPick: (link, period) => choose({ row: links.indexOf(link), ...period }),
   });
   root.append(toolbar.element, title, chart, table.element, live, probe);
@@ -552,14 +525,13 @@ export function createTimeline(options: TimelineOptions): Timeline {
       moveTo(window);
     },
     setReservations: (list) => {
-      invite();
       const link = pick && links[pick.row];
       const known = new Set(link && ownOn(link).map(({ id }) => id));
       ownOf = new Map(links.map((link) => [link, list.filter((one) => isBetween(one, link))]));
       // What was picked is booked.
       if (pick && link && ownIn(link, pick).some(({ id }) => !known.has(id))) {
         pick = undefined;
-        setText(readout, hint());
+        setText(readout, hint);
       }
       draw();
       table.fill();
@@ -605,7 +577,6 @@ function legend(): HTMLElement {
     ['used', 'in use'],
     ['mine', 'yours'],
     ['none', 'no VLAN free'],
-    ['over', 'over'],
     ['now', 'now'],
   ] as const;
   return element(
