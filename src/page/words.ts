@@ -87,7 +87,7 @@ const BY_THE_LINK = ['bandwidth_unavailable', 'vlans_unavailable', 'share_exceed
 const SAID_BY_BUTTONS = /(?:\.|; the reservation can last until then\.) Would be accepted: .*$/s;
 
 /** The service names the reservation that has a name by its id; on the page it is called by its name. */
-const NAME_TAKEN = /^(The name )(\S+)( is taken by reservation )con_\S+/;
+const NAME_TAKEN = /^(The name )(\S+)( is taken by reservation )con_\w+/;
 
 /** What to do next, where the service's sentence does not say it. */
 const NEXT: Readonly<Record<string, string>> = {

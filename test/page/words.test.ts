@@ -74,7 +74,7 @@ describe('why something was refused', () => {
 });
 
 test('a name that is taken is said with the name, not with an id that nobody sees', () => {
-  const messages = ['The name run is taken by reservation con_lab.example_01jd until it ends or is deleted.'];
+  const messages = ['The name run is taken by reservation con_01jd until it ends or is deleted.'];
   expect(refusalText({ ...REFUSED, code: 'name_taken', status: 409, messages }, CALENDAR)).toBe(
     'The name run is taken by reservation run until it ends or is deleted.',
   );
