@@ -6,7 +6,6 @@ import { draftOf, EMPTY_DRAFT, isSameDraft, linkBetween, picked } from './draft.
 import { element, setText } from './elements.ts';
 import { createMap, type NetworkMap } from './map/map.ts';
 import { createNews } from './news.ts';
-import { createNotice } from './notice.ts';
 import { createReservationList, type ReservationAction } from './reservation-list.ts';
 import { showServerText } from './server-text.ts';
 import {
@@ -22,8 +21,8 @@ import {
 import { createSessionBar } from './session-bar.ts';
 import { type Clock, createClock } from './timeline/civil-time.ts';
 import { createTimeline, type Timeline } from './timeline/timeline.ts';
-import type { Calendar } from './timeline/words.ts';
-import { awayText, maySee, ownSentence, refusalText, stateOf, tagsText, titleOf } from './words.ts';
+import { type Calendar, instantText } from './timeline/words.ts';
+import { maySee, ownSentence, refusalText, stateOf, tagsText, titleOf } from './words.ts';
 
 /** Below which address the files of the page lie: `…/ui/`. */
 const BASE = new URL('.', import.meta.url);
@@ -86,38 +85,21 @@ let hasEnded = false;
 let visit = new AbortController();
 
 const away = element('p', { class: 'away', role: 'alert', hidden: true });
-const notice = createNotice(later);
-/** What the notice is about: the page, the form, or a reservation by its id. */
-type About = 'page' | 'form' | { id: string };
-let about: About = 'page';
-/** Says what became of an action, beside what it is about. What was done goes by itself. */
-function say(text: string, { at, isDone = false }: { at: About; isDone?: boolean }): void {
-  about = at;
-  notice.say(text, isDone);
-  putNotice();
-  if (at !== 'page') notice.element.scrollIntoView({ block: 'nearest' });
-}
-const done = (at: About) => ({ at, isDone: true });
-/** Puts the notice where it belongs; a row that was made anew has lost it. */
-function putNotice(): void {
-  const after =
-    typeof about === 'object' && !list.element.hidden
-      ? list.placeFor(about.id)
-      : about === 'form' && form && !form.element.hidden
-        ? form.heading
-        : away;
-  if (after.nextElementSibling !== notice.element) after.after(notice.element);
-}
+const result = element('p', { class: 'result', role: 'status' });
+const say = (text: string): void => {
+  // The same text again is news too: it is taken away first.
+  result.textContent = '';
+  setText(result, text);
+};
 /** A bug shows up in the console, and the page says so. */
 function failed(error: unknown): void {
-  say('Something went wrong in this page. Reload it; what you typed is kept.', { at: 'page' });
+  say('Something went wrong in this page. Reload it; what you typed is kept.');
   reportError(error);
 }
 
 const bar = createSessionBar({
   loginAddress: new URL('login', BASE).pathname,
   choose(id) {
-    notice.clear();
     choose(session.experiments.find((one) => one.id === id));
     void news.look();
   },
@@ -147,17 +129,14 @@ const booking = createBooking({
   show: () => show(),
   done(reservation, isNew) {
     live = [...(live ?? []).filter(({ id }) => id !== reservation.id), reservation];
-    showReservations();
-    if (!isNew) list.focus(reservation.id);
     say(
       `${isNew ? 'Booked' : 'Changed'}: ${ownSentence(reservation, calendar())}.${isNew ? ` ${tagsText(reservation.tags).replace('\n', '; ')}.` : ''}`,
-      done(isNew ? 'form' : { id: reservation.id }),
     );
+    showReservations();
     void news.look();
   },
-  unanswered: () => news.lost(),
   loggedOut() {
-    say(ENDED, { at: 'form' });
+    say(ENDED);
     isSessionStale = true;
     void news.look();
   },
@@ -193,7 +172,6 @@ function show(): void {
     form.element.hidden = !mayBook && !(hasEnded && !isSameDraft(view.draft, EMPTY_DRAFT));
     form.show(view);
   }
-  putNotice();
 }
 
 /** Chooses the experiment that is worked in, and remembers it in the address and for the next time. */
@@ -232,7 +210,7 @@ async function loadSession(): Promise<void> {
   isSessionKnown = true;
   if (found.user === null) {
     if (before !== undefined) {
-      say(ENDED, { at: 'form' });
+      say(ENDED);
       hasEnded = true;
     }
     leave();
@@ -252,7 +230,7 @@ async function loadEnded(): Promise<void> {
     if (chosen?.id === id) ended = found;
     showReservations();
   } catch (error) {
-    tell(error, 'page');
+    tell(error);
   }
 }
 
@@ -312,7 +290,7 @@ async function askForNews(): Promise<void> {
   } catch (error) {
     // Refused to a user whose role or login has changed: the next question finds out.
     isSessionStale = true;
-    if (error instanceof Refused) say(refusalText(error.facts, calendar()), { at: 'page' });
+    if (error instanceof Refused) say(refusalText(error.facts, calendar()));
     else if (!(error instanceof DOMException && error.name === 'AbortError')) throw error;
   }
   show();
@@ -327,33 +305,36 @@ const news = createNews({
   failed,
   show({ isAway, since }) {
     away.hidden = !isAway;
-    if (isAway) notice.clearDone();
-    setText(away, isAway ? awayText(since, calendar()) : '');
+    setText(
+      away,
+      isAway
+        ? `The server does not answer: no answer since ${instantText(since, calendar())}, trying again.`
+        : '',
+    );
   },
 });
 
 /** Says why something could not be done. */
-function tell(error: unknown, at: About): void {
+function tell(error: unknown): void {
   if (error instanceof Refused) {
-    say(refusalText(error.facts, calendar()), { at });
+    say(refusalText(error.facts, calendar()));
     if (error.isLoggedOut) isSessionStale = true;
     void news.look();
   } else if (error instanceof Unanswered) {
-    say('No answer came. It may be done or not: the list shows it once the server answers.', { at });
-    news.lost();
+    say('No answer came from the server. It may be done or not: the list shows it once the server answers.');
+    void news.look();
   } else failed(error);
 }
 
 async function logOut(): Promise<void> {
-  notice.clear();
   visit.abort();
   try {
     await service.logOut();
     leave();
-    say('You are logged out.', done('page'));
+    say('You are logged out.');
   } catch (error) {
     visit = new AbortController();
-    tell(error, 'page');
+    tell(error);
   }
 }
 
@@ -373,7 +354,7 @@ async function whileBusy(id: string, run: () => Promise<void>): Promise<void> {
   try {
     await run();
   } catch (error) {
-    tell(error, { id });
+    tell(error);
   } finally {
     busy.delete(id);
     show();
@@ -400,7 +381,6 @@ function download(name: string, type: string, text: string): void {
 async function act(action: ReservationAction, own: Reserved): Promise<void> {
   const experiment = chosen?.id;
   if (experiment === undefined) return;
-  notice.clear();
   const title = titleOf(own);
   const actions: Readonly<Record<ReservationAction, () => void | Promise<void>>> = {
     hour: () => extend(experiment, own, HOUR),
@@ -416,14 +396,13 @@ async function act(action: ReservationAction, own: Reserved): Promise<void> {
         isCopied
           ? `The tags of ${title} are copied.`
           : 'The browser does not let this page copy: select the tags.',
-        { at: own, isDone: isCopied },
       );
     },
     token: () =>
       whileBusy(own.id, async () => {
         const name = `${own.name ?? own.id}.jwt`;
         download(name, 'application/jwt', await service.token(experiment, own.id));
-        say(`The token is in ${name}. slices-conn verify ${name} checks it offline.`, done(own));
+        say(`The token is in ${name}. slices-conn verify ${name} checks it offline.`);
       }),
     server: () => showServerText(own.record, copy),
     show() {
@@ -453,13 +432,13 @@ function extend(experiment: string, own: Reserved, milliseconds: number): Promis
         body: JSON.stringify(body),
       });
       live = live?.map((one) => (one.id === changed.id ? changed : one));
-      say(`Extended: ${ownSentence(changed, calendar())}.`, done(own));
+      say(`Extended: ${ownSentence(changed, calendar())}.`);
       void news.look();
     } catch (error) {
       if (!(error instanceof Refused) || error.facts.status !== 422) throw error;
+      say(`${titleOf(own)} can’t be extended so far. The form says what is possible.`);
       booking.fill(draft);
       form?.focus();
-      say(`${titleOf(own)} can’t be extended so far. The form says what is possible.`, { at: 'form' });
     }
   });
 }
@@ -475,9 +454,9 @@ async function remove(experiment: string, own: Reserved): Promise<void> {
     await service.delete(experiment, own.id);
     live = live?.filter(({ id }) => id !== own.id);
     if (booking.view.draft.id === own.id) booking.reset();
+    say(`Deleted: ${ownSentence(own, calendar())}.`);
     showReservations();
-    list.focus(own.id);
-    say(`Deleted: ${ownSentence(own, calendar())}.`, done(own));
+    list.focus();
     void news.look();
   });
 }
@@ -496,7 +475,6 @@ function build({ links, sites, login }: NetworkFacts): void {
     sites,
     links,
     onSelect(link) {
-      notice.clear();
       select(link);
       if (mayDo('create')) booking.fill(picked(booking.view.draft, link));
     },
@@ -514,19 +492,14 @@ function build({ links, sites, login }: NetworkFacts): void {
       map?.select(link);
       if (!mayDo('create')) return;
       booking.fill(picked(booking.view.draft, link, { start: Math.max(start, now()), end }));
+      say('The form is filled with this time.');
       form?.focus();
-      say('The form is filled with this time.', done('form'));
     },
     onWindow: () => {},
   });
   form = createBookingForm({
     ...{ booking, links, calendar, zone: () => zone },
     onLink: ({ site1, site2 }) => select(linkBetween(links, site1, site2) ?? null),
-    onUse: () => notice.clear(),
-    onClear() {
-      timeline?.clearPick();
-      select(null);
-    },
   });
   const table = main.querySelector('table');
   const invitation = login
@@ -534,7 +507,7 @@ function build({ links, sites, login }: NetworkFacts): void {
     : 'Use and booking need a login, which this server does not have: use the command line below.';
   main.replaceChildren(
     ...[...main.querySelectorAll('h1')],
-    ...[notice.spoken, away, notice.element],
+    ...[away, result],
     element('p', { 'data-for': 'stranger', hidden: true }, invitation),
     element('section', { class: 'network-map', 'aria-label': 'Map' }, map.element),
     element(

@@ -57,8 +57,6 @@ export interface Timeline {
   setReservations(list: readonly Own[]): void;
   /** Marks a link's row; the table shows this link alone. */
   select(link: Link | null): void;
-  /** Forgets what is picked and where the keyboard is: it begins anew with an hour at now. */
-  clearPick(): void;
   /** Asks again for what is shown, and draws what has changed; reads the zone again. */
   refresh(): void;
   /** Says a text in the live region. */
@@ -76,8 +74,6 @@ const LOAD_DELAY = 60;
 const SETTLE_DELAY = 250;
 const SAY_DELAY = 500;
 const NOW_INTERVAL = 20_000;
-/** How long the keyboard's period is at first, once what was picked is cleared. */
-const FRESH: Step = { unit: 'minute', count: 60 };
 /** How much is loaded on each side of a window, as a share of it. */
 const MARGIN = 0.3;
 /** How many rows above and below the screen are drawn too: all of a usual network, so that scrolling finds them there. */
@@ -128,7 +124,6 @@ export function createTimeline(options: TimelineOptions): Timeline {
   let layout = layoutFor(0, false);
   let pick: Mark | undefined;
   let cursor: Mark | undefined;
-  let isFresh = false;
   let hasMoved = false;
   const level = (): number => levelFor(view, layout.width);
   const calmed = matchMedia('(prefers-reduced-motion: reduce)');
@@ -429,7 +424,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
   /** Where the keyboard is; it begins at now, or in view. */
   const keyboardMark = (): Mark => {
     if (cursor) return cursor;
-    const step = isFresh ? FRESH : snap(CLICK_PIXELS);
+    const step = snap(CLICK_PIXELS);
     const row = Math.max(0, selected ? links.indexOf(selected) : (pick?.row ?? 0));
     const start = pick?.start ?? ceilToStep(Math.max(view.start, options.now()), step, clock);
     return { row, start, end: pick?.end ?? start + lengthOfStep(step) };
@@ -539,16 +534,6 @@ export function createTimeline(options: TimelineOptions): Timeline {
     select: (link) => {
       selected = links.find((one) => link && isBetween(link, one)) ?? null;
       table.select(selected);
-      draw();
-    },
-    clearPick: () => {
-      pick = undefined;
-      cursor = undefined;
-      told = undefined;
-      isFresh = true;
-      clearTimeout(saying);
-      live.textContent = '';
-      setText(readout, hint);
       draw();
     },
     refresh: () => {
