@@ -14,6 +14,10 @@ export interface BookingFormOptions {
   zone(): string;
   /** The sites in the form are those of another link, or of none. */
   onLink(sites: { site1: string; site2: string }): void;
+  /** Something in the form is typed or clicked. */
+  onUse(): void;
+  /** The form of a new reservation is emptied. */
+  onClear(): void;
 }
 
 /** Milliseconds. */
@@ -30,7 +34,8 @@ const MISSING: Readonly<Record<Field, string>> = {
 };
 
 /** The form that books a link, or changes a reservation. Its view is the {@link Booking}'s. */
-export function createBookingForm({ booking, links, calendar, zone, onLink }: BookingFormOptions) {
+export function createBookingForm(options: BookingFormOptions) {
+  const { booking, links, calendar, zone, onLink } = options;
   /** Changes the draft by what was typed. */
   const type = (change: (draft: Draft) => Partial<Draft>): void => {
     const { draft } = booking.view;
@@ -141,10 +146,15 @@ export function createBookingForm({ booking, links, calendar, zone, onLink }: Bo
     ...(['name', 'Name (optional)', name] as const),
     element('small', {}, 'Everyone in the experiment sees it.'),
   );
-  const status = element('p', { class: 'answer', role: 'status' });
+  const status = element('p', { class: 'answer', role: 'status', tabindex: '-1' });
   const alternatives = element('ul', { class: 'alternatives', 'aria-label': 'What would be accepted' });
   const send = element('button', { type: 'submit' }, 'Book');
-  const stop = element('button', { type: 'button', class: 'quiet', onclick: () => booking.reset() });
+  const stop = element('button', { type: 'button', class: 'quiet', onclick: () => leave() });
+  function leave(): void {
+    const isNew = booking.view.draft.id === undefined;
+    booking.reset();
+    if (isNew) options.onClear();
+  }
   const form = element(
     'form',
     {
@@ -152,6 +162,12 @@ export function createBookingForm({ booking, links, calendar, zone, onLink }: Bo
       onsubmit: (event) => {
         event.preventDefault();
         void booking.send();
+      },
+      oninput: () => options.onUse(),
+      onclick: (event) => {
+        // The second click of a double click begins nothing new.
+        const isButton = event.target instanceof Element && event.target.closest('button') !== null;
+        if (isButton && event instanceof MouseEvent && event.detail < 2) options.onUse();
       },
     },
     heading,
@@ -193,6 +209,14 @@ export function createBookingForm({ booking, links, calendar, zone, onLink }: Bo
   const setValue = (input: HTMLInputElement, value: string): void => {
     if (input.value !== value) input.value = value;
   };
+
+  let wasSending = false;
+  /** The request was refused: the focus goes to why, so that it is seen also where it was known before. */
+  function goToAnswer({ problems: found }: BookingView): void {
+    const place = found.has('name') ? name : status;
+    status.scrollIntoView({ block: 'nearest' });
+    place.focus();
+  }
 
   /** Shows what the form's state is. */
   function show(view: BookingView): void {
@@ -251,6 +275,8 @@ export function createBookingForm({ booking, links, calendar, zone, onLink }: Bo
       ),
     );
     alternatives.hidden = offers.length === 0;
+    if (wasSending && !isSending && answer.kind === 'refused') goToAnswer(view);
+    wasSending = isSending;
     const word = isChange ? 'Save the change' : 'Book';
     setText(
       send,
@@ -275,8 +301,7 @@ export function createBookingForm({ booking, links, calendar, zone, onLink }: Bo
   }
 
   return {
-    element: form,
-    show,
+    ...{ element: form, heading, show },
     /** Brings the form into view and the focus to it. */
     focus(): void {
       form.scrollIntoView({ block: 'nearest' });
@@ -296,9 +321,9 @@ function statusText({ answer, draft, isSending }: BookingView, calendar: Calenda
     case 'fits':
       return fitText(answer.wish, answer.free, calendar);
     case 'refused':
-      return `${refusalText(answer.facts, calendar, answer.wish.bandwidth)}${answer.facts.alternatives.length > 0 ? ' Would be accepted:' : ''}`;
+      return `${answer.isSent ? `Not ${draft.id === undefined ? 'booked' : 'changed'}: ` : ''}${refusalText(answer.facts, calendar, answer.wish.bandwidth)}${answer.facts.alternatives.length > 0 ? ' Would be accepted:' : ''}`;
     case 'away':
-      return 'The server does not answer, so it is not known whether it fits. What you typed is kept.';
+      return 'It is not known whether it fits: no answer came. What you typed is kept.';
     case 'unanswered':
       return draft.id === undefined
         ? 'No answer came: it may be booked or not. Send it again: the same request is never booked twice.'

@@ -26,7 +26,8 @@ export type Answer =
   | { kind: 'asking' }
   /** What is free then, where the service says so. */
   | { kind: 'fits'; wish: Wish; free: Column | undefined }
-  | { kind: 'refused'; wish: Wish; facts: RefusalFacts }
+  /** `isSent`: the request itself was refused, not only its dry run. */
+  | { kind: 'refused'; wish: Wish; facts: RefusalFacts; isSent: boolean }
   /** The dry run had no answer. */
   | { kind: 'away' }
   /** The request itself had no answer: it may have been done. */
@@ -58,6 +59,8 @@ export interface BookingOptions {
   kept: string | null;
   show(view: BookingView): void;
   done(reservation: Reserved, isNew: boolean): void;
+  /** Nobody answered what a person asked for: the server is away. */
+  unanswered?(): void;
   /** The login has ended, or nothing can be sent without one. */
   loggedOut(): void;
   failed(error: unknown): void;
@@ -105,7 +108,9 @@ export function createBooking(options: BookingOptions): Booking {
   function problems(): ReadonlyMap<Field, string> {
     const terms = options.terms();
     const read = terms ? readDraft(draft, terms) : { problems: new Map<Field, string>() };
-    return 'problems' in read ? read.problems : new Map();
+    if ('problems' in read) return read.problems;
+    const isTaken = answer.kind === 'refused' && answer.facts.code === 'name_taken';
+    return new Map(isTaken ? [['name', 'This name is taken.']] : []);
   }
 
   const view = (): BookingView => ({ draft, problems: problems(), isChecked, answer, isSending });
@@ -135,6 +140,8 @@ export function createBooking(options: BookingOptions): Booking {
       return;
     }
     const { wish } = read;
+    // Asked again by itself, it is still the same request that was refused.
+    const isSent = isQuiet && answer.kind === 'refused' && answer.isSent;
     if (!isQuiet) {
       answer = { kind: 'asking' };
       show();
@@ -150,9 +157,11 @@ export function createBooking(options: BookingOptions): Booking {
       if (signal.aborted) return;
       if (error instanceof Refused) {
         if (error.isLoggedOut) options.loggedOut();
-        answer = { kind: 'refused', wish, facts: error.facts };
-      } else if (error instanceof Unanswered) answer = { kind: 'away' };
-      else options.failed(error);
+        answer = { kind: 'refused', wish, facts: error.facts, isSent };
+      } else if (error instanceof Unanswered) {
+        answer = { kind: 'away' };
+        if (!isQuiet) options.unanswered?.();
+      } else options.failed(error);
     }
     if (!signal.aborted) show();
   }
@@ -208,11 +217,13 @@ export function createBooking(options: BookingOptions): Booking {
       options.done(reservation, isNew);
     } catch (error) {
       isSending = false;
-      if (error instanceof Unanswered) answer = { kind: 'unanswered' };
-      else if (error instanceof Refused) {
+      if (error instanceof Unanswered) {
+        answer = { kind: 'unanswered' };
+        options.unanswered?.();
+      } else if (error instanceof Refused) {
         sent = undefined;
         if (error.isLoggedOut) options.loggedOut();
-        if ('wish' in read) answer = { kind: 'refused', wish: read.wish, facts: error.facts };
+        if ('wish' in read) answer = { kind: 'refused', wish: read.wish, facts: error.facts, isSent: true };
         else answer = { kind: 'none' };
       } else options.failed(error);
       keep();

@@ -25,6 +25,8 @@ export interface NewsOptions {
 export interface News {
   /** Asks at once; a request that is under way is enough, unless something changed since it was sent. */
   look(): Promise<void>;
+  /** Told of a request elsewhere that had no answer: says so at once, and asks. */
+  lost(): void;
   /** Stops asking: nobody looks. */
   pause(): void;
   /** Asks at once, and goes on. */
@@ -76,6 +78,11 @@ export function createNews({ ask, now, later, show, failed }: NewsOptions): News
 
   return {
     look,
+    lost() {
+      reach = { ...reach, isAway: true };
+      show(reach);
+      void look();
+    },
     pause() {
       isPaused = true;
       callOff();

@@ -6,6 +6,7 @@ import { draftOf, EMPTY_DRAFT, isSameDraft, linkBetween, picked } from './draft.
 import { element, setText } from './elements.ts';
 import { createMap, type NetworkMap } from './map/map.ts';
 import { createNews } from './news.ts';
+import { createNotice } from './notice.ts';
 import { createReservationList, type ReservationAction } from './reservation-list.ts';
 import { showServerText } from './server-text.ts';
 import {
@@ -21,8 +22,8 @@ import {
 import { createSessionBar } from './session-bar.ts';
 import { type Clock, createClock } from './timeline/civil-time.ts';
 import { createTimeline, type Timeline } from './timeline/timeline.ts';
-import { type Calendar, instantText } from './timeline/words.ts';
-import { maySee, ownSentence, refusalText, stateOf, tagsText, titleOf } from './words.ts';
+import type { Calendar } from './timeline/words.ts';
+import { awayText, maySee, ownSentence, refusalText, stateOf, tagsText, titleOf } from './words.ts';
 
 /** Below which address the files of the page lie: `…/ui/`. */
 const BASE = new URL('.', import.meta.url);
@@ -30,8 +31,6 @@ const BASE = new URL('.', import.meta.url);
 const HOUR = 3_600_000;
 /** How long the map's use looks ahead, in milliseconds: a request for it stays the same so long, and costs nothing. */
 const NOW_LASTS = 300_000;
-
-const ENDED = 'Your login has ended. Log in again; what you typed is kept.';
 
 const now = Date.now;
 const later = (milliseconds: number, run: () => void): (() => void) => {
@@ -79,27 +78,53 @@ let ended: readonly Reserved[] | undefined;
 /** Why the reservations can't be seen, where the service says so. */
 let hidden: string | undefined;
 const busy = new Set<string>();
-/** Whether the login ended by itself: what was being typed stays where it is. */
+/** Whether the login ended by itself: what was being typed stays where it is, and so does the notice that says so. */
 let hasEnded = false;
 /** Ends with the login: what is asked for as a user is given up then. */
 let visit = new AbortController();
 
 const away = element('p', { class: 'away', role: 'alert', hidden: true });
-const result = element('p', { class: 'result', role: 'status' });
-const say = (text: string): void => {
-  // The same text again is news too: it is taken away first.
-  result.textContent = '';
-  setText(result, text);
-};
+const notice = createNotice(later);
+/** What the notice is about: the page, the form, or a reservation by its id. */
+type About = 'page' | 'form' | { id: string };
+let about: About = 'page';
+/** Says what became of an action, beside what it is about. What was done goes by itself. */
+function say(text: string, { at, isDone = false }: { at: About; isDone?: boolean }): void {
+  about = at;
+  notice.say(text, isDone);
+  putNotice();
+  if (at !== 'page') notice.element.scrollIntoView({ block: 'nearest' });
+}
+const done = (at: About) => ({ at, isDone: true });
+/** Takes the notice away, since something else has begun. That the login has ended is true until the next one. */
+function clearNotice(): void {
+  if (!hasEnded) notice.clear();
+}
+/** Without a login nothing can be asked: says so, until there is one. */
+function sayEnded(): void {
+  if (!hasEnded) say('Your login has ended. Log in again; what you typed is kept.', { at: 'form' });
+  hasEnded = true;
+}
+/** Puts the notice where it belongs; a row that was made anew has lost it. */
+function putNotice(): void {
+  const after =
+    typeof about === 'object' && !list.element.hidden
+      ? list.placeFor(about.id)
+      : about === 'form' && form && !form.element.hidden
+        ? form.heading
+        : away;
+  if (after.nextElementSibling !== notice.element) after.after(notice.element);
+}
 /** A bug shows up in the console, and the page says so. */
 function failed(error: unknown): void {
-  say('Something went wrong in this page. Reload it; what you typed is kept.');
+  say('Something went wrong in this page. Reload it; what you typed is kept.', { at: 'page' });
   reportError(error);
 }
 
 const bar = createSessionBar({
   loginAddress: new URL('login', BASE).pathname,
   choose(id) {
+    clearNotice();
     choose(session.experiments.find((one) => one.id === id));
     void news.look();
   },
@@ -129,14 +154,17 @@ const booking = createBooking({
   show: () => show(),
   done(reservation, isNew) {
     live = [...(live ?? []).filter(({ id }) => id !== reservation.id), reservation];
+    showReservations();
+    if (!isNew) list.focus(reservation.id);
     say(
       `${isNew ? 'Booked' : 'Changed'}: ${ownSentence(reservation, calendar())}.${isNew ? ` ${tagsText(reservation.tags).replace('\n', '; ')}.` : ''}`,
+      done(isNew ? 'form' : { id: reservation.id }),
     );
-    showReservations();
     void news.look();
   },
+  unanswered: () => news.lost(),
   loggedOut() {
-    say(ENDED);
+    sayEnded();
     isSessionStale = true;
     void news.look();
   },
@@ -172,6 +200,7 @@ function show(): void {
     form.element.hidden = !mayBook && !(hasEnded && !isSameDraft(view.draft, EMPTY_DRAFT));
     form.show(view);
   }
+  putNotice();
 }
 
 /** Chooses the experiment that is worked in, and remembers it in the address and for the next time. */
@@ -209,14 +238,12 @@ async function loadSession(): Promise<void> {
   const found = await service.session();
   isSessionKnown = true;
   if (found.user === null) {
-    if (before !== undefined) {
-      say(ENDED);
-      hasEnded = true;
-    }
+    if (before !== undefined) sayEnded();
     leave();
     return;
   }
   session = found;
+  if (hasEnded) notice.clear();
   hasEnded = false;
   if (visit.signal.aborted || before !== found.user.id) visit = new AbortController();
   choose(usual(found));
@@ -230,7 +257,7 @@ async function loadEnded(): Promise<void> {
     if (chosen?.id === id) ended = found;
     showReservations();
   } catch (error) {
-    tell(error);
+    tell(error, 'page');
   }
 }
 
@@ -290,7 +317,7 @@ async function askForNews(): Promise<void> {
   } catch (error) {
     // Refused to a user whose role or login has changed: the next question finds out.
     isSessionStale = true;
-    if (error instanceof Refused) say(refusalText(error.facts, calendar()));
+    if (error instanceof Refused) say(refusalText(error.facts, calendar()), { at: 'page' });
     else if (!(error instanceof DOMException && error.name === 'AbortError')) throw error;
   }
   show();
@@ -305,42 +332,40 @@ const news = createNews({
   failed,
   show({ isAway, since }) {
     away.hidden = !isAway;
-    setText(
-      away,
-      isAway
-        ? `The server does not answer: no answer since ${instantText(since, calendar())}, trying again.`
-        : '',
-    );
+    if (isAway) notice.clearDone();
+    setText(away, isAway ? awayText(since, calendar()) : '');
   },
 });
 
 /** Says why something could not be done. */
-function tell(error: unknown): void {
+function tell(error: unknown, at: About): void {
   if (error instanceof Refused) {
-    say(refusalText(error.facts, calendar()));
+    say(refusalText(error.facts, calendar()), { at });
     if (error.isLoggedOut) isSessionStale = true;
     void news.look();
   } else if (error instanceof Unanswered) {
-    say('No answer came from the server. It may be done or not: the list shows it once the server answers.');
-    void news.look();
+    say('No answer came. It may be done or not: the list shows it once the server answers.', { at });
+    news.lost();
   } else failed(error);
 }
 
 async function logOut(): Promise<void> {
+  notice.clear();
   visit.abort();
   try {
     await service.logOut();
     leave();
-    say('You are logged out.');
+    say('You are logged out.', done('page'));
   } catch (error) {
     visit = new AbortController();
-    tell(error);
+    tell(error, 'page');
   }
 }
 
 /** Forgets what only a user may see. */
 function leave(): void {
   visit.abort();
+  if (session.user !== null) select(null);
   [session, chosen, live, ended] = [NOBODY, undefined, undefined, undefined];
   for (const link of network?.links ?? []) map?.setUse(link, null);
   showReservations();
@@ -354,7 +379,7 @@ async function whileBusy(id: string, run: () => Promise<void>): Promise<void> {
   try {
     await run();
   } catch (error) {
-    tell(error);
+    tell(error, { id });
   } finally {
     busy.delete(id);
     show();
@@ -381,6 +406,7 @@ function download(name: string, type: string, text: string): void {
 async function act(action: ReservationAction, own: Reserved): Promise<void> {
   const experiment = chosen?.id;
   if (experiment === undefined) return;
+  clearNotice();
   const title = titleOf(own);
   const actions: Readonly<Record<ReservationAction, () => void | Promise<void>>> = {
     hour: () => extend(experiment, own, HOUR),
@@ -396,13 +422,14 @@ async function act(action: ReservationAction, own: Reserved): Promise<void> {
         isCopied
           ? `The tags of ${title} are copied.`
           : 'The browser does not let this page copy: select the tags.',
+        { at: own, isDone: isCopied },
       );
     },
     token: () =>
       whileBusy(own.id, async () => {
         const name = `${own.name ?? own.id}.jwt`;
         download(name, 'application/jwt', await service.token(experiment, own.id));
-        say(`The token is in ${name}. slices-conn verify ${name} checks it offline.`);
+        say(`The token is in ${name}. slices-conn verify ${name} checks it offline.`, done(own));
       }),
     server: () => showServerText(own.record, copy),
     show() {
@@ -432,13 +459,13 @@ function extend(experiment: string, own: Reserved, milliseconds: number): Promis
         body: JSON.stringify(body),
       });
       live = live?.map((one) => (one.id === changed.id ? changed : one));
-      say(`Extended: ${ownSentence(changed, calendar())}.`);
+      say(`Extended: ${ownSentence(changed, calendar())}.`, done(own));
       void news.look();
     } catch (error) {
       if (!(error instanceof Refused) || error.facts.status !== 422) throw error;
-      say(`${titleOf(own)} can’t be extended so far. The form says what is possible.`);
       booking.fill(draft);
       form?.focus();
+      say(`${titleOf(own)} can’t be extended so far. The form says what is possible.`, { at: 'form' });
     }
   });
 }
@@ -454,9 +481,9 @@ async function remove(experiment: string, own: Reserved): Promise<void> {
     await service.delete(experiment, own.id);
     live = live?.filter(({ id }) => id !== own.id);
     if (booking.view.draft.id === own.id) booking.reset();
-    say(`Deleted: ${ownSentence(own, calendar())}.`);
     showReservations();
-    list.focus();
+    list.focus(own.id);
+    say(`Deleted: ${ownSentence(own, calendar())}.`, done(own));
     void news.look();
   });
 }
@@ -475,6 +502,7 @@ function build({ links, sites, login }: NetworkFacts): void {
     sites,
     links,
     onSelect(link) {
+      clearNotice();
       select(link);
       if (mayDo('create')) booking.fill(picked(booking.view.draft, link));
     },
@@ -488,18 +516,26 @@ function build({ links, sites, login }: NetworkFacts): void {
     },
     now,
     zone: () => zone,
+    mayPick: () => mayDo('create'),
     onPick({ link, start, end }) {
       map?.select(link);
       if (!mayDo('create')) return;
-      booking.fill(picked(booking.view.draft, link, { start: Math.max(start, now()), end }));
-      say('The form is filled with this time.');
+      const draft = picked(booking.view.draft, link, { start, end });
+      // What begins in this minute, since it was cut to what is not over, would be in the past when it is sent.
+      booking.fill(start < now() + 60_000 ? { ...draft, start: 'now' } : draft);
       form?.focus();
+      say('The form is filled with this time.', done('form'));
     },
     onWindow: () => {},
   });
   form = createBookingForm({
     ...{ booking, links, calendar, zone: () => zone },
     onLink: ({ site1, site2 }) => select(linkBetween(links, site1, site2) ?? null),
+    onUse: clearNotice,
+    onClear() {
+      timeline?.clearPick();
+      select(null);
+    },
   });
   const table = main.querySelector('table');
   const invitation = login
@@ -507,7 +543,7 @@ function build({ links, sites, login }: NetworkFacts): void {
     : 'Use and booking need a login, which this server does not have: use the command line below.';
   main.replaceChildren(
     ...[...main.querySelectorAll('h1')],
-    ...[away, result],
+    ...[notice.spoken, away, notice.element],
     element('p', { 'data-for': 'stranger', hidden: true }, invitation),
     element('section', { class: 'network-map', 'aria-label': 'Map' }, map.element),
     element(

@@ -95,7 +95,13 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     const row = element(
       'li',
       { class: state, 'data-id': reservation.id, 'aria-busy': `${isBusy}` },
-      element('h3', { title: reservation.id }, title, ' ', element('span', { class: 'state' }, state)),
+      element(
+        'h3',
+        { title: reservation.id, tabindex: '-1' },
+        title,
+        ' ',
+        element('span', { class: 'state' }, state),
+      ),
       element(
         'dl',
         {},
@@ -121,7 +127,8 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     if (known?.row.contains(focused) && focused instanceof HTMLElement) {
       const action = focused.dataset['action'];
       // Once it stands in the place of the old one.
-      queueMicrotask(() => row.querySelector<HTMLElement>(`[data-action="${action}"]`)?.focus());
+      const place = action === undefined ? 'h3' : `[data-action="${action}"]`;
+      queueMicrotask(() => row.querySelector<HTMLElement>(place)?.focus());
     }
     rows.set(reservation.id, { made, row });
     return row;
@@ -155,5 +162,16 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     pastNote.hidden = pastNote.textContent === '';
   }
 
-  return { element: section, show, focus: () => heading.focus() };
+  return {
+    ...{ element: section, show },
+    /** Brings a reservation into view and the focus to it; to the list where it is not in it. */
+    focus(id: string): void {
+      const row = rows.get(id)?.row;
+      row?.scrollIntoView({ block: 'nearest' });
+      (row?.querySelector('h3') ?? heading).focus({ preventScroll: row !== undefined });
+    },
+    /** After what a notice about a reservation stands. */
+    placeFor: (id: string): HTMLElement =>
+      rows.get(id)?.row.querySelector<HTMLElement>('.actions') ?? heading,
+  };
 }

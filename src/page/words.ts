@@ -86,6 +86,9 @@ const BY_THE_LINK = ['bandwidth_unavailable', 'vlans_unavailable', 'share_exceed
 /** What the service's sentence says of alternatives, which are buttons here. */
 const SAID_BY_BUTTONS = /(?:\.|; the reservation can last until then\.) Would be accepted: .*$/s;
 
+/** The service names the reservation that has a name by its id; on the page it is called by its name. */
+const NAME_TAKEN = /^(The name )(\S+)( is taken by reservation )con_\S+/;
+
 /** What to do next, where the service's sentence does not say it. */
 const NEXT: Readonly<Record<string, string>> = {
   role_not_allowed: 'Ask a lead of the experiment, or choose another experiment.',
@@ -110,7 +113,15 @@ export function refusalText(
           alternatives.length > 0 ? message.replace(SAID_BY_BUTTONS, '.') : message,
         );
   const next = NEXT[code];
-  return withLocalTimes([...new Set(said), ...(next === undefined ? [] : [next])].join(' '), calendar);
+  const text = [...new Set(said), ...(next === undefined ? [] : [next])].join(' ');
+  return withLocalTimes(code === 'name_taken' ? text.replace(NAME_TAKEN, '$1$2$3$2') : text, calendar);
+}
+
+/** That the server is away. @param since when it answered last, in milliseconds */
+export function awayText(since: number, calendar: Calendar): string {
+  const from = instantText(since, calendar);
+  const [today, time] = [instantText(calendar.now, calendar).slice(0, -5), from.slice(-5)];
+  return `The server does not answer since ${from === today + time ? time : from}; trying again every 5 s.`;
 }
 
 /** That a reservation fits, and what is free then. Of a change its own part would count as used, so it is not said. */

@@ -89,7 +89,7 @@ describe.skipIf(missing && !process.env['CI'])(
     });
 
     /** A page that shows the week from Sunday on; every complaint of it fails the test. */
-    async function open(options: Parameters<Browser['newContext']>[0] = {}) {
+    async function open(options: Parameters<Browser['newContext']>[0] = {}, hash = '') {
       const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
       const page = await context.newPage();
       const complaints: string[] = [];
@@ -97,7 +97,7 @@ describe.skipIf(missing && !process.env['CI'])(
       page.on('console', (message) => {
         if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
       });
-      await page.goto(served.url);
+      await page.goto(`${served.url}${hash}`);
       await page.getByRole('button', { name: 'Week', pressed: true }).waitFor();
       await page.waitForLoadState('networkidle');
       const { x, y, width } = (await page.locator('canvas').boundingBox()) ?? { x: 0, y: 0, width: 0 };
@@ -230,6 +230,7 @@ describe.skipIf(missing && !process.env['CI'])(
           'fr-lille – fr-slices, Sun 22 Nov 18:00 to Mon 23 Nov 02:00: 40 of 40 Gbps free throughout, 1000 VLANs.',
         )
         .waitFor();
+      expect(await page.locator('.timeline-keys').textContent()).toMatch(/lengthen, Enter picks\.$/);
       await page.keyboard.press('Enter');
       expect(await picks(page)).toEqual([
         { link: 'fr-lille fr-slices', start: MONDAY - 6 * HOUR, end: MONDAY + 2 * HOUR },
@@ -253,6 +254,7 @@ describe.skipIf(missing && !process.env['CI'])(
       // The keys of the browser and of the page stay theirs.
       await page.keyboard.press('Tab');
       expect(await page.evaluate<string>('document.activeElement.tagName')).not.toBe('CANVAS');
+      expect(await page.locator('.timeline-keys').isVisible()).toBe(false);
       await close();
     });
 
@@ -272,7 +274,7 @@ describe.skipIf(missing && !process.env['CI'])(
       await page.evaluate("window.timeline.select({ site1: 'pl-poznan1', site2: 'be-gent1' })");
       await page.getByRole('button', { name: 'Table' }).click();
       const table = page.getByRole('table', {
-        name: 'What is free: Sun 22 Nov to Sat 28 Nov 2026, times in Europe/Brussels',
+        name: 'What is free: Sun 22 Nov to Sat 28 Nov 2026, times in Europe/Brussels, rounded to 6 hours',
       });
       await table.waitFor();
       expect(await table.getByRole('rowheader').count()).toBeGreaterThan(2);
@@ -287,6 +289,30 @@ describe.skipIf(missing && !process.env['CI'])(
       ]);
       await page.getByRole('combobox').selectOption('All links');
       await table.getByText('gr-uth – hu-sztaki, 1 Gbps').waitFor();
+      await close();
+    });
+
+    test('who may not book is told what is free, and is not invited to book', async () => {
+      const { page, at, close } = await open({ viewport: { width: 1280, height: 800 } }, '#look');
+      expect(await readout(page)).toMatch(/^Point at a row, or drag over it, to see what is free\./);
+      await page.mouse.move(...at(2, 9.2));
+      await page.mouse.down();
+      await page.mouse.move(...at(2, 16.8), { steps: 2 });
+      await page.mouse.up();
+      expect(await readout(page)).toContain(
+        'gr-uth – hu-sztaki, Mon 23 Nov 08:00 to 18:00: 1 of 1 Gbps free',
+      );
+      await page.getByRole('button', { name: 'Table' }).focus();
+      await page.keyboard.press('Tab');
+      await page.getByText('Arrows move, + and − zoom, Shift+arrows lengthen').waitFor();
+      await page.keyboard.press('Enter');
+      expect(await picks(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Table' }).click();
+      await page.getByRole('table').waitFor();
+      expect(await page.getByText(/\b(Pick|Book|pick)\b/).count()).toBe(0);
+      // The role changes.
+      await page.evaluate("location.hash = ''; window.timeline.setReservations([])");
+      await page.getByRole('columnheader', { name: 'Book' }).waitFor();
       await close();
     });
 

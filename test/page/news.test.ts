@@ -83,6 +83,17 @@ test('a server that is away is said to be away since its last answer, and asked 
   expect(waits()).toBe(EVERY);
 });
 
+test('a request elsewhere without an answer says at once that the server is away, and news are asked for', async () => {
+  const { news, asked, shown, waits, answer } = opened();
+  news.resume();
+  await answer();
+  news.lost();
+  expect(shown.at(-1)).toEqual({ isAway: true, since: 1000 });
+  expect(asked).toHaveLength(2);
+  await answer(new Unanswered('away'));
+  expect(waits()).toBe(EVERY_AWAY);
+});
+
 test('a change while news are on their way is asked for once more', async () => {
   const { news, asked, answer } = opened();
   news.resume();

@@ -4,6 +4,7 @@ import type { RefusalFacts } from '../../src/page/service.ts';
 import { createClock } from '../../src/page/timeline/civil-time.ts';
 import {
   alternativeText,
+  awayText,
   fitText,
   inOrder,
   nextText,
@@ -70,6 +71,18 @@ describe('why something was refused', () => {
   ])('%s', (code, status, text) => {
     expect(refusalText({ ...REFUSED, code, status, messages: ['No.', 'No.'] }, CALENDAR)).toBe(text);
   });
+});
+
+test('a name that is taken is said with the name, not with an id that nobody sees', () => {
+  const messages = ['The name run is taken by reservation con_lab.example_01jd until it ends or is deleted.'];
+  expect(refusalText({ ...REFUSED, code: 'name_taken', status: 409, messages }, CALENDAR)).toBe(
+    'The name run is taken by reservation run until it ends or is deleted.',
+  );
+});
+
+test('since when the server is away, with the day where it is another', () => {
+  expect(awayText(CALENDAR.now - 60_000, CALENDAR)).toMatch(/ since \d\d:\d\d; trying again every 5 s\.$/);
+  expect(awayText(CALENDAR.now - 2 * 86_400_000, CALENDAR)).toMatch(/ since \w+ \d+ \w+ \d\d:\d\d; /);
 });
 
 test('that it fits, with what is free; of a change what is free says nothing', () => {

@@ -33,12 +33,16 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   readout.setAttribute('aria-hidden', 'true');
   const element = document.createElement('div');
   element.className = 'map';
-  element.append(picture, readout, legend());
+  const end = document.createElement('span');
+  end.id = 'after-map';
+  element.append(skipTo(end), picture, readout, legend(), end);
 
   const use = new Map<Link, number | null>();
   /** Each link is drawn on the map or in an inset, and where it leaves an inset in both. */
   let drawn = new Map<Link, SVGElement[]>();
   let selected: Link | null = null;
+  /** Where the pointer or the keyboard is. */
+  let pointed: Link | null = null;
   /** Links to sites without a place, as buttons below the map. */
   const listed = new Map<Link, HTMLButtonElement>();
 
@@ -51,6 +55,7 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
       line.style.setProperty('--use', String(share ?? 0));
       if (line.hasAttribute('role')) line.setAttribute('aria-label', nameOf(link, share));
     }
+    if (link === (pointed ?? selected)) say();
   };
   const showSelected = (): void => {
     for (const [link, button] of listed) button.setAttribute('aria-pressed', String(link === selected));
@@ -60,9 +65,10 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
         line.classList.toggle('selected', link === selected);
       }
     }
-    say(selected);
+    say();
   };
-  const say = (link: Link | null): void => {
+  const say = (): void => {
+    const link = pointed ?? selected;
     readout.textContent = link ? nameOf(link, use.get(link) ?? null) : HINT;
   };
 
@@ -99,10 +105,17 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     }
     const mark = (on: boolean) => () => {
       for (const each of drawn.get(link) ?? []) each.classList.toggle('pointed', on);
-      say(on ? link : selected);
+      pointed = on ? link : null;
+      say();
     };
-    for (const name of ['pointerenter', 'focus']) line.addEventListener(name, mark(true));
-    for (const name of ['pointerleave', 'blur']) line.addEventListener(name, mark(false));
+    // Chromium lets keys reach whatever in a picture listens for the focus.
+    const isFirst = lines.length === 0;
+    for (const name of isFirst ? ['pointerenter', 'focus'] : ['pointerenter']) {
+      line.addEventListener(name, mark(true));
+    }
+    for (const name of isFirst ? ['pointerleave', 'blur'] : ['pointerleave']) {
+      line.addEventListener(name, mark(false));
+    }
     return [line];
   }
 
@@ -154,7 +167,7 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
       showUse(link);
       buttons.append(button, ' ');
     }
-    element.append(buttons);
+    end.before(buttons);
     showSelected();
   }
 
@@ -195,6 +208,23 @@ function nameOf({ site1, site2, bandwidth }: Link, share: number | null): string
 function level(share: number | null): string {
   if (share === null) return 'unknown';
   return share <= 0 ? 'none' : share < BUSY ? 'some' : share < FULL ? 'busy' : 'full';
+}
+
+/** Leads past the map, whose links are a stop of the Tab key each. Seen while it has the focus. */
+function skipTo(end: HTMLElement): HTMLElement {
+  const skip = document.createElement('a');
+  skip.className = 'map-skip';
+  skip.href = `#${end.id}`;
+  skip.textContent = 'Skip the map';
+  // The address stays as it is.
+  skip.addEventListener('click', (event) => {
+    event.preventDefault();
+    // A stop of the Tab key while it has the focus: from what is none, Chromium goes back to where the section begins.
+    end.tabIndex = 0;
+    end.focus();
+  });
+  end.addEventListener('blur', () => end.removeAttribute('tabindex'));
+  return skip;
 }
 
 /** What the lines mean; screen readers hear it with each link. */

@@ -12,6 +12,11 @@ const STEPS: readonly Step[] = [
 const MOST_LINES = 60;
 const HOUR = 3_600_000;
 
+/** How long a line of a window's table is at least: the times of its lines are rounded to this. */
+export function tableStep({ start, end }: Window): Step {
+  return STEPS.find((one) => (end - start) / lengthOfStep(one) <= MOST_LINES) ?? { unit: 'week', count: 1 };
+}
+
 /** Parts of a window of equal length each, as they are asked for. */
 export interface Segment extends Window {
   points: number;
@@ -23,8 +28,7 @@ export interface Segment extends Window {
  */
 export function tableSegments({ start, end }: Window, clock: Clock, now: number): Segment[] {
   const known = Math.ceil(knownFrom(now) / HOUR) * HOUR;
-  const step = STEPS.find((one) => (end - start) / lengthOfStep(one) <= MOST_LINES) ?? STEPS.at(-1);
-  if (!step) return [];
+  const step = tableStep({ start, end });
   const segments: Segment[] = [];
   let at = Math.max(known, floorToStep(start, step, clock));
   while (at < end) {

@@ -1,10 +1,10 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
 import { element } from '../elements.ts';
 import type { Link, Own, Window } from '../service.ts';
-import { type Line, tableLines, tableSegments } from './lines.ts';
+import { type Line, tableLines, tableSegments, tableStep } from './lines.ts';
 import { isFree } from './pick.ts';
 import type { TileSource } from './tiles.ts';
-import { type Calendar, instantText, linkText, ownText, windowText } from './words.ts';
+import { type Calendar, instantText, linkText, ownText, stepText, windowText } from './words.ts';
 
 /** What the table is made from. */
 export interface TableOptions extends Pick<TileSource, 'links' | 'columns'> {
@@ -14,6 +14,8 @@ export interface TableOptions extends Pick<TileSource, 'links' | 'columns'> {
   window(): Window;
   /** My reservations on a link. */
   ownOn(link: Link): readonly Own[];
+  /** Whether lines can be picked. */
+  mayPick(): boolean;
   onPick(link: Link, period: Window): void;
 }
 
@@ -58,10 +60,11 @@ export function createTable(options: TableOptions): TableView {
     const [window, zone] = [options.window(), options.zone()];
     const chosen = choice.value === '' ? links : links.filter((_, index) => `${index}` === choice.value);
     const found = await load(chosen, window, signal);
-    const text = JSON.stringify([found, window, zone]);
+    const mayPick = options.mayPick();
+    const text = JSON.stringify([found, window, zone, mayPick]);
     if (signal.aborted || text === shown) return;
     shown = text;
-    place.replaceChildren(tableOf(found, window, { calendar: options.calendar(), zone, onPick }));
+    place.replaceChildren(tableOf(found, window, { calendar: options.calendar(), zone, mayPick, onPick }));
   };
   const choice = element(
     'select',
@@ -88,13 +91,15 @@ export function createTable(options: TableOptions): TableView {
 interface TableContext extends Pick<TableOptions, 'onPick'> {
   calendar: Calendar;
   zone: string;
+  mayPick: boolean;
 }
 
-const HEADS = ['From', 'To', 'Free throughout', 'At best', 'VLANs', 'Yours', 'Book'];
+const HEADS = ['From', 'To', 'Free throughout', 'At best', 'VLANs', 'Yours'];
 
 /** A body for each link, a row for each line. */
 function tableOf(links: readonly LinkLines[], window: Window, context: TableContext): HTMLTableElement {
-  const across = { colspan: `${HEADS.length}` };
+  const names = context.mayPick ? [...HEADS, 'Book'] : HEADS;
+  const across = { colspan: `${names.length}` };
   const bodies = links.map(({ link, lines }) => {
     const title = `${linkText(link)}, ${formatBandwidth(link.bandwidth)}`;
     const none = lines
@@ -106,8 +111,9 @@ function tableOf(links: readonly LinkLines[], window: Window, context: TableCont
     const head = element('tr', {}, element('th', { scope: 'rowgroup', ...across }, title));
     return element('tbody', {}, head, ...rows);
   });
-  const heads = HEADS.map((head) => element('th', { scope: 'col' }, head));
-  const caption = `What is free: ${windowText(window, context.calendar)}, times in ${context.zone}`;
+  const heads = names.map((head) => element('th', { scope: 'col' }, head));
+  const rounded = `rounded to ${stepText(tableStep(window))}`;
+  const caption = `What is free: ${windowText(window, context.calendar)}, times in ${context.zone}, ${rounded}`;
   return element(
     'table',
     {},
@@ -117,7 +123,7 @@ function tableOf(links: readonly LinkLines[], window: Window, context: TableCont
   );
 }
 
-function lineRow(link: Link, line: Line, { calendar, onPick }: TableContext): HTMLTableRowElement {
+function lineRow(link: Link, line: Line, { calendar, mayPick, onPick }: TableContext): HTMLTableRowElement {
   const [from, to] = [instantText(line.start, calendar), instantText(line.end, calendar)];
   const cells = [
     ...[to, formatBandwidth(line.free), formatBandwidth(line.freeMax), `${line.vlans}`],
@@ -131,6 +137,6 @@ function lineRow(link: Link, line: Line, { calendar, onPick }: TableContext): HT
     { class: line.own.length > 0 ? 'mine' : undefined },
     element('th', { scope: 'row' }, from),
     ...cells.map((text) => element('td', {}, text)),
-    element('td', {}, ...(isBookable ? [element('button', pick, 'Pick')] : [])),
+    ...(mayPick ? [element('td', {}, ...(isBookable ? [element('button', pick, 'Pick')] : []))] : []),
   );
 }

@@ -41,7 +41,9 @@ export interface TimelineOptions {
   now(): number;
   /** The zone of all times that are shown: an IANA name, or `UTC`. */
   zone(): string;
-  /** A period of a link was picked, by pointer, by keyboard or in the table. */
+  /** Whether periods can be picked; if not, what is marked is only described. Asked again by `setReservations`. */
+  mayPick(): boolean;
+  /** A period of a link was picked, by pointer, by keyboard or in the table, from the next full minute on. */
   onPick(pick: { link: Link; start: number; end: number }): void;
   /** Another window is shown, and has come to rest. */
   onWindow(window: Window): void;
@@ -57,6 +59,8 @@ export interface Timeline {
   setReservations(list: readonly Own[]): void;
   /** Marks a link's row; the table shows this link alone. */
   select(link: Link | null): void;
+  /** Forgets what is picked and where the keyboard is: it begins anew with an hour at now. */
+  clearPick(): void;
   /** Asks again for what is shown, and draws what has changed; reads the zone again. */
   refresh(): void;
   /** Says a text in the live region. */
@@ -74,6 +78,8 @@ const LOAD_DELAY = 60;
 const SETTLE_DELAY = 250;
 const SAY_DELAY = 500;
 const NOW_INTERVAL = 20_000;
+/** How long the keyboard's period is at first, once what was picked is cleared. */
+const FRESH: Step = { unit: 'minute', count: 60 };
 /** How much is loaded on each side of a window, as a share of it. */
 const MARGIN = 0.3;
 /** How many rows above and below the screen are drawn too: all of a usual network, so that scrolling finds them there. */
@@ -81,12 +87,21 @@ const MARGIN_ROWS = 20;
 /** The level at which a wide surrounding is loaded once somebody moves, so that zooming out finds something to draw. */
 const OVERVIEW_LEVEL = levelFor({ start: 0, end: 366 * 86_400_000 }, 800);
 
-const HINT =
-  'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.';
-const TOUCH_HINT =
-  'Tap where a link is free to pick a time to book, or rest your finger there and drag. Two fingers zoom.';
+/** What a pointer and what a finger does: for who may pick, and for who may only look. */
+const HINTS = {
+  pointer: {
+    pick: 'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.',
+    look: 'Point at a row, or drag over it, to see what is free. Drag the dates to move; Ctrl and the wheel zoom.',
+  },
+  touch: {
+    pick: 'Tap where a link is free to pick a time to book, or rest your finger there and drag. Two fingers zoom.',
+    look: 'Tap a row to see what is free, or rest your finger there and drag. Two fingers zoom.',
+  },
+} as const;
+/** What keys do: as screen readers say it, and as it is seen while the drawing has the focus. */
 const KEYS =
-  'Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now; Enter picks.';
+  'Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now';
+const SHORT_KEYS = 'Arrows move, + and − zoom, Shift+arrows lengthen';
 
 /** Makes a timeline; it loads and draws once its element is in a document. */
 export function createTimeline(options: TimelineOptions): Timeline {
@@ -97,16 +112,18 @@ export function createTimeline(options: TimelineOptions): Timeline {
   });
   const labels = links.map((link) => element('li', {}, linkText(link)));
   const title = element('p', { class: 'timeline-period' });
-  const hint = matchMedia('(pointer: coarse)').matches ? TOUCH_HINT : HINT;
-  const readout = element('p', { class: 'timeline-readout' }, hint);
+  const hints = HINTS[matchMedia('(pointer: coarse)').matches ? 'touch' : 'pointer'];
+  const readout = element('p', { class: 'timeline-readout' });
   const live = element('p', { class: 'timeline-live', role: 'status' });
+  const shortKeys = element('p', { class: 'timeline-keys', 'aria-hidden': 'true' });
   const drawing = element(
     'div',
     { class: 'timeline-drawing' },
     element('ol', { class: 'timeline-labels', 'aria-hidden': 'true' }, ...labels),
     canvas,
+    shortKeys,
   );
-  const keys = element('p', { id: 'timeline-keys', hidden: true }, KEYS);
+  const keys = element('p', { id: 'timeline-keys', hidden: true });
   const chart = element('div', {}, drawing, readout, legend(), keys);
   const probe = element('span', { hidden: true });
   const root = element('div', { class: 'timeline' });
@@ -124,6 +141,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
   let layout = layoutFor(0, false);
   let pick: Mark | undefined;
   let cursor: Mark | undefined;
+  let isFresh = false;
   let hasMoved = false;
   const level = (): number => levelFor(view, layout.width);
   const calmed = matchMedia('(prefers-reduced-motion: reduce)');
@@ -354,6 +372,19 @@ export function createTimeline(options: TimelineOptions): Timeline {
 
   // Picking
 
+  let mayPick: boolean | undefined;
+  const hint = (): string => hints[mayPick ? 'pick' : 'look'];
+  /** Invites to pick, or no longer. */
+  const invite = (): void => {
+    if (mayPick === options.mayPick()) return;
+    mayPick = options.mayPick();
+    pick = undefined;
+    setText(readout, hint());
+    const enter = mayPick ? 'Enter picks' : 'Enter says again what is free';
+    setText(shortKeys, `${SHORT_KEYS}, ${enter}.`);
+    setText(keys, `${KEYS}; ${enter}.`);
+  };
+  invite();
   const snap = (pixels: number): Step => snapStep(view, layout.width, pixels);
   const picking = (): PickContext => ({ ...calendar(), step: snap(SNAP_PIXELS) });
   const choose = (mark: Mark | undefined): void => {
@@ -368,8 +399,8 @@ export function createTimeline(options: TimelineOptions): Timeline {
       pick = { row: mark.row, ...period };
       const text = sentence(pick);
       readout.textContent = text;
-      options.onPick({ link, ...period });
-      say(`Picked: ${text}`);
+      if (mayPick) options.onPick({ link, ...period });
+      say(mayPick ? `Picked: ${text}` : text);
     }
     draw();
   };
@@ -390,7 +421,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       const row = point && rowAt(point.y, layout, links.length);
       canvas.classList.toggle('moves', row === undefined);
       if (!point || row === undefined) {
-        readout.textContent = pick ? sentence(pick) : hint;
+        readout.textContent = pick ? sentence(pick) : hint();
         return;
       }
       const instant = instantOf(point);
@@ -424,7 +455,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
   /** Where the keyboard is; it begins at now, or in view. */
   const keyboardMark = (): Mark => {
     if (cursor) return cursor;
-    const step = snap(CLICK_PIXELS);
+    const step = isFresh ? FRESH : snap(CLICK_PIXELS);
     const row = Math.max(0, selected ? links.indexOf(selected) : (pick?.row ?? 0));
     const start = pick?.start ?? ceilToStep(Math.max(view.start, options.now()), step, clock);
     return { row, start, end: pick?.end ?? start + lengthOfStep(step) };
@@ -486,6 +517,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
 
   const table = createTable({
     ...{ links, columns: options.columns, zone: () => zone, calendar, window: () => view, ownOn },
+    mayPick: () => mayPick === true,
     onPick: (link, period) => choose({ row: links.indexOf(link), ...period }),
   });
   root.append(toolbar.element, title, chart, table.element, live, probe);
@@ -520,13 +552,14 @@ export function createTimeline(options: TimelineOptions): Timeline {
       moveTo(window);
     },
     setReservations: (list) => {
+      invite();
       const link = pick && links[pick.row];
       const known = new Set(link && ownOn(link).map(({ id }) => id));
       ownOf = new Map(links.map((link) => [link, list.filter((one) => isBetween(one, link))]));
       // What was picked is booked.
       if (pick && link && ownIn(link, pick).some(({ id }) => !known.has(id))) {
         pick = undefined;
-        setText(readout, hint);
+        setText(readout, hint());
       }
       draw();
       table.fill();
@@ -534,6 +567,16 @@ export function createTimeline(options: TimelineOptions): Timeline {
     select: (link) => {
       selected = links.find((one) => link && isBetween(link, one)) ?? null;
       table.select(selected);
+      draw();
+    },
+    clearPick: () => {
+      pick = undefined;
+      cursor = undefined;
+      told = undefined;
+      isFresh = true;
+      clearTimeout(saying);
+      live.textContent = '';
+      setText(readout, hint());
       draw();
     },
     refresh: () => {
@@ -562,6 +605,7 @@ function legend(): HTMLElement {
     ['used', 'in use'],
     ['mine', 'yours'],
     ['none', 'no VLAN free'],
+    ['over', 'over'],
     ['now', 'now'],
   ] as const;
   return element(

@@ -1,6 +1,6 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
 import type { Link, Own, Window } from '../service.ts';
-import { type Clock, DAY } from './civil-time.ts';
+import { type Clock, DAY, type Step } from './civil-time.ts';
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 const MONTH_NAMES = [
@@ -71,6 +71,13 @@ export function windowText({ start, end }: Window, calendar: Calendar): string {
   const year = (civil: number): string => ` ${yearOf(civil)}`;
   if (from === last) return dayText(from) + year(from);
   return `${dayText(from)}${yearOf(from) === yearOf(last) ? '' : year(from)} to ${dayText(last)}${year(last)}`;
+}
+
+/** `15 minutes`, `hours`, `days`: what times are rounded to. */
+export function stepText({ unit, count }: Step): string {
+  const isHours = unit === 'minute' && count % 60 === 0;
+  const times = isHours ? count / 60 : count;
+  return `${times === 1 ? '' : `${times} `}${isHours ? 'hour' : unit}s`;
 }
 
 /** `be-gent1 – pl-poznan1`. */
