@@ -41,15 +41,28 @@ export async function listJoined(options: ListingOptions, current: boolean): Pro
   return join(options, await connectivity.list(), entries);
 }
 
+/**
+ * The service's reservations that have not ended, by their ids.
+ *
+ * @returns undefined where the service has no list
+ * @throws Failure when it can't be fetched
+ */
+export async function listCurrent(
+  connectivity: ConnectivityClient,
+): Promise<Map<string, Reservation> | undefined> {
+  const scheduled = await connectivity.list('scheduled');
+  if (!scheduled) return undefined;
+  // A reservation that starts between the two requests is in both lists.
+  const active = (await connectivity.list('active')) ?? [];
+  return new Map([...scheduled, ...active].map((reservation) => [reservation.id, reservation]));
+}
+
 /** The list without past reservations; undefined where the outcome of an attempt shows only in the whole list. */
 async function currentJoined(options: ListingOptions): Promise<JoinedList | undefined> {
   const { connectivity, experiment, record, now } = options;
   const entries = (await record((ledger) => ledger.entries(experiment, now()))) ?? [];
-  const scheduled = await connectivity.list('scheduled');
-  if (!scheduled) return join(options, undefined, entries);
-  // A reservation that starts between the two requests is in both lists.
-  const active = (await connectivity.list('active')) ?? [];
-  const service = new Map([...scheduled, ...active].map((reservation) => [reservation.id, reservation]));
+  const service = await listCurrent(connectivity);
+  if (!service) return join(options, undefined, entries);
   if (!entries.every(({ id }) => id !== undefined && service.has(id))) return undefined;
   const known = new Set(entries.map(({ id }) => id));
   const others = [...service.keys()].filter((id) => !known.has(id));

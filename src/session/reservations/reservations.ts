@@ -15,7 +15,7 @@ import {
 import { Failure, type FailureFacts } from '../../contract/failure.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
-import { type JoinedList, type LedgerWork, listJoined } from './joined-list.ts';
+import { type JoinedList, type LedgerWork, listCurrent, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
 
 /** What {@link Reservations} needs. */
@@ -201,6 +201,15 @@ export class Reservations {
   async #sendTogether({ items, options }: SentBatch): Promise<(ProvenReservation | null)[]> {
     const sent = items.map(({ item }) => item);
     const results = await this.#options.connectivity.batch(sent, options);
+    await this.#madeTogether(items, results);
+    return results;
+  }
+
+  /** Records what a batch made: a result for each item. */
+  async #madeTogether(
+    items: SentBatch['items'],
+    results: readonly (ProvenReservation | null)[],
+  ): Promise<void> {
     await this.#record((ledger) =>
       ledger.together(async (kept) => {
         for (const [index, { item, name }] of items.entries()) {
@@ -211,7 +220,6 @@ export class Reservations {
         }
       }),
     );
-    return results;
   }
 
   /** Records what a batch's failure says of its items. */
@@ -259,28 +267,31 @@ export class Reservations {
     throw inDoubt(lost, { fix: 'slices-conn list' });
   }
 
-  /** What a batch made, where the service's list shows that it was made: by the names of its creates. */
+  /**
+   * What a batch made, where the service's list shows that it was made: by the names of its creates. Where it does not, the
+   * ledger stays as it is: the batch may still arrive, as a whole.
+   */
   async #foundTogether({ items, options }: SentBatch): Promise<(ProvenReservation | null)[] | undefined> {
-    const { items: listed } = await this.list({ current: true });
-    const live = listed.flatMap(({ reservation, source }) =>
-      source === 'service' && reservation ? [reservation] : [],
-    );
+    const { connectivity } = this.#options;
+    const current = await listCurrent(connectivity);
+    if (!current) return undefined;
     const found = items.map(({ item }) => {
-      if (item.action === 'delete') return live.some(({ id }) => id === item.id) ? undefined : null;
+      if (item.action === 'delete') return current.has(item.id) ? undefined : null;
       const wanted = wantedBy(item);
-      if (item.action === 'update')
-        return live.find(({ id, ...is }) => id === item.current.id && meets({ id, ...is }, wanted));
-      return wanted.name === undefined ? undefined : live.find(({ name }) => name === wanted.name);
+      if (item.action === 'create')
+        return wanted.name === undefined
+          ? undefined
+          : [...current.values()].find(({ name }) => name === wanted.name);
+      const live = current.get(item.current.id);
+      return live && meets(live, wanted) ? live : undefined;
     });
     // All or none: one that is not there says that the others, too, were there before.
     if (found.includes(undefined)) return undefined;
     const results: (ProvenReservation | null)[] = [];
     for (const reservation of found) {
-      results.push(reservation ? await this.show(reservation.id, options) : null);
+      results.push(reservation ? await connectivity.show(reservation.id, options) : null);
     }
-    for (const { item } of items) {
-      if (item.action === 'delete') await this.#record((ledger) => ledger.deleted(item.id));
-    }
+    await this.#madeTogether(items, results);
     return results;
   }
 
