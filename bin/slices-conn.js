@@ -34,7 +34,8 @@ async function runWithOwnNode() {
   const { existsSync } = await import('node:fs');
   const { constants } = await import('node:os');
   const { fileURLToPath } = await import('node:url');
-  const own = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
+  const name = process.platform === 'win32' ? 'node.exe' : 'node';
+  const own = fileURLToPath(new URL(`../node_modules/node/bin/${name}`, import.meta.url));
   if (!existsSync(own)) {
     process.stderr.write(
       `error: slices-conn needs Node.js ${NEEDED.join('.')} or newer; this is ${process.versions.node}.\n`,

@@ -94,7 +94,8 @@ const server: ServerCommands = {
       ...given,
     });
     const { reload } = running;
-    if (reload) process.on('SIGHUP', reload);
+    // On Windows this signal is the closed window.
+    if (reload && process.platform !== 'win32') process.on('SIGHUP', reload);
     return running;
   },
   async rotateKeys(options: RotateKeysOptions, confirm) {

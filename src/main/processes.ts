@@ -7,9 +7,11 @@ import { Failure } from '../contract/failure.ts';
 import type { Environment } from '../session/profiles/folders.ts';
 import { stopAtSignals } from './terminal.ts';
 
+const IS_WINDOWS = process.platform === 'win32';
+
 /** See `Processes.check`. Windows finds programs in other ways, so nothing is checked there. */
 export function checkProgram(program: string, env: Environment): void {
-  if (process.platform === 'win32') return;
+  if (IS_WINDOWS) return;
   const folders = (env['PATH'] ?? '/usr/bin:/bin').split(delimiter);
   const places = program.includes('/') ? [program] : folders.map((folder) => join(folder || '.', program));
   const found = places.filter((path) => program !== '' && existsSync(path));
@@ -33,7 +35,12 @@ export function notStarted(program: string, code: string, cause?: unknown): Fail
     const where = program.includes('/') ? 'There is no such file.' : 'It is in no folder of PATH.';
     return new Failure('command_not_found', `There is no command ${name}.`, { why: where, cause });
   }
-  const why = code === 'EACCES' ? 'It is not a program, or you may not run it.' : `The system says ${code}.`;
+  const whys: Record<string, string> = {
+    EACCES: 'It is not a program, or you may not run it.',
+    // How Node.js refuses .bat and .cmd files.
+    EINVAL: `On Windows a script such as npm is started by its shell: cmd /c ${program}`,
+  };
+  const why = whys[code] ?? `The system says ${code}.`;
   return new Failure('command_not_runnable', `The command ${name} can't be started.`, { why, cause });
 }
 
@@ -47,12 +54,13 @@ export async function startCommand(
   env: Environment,
 ): Promise<StartedCommand> {
   const hasTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
-  const witness = hasTerminal ? new GroupWitness() : undefined;
+  const witness = hasTerminal && !IS_WINDOWS ? new GroupWitness() : undefined;
   let child: ChildProcess | undefined;
   for (const signal of PASSED_ON) {
     process.removeAllListeners(signal);
     process.on(signal, async () => {
-      if (!(await witness?.saw(signal))) child?.kill(signal);
+      // What the console of Windows sends, it sends to the command too; a signal from here would be its end.
+      if (!IS_WINDOWS && !(await witness?.saw(signal))) child?.kill(signal);
     });
   }
   const over = (): void => {

@@ -24,8 +24,8 @@ export async function ask(question: string): Promise<string | undefined> {
   const { createInterface } = await import('node:readline');
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   return new Promise((resolve) => {
-    // While readline reads, the terminal sends no signal for Ctrl-C.
-    prompt.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+    // While readline reads, the terminal sends no signal for Ctrl-C. One sent from here would end the program unheard on Windows.
+    prompt.once('SIGINT', () => process.emit('SIGINT') || process.exit(tellStop('interrupted')));
     let answer: string | undefined;
     prompt.once('close', () => {
       // After Ctrl-D the line holds the question still.
@@ -49,6 +49,12 @@ export function stopSignal(): Promise<Stopped> {
   });
 }
 
+/** The programs that open an address without a shell, by platform; elsewhere it is `xdg-open`. */
+const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
+  darwin: ['open'],
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+};
+
 /**
  * Opens an address in the person's browser, if a person sits in front of this terminal: not over ssh, not in CI.
  *
@@ -57,13 +63,15 @@ export function stopSignal(): Promise<Stopped> {
 export async function openBrowser(address: string, env: Environment): Promise<boolean> {
   const remote = env['SSH_CONNECTION'] || env['SSH_TTY'] || env['CI'];
   if (!process.stderr.isTTY || remote) return false;
-  const opener = env['BROWSER'] || (process.platform === 'darwin' ? 'open' : 'xdg-open');
+  const [opener = 'xdg-open', ...leading] = env['BROWSER']
+    ? [env['BROWSER']]
+    : (OPENERS[process.platform] ?? []);
   if (!env['BROWSER'] && process.platform === 'linux' && !env['DISPLAY'] && !env['WAYLAND_DISPLAY'])
     return false;
   const { spawn } = await import('node:child_process');
   return new Promise((resolve) => {
     // No shell: the address comes from a service.
-    const browser = spawn(opener, [address], { stdio: 'ignore', detached: true });
+    const browser = spawn(opener, [...leading, address], { stdio: 'ignore', detached: true });
     browser.once('error', () => resolve(false));
     browser.once('spawn', () => {
       browser.unref();

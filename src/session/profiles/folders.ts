@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -24,7 +24,7 @@ const NAME = 'slices-conn';
 export function foldersFor(env: Environment, home: string): Folders {
   const folder = (own: string, xdg: string, fallback: string[]): string => {
     const base = env[xdg];
-    return env[own] || join(base?.startsWith('/') ? base : join(home, ...fallback), NAME);
+    return env[own] || join(base && isAbsolute(base) ? base : join(home, ...fallback), NAME);
   };
   return {
     config: folder('SLICES_CONN_CONFIG_DIR', 'XDG_CONFIG_HOME', ['.config']),

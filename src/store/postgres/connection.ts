@@ -51,8 +51,7 @@ export function readConnection(address: string, env: Environment = process.env):
     searchParams.get(key) || env[TLS_VARIABLES[key]] || undefined;
   const ssl = tlsOptions(searchParams.get('host') || url.hostname || env['PGHOST'] || 'localhost', said);
   for (const key of ['ssl', 'sslnegotiation', ...Object.keys(TLS_VARIABLES)]) searchParams.delete(key);
-  const file =
-    searchParams.get('passfile') || env['PGPASSFILE'] || join(env['HOME'] || homeFolder(), '.pgpass');
+  const file = searchParams.get('passfile') || env['PGPASSFILE'] || passwordFile(env);
   searchParams.delete('passfile');
   if (!url.password && !searchParams.get('password') && !env['PGPASSWORD']) {
     const password = passwordIn(file, placeOf(url, env));
@@ -86,6 +85,13 @@ function placeOf(url: URL, env: Environment): PasswordPlace {
     database,
     user,
   ];
+}
+
+/** Where the password file is unless told otherwise, on Windows too, as libpq has it. */
+function passwordFile(env: Environment): string {
+  const { APPDATA, HOME } = env;
+  if (process.platform === 'win32') return join(APPDATA || homeFolder(), 'postgresql', 'pgpass.conf');
+  return join(HOME || homeFolder(), '.pgpass');
 }
 
 /**
