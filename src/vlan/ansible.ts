@@ -1,33 +1,38 @@
-import type { Configuration } from './configuration.ts';
+import { aboutRemovalOf, type Configuration } from './configuration.ts';
 import { aboutEnd, commented, type End, oneLine } from './end.ts';
-import { aboutDeviceMtu, ipCalls, iproute2, type ProgramCall, removalCall, shellLine } from './iproute2.ts';
+import { carriesAnother, deleteLine, ipLines, iproute2, placeOf } from './iproute2.ts';
 
 /** A playbook of Ansible that runs `ip`: its modules for networks have no setting for the protocol. */
 export function ansible(end: End): Configuration {
   const { device, names, reservation, site } = end;
-  const { outer, inner, address, up, device: below } = ipCalls(end);
-  const [outerUp = [], innerUp = []] = up;
+  const { outer, inner } = names;
+  const lines = ipLines(end);
   const run = 'Run it as root for this one server: ansible-playbook --become -i SERVER, FILE';
   return {
+    ...iproute2(end),
     text: [
-      ...commented([...aboutEnd(end), aboutDeviceMtu(end), 'It lasts until the server restarts.', run]),
+      ...commented([...aboutEnd(end), 'It lasts until the server restarts.', run]),
       ...play([
-        ...task(`${names.outer} on ${device}`, [below, outer, outerUp], 'creates', names.outer),
-        ...task(
-          `${names.inner} on ${names.outer}`,
-          [inner, ...(address ? [address] : []), innerUp],
-          'creates',
-          names.inner,
-        ),
+        ...task(`${outer} on ${device}`, lines.outer, 'creates', outer),
+        ...task(`${inner} on ${outer}`, [...lines.mtu, ...lines.inner], 'creates', inner),
       ]),
     ],
     removal: [
-      ...commented([`Reservation ${reservation.id}, the end at ${site}`, run]),
-      ...play(task(`no ${names.outer}`, [removalCall(end)], 'removes', names.outer)),
+      ...commented([
+        `Reservation ${reservation.id}, the end at ${site}`,
+        ...aboutRemovalOf(names, device),
+        run,
+      ]),
+      ...play([
+        ...task(`no ${inner}`, [deleteLine(inner)], 'removes', inner),
+        ...task(
+          `no ${outer} that carries nothing`,
+          [`${carriesAnother(outer)} || ${deleteLine(outer)}`],
+          'removes',
+          outer,
+        ),
+      ]),
     ],
-    files: [],
-    commands: iproute2(end).commands,
-    remove: iproute2(end).remove,
   };
 }
 
@@ -38,7 +43,7 @@ function play(tasks: readonly string[]): readonly string[] {
 /** @param guard the task is left out when the device is there, or when it is not */
 function task(
   name: string,
-  calls: readonly ProgramCall[],
+  lines: readonly string[],
   guard: 'creates' | 'removes',
   made: string,
 ): readonly string[] {
@@ -47,7 +52,7 @@ function task(
     '      ansible.builtin.shell:',
     '        cmd: |',
     '          set -e',
-    ...calls.map((call) => `          ${shellLine(call)}`),
-    `        ${guard}: /sys/class/net/${made}`,
+    ...lines.map((line) => `          ${line}`),
+    `        ${guard}: ${placeOf(made)}`,
   ];
 }

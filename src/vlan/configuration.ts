@@ -1,4 +1,4 @@
-import { aboutEnd, commented, type End } from './end.ts';
+import { aboutEnd, commented, type DeviceNames, type End } from './end.ts';
 
 /** A file that a tool reads. */
 export interface ConfigurationFile {
@@ -12,6 +12,8 @@ export interface ConfigurationFile {
 
 /** What a tool needs to configure one end of a reservation, and to remove it again. */
 export interface Configuration {
+  /** The devices that it makes: of a tool that takes no dots, they are not those of the end. */
+  readonly names: DeviceNames;
   /** What is printed: the tool takes it as it is, explanations are comments. Lines without their ends. */
   readonly text: readonly string[];
   /** What is printed to remove the end: a shell script, or a playbook for Ansible. */
@@ -20,7 +22,10 @@ export interface Configuration {
   readonly files: readonly ConfigurationFile[];
   /** Lines for a shell of root. */
   readonly commands: readonly string[];
-  /** Lines for a shell of root that undo files and commands. The devices are always deleted. */
+  /**
+   * Lines for a shell of root that undo files and commands, and may be run again. The inner device is always deleted; the outer
+   * one, and what makes it, goes with the last inner one.
+   */
   readonly remove: readonly string[];
 }
 
@@ -39,6 +44,7 @@ export function shellScript(end: End, { about, files = [], ...parts }: Parts): C
   return {
     text: [...commented([...aboutEnd(end), ...about, 'For a shell of root.']), ...commands],
     removal: removalScript(end, parts),
+    names: end.names,
     files,
     commands,
     remove,
@@ -62,6 +68,7 @@ export function printedFiles(end: End, { files = [], about, ...parts }: Parts): 
       ...[first, ...others].flatMap((file) => (file ? ['', `# ${file.path}`, ...linesOf(file)] : [])),
     ],
     removal: removalScript(end, parts),
+    names: end.names,
     files,
     commands,
     remove,
@@ -78,6 +85,14 @@ export function contentOf(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** What a person should know before an end is removed, as sentences. */
+export function aboutRemovalOf({ outer, inner }: DeviceNames, device: string): readonly string[] {
+  return [
+    `Removes ${inner}, and ${outer} unless it carries another device. The MTU of ${device} stays as it is.`,
+    'A later reservation with the same tags has the same devices: they are removed whoever uses them.',
+  ];
+}
+
 /** The shell script that removes an end. */
 export function removalScript(
   end: End,
@@ -87,7 +102,7 @@ export function removalScript(
   return [
     ...commented([
       `Reservation ${reservation.id}, the end at ${site}`,
-      `Removes ${names.outer}, and with it the device that it carries. The MTU of ${device} stays as it is.`,
+      ...aboutRemovalOf(names, device),
       ...aboutRemoval,
       'For a shell of root.',
     ]),

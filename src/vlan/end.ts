@@ -86,35 +86,44 @@ export function endAt(
     outer,
     mtu: { device: mtu + 2 * TAG_BYTES, outer: mtu + TAG_BYTES, inner: mtu },
     address: address ?? null,
-    names: namesOf(id, site, cTag),
+    names: namesOf(device, outer, sTag, cTag),
   };
 }
 
 /** The names of the two devices that are made at one end. */
 export interface DeviceNames {
-  /** With the S-tag: 10 characters of a to z and 0 to 9. */
+  /**
+   * With the S-tag: `sc`, the tag in four digits, four letters. Reservations of different links may have the same S-tag at a site,
+   * and the kernel takes a tag once on a device: so all of them share this one.
+   */
   readonly outer: string;
-  /** With the C-tag, on the outer one: its name, a dot, the tag. */
+  /** With the C-tag, on the outer one: its name, a dot, the tag. No other end at the site has both tags at the same time. */
   readonly inner: string;
 }
 
-/** Crockford's alphabet, as in ids. */
-const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
+/** Without vowels, so that no words come out. */
+const LETTERS = 'bcdfghjkmnpqrstvwxz';
 
 /**
- * Names for the two devices, always the same for a reservation and a site, so that they can be removed later. At most 15
- * characters, which is what the kernel takes. They don't start with `vlan`: ifupdown reads a tag off such a name.
+ * Names for the two devices: they follow from what the kernel tells devices apart by, so that reservations share the outer
+ * one, and both are found again to be removed. At most 15 characters, which is what the kernel takes. They don't start with
+ * `vlan`: ifupdown reads a tag off such a name.
  *
- * @example namesOf('con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q', 'be-gent1', 17) // { outer: 'sc…', inner: 'sc….17' }
+ * The four letters behind the S-tag stand for the device below and the protocol. Those of two are the same once in 130,000
+ * times, which matters for the same S-tag only.
+ *
+ * @param device that carries the outer one
+ * @example namesOf('eth1', '802.1ad', 1001, 17) // { outer: 'sc1001…', inner: 'sc1001….17' }
  */
-export function namesOf(id: string, site: string, cTag: number): DeviceNames {
-  let hash = fingerprint(`${id} ${site}`);
-  let outer = '';
-  for (let index = 0; index < 8; index += 1) {
-    outer += BASE32[Number(hash & 31n)] ?? '';
-    hash >>= 5n;
+export function namesOf(device: string, protocol: OuterProtocol, sTag: number, cTag: number): DeviceNames {
+  let hash = fingerprint(`${device} ${protocol}`);
+  let outer = `sc${String(sTag).padStart(4, '0')}`;
+  const base = BigInt(LETTERS.length);
+  for (let index = 0; index < 4; index += 1) {
+    outer += LETTERS[Number(hash % base)] ?? '';
+    hash /= base;
   }
-  return { outer: `sc${outer}`, inner: `sc${outer}.${cTag}` };
+  return { outer, inner: `${outer}.${cTag}` };
 }
 
 /** FNV-1a with 64 bits: spreads well, and needs no package in a browser. Not for secrets. */

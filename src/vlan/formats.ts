@@ -54,10 +54,10 @@ export interface DescribedEnd {
 /** See {@link DescribedEnd}. @param removing whether the end is to be removed */
 export function describeEnd(
   end: End,
-  { files, commands, remove }: Configuration,
+  { names, files, commands, remove }: Configuration,
   removing: boolean,
 ): DescribedEnd {
-  const { reservation, site, device, names, sTag, cTag, outer, mtu, address } = end;
+  const { reservation, site, device, sTag, cTag, outer, mtu, address } = end;
   return {
     reservation: reservation.id,
     site,

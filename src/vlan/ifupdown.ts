@@ -1,50 +1,44 @@
-import { type Configuration, contentOf, printedFiles } from './configuration.ts';
+import { type Configuration, type ConfigurationFile, contentOf, printedFiles } from './configuration.ts';
 import { type End, isIpv6Address } from './end.ts';
-import { ipCalls, removalLine, shellLine } from './iproute2.ts';
+import { aboutDeviceMtu, carriesAnother, deleteLine, ipLines, removalLines, shellLine } from './iproute2.ts';
 
 /** Where both programs read files, if /etc/network/interfaces says so. */
 const FOLDER = '/etc/network/interfaces.d';
 
 /** A file of ifupdown. Its own script for VLANs makes 802.1Q only, so `ip` makes the devices. */
-export function ifupdown(end: End): Configuration {
-  const { names, address } = end;
+export function ifupdown(ofBoth: End): Configuration {
   // That script takes names with a dot for its own.
-  const inner = names.inner.replace('.', '-');
-  const { device, outer, inner: addInner, up } = ipCalls(end, inner);
-  const [outerUp = [], innerUp = []] = up;
-  return inInterfaces(
-    end,
-    [names.outer, inner],
-    [
+  const end = { ...ofBoth, names: { ...ofBoth.names, inner: ofBoth.names.inner.replace('.', '-') } };
+  const { names, address } = end;
+  const { mtu, outer, inner } = ipLines(end);
+  const before = (line: string): string => `    pre-up ${line}`;
+  return inInterfaces(end, {
+    about: [],
+    devices: [names.outer, names.inner],
+    outer: [
       `auto ${names.outer}`,
       `iface ${names.outer} inet manual`,
-      `    pre-up ${shellLine(device)}`,
-      `    pre-up ${shellLine(outer)}`,
-      `    up ${shellLine(outerUp)}`,
-      `    post-down ${removeIfThere(names.outer)}`,
-      '',
-      `auto ${inner}`,
-      `iface ${inner} ${address === null ? 'inet manual' : `${isIpv6Address(address) ? 'inet6' : 'inet'} static`}`,
-      ...(address === null ? [] : [`    address ${address}`]),
-      `    pre-up ${shellLine(addInner)}`,
-      `    up ${shellLine(innerUp)}`,
-      `    post-down ${removeIfThere(inner)}`,
+      ...outer.map(before),
+      // It is shared: another inner device may be left.
+      `    post-down ${carriesAnother(names.outer)} || ${deleteLine(names.outer)}`,
     ],
-  );
-}
-
-/** The inner device goes with the outer one, whichever of the two is taken down first. */
-function removeIfThere(name: string): string {
-  return `[ ! -e /sys/class/net/${name} ] || ip link del ${name}`;
+    inner: [
+      `auto ${names.inner}`,
+      `iface ${names.inner} ${address === null ? 'inet manual' : `${isIpv6Address(address) ? 'inet6' : 'inet'} static`}`,
+      ...(address === null ? [] : [`    address ${address}`]),
+      ...[...mtu, ...inner].map(before),
+      `    post-down ${deleteLine(names.inner)}`,
+    ],
+  });
 }
 
 /** A file of ifupdown2, which knows the protocol. */
 export function ifupdown2(end: End): Configuration {
   const { device, names, sTag, cTag, outer, mtu, address } = end;
-  return inInterfaces(
-    end,
-    [device, names.outer, names.inner],
-    [
+  return inInterfaces(end, {
+    about: [aboutDeviceMtu(end)],
+    devices: [device, names.outer, names.inner],
+    outer: [
       `auto ${device}`,
       `iface ${device}`,
       `    mtu ${mtu.device}`,
@@ -55,7 +49,8 @@ export function ifupdown2(end: End): Configuration {
       `    vlan-id ${sTag}`,
       `    vlan-protocol ${outer}`,
       `    mtu ${mtu.outer}`,
-      '',
+    ],
+    inner: [
       `auto ${names.inner}`,
       `iface ${names.inner}`,
       ...(address === null ? [] : [`    address ${address}`]),
@@ -64,17 +59,37 @@ export function ifupdown2(end: End): Configuration {
       '    vlan-protocol 802.1q',
       `    mtu ${mtu.inner}`,
     ],
-  );
+  });
 }
 
-/** @param devices in the order in which they come up */
-function inInterfaces(end: End, devices: readonly string[], lines: readonly string[]): Configuration {
-  const path = `${FOLDER}/${end.names.outer}`;
-  const made = devices.filter((name) => name !== end.device).toReversed();
+/** What both programs read: a file for the outer device, which reservations share, and one for the inner device. */
+interface Interfaces {
+  readonly about: readonly string[];
+  /** In the order in which they come up. */
+  readonly devices: readonly string[];
+  readonly outer: readonly string[];
+  readonly inner: readonly string[];
+}
+
+function inInterfaces(end: End, { about, devices, outer, inner }: Interfaces): Configuration {
+  const { names } = end;
+  const file = (name: string, lines: readonly string[]): ConfigurationFile => ({
+    path: `${FOLDER}/${name}`,
+    content: contentOf(lines),
+  });
+  const [shared, own] = [file(names.outer, outer), file(names.inner, inner)];
+  // Both fail for a device that is not theirs.
+  const down = (name: string): string => `${shellLine(['ifdown', name])} || true`;
   return printedFiles(end, {
-    about: [`/etc/network/interfaces must have the line: source ${FOLDER}/*`],
-    files: [{ path, content: contentOf(lines) }],
+    about: [...about, `/etc/network/interfaces must have the line: source ${FOLDER}/*`],
+    files: [shared, own],
     commands: [shellLine(['ifup', ...devices])],
-    remove: [shellLine(['ifdown', ...made]), `rm -f ${path}`, removalLine(end)],
+    aboutRemoval: [`The file of ${names.outer} goes with the last of those whose names start so.`],
+    remove: [
+      down(names.inner),
+      `rm -f ${own.path}`,
+      `ls ${shared.path}[.-]* >/dev/null 2>&1 || { ${down(names.outer)}; rm -f ${shared.path}; }`,
+      ...removalLines(end),
+    ],
   });
 }

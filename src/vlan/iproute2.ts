@@ -6,13 +6,7 @@ import { type End, protocolName } from './end.ts';
 export type ProgramCall = readonly string[];
 
 /** The call of `ip` that makes a VLAN device. @param parent the device that carries it */
-export function addLinkCall(
-  parent: string,
-  name: string,
-  mtu: number,
-  protocol: string,
-  tag: number,
-): ProgramCall {
+function addLinkCall(parent: string, name: string, mtu: number, protocol: string, tag: number): ProgramCall {
   return [
     ...['ip', 'link', 'add', 'link', parent, 'name', name, 'mtu', String(mtu)],
     ...['type', 'vlan', 'proto', protocol, 'id', String(tag)],
@@ -24,35 +18,65 @@ export interface IpCalls {
   /** Makes the device below ready: a device's MTU can't be above that of the device below it. */
   readonly device: ProgramCall;
   readonly outer: ProgramCall;
+  /** Where the outer device is there with a smaller MTU, for another reservation. */
+  readonly outerMtu: ProgramCall;
   readonly inner: ProgramCall;
   /** Only where the end has an address. */
   readonly address?: ProgramCall;
-  readonly up: readonly ProgramCall[];
+  /** Of the device below, the outer one and the inner one. */
+  readonly up: { readonly device: ProgramCall; readonly outer: ProgramCall; readonly inner: ProgramCall };
 }
 
-/** See {@link IpCalls}. @param inner the name of the inner device, by default that of the end */
-export function ipCalls(
-  { device, names, sTag, cTag, outer, mtu, address }: End,
-  inner = names.inner,
-): IpCalls {
+/** See {@link IpCalls}. */
+export function ipCalls({ device, names, sTag, cTag, outer, mtu, address }: End): IpCalls {
+  const set = (name: string, ...what: readonly string[]): ProgramCall => [
+    ...['ip', 'link', 'set', 'dev', name, ...what],
+  ];
   return {
-    device: ['ip', 'link', 'set', 'dev', device, 'mtu', String(mtu.device), 'up'],
+    device: set(device, 'mtu', String(mtu.device), 'up'),
     outer: addLinkCall(device, names.outer, mtu.outer, protocolName(outer), sTag),
-    inner: addLinkCall(names.outer, inner, mtu.inner, protocolName('802.1q'), cTag),
-    ...(address === null ? {} : { address: ['ip', 'address', 'add', address, 'dev', inner] }),
-    up: [names.outer, inner].map((name) => ['ip', 'link', 'set', 'dev', name, 'up']),
+    outerMtu: set(names.outer, 'mtu', String(mtu.outer)),
+    inner: addLinkCall(names.outer, names.inner, mtu.inner, protocolName('802.1q'), cTag),
+    ...(address === null ? {} : { address: ['ip', 'address', 'replace', address, 'dev', names.inner] }),
+    up: { device: set(device, 'up'), outer: set(names.outer, 'up'), inner: set(names.inner, 'up') },
   };
 }
 
-/** {@link ipCalls} in the order in which they work. */
-export function ipCallsInOrder(end: End): readonly ProgramCall[] {
-  const { device, outer, inner, address, up } = ipCalls(end);
-  return [device, outer, inner, ...(address ? [address] : []), ...up];
+/** {@link ipCalls} as lines for a shell of root. Each may be run again, and leaves alone what is there for others. */
+export interface IpLines {
+  /** Makes the MTUs of the device below, and of the outer one where it is there, large enough. */
+  readonly mtu: readonly string[];
+  /** Makes the outer device where it is missing, on the device below, which they make ready. */
+  readonly outer: readonly string[];
+  readonly inner: readonly string[];
 }
 
-/** The call of `ip` that removes the outer device, and the inner one with it. */
-export function removalCall({ names }: Pick<End, 'names'>): ProgramCall {
-  return ['ip', 'link', 'del', names.outer];
+/** See {@link IpLines}. */
+export function ipLines(end: End): IpLines {
+  const { device, names, mtu } = end;
+  const calls = ipCalls(end);
+  // A smaller MTU would take that of each device above with it.
+  const below = atLeast(device, mtu.device, calls.device);
+  const add = (name: string, call: ProgramCall): string => `[ -e ${placeOf(name)} ] || ${shellLine(call)}`;
+  return {
+    mtu: [below, atLeast(names.outer, mtu.outer, calls.outerMtu)],
+    outer: [below, shellLine(calls.up.device), add(names.outer, calls.outer), shellLine(calls.up.outer)],
+    inner: [
+      add(names.inner, calls.inner),
+      ...(calls.address ? [shellLine(calls.address)] : []),
+      shellLine(calls.up.inner),
+    ],
+  };
+}
+
+/** A line that runs a call where a device's MTU is smaller than it has to be. */
+function atLeast(device: string, mtu: number, call: ProgramCall): string {
+  return `[ "$(cat ${placeOf(device, 'mtu')})" -ge ${mtu} ] || ${shellLine(call)}`;
+}
+
+/** Where the kernel shows a device, or a file about it, quoted for a shell. */
+export function placeOf(device: string, file?: string): string {
+  return shellWord(['/sys/class/net', device, ...(file === undefined ? [] : [file])].join('/'));
 }
 
 /** A call as a line for a shell. */
@@ -60,21 +84,38 @@ export function shellLine(call: ProgramCall): string {
   return call.map(shellWord).join(' ');
 }
 
-/** A line that removes the devices where the tool of another format has left them behind. */
-export function removalLine({ names }: Pick<End, 'names'>): string {
-  return `${shellLine(removalCall({ names }))} 2>/dev/null || [ ! -e /sys/class/net/${names.outer} ]`;
+/** The call of `ip` that removes a device, and each one that it carries. */
+export function deleteCall(name: string): ProgramCall {
+  return ['ip', 'link', 'del', name];
 }
 
-/** What a person should know about the MTU of the device below. */
+/** A line that removes a device. Another tool may have removed it before, or do so at the same time. */
+export function deleteLine(name: string): string {
+  return `[ ! -e ${placeOf(name)} ] || ${shellLine(deleteCall(name))} || [ ! -e ${placeOf(name)} ]`;
+}
+
+/** A condition for a shell: whether a device carries another one. */
+export function carriesAnother(device: string): string {
+  return `ls -d ${placeOf(device, 'upper_')}* >/dev/null 2>&1`;
+}
+
+/** Lines that remove the inner device, and the outer one where it carries no other. */
+export function removalLines({ names: { outer, inner } }: Pick<End, 'names'>): readonly string[] {
+  return [deleteLine(inner), `${carriesAnother(outer)} || ${deleteLine(outer)}`];
+}
+
+/** What a person should know about the MTU of the device below, where it is a setting in a file. */
 export function aboutDeviceMtu({ device, mtu }: Pick<End, 'device' | 'mtu'>): string {
-  return `The MTU of ${device} becomes ${mtu.device}. Where it is larger already (ip link show ${device}), leave that part out.`;
+  return `The MTU of ${device} becomes ${mtu.device}. Where it is larger already (ip link show ${device}), put that number in its place.`;
 }
 
 /** The commands of iproute2. */
 export function iproute2(end: End): Configuration {
+  const { mtu, outer, inner } = ipLines(end);
+  const [, outerMtu = ''] = mtu;
   return shellScript(end, {
-    about: [aboutDeviceMtu(end), 'It lasts until the server restarts.'],
-    commands: ipCallsInOrder(end).map(shellLine),
-    remove: [shellLine(removalCall(end))],
+    about: ['It lasts until the server restarts.'],
+    commands: [...outer, outerMtu, ...inner],
+    remove: removalLines(end),
   });
 }

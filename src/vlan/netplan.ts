@@ -6,12 +6,12 @@ import {
   printedFiles,
 } from './configuration.ts';
 import { commented, type End, isIpv6Address, protocolName } from './end.ts';
-import { removalLine } from './iproute2.ts';
+import { aboutDeviceMtu, removalLines } from './iproute2.ts';
 import { NETWORKD_FOLDER } from './networkd.ts';
 
 type Renderer = 'networkd' | 'NetworkManager';
 
-/** A netplan file on systemd-networkd. */
+/** netplan files on systemd-networkd. */
 export function netplan(end: End): Configuration {
   const { names, outer } = end;
   const folder = `${NETWORKD_FOLDER}/10-netplan-${names.outer}.netdev.d`;
@@ -21,7 +21,7 @@ export function netplan(end: End): Configuration {
   };
   // netplan has no key for the protocol, and makes 802.1Q.
   const isNeeded = outer === '802.1ad';
-  const configuration = inNetplan(end, 'networkd', isNeeded ? [dropIn] : [], [`rm -rf ${folder}`]);
+  const configuration = inNetplan(end, 'networkd', isNeeded ? [dropIn] : [], folder);
   if (!isNeeded) return configuration;
   return {
     ...configuration,
@@ -36,34 +36,49 @@ export function netplan(end: End): Configuration {
   };
 }
 
-/** A netplan file on NetworkManager, 1.42 or later. */
+/** netplan files on NetworkManager, 1.42 or later. */
 export function netplanNm(end: End): Configuration {
-  return inNetplan(end, 'NetworkManager', [], []);
+  return inNetplan(end, 'NetworkManager', []);
 }
 
+/** @param more other files of the outer device. @param folder theirs, to be removed with it */
 function inNetplan(
   end: End,
   renderer: Renderer,
   more: readonly ConfigurationFile[],
-  removeMore: readonly string[],
+  folder?: string,
 ): Configuration {
-  const path = `/etc/netplan/60-slices-${end.names.outer}.yaml`;
-  const yaml = { path, content: contentOf(yamlLines(end, renderer)), isPrivate: true };
+  const { device, names } = end;
+  const { outer, inner } = yamlLines(end, renderer);
+  const file = (name: string, lines: readonly string[]): ConfigurationFile => ({
+    path: `/etc/netplan/60-slices-${name}.yaml`,
+    content: contentOf(['network:', '  version: 2', ...lines]),
+    isPrivate: true,
+  });
+  const [shared, own] = [file(names.outer, outer), file(names.inner, inner)];
   const configuration = printedFiles(end, {
     about: [
-      `Where netplan knows ${end.device} as a bond or a bridge, set its mtu there, and leave "ethernets" out.`,
+      aboutDeviceMtu(end),
+      `Where netplan knows ${device} as a bond or a bridge, set its mtu there, and leave "ethernets" out.`,
     ],
-    files: [yaml],
+    files: [shared, own],
     commands: ['netplan apply'],
-    remove: [`rm -f ${path}`, ...removeMore, removalLine(end), 'netplan apply'],
+    aboutRemoval: [`The file of ${names.outer} goes with the last of those whose names start so.`],
+    remove: [
+      `rm -f ${own.path}`,
+      `ls ${shared.path.replace(/yaml$/, '*.yaml')} >/dev/null 2>&1 || rm -rf ${[shared.path, ...(folder ? [folder] : [])].join(' ')}`,
+      ...removalLines(end),
+      'netplan apply',
+    ],
   });
-  return { ...configuration, files: [yaml, ...more] };
+  return { ...configuration, files: [shared, own, ...more] };
 }
 
+/** What each of the two files has below `network`. */
 function yamlLines(
   { device, names, sTag, cTag, outer, mtu, address }: End,
   renderer: Renderer,
-): readonly string[] {
+): { readonly outer: readonly string[]; readonly inner: readonly string[] } {
   const onNm = renderer === 'NetworkManager';
   /** A name that YAML could take for a number, such as `1e3`. */
   const below = JSON.stringify(device);
@@ -97,15 +112,15 @@ function yamlLines(
         : ['      optional: true']),
     ];
   };
-  return [
-    'network:',
-    '  version: 2',
-    '  ethernets:',
-    `    ${below}:`,
-    `      renderer: ${renderer}`,
-    `      mtu: ${mtu.device}`,
-    '  vlans:',
-    ...vlan(names.outer, below, sTag, mtu.outer, protocolName(outer), null),
-    ...vlan(names.inner, names.outer, cTag, mtu.inner, protocolName('802.1q'), address),
-  ];
+  return {
+    outer: [
+      '  ethernets:',
+      `    ${below}:`,
+      `      renderer: ${renderer}`,
+      `      mtu: ${mtu.device}`,
+      '  vlans:',
+      ...vlan(names.outer, below, sTag, mtu.outer, protocolName(outer), null),
+    ],
+    inner: ['  vlans:', ...vlan(names.inner, names.outer, cTag, mtu.inner, protocolName('802.1q'), address)],
+  };
 }

@@ -1,42 +1,59 @@
 import { type Configuration, shellScript } from './configuration.ts';
 import { type End, isIpv6Address, protocolName } from './end.ts';
-import { removalLine, shellLine } from './iproute2.ts';
+import { carriesAnother, deleteLine, placeOf, shellLine } from './iproute2.ts';
 
 /** Commands of NetworkManager, 1.42 or later. */
 export function nmcli(end: End): Configuration {
   const { device, names, sTag, cTag, outer, mtu, address } = end;
   const below = `slices-${device}`;
   const call = (...words: readonly string[]): string => shellLine(['nmcli', 'connection', ...words]);
+  /** @param size the MTU as a shell reads it */
   const add = (
     type: string,
     name: string,
     on: string,
-    size: number,
+    size: string,
     ...settings: readonly string[]
   ): string =>
-    call(
-      ...['add', 'type', type, 'con-name', name, 'ifname', on, ...settings],
-      ...['802-3-ethernet.mtu', String(size), ...methods(on === names.inner ? address : null)],
-    );
+    [
+      call('add', 'type', type, 'con-name', name, 'ifname', on, ...settings, '802-3-ethernet.mtu'),
+      size,
+      shellLine(methods(on === names.inner ? address : null)),
+    ].join(' ');
   const vlan = (name: string, parent: string, tag: number, protocol: string, size: number): string =>
-    add('vlan', name, name, size, 'vlan.parent', parent, 'vlan.id', String(tag), 'vlan.protocol', protocol);
+    add(
+      ...(['vlan', name, name, String(size)] as const),
+      ...['vlan.parent', parent, 'vlan.id', String(tag), 'vlan.protocol', protocol],
+    );
+  const isKnown = (name: string): string => `${call('show', name)} >/dev/null 2>&1`;
+  /** To bring a shared connection up again would take the devices of others down for a moment. */
+  const shared = (name: string, adding: string): string =>
+    `${isKnown(name)} || { ${adding} && ${call('up', name)}; }`;
+  const atLeast = (on: string, name: string, size: number): string =>
+    `[ "$(cat ${placeOf(on, 'mtu')})" -ge ${size} ] || { ${call('modify', name, '802-3-ethernet.mtu', String(size))} && ${call('up', name)}; }`;
+  // The MTU that it has, where that is larger.
+  const larger = `"$({ echo ${mtu.device}; cat ${placeOf(device, 'mtu')}; } | sort -n | tail -n 1)"`;
   return shellScript(end, {
     about: [
       `${device} gets the connection ${below}, which has no address. Where it has a connection that must stay, type in place of the first command: nmcli connection modify ITS_NAME 802-3-ethernet.mtu ${mtu.device}`,
     ],
     commands: [
-      // To bring it up again would take other VLANs down for a moment.
-      `${call('show', below)} >/dev/null 2>&1 || { ${add('ethernet', below, device, mtu.device)} && ${call('up', below)}; }`,
-      vlan(names.outer, device, sTag, protocolName(outer), mtu.outer),
+      shared(below, add('ethernet', below, device, larger)),
+      atLeast(device, below, mtu.device),
+      shared(names.outer, vlan(names.outer, device, sTag, protocolName(outer), mtu.outer)),
+      atLeast(names.outer, names.outer, mtu.outer),
+      // A second connection of the same name would be made beside it.
+      `! ${isKnown(names.inner)} || ${call('delete', names.inner)}`,
       vlan(names.inner, names.outer, cTag, protocolName('802.1q'), mtu.inner),
-      call('up', names.outer),
       call('up', names.inner),
     ],
     aboutRemoval: [`The connection ${below} goes when ${device} carries no other device.`],
     remove: [
-      call('delete', names.inner, names.outer),
-      removalLine(end),
-      `ls -d ${shellLine([`/sys/class/net/${device}/upper_`])}* >/dev/null 2>&1 || ${call('delete', below)}`,
+      `! ${isKnown(names.inner)} || ${call('delete', names.inner)}`,
+      deleteLine(names.inner),
+      `${carriesAnother(names.outer)} || nmcli -g NAME connection show | grep -q '^${names.outer}[.]' || ! ${isKnown(names.outer)} || ${call('delete', names.outer)}`,
+      `${carriesAnother(names.outer)} || ${deleteLine(names.outer)}`,
+      `${carriesAnother(device)} || ! ${isKnown(below)} || ${call('delete', below)}`,
     ],
   });
 }

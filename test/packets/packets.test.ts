@@ -39,19 +39,20 @@ const [S, C] = [
   [1001, 2002],
   [17, 23],
 ] as const;
+/** A second link of the first site has the same S-tags: its other site is the second server's too. */
+const OTHER = { site: 'se-kth', c: [18, 24], addresses: ['10.0.1.1', '10.0.1.2'] } as const;
+const linkTo = (site2: string, [c1, c2]: readonly [number, number]): Topology['links'][number] => ({
+  ...{ site1: SITES[0], site2, bandwidth: 100_000 },
+  ...{
+    site1_s_tags: [S[0], S[0]],
+    site1_c_tags: [c1, c1],
+    site2_s_tags: [S[1], S[1]],
+    site2_c_tags: [c2, c2],
+  },
+});
 const TOPOLOGY: Topology = {
-  sites: [...SITES],
-  links: [
-    {
-      site1: SITES[0],
-      site2: SITES[1],
-      bandwidth: 100_000,
-      site1_s_tags: [S[0], S[0]],
-      site1_c_tags: [C[0], C[0]],
-      site2_s_tags: [S[1], S[1]],
-      site2_c_tags: [C[1], C[1]],
-    },
-  ],
+  sites: [...SITES, OTHER.site],
+  links: [linkTo(SITES[1], C), linkTo(OTHER.site, OTHER.c)],
 };
 
 /** The first bytes behind the two addresses of a frame, such as `88a8:1001 8100:17 0800`. */
@@ -65,13 +66,14 @@ function stackOf({ bytes }: Pick<Frame, 'bytes'>): string {
   }
 }
 
-/** Translates the tags of a reservation; passes all other frames on as they are. */
+/** Translates the tags of both reservations; passes all other frames on as they are. */
 function translated({ from, bytes }: Frame): Buffer {
   const to = from === 0 ? 1 : 0;
-  if (!stackOf({ bytes }).startsWith(`88a8:${S[from]} 8100:${C[from]} `)) return bytes;
+  const pair = [C, OTHER.c].find((c) => stackOf({ bytes }).startsWith(`88a8:${S[from]} 8100:${c[from]} `));
+  if (!pair) return bytes;
   const copy = Buffer.from(bytes);
   copy.writeUInt16BE(S[to], 14);
-  copy.writeUInt16BE(C[to], 18);
+  copy.writeUInt16BE(pair[to], 18);
   return copy;
 }
 
@@ -91,8 +93,8 @@ describe.skipIf(missing.length > 0 && !process.env['CI'])(TITLE, () => {
     ]);
     ({ guests } = bench);
     worlds = [worldOf(0), worldOf(1)];
-    const token = await booked();
-    for (const world of worlds) world.files.set('link.jwt', token);
+    const [token, other] = [await booked(SITES[1]), await booked(OTHER.site)];
+    for (const { files } of worlds) files.set('link.jwt', token).set('other.jwt', other);
     for (const which of [0, 1] as const) {
       const vlan = ['vlan', 'link.jwt', '--site', SITES[which], '--dev', 'eth1'];
       up[which] = await printed(...vlan, '--address', `${ADDRESSES[which]}/24`);
@@ -132,8 +134,8 @@ describe.skipIf(missing.length > 0 && !process.env['CI'])(TITLE, () => {
   }
 
   /** The signed token of a reservation that has begun. */
-  async function booked(): Promise<string> {
-    const reserve = ['reserve', ...SITES, '--bandwidth', '1G', '--start-now', '--for', '2h'];
+  async function booked(site2: string): Promise<string> {
+    const reserve = ['reserve', SITES[0], site2, '--bandwidth', '1G', '--start-now', '--for', '2h'];
     return JSON.parse(await printed('--json', ...reserve)).token;
   }
 
@@ -153,7 +155,7 @@ describe.skipIf(missing.length > 0 && !process.env['CI'])(TITLE, () => {
     );
   }
 
-  test('what vlan prints carries 1500 bytes; the bytes on the wire; its removal leaves what was there', async () => {
+  test('what vlan prints carries 1500 bytes; the bytes on the wire; beside it a reservation with the same S-tag; the removal of both leaves what was there', async () => {
     // The other devices are the bench's own: a bridge counts the seconds.
     const links = () =>
       Promise.all(
@@ -172,7 +174,25 @@ describe.skipIf(missing.length > 0 && !process.env['CI'])(TITLE, () => {
     expect(new Set(full.map((frame) => `${frame.from} ${stackOf(frame)}`))).toEqual(
       new Set([`0 88a8:${S[0]} 8100:${C[0]} 0800`, `1 88a8:${S[1]} 8100:${C[1]} 0800`]),
     );
+
+    // The second comes to the devices of the first, and stays when they go: by --apply at one end, as printed at the other.
+    const other = (at: (which: Which) => readonly string[]) => {
+      const vlan = ['--offline', 'vlan', 'other.jwt', '--dev', 'eth1'];
+      return Promise.all([
+        printed(...vlan, '--site', OTHER.site, ...at(1)).then((text) => inGuest(1, text)),
+        worlds[0]
+          .run(...vlan, '--site', SITES[0], ...at(0), '--apply', '--yes')
+          .then(({ exitCode, stderr }) => {
+            if (exitCode !== 0) throw new Error(stderr);
+          }),
+      ]);
+    };
+    const pinged = () => inGuest(0, `ping -n -q -M do -s 1472 -c 1 -W 5 ${OTHER.addresses[1]}`);
+    await other((which) => ['--address', `${OTHER.addresses[which]}/24`]);
+    await pinged();
     await Promise.all(([0, 1] as const).map((which) => inGuest(which, down[which])));
+    await pinged();
+    await other(() => ['--remove']);
     expect(await links()).toEqual(before);
   });
 

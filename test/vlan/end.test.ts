@@ -35,41 +35,58 @@ describe('one end', () => {
     expect(() => end({ address: '10.0.0.1' })).toThrow(RangeError);
   });
 
-  it('always has the same names, of 15 characters at most, whatever the id', () => {
-    expect(namesOf(RESERVATION.id, 'be-gent1', 17)).toEqual({ outer: 'sc5xdtpydn', inner: 'sc5xdtpydn.17' });
+  it('always has the same names, of 15 characters at most', () => {
+    expect(end().names).toEqual({ outer: 'sc1001jdgs', inner: 'sc1001jdgs.17' });
     fc.assert(
-      fc.property(fc.string(), fc.string(), fc.integer({ min: 1, max: 4094 }), (id, site, tag) => {
-        const { outer, inner } = namesOf(id, site, tag);
-        expect(outer).toMatch(/^sc[0-9a-z]{8}$/);
-        expect(inner).toBe(`${outer}.${tag}`);
-        expect(inner.length).toBeLessThanOrEqual(15);
-      }),
+      fc.property(
+        fc.string({ minLength: 1, maxLength: 15 }),
+        fc.constantFrom('802.1ad', '802.1q'),
+        fc.integer({ min: 1, max: 4094 }),
+        fc.integer({ min: 1, max: 4094 }),
+        (device, protocol, sTag, cTag) => {
+          const { outer, inner } = namesOf(device, protocol, sTag, cTag);
+          expect(outer).toMatch(/^sc\d{4}[a-z]{4}$/);
+          expect(inner).toBe(`${outer}.${cTag}`);
+          expect(inner.length).toBeLessThanOrEqual(15);
+        },
+      ),
     );
   });
 
-  it('has other names at the other site and for another reservation', () => {
-    const names = new Set<string>();
-    for (let at = 0; at < 5000; at += 1) {
-      for (const site of ['be-gent1', 'pl-poznan1']) names.add(namesOf(`con_localhost_${at}`, site, 1).outer);
+  it('shares the outer device with all that have the same S-tag on the same device by the same protocol', () => {
+    const outerOf = (...of: Parameters<typeof namesOf>) => namesOf(...of).outer;
+    expect(outerOf('eth1', '802.1ad', 1001, 17)).toBe(outerOf('eth1', '802.1ad', 1001, 18));
+    const others = new Set<string>();
+    for (const device of ['eth0', 'eth1', 'eth2', 'bond0', 'ens1f0', 'ens1f1']) {
+      for (const protocol of ['802.1ad', '802.1q'] as const) {
+        for (let tag = 1; tag <= 4094; tag += 1) others.add(outerOf(device, protocol, tag, 1));
+      }
     }
-    expect(names.size).toBe(10_000);
+    expect(others.size).toBe(12 * 4094);
   });
 });
 
 describe('text for iproute2', () => {
-  it('makes both devices, the parent first', () => {
+  it('makes what is missing, the parent first, and removes the outer one where it carries nothing', () => {
     const made = end({ address: '10.0.0.1/24' });
     const { outer, inner } = made.names;
     expect(iproute2(made).commands).toEqual([
-      'ip link set dev eth1 mtu 1508 up',
-      `ip link add link eth1 name ${outer} mtu 1504 type vlan proto 802.1ad id 1001`,
-      `ip link add link ${outer} name ${inner} mtu 1500 type vlan proto 802.1Q id 17`,
-      `ip address add 10.0.0.1/24 dev ${inner}`,
+      '[ "$(cat /sys/class/net/eth1/mtu)" -ge 1508 ] || ip link set dev eth1 mtu 1508 up',
+      'ip link set dev eth1 up',
+      `[ -e /sys/class/net/${outer} ] || ip link add link eth1 name ${outer} mtu 1504 type vlan proto 802.1ad id 1001`,
       `ip link set dev ${outer} up`,
+      `[ "$(cat /sys/class/net/${outer}/mtu)" -ge 1504 ] || ip link set dev ${outer} mtu 1504`,
+      `[ -e /sys/class/net/${inner} ] || ip link add link ${outer} name ${inner} mtu 1500 type vlan proto 802.1Q id 17`,
+      `ip address replace 10.0.0.1/24 dev ${inner}`,
       `ip link set dev ${inner} up`,
     ]);
     expect(iproute2(made).text.filter((line) => !line.startsWith('#'))).toEqual(iproute2(made).commands);
-    expect(iproute2(made).removal.at(-1)).toBe(`ip link del ${outer}`);
+    const delLine = (name: string) =>
+      `[ ! -e /sys/class/net/${name} ] || ip link del ${name} || [ ! -e /sys/class/net/${name} ]`;
+    expect(iproute2(made).remove).toEqual([
+      delLine(inner),
+      `ls -d /sys/class/net/${outer}/upper_* >/dev/null 2>&1 || ${delLine(outer)}`,
+    ]);
     expect(iproute2(made).removal.join('\n')).toContain('The MTU of eth1 stays as it is.');
   });
 });

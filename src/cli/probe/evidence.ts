@@ -2,10 +2,10 @@ import { isIPv6 } from 'node:net';
 import { Failure } from '../../contract/failure.ts';
 import { type End, TAG_BYTES } from '../../vlan/end.ts';
 import type { Machine } from '../machine.ts';
-import { addressesOf, devicesOf } from './devices.ts';
+import { addressesOf, type Device, devicesOf } from './devices.ts';
 import { type Deaf, type Listener, listenWithTcpdump } from './listening.ts';
 import { heardIn, rightStack, type Stack, stackText } from './stacks.ts';
-import { type Evidence, ownFault, pairOf } from './verdict.ts';
+import { type Evidence, isOfAnother, ownFault, type Pair, pairOf } from './verdict.ts';
 import { watchStacks } from './watched-stacks.ts';
 
 /** One thing that was looked at, as `probe --json` has it. */
@@ -104,7 +104,7 @@ export async function gather(end: End, peer: string, gathering: Gathering): Prom
     }
   }
   const { arp, heard } = await waitFor(`frames from ${end.otherSite}`, () =>
-    listen(end, peer, pair.inner.name, gathering),
+    listen(end, peer, { pair, devices }, gathering),
   );
   return { ...evidence, arp, heard };
 }
@@ -144,7 +144,7 @@ function pingResult({ exitCode, stdout, stderr }: Awaited<ReturnType<Machine['ru
 async function listen(
   end: End,
   peer: string,
-  inner: string,
+  { pair, devices }: { pair: Pair; devices: readonly Device[] },
   gathering: Gathering,
 ): Promise<Pick<Evidence, 'arp' | 'heard'>> {
   const { machine, note } = gathering;
@@ -156,10 +156,11 @@ async function listen(
       listener = await watchStacks(end, machine, gathering.readText, stop);
     }
     const enough = new AbortController();
+    const isOurs = (stack: Stack): boolean => !isOfAnother(stack, pair, devices);
     const asked = isIPv6(peer)
       ? undefined
-      : askByArp(peer, inner, machine, AbortSignal.any([stop, enough.signal]));
-    const arrived = 'why' in listener ? null : await heardWithin(end, listener, gathering, stop);
+      : askByArp(peer, pair.inner.name, machine, AbortSignal.any([stop, enough.signal]));
+    const arrived = 'why' in listener ? null : await heardWithin(end, isOurs, listener, gathering, stop);
     const isRight = (stack: Stack): boolean => heardIn(stack, end) === 'right';
     // Only with the right tags it matters whether ARP is answered.
     if (arrived && arrived.length > 0 && !arrived.some(isRight)) enough.abort();
@@ -181,13 +182,14 @@ async function listen(
 /** Listens until a frame decides, or the time is over. */
 async function heardWithin(
   end: End,
+  isOurs: (stack: Stack) => boolean,
   listener: Listener,
   { sleep, now }: Gathering,
   stop: AbortSignal,
 ): Promise<readonly Stack[]> {
   const begun = now();
   for (;;) {
-    const heard = await listener.heard();
+    const heard = (await listener.heard()).filter(isOurs);
     const kinds = heard.filter((stack) => stack.every(({ id }) => id !== undefined));
     const decides = kinds.some((stack) => !['single', undefined].includes(heardIn(stack, end)));
     // The outer device of a right end sends by itself when it is turned on, with one tag.

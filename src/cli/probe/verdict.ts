@@ -1,5 +1,5 @@
 import type { End } from '../../vlan/end.ts';
-import { shellLine } from '../../vlan/iproute2.ts';
+import { deleteCall, ipCalls, shellLine } from '../../vlan/iproute2.ts';
 import type { Device } from './devices.ts';
 import { type Heard, heardIn, outerEthertype, Q, type Stack, stackText } from './stacks.ts';
 
@@ -60,7 +60,7 @@ export interface Evidence {
 }
 
 /** Two VLAN devices, one on the other. */
-interface Pair {
+export interface Pair {
   readonly outer: Device & { tag: NonNullable<Device['tag']> };
   readonly inner: Device & { tag: NonNullable<Device['tag']> };
 }
@@ -89,6 +89,22 @@ export function pairOf(end: End, devices: readonly Device[]): Pair | undefined {
 }
 
 /**
+ * Whether a stack is that of another reservation with the same S-tag at this site: its C-tag has a device here.
+ *
+ * @param own the two devices of the reservation
+ */
+export function isOfAnother([outer, inner]: Stack, own: Pair, devices: readonly Device[]): boolean {
+  if (!inner || outer?.id !== own.outer.tag.id || outer.ethertype !== own.outer.tag.ethertype) return false;
+  return devices.some(
+    ({ name, parent, tag }) =>
+      parent === own.outer.name &&
+      name !== own.inner.name &&
+      tag?.id === inner.id &&
+      tag?.ethertype === inner.ethertype,
+  );
+}
+
+/**
  * The first rows of the table at {@link verdictOf}: what is wrong with the own end's devices, before anything is sent.
  * Undefined where nothing is.
  */
@@ -104,9 +120,14 @@ export function ownFault(
     repair,
   });
   const wrong = (verdict: VerdictCode, says: string, remove?: string): Verdict => ({
-    ...own(verdict, says, remove === undefined ? [] : [shellLine(['ip', 'link', 'del', remove])]),
+    ...own(verdict, says, remove === undefined ? [] : [shellLine(deleteCall(remove))]),
     configure: true,
   });
+  /** What is removed of two wrong devices: the outer one may carry devices of other reservations. */
+  const wrongOf = ({ outer, inner }: Pair): string =>
+    devices.some(({ name, parent }) => parent === outer.name && name !== inner.name)
+      ? inner.name
+      : outer.name;
   const pairs = pairsOn(end, devices);
   const right = pairOf(end, devices);
   if (!right) {
@@ -118,7 +139,7 @@ export function ownFault(
       return wrong(
         'own_tags_swapped',
         `The tags are swapped at this end: ${outer.name} has the C-tag ${cTag}, and ${inner.name} on it the S-tag ${sTag}. The S-tag is the outer one.`,
-        outer.name,
+        wrongOf(swapped),
       );
     }
     const otherKind = pairs.find(tagged(sTag, cTag));
@@ -129,7 +150,7 @@ export function ownFault(
       return wrong(
         'own_ethertype',
         `The ethertype is wrong at this end: the frames of ${odd.name} have 0x${odd.tag.ethertype}, and 0x${due} is due.`,
-        outer.name,
+        wrongOf(otherKind),
       );
     }
     const isTheirs = (id: number): boolean =>
@@ -144,7 +165,7 @@ export function ownFault(
       return wrong(
         'own_other_sites_tags',
         `This end has the tags of ${otherSite}: ${outer.tag.id} and ${inner.tag.id}. At ${site} they are ${sTag} and ${cTag}.`,
-        outer.name,
+        wrongOf(others),
       );
     }
   }
@@ -165,7 +186,10 @@ export function ownFault(
     const named = devices.find(({ name }) => name === names.outer);
     if (outer) {
       const says = `${outer.name} has the S-tag ${sTag}, but there is no device on it with the C-tag ${cTag}.`;
-      return wrong('own_device', says, outer.name);
+      if (outer.name === names.outer) return wrong('own_device', says);
+      // It may carry devices of other reservations, and the kernel takes the tag once.
+      const { inner, up } = ipCalls({ ...end, names: { ...names, outer: outer.name } });
+      return own('own_device', says, [shellLine(inner), shellLine(up.inner)]);
     }
     const missing = `No device on ${device} has the S-tag ${sTag}, with one on it that has the C-tag ${cTag}.`;
     if (!named) return wrong('own_device', missing);

@@ -15,8 +15,12 @@ interface Watched {
   readonly isOurs: boolean;
 }
 
-/** What the names of devices that are made for watching start with: 11 characters. */
-const prefixOf = ({ names }: Pick<End, 'names'>): string => `${names.outer}w`;
+/**
+ * What the names of devices that are made for watching start with: 14 characters. Another reservation may have the outer
+ * device too, and be watched at the same time.
+ */
+const prefixOf = ({ names, cTag }: Pick<End, 'names' | 'cTag'>): string =>
+  `${names.outer}${String(cTag).padStart(4, '0')}`;
 
 /** The stacks that are watched: those that mistakes of the other end make, as far as they are known before. */
 function stacksFor(end: End): readonly Stack[] {
@@ -92,7 +96,7 @@ export async function watchStacks(
         watched.push({ stack, parent, name: existing.name, isOurs: false });
         continue;
       }
-      const name = `${prefix}${watched.length}`;
+      const name = `${prefix}${watched.length.toString(36)}`;
       const protocol = ethertype === Q ? '802.1Q' : '802.1ad';
       const made = await run(
         ...['link', 'add', 'link', parent, 'name', name, 'type', 'vlan', 'proto', protocol, 'id', String(id)],
@@ -145,10 +149,11 @@ async function seen(end: End, machine: Machine, readText: (path: string) => Prom
 function arrived(end: End, watched: readonly Watched[], before: Seen, after: Seen): readonly Stack[] {
   const counted = ({ devices }: Seen, name: string): number =>
     devices.find((one) => one.name === name)?.received ?? 0;
-  const more = ({ name }: Watched): number => counted(after, name) - counted(before, name);
+  const more = ({ name }: Pick<Device, 'name'>): number => counted(after, name) - counted(before, name);
   const stacks = watched.flatMap((one): Stack[] => {
     const { stack, name } = one;
-    const above = watched.filter(({ parent }) => parent === name);
+    // Those of other reservations too, which are not watched.
+    const above = after.devices.filter(({ parent }) => parent === name);
     const own = more(one) - above.reduce((sum, child) => sum + more(child), 0);
     if (own <= 0) return [];
     const isOuter =

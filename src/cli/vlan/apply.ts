@@ -2,7 +2,7 @@ import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts
 import { nearest } from '../../session/choice.ts';
 import type { End } from '../../vlan/end.ts';
 import { describeEnd } from '../../vlan/formats.ts';
-import { ipCalls, iproute2, type ProgramCall, removalCall, shellLine } from '../../vlan/iproute2.ts';
+import { deleteCall, ipCalls, iproute2, type ProgramCall, shellLine } from '../../vlan/iproute2.ts';
 import type { Invocation } from '../invocation.ts';
 import type { Machine } from '../machine.ts';
 import { addressesOf, type Device, devicesOf } from '../probe/devices.ts';
@@ -40,8 +40,8 @@ export async function applyEnd(invocation: Invocation, end: End, removing: boole
     const { green } = print.paint;
     if (removing) {
       return ran.length === 0
-        ? `There is no ${names.outer} here: nothing to remove.\n`
-        : `${green('Removed')} ${names.outer} and ${names.inner} at ${site}\n`;
+        ? `There is no ${names.inner} here: nothing to remove.\n`
+        : `${green('Removed')} ${removed(steps, end)} at ${site}\n`;
     }
     const title = `${ran.length === 0 ? 'Everything is there already' : green('Applied')}: the end at ${site}`;
     return print.card(title, [
@@ -54,12 +54,32 @@ export async function applyEnd(invocation: Invocation, end: End, removing: boole
 
 async function stepsFor(end: End, machine: Machine, removing: boolean): Promise<readonly Step[]> {
   const devices = await devicesHere(machine);
-  if (!removing) return stepsToMake(end, devices, machine);
-  const made = devices.find(({ name }) => name === end.names.outer);
-  if (!made) return [];
-  if (made.tag === undefined || made.parent !== end.device)
-    throw conflict(made, `it is not a VLAN of ${end.device}`);
-  return [{ call: removalCall(end), undo: null }];
+  return removing ? stepsToRemove(end, devices) : stepsToMake(end, devices, machine);
+}
+
+/** The outer device stays where it carries another one. @throws Failure `usage` for a conflict */
+function stepsToRemove({ device, names }: End, devices: readonly Device[]): readonly Step[] {
+  const own = ([name, parent]: readonly [string, string]): readonly Device[] => {
+    const found = devices.filter((one) => one.name === name);
+    for (const one of found) {
+      if (one.tag === undefined || one.parent !== parent)
+        throw conflict(one, `it is not a VLAN of ${parent}`);
+    }
+    return found;
+  };
+  const outer = own([names.outer, device]);
+  const inner = own([names.inner, names.outer]);
+  const isShared = devices.some(({ name, parent }) => parent === names.outer && name !== names.inner);
+  const [first] = isShared ? inner : outer;
+  return first ? [{ call: deleteCall(first.name), undo: null }] : [];
+}
+
+/** What the steps of a removal have removed. */
+function removed(steps: readonly Step[], { names }: End): string {
+  const isShared = steps.some(({ call }) => call.includes(names.inner));
+  return isShared
+    ? `${names.inner}; ${names.outer} carries another device, and stays,`
+    : `${names.outer} and ${names.inner}`;
 }
 
 /** The steps that are still needed. @throws Failure `usage` for a conflict */
@@ -80,32 +100,35 @@ async function stepsToMake(end: End, devices: readonly Device[], machine: Machin
     });
   }
   const outerTag = { ethertype: outer === '802.1ad' ? '88a8' : '8100', id: sTag };
-  const own = existing(devices, { name: names.outer, parent: device, tag: outerTag, mtu: mtu.outer });
+  const own = existing(devices, { name: names.outer, parent: device, tag: outerTag });
   const innerTag = { ethertype: '8100', id: cTag };
   const inner = existing(devices, { name: names.inner, parent: names.outer, tag: innerTag, mtu: mtu.inner });
   const calls = ipCalls(end);
   const isWide = below.mtu >= mtu.device;
-  const up = (name: string): ProgramCall => ['ip', 'link', 'set', 'dev', name, 'up'];
   const down = (name: string): ProgramCall => ['ip', 'link', 'set', 'dev', name, 'down'];
   const steps: Step[] = [];
   // A larger MTU stays: a smaller one would take the devices of others with it.
   if (!isWide) {
     const before: ProgramCall = ['ip', 'link', 'set', 'dev', device, 'mtu', String(below.mtu)];
     steps.push({ call: calls.device, undo: below.isUp ? before : [...before, 'down'] });
-  } else if (!below.isUp) steps.push({ call: up(device), undo: down(device) });
-  if (!own) steps.push({ call: calls.outer, undo: removalCall(end) });
-  if (!inner) steps.push({ call: calls.inner, undo: ['ip', 'link', 'del', names.inner] });
+  } else if (!below.isUp) steps.push({ call: calls.up.device, undo: down(device) });
+  if (!own) steps.push({ call: calls.outer, undo: deleteCall(names.outer) });
+  else if (own.mtu < mtu.outer) {
+    const before = ['ip', 'link', 'set', 'dev', names.outer, 'mtu', String(own.mtu)];
+    steps.push({ call: calls.outerMtu, undo: before });
+  }
+  if (!inner) steps.push({ call: calls.inner, undo: deleteCall(names.inner) });
   if (calls.address && address !== null) {
     const has = inner ? await addressesOf(names.inner, machine) : [];
     if (!has.includes(address)) {
       steps.push({ call: calls.address, undo: ['ip', 'address', 'del', address, 'dev', names.inner] });
     }
   }
-  for (const [name, found] of [
-    [names.outer, own],
-    [names.inner, inner],
+  for (const [which, found] of [
+    ['outer', own],
+    ['inner', inner],
   ] as const) {
-    if (!found?.isUp) steps.push({ call: up(name), undo: down(name) });
+    if (!found?.isUp) steps.push({ call: calls.up[which], undo: down(names[which]) });
   }
   return steps;
 }
@@ -113,11 +136,12 @@ async function stepsToMake(end: End, devices: readonly Device[], machine: Machin
 /**
  * The VLAN device that is due, where it is there already.
  *
+ * @param due without an MTU where several reservations share the device: it has that of the largest
  * @throws Failure `usage` when a device of its name, or with its tag on the same parent, differs in anything
  */
 function existing(
   devices: readonly Device[],
-  due: Required<Pick<Device, 'name' | 'parent' | 'tag' | 'mtu'>> & { tag: NonNullable<Device['tag']> },
+  due: Required<Pick<Device, 'name' | 'parent'>> & { tag: NonNullable<Device['tag']>; mtu?: number },
 ): Device | undefined {
   const { name, parent, tag, mtu } = due;
   const found = devices.filter(
@@ -132,7 +156,7 @@ function existing(
     if (device.tag.id !== tag.id) throw says('tag', String(device.tag.id), String(tag.id));
     if (device.tag.ethertype !== tag.ethertype)
       throw says('ethertype', `0x${device.tag.ethertype}`, `0x${tag.ethertype}`);
-    if (device.mtu !== mtu) throw says('MTU', String(device.mtu), String(mtu));
+    if (mtu !== undefined && device.mtu !== mtu) throw says('MTU', String(device.mtu), String(mtu));
   }
   return found[0];
 }

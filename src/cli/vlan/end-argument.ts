@@ -10,7 +10,6 @@ import {
   type End,
   endAt,
   mtuFault,
-  namesOf,
   type OuterProtocol,
   sitesOf,
   USUAL_MTU,
@@ -57,7 +56,7 @@ export async function endArgument(
   const mtu = flags.mtu === undefined ? USUAL_MTU : readMtu(flags.mtu);
   check('device', dev, deviceFault(dev), 'ip link');
   if (address !== undefined) check('address', address, addressFault(address, mtu));
-  const reservation = await verifiedReservation(invocation, typed, { verb, removing }, flags);
+  const reservation = await verifiedReservation(invocation, typed, { verb, removing });
   const site = await siteOf(invocation, reservation, flags.site);
   if (!removing) await checkPeriod(invocation, reservation);
   const end = endAt(reservation, site, dev, {
@@ -89,7 +88,6 @@ async function verifiedReservation(
   invocation: Invocation,
   typed: string | undefined,
   { verb, removing }: Required<EndUse>,
-  { site }: EndFlags,
 ): Promise<Reservation> {
   const isFile =
     typed !== undefined &&
@@ -104,13 +102,19 @@ async function verifiedReservation(
   try {
     return (await session.reservations.show(id)).reservation;
   } catch (error) {
-    if (!(error instanceof Failure && error.code === 'not_found' && removing && site !== undefined))
-      throw error;
-    // The devices have names that follow from the id and the site.
-    throw error.with({
-      why: `${error.facts.why ?? ''} The file with its signed token would do as well. The devices can be removed without either.`.trim(),
-      fix: `sudo ip link del ${namesOf(id, site, 1).outer}`,
-    });
+    if (!(error instanceof Failure && error.code === 'not_found' && removing)) throw error;
+    // What is left here follows from the tags, which this machine may have noted.
+    const noted = (await (await session.ledger()).about(id))?.reservation;
+    if (!noted) {
+      throw error.with({
+        why: `${error.facts.why ?? ''} The file with its signed token would do as well. Without either, the devices here are to be looked through.`.trim(),
+        fix: 'ip -d link show type vlan',
+      });
+    }
+    invocation.output.notice(
+      'The service has this reservation no more. It is removed as this machine knew it last.',
+    );
+    return noted;
   }
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Failure, ownCommand } from '../../contract/failure.ts';
-import type { Configuration } from '../../vlan/configuration.ts';
-import { assumedOf, type End, protocolName } from '../../vlan/end.ts';
+import { aboutRemovalOf, type Configuration } from '../../vlan/configuration.ts';
+import { assumedOf, type DeviceNames, type End, protocolName } from '../../vlan/end.ts';
 import { CONFIGURATION_OF, describeEnd, type Format } from '../../vlan/formats.ts';
 import { retyped } from '../advice.ts';
 import type { Invocation } from '../invocation.ts';
@@ -43,14 +43,15 @@ export async function vlan(
   const described = describeEnd(end, configuration, removing);
   const lines = removing ? configuration.removal : configuration.text;
   output.text(described, format === 'json' ? jsonText(described) : lines.join('\n'));
-  if (format !== 'json' && !output.json) for (const line of summary(end, removing)) output.notice(line);
+  if (format !== 'json' && !output.json) {
+    for (const line of summary(end, configuration.names, removing)) output.notice(line);
+  }
 }
 
 /** The end for people, who see the text itself beside it or have sent it elsewhere. */
-function summary(end: End, removing: boolean): readonly string[] {
-  const { site, device, names, sTag, cTag, mtu, outer } = end;
-  if (removing)
-    return [`Removes ${names.outer} and ${names.inner} at ${site}. The MTU of ${device} stays as it is.`];
+function summary(end: End, names: DeviceNames, removing: boolean): readonly string[] {
+  const { site, device, sTag, cTag, mtu, outer } = end;
+  if (removing) return aboutRemovalOf(names, device);
   return [
     `${site}: ${device} → ${names.outer} (S-tag ${sTag}, ${protocolName(outer)}) → ${names.inner} (C-tag ${cTag}). MTU ${mtu.device} → ${mtu.outer} → ${mtu.inner}.`,
     ...assumedOf(end),

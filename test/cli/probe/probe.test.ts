@@ -182,6 +182,22 @@ describe('probe', () => {
     expect(await json()).toMatchObject({ verdict: 'own_mtu', end: 'own' });
   });
 
+  test('frames of another reservation with the same S-tag, which has a device here, say nothing of this one', async () => {
+    const line = `x, ethertype 802.1Q-QinQ (0x88a8), length 50: vlan ${tags[0]}, p 0, ethertype 802.1Q (0x8100), vlan 99, p 0, ethertype ARP`;
+    const others = links({ ifname: 'sco.99', link: 'sco', mtu: 1500, linkinfo: vlan('802.1Q', 99) });
+    const arping = () => ({ ...PING_LOST, stdout: 'Received 0 response(s)' });
+    for (const [devices, verdict] of [
+      [links(), 'far_c_tag'],
+      [others, 'silent'],
+    ]) {
+      begin({
+        ip: (call) => (call.includes('-s') && call.includes('link') ? ok(devices) : ip(call)),
+        ...{ ping: () => PING_LOST, tcpdump: tcpdump(line), arping },
+      });
+      expect(await json()).toMatchObject({ verdict });
+    }
+  });
+
   test('without tcpdump: devices are made that can’t send, and removed; after Ctrl-C too', async () => {
     const made = new Set<string>();
     const watching = (call: readonly string[]): ProgramResult => {

@@ -240,6 +240,24 @@ test.each([
   [changed('eth1', { mtu: 1400 }), ['ip link set dev eth1 mtu 1508'], undefined],
   [changed('scq.17', { isUp: false }), ['ip link set dev scq.17 up'], undefined],
   [tagged('88a8:17', '8100:1001'), ['ip link del made'], true],
+  // With a device of another reservation on it.
+  [
+    {
+      devices: [
+        ...(tagged('88a8:17', '8100:1001').devices ?? []),
+        device('b', { parent: 'made', tag: '8100:9' }),
+      ],
+    },
+    ['ip link del made.1'],
+    true,
+  ],
+  // The kernel takes the S-tag once.
+  [
+    { devices: [device('eth1'), device('s', { parent: 'eth1', tag: '88a8:1001' })] },
+    ['ip link add link s name scq.17 mtu 1500 type vlan proto 802.1Q id 17', 'ip link set dev scq.17 up'],
+    undefined,
+  ],
+  [{ devices: [device('eth1'), device('scq', { parent: 'eth1', tag: '88a8:1001' })] }, [], true],
   [{ devices: [device('eth1')] }, [], true],
 ] as const)('what repairs it: %#', (changes, repair, configure) => {
   expect(verdict(changes)).toMatchObject({ repair });

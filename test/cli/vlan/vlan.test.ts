@@ -97,11 +97,13 @@ describe('vlan', () => {
     );
     const [{ stdout = '' } = {}] = texts;
     expect(stdout.split('\n').filter((line) => !line.startsWith('#'))).toEqual([
-      'ip link set dev eth1 mtu 1508 up',
-      `ip link add link eth1 name ${outer} mtu 1504 type vlan proto 802.1ad id ${tags.s}`,
-      `ip link add link ${outer} name ${inner} mtu 1500 type vlan proto 802.1Q id ${tags.c}`,
-      `ip address add 10.0.0.1/24 dev ${inner}`,
+      '[ "$(cat /sys/class/net/eth1/mtu)" -ge 1508 ] || ip link set dev eth1 mtu 1508 up',
+      'ip link set dev eth1 up',
+      `[ -e /sys/class/net/${outer} ] || ip link add link eth1 name ${outer} mtu 1504 type vlan proto 802.1ad id ${tags.s}`,
       `ip link set dev ${outer} up`,
+      `[ "$(cat /sys/class/net/${outer}/mtu)" -ge 1504 ] || ip link set dev ${outer} mtu 1504`,
+      `[ -e /sys/class/net/${inner} ] || ip link add link ${outer} name ${inner} mtu 1500 type vlan proto 802.1Q id ${tags.c}`,
+      `ip address replace 10.0.0.1/24 dev ${inner}`,
       `ip link set dev ${inner} up`,
       '',
     ]);
@@ -121,7 +123,10 @@ describe('vlan', () => {
     const json = await world.run('vlan', 'link.jwt', ...AT, '--format', 'json');
     expect(JSON.parse(json.stdout)).toMatchObject({
       reservation: id,
-      remove: [`ip link del ${outer}`],
+      remove: [
+        expect.stringContaining(`ip link del ${inner}`),
+        expect.stringContaining(`ip link del ${outer}`),
+      ],
       files: [],
     });
     expect([shown.stderr, json.stderr]).toEqual(['', '']);
@@ -211,7 +216,7 @@ describe('vlan', () => {
       const removed = await world.runIn({ now }, 'vlan', 'short.jwt', ...AT, '--remove');
       expect([removed.exitCode, removed.stdout]).toEqual([
         0,
-        expect.stringMatching(/\nip link del sc\w{8}\n$/),
+        expect.stringMatching(/\n\[ ! -e .* ip link del (sc\w{8})\.\d+ .*\n.*\1\/upper_.* ip link del \1 /),
       ]);
     }
     const token = String(world.files.get('short.jwt')).trim();
@@ -220,13 +225,22 @@ describe('vlan', () => {
     expect(forged.exitCode).toBe(9);
   });
 
-  it('says how to remove the devices of a reservation that the service has no more', async () => {
+  it('removes the devices of a reservation that the service has no more by what this machine knows of it', async () => {
     const { stdout } = await world.run(...LINK, '--start', '+8h', '--for', '1h', '--json');
     const gone = JSON.parse(stdout).reservation.id;
     await world.run('delete', gone, '--yes');
-    const { exitCode, stderr } = await world.run('vlan', gone, ...AT, '--remove');
-    expect(exitCode).toBe(3);
-    expect(stderr).toMatch(/try: sudo ip link del sc\w{8}\n$/);
+    const { exitCode, stdout: removal, stderr } = await world.run('vlan', gone, ...AT, '--remove');
+    expect([exitCode, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^The service has this reservation no more\./),
+    ]);
+    expect(removal).toMatch(/ip link del sc\w{8}\.\d+ /);
+    const unknown = `${gone.slice(0, -1)}${gone.endsWith('0') ? '1' : '0'}`;
+    const refused = await world.run('vlan', unknown, ...AT, '--remove');
+    expect([refused.exitCode, refused.stderr]).toEqual([
+      3,
+      expect.stringMatching(/try: ip -d link show type vlan\n$/),
+    ]);
   });
 });
 
@@ -237,7 +251,8 @@ describe('vlan --out', () => {
     const { exitCode, stdout, stderr } = await world.run(...netplan);
     const yaml = `root/etc/netplan/60-slices-${outer}.yaml`;
     const dropIn = `root/etc/systemd/network/10-netplan-${outer}.netdev.d/50-slices.conf`;
-    expect([exitCode, stdout]).toEqual([0, `${yaml}\n${dropIn}\n`]);
+    const own = `root/etc/netplan/60-slices-${inner}.yaml`;
+    expect([exitCode, stdout]).toEqual([0, `${yaml}\n${own}\n${dropIn}\n`]);
     expect(stderr).toContain('netplan apply');
     expect(world.files.get(dropIn)).toBe('[VLAN]\nProtocol=802.1ad\n');
     // The same content again is no replacement.
@@ -299,10 +314,26 @@ describe('vlan --apply', () => {
     expect(again.stdout).toContain('Everything is there already');
     expect((await withMachine(made, ['--yes', '--address', '10.0.0.1/24'])).ran).toEqual([]);
     expect((await withMachine(made, ['--yes', '--address', '10.0.0.2/24'])).ran).toEqual([
-      `ip address add 10.0.0.2/24 dev ${inner}`,
+      `ip address replace 10.0.0.2/24 dev ${inner}`,
     ]);
     // A larger MTU stays.
     expect((await withMachine([{ ...ETH1, mtu: 9000 }], ['--yes'])).ran).toEqual(all().slice(1));
+  });
+
+  it('shares the device with the S-tag with other reservations: makes its MTU no smaller, and leaves it to them', async () => {
+    const other = vlanLink(`${outer}.99`, outer, '802.1Q', 99, 1496);
+    const before = [LO, { ...ETH1, mtu: 1504 }, vlanLink(outer, 'eth1', '802.1ad', tags.s, 1500), other];
+    const [raise = '', , add = '', , up = ''] = all();
+    expect((await withMachine(before, ['--yes'])).ran).toEqual([
+      ...[raise, `ip link set dev ${outer} mtu 1504`, add, up],
+    ]);
+    const larger = [LO, { ...ETH1, mtu: 9008 }, vlanLink(outer, 'eth1', '802.1ad', tags.s, 9004), other];
+    expect((await withMachine(larger, ['--yes'])).ran).toEqual([add, up]);
+    const removed = await withMachine([...made, other], ['--remove', '--yes']);
+    expect(removed.ran).toEqual([`ip link del ${inner}`]);
+    expect(removed.stdout).toContain(`${outer} carries another device`);
+    const gone = await withMachine(before, ['--remove', '--yes']);
+    expect([gone.exitCode, gone.ran]).toEqual([0, []]);
   });
 
   it('stops at devices that are in the way, before anything is changed', async () => {
@@ -311,7 +342,7 @@ describe('vlan --apply', () => {
       [vlanLink(outer, 'eth2', '802.1ad', tags.s, 1504), 'its device below is eth2'],
       [vlanLink(outer, 'eth1', '802.1ad', tags.s + 1, 1504), `its tag is ${tags.s + 1}`],
       [vlanLink(outer, 'eth1', '802.1Q', tags.s, 1504), 'its ethertype is 0x8100'],
-      [vlanLink(outer, 'eth1', '802.1ad', tags.s, 1500), 'its MTU is 1500, and 1504 is due'],
+      [vlanLink(inner, outer, '802.1Q', tags.c, 1496), 'its MTU is 1496, and 1500 is due'],
       [vlanLink('other', 'eth1', '802.1ad', tags.s, 1504), `it has the tag ${tags.s} on eth1 already`],
     ];
     for (const [link, why] of conflicts) {
