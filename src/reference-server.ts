@@ -100,7 +100,7 @@ export interface ReferenceServerOptions {
   administrators?: readonly string[] | undefined;
   /** How much of a link one experiment may hold at any instant, in percent: 1 to 100, default 100. See `Shares`. */
   maxShare?: number | undefined;
-  /** How many reservations that have not ended one experiment may have, on all links: 1 or more. Default: any number. */
+  /** How many reservations that have not ended one experiment may have, on all links: 1 or more. Default: no limit. */
   maxLive?: number | undefined;
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;

@@ -46,7 +46,7 @@ export interface AllocatorOptions {
    */
   maxShare?: number | undefined;
   /**
-   * How many reservations that have not ended one experiment may have, on all links. Default: any number. Every
+   * How many reservations that have not ended one experiment may have, on all links. Default: no limit. Every
    * allocator on a database is given the same.
    */
   maxLive?: number | undefined;

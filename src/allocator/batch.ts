@@ -271,7 +271,7 @@ class Batch<Fault> {
     return { ok: true, records: decisions.map(({ answer }) => recordOf(answer)), offset };
   }
 
-  /** What is left of each link: everything is written, or of a refused batch the refusals. */
+  /** What is to be written on each link: all decisions, or only the refusals where the batch is refused. */
   #left(
     links: readonly OpenLink[],
     { views, decisions }: Attempt,

@@ -21,14 +21,14 @@ export interface AllocatorObserver {
   committed(size: number, milliseconds: number): void;
 }
 
-/** The calendar in memory is older than the deletions that the link still has rows for, or was thrown away meanwhile. */
+/** The calendar in memory can't be brought up to date: it was dropped, or it lacks deletions whose rows are gone. */
 export class OutdatedError extends Error {
   override readonly name = 'OutdatedError';
 }
 
 /** The link's calendar, lent to a group. */
 export interface Loan {
-  /** What is given back; undefined where there is no calendar in memory, and for one that must be read again. */
+  /** The calendar, which {@link end} gives back; undefined where none is in memory, or where it must be read again. */
   cached: CachedCalendar | undefined;
   /** Ends the loan. Only the first call counts. */
   end(): void;
@@ -42,7 +42,7 @@ export interface Lender {
   readonly returned: Promise<void> | undefined;
   /** Whether another process had changed the link before the last transaction. */
   shared: boolean;
-  /** Reads the calendar where there is none and one is needed. @param from milliseconds */
+  /** Reads the calendar if the operations need one and none is in memory. @param from the earliest instant, in milliseconds */
   load(operations: readonly Operation<unknown>[], from: number): Promise<void>;
   /** Lends the calendar. Only while nothing is lent. */
   lend(): Loan;
@@ -211,8 +211,8 @@ async function openAll(
 }
 
 /**
- * Borrows the calendars of several links, all at once: whoever holds one never waits for another, so no two wait for each
- * other.
+ * Borrows the calendars of several links in one step, when all are free. A caller that holds one never waits for another, so
+ * there is no deadlock.
  */
 async function borrowAll(queues: readonly Lender[]): Promise<Loan[]> {
   for (;;) {

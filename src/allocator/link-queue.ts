@@ -44,7 +44,7 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** Somebody who waits until nothing is decided, and says when that may go on. */
+/** A caller that waits until the queue is idle, and then calls `goOn` to let it continue. */
 interface Pause {
   pause: (goOn: () => void) => void;
 }
@@ -218,7 +218,7 @@ export class LinkQueue implements Lender {
     });
   }
 
-  /** Reads the calendar where there is none and one is needed. @param from milliseconds */
+  /** Reads the calendar if the operations need one and none is in memory. @param from the earliest instant, in milliseconds */
   async load(operations: readonly Operation<unknown>[], from: number): Promise<void> {
     const { id, link, share, store } = this.#options;
     const blank = { reservation: (): undefined => undefined };

@@ -154,7 +154,7 @@ export interface CreateTerms {
   newId: () => string;
   /** Decide and answer, and write nothing. */
   dryRun: boolean;
-  /** How many reservations that have not ended one experiment may have, on all links. Default: any number. */
+  /** How many reservations that have not ended one experiment may have, on all links. Default: no limit. */
   maxLive?: number;
 }
 

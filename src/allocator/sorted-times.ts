@@ -2,7 +2,7 @@ import { doubledFloats } from './typed-arrays.ts';
 
 /** How many entries a block holds at most; one that is full is split in two. */
 const CAPACITY = 256;
-/** How many entries of a full block stay when the next ones come after it: later ones will come in between. */
+/** How many entries stay in a block that is split while entries arrive in order. The room is for entries that come in between later. */
 const FULL_ENOUGH = 192;
 /** How many blocks make up a group, whose extremes are kept too. */
 const GROUP = 64;
@@ -76,7 +76,7 @@ export class SortedTimes {
     }
   }
 
-  /** Removes an entry, whose gaps are still as they were. @throws RangeError when it is not there: a defect of the caller */
+  /** Removes an entry before its gaps change. @throws RangeError when it is not there: a defect of the caller */
   remove(time: number, slot: number): void {
     const index = this.#blockOf(time, slot);
     const block = this.#block(index);
@@ -99,7 +99,7 @@ export class SortedTimes {
     }
   }
 
-  /** Takes note that the gap of an entry has changed, which ended at `before` until now. */
+  /** Takes note that the gap of an entry has changed. @param before when it ended until now */
   changed(time: number, slot: number, { column, before }: { column: number; before: number }): void {
     const index = this.#blockOf(time, slot);
     const end = this.#gaps.endOf(slot, column);
@@ -138,8 +138,8 @@ export class SortedTimes {
   }
 
   /**
-   * At least the length of every gap that has begun before `end` and ends after `start`, in milliseconds; a longer one may
-   * lie beside the period. Negative infinity when there is none.
+   * An upper bound in milliseconds: no gap that overlaps the period from `start` to `end` is longer. It may be the length of a
+   * gap outside the period. Negative infinity when there is no gap.
    */
   longestAround(start: number, end: number, column: number): number {
     const [furthest, longest] = [this.#furthest[column], this.#longest[column]];

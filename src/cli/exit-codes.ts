@@ -8,7 +8,7 @@ export const EXIT_CODES = {
   3: 'not found, or not supported by this service',
   4: 'not logged in, token expired or not accepted, device code expired',
   5: 'forbidden: the role or the scope does not allow it, device login denied',
-  6: 'refused: site, date or bandwidth; the message says what would work. probe: any verdict except ok',
+  6: 'refused: site, date or bandwidth; the message says what would work. probe: a fault was found',
   7: 'network, timeout, service unavailable: worth trying again, unless it may have taken effect (maybeDone)',
   8: 'still pending',
   9: 'not verified: a token, key set or reply is not valid',
@@ -16,7 +16,7 @@ export const EXIT_CODES = {
   11: 'plan --exit-code: it fits, and there are changes',
   124: 'run --on-lost term: the link was lost, and the command was ended',
   126: "run: the command can't be started",
-  127: 'run: there is no such command',
+  127: 'run: the command was not found',
   130: 'interrupted',
   143: 'terminated',
 } as const;

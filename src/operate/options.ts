@@ -195,7 +195,7 @@ const SERVE = {
   },
   maxLive: {
     flags: '--max-live <number>',
-    help: 'how many reservations that have not ended one experiment may have (default: any number)',
+    help: 'how many reservations that have not ended one experiment may have (default: no limit)',
     parse: count,
   },
   insecureBuiltInUsers: {

@@ -158,7 +158,7 @@ export class Session {
     const asked = this.#accesses.get(wanted) ?? this.#remembered(wanted, this.accessTo(wanted));
     const access = await asked;
     if (!isSpent(access.token, this.#options.now())) return access;
-    // Of several calls at once one fetches; nobody is asked again which experiment it is.
+    // Of several calls at once only one fetches, and the person is not asked again for the experiment.
     const renewed = this.#accesses.get(wanted);
     if (renewed && renewed !== asked) return renewed;
     const again = this.accessTo(access.origin === 'portal' ? access.id : wanted);

@@ -21,7 +21,7 @@ test('login --ci prints the token alone on stdout, and stores nothing', async ()
   expect(exitCode, stderr).toBe(0);
   expect(stdout).toMatch(/^[\w-]{43}\n$/);
   expect(stderr).not.toContain(stdout.trim());
-  expect(stderr).toContain('whoever has this token acts as you');
+  expect(stderr).toContain('anyone who has this token can act as you');
   expect(person.logins).toEqual([]);
   expect(JSON.stringify(server.log)).not.toContain(stdout.trim());
 });

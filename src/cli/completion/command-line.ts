@@ -13,13 +13,13 @@ export interface CommandLine {
   readonly unknown: readonly string[];
   /** The flag whose value can come next. */
   readonly open: OpenFlag | undefined;
-  /** After `--`: no flags any more. */
+  /** Whether `--` was typed: every word after it is an operand. */
   readonly literal: boolean;
   /** The flags that choose services, project and experiment. */
   readonly services: ServiceFlags;
 }
 
-/** A flag that takes a value; `owed`: the next word is one, whatever it looks like. */
+/** A flag that takes a value. `owed`: the next word is its value, even if it looks like a flag. */
 export interface OpenFlag {
   readonly option: Option;
   readonly owed: boolean;

@@ -64,7 +64,7 @@ async function loginForMachine(invocation: Invocation, session: Session, flags: 
     token,
   );
   output.notice(
-    `Until ${until}, whoever has this token acts as you. It is not stored here, and not shown again.`,
+    `Until ${until}, anyone who has this token can act as you. It is not stored here, and not shown again.`,
   );
   output.notice(
     'Give it to a job as the secret SLICES_CONN_REFRESH_TOKEN. To list and end such logins: slices-conn user sessions',

@@ -23,7 +23,7 @@ export interface ChangeOutcome {
 /** Makes changes together, all or none. */
 export interface Applier {
   /**
-   * What the changes would come to. Nothing is changed.
+   * Says what each change would do. Nothing is changed.
    *
    * @throws Failure for anything but a refusal of a change
    */
@@ -41,7 +41,7 @@ export interface Applier {
   earliestStart(changes: readonly PlannedChange[]): Promise<number | undefined>;
 }
 
-/** Changes that were not made, since at least one can't be. */
+/** No change was made, since at least one was refused. */
 export class NotApplied extends Failure {
   readonly outcomes: readonly ChangeOutcome[];
   /** How many were made and deleted again. */

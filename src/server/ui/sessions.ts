@@ -109,7 +109,7 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
   }
 
-  /** Undefined for what another server has stored, or somebody has changed. */
+  /** Undefined where a server with another base address stored it, or the row was changed. */
   function unseal(id: string, sealed: string): PageTokens | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
     const decipher = createDecipheriv('aes-256-gcm', keyFor(id), bytes.subarray(0, 12), {

@@ -91,8 +91,8 @@ export class RunReservation {
   /**
    * Creates it, after its guardian was started.
    *
-   * @throws Failure as `Reservations.create`. What an answer that is not valid has created is deleted; what nobody knows
-   *   is left to the guardian.
+   * @throws Failure as `Reservations.create`. An invalid answer's reservation is deleted; one whose outcome is
+   *   unknown is left to the guardian.
    */
   static async create(run: Run, request: NewReservation): Promise<RunReservation> {
     const { invocation, session } = run;
