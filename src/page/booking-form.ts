@@ -1,3 +1,4 @@
+import type { Alternative } from '../contract/problems.ts';
 import type { Booking, BookingView } from './booking.ts';
 import { type Draft, type Field, neighbours, withAlternative } from './draft.ts';
 import { element, setChoices, setText } from './elements.ts';
@@ -12,6 +13,8 @@ export interface BookingFormOptions {
   calendar(): Calendar;
   /** The zone of the times, for the labels. */
   zone(): string;
+  /** When a reservation starts as it stands; undefined for one that is not known. */
+  startOf(id: string): number | undefined;
   /** The sites in the form are those of another link, or of none. */
   onLink(sites: { site1: string; site2: string }): void;
   /** Something in the form is typed or clicked. */
@@ -210,6 +213,14 @@ export function createBookingForm(options: BookingFormOptions) {
     if (input.value !== value) input.value = value;
   };
 
+  /** What would be accepted. Who keeps the start of a reservation does not want another one. */
+  function offersIn({ answer, draft }: BookingView): readonly Alternative[] {
+    if (answer.kind !== 'refused') return [];
+    const { alternatives: offers } = answer.facts;
+    const isKept = draft.id !== undefined && draft.start === options.startOf(draft.id);
+    return isKept ? offers.filter(({ kind }) => kind !== 'earliest') : offers;
+  }
+
   let wasSending = false;
   /** The request was refused: the focus goes to why, so that it is seen also where it was known before. */
   function goToAnswer({ problems: found }: BookingView): void {
@@ -251,11 +262,11 @@ export function createBookingForm(options: BookingFormOptions) {
     extend.hidden = !isChange;
     setValue(name, draft.name);
     showProblems(view, isChecked);
-    setText(status, statusText(view, calendar()));
+    setText(status, statusText(view, offersIn(view).length > 0, calendar()));
     status.dataset['kind'] = answer.kind;
-    const offers = answer.kind === 'refused' ? answer.facts.alternatives : [];
+    const offers = offersIn(view);
     alternatives.replaceChildren(
-      ...(answer.kind === 'refused' ? offers : []).map((offer) =>
+      ...offers.map((offer) =>
         element(
           'li',
           {},
@@ -311,7 +322,11 @@ export function createBookingForm(options: BookingFormOptions) {
 }
 
 /** What the form says about its draft. */
-function statusText({ answer, draft, isSending }: BookingView, calendar: Calendar): string {
+function statusText(
+  { answer, draft, isSending }: BookingView,
+  hasOffers: boolean,
+  calendar: Calendar,
+): string {
   if (isSending) return '';
   switch (answer.kind) {
     case 'none':
@@ -321,7 +336,7 @@ function statusText({ answer, draft, isSending }: BookingView, calendar: Calenda
     case 'fits':
       return fitText(answer.wish, answer.free, calendar);
     case 'refused':
-      return `${answer.isSent ? `Not ${draft.id === undefined ? 'booked' : 'changed'}: ` : ''}${refusalText(answer.facts, calendar, answer.wish.bandwidth)}${answer.facts.alternatives.length > 0 ? ' Would be accepted:' : ''}`;
+      return `${answer.isSent ? `Not ${draft.id === undefined ? 'booked' : 'changed'}: ` : ''}${refusalText(answer.facts, calendar, answer.wish.bandwidth)}${hasOffers ? ' Would be accepted:' : ''}`;
     case 'away':
       return 'It is not known whether it fits: no answer came. What you typed is kept.';
     case 'unanswered':

@@ -23,7 +23,16 @@ import { createSessionBar } from './session-bar.ts';
 import { type Clock, createClock } from './timeline/civil-time.ts';
 import { createTimeline, type Timeline } from './timeline/timeline.ts';
 import type { Calendar } from './timeline/words.ts';
-import { awayText, maySee, ownSentence, refusalText, stateOf, tagsText, titleOf } from './words.ts';
+import {
+  awayText,
+  extensionText,
+  maySee,
+  ownSentence,
+  refusalText,
+  stateOf,
+  tagsText,
+  titleOf,
+} from './words.ts';
 
 /** Below which address the files of the page lie: `…/ui/`. */
 const BASE = new URL('.', import.meta.url);
@@ -465,7 +474,7 @@ function extend(experiment: string, own: Reserved, milliseconds: number): Promis
       if (!(error instanceof Refused) || error.facts.status !== 422) throw error;
       booking.fill(draft);
       form?.focus();
-      say(`${titleOf(own)} can’t be extended so far. The form says what is possible.`, { at: 'form' });
+      say(extensionText(own, milliseconds, error.facts, calendar()), { at: 'form' });
     }
   });
 }
@@ -526,10 +535,12 @@ function build({ links, sites, login }: NetworkFacts): void {
       form?.focus();
       say('The form is filled with this time.', done('form'));
     },
+    onOwn: ({ id }) => list.focus(id),
     onWindow: () => {},
   });
   form = createBookingForm({
     ...{ booking, links, calendar, zone: () => zone },
+    startOf: (id) => live?.find((one) => one.id === id)?.start,
     onLink: ({ site1, site2 }) => select(linkBetween(links, site1, site2) ?? null),
     onUse: clearNotice,
     onClear() {
@@ -546,13 +557,6 @@ function build({ links, sites, login }: NetworkFacts): void {
     ...[notice.spoken, away, notice.element],
     element('p', { 'data-for': 'stranger', hidden: true }, invitation),
     element('section', { class: 'network-map', 'aria-label': 'Map' }, map.element),
-    element(
-      'section',
-      { class: 'free', 'data-for': 'user', hidden: true, 'aria-labelledby': 'free-heading' },
-      element('h2', { id: 'free-heading' }, 'What is free'),
-      timeline.element,
-    ),
-    form.element,
     list.element,
     ...(table
       ? [
@@ -563,6 +567,13 @@ function build({ links, sites, login }: NetworkFacts): void {
           ),
         ]
       : []),
+    element(
+      'section',
+      { class: 'free', 'data-for': 'user', hidden: true, 'aria-labelledby': 'free-heading' },
+      element('h2', { id: 'free-heading' }, 'What is free'),
+      timeline.element,
+    ),
+    form.element,
   );
 }
 

@@ -31,7 +31,7 @@ export interface ReservationListOptions {
   wantEnded(): void;
 }
 
-/** The buttons of a reservation: what they do, and what they say. */
+/** The buttons of a reservation: what they do, and what they say. The first ones change it; the others stand below “More”. */
 const BUTTONS: readonly (readonly [ReservationAction, label: string])[] = [
   ['hour', '+1 h'],
   ['day', '+1 day'],
@@ -42,6 +42,9 @@ const BUTTONS: readonly (readonly [ReservationAction, label: string])[] = [
   ['token', 'Download token'],
   ['show', 'Show in timeline'],
 ];
+
+/** Those that change it. */
+const CHANGES: ReadonlySet<ReservationAction> = new Set(['hour', 'day', 'change', 'delete']);
 
 /** What a screen reader says of a button, after its reservation's name is added. What is seen comes first in it. */
 const SPOKEN: Readonly<Partial<Record<ReservationAction, string>>> = {
@@ -92,6 +95,18 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     const made = JSON.stringify([facts, state, allowed, title, isBusy]);
     const known = rows.get(reservation.id);
     if (known?.made === made) return known.row;
+    const buttons = allowed.map(([action, label]) =>
+      element(
+        'button',
+        {
+          ...{ type: 'button', class: 'quiet', 'data-action': action, 'aria-disabled': `${isBusy}` },
+          'aria-label': `${SPOKEN[action] ?? label}: ${title}`,
+          onclick: () => act(action, reservation),
+        },
+        label,
+      ),
+    );
+    const changing = allowed.filter(([action]) => CHANGES.has(action)).length;
     const row = element(
       'li',
       { class: state, 'data-id': reservation.id, 'aria-busy': `${isBusy}` },
@@ -110,28 +125,30 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
       element(
         'div',
         { class: 'actions' },
-        ...allowed.map(([action, label]) =>
-          element(
-            'button',
-            {
-              ...{ type: 'button', class: 'quiet', 'data-action': action, 'aria-disabled': `${isBusy}` },
-              'aria-label': `${SPOKEN[action] ?? label}: ${title}`,
-              onclick: () => act(action, reservation),
-            },
-            label,
-          ),
-        ),
+        ...buttons.slice(0, changing),
+        ...(changing === 0 ? buttons : [more(title, buttons.slice(changing), known?.row)]),
       ),
     );
     const focused = document.activeElement;
     if (known?.row.contains(focused) && focused instanceof HTMLElement) {
       const action = focused.dataset['action'];
       // Once it stands in the place of the old one.
-      const place = action === undefined ? 'h3' : `[data-action="${action}"]`;
+      const place =
+        action === undefined ? (focused.matches('summary') ? 'summary' : 'h3') : `[data-action="${action}"]`;
       queueMicrotask(() => row.querySelector<HTMLElement>(place)?.focus());
     }
     rows.set(reservation.id, { made, row });
     return row;
+  }
+
+  /** What is seldom needed. It stays open when its row is made anew. */
+  function more(title: string, buttons: readonly HTMLElement[], before?: HTMLElement): HTMLDetailsElement {
+    const isOpen = before?.querySelector('details')?.open === true;
+    return element(
+      'details',
+      { open: isOpen },
+      ...[element('summary', { 'aria-label': `More: ${title}` }, 'More'), ...buttons],
+    );
   }
 
   function fill(list: HTMLUListElement, reservations: readonly Reserved[], view: ReservationListView): void {
@@ -158,8 +175,12 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     }
     fill(live, hidden === undefined ? (now ?? []) : [], view);
     fill(past, unique, view);
-    setText(pastNote, ended === undefined ? 'Loading…' : unique.length === 0 ? 'None.' : '');
-    pastNote.hidden = pastNote.textContent === '';
+    setText(
+      pastNote,
+      ended === undefined
+        ? 'Loading…'
+        : `${unique.length === 0 ? 'None. ' : ''}The service does not list deleted ones.`,
+    );
   }
 
   return {
@@ -167,6 +188,7 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     /** Brings a reservation into view and the focus to it; to the list where it is not in it. */
     focus(id: string): void {
       const row = rows.get(id)?.row;
+      if (row && past.contains(row)) details.open = true;
       row?.scrollIntoView({ block: 'nearest' });
       (row?.querySelector('h3') ?? heading).focus({ preventScroll: row !== undefined });
     },

@@ -117,6 +117,26 @@ export function refusalText(
   return withLocalTimes(code === 'name_taken' ? text.replace(NAME_TAKEN, '$1$2$3$2') : text, calendar);
 }
 
+/**
+ * That a reservation can't last longer by so much, and until when it can.
+ *
+ * @param longer in milliseconds
+ */
+export function extensionText(
+  own: Pick<Own, 'id' | 'name' | 'end' | 'bandwidth'>,
+  longer: number,
+  { alternatives }: Pick<Refused['facts'], 'alternatives'>,
+  calendar: Calendar,
+): string {
+  const longest = alternatives.find(({ kind }) => kind === 'longest');
+  const until = longest ? Date.parse(longest.end_date) : own.end;
+  const most =
+    until > own.end
+      ? `It can last ${formatDuration(until - own.end)} longer, until ${instantText(until, calendar)}.`
+      : `With ${formatBandwidth(own.bandwidth)} it can’t last longer at all.`;
+  return `${titleOf(own)} can’t last ${formatDuration(longer)} longer. ${most}`;
+}
+
 /** That the server is away. @param since when it answered last, in milliseconds */
 export function awayText(since: number, calendar: Calendar): string {
   const from = instantText(since, calendar);

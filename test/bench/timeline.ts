@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { builtInTopology } from '../../src/allocator/network.ts';
+import { launchChromium } from '../fixtures/chromium.ts';
 import { serveTimeline, type TimelinePage } from '../fixtures/timeline-page.ts';
 import type { Benchmark, Result } from './benchmark.ts';
 import { folderOnDisk } from './disk.ts';
@@ -16,13 +17,8 @@ const LIMIT = 20;
 /** How many frames a way of moving takes. */
 const FRAMES = 240;
 
-/** Debian's; on another machine name it in CHROMIUM. */
-const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
-const ARGS = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-  // Without these two a frame lasts as long as the display's, however little work it is.
-  ...['--disable-sync', '--disable-frame-rate-limit', '--disable-gpu-vsync'],
-];
+/** Without these two a frame lasts as long as the display's, however little work it is. */
+const UNLIMITED = ['--disable-frame-rate-limit', '--disable-gpu-vsync'];
 
 /**
  * Every link with a year of reservations. A tag is held for less than half of the time on average, and all together never
@@ -158,8 +154,8 @@ export const timeline: Benchmark = {
   name: 'timeline',
   method: `Chromium without a display's frame rate and without a graphics card, the timeline on a page of its own, asking \`serve\` on a SQLite file with ${LIVE} reservations over a year on each of the 12 links; a wheel event in each of ${FRAMES} frames, sideways or with Ctrl; the median time from frame to frame, with all work of page and browser; of all processors: their time for it; painting: until a pixel of the canvas can be read`,
   async run() {
-    if (!existsSync(executablePath))
-      throw new Error(`There is no ${executablePath}. Name a Chromium in CHROMIUM.`);
+    // First: without a browser nothing else has begun.
+    const browser = await launchChromium(...UNLIMITED);
     const folder = folderOnDisk();
     const from = Date.now() + 3_600_000;
     const reservations = aYear(from);
@@ -179,7 +175,6 @@ export const timeline: Benchmark = {
           },
         }),
     });
-    const browser = await chromium.launch({ executablePath, args: ARGS });
     try {
       return await measured(browser, served);
     } finally {

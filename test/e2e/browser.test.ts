@@ -1,36 +1,19 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { readFileSync } from 'node:fs';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import * as v from 'valibot';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/contract/routes.ts';
+import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { PICTURE } from '../pictures/pictures.ts';
 import { reportOf, reservationIn } from './command.ts';
 import { type Client, newClient, type Served, type Started, serveInProcess, storedLogin } from './served.ts';
 
-/** Debian's; on another machine name it in CHROMIUM. */
-const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
-const missing = !existsSync(executablePath);
-const TITLE = missing ? `NOT TESTED in a browser: there is no ${executablePath}` : 'in a browser';
-const ARGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-if (missing) process.stderr.write(`The pages are ${TITLE}.\n`);
-
-/** In CI a browser that is missing is a failure: these tests would be green without having run. */
-describe.skipIf(missing && !process.env['CI'])(TITLE, () => {
+describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a browser'), () => {
   let browser: Browser;
   let served: Served;
   let client: Client;
   beforeAll(async () => {
-    [browser, served] = await Promise.all([
-      chromium.launch({ executablePath, args: ARGS }),
-      serveInProcess(),
-    ]);
+    [browser, served] = await Promise.all([launchChromium(), serveInProcess()]);
   });
   afterAll(() => browser?.close());
 

@@ -1,24 +1,12 @@
-import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Served, serveInProcess } from './served.ts';
 
-/** Debian's; on another machine name it in CHROMIUM. */
-const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
-const missing = !existsSync(executablePath);
-const ARGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-/** In CI a browser that is missing is a failure: these tests would be green without having run. */
-describe.skipIf(missing && !process.env['CI'])(
-  'a foreign page in the browser of somebody who is logged in',
+describe.skipIf(withoutChromium)(
+  titleInChromium('a foreign page in the browser of somebody who is logged in'),
   () => {
     let browser: Browser;
     let served: Served;
@@ -35,10 +23,7 @@ describe.skipIf(missing && !process.env['CI'])(
           .end('<!doctype html><title>evil</title><body>'),
       );
       await new Promise<void>((resolve) => evil.listen(0, 'localhost', resolve));
-      [browser, served] = await Promise.all([
-        chromium.launch({ executablePath, args: ARGS }),
-        serveInProcess(),
-      ]);
+      [browser, served] = await Promise.all([launchChromium(), serveInProcess()]);
       const bound = evil.address();
       foreign = `http://localhost:${typeof bound === 'object' ? bound?.port : ''}/`;
       base = served.addresses.base_url;

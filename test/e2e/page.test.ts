@@ -1,31 +1,22 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createVerifier } from '../../src/verifier.ts';
+import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Served, serveInProcess, serveWith } from './served.ts';
 
-/** Debian's; on another machine name it in CHROMIUM. */
-const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
-const missing = !existsSync(executablePath);
-const ARGS = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-  '--disable-sync',
-];
 /** How long until the page has asked for news again, in milliseconds. */
 const NEWS = 16_000;
 
-describe.skipIf(missing && !process.env['CI'])('the page, by a person’s clicks', () => {
+describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clicks'), () => {
   let browser: Browser;
   let served: Served;
   beforeAll(async () => {
-    [browser, served] = await Promise.all([
-      chromium.launch({ executablePath, args: ARGS }),
-      serveInProcess('--name', '<b>Lab</b>'),
-    ]);
+    [browser, served] = await Promise.all([launchChromium(), serveInProcess('--name', '<b>Lab</b>')]);
   });
   afterAll(() => browser?.close());
 
@@ -154,6 +145,9 @@ describe.skipIf(missing && !process.env['CI'])('the page, by a person’s clicks
     await page.getByLabel('Times in').selectOption('UTC');
     expect(await row.locator('dd').nth(2).textContent()).not.toBe(local);
 
+    // It stays open where its row is made anew, as each minute does.
+    await page.getByLabel('More: night-run').click();
+    await page.getByLabel('Times in').selectOption('Europe/Brussels');
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download token: night-run' }).click(),

@@ -1,17 +1,10 @@
-import { existsSync } from 'node:fs';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Link, Own } from '../../src/page/service.ts';
+import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { serveTimeline, type TimelinePage } from '../fixtures/timeline-page.ts';
 
-/** Debian's; on another machine name it in CHROMIUM. */
-const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
-const missing = !existsSync(executablePath);
-const ARGS = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-  '--disable-sync',
-];
 const HOUR = 3_600_000;
 /** In Brussels: Sunday 22 Nov 2026, 11:30. */
 const NOW = Date.UTC(2026, 10, 22, 10, 30);
@@ -72,260 +65,258 @@ interface Pick {
   end: number;
 }
 
-describe.skipIf(missing && !process.env['CI'])(
-  missing ? `NOT TESTED in a browser: there is no ${executablePath}` : 'the timeline in a browser',
-  () => {
-    let browser: Browser;
-    let served: TimelinePage;
-    beforeAll(async () => {
-      [browser, served] = await Promise.all([
-        chromium.launch({ executablePath, args: ARGS }),
-        serveTimeline({ links: LINKS, own: [OWN], zone: 'Europe/Brussels', now: NOW, answer }),
-      ]);
-    });
-    afterAll(async () => {
-      await browser?.close();
-      await served?.stop();
-    });
+describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), () => {
+  let browser: Browser;
+  let served: TimelinePage;
+  beforeAll(async () => {
+    [browser, served] = await Promise.all([
+      launchChromium(),
+      serveTimeline({ links: LINKS, own: [OWN], zone: 'Europe/Brussels', now: NOW, answer }),
+    ]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await served?.stop();
+  });
 
-    /** A page that shows the week from Sunday on; every complaint of it fails the test. */
-    async function open(options: Parameters<Browser['newContext']>[0] = {}, hash = '') {
-      const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
-      const page = await context.newPage();
-      const complaints: string[] = [];
-      page.on('pageerror', (error) => complaints.push(String(error)));
-      page.on('console', (message) => {
-        if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  /** A page that shows the week from Sunday on; every complaint of it fails the test. */
+  async function open(options: Parameters<Browser['newContext']>[0] = {}, hash = '') {
+    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on('pageerror', (error) => complaints.push(String(error)));
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    });
+    await page.goto(`${served.url}${hash}`);
+    await page.getByRole('button', { name: 'Week', pressed: true }).waitFor();
+    await page.waitForLoadState('networkidle');
+    const { x, y, width } = (await page.locator('canvas').boundingBox()) ?? { x: 0, y: 0, width: 0 };
+    /** Where an instant of a row is in the window from Sunday's midnight for 7 days. */
+    const at = (row: number, hours: number): [number, number] => {
+      const isNarrow = width < 640;
+      const top = isNarrow ? 44 + 54 * row + 35 : 44 + 38 * row + 19;
+      return [x + (width * (24 + hours)) / 168, y + top];
+    };
+    const close = async (): Promise<void> => {
+      await context.close();
+      expect(complaints).toEqual([]);
+    };
+    return { page, at, close };
+  }
+
+  const picks = (page: Page): Promise<Pick[]> => page.evaluate<Pick[]>('window.picks');
+  /** The window that is shown once it has come to rest. */
+  const shown = (page: Page): Promise<{ start: number; end: number }> =>
+    vi.waitFor(async () => {
+      const [last] = await page.evaluate<{ start: number; end: number }[]>(
+        'window.windows.splice(0).slice(-1)',
+      );
+      if (!last) throw new Error('it has not come to rest');
+      return last;
+    }, PATIENCE);
+  const readout = (page: Page): Promise<string | null> => page.locator('.timeline-readout').textContent();
+
+  test('a mouse picks by dragging and by a click on a free part, moves by the dates, and zooms with Ctrl', async () => {
+    const { page, at, close } = await open({ viewport: { width: 1280, height: 800 } });
+    await page.mouse.move(...at(0, 10));
+    expect(await readout(page)).toMatch(
+      /^be-gent1 – pl-poznan1, Mon 23 Nov 10:00 to 10:15: 6 of 10 Gbps free throughout, 999 VLANs; yours: training with 4 Gbps\.$/,
+    );
+    await page.mouse.move(...at(2, 9.2));
+    await page.mouse.down();
+    await page.mouse.move(...at(2, 12));
+    await page.mouse.move(...at(2, 16.8));
+    await page.mouse.up();
+    // Not free: nothing is picked.
+    await page.mouse.click(...at(1, 36));
+    expect(await readout(page)).toContain('0 of 40 Gbps free throughout');
+    // Free until Tuesday begins.
+    await page.mouse.click(...at(1, 22.2));
+    expect(await picks(page)).toEqual([
+      { link: 'gr-uth hu-sztaki', start: MONDAY + 8 * HOUR, end: MONDAY + 18 * HOUR },
+      { link: 'fr-lille fr-slices', start: MONDAY + 22 * HOUR, end: MONDAY + 24 * HOUR },
+    ]);
+    const booked = {
+      ...OWN,
+      ...LINKS[1],
+      id: 'con_x_booked',
+      start: MONDAY + 22 * HOUR,
+      end: MONDAY + 24 * HOUR,
+    };
+    await page.evaluate(`window.timeline.setReservations(${JSON.stringify([OWN, booked])})`);
+    expect(await readout(page)).toContain('Drag over a row');
+    // One's own bar is drawn from the top of the row; below it a click picks.
+    const [ownX, ownY] = at(0, 12);
+    await page.mouse.click(ownX, ownY - 10);
+    expect(await page.evaluate('window.opened')).toEqual(['training']);
+    expect(await picks(page)).toHaveLength(2);
+    const [x, y] = at(0, 10);
+    await page.mouse.move(x, y - 40);
+    await page.mouse.down();
+    await page.mouse.move(x - 100, y - 40, { steps: 4 });
+    await page.mouse.up();
+    const moved = await shown(page);
+    expect(moved.start).toBeGreaterThan(MONDAY - 24 * HOUR);
+    expect(moved.end - moved.start).toBeCloseTo(168 * HOUR);
+    await page.mouse.move(x, y);
+    await page.keyboard.down('Control');
+    await page.mouse.wheel(0, -50);
+    await page.keyboard.up('Control');
+    const zoomed = await shown(page);
+    expect(zoomed.end - zoomed.start).toBeLessThan(moved.end - moved.start);
+    expect(await page.evaluate<number>('devicePixelRatio')).toBe(1);
+    await page.mouse.wheel(100, 0);
+    expect((await shown(page)).start).toBeGreaterThan(zoomed.start);
+    await close();
+  });
+
+  test('a finger taps to pick, moves sideways, selects after a rest, and two fingers zoom; 375 wide', async () => {
+    const { page, at, close } = await open({ viewport: { width: 375, height: 667 }, hasTouch: true });
+    expect(await page.evaluate<boolean>('document.scrollingElement.scrollWidth > window.innerWidth')).toBe(
+      false,
+    );
+    await page.touchscreen.tap(...at(2, 36));
+    expect(await picks(page)).toMatchObject([{ link: 'gr-uth hu-sztaki' }]);
+    const devtools = await page.context().newCDPSession(page);
+    const touch = (type: 'Start' | 'Move' | 'End', ...points: [number, number][]) =>
+      devtools.send('Input.dispatchTouchEvent', {
+        type: `touch${type}`,
+        touchPoints: points.map(([x, y], id) => ({ x, y, id })),
       });
-      await page.goto(`${served.url}${hash}`);
-      await page.getByRole('button', { name: 'Week', pressed: true }).waitFor();
-      await page.waitForLoadState('networkidle');
-      const { x, y, width } = (await page.locator('canvas').boundingBox()) ?? { x: 0, y: 0, width: 0 };
-      /** Where an instant of a row is in the window from Sunday's midnight for 7 days. */
-      const at = (row: number, hours: number): [number, number] => {
-        const isNarrow = width < 640;
-        const top = isNarrow ? 44 + 54 * row + 35 : 44 + 38 * row + 19;
-        return [x + (width * (24 + hours)) / 168, y + top];
-      };
-      const close = async (): Promise<void> => {
-        await context.close();
-        expect(complaints).toEqual([]);
-      };
-      return { page, at, close };
-    }
-
-    const picks = (page: Page): Promise<Pick[]> => page.evaluate<Pick[]>('window.picks');
-    /** The window that is shown once it has come to rest. */
-    const shown = (page: Page): Promise<{ start: number; end: number }> =>
-      vi.waitFor(async () => {
-        const [last] = await page.evaluate<{ start: number; end: number }[]>(
-          'window.windows.splice(0).slice(-1)',
-        );
-        if (!last) throw new Error('it has not come to rest');
-        return last;
-      }, PATIENCE);
-    const readout = (page: Page): Promise<string | null> => page.locator('.timeline-readout').textContent();
-
-    test('a mouse picks by dragging and by a click on a free part, moves by the dates, and zooms with Ctrl', async () => {
-      const { page, at, close } = await open({ viewport: { width: 1280, height: 800 } });
-      await page.mouse.move(...at(0, 10));
-      expect(await readout(page)).toMatch(
-        /^be-gent1 – pl-poznan1, Mon 23 Nov 10:00 to 10:15: 6 of 10 Gbps free throughout, 999 VLANs; yours: training with 4 Gbps\.$/,
-      );
-      await page.mouse.move(...at(2, 9.2));
-      await page.mouse.down();
-      await page.mouse.move(...at(2, 12));
-      await page.mouse.move(...at(2, 16.8));
-      await page.mouse.up();
-      // Not free: nothing is picked.
-      await page.mouse.click(...at(1, 36));
-      expect(await readout(page)).toContain('0 of 40 Gbps free throughout');
-      // Free until Tuesday begins.
-      await page.mouse.click(...at(1, 22.2));
-      expect(await picks(page)).toEqual([
-        { link: 'gr-uth hu-sztaki', start: MONDAY + 8 * HOUR, end: MONDAY + 18 * HOUR },
-        { link: 'fr-lille fr-slices', start: MONDAY + 22 * HOUR, end: MONDAY + 24 * HOUR },
-      ]);
-      const booked = {
-        ...OWN,
-        ...LINKS[1],
-        id: 'con_x_booked',
-        start: MONDAY + 22 * HOUR,
-        end: MONDAY + 24 * HOUR,
-      };
-      await page.evaluate(`window.timeline.setReservations(${JSON.stringify([OWN, booked])})`);
-      expect(await readout(page)).toContain('Drag over a row');
-      const [x, y] = at(0, 10);
-      await page.mouse.move(x, y - 40);
-      await page.mouse.down();
-      await page.mouse.move(x - 100, y - 40, { steps: 4 });
-      await page.mouse.up();
-      const moved = await shown(page);
-      expect(moved.start).toBeGreaterThan(MONDAY - 24 * HOUR);
-      expect(moved.end - moved.start).toBeCloseTo(168 * HOUR);
-      await page.mouse.move(x, y);
-      await page.keyboard.down('Control');
-      await page.mouse.wheel(0, -50);
-      await page.keyboard.up('Control');
-      const zoomed = await shown(page);
-      expect(zoomed.end - zoomed.start).toBeLessThan(moved.end - moved.start);
-      expect(await page.evaluate<number>('devicePixelRatio')).toBe(1);
-      await page.mouse.wheel(100, 0);
-      expect((await shown(page)).start).toBeGreaterThan(zoomed.start);
-      await close();
+    const [x, y] = at(1, 72);
+    await touch('Start', [x, y]);
+    for (const by of [10, 20, 40, 80]) await touch('Move', [x - by, y]);
+    await touch('End');
+    const moved = await shown(page);
+    expect(moved.start).toBeGreaterThan(MONDAY);
+    expect(await picks(page)).toHaveLength(1);
+    await touch('Start', [150, y], [220, y]);
+    for (const by of [10, 20, 40]) await touch('Move', [150 - by, y], [220 + by, y]);
+    await touch('End');
+    const zoomed = await shown(page);
+    expect(zoomed.end - zoomed.start).toBeLessThan(0.7 * (moved.end - moved.start));
+    await page.getByRole('button', { name: 'Now' }).click();
+    await page.getByRole('button', { name: 'Week' }).click();
+    await page.getByText('Sun 22 Nov to Sat 28 Nov 2026').waitFor();
+    const [from, to] = [at(2, 51), at(2, 93)];
+    await touch('Start', from);
+    // The selection begins while the finger rests.
+    await page.locator('.timeline-readout', { hasText: 'hu-sztaki, Wed 25 Nov' }).waitFor();
+    await touch('Move', to);
+    await touch('End');
+    expect((await picks(page)).at(-1)).toMatchObject({
+      link: 'gr-uth hu-sztaki',
+      start: MONDAY + 48 * HOUR,
     });
+    await close();
+  });
 
-    test('a finger taps to pick, moves sideways, selects after a rest, and two fingers zoom; 375 wide', async () => {
-      const { page, at, close } = await open({ viewport: { width: 375, height: 667 }, hasTouch: true });
-      expect(await page.evaluate<boolean>('document.scrollingElement.scrollWidth > window.innerWidth')).toBe(
-        false,
-      );
-      await page.touchscreen.tap(...at(2, 36));
-      expect(await picks(page)).toMatchObject([{ link: 'gr-uth hu-sztaki' }]);
-      const devtools = await page.context().newCDPSession(page);
-      const touch = (type: 'Start' | 'Move' | 'End', ...points: [number, number][]) =>
-        devtools.send('Input.dispatchTouchEvent', {
-          type: `touch${type}`,
-          touchPoints: points.map(([x, y], id) => ({ x, y, id })),
-        });
-      const [x, y] = at(1, 72);
-      await touch('Start', [x, y]);
-      for (const by of [10, 20, 40, 80]) await touch('Move', [x - by, y]);
-      await touch('End');
-      const moved = await shown(page);
-      expect(moved.start).toBeGreaterThan(MONDAY);
-      expect(await picks(page)).toHaveLength(1);
-      await touch('Start', [150, y], [220, y]);
-      for (const by of [10, 20, 40]) await touch('Move', [150 - by, y], [220 + by, y]);
-      await touch('End');
-      const zoomed = await shown(page);
-      expect(zoomed.end - zoomed.start).toBeLessThan(0.7 * (moved.end - moved.start));
-      await page.getByRole('button', { name: 'Now' }).click();
-      await page.getByRole('button', { name: 'Week' }).click();
-      await page.getByText('Sun 22 Nov to Sat 28 Nov 2026').waitFor();
-      const [from, to] = [at(2, 51), at(2, 93)];
-      await touch('Start', from);
-      // The selection begins while the finger rests.
-      await page.locator('.timeline-readout', { hasText: 'hu-sztaki, Wed 25 Nov' }).waitFor();
-      await touch('Move', to);
-      await touch('End');
-      expect((await picks(page)).at(-1)).toMatchObject({
-        link: 'gr-uth hu-sztaki',
-        start: MONDAY + 48 * HOUR,
-      });
-      await close();
-    });
+  test('the keyboard is enough, and what it does is said', async () => {
+    const { page, close } = await open({ viewport: { width: 1280, height: 800 } });
+    const said = page.getByRole('status');
+    await page.getByRole('button', { name: 'Table' }).focus();
+    await page.keyboard.press('Tab');
+    await page.getByText('be-gent1 – pl-poznan1, Sun 22 Nov 12:00 to 18:00').first().waitFor();
+    await page.keyboard.press('ArrowDown');
+    for (let times = 0; times < 3; times += 1) await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Shift+ArrowRight');
+    await said
+      .getByText(
+        'fr-lille – fr-slices, Sun 22 Nov 18:00 to Mon 23 Nov 02:00: 40 of 40 Gbps free throughout, 1000 VLANs.',
+      )
+      .waitFor();
+    expect(await page.locator('.timeline-keys').textContent()).toMatch(/lengthen, Enter picks\.$/);
+    await page.keyboard.press('Enter');
+    expect(await picks(page)).toEqual([
+      { link: 'fr-lille fr-slices', start: MONDAY - 6 * HOUR, end: MONDAY + 2 * HOUR },
+    ]);
+    await said.getByText('Picked: fr-lille').waitFor();
+    await page.keyboard.press('+');
+    const closer = await shown(page);
+    expect(closer.end - closer.start).toBeCloseTo(84 * HOUR);
+    await page.keyboard.press('-');
+    expect((await shown(page)).end - closer.start).toBeGreaterThan(84 * HOUR);
+    await page.keyboard.press('PageDown');
+    const later = await shown(page);
+    expect(later.start).toBeGreaterThan(closer.start + 100 * HOUR);
+    await page.keyboard.press('Home');
+    const home = await shown(page);
+    expect(home.start).toBeLessThan(NOW);
+    expect(home.end).toBeGreaterThan(NOW);
+    expect(await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle')).toBe(
+      'solid',
+    );
+    // The keys of the browser and of the page stay theirs.
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate<string>('document.activeElement.tagName')).not.toBe('CANVAS');
+    expect(await page.locator('.timeline-keys').isVisible()).toBe(false);
+    await close();
+  });
 
-    test('the keyboard is enough, and what it does is said', async () => {
-      const { page, close } = await open({ viewport: { width: 1280, height: 800 } });
-      const said = page.getByRole('status');
-      await page.getByRole('button', { name: 'Table' }).focus();
-      await page.keyboard.press('Tab');
-      await page.getByText('be-gent1 – pl-poznan1, Sun 22 Nov 12:00 to 18:00').first().waitFor();
-      await page.keyboard.press('ArrowDown');
-      for (let times = 0; times < 3; times += 1) await page.keyboard.press('ArrowRight');
-      await page.keyboard.press('Shift+ArrowRight');
-      await said
-        .getByText(
-          'fr-lille – fr-slices, Sun 22 Nov 18:00 to Mon 23 Nov 02:00: 40 of 40 Gbps free throughout, 1000 VLANs.',
-        )
-        .waitFor();
-      expect(await page.locator('.timeline-keys').textContent()).toMatch(/lengthen, Enter picks\.$/);
-      await page.keyboard.press('Enter');
-      expect(await picks(page)).toEqual([
-        { link: 'fr-lille fr-slices', start: MONDAY - 6 * HOUR, end: MONDAY + 2 * HOUR },
-      ]);
-      await said.getByText('Picked: fr-lille').waitFor();
-      await page.keyboard.press('+');
-      const closer = await shown(page);
-      expect(closer.end - closer.start).toBeCloseTo(84 * HOUR);
-      await page.keyboard.press('-');
-      expect((await shown(page)).end - closer.start).toBeGreaterThan(84 * HOUR);
-      await page.keyboard.press('PageDown');
-      const later = await shown(page);
-      expect(later.start).toBeGreaterThan(closer.start + 100 * HOUR);
-      await page.keyboard.press('Home');
-      const home = await shown(page);
-      expect(home.start).toBeLessThan(NOW);
-      expect(home.end).toBeGreaterThan(NOW);
-      expect(await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle')).toBe(
-        'solid',
-      );
-      // The keys of the browser and of the page stay theirs.
-      await page.keyboard.press('Tab');
-      expect(await page.evaluate<string>('document.activeElement.tagName')).not.toBe('CANVAS');
-      expect(await page.locator('.timeline-keys').isVisible()).toBe(false);
-      await close();
-    });
+  test('what is pressed during a glide adds up, and ends where it would without one', async () => {
+    const { page, close } = await open({ reducedMotion: 'no-preference' });
+    await page.evaluate('for (const _ of [1, 2]) document.querySelector(\'[aria-label="Zoom in"]\').click()');
+    const { start, end } = await shown(page);
+    expect((end - start) / HOUR).toBeCloseTo(42);
+    expect([start < NOW, end > NOW]).toEqual([true, true]);
+    await close();
+  });
 
-    test('what is pressed during a glide adds up, and ends where it would without one', async () => {
-      const { page, close } = await open({ reducedMotion: 'no-preference' });
-      await page.evaluate(
-        'for (const _ of [1, 2]) document.querySelector(\'[aria-label="Zoom in"]\').click()',
-      );
-      const { start, end } = await shown(page);
-      expect((end - start) / HOUR).toBeCloseTo(42);
-      expect([start < NOW, end > NOW]).toEqual([true, true]);
-      await close();
+  test('the table says the same, marks what is mine, and picks', async () => {
+    const { page, close } = await open({ viewport: { width: 1280, height: 800 } });
+    await page.evaluate("window.timeline.select({ site1: 'pl-poznan1', site2: 'be-gent1' })");
+    await page.getByRole('button', { name: 'Table' }).click();
+    const table = page.getByRole('table', {
+      name: 'What is free: Sun 22 Nov to Sat 28 Nov 2026, times in Europe/Brussels, rounded to 6 hours',
     });
+    await table.waitFor();
+    expect(await table.getByRole('rowheader').count()).toBeGreaterThan(2);
+    const mine = table.getByRole('row', { name: 'training' }).first();
+    expect(await mine.locator('th, td').allTextContents()).toEqual([
+      ...['Mon 23 Nov 06:00', 'Mon 23 Nov 18:00', '6 Gbps', '10 Gbps', '999'],
+      ...['yours: training with 4 Gbps', 'Pick'],
+    ]);
+    await mine.getByRole('button').click();
+    expect(await picks(page)).toEqual([
+      { link: 'be-gent1 pl-poznan1', start: MONDAY + 6 * HOUR, end: MONDAY + 18 * HOUR },
+    ]);
+    await page.getByRole('combobox').selectOption('All links');
+    await table.getByText('gr-uth – hu-sztaki, 1 Gbps').waitFor();
+    await close();
+  });
 
-    test('the table says the same, marks what is mine, and picks', async () => {
-      const { page, close } = await open({ viewport: { width: 1280, height: 800 } });
-      await page.evaluate("window.timeline.select({ site1: 'pl-poznan1', site2: 'be-gent1' })");
-      await page.getByRole('button', { name: 'Table' }).click();
-      const table = page.getByRole('table', {
-        name: 'What is free: Sun 22 Nov to Sat 28 Nov 2026, times in Europe/Brussels, rounded to 6 hours',
-      });
-      await table.waitFor();
-      expect(await table.getByRole('rowheader').count()).toBeGreaterThan(2);
-      const mine = table.getByRole('row', { name: 'training' }).first();
-      expect(await mine.locator('th, td').allTextContents()).toEqual([
-        ...['Mon 23 Nov 06:00', 'Mon 23 Nov 18:00', '6 Gbps', '10 Gbps', '999'],
-        ...['yours: training with 4 Gbps', 'Pick'],
-      ]);
-      await mine.getByRole('button').click();
-      expect(await picks(page)).toEqual([
-        { link: 'be-gent1 pl-poznan1', start: MONDAY + 6 * HOUR, end: MONDAY + 18 * HOUR },
-      ]);
-      await page.getByRole('combobox').selectOption('All links');
-      await table.getByText('gr-uth – hu-sztaki, 1 Gbps').waitFor();
-      await close();
-    });
+  test('who may not book is told what is free, and is not invited to book', async () => {
+    const { page, at, close } = await open({ viewport: { width: 1280, height: 800 } }, '#look');
+    expect(await readout(page)).toMatch(/^Point at a row, or drag over it, to see what is free\./);
+    await page.mouse.move(...at(2, 9.2));
+    await page.mouse.down();
+    await page.mouse.move(...at(2, 16.8), { steps: 2 });
+    await page.mouse.up();
+    expect(await readout(page)).toContain('gr-uth – hu-sztaki, Mon 23 Nov 08:00 to 18:00: 1 of 1 Gbps free');
+    await page.getByRole('button', { name: 'Table' }).focus();
+    await page.keyboard.press('Tab');
+    await page.getByText('Arrows move, + and − zoom, Shift+arrows lengthen').waitFor();
+    await page.keyboard.press('Enter');
+    expect(await picks(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Table' }).click();
+    await page.getByRole('table').waitFor();
+    expect(await page.getByText(/\b(Pick|Book|pick)\b/).count()).toBe(0);
+    // The role changes.
+    await page.evaluate("location.hash = ''; window.timeline.setReservations([])");
+    await page.getByRole('columnheader', { name: 'Book' }).waitFor();
+    await close();
+  });
 
-    test('who may not book is told what is free, and is not invited to book', async () => {
-      const { page, at, close } = await open({ viewport: { width: 1280, height: 800 } }, '#look');
-      expect(await readout(page)).toMatch(/^Point at a row, or drag over it, to see what is free\./);
-      await page.mouse.move(...at(2, 9.2));
-      await page.mouse.down();
-      await page.mouse.move(...at(2, 16.8), { steps: 2 });
-      await page.mouse.up();
-      expect(await readout(page)).toContain(
-        'gr-uth – hu-sztaki, Mon 23 Nov 08:00 to 18:00: 1 of 1 Gbps free',
-      );
-      await page.getByRole('button', { name: 'Table' }).focus();
-      await page.keyboard.press('Tab');
-      await page.getByText('Arrows move, + and − zoom, Shift+arrows lengthen').waitFor();
-      await page.keyboard.press('Enter');
-      expect(await picks(page)).toEqual([]);
-      await page.getByRole('button', { name: 'Table' }).click();
-      await page.getByRole('table').waitFor();
-      expect(await page.getByText(/\b(Pick|Book|pick)\b/).count()).toBe(0);
-      // The role changes.
-      await page.evaluate("location.hash = ''; window.timeline.setReservations([])");
-      await page.getByRole('columnheader', { name: 'Book' }).waitFor();
-      await close();
-    });
-
-    test('a refresh asks one tile of each link where nothing has changed', async () => {
-      const { page, close } = await open({ viewport: { width: 1280, height: 800 } });
-      const asked = (): Promise<number> => page.evaluate<number>('window.asked.splice(0).length');
-      expect(await asked()).toBeGreaterThan(LINKS.length);
-      await page.evaluate('window.timeline.refresh()');
-      await vi.waitFor(
-        async () => expect(await page.evaluate<number>('window.asked.length')).toBe(LINKS.length),
-        PATIENCE,
-      );
-      await close();
-    });
-  },
-);
+  test('a refresh asks one tile of each link where nothing has changed', async () => {
+    const { page, close } = await open({ viewport: { width: 1280, height: 800 } });
+    const asked = (): Promise<number> => page.evaluate<number>('window.asked.splice(0).length');
+    expect(await asked()).toBeGreaterThan(LINKS.length);
+    await page.evaluate('window.timeline.refresh()');
+    await vi.waitFor(
+      async () => expect(await page.evaluate<number>('window.asked.length')).toBe(LINKS.length),
+      PATIENCE,
+    );
+    await close();
+  });
+});

@@ -5,6 +5,7 @@ import { createClock } from '../../src/page/timeline/civil-time.ts';
 import {
   alternativeText,
   awayText,
+  extensionText,
   fitText,
   inOrder,
   nextText,
@@ -36,6 +37,18 @@ const OFFER: Alternative = {
   ...{ kind: 'longest', start_now: false, bandwidth: 9000 },
   ...{ start_date: '2026-11-22T10:00:00.000Z', end_date: '2026-11-22T11:30:00.000Z' },
 };
+
+test('of an extension that is refused it is said until when there can be one', () => {
+  const own = { id: 'con_x', name: 'training', bandwidth: 9000, end: NOW + HOUR };
+  expect(extensionText(own, HOUR, { alternatives: [OFFER] }, CALENDAR)).toBe(
+    'training can’t last 1 h longer. It can last 30 min longer, until Sun 22 Nov 12:30.',
+  );
+  for (const alternatives of [[], [{ ...OFFER, end_date: '2026-11-22T11:00:00.000Z' }]]) {
+    expect(extensionText(own, HOUR, { alternatives }, CALENDAR)).toBe(
+      'training can’t last 1 h longer. With 9 Gbps it can’t last longer at all.',
+    );
+  }
+});
 
 test('a role is said in words, in whatever letters it comes', () => {
   expect(roleText('viewer')).toBe('viewer: you can look, not book');

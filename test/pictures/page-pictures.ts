@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Browser, chromium, type Page, type Route } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import * as v from 'valibot';
 import { type Experiment, ExperimentList, ProjectList } from '../../src/contract/directory.ts';
 import { API_VERSION, EXPERIMENT_TOKEN_HEADER, JWT_TYPE } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import type { DirectoryFile } from '../../src/server/portal/directory.ts';
+import { launchChromium } from '../fixtures/chromium.ts';
 import { smallPng } from './small-png.ts';
 
 /** The pictures of the page that the README shows: the network in the light, and a booking on a phone in the dark. */
@@ -245,16 +246,10 @@ async function openNetwork() {
   return { answer, close: () => server.close() };
 }
 
-/** Makes the pictures with a browser. The package must be built. @param executablePath Chromium */
-export async function makePagePictures(
-  executablePath: string,
-): Promise<{ network: Buffer; booking: Buffer }> {
-  const args = [
-    ...['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-    ...['--disable-component-update', '--disable-sync'],
-  ];
+/** Makes the pictures with a browser. The package must be built. */
+export async function makePagePictures(): Promise<{ network: Buffer; booking: Buffer }> {
   const network = await openNetwork();
-  const browser = await chromium.launch({ executablePath, args });
+  const browser = await launchChromium();
   try {
     const wide = await openPage(browser, network.answer, { width: 1280, height: 1190, colorScheme: 'light' });
     const first = await wide.screenshot();

@@ -79,7 +79,7 @@ if (import.meta.main) {
   const pictures = await makePictures();
   writeFileSync(PICTURE, pictures.svg);
   writeFileSync(README, withBlocks(readFileSync(README, 'utf8'), pictures));
-  const { network, booking } = await makePagePictures(process.env['CHROMIUM'] ?? '/usr/bin/chromium');
+  const { network, booking } = await makePagePictures();
   writeFileSync(PAGE_PICTURES.network, network);
   writeFileSync(PAGE_PICTURES.booking, booking);
 }

@@ -18,6 +18,11 @@ const SIDES: readonly (readonly [dx: number, dy: number, cost: number])[] = [
   [-1, 0, 3],
   [0, -1, 4],
   [0, 1, 4],
+  // Above and below, but not in the middle: beside a link that leaves the dot steeply.
+  [0.6, -1, 5],
+  [0.6, 1, 5],
+  [-0.6, -1, 6],
+  [-0.6, 1, 6],
   [1, -1, 6],
   [1, 1, 6],
   [-1, -1, 8],
@@ -40,10 +45,11 @@ export function candidates(
   return DISTANCES.flatMap(([gap, far]) =>
     SIDES.map(([dx, dy, cost]) => {
       // On a diagonal the corner is as far away as a side would be.
-      const out = dx !== 0 && dy !== 0 ? gap * 0.7 : gap;
+      const out = Math.abs(dx * dy) === 1 ? gap * 0.7 : gap;
+      const across = Math.abs(dx) === 1 ? dx * out : 0;
       return {
-        x: dot.x + dx * out + (dx === 0 ? -width / 2 : dx < 0 ? -width : 0),
-        y: dot.y + dy * out + (dy === 0 ? -height / 2 : dy < 0 ? -height : 0),
+        x: dot.x + across - ((1 - dx) * width) / 2,
+        y: dot.y + dy * out - ((1 - dy) * height) / 2,
         ...{ width, height, leader: gap > 20, cost: cost + far },
       };
     }),

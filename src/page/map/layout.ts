@@ -55,6 +55,8 @@ const GAP = 8;
 /** Insets for which the map is made higher, where it has no room for them. */
 const MOST_BELOW = 2;
 const LABEL_HEIGHT = 17;
+/** How far from the middle of an inset its sites can lie, as a share of its width. */
+const SHIFTS = [0, -0.14, 0.14];
 
 /**
  * Lays the map out: fitted to the sites that have a place, sites that lie close together enlarged in insets. Sites without
@@ -195,33 +197,30 @@ function enlarged(
     (size.height - 64) / (box.height || 1),
     LARGEST.inset,
   );
-  const land = {
-    scale,
-    x: place.x + size.width / 2 - scale * (box.x + box.width / 2),
-    y: place.y + size.height / 2 - scale * (box.y + box.height / 2),
-  };
-  const at = onLand(units, land);
-  pushApart(
-    inside,
-    at,
-    around(
-      [
-        { x: place.x, y: place.y },
-        { x: place.x + size.width, y: place.y + size.height },
-      ],
-      -14,
-    ),
-  );
-  const scene: Inset = {
+  const frame = {
     ...place,
-    land,
-    at,
     of,
-    sites: inside,
-    labels: new Map(),
     links: map.links.filter(({ site1, site2 }) => group.has(site1) || group.has(site2)),
   };
-  return { ...scene, labels: named(scene, inside, place, [], textWidth) };
+  /** The inset with its sites in the middle, or beside it: names may have more room there. */
+  const shifted = (shift: number): { inset: Inset; cost: number } => {
+    const land = {
+      scale,
+      x: place.x + size.width * (0.5 + shift) - scale * (box.x + box.width / 2),
+      y: place.y + size.height / 2 - scale * (box.y + box.height / 2),
+    };
+    const at = onLand(units, land);
+    const within = { x: place.x + 14, y: place.y + 14, width: size.width - 28, height: size.height - 28 };
+    pushApart(inside, at, within);
+    const scene = { ...frame, land, at, sites: inside, labels: new Map() };
+    const labels = named(scene, inside, place, [], textWidth);
+    const hidden = [...labels.values()].reduce((sum, name) => sum + hiding(name, scene.links, at), 0);
+    return {
+      inset: { ...scene, labels },
+      cost: hidden + 1000 * (inside.length - labels.size) + 20 * Math.abs(shift),
+    };
+  };
+  return SHIFTS.map(shifted).toSorted((one, other) => one.cost - other.cost)[0]?.inset;
 }
 
 /** The place at the map's edge that hides no site, and the least of the links; the nearer of equals. */

@@ -45,6 +45,8 @@ export interface TimelineOptions {
   mayPick(): boolean;
   /** A period of a link was picked, by pointer, by keyboard or in the table, from the next full minute on. */
   onPick(pick: { link: Link; start: number; end: number }): void;
+  /** The bar of one of my reservations was clicked. */
+  onOwn(own: Own): void;
   /** Another window is shown, and has come to rest. */
   onWindow(window: Window): void;
 }
@@ -72,6 +74,9 @@ const NARROW = 640;
 /** How wide a step is at least to which what is picked snaps, and the period that a click picks; in pixels. */
 const SNAP_PIXELS = 8;
 const CLICK_PIXELS = 32;
+/** How far beside one's own bar a click still means it, and how high a bar is at least for a click; in pixels. */
+const BAR_SLOP = 3;
+const LOWEST_BAR = 10;
 /** Milliseconds. */
 const GLIDE = 180;
 const LOAD_DELAY = 60;
@@ -192,11 +197,11 @@ export function createTimeline(options: TimelineOptions): Timeline {
   /** The rows that are on the screen, with some around them: from the first to before the last. */
   const rowsInView = (): [first: number, last: number] => {
     const { top } = canvas.getBoundingClientRect();
-    const at = (y: number): number => (y - top - layout.axis) / layout.row;
-    const first = Math.max(0, Math.floor(at(0)) - MARGIN_ROWS);
+    const at = (y: number): number =>
+      Math.max(0, Math.min(links.length, (y - top - layout.axis) / layout.row));
     return [
-      Math.min(first, links.length),
-      Math.max(first, Math.min(links.length, Math.ceil(at(innerHeight)) + MARGIN_ROWS)),
+      Math.max(0, Math.floor(at(0)) - MARGIN_ROWS),
+      Math.min(links.length, Math.ceil(at(innerHeight)) + MARGIN_ROWS),
     ];
   };
   let isPaintDue = false;
@@ -410,6 +415,21 @@ export function createTimeline(options: TimelineOptions): Timeline {
     const period = draggedPeriod(instantOf(from), instantOf(to), picking());
     return row === undefined || !period ? undefined : { row, ...period };
   };
+  /** The reservation whose bar is here; a low bar is as high as a finger needs. */
+  const ownAt = (point: Point): Own | undefined => {
+    const row = rowAt(point.y, layout, links.length);
+    const link = row === undefined ? undefined : links[row];
+    if (row === undefined || !link) return undefined;
+    const below = point.y - layout.axis - row * layout.row - layout.top;
+    const [from, until] = [-BAR_SLOP, BAR_SLOP].map((pixels) => instantOf({ ...point, x: point.x + pixels }));
+    const here = (one: Own): boolean =>
+      one.start <= (until ?? 0) &&
+      one.end > (from ?? 0) &&
+      below <= Math.max(LOWEST_BAR, (one.bandwidth / link.bandwidth) * layout.plot);
+    return ownOn(link)
+      .filter(here)
+      .toSorted((one, other) => one.bandwidth - other.bandwidth)[0];
+  };
   const columnsAround = (row: number, instant: number, length: number): Column[] =>
     tiles.columns(row, { start: instant - 2 * length, end: instant + 2 * length }, level());
   followGestures(canvas, {
@@ -420,6 +440,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       told = undefined;
       const row = point && rowAt(point.y, layout, links.length);
       canvas.classList.toggle('moves', row === undefined);
+      canvas.classList.toggle('opens', point !== undefined && ownAt(point) !== undefined);
       if (!point || row === undefined) {
         readout.textContent = pick ? sentence(pick) : hint();
         return;
@@ -440,6 +461,11 @@ export function createTimeline(options: TimelineOptions): Timeline {
       draw();
     },
     onTap: (point) => {
+      const own = ownAt(point);
+      if (own) {
+        options.onOwn(own);
+        return;
+      }
       const row = rowAt(point.y, layout, links.length);
       if (row === undefined) return;
       const instant = instantOf(point);

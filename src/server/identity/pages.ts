@@ -75,7 +75,7 @@ export function pageLoginPage(
   return page(
     site,
     'Log in',
-    html`<p>The page of this server (<strong>${client}</strong>) asks to log you in.</p>
+    html`<p>You log in to the web page of this server (<strong>${client}</strong>).</p>
 <form method="post" action="${action}">${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 ${choiceOf(people, people[0]?.id)}
 ${abilities(scopes)}
