@@ -8,6 +8,8 @@ export interface ProgramResult {
 
 /** How a program is run. */
 export interface ProgramOptions {
+  /** Its standard input. Default: empty. */
+  input?: string;
   /** Ends the program with SIGTERM. The result is then what it wrote until it ended. */
   signal?: AbortSignal;
   /** Takes each line of standard output at once. */
@@ -24,8 +26,8 @@ export interface Machine {
   /** Whether this process may change network devices: it has the rights of root. */
   isRoot(): boolean;
   /**
-   * Runs a program to its end, without a shell, in the C locale, with an empty standard input. It is looked for on the
-   * PATH, and in /usr/sbin and /sbin, where it is for root.
+   * Runs a program to its end, without a shell, in the C locale. It is looked for on the PATH, and in /usr/sbin and /sbin,
+   * where it is for root.
    *
    * @throws Failure `command_not_found`, `command_not_runnable`
    */

@@ -11,14 +11,16 @@ const MOST_KEPT = 4_194_304;
 /** See `Machine.runProgram`. */
 export async function runProgram(
   [program = '', ...args]: readonly string[],
-  { signal, onLine, onNotice }: ProgramOptions,
+  { input, signal, onLine, onNotice }: ProgramOptions,
   env: Environment,
 ): Promise<ProgramResult> {
   const path = `${env['PATH'] ?? '/usr/bin:/bin'}:/usr/sbin:/sbin`;
   const child = spawn(program, args, {
     env: { ...env, PATH: path, LC_ALL: 'C' },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
+  // A program that does not read it, or is not there, breaks the pipe.
+  child.stdin.on('error', () => undefined).end(input);
   const kept = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {

@@ -64,7 +64,7 @@ describe.skipIf(!isLong || missing.length > 0)('under its own daemon', () => {
     const lacking = needs.filter((path) => !existsSync(path));
     const title = lacking.length === 0 ? name : `${name}: NOT TESTED without ${lacking.join(', ')}`;
     test.skipIf(lacking.length > 0)(title, async () => {
-      const bench = await startBench({ carry: ({ bytes }) => bytes, seconds: 240 });
+      const bench = await startBench({ carry: ({ bytes }) => bytes });
       try {
         const ready = (line: string): string => (line === replaced?.[0] ? replaced[1] : line);
         const ends = bench.guests.map((guest, which) => ({

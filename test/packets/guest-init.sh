@@ -1,51 +1,56 @@
-#!/bin/bash
+#!/usr/bin/busybox sh
 # The first process of a guest, started by guests.ts: a server with one network device, eth1, that runs what it is given.
 # Root of the guest is whoever runs the tests, on the files of this machine: so `/` is mounted read-only, and all that is
 # written goes into file systems in memory, or into the folder that the test gave it.
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t tmpfs tmp /tmp
-mount -t tmpfs tmp /run
-# Without `sync` what a command prints would stay in the guest until it ends.
-mount -t hostfs -o "$guest_folder,sync" none /mnt
-cd /mnt || exit 1
-
-# bridge needs ipv6, which needs crc-ccitt.
-modules=/usr/lib/uml/modules/$(uname -r)/kernel
-for module in lib/crc-ccitt net/ipv6/ipv6 net/llc/llc net/802/stp net/bridge/bridge net/802/garp net/802/mrp \
-  net/8021q/8021q drivers/net/veth; do
-  busybox insmod "$modules/$module.ko" || echo "no module $module"
-done
+#
+# A process of a guest costs far more processor time than one of this machine. So this shell is busybox's, whose programs
+# are part of it, and what scripts need is left to /bin/sh, whose `ip` and `ping` are the real ones.
+if [ "$1" != serve ]; then
+  # By its path: busybox finds itself in /proc, which until then is that of the machine.
+  /usr/bin/busybox mount -t proc proc /proc
+  mount -t sysfs sys /sys
+  mount -t tmpfs tmp /tmp
+  mount -t tmpfs tmp /run
+  # Without `sync` what a command prints would stay in the guest until it ends.
+  mount -t hostfs -o "$guest_folder,sync" none /mnt
+  # bridge needs ipv6, which needs crc-ccitt.
+  modules=/usr/lib/uml/modules/$(uname -r)/kernel
+  for module in lib/crc-ccitt net/ipv6/ipv6 net/llc/llc net/802/stp net/bridge/bridge net/802/garp net/802/mrp \
+    net/8021q/8021q drivers/net/veth; do
+    insmod "$modules/$module.ko" || echo "no module $module"
+  done
+  # Lines come and go as they are, as long as the device is open.
+  exec 3<>/dev/ttyS0
+  stty raw -echo <&3
+  export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
+  exec /bin/sh "$0" serve
+fi
 
 # vec0, the wire, takes no MTU above 1500 when it runs. So the device that is configured is another, bridged to it: frames of
 # 1522 bytes pass, since a bridge counts neither of the tags.
-ip link add eth1 address "$guest_address" type veth peer name port
-ip link add name br0 type bridge mcast_snooping 0
-for device in vec0 port br0; do
-  echo 1 >/proc/sys/net/ipv6/conf/$device/disable_ipv6
-  [ $device = br0 ] || ip link set $device master br0
-  ip link set $device up
-done
-ip link set lo up
-mkfifo /tmp/never
-exec 9<>/tmp/never
-echo >ready
+echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+echo 1 >/proc/sys/net/ipv6/conf/vec0/disable_ipv6
+ip -batch - <<END
+link add name br0 type bridge mcast_snooping 0
+link add name port type veth peer name eth1 address $guest_address
+link set vec0 master br0
+link set port master br0
+link set vec0 up
+link set port up
+link set br0 up
+link set lo up
+END
+echo 0 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+echo 0 >/proc/sys/net/ipv6/conf/eth1/disable_ipv6
 
-# Commands come as files, and their results go as files; each is renamed when it is whole. The guest ends by itself,
-# should nobody be left to end it.
-while read -r up _ </proc/uptime && [ "${up%.*}" -lt "$guest_seconds" ]; do
-  for file in *.command; do
-    [ -e "$file" ] || break
-    name=${file%.command}
-    mv "$file" "$name.begun"
-    (
-      sh "$name.begun" >"$name.stdout" 2>"$name.stderr" </dev/null
-      echo $? >"$name.code"
-      mv "$name.code" "$name.ended"
-    ) &
-  done
-  # A pause without a process of its own, which would cost more than all the rest.
-  read -r -t 0.03 -u 9 _
+# Each line names a script; a line goes back when it has ended, with its exit code. The guest ends with the other end of
+# the line.
+cd /mnt || exit 1
+echo ready >&3
+while read -r name <&3; do
+  {
+    (. "./$name") >"$name.stdout" 2>"$name.stderr" </dev/null 3>&-
+    echo "$name $?" >&3
+  } &
 done
-busybox poweroff -f
+exec /usr/bin/busybox poweroff -f

@@ -30,7 +30,10 @@ const ROUNDS = Number(process.env['PROVE_PACKETS'] ?? 1);
 /** How many of the faults are made: the first ones; `npm run prove` makes all. */
 const FAULTS_MADE = process.env['PROVE_PACKETS'] === undefined ? 4 : undefined;
 /** Without tcpdump, the counters of devices must give the same verdicts. */
-const LISTENERS = process.env['PROVE_PACKETS'] === undefined ? [[]] : [[], ['tcpdump']];
+const LISTENERS = [
+  { title: 'with tcpdump', without: [] },
+  { title: 'without tcpdump', without: ['tcpdump'] },
+].slice(0, FAULTS_MADE === undefined ? undefined : 1);
 
 const SITES = ['be-gent1', 'pl-poznan1'] as const;
 const ADDRESSES = ['10.0.0.1', '10.0.0.2'] as const;
@@ -66,6 +69,7 @@ function stackOf({ bytes }: Pick<Frame, 'bytes'>): string {
   }
 }
 
+<<<<<<< HEAD
 /** Translates the tags of both reservations; passes all other frames on as they are. */
 function translated({ from, bytes }: Frame): Buffer {
   const to = from === 0 ? 1 : 0;
@@ -74,6 +78,16 @@ function translated({ from, bytes }: Frame): Buffer {
   const copy = Buffer.from(bytes);
   copy.writeUInt16BE(S[to], 14);
   copy.writeUInt16BE(pair[to], 18);
+=======
+/** Translates the S-tag of an end, and the C-tag of the reservation behind it; passes all other frames on as they are. */
+function translated({ from, bytes }: Frame): Buffer {
+  const to = from === 0 ? 1 : 0;
+  const [outer, inner] = stackOf({ bytes }).split(' ');
+  if (outer !== `88a8:${S[from]}`) return bytes;
+  const copy = Buffer.from(bytes);
+  copy.writeUInt16BE(S[to], 14);
+  if (inner === `8100:${C[from]}`) copy.writeUInt16BE(C[to], 18);
+>>>>>>> 4b46d15 (Guests take their commands by a serial line, with a quarter of the processor time; probe without tcpdump makes its devices in one go, and counts from before they are made)
   return copy;
 }
 
@@ -88,7 +102,7 @@ describe.skipIf(missing.length > 0 && !process.env['CI'])(TITLE, () => {
   const down: [string, string] = ['', ''];
   beforeAll(async () => {
     [bench, server] = await Promise.all([
-      startBench({ carry: translated, seconds: 1200 * ROUNDS }),
+      startBench({ carry: translated }),
       createReferenceServer({ now: Date.now, topology: TOPOLOGY }),
     ]);
     ({ guests } = bench);
@@ -211,7 +225,7 @@ describe.skipIf(missing.length > 0 && !process.env['CI'])(TITLE, () => {
     const { exitCode, stdout, stderr } = await guests[0].run(
       `cp -r home /tmp; cd /tmp/home; HOME=$PWD XDG_STATE_HOME=$PWD/state ${words.map(shellWord).join(' ')}`,
     );
-    expect([exitCode, stderr]).toEqual([0, '']);
+    expect([exitCode, stderr], stdout).toEqual([0, '']);
     expect(JSON.parse(stdout)).toMatchObject({ verdict: 'ok', end: null, heard: [] });
   });
 
@@ -277,7 +291,7 @@ describe.skipIf(missing.length > 0 && !process.env['CI'])(TITLE, () => {
     return world.run('--offline', '--json', 'probe', 'link.jwt', ...flags);
   }
 
-  describe.each(LISTENERS)('without %s', (...without) => {
+  describe.each(LISTENERS)('$title', ({ without }) => {
     test.each(FAULTS.slice(0, FAULTS_MADE))('$name: $verdicts', async ({ typed, carry, verdicts }) => {
       const both = [worldOf(0, without), worldOf(1, without)] as const;
       for (let round = 0; round < ROUNDS; round += 1) {
@@ -289,9 +303,10 @@ describe.skipIf(missing.length > 0 && !process.env['CI'])(TITLE, () => {
         bench.provider.carry = carry ?? translated;
         bench.provider.frames = [];
         // The far end tries to reach this one, as someone there does.
-        const pinging = guests[1].run(`echo $$ >/tmp/ping; exec ping -q -i 0.5 ${ADDRESSES[0]}`);
+        const over = new AbortController();
+        const pinging = guests[1].run(`exec ping -q -i 0.5 ${ADDRESSES[0]}`, { signal: over.signal });
         const [here, there] = await Promise.all([probed(both[0], 0), probed(both[1], 1)]);
-        await guests[1].run('kill $(cat /tmp/ping)');
+        over.abort();
         await pinging;
         const results = [here, there].map(({ exitCode, stdout, stderr }) => {
           if (stdout === '') throw new Error(stderr);

@@ -8,6 +8,7 @@ const Link = v.object({
   link: v.optional(v.string()),
   flags: v.optional(v.array(v.string()), []),
   mtu: v.number(),
+  inet6_addr_gen_mode: v.optional(v.string()),
   linkinfo: v.optional(
     v.object({
       info_kind: v.optional(v.string()),
@@ -25,6 +26,8 @@ export interface Device {
   readonly isUp: boolean;
   /** Whether the device, and what it is made on, has a connection. */
   readonly hasCarrier: boolean;
+  /** Whether the kernel sends nothing from it by itself: no ARP, no multicast, and no address of IPv6. */
+  readonly isMute: boolean;
   /** Bytes. */
   readonly mtu: number;
   /** Of a VLAN device: its tag, with four hexadecimal digits of its ethertype. */
@@ -41,13 +44,16 @@ export function readDevices(text: string): readonly Device[] {
   const links = list.flatMap((item: unknown) => (v.is(v.strictObject({}), item) ? [] : [item]));
   const parsed = v.safeParse(v.array(Link), links);
   if (!parsed.success) throw unreadable();
-  return parsed.output.map(({ ifname, link, flags, mtu, linkinfo, stats64 }) => {
+  return parsed.output.map(({ ifname, link, flags, mtu, inet6_addr_gen_mode, linkinfo, stats64 }) => {
     const { protocol, id } = (linkinfo?.info_kind === 'vlan' && linkinfo.info_data) || {};
     return {
       name: ifname,
       parent: link,
       isUp: flags.includes('UP'),
       hasCarrier: flags.includes('LOWER_UP') && !flags.includes('NO-CARRIER'),
+      // Without IPv6 it is not shown.
+      isMute:
+        flags.includes('NOARP') && !flags.includes('MULTICAST') && (inet6_addr_gen_mode ?? 'none') === 'none',
       mtu,
       tag: id === undefined ? undefined : { ethertype: protocol === '802.1ad' ? '88a8' : '8100', id },
       received: stats64?.rx.packets ?? 0,

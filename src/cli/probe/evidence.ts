@@ -19,8 +19,6 @@ export interface Check {
 /** What {@link gather} needs. */
 export interface Gathering {
   machine: Machine;
-  /** Reads a file of /proc. */
-  readText: (path: string) => Promise<string>;
   sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
   /** Milliseconds. */
   now: () => number;
@@ -34,12 +32,12 @@ export interface Gathering {
 
 /** How often each size is tried. */
 const TRIES = 3;
-/** How long is listened at most, in milliseconds. An end that tries to reach the other sends ARP each second. */
+/** How long is listened at most, in milliseconds, and asked by ARP each second: what one end asks is what the other hears. */
 export const LISTENING = 6000;
 /** How long is listened where only frames with one tag arrive, in milliseconds. */
 const ONLY_SINGLE = 3000;
 /** How often what was heard is looked at meanwhile, in milliseconds. */
-const LOOK = 250;
+const LOOK = 500;
 /** The data of a small packet, as `ping` has it without a flag, in bytes. */
 const SMALL = 56;
 
@@ -153,7 +151,7 @@ async function listen(
   let listener: Listener | Deaf = await listenWithTcpdump(end, machine);
   try {
     if ('why' in listener && listener.isMissing && machine.isRoot()) {
-      listener = await watchStacks(end, machine, gathering.readText, stop);
+      listener = await watchStacks(end, machine, stop);
     }
     const enough = new AbortController();
     const isOurs = (stack: Stack): boolean => !isOfAnother(stack, pair, devices);
@@ -206,12 +204,13 @@ async function askByArp(
   { runProgram }: Machine,
   signal: AbortSignal,
 ): Promise<{ arp: boolean | null; saw: string }> {
-  const call = ['arping', '-c', String(TRIES), '-w', String(TRIES), '-I', inner, peer];
+  const tries = LISTENING / 1000;
+  const call = ['arping', '-f', '-c', String(tries), '-w', String(tries), '-I', inner, peer];
   try {
     const { exitCode, stdout, stderr } = await runProgram(call, { signal });
     const received = /Received (\d+) response/i.exec(stdout)?.[1];
     if (received !== undefined || exitCode === 0) {
-      return { arp: exitCode === 0, saw: `${received ?? 1} of ${TRIES} answered` };
+      return { arp: exitCode === 0, saw: exitCode === 0 ? 'answered' : `0 of ${tries} answered` };
     }
     const isRefused = /permi/i.test(stderr);
     return {

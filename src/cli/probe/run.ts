@@ -47,7 +47,6 @@ export async function probe(
   const evidence = await gather(end, peer, {
     machine,
     now,
-    readText: async (path) => Buffer.from(await files.read(path)).toString(),
     sleep: invocation.sleep,
     waitFor: invocation.waitFor,
     note: (check) => void checks.push(check),

@@ -2,17 +2,12 @@ import type { End } from '../../vlan/end.ts';
 import type { Machine } from '../machine.ts';
 import { type Device, devicesOf } from './devices.ts';
 import type { Listener } from './listening.ts';
-import { heardIn, outerEthertype, Q, type Stack, stackText } from './stacks.ts';
+import { heardIn, outerEthertype, Q, rightStack, type Stack, stackText } from './stacks.ts';
 
 /** A VLAN device whose counter shows that frames with its stack of tags arrive. */
 interface Watched {
   readonly stack: Stack;
-  /** The device that it is on. */
-  readonly parent: string;
-  /** Its name. */
   readonly name: string;
-  /** Whether it is made for this. */
-  readonly isOurs: boolean;
 }
 
 /**
@@ -51,67 +46,59 @@ function stacksFor(end: End): readonly Stack[] {
  * Listens without tcpdump: VLAN devices without addresses are made on the stacks that mistakes make, and their counters
  * tell what arrives. They can't send: no ARP, no multicast, no address. Needs root.
  *
- * Which C-tag it is behind the own S-tag is known only for the reservation's tags. Others are told from frames with one tag
- * by what the kernel reads: it learns a neighbour from ARP, and counts IPv6, where there is no second tag.
+ * Which C-tag it is behind an S-tag is known only for the reservation's tags. Others are told from frames with one tag by
+ * what the kernel reads: it learns a neighbour from ARP, and counts IPv6, where there is no second tag.
  *
- * @param readText reads a file of /proc
  * @param stop removes what was made so far
  */
-export async function watchStacks(
-  end: End,
-  machine: Machine,
-  readText: (path: string) => Promise<string>,
-  stop: AbortSignal,
-): Promise<Listener> {
-  const run = async (...words: readonly string[]): Promise<number> =>
-    (await machine.runProgram(['ip', ...words])).exitCode;
+export async function watchStacks(end: End, machine: Machine, stop: AbortSignal): Promise<Listener> {
+  /** What fails is left out: a device of the same tag may have come meanwhile. */
+  const inOneGo = async (lines: readonly string[]): Promise<void> => {
+    await machine.runProgram(['ip', '-force', '-batch', '-'], { input: `${lines.join('\n')}\n` });
+  };
   const prefix = prefixOf(end);
   const remove = async (): Promise<void> => {
     const left = (await devicesOf(machine)).filter(({ name }) => name.startsWith(prefix));
     // A device goes with the one that it is on.
-    for (const { name } of left.filter(({ parent }) => !parent?.startsWith(prefix))) {
-      await run('link', 'del', name);
-    }
+    const below = left.filter(({ parent }) => !parent?.startsWith(prefix));
+    if (below.length > 0) await inOneGo(below.map(({ name }) => `link del ${name}`));
   };
   // An earlier probe may have been killed.
   await remove();
-  const found = await devicesOf(machine);
-  const watched: Watched[] = [];
-  const parentOf = (stack: Stack): string | undefined => {
-    if (stack.length === 1) return end.device;
-    const below = stackText(stack.slice(0, -1));
-    return watched.find((one) => stackText(one.stack) === below)?.name;
-  };
+  const watched = watchedFor(end, await devicesOf(machine));
+  const own = watched.find(({ stack }) => stackText(stack) === stackText(rightStack(end).slice(0, 1)));
+  const neighbours = ['dev', own?.name ?? end.names.outer];
+  const earlier = await seen(end, watched, machine, 'before');
+  const missing = watched.filter(({ name }) => name.startsWith(prefix));
   try {
-    // The outer ones first.
-    for (const stack of stacksFor(end).toSorted((one, other) => one.length - other.length)) {
-      stop.throwIfAborted();
-      const parent = parentOf(stack);
-      const { ethertype, id = 0 } = stack.at(-1) ?? {};
-      if (parent === undefined || ethertype === undefined) continue;
-      const existing = found.find(
-        (one) => one.parent === parent && one.tag?.id === id && one.tag.ethertype === ethertype,
-      );
-      if (existing) {
-        watched.push({ stack, parent, name: existing.name, isOurs: false });
-        continue;
-      }
-      const name = `${prefix}${watched.length.toString(36)}`;
-      const protocol = ethertype === Q ? '802.1Q' : '802.1ad';
-      const made = await run(
-        ...['link', 'add', 'link', parent, 'name', name, 'type', 'vlan', 'proto', protocol, 'id', String(id)],
-      );
-      if (made !== 0) continue;
-      watched.push({ stack, parent, name, isOurs: true });
-      // Before it is up: from then on the kernel would send on these tags.
-      const still = await run(
-        ...['link', 'set', 'dev', name, 'addrgenmode', 'none', 'arp', 'off', 'multicast', 'off'],
-      );
-      if (still === 0) await run('link', 'set', 'dev', name, 'up');
-    }
-    const before = await seen(end, machine, readText);
+    stop.throwIfAborted();
+    await inOneGo(
+      missing.flatMap(({ stack, name }) => {
+        const parent = watched.find((one) => stackText(one.stack) === stackText(stack.slice(0, -1)));
+        const { ethertype, id } = stack.at(-1) ?? {};
+        const protocol = ethertype === Q ? '802.1Q' : '802.1ad';
+        return [
+          `link add link ${parent?.name ?? end.device} name ${name} type vlan proto ${protocol} id ${id}`,
+          `link set dev ${name} arp off multicast off`,
+          `link set dev ${name} addrgenmode none`,
+        ];
+      }),
+    );
+    stop.throwIfAborted();
+    // One that is not mute would send on these tags from when it is up.
+    const made = (await devicesOf(machine)).filter(({ name, isMute }) => name.startsWith(prefix) && isMute);
+    const up = missing.filter(({ name }) => made.some((one) => one.name === name));
+    await inOneGo(up.map(({ name }) => `link set dev ${name} up`));
+    stop.throwIfAborted();
+    // What was there before has counted while the others were made, which takes seconds on a slow machine.
+    const before = withEarlier(earlier, await seen(end, watched, machine, 'before'));
     return {
-      heard: async () => arrived(end, watched, before, await seen(end, machine, readText)),
+      async heard() {
+        const after = await seen(end, watched, machine, 'after');
+        // Learnt before counts as well: whoever knows this end's address asks again only after half a minute.
+        const { stdout } = await machine.runProgram(['ip', '-4', 'neigh', 'show', ...neighbours]);
+        return arrived(end, watched, before, { ...after, hasNeighbour: stdout.includes('lladdr') });
+      },
       stop: remove,
     };
   } catch (error) {
@@ -120,33 +107,80 @@ export async function watchStacks(
   }
 }
 
-/** What the kernel has counted and learnt at one instant. */
+/** What is watched, the outer ones first: by a device that is there, or by one that is to be made. */
+function watchedFor(end: End, devices: readonly Device[]): readonly Watched[] {
+  const prefix = prefixOf(end);
+  const watched: Watched[] = [];
+  const outerFirst = stacksFor(end).toSorted((one, other) => one.length - other.length);
+  for (const [at, stack] of outerFirst.entries()) {
+    const below = stackText(stack.slice(0, -1));
+    const parent = below === '' ? end.device : watched.find((one) => stackText(one.stack) === below)?.name;
+    const { ethertype, id } = stack.at(-1) ?? {};
+    const existing = devices.find(
+      (one) => one.parent === parent && one.tag?.id === id && one.tag?.ethertype === ethertype,
+    );
+    watched.push({ stack, name: existing?.name ?? `${prefix}${at.toString(36)}` });
+  }
+  return watched;
+}
+
+/** What the kernel has counted at one instant. */
 interface Seen {
   readonly devices: readonly Device[];
-  /** Packets of IPv6 that each device has received. */
+  /** Packets of IPv6 that devices with one of the two S-tags have received, without another tag. */
   readonly ipv6: ReadonlyMap<string, number>;
-  /** The devices that have learnt a neighbour from ARP. The outer one has no address, and needs none. */
-  readonly neighbours: ReadonlySet<string>;
 }
 
-async function seen(end: End, machine: Machine, readText: (path: string) => Promise<string>): Promise<Seen> {
+/** Whether a stack is the S-tag alone, of this site or of the other one: behind it there may be a C-tag of any number. */
+function isSTag(end: End, [outer, inner]: Stack): boolean {
+  const { sTag, otherSTag } = end;
+  if (!outer || inner || outer.ethertype !== outerEthertype(end)) return false;
+  return outer.id === sTag || outer.id === otherSTag;
+}
+
+/**
+ * Looks once.
+ *
+ * @param when whether the counters of IPv6 are read before those of the devices, or after them. A frame that comes between
+ *   counts as IPv6 then, and never as one with an unknown second tag
+ */
+async function seen(
+  end: End,
+  watched: readonly Watched[],
+  machine: Machine,
+  when: 'before' | 'after',
+): Promise<Seen> {
+  const outer = watched.filter(({ stack }) => isSTag(end, stack));
+  const countIpv6 = async (): Promise<Seen['ipv6']> => {
+    const files = outer.map(({ name }) => `/proc/net/dev_snmp6/${name}`);
+    const { stdout } = await machine.runProgram(['grep', '-sH', 'Ip6InReceives', ...files]);
+    const lines = stdout.matchAll(/^\/proc\/net\/dev_snmp6\/([^:]+):Ip6InReceives\s+(\d+)$/gm);
+    return new Map([...lines].map(([, name = '', count]) => [name, Number(count)]));
+  };
+  const early = when === 'before' ? await countIpv6() : undefined;
   const devices = await devicesOf(machine);
-  const outer = devices.find(
-    ({ parent, tag }) =>
-      parent === end.device && tag?.id === end.sTag && tag.ethertype === outerEthertype(end),
-  );
-  const [ipv6, neighbours] = [new Map<string, number>(), new Set<string>()];
-  if (outer) {
-    const counters = await readText(`/proc/net/dev_snmp6/${outer.name}`).catch(() => '');
-    ipv6.set(outer.name, Number(/^Ip6InReceives\s+(\d+)/m.exec(counters)?.[1] ?? 0));
-    const { stdout } = await machine.runProgram(['ip', '-4', 'neigh', 'show', 'dev', outer.name]);
-    if (stdout.includes('lladdr')) neighbours.add(outer.name);
-  }
-  return { devices, ipv6, neighbours };
+  return { devices, ipv6: early ?? (await countIpv6()) };
 }
 
-/** Which of the stacks have arrived, from what was counted before and after. */
-function arrived(end: End, watched: readonly Watched[], before: Seen, after: Seen): readonly Stack[] {
+/** What was seen later, but as it was earlier of each device that was there already. */
+function withEarlier(earlier: Seen, later: Seen): Seen {
+  return {
+    devices: later.devices.map((one) => earlier.devices.find(({ name }) => name === one.name) ?? one),
+    ipv6: new Map([...later.ipv6, ...earlier.ipv6]),
+  };
+}
+
+/**
+ * Which of the stacks have arrived, from what was counted before and after.
+ *
+ * @param hasNeighbour whether the kernel has learnt a neighbour from ARP behind the own S-tag alone
+ */
+function arrived(
+  end: End,
+  watched: readonly Watched[],
+  before: Seen,
+  after: Seen & { readonly hasNeighbour: boolean },
+): readonly Stack[] {
   const counted = ({ devices }: Seen, name: string): number =>
     devices.find((one) => one.name === name)?.received ?? 0;
   const more = ({ name }: Pick<Device, 'name'>): number => counted(after, name) - counted(before, name);
@@ -156,12 +190,10 @@ function arrived(end: End, watched: readonly Watched[], before: Seen, after: See
     const above = after.devices.filter(({ parent }) => parent === name);
     const own = more(one) - above.reduce((sum, child) => sum + more(child), 0);
     if (own <= 0) return [];
-    const isOuter =
-      stack.length === 1 && stack[0]?.ethertype === outerEthertype(end) && stack[0].id === end.sTag;
-    if (!isOuter) return [stack];
-    // Frames with the own S-tag, and no C-tag or an unknown one.
+    if (!isSTag(end, stack)) return [stack];
+    // Frames with the S-tag, and no C-tag or an unknown one.
     const ipv6 = (after.ipv6.get(name) ?? 0) - (before.ipv6.get(name) ?? 0);
-    const hasNeighbour = after.neighbours.has(name);
+    const hasNeighbour = after.hasNeighbour && stack[0]?.id === end.sTag;
     const isSingle = ipv6 > 0 || hasNeighbour;
     const unknown: Stack = [...stack, { ethertype: Q, id: undefined }];
     return [...(isSingle ? [stack] : []), ...(own > ipv6 && !hasNeighbour ? [unknown] : [])];

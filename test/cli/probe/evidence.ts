@@ -25,7 +25,7 @@ export function device(
 ): Device {
   const [ethertype = '', id] = tag?.split(':') ?? [];
   return {
-    ...{ name, parent, isUp: true, hasCarrier: true, mtu, received: 0 },
+    ...{ name, parent, isUp: true, hasCarrier: true, isMute: false, mtu, received: 0 },
     tag: tag === undefined ? undefined : { ethertype, id: Number(id) },
   };
 }

@@ -74,6 +74,7 @@ describe('what ip -j -d -s link prints', () => {
       parent: undefined,
       isUp: false,
       hasCarrier: false,
+      isMute: false,
       mtu: 1500,
       received: 0,
       tag: undefined,
