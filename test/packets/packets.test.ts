@@ -69,25 +69,15 @@ function stackOf({ bytes }: Pick<Frame, 'bytes'>): string {
   }
 }
 
-<<<<<<< HEAD
-/** Translates the tags of both reservations; passes all other frames on as they are. */
-function translated({ from, bytes }: Frame): Buffer {
-  const to = from === 0 ? 1 : 0;
-  const pair = [C, OTHER.c].find((c) => stackOf({ bytes }).startsWith(`88a8:${S[from]} 8100:${c[from]} `));
-  if (!pair) return bytes;
-  const copy = Buffer.from(bytes);
-  copy.writeUInt16BE(S[to], 14);
-  copy.writeUInt16BE(pair[to], 18);
-=======
-/** Translates the S-tag of an end, and the C-tag of the reservation behind it; passes all other frames on as they are. */
+/** Translates the S-tag of an end, and the C-tags of both reservations behind it; passes all other frames on as they are. */
 function translated({ from, bytes }: Frame): Buffer {
   const to = from === 0 ? 1 : 0;
   const [outer, inner] = stackOf({ bytes }).split(' ');
   if (outer !== `88a8:${S[from]}`) return bytes;
   const copy = Buffer.from(bytes);
   copy.writeUInt16BE(S[to], 14);
-  if (inner === `8100:${C[from]}`) copy.writeUInt16BE(C[to], 18);
->>>>>>> 4b46d15 (Guests take their commands by a serial line, with a quarter of the processor time; probe without tcpdump makes its devices in one go, and counts from before they are made)
+  const pair = [C, OTHER.c].find((c) => inner === `8100:${c[from]}`);
+  if (pair) copy.writeUInt16BE(pair[to], 18);
   return copy;
 }
 
@@ -211,6 +201,8 @@ describe.skipIf(missing.length > 0 && !process.env['CI'])(TITLE, () => {
   });
 
   test('the program itself in a server, with a reservation made offline', async () => {
+    // The tags of this reservation are the same at both ends.
+    bench.provider.carry = ({ bytes }) => bytes;
     const { home, json, run } = newMachine();
     await json('reserve', ...SITES, '--bandwidth', '1G', '--start-now', '--for', '2h', '--save', 'link.jwt');
     await makeEnds(() => '');
