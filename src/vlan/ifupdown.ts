@@ -10,7 +10,8 @@ export function ifupdown(ofBoth: End): Configuration {
   // That script takes names with a dot for its own.
   const end = { ...ofBoth, names: { ...ofBoth.names, inner: ofBoth.names.inner.replace('.', '-') } };
   const { names, address } = end;
-  const { mtu, outer, inner } = ipLines(end);
+  // It adds the address itself.
+  const { mtu, outer, inner } = ipLines({ ...end, address: null });
   const before = (line: string): string => `    pre-up ${line}`;
   return inInterfaces(end, {
     about: [],
@@ -84,7 +85,7 @@ function inInterfaces(end: End, { about, devices, outer, inner }: Interfaces): C
     about: [...about, `/etc/network/interfaces must have the line: source ${FOLDER}/*`],
     files: [shared, own],
     commands: [shellLine(['ifup', ...devices])],
-    aboutRemoval: [`The file of ${names.outer} goes with the last of those whose names start so.`],
+    aboutRemoval: [`The file of ${names.outer} goes with the last file of a device on it.`],
     remove: [
       down(names.inner),
       `rm -f ${own.path}`,

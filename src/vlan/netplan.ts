@@ -51,11 +51,12 @@ function inNetplan(
   const { device, names } = end;
   const { outer, inner } = yamlLines(end, renderer);
   const file = (name: string, lines: readonly string[]): ConfigurationFile => ({
-    path: `/etc/netplan/60-slices-${name}.yaml`,
+    path: `/etc/netplan/${name}.yaml`,
     content: contentOf(['network:', '  version: 2', ...lines]),
     isPrivate: true,
   });
-  const [shared, own] = [file(names.outer, outer), file(names.inner, inner)];
+  // netplan reads them in this order, and a device before those on it.
+  const [shared, own] = [file(`60-slices-${names.outer}`, outer), file(`61-slices-${names.inner}`, inner)];
   const configuration = printedFiles(end, {
     about: [
       aboutDeviceMtu(end),
@@ -63,12 +64,13 @@ function inNetplan(
     ],
     files: [shared, own],
     commands: ['netplan apply'],
-    aboutRemoval: [`The file of ${names.outer} goes with the last of those whose names start so.`],
+    aboutRemoval: [`The file of ${names.outer} goes with the last file of a device on it.`],
     remove: [
       `rm -f ${own.path}`,
-      `ls ${shared.path.replace(/yaml$/, '*.yaml')} >/dev/null 2>&1 || rm -rf ${[shared.path, ...(folder ? [folder] : [])].join(' ')}`,
-      ...removalLines(end),
+      `ls /etc/netplan/61-slices-${names.outer}.*.yaml >/dev/null 2>&1 || rm -rf ${[shared.path, ...(folder ? [folder] : [])].join(' ')}`,
       'netplan apply',
+      // Before, NetworkManager would make them again.
+      ...removalLines(end),
     ],
   });
   return { ...configuration, files: [shared, own, ...more] };

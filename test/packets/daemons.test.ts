@@ -13,11 +13,12 @@ const until = (condition: string): string =>
   `i=0; until ${condition}; do i=$((i+1)); [ $i -lt 200 ] || exit 1; sleep 0.1; done`;
 const NETWORKD = `${WITHOUT_UDEV}; mount -t tmpfs t /etc/systemd/network
   (/lib/systemd/systemd-networkd >daemon.log 2>&1 &); ${until('networkctl >/dev/null 2>&1')}`;
+const NM = `NetworkManager >daemon.log 2>&1; ${until('nmcli -t general status >/dev/null 2>&1')}`;
 const NETWORK_MANAGER = `${WITHOUT_UDEV}; mkdir -p /run/NetworkManager
   for d in /etc/NetworkManager /var/lib/NetworkManager; do mount -t tmpfs t $d; done
   mkdir /etc/NetworkManager/system-connections
   printf '[main]\\nplugins=keyfile\\ndns=none\\nrc-manager=unmanaged\\nauth-polkit=false\\n[keyfile]\\nunmanaged-devices=interface-name:vec0;interface-name:port;interface-name:br0\\n' >/etc/NetworkManager/NetworkManager.conf
-  NetworkManager >daemon.log 2>&1; ${until('nmcli -t general status >/dev/null 2>&1')}`;
+  ${NM}`;
 const NETPLAN = 'mount -t tmpfs t /etc/netplan';
 
 /** How a format's own program is brought up in a guest, and what stands for a command that needs all of systemd. */
@@ -39,11 +40,15 @@ const DAEMONS: Partial<
   },
 };
 
-/** The same reservation twice, with S-tags of their own: a server may be an end of several. */
-const RESERVATIONS: readonly Reservation[] = [1001, 1002].map((tag) => ({
+/** A server may be an end of several reservations: the first two share the device with the S-tag. */
+const RESERVATIONS: readonly Reservation[] = [
+  [1001, 17],
+  [1001, 18],
+  [1002, 17],
+].map(([s = 0, c = 0]) => ({
   ...RESERVATION,
-  id: `${RESERVATION.id}${tag}`,
-  ...{ site1_s_tag: tag, site2_s_tag: tag, site1_c_tag: 17, site2_c_tag: 17 },
+  id: `${RESERVATION.id}${s}${c}`,
+  ...{ site1_s_tag: s, site2_s_tag: s, site1_c_tag: c, site2_c_tag: c },
 }));
 
 const isLong = process.env['PROVE_PACKETS'] !== undefined;
@@ -87,7 +92,8 @@ describe.skipIf(!isLong || missing.length > 0)('under its own daemon', () => {
                 writeFileSync(place, content, { mode: 0o600 });
               }
               const put = files.map(
-                ({ path }) => `mkdir -p ${dirname(path)}; cp ${folder}${path} ${path}; chmod 644 ${path}`,
+                ({ path, isPrivate }) =>
+                  `mkdir -p ${dirname(path)}; cp ${folder}${path} ${path}; chmod ${isPrivate ? 600 : 644} ${path}`,
               );
               await succeed(guest, ['set -e', ...put, ...commands.map(ready)].join('\n'));
             }
@@ -95,17 +101,20 @@ describe.skipIf(!isLong || missing.length > 0)('under its own daemon', () => {
         );
         const [first] = ends;
         if (!first) throw new RangeError('there are two');
-        for (const [at, { site1_s_tag: tag }] of RESERVATIONS.entries()) {
+        const hex = (tag: number) => tag.toString(16).padStart(4, '0');
+        for (const [at, { site1_s_tag: s, site1_c_tag: c }] of RESERVATIONS.entries()) {
           await succeed(first.guest, until(`ping -c 1 -W 1 10.0.${at}.2 >/dev/null`));
           bench.provider.frames = [];
           await succeed(first.guest, `ping -c 3 -i 0.2 -M do -s 1472 10.0.${at}.2`);
           const sent = bench.provider.frames.filter(({ bytes }) => bytes.length === 1522).map(stackOf);
-          expect(new Set(sent)).toEqual(new Set([`88a8${tag.toString(16).padStart(4, '0')}810000110800`]));
+          expect(new Set(sent)).toEqual(new Set([`88a8${hex(s)}8100${hex(c)}0800`]));
         }
-        // The first is removed, and the second goes on; then nothing is left.
+        // One after the other is removed, and the rest goes on; then nothing is left.
         for (const [at, { remove }] of first.configurations.entries()) {
           await succeed(first.guest, ['set -e', ...remove.map(ready)].join('\n'));
-          if (at === 0) await succeed(first.guest, until('ping -c 1 -W 1 10.0.1.2 >/dev/null'));
+          for (let other = at + 1; other < RESERVATIONS.length; other += 1) {
+            await succeed(first.guest, until(`ping -c 1 -W 1 10.0.${other}.2 >/dev/null`));
+          }
         }
         const left = await succeed(first.guest, 'ls /sys/class/net');
         expect(left.split('\n').filter((device) => device.startsWith('sc'))).toEqual([]);

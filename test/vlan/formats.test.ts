@@ -171,17 +171,24 @@ describe('the real tools take it', () => {
       const folder = join(root, format);
       const { files, text } = CONFIGURATION_OF[format](end({ address: 'fd00::1/64' }));
       const [yaml] = files;
-      // What is printed is as good as the file.
-      await put(folder, [{ path: yaml?.path ?? '', content: `${text.join('\n')}\n` }]);
+      // What is printed is as good as the files.
+      const printed = [{ path: yaml?.path ?? '', content: `${text.join('\n')}\n` }];
+      await put(folder, format === 'netplan' ? printed : files);
       const { stderr } = await run('netplan', ['generate', '--root-dir', folder]);
       expect(stderr).toBe('');
-      const { outer } = end().names;
-      const made =
-        format === 'netplan'
-          ? `systemd/network/10-netplan-${outer}.netdev`
-          : `NetworkManager/system-connections/netplan-${outer}.nmconnection`;
-      const content = await readFile(join(folder, 'run', made), 'utf8');
-      expect(content).toMatch(
+      const { outer, inner } = end().names;
+      const made = (name: string) =>
+        readFile(
+          join(
+            ...[folder, 'run'],
+            format === 'netplan'
+              ? `systemd/network/10-netplan-${name}.netdev`
+              : `NetworkManager/system-connections/netplan-${name}.nmconnection`,
+          ),
+          'utf8',
+        );
+      expect(await made(inner)).toMatch(/\b[Ii]d=17\n/);
+      expect(await made(outer)).toMatch(
         format === 'netplan'
           ? /MTUBytes=1504\n[\s\S]*Id=1001/
           : /mtu=1504\n[\s\S]*id=1001\n[\s\S]*protocol=802.1ad/,
@@ -212,12 +219,17 @@ describe('the real tools take it', () => {
 
   it.skipIf(!HAS_IFUP)('ifup --no-act (skipped where ifupdown is not installed)', async () => {
     const { files } = CONFIGURATION_OF.ifupdown(end({ address: '10.0.0.1/24' }));
-    await put(root, files);
+    await put(root, [
+      ...files,
+      { path: '/interfaces', content: `source ${root}/etc/network/interfaces.d/*\n` },
+    ]);
     const { outer, inner } = end().names;
     const { stderr } = await run('ifup', [
       ...['--no-act', '--force', '--verbose', '--no-scripts', '--state-dir', root],
-      ...['--interfaces', join(root, files[0]?.path ?? ''), outer, inner.replace('.', '-')],
+      ...['--interfaces', join(root, 'interfaces'), outer, inner.replace('.', '-')],
     ]);
     expect(stderr).toContain(`ip link add link eth1 name ${outer} mtu 1504 type vlan proto 802.1ad id 1001`);
+    expect(stderr).toMatch(/\n *ip addr add 10\.0\.0\.1/);
+    expect(stderr).not.toContain('ip address');
   });
 });

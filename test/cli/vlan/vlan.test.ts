@@ -251,7 +251,7 @@ describe('vlan --out', () => {
     const { exitCode, stdout, stderr } = await world.run(...netplan);
     const yaml = `root/etc/netplan/60-slices-${outer}.yaml`;
     const dropIn = `root/etc/systemd/network/10-netplan-${outer}.netdev.d/50-slices.conf`;
-    const own = `root/etc/netplan/60-slices-${inner}.yaml`;
+    const own = `root/etc/netplan/61-slices-${inner}.yaml`;
     expect([exitCode, stdout]).toEqual([0, `${yaml}\n${own}\n${dropIn}\n`]);
     expect(stderr).toContain('netplan apply');
     expect(world.files.get(dropIn)).toBe('[VLAN]\nProtocol=802.1ad\n');
