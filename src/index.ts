@@ -19,7 +19,7 @@ export {
   type ConnectivityClientOptions,
   createConnectivityClient,
 } from './client/connectivity.ts';
-export type { Fetch, TokenInput, TokenText } from './client/exchange.ts';
+export type { TokenInput, TokenText } from './client/exchange.ts';
 export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
 export type { ProofOptions, ProvenReservation, ReserveOptions } from './client/proof.ts';
 export type { NewReservation, ReservationChange } from './client/reservation-request.ts';
@@ -40,6 +40,7 @@ export type {
 } from './contract/problems.ts';
 export type { Role } from './contract/roles.ts';
 export { Secret } from './contract/secret.ts';
+export type { Fetch } from './contract/sending.ts';
 export { SITES } from './contract/sites.ts';
 export type { ReferenceServer, ReferenceServerOptions } from './reference-server.ts';
 export { jsonLog, type Log } from './server/log.ts';

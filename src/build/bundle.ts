@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { DOCS_FILES } from '../server/docs/files.ts';
 import { drawLand } from './land.ts';
-import { noticesOf, packagesIn, packagesUsed, ROOT, withoutChildProcess } from './packages.ts';
+import { noticesOf, packagesIn, packagesUsed, quickToLoad, ROOT, standIns } from './packages.ts';
 
 const DIST = join(ROOT, 'dist');
 const manifest: { dependencies?: Record<string, string> } = JSON.parse(
@@ -19,7 +19,7 @@ async function bundleProgram(found: Set<string>): Promise<void> {
     // The first uses the names of its classes as data, which a bundle would change; the second looks for its native
     // twin, and is loaded by `serve --database` only.
     external: ['oidc-provider', 'pg'],
-    plugins: [withoutChildProcess, packagesUsed(found)],
+    plugins: [standIns, packagesUsed(found), quickToLoad],
   });
   await bundle.write({
     dir: join(DIST, 'cli'),
@@ -31,7 +31,12 @@ async function bundleProgram(found: Set<string>): Promise<void> {
       groups: [
         { name: 'compile-cache', test: /src[\\/]main[\\/]compile-cache\.ts$/, priority: 3 },
         { name: 'start', test: /src[\\/]main[\\/]main\.ts$/, priority: 2 },
-        { name: 'session', test: /src[\\/]session[\\/]session\.ts$/, priority: 1 },
+        {
+          name: 'session',
+          test: /src[\\/](?:session[\\/]session|session[\\/]profiles[\\/]profiles|cli[\\/]reservation[\\/]reserve[\\/]run|store[\\/]sqlite[\\/](?:database|migrations))\.ts$/,
+          priority: 1,
+        },
+        { name: 'network', test: /src[\\/]session[\\/]login[\\/]connection\.ts$/ },
       ],
     },
     minify: { compress: true, mangle: true, codegen: false },

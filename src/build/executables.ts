@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { billOfMaterials, type Runtime } from './bill-of-materials.ts';
-import { noticesOf, packageFacts, packagesIn, packagesUsed, ROOT, withoutChildProcess } from './packages.ts';
+import { noticesOf, packageFacts, packagesIn, packagesUsed, ROOT, standIns } from './packages.ts';
 
 /**
  * Makes single executables of the command line, which need no Node.js (Node.js, "Single executable applications").
@@ -95,7 +95,7 @@ async function bundleExecutable(found: Set<string>): Promise<string> {
         resolveId: (source) =>
           source.endsWith('/installed-files.ts') ? join(ROOT, 'src/embedded-files.ts') : null,
       },
-      withoutChildProcess,
+      standIns,
       packagesUsed(found),
     ],
   });

@@ -33,16 +33,108 @@ export function packagesUsed(found: Set<string>): Plugin {
   };
 }
 
-/**
- * Removes child_process, which commander loads for sub-commands that are programs of their own. This program has no such
- * sub-command, and loading it would add a tenth of a bare Node's start-up time to every start.
- */
-export const withoutChildProcess: Plugin = {
-  name: 'without-child-process',
-  resolveId: (source, importer) =>
-    source === 'node:child_process' && importer?.includes('/commander/') ? '\0no-child-process' : null,
-  load: (id) => (id === '\0no-child-process' ? 'export default {};' : null),
+/** A module in the place of one that takes long to load. */
+interface StandIn {
+  source: RegExp;
+  /** Whose imports are meant. */
+  importer: RegExp;
+  code: string;
+}
+
+const IN_UNDICI = /[\\/]undici[\\/]lib[\\/](?!web[\\/])/;
+
+/** What stands in for what packages import, and need not for what this program does with them. */
+const STAND_INS: readonly StandIn[] = [
+  // For sub-commands that are programs of their own: this program has none.
+  { source: /^node:child_process$/, importer: /[\\/]commander[\\/]/, code: 'export default {};' },
+  // Colours are chosen by this program.
+  {
+    source: /^#supports-color$/,
+    importer: /[\\/]chalk[\\/]/,
+    code: 'export default { stdout: false, stderr: false };',
+  },
+  // Of undici, what the transport uses: its index loads a `fetch`, web sockets, caches and mocks too.
+  {
+    source: /^undici$/,
+    importer: /[\\/]src[\\/]client[\\/]transport\.ts$/,
+    code: `import Agent from 'undici/lib/dispatcher/agent.js';
+      import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
+      import EnvHttpProxyAgent from 'undici/lib/dispatcher/env-http-proxy-agent.js';
+      import request from 'undici/lib/api/api-request.js';
+      Object.assign(Dispatcher.prototype, { request });
+      export { Agent, EnvHttpProxyAgent };`,
+  },
+  // Bodies are text or bytes.
+  { source: /[\\/]web[\\/](?:fetch|webidl)\b/, importer: IN_UNDICI, code: 'module.exports = {};' },
+  // A parser on trial.
+  { source: /[\\/]milo[\\/]/, importer: IN_UNDICI, code: 'module.exports = {};' },
+  // Node's default, and the class of a body that is not sent here.
+  {
+    source: /^node:http$/,
+    importer: IN_UNDICI,
+    code: 'module.exports = { maxHeaderSize: 16_384, IncomingMessage: class {} };',
+  },
+  // The transport speaks HTTP/1.1.
+  { source: /^node:http2$/, importer: IN_UNDICI, code: 'module.exports = { constants: {} };' },
+  {
+    source: /^node:assert$/,
+    importer: IN_UNDICI,
+    code: 'module.exports = (holds, message) => { if (!holds) throw new Error(message); };',
+  },
+];
+
+/** Lets a program start sooner: puts {@link STAND_INS} into its bundle. */
+export const standIns: Plugin = {
+  name: 'stand-ins',
+  resolveId(source, importer = '') {
+    const index = STAND_INS.findIndex((each) => each.source.test(source) && each.importer.test(importer));
+    if (index >= 0) return `\0stand-in-${index}`;
+    return importer.startsWith('\0stand-in-') ? join(ROOT, 'node_modules', source) : null;
+  },
+  load(id) {
+    const [, index] = /^\0stand-in-(\d+)$/.exec(id) ?? [];
+    return index === undefined ? null : (STAND_INS[Number(index)]?.code ?? null);
+  },
 };
+
+/** An import of one of Node's modules, as the bundler writes it. */
+const BUILTIN = /^import (?:(\w+|\* as \w+)(?:, )?)?(?:\{ ([^}]+) \})? from "(node:[\w/]+)";$/gm;
+
+/**
+ * Makes the files of a program quick to load, last of all:
+ *
+ * - Node's modules are taken as objects. An `import` of one reads every export, and some of them load much more: those of
+ *   `node:fs` a line editor, those of `node:http` the platform's `fetch`.
+ * - Characters beyond ASCII are escapes, since a file with one takes twice the memory and time. In a string, a template and
+ *   a pattern they mean the same.
+ */
+export const quickToLoad: Plugin = {
+  name: 'quick-to-load',
+  resolveId: (source, _importer, { kind }) =>
+    source.startsWith('node:') && kind === 'require-call' ? `\0${source}` : null,
+  load: (id) =>
+    id.startsWith('\0node:') ? `module.exports = process.getBuiltinModule('${id.slice(1)}');` : null,
+  generateBundle(_options, bundle) {
+    for (const chunk of Object.values(bundle)) {
+      if (chunk.type !== 'chunk') continue;
+      chunk.code = chunk.code.replace(BUILTIN, taken).replace(/[^\0-\x7f]/g, escaped);
+      if (/\bfrom "node:/.test(chunk.code)) throw new Error(`${chunk.fileName} imports a module of Node's`);
+    }
+  },
+};
+
+function taken(
+  _import: string,
+  whole: string | undefined,
+  names: string | undefined,
+  source: string,
+): string {
+  const all = [whole?.replace('* as ', ''), names && `{ ${names.replaceAll(' as ', ': ')} }`];
+  const builtin = `process.getBuiltinModule("${source}")`;
+  return all.flatMap((name) => (name ? [`const ${name} = ${builtin};`] : [])).join(' ');
+}
+
+const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /** What a package's own file says. @param folder of the package */
 export function packageFacts(folder: string): PackageFacts {

@@ -1,3 +1,4 @@
+import { senderOf } from '../contract/sending.ts';
 import type { TokenSource } from '../session/login/token-source.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile, Profiles } from '../session/profiles/profiles.ts';
@@ -255,7 +256,11 @@ function openInvocation(
         profile,
         connection: {
           ...connection,
-          fetch: progress.watched(running.sent.watched(connection.fetch), isOffline ? BUILT_IN : undefined),
+          fetch: undefined,
+          send: progress.watched(
+            running.sent.watched(senderOf(connection)),
+            isOffline ? BUILT_IN : undefined,
+          ),
           userToken: awaited(userToken, 'user'),
           ...(experimentToken ? { experimentToken: awaited(experimentToken, 'experiment') } : {}),
           ...(experimentTokenFrom

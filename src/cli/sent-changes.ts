@@ -1,6 +1,6 @@
-import type { Fetch } from '../client/exchange.ts';
 import { Failure, type FailureFacts, shellWord } from '../contract/failure.ts';
 import { ROUTES } from '../contract/routes.ts';
+import type { Incoming, Outgoing, Send } from '../contract/sending.ts';
 
 /** Why a command stops: SIGINT (interrupted) or SIGTERM (terminated). */
 export type Stopped = 'interrupted' | 'terminated';
@@ -11,25 +11,25 @@ const SAYS = { interrupted: 'Interrupted.', terminated: 'Stopped.' } as const sa
 >;
 
 /** Whether a reply says that nothing was done: any 4xx except 408. */
-const isRefusal = ({ status }: Response): boolean => status >= 400 && status < 500 && status !== 408;
+const isRefusal = ({ status }: Incoming): boolean => status >= 400 && status < 500 && status !== 408;
 
 /**
  * The requests of a command that change something at a service and may have taken effect: sent, and not refused
  * (HOSTILE.md 44).
  */
 export class SentChanges {
-  readonly #sent = new Set<Request>();
+  readonly #sent = new Set<Outgoing>();
   #begun = false;
   #settled: FailureFacts | undefined;
 
-  /** The same fetch; its requests that change something are remembered until they are refused. */
-  watched(fetch: Fetch): Fetch {
+  /** The same way; its requests that change something are remembered until they are refused. */
+  watched(send: Send): Send {
     this.#begun = true;
     return async (request) => {
-      if (request.method === 'GET' || isRehearsal(request)) return fetch(request);
+      if (request.method === 'GET' || isRehearsal(request)) return send(request);
       this.#sent.add(request);
       try {
-        const response = await fetch(request);
+        const response = await send(request);
         if (isRefusal(response)) this.#sent.delete(request);
         return response;
       } catch (error) {
@@ -66,12 +66,12 @@ export class SentChanges {
   }
 }
 
-function isRehearsal({ url }: Request): boolean {
+function isRehearsal({ url }: Outgoing): boolean {
   return new URL(url).searchParams.get('dry_run') === 'true';
 }
 
 /** The command that shows whether a request has taken effect. */
-function nextStep({ method, url }: Request): FailureFacts {
+function nextStep({ method, url }: Outgoing): FailureFacts {
   const { pathname } = new URL(url);
   if (method === 'POST') {
     const isReservation = pathname.endsWith(ROUTES.createReservation.path);

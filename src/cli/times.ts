@@ -36,8 +36,12 @@ export function chooseZone({ chosen, variable, system }: ZoneSources): Omit<Time
   return zone === undefined ? { zone: 'UTC', faultyZone: variable } : { zone };
 }
 
+/** The names of UTC itself: known without a formatter, which takes a third of Node's own start to make. */
+const UTC_NAMES = /^(?:etc\/)?(?:utc|uct|zulu|universal)$/i;
+
 /** A zone's name in its own upper and lower case; undefined for an unknown zone. */
 function zoneName(text: string): string | undefined {
+  if (UTC_NAMES.test(text)) return 'UTC';
   if (!isTimeZone(text)) return undefined;
   const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions();
   // An old name, such as CET, is resolved to another one: people see what they typed.
@@ -186,8 +190,12 @@ let format: { zone: string; parts: Intl.DateTimeFormat } | undefined;
 /** This year, as it was needed last. */
 let thisYear: { zone: string; now: number; year: string | undefined } | undefined;
 
-/** The year, month, day, weekday and time of day of an instant in a zone, each as text. */
-function partsIn(zone: string, instant: number): Partial<Record<Intl.DateTimeFormatPartTypes, string>> {
+/** The parts of an instant that people read, each as text. */
+type Parts = Partial<Record<Intl.DateTimeFormatPartTypes, string>>;
+
+/** The year, month, day, weekday and time of day of an instant in a zone. */
+function partsIn(zone: string, instant: number): Parts {
+  if (zone === 'UTC') return partsInUtc(instant);
   if (format?.zone !== zone) {
     const parts = new Intl.DateTimeFormat('en-US', {
       timeZone: zone,
@@ -202,6 +210,17 @@ function partsIn(zone: string, instant: number): Partial<Record<Intl.DateTimeFor
     format = { zone, parts };
   }
   return Object.fromEntries(format.parts.formatToParts(instant).map(({ type, value }) => [type, value]));
+}
+
+/** The same in UTC, without a formatter: `Sun, 22 Nov 2026 14:00:00 GMT` has all of it (ECMA-262, `toUTCString`). */
+function partsInUtc(instant: number): Parts {
+  const [weekday, day, month, year, time = ''] = new Date(instant).toUTCString().split(/,? /);
+  const [hour, minute] = time.split(':');
+  return {
+    ...(weekday && month ? { weekday, month } : {}),
+    ...(hour && minute ? { hour, minute } : {}),
+    ...{ day: String(Number(day)), year: String(Number(year)) },
+  };
 }
 
 /**

@@ -1,27 +1,19 @@
 import { Failure } from '../contract/failure.ts';
 import { JWT_TYPE, type RouteName } from '../contract/routes.ts';
+import { senderOf, type Way } from '../contract/sending.ts';
 import type { Trust } from '../tokens/verify.ts';
-import {
-  bearerHeader,
-  exchange,
-  type Fetch,
-  readTokenInput,
-  requestTo,
-  type TokenInput,
-  tokenIn,
-} from './exchange.ts';
+import { bearerHeader, exchange, readTokenInput, requestTo, type TokenInput, tokenIn } from './exchange.ts';
 import { checkDeletion, type ProvenReservation, proveReservation } from './proof.ts';
 import { expiredInstead, type Reply } from './reply-failure.ts';
 
 /** Options of {@link createAdministrationClient}. */
-export interface AdministrationClientOptions {
-  fetch: Fetch;
+export type AdministrationClientOptions = Way & {
   /** `{base_url}`, without a trailing slash. */
   baseUrl: string;
   userToken: TokenInput;
   /** The issuers whose signature on a reservation is accepted. */
   trust: Trust;
-}
+};
 
 /**
  * What the administrators of a connectivity service may do in every experiment: an extension of the reference server.
@@ -34,16 +26,17 @@ export interface AdministrationClient {
   release(id: string, reason: string): Promise<void>;
 }
 
-/** A client for administrators over any `fetch`. */
+/** A client for administrators. */
 export function createAdministrationClient(options: AdministrationClientOptions): AdministrationClient {
   const { baseUrl, userToken, trust } = options;
+  const send = senderOf(options);
 
   async function request(name: RouteName, accept: string, id: string, query = ''): Promise<Reply> {
     const user = await readTokenInput(userToken);
     const headers = { authorization: bearerHeader(user) };
     const sent = requestTo(baseUrl, name, { values: { id }, query, headers, accept });
     try {
-      return await exchange(options.fetch, sent, [user]);
+      return await exchange(send, sent, [user]);
     } catch (error) {
       throw expiredInstead(notAdministrator(error), Object.values(headers), (trust.now ?? Date.now)());
     }

@@ -15,13 +15,13 @@ import {
   JWT_TYPE,
   type RouteName,
 } from '../contract/routes.ts';
+import { type Fetch, senderOf, type Way } from '../contract/sending.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { type BatchItem, type BatchOptions, createBatch } from './batch.ts';
 import { claimedSubject } from './claimed.ts';
 import {
   bearerHeader,
   exchange,
-  type Fetch,
   headerToken,
   isMissing,
   REPLY_TIMEOUT,
@@ -168,12 +168,15 @@ export interface SlotsQuestion extends LinkWindow {
 }
 
 /** A client of the connectivity service over any `fetch`. */
-export function createConnectivityClient(options: ConnectivityClientOptions): ConnectivityClient {
+export function createConnectivityClient(
+  options: Omit<ConnectivityClientOptions, 'fetch'> & Way,
+): ConnectivityClient {
   const { baseUrl, trust, tokenPlacement = 'user' } = options;
   const { experimentTokenHeader = EXPERIMENT_TOKEN_HEADER } = options;
   const userToken = () => readTokenInput(options.userToken);
   const experimentToken = () => readTokenInput(options.experimentToken);
-  const features = rememberedFeatures(options.fetch, baseUrl, trust.now ?? Date.now);
+  const send = senderOf(options);
+  const features = rememberedFeatures(send, baseUrl, trust.now ?? Date.now);
 
   async function credentials(): Promise<TokenHeaders> {
     const [user, experiment] = [await userToken(), await experimentToken()];
@@ -211,7 +214,7 @@ export function createConnectivityClient(options: ConnectivityClientOptions): Co
     const { accept } = parts;
     const sent = requestTo(baseUrl, name, parts);
     try {
-      return await exchange(options.fetch, sent, secrets, options.timeout ?? REPLY_TIMEOUT);
+      return await exchange(send, sent, secrets, options.timeout ?? REPLY_TIMEOUT);
     } catch (error) {
       // It has done nothing, and can't sign (RFC 9110 §15.5.7): what it says unsigned is judged as such.
       if (accept === JWT_TYPE && error instanceof Failure && error.facts.httpStatus === 406) {

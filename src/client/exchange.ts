@@ -10,10 +10,8 @@ import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import { Secret, withoutSecrets, withoutTokens } from '../contract/secret.ts';
+import type { Incoming, Outgoing, Send } from '../contract/sending.ts';
 import { type Reply, replyFailure, saysNothingWasDone } from './reply-failure.ts';
-
-/** Sends a request: a socket, or a server in the same process. Must not follow redirects. */
-export type Fetch = (request: Request) => Promise<Response>;
 
 /** The most that is read of a reply, in bytes: 1 MiB (HOSTILE.md 10). */
 export const MAX_REPLY = 1_048_576;
@@ -41,15 +39,16 @@ export interface TokenHeaders {
   secrets: readonly Secret[];
 }
 
-/** A request to a route of the service at `address`. No redirect is followed. */
-export function requestTo(address: string, name: RouteName, parts: RequestParts): Request {
+/** A request to a route of the service at `address`. */
+export function requestTo(address: string, name: RouteName, parts: RequestParts): Outgoing {
   const { values = {}, query = '', headers, accept, body } = parts;
-  return new Request(address + routePath(name, values) + query, {
+  const all = { ...headers, accept, ...(body ? { 'content-type': 'application/json' } : {}) };
+  return {
     method: ROUTES[name].method,
-    headers: { ...headers, accept, ...(body ? { 'content-type': 'application/json' } : {}) },
-    redirect: 'manual',
+    url: new URL(address + routePath(name, values) + query).href,
+    headers: Object.fromEntries(Object.entries(all).map(([key, value]) => [key.toLowerCase(), value])),
     ...(body ? { body: JSON.stringify(body) } : {}),
-  });
+  };
 }
 
 /**
@@ -62,20 +61,18 @@ export function requestTo(address: string, name: RouteName, parts: RequestParts)
  *   may still have taken effect
  */
 export async function exchange(
-  send: Fetch,
-  request: Request,
+  send: Send,
+  request: Outgoing,
   secrets: readonly Secret[] = [],
   timeout = Number.POSITIVE_INFINITY,
 ): Promise<Reply> {
   const { method, url } = request;
   const { origin } = new URL(url);
-  let response: Response;
+  let response: Incoming;
   let body: CappedBytes;
   try {
     [response, body] = await withinTime(timeout, async (signal) => {
-      const reply = await send(
-        timeout === Number.POSITIVE_INFINITY ? request : new Request(request, { signal }),
-      );
+      const reply = await send(timeout === Number.POSITIVE_INFINITY ? request : { ...request, signal });
       return [reply, await readUpTo(bodyOf(reply), MAX_REPLY)];
     });
   } catch (cause) {
@@ -235,21 +232,22 @@ const SHOWN_RECEIVED: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Wraps a `fetch` so that each request and reply is described in lines: method, address, status, time taken, and the
+ * Wraps a way to send so that each request and reply is described in lines: method, address, status, time taken, and the
  * headers that hold no secret. Of bodies only the size is shown.
  *
  * @param tell takes one line
  * @param now milliseconds
  */
-export function traced(send: Fetch, tell: (line: string) => void, now: () => number): Fetch {
+export function traced(send: Send, tell: (line: string) => void, now: () => number): Send {
   return async (request) => {
     const began = now();
     tell(`→ ${request.method} ${withoutTokens(request.url)}`);
-    for (const [name, value] of request.headers) tell(`    ${name}: ${shown(SHOWN_SENT, name, value)}`);
+    for (const [name, value] of Object.entries(request.headers).toSorted())
+      tell(`    ${name}: ${shown(SHOWN_SENT, name, value)}`);
     try {
       const reply = await send(request);
       tell(`← ${reply.status} after ${now() - began} ms`);
-      for (const [name, value] of reply.headers) {
+      for (const [name, value] of [...reply.headers].toSorted()) {
         if (name in SHOWN_RECEIVED) tell(`    ${name}: ${shown(SHOWN_RECEIVED, name, value)}`);
       }
       return reply;

@@ -1,7 +1,8 @@
 import { Failure } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { IDEMPOTENCY_KEY_HEADER, ROUTES } from '../contract/routes.ts';
-import { exchange, type Fetch } from './exchange.ts';
+import type { Send } from '../contract/sending.ts';
+import { exchange } from './exchange.ts';
 
 /** What a connectivity service can do beyond SPEC.md. */
 export interface ServiceFeatures {
@@ -31,12 +32,13 @@ export interface ServiceFeatures {
  *
  * @throws Failure when the description can't be fetched
  */
-export async function readFeatures(fetch: Fetch, baseUrl: string): Promise<ServiceFeatures> {
-  const request = new Request(`${baseUrl}/api-spec`, {
+export async function readFeatures(send: Send, baseUrl: string): Promise<ServiceFeatures> {
+  const request = {
+    method: 'GET',
+    url: `${baseUrl}/api-spec`,
     headers: { accept: 'application/json, application/yaml;q=0.9, */*;q=0.5' },
-    redirect: 'manual',
-  });
-  const description = await parsed((await exchange(fetch, request)).text);
+  };
+  const description = await parsed((await exchange(send, request)).text);
   const path = pathOf(description, ROUTES.createReservation.path);
   const post = member(path, 'post');
   const names = parametersOf(description, path, post);
@@ -64,14 +66,14 @@ const REMEMBERED = 60_000;
  * @param now milliseconds since the Unix epoch
  */
 export function rememberedFeatures(
-  fetch: Fetch,
+  send: Send,
   baseUrl: string,
   now: () => number,
 ): () => Promise<ServiceFeatures> {
   let read: { at: number; features: Promise<ServiceFeatures> } | undefined;
   return () => {
     if (read && Math.abs(now() - read.at) < REMEMBERED) return read.features;
-    const current = { at: now(), features: readFeatures(fetch, baseUrl) };
+    const current = { at: now(), features: readFeatures(send, baseUrl) };
     current.features.catch(() => {
       if (read === current) read = undefined;
     });

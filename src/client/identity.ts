@@ -3,7 +3,7 @@ import { Failure, shellWord } from '../contract/failure.ts';
 import { sameIssuer } from '../contract/issuer-address.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { Secret, withoutSecrets } from '../contract/secret.ts';
-import type { Fetch } from './exchange.ts';
+import type { Fetch } from '../contract/sending.ts';
 import {
   codeExpired,
   failureOf,

@@ -15,11 +15,11 @@ import {
   type RouteName,
   routePath,
 } from '../contract/routes.ts';
+import { type Fetch, senderOf, type Way } from '../contract/sending.ts';
 import {
   bearerHeader,
   COMPACT,
   exchange,
-  type Fetch,
   isMissing,
   REPLY_TIMEOUT,
   readAs,
@@ -67,8 +67,9 @@ export interface PortalClient {
 }
 
 /** A client of the portal over any `fetch`. */
-export function createPortalClient(options: PortalClientOptions): PortalClient {
+export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> & Way): PortalClient {
   const { portalUrl, userToken } = options;
+  const send = senderOf(options);
   const { projectsApiGroup = PROJECTS_API_GROUP, experimentsApiGroup = EXPERIMENTS_API_GROUP } = options;
   const groups = { projects_api_group: projectsApiGroup, experiments_api_group: experimentsApiGroup };
 
@@ -85,7 +86,7 @@ export function createPortalClient(options: PortalClientOptions): PortalClient {
       accept,
       ...(body ? { body } : {}),
     });
-    return exchange(options.fetch, sent, [user], options.timeout ?? REPLY_TIMEOUT);
+    return exchange(send, sent, [user], options.timeout ?? REPLY_TIMEOUT);
   }
 
   async function token(name: 'projectToken' | 'experimentToken', id: string): Promise<string> {

@@ -16,12 +16,13 @@ import {
   PROBLEM_STATUS,
   type ProblemCode,
 } from '../contract/problems.ts';
+import type { ReplyHeaders } from '../contract/sending.ts';
 import { claimedExpiry } from './claimed.ts';
 
 /** A reply, read to its end. */
 export interface Reply {
   status: number;
-  headers: Headers;
+  headers: ReplyHeaders;
   /** Media type without parameters, lower case; empty when none was named. */
   type: string;
   text: string;

@@ -1,11 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { getCACertificates } from 'node:tls';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/bounded-reading.ts';
 import { Failure } from '../contract/failure.ts';
 import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
+import {
+  type Fetch,
+  fetchOver,
+  type Incoming,
+  type Outgoing,
+  type ReplyHeaders,
+  type Send,
+} from '../contract/sending.ts';
 import { lookupLoopback } from '../tokens/loopback.ts';
-import { type Fetch, MAX_REPLY } from './exchange.ts';
+import { MAX_REPLY } from './exchange.ts';
 
 /** How requests leave this machine. */
 export interface TransportOptions {
@@ -25,8 +32,9 @@ export interface TransportOptions {
   random: () => number;
 }
 
-/** A `fetch` over the network, and how to close its connections. */
+/** A way over the network, in both forms, and how to close its connections. */
 export interface Transport {
+  send: Send;
   fetch: Fetch;
   close(): Promise<void>;
 }
@@ -63,12 +71,14 @@ export function createTransport(options: TransportOptions): Transport {
   const { timeout, certificates, insecure = false, now, random } = options;
   const connect = {
     timeout: timeout * 0.9,
+    // A command sends one request after the other, and HTTP/2 takes longer to load than they take.
+    allowH2: false,
     // Node trusts no other certificates than those in `ca`, so the usual ones are added.
-    ...(certificates === undefined ? {} : { ca: [...getCACertificates('default'), certificates] }),
+    ...(certificates === undefined ? {} : { ca: [...usualCertificates(), certificates] }),
     ...(insecure ? {} : { rejectUnauthorized: true }),
   };
   // The limit on a whole reply is set for each request. Connecting ends a little earlier, so that the error says so.
-  const unlimited = { headersTimeout: 0, bodyTimeout: 0 };
+  const unlimited = { headersTimeout: 0, bodyTimeout: 0, allowH2: false };
   const near = new Agent({ ...unlimited, connect: { ...connect, lookup: lookupLoopback } });
   let far: Dispatcher | undefined;
   // Through a proxy, `connect` applies to neither end. Made on demand, so that an invalid proxy address does not stop
@@ -76,50 +86,49 @@ export function createTransport(options: TransportOptions): Transport {
   const beyond = (): Dispatcher =>
     (far ??= environmentProxy({ ...unlimited, connect, requestTls: connect, proxyTls: connect }));
 
-  async function attempt(request: Request, body: Buffer | null, signal: AbortSignal): Promise<Response> {
+  async function attempt(request: Outgoing, signal: AbortSignal): Promise<Incoming> {
     const url = new URL(request.url);
     const { origin, pathname, search } = url;
     const reply = await (isLoopback(url) ? near : beyond()).request({
       origin,
       path: pathname + search,
       method: request.method as 'GET',
-      headers: Object.fromEntries(request.headers),
-      body,
+      headers: request.headers,
+      body: request.body ?? null,
       signal,
     });
     // Of a reply that is too large, a part is passed on: enough for the reader to refuse it.
     const { bytes } = await readUpTo(reply.body, MAX_REPLY);
-    return new Response([204, 205, 304].includes(reply.statusCode) ? null : bytes, {
-      status: reply.statusCode,
-      headers: headersOf(reply.headers),
-    });
+    return { status: reply.statusCode, headers: headersOf(reply.headers), body: [bytes] };
   }
 
-  return {
-    async fetch(request) {
-      checkAddress(request, options);
-      const body = request.body ? Buffer.from(await request.arrayBuffer()) : null;
-      const deadline = now() + timeout;
-      const limit = AbortSignal.timeout(timeout);
-      const signal = AbortSignal.any([request.signal, limit]);
-      for (let made = 1; ; made += 1) {
-        let reply: Response | undefined;
-        let problem: unknown;
-        try {
-          reply = await attempt(request, body, signal);
-        } catch (cause) {
-          problem = cause;
-        }
-        const pause =
-          request.method === 'GET' ? pauseBeforeNext(made, found(reply, problem), random()) : undefined;
-        if (pause !== undefined && now() + pause < deadline && !signal.aborted) {
-          await sleep(pause, undefined, { signal: request.signal });
-          continue;
-        }
-        if (reply) return reply;
-        throw networkFailure(problem, request, limit.aborted);
+  const send: Send = async (request) => {
+    checkAddress(request, options);
+    const deadline = now() + timeout;
+    const limit = AbortSignal.timeout(timeout);
+    const signal = AbortSignal.any([...(request.signal ? [request.signal] : []), limit]);
+    for (let made = 1; ; made += 1) {
+      let reply: Incoming | undefined;
+      let problem: unknown;
+      try {
+        reply = await attempt(request, signal);
+      } catch (cause) {
+        problem = cause;
       }
-    },
+      const pause =
+        request.method === 'GET' ? pauseBeforeNext(made, found(reply, problem), random()) : undefined;
+      if (pause !== undefined && now() + pause < deadline && !signal.aborted) {
+        await sleep(pause, undefined, request.signal ? { signal: request.signal } : {});
+        continue;
+      }
+      if (reply) return reply;
+      throw networkFailure(problem, request, limit.aborted);
+    }
+  };
+
+  return {
+    send,
+    fetch: fetchOver(send),
     // Open requests are aborted: their callers have ended.
     close: async () => {
       await Promise.all([near.destroy(), far?.destroy()]);
@@ -181,21 +190,21 @@ function proxyRefusal(problem: unknown, { protocol }: URL): string | undefined {
   return `The proxy ${host} ${wish} (407). Put them into ${variable}, as http://USER:PASSWORD@${host}.`;
 }
 
-function found(reply: Response | undefined, problem: unknown): Attempt {
+function found(reply: Incoming | undefined, problem: unknown): Attempt {
   return reply
     ? { status: reply.status, retryAfter: reply.headers.get('retry-after') }
     : { problem: codeOf(problem) };
 }
 
 function checkAddress(
-  request: Request,
+  request: Outgoing,
   { origins, insecure = false, unchecked = false }: TransportOptions,
 ): void {
   const url = new URL(request.url);
   if (!isProtected(url, insecure)) {
     throw new Failure('usage', `${url.origin} is not an https address.`, { why: UNPROTECTED });
   }
-  const isPublic = request.method === 'GET' && !request.headers.has('authorization');
+  const isPublic = request.method === 'GET' && request.headers['authorization'] === undefined;
   if (isPublic) return;
   if (!origins.has(url.origin)) {
     throw new Failure('usage', `Nothing is sent to ${url.origin}.`, {
@@ -209,12 +218,20 @@ function checkAddress(
   });
 }
 
-function headersOf(received: Readonly<Record<string, string | string[] | undefined>>): Headers {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(received)) {
-    for (const item of value === undefined ? [] : [value].flat()) headers.append(name, item);
-  }
-  return headers;
+/** Node's own certificates, and what its flags add. Loaded on need: TLS takes as long to load as Node to start. */
+const usualCertificates = (): string[] => process.getBuiltinModule('node:tls').getCACertificates('default');
+
+/** The headers of a reply. One that came several times is a list (RFC 9110 §5.3). */
+function headersOf(received: Readonly<Record<string, string | string[] | undefined>>): ReplyHeaders {
+  const headers = new Map(
+    Object.entries(received).flatMap(([name, value]): [string, string][] =>
+      value === undefined ? [] : [[name, [value].flat().join(', ')]],
+    ),
+  );
+  return {
+    get: (name) => headers.get(name.toLowerCase()) ?? null,
+    [Symbol.iterator]: () => headers.entries(),
+  };
 }
 
 function codeOf(problem: unknown): string {
@@ -228,8 +245,8 @@ function unknownAuthority(code: string): string | undefined {
 }
 
 /** @param late whether the time limit for the reply was reached */
-function networkFailure(cause: unknown, { method, signal, url }: Request, late: boolean): unknown {
-  if (cause instanceof Failure || signal.aborted) return cause;
+function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late: boolean): unknown {
+  if (cause instanceof Failure || signal?.aborted) return cause;
   const target = new URL(url);
   const { origin } = target;
   const code = codeOf(cause);

@@ -1,3 +1,5 @@
+import type { Incoming } from './sending.ts';
+
 /** Work that did not finish within its time limit. */
 export class TimeLimitError extends Error {
   override readonly name = 'TimeLimitError';
@@ -65,12 +67,11 @@ export async function readUpTo(body: AsyncIterable<Uint8Array>, limit: number): 
 }
 
 /** The body of a message that may have none. */
-export async function* bodyOf(message: {
-  body: ReadableStream<Uint8Array> | null;
-}): AsyncGenerator<Uint8Array> {
-  if (message.body === null) return;
+export async function* bodyOf({ body }: Pick<Incoming, 'body'>): AsyncGenerator<Uint8Array> {
+  if (body === null) return;
+  if (!('getReader' in body)) return yield* body;
   // Not every browser can iterate over a stream.
-  const reader = message.body.getReader();
+  const reader = body.getReader();
   try {
     for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
   } finally {

@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMPLETE } from '../cli/completion/scripts.ts';
 import type { TextStream } from '../cli/print/output.ts';
@@ -33,6 +34,7 @@ const { env } = process;
  */
 export async function main(args: readonly string[], version: string): Promise<number> {
   stopAtSignals();
+  const stdinIsTerminal = isTerminal(0, () => process.stdin);
   const exitCode = await run(args, {
     version,
     env,
@@ -64,12 +66,22 @@ export async function main(args: readonly string[], version: string): Promise<nu
     stopSignal,
     onStop,
     openBrowser: (address) => openBrowser(address, env),
-    stdinIsTerminal: process.stdin.isTTY === true,
-    ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
+    stdinIsTerminal,
+    ...(stdinIsTerminal && process.stderr.isTTY ? { ask } : {}),
   });
   // The shell waits: a request that is still under way is abandoned.
   if (args[0] === COMPLETE) process.exit(exitCode);
   return exitCode;
+}
+
+/** Whether a stream is a terminal. A file or a pipe is told without the stream, whose code is slow to load. */
+function isTerminal(descriptor: number, stream: () => { isTTY?: boolean }): boolean {
+  try {
+    if (process.platform !== 'win32' && !fstatSync(descriptor).isCharacterDevice()) return false;
+  } catch {
+    return false;
+  }
+  return stream().isTTY === true;
 }
 
 function textStream(stream: NodeJS.WriteStream): TextStream {

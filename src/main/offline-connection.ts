@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { StoreUnavailableError } from '../allocator/store.ts';
-import { type Fetch, traced } from '../client/exchange.ts';
+import { traced } from '../client/exchange.ts';
 import { Failure, moveAway } from '../contract/failure.ts';
 import { Secret } from '../contract/secret.ts';
+import { senderOf } from '../contract/sending.ts';
 import { privateFolder } from '../files/private.ts';
 import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
 import type { Connection } from '../session/login/connection.ts';
@@ -28,10 +29,10 @@ export function connectOffline(profile: Profile, options: OfflineConnectionOptio
   const { stateFolder, trace, now } = options;
   let server: Promise<ReferenceServer> | undefined;
   const opened = () => (server ??= open(profile, stateFolder));
-  const fetch: Fetch = async (request) => (await opened()).fetch(request);
+  const send = senderOf({ fetch: async (request) => (await opened()).fetch(request) });
   const userToken = { origin: 'offline', where: profile.baseUrl, get: () => opened().then(signIn) } as const;
   return {
-    fetch: trace ? traced(fetch, trace, now) : fetch,
+    send: trace ? traced(send, trace, now) : send,
     userToken: remembered(userToken, now),
     close: async () => (await server)?.close(),
   };

@@ -1,6 +1,5 @@
 import { type AdministrationClient, createAdministrationClient } from '../client/administration.ts';
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
-import type { Fetch } from '../client/exchange.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { NewReservation } from '../client/reservation-request.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
@@ -8,6 +7,7 @@ import { Failure } from '../contract/failure.ts';
 import type { Reservation } from '../contract/reservation.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
+import { type Send, senderOf } from '../contract/sending.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import { remoteKeySet } from '../tokens/remote-key-set.ts';
 import type { TokenKind, Trust, VerifiedToken } from '../tokens/verify.ts';
@@ -59,7 +59,7 @@ export class Session {
   /** The trusted issuers of each kind of token: only the profile's own services. */
   readonly trust: Readonly<Record<TokenKind, Trust>>;
   /** Sends a request without a token, for public data such as key sets. */
-  readonly fetch: Fetch;
+  readonly send: Send;
   /** The source of the user token. */
   readonly userToken: TokenSource;
   readonly login: Login | undefined;
@@ -73,29 +73,29 @@ export class Session {
 
   constructor(options: SessionOptions) {
     const { profile, connection, now, newKey, sleep, notice } = options;
-    const { fetch } = connection;
+    const send = senderOf(connection);
     const userToken = () => connection.userToken.get();
     this.#options = options;
     this.#actsIn = options.experiment;
     this.profile = profile;
-    this.fetch = fetch;
+    this.send = send;
     this.userToken = connection.userToken;
     this.login = connection.login;
     this.machineLogin = connection.machineLogin;
-    const portal = createPortalClient({ ...profile, ...LIMITED_ALREADY, fetch, userToken });
+    const portal = createPortalClient({ ...profile, ...LIMITED_ALREADY, send, userToken });
     this.portal = withTokenAdvice(portal, profile.name);
     this.trust = trustIn(profile, (issuer) => this.#keysOf(issuer), now);
     this.connectivity = createConnectivityClient({
       ...profile,
       ...LIMITED_ALREADY,
-      fetch,
+      send,
       userToken,
       experimentToken: async () => (await this.access()).token,
       trust: this.trust.connectivity,
     });
     this.administration = createAdministrationClient({
       baseUrl: profile.baseUrl,
-      fetch,
+      send,
       userToken,
       trust: this.trust.connectivity,
     });
@@ -286,7 +286,7 @@ export class Session {
     return remoteKeySet({
       url,
       ...LIMITED_ALREADY,
-      fetch: this.fetch,
+      send: this.send,
       now,
       onStale: (address, age) => notice(staleKeys(address, age)),
       ...(store === undefined ? {} : { store }),

@@ -2,6 +2,7 @@ import { bodyOf, readUpTo, TimeLimitError, withinTime } from '../contract/bounde
 import type { KeySetDocument } from '../contract/claims.ts';
 import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
+import { type Fetch, type Send, senderOf } from '../contract/sending.ts';
 import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
 import { fetchDirectly } from './loopback.ts';
 import { TokenError } from './token-error.ts';
@@ -14,7 +15,7 @@ export interface RemoteKeySetOptions {
    * Default: the platform's, but straight to this machine's own addresses, past every proxy and DNS (HOSTILE.md 46).
    * Must not follow redirects: they are an error here.
    */
-  fetch?: (request: Request) => Promise<Response>;
+  fetch?: Fetch;
   /** How long a fetch may take, to the end of its reply; `Infinity` where `fetch` has a limit of its own. Default 10 seconds. */
   timeout?: number;
   /** Default: the machine's clock. Milliseconds since the Unix epoch. */
@@ -61,10 +62,10 @@ const MINUTE = 60_000;
  * 27). When an issuer does not answer, only the caller that needs the fetch waits, until the time limit; callers whose key
  * is in a usable copy do not wait (HOSTILE.md 53).
  */
-export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
+export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): KeySet {
   const {
     url,
-    fetch: send = fetchDirectly,
+    send = senderOf({ fetch: options.fetch ?? fetchDirectly }),
     timeout = MINUTE / 6,
     now = Date.now,
     freshFor = 10 * MINUTE,
@@ -141,16 +142,10 @@ function keptCopy(store: KeySetStore | undefined, now: number): Copy | undefined
   return kept && kept.at <= now ? { keys: localKeySet(kept.document), at: kept.at } : undefined;
 }
 
-async function fetchKeySet(
-  url: string,
-  send: (request: Request) => Promise<Response>,
-  signal: AbortSignal,
-): Promise<KeySetDocument> {
-  const response = await send(
-    new Request(url, { headers: { accept: 'application/json' }, redirect: 'manual', signal }),
-  );
+async function fetchKeySet(url: string, send: Send, signal: AbortSignal): Promise<KeySetDocument> {
+  const response = await send({ method: 'GET', url, headers: { accept: 'application/json' }, signal });
   if (response.status !== 200) {
-    await response.body?.cancel();
+    await bodyOf(response).return(undefined);
     throw new TokenError(
       'keys_unreachable',
       `The key set at ${url} can't be had: the reply's status is ${response.status}.`,

@@ -55,7 +55,7 @@ export const startUp: Benchmark = {
       name: 'start-up, reserve',
       what: 'slices-conn reserve ÷ node -e 0, processor time',
       ratio: own / bare,
-      limit: 7,
+      limit: 4,
       bound: 'atMost',
       measured: `${(own * 1000).toFixed(0)} ms ÷ ${(bare * 1000).toFixed(0)} ms`,
     });

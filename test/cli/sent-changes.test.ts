@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { SentChanges } from '../../src/cli/sent-changes.ts';
 import { Failure } from '../../src/contract/failure.ts';
+import type { Outgoing } from '../../src/contract/sending.ts';
 
 const BASE = 'https://conn.example.org/apis/v1alpha1/connectivity';
-const sending = (method: string, url = BASE): Request => new Request(url, { method });
+const sending = (method: string, url = BASE): Outgoing => ({ method, url, headers: {} });
 
 /** The report after a request with this answer, or without one. */
 async function after(method: string, answer: () => Promise<Response>, url = BASE): Promise<Failure['facts']> {
@@ -47,8 +48,8 @@ describe('row 44: whether a request may have taken effect', () => {
 
   test('after several requests: list shows them all', async () => {
     const sent = new SentChanges();
-    const fetch = sent.watched(async () => new Response(null, { status: 200 }));
-    for (const id of ['a', 'b']) await fetch(sending('DELETE', `${BASE}/${id}`));
+    const send = sent.watched(async () => new Response(null, { status: 200 }));
+    for (const id of ['a', 'b']) await send(sending('DELETE', `${BASE}/${id}`));
     expect(sent.failure('terminated').facts.fix).toBe('slices-conn list --all');
   });
 });

@@ -6,18 +6,19 @@ import { exchange, MAX_REPLY, readAs } from '../../src/client/exchange.ts';
 import { createPortalClient } from '../../src/client/portal.ts';
 import type { FailureCode } from '../../src/contract/failure.ts';
 import { Secret } from '../../src/contract/secret.ts';
+import type { Outgoing } from '../../src/contract/sending.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { type Answer, answeredBy, inTurn } from './answers.ts';
 import { cut, endless, html, json, text } from './replies.ts';
 
 const URL_ = 'https://conn.example.org/apis/v1alpha1/connectivity';
 
-const get = () => new Request(URL_, { redirect: 'manual' });
-const post = () => new Request(URL_, { method: 'POST', body: '{"tokens":["eyJ"]}', redirect: 'manual' });
+const get = (): Outgoing => ({ method: 'GET', url: URL_, headers: {} });
+const post = (): Outgoing => ({ ...get(), method: 'POST', body: '{"tokens":["eyJ"]}' });
 
 /** The failure that follows from this answer. */
 async function failure(answer: Response | Answer, request = get()) {
-  return failureOf(() => exchange(answeredBy(...inTurn(answer)).fetch, request));
+  return failureOf(() => exchange(answeredBy(...inTurn(answer)).send, request));
 }
 
 const detail = (...loc: string[]) => ({ detail: [{ loc, msg: 'No.', type: 'NotValid' }] });
@@ -203,8 +204,8 @@ describe('row 1, 2: a redirect is an error, and nothing is sent again', () => {
     for (const request of [get(), post()]) {
       const redirect = () =>
         new Response(null, { status, headers: { location: 'https://evil.example.org/' } });
-      const { fetch, sent } = answeredBy(http.all(URL_, redirect));
-      const found = await failureOf(() => exchange(fetch, request));
+      const { send, sent } = answeredBy(http.all(URL_, redirect));
+      const found = await failureOf(() => exchange(send, request));
       expect(found).toMatchObject({ code: 'reply_invalid', facts: { httpStatus: status } });
       expect(sent).toHaveLength(1);
       expect(sent[0]?.redirect).toBe('manual');
@@ -259,7 +260,7 @@ describe('row 10, 12: no reply, or half of one', () => {
 
   test('a body of exactly 1 MiB is accepted', async () => {
     const body = JSON.stringify('x'.repeat(MAX_REPLY - 2));
-    const reply = await exchange(answeredBy(...inTurn(text(body, 'application/json'))).fetch, get());
+    const reply = await exchange(answeredBy(...inTurn(text(body, 'application/json'))).send, get());
     expect(reply.text).toHaveLength(MAX_REPLY);
     const over = await failure(text(`${body} `, 'application/json'));
     expect(over.code).toBe('reply_invalid');
@@ -276,7 +277,7 @@ describe('row 10, 12: no reply, or half of one', () => {
 describe('a wrong body of a successful reply is exit 9', () => {
   const schema = v.object({ id: v.string() });
   const read = async (response: Response) =>
-    readAs(schema, await exchange(answeredBy(...inTurn(response)).fetch, get()), 'thing');
+    readAs(schema, await exchange(answeredBy(...inTurn(response)).send, get()), 'thing');
 
   test.each<[string, Response]>([
     ['JSON', json({ id: 'a' })],
@@ -315,15 +316,15 @@ describe('row 53: a service that does not answer', () => {
   test.each<[string, () => Promise<Response>]>([
     ['nothing', never],
     ['half a reply', halfReply],
-  ])('%s: the call fails within its limit, though the fetch ignores the signal', async (_, fetch) => {
-    const read = await failureOf(() => exchange(fetch, get(), [], 20));
+  ])('%s: the call fails within its limit, though what sends it ignores the signal', async (_, send) => {
+    const read = await failureOf(() => exchange(send, get(), [], 20));
     expect(read).toMatchObject({
       code: 'timeout',
       message: 'https://conn.example.org did not answer within 0.02 s.',
       facts: { retryable: true },
     });
     expect(read.facts.maybeDone ?? false).toBe(false);
-    const written = await failureOf(() => exchange(fetch, post(), [], 20));
+    const written = await failureOf(() => exchange(send, post(), [], 20));
     expect(written).toMatchObject({ code: 'timeout', facts: { maybeDone: true, retryable: false } });
   });
 

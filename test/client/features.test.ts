@@ -20,8 +20,8 @@ const OWN = {
 const NONE = { list: false, idempotencyKey: false, dryRun: false, ...OTHERS };
 
 async function featuresIn(reply: Response) {
-  const { fetch, sent } = answeredBy(http.get(`${BASE}/api-spec`, () => reply));
-  const features = await readFeatures(fetch, BASE);
+  const { send, sent } = answeredBy(http.get(`${BASE}/api-spec`, () => reply));
+  const features = await readFeatures(send, BASE);
   expect(sent).toHaveLength(1);
   return features;
 }
@@ -188,10 +188,10 @@ describe('remembered', () => {
   test('for a minute, then read again; a failure is not remembered', async () => {
     let now = 0;
     const replies = [json({}, 503), json(openapi), json({ openapi: '3.1.0', paths: {} })];
-    const { fetch, sent } = answeredBy(
+    const { send, sent } = answeredBy(
       http.get(`${BASE}/api-spec`, () => replies[sent.length - 1] ?? json({}, 500)),
     );
-    const features = rememberedFeatures(fetch, BASE, () => now);
+    const features = rememberedFeatures(send, BASE, () => now);
     await expect(features()).rejects.toMatchObject({ facts: { httpStatus: 503 } });
     expect(await Promise.all([features(), features()])).toEqual([OWN, OWN]);
     now = 59_999;

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { http } from 'msw';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Fetch } from '../../src/client/exchange.ts';
 import { createIdentityClient, type IdentityClient } from '../../src/client/identity.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { Secret } from '../../src/contract/secret.ts';
+import type { Fetch } from '../../src/contract/sending.ts';
 import { answeredBy, type SentRequest } from './answers.ts';
 import { html, json, text } from './replies.ts';
 

@@ -1,5 +1,5 @@
-import type { Fetch } from '../../client/exchange.ts';
 import { formatDuration } from '../../contract/durations.ts';
+import type { Send } from '../../contract/sending.ts';
 import type { UnderLock } from '../../session/profiles/profiles.ts';
 import type { TextStream } from './output.ts';
 
@@ -106,9 +106,9 @@ export class Progress {
     }
   }
 
-  /** The same fetch; each request shows the service that is waited for. @param name the service, by default its host */
-  watched(fetch: Fetch, name?: string): Fetch {
-    return (request) => this.during(name ?? new URL(request.url).host, () => fetch(request));
+  /** The same way; each request shows the service that is waited for. @param name the service, by default its host */
+  watched(send: Send, name?: string): Send {
+    return (request) => this.during(name ?? new URL(request.url).host, () => send(request));
   }
 
   /** The same stream; the line is removed before anything is written, and drawn again below. */

@@ -68,11 +68,11 @@ function isAddress(source: string): boolean {
 async function keysFrom(
   source: string,
   files: UserFiles,
-  { fetch }: Session,
+  { send }: Session,
   now: () => number,
 ): Promise<KeySet> {
-  // The session's fetch has a limit of its own, which --timeout sets.
-  if (isAddress(source)) return remoteKeySet({ url: source, fetch, timeout: Number.POSITIVE_INFINITY, now });
+  // The session's way has a limit of its own, which --timeout sets.
+  if (isAddress(source)) return remoteKeySet({ url: source, send, timeout: Number.POSITIVE_INFINITY, now });
   const reading = readJson(await files.read(source));
   if (!reading.ok) throw new Failure('file_unusable', `The file ${source} is not JSON.`);
   try {

@@ -1,10 +1,11 @@
 import { claimedExpiry } from '../../client/claimed.ts';
-import { type Fetch, traced } from '../../client/exchange.ts';
+import { traced } from '../../client/exchange.ts';
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { createTransport } from '../../client/transport.ts';
 import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { isLoopback } from '../../contract/loopback.ts';
+import { fetchOver, type Send, type Way } from '../../contract/sending.ts';
 import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Environment } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
@@ -36,8 +37,7 @@ export interface Login {
 }
 
 /** A way to the services of a profile, with a user who is logged in. */
-export interface Connection {
-  fetch: Fetch;
+export type Connection = Way & {
   /** The user token; the same for as long as it lasts. */
   userToken: TokenSource;
   /** The source of an experiment token in the environment. */
@@ -54,7 +54,7 @@ export interface Connection {
   machineLogin?: MachineLogin;
   /** Closes what was opened. */
   close: () => Promise<void>;
-}
+};
 
 /** What a connection over the network needs. */
 export interface NetworkConnectionOptions {
@@ -90,15 +90,15 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     random,
     ...(certificates === undefined ? {} : { certificates }),
   });
-  const reached = whenReached(transport.fetch, profile);
-  const fetch = trace ? traced(reached, trace, now) : reached;
+  const reached = whenReached(transport.send, profile);
+  const send = trace ? traced(reached, trace, now) : reached;
   const credentials = new Credentials(stateFolder, profile, underLock);
   const identityAs = (clientId: string) => {
     let opened: Promise<IdentityClient> | undefined;
     // Loaded for a login or a refresh only.
     const open = async (): Promise<IdentityClient> => {
       const { createIdentityClient } = await import('../../client/identity.ts');
-      return createIdentityClient({ ...profile, clientId, fetch, now, sleep });
+      return createIdentityClient({ ...profile, clientId, fetch: fetchOver(send), now, sleep });
     };
     return () => (opened ??= open());
   };
@@ -120,7 +120,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   const experimentToken = givenToken(env, 'SLICES_CONN_EXPERIMENT_TOKEN');
 
   return {
-    fetch,
+    send,
     userToken,
     ...(experimentToken === undefined ? {} : { experimentToken: remembered(experimentToken, now) }),
     ...(experimentTokenCommand === undefined
@@ -166,11 +166,11 @@ function originsOf({ baseUrl, portalUrl, authUrl, issuer }: Profile): Set<string
   return new Set(addresses.map((address) => new URL(address).origin));
 }
 
-/** The same fetch; where nothing answers, its failure says how to start the server, or where the address is set. */
-function whenReached(fetch: Fetch, { name }: Profile): Fetch {
+/** The same way; where nothing answers, its failure says how to start the server, or where the address is set. */
+function whenReached(send: Send, { name }: Profile): Send {
   return async (request) => {
     try {
-      return await fetch(request);
+      return await send(request);
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'network') throw error;
       throw error.with(nextStepTo(new URL(request.url), name, error.facts));

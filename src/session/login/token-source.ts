@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { Secret, withoutSecrets, withoutTokens } from '../../contract/secret.ts';
@@ -104,7 +103,8 @@ export function filledIn(args: readonly string[], placeholders: Placeholders): s
   );
 }
 
-function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Secret> {
+async function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Secret> {
+  const { execFile } = await import('node:child_process');
   const shown = [program, ...args].map(shellWord).join(' ');
   return new Promise((resolve, reject) => {
     const options = { env, timeout: COMMAND_TIMEOUT, maxBuffer: MAX_OUTPUT, killSignal: 'SIGKILL' } as const;

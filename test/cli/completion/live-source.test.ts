@@ -11,7 +11,7 @@ import { NOW } from '../../fixtures/tokens.ts';
 const never = async (): Promise<never> => {
   throw new RangeError('nobody expected a request');
 };
-const nobody: Connection = { fetch: never, userToken: tokenOf(never), close: async () => undefined };
+const nobody = { fetch: never, userToken: tokenOf(never), close: async () => undefined };
 
 /** The candidates in an answer that is complete. */
 function candidates({ exitCode, stdout, stderr }: CommandRun): string[] {
@@ -99,7 +99,7 @@ describe('without a service', () => {
     expect(await complete('reserve', 'a', 'b', '--start', '2026-12-01T10:')).toEqual([]);
   });
 
-  const login = (read: () => StoredCredentials | undefined): Connection => ({
+  const login = (read: () => StoredCredentials | undefined) => ({
     ...nobody,
     login: { path: '', startLogin: never, keep: never, end: never, read },
   });

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { World } from '../../../src/cli/world.ts';
-import type { Fetch } from '../../../src/client/exchange.ts';
+import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { json } from '../../client/replies.ts';
 import { reportOf } from '../../e2e/command.ts';

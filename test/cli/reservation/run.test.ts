@@ -5,6 +5,7 @@ import { GUARDIAN } from '../../../src/cli/reservation/run/processes.ts';
 import type { World } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
+import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import { reportOf } from '../../e2e/command.ts';
@@ -25,11 +26,14 @@ interface Command {
   end(exitCode: number): void;
 }
 
+/** A connection that has a `fetch`. */
+type Parts = Omit<Connection, 'fetch' | 'send'> & { fetch: Fetch };
+
 /**
  * A machine whose clock moves on only while `run` waits. At each moment of `plan`, milliseconds after the start of the
  * command, something happens; the last of them ends the command.
  */
-async function scene(changes: { connection?: Partial<Connection>; world?: Partial<World> } = {}) {
+async function scene(changes: { connection?: Partial<Parts>; world?: Partial<World> } = {}) {
   let now = NOW;
   let command: Command | undefined;
   let plan: [number, () => unknown][] = [];
@@ -39,7 +43,7 @@ async function scene(changes: { connection?: Partial<Connection>; world?: Partia
   const guardians: { args: readonly string[]; lines: string[] }[] = [];
   const requests: Sent[] = [];
   const server = await createReferenceServer({ now: () => now });
-  const fetch: Connection['fetch'] = async (request) => {
+  const fetch: Fetch = async (request) => {
     requests.push({ method: request.method, path: new URL(request.url).pathname, at: now - begun });
     return (changes.connection?.fetch ?? server.fetch)(request);
   };

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { senderOf } from '../../../src/contract/sending.ts';
 import { connectOverNetwork } from '../../../src/session/login/connection.ts';
 import type { Environment } from '../../../src/session/profiles/folders.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
@@ -32,9 +33,9 @@ async function sent(more: Environment) {
     random: () => 0,
     sleep: async () => undefined,
   });
-  const request = new Request(`${BASE}/a`, { method: 'DELETE', headers: { authorization: 'Bearer a' } });
+  const request = { method: 'DELETE', url: `${BASE}/a`, headers: { authorization: 'Bearer a' } };
   try {
-    return await failureOf(() => connection.fetch(request));
+    return await failureOf(() => senderOf(connection)(request));
   } finally {
     await connection.close();
   }

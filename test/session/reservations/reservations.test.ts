@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { BatchItem } from '../../../src/client/batch.ts';
-import type { Fetch } from '../../../src/client/exchange.ts';
 import type { NewReservation } from '../../../src/client/reservation-request.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../../src/contract/routes.ts';
+import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
 import type { Ledger, LedgerDatabase } from '../../../src/session/reservations/ledger.ts';

@@ -1,0 +1,59 @@
+/** Sends a request: a socket, or a server in the same process. Must not follow redirects. */
+export type Fetch = (request: Request) => Promise<Response>;
+
+/** A request as our clients make it. */
+export interface Outgoing {
+  readonly method: string;
+  /** Absolute, in the spelling of a URL. */
+  readonly url: string;
+  /** By name, in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+  /** Gives the request up. */
+  readonly signal?: AbortSignal;
+}
+
+/** The headers of a reply, their names in lower case. */
+export interface ReplyHeaders extends Iterable<[name: string, value: string]> {
+  /** Null where there is none of this name, in whatever case it is written. */
+  get(name: string): string | null;
+}
+
+/** A reply as far as our clients read it. A `Response` is one. */
+export interface Incoming {
+  readonly status: number;
+  readonly headers: ReplyHeaders;
+  readonly body: ReadableStream<Uint8Array> | Iterable<Uint8Array> | null;
+}
+
+/**
+ * Sends a request, as a {@link Fetch} does, without `Request` and `Response`: the first use of either loads the
+ * platform's whole `fetch`, which takes a command longer than Node itself takes to start.
+ */
+export type Send = (request: Outgoing) => Promise<Incoming>;
+
+/** How requests are sent: by one of the two. */
+export type Way = { fetch: Fetch; send?: undefined } | { send: Send; fetch?: undefined };
+
+/** The {@link Send} of a way. */
+export function senderOf(way: Way): Send {
+  return way.send ?? ((request) => way.fetch(new Request(request.url, { ...request, redirect: 'manual' })));
+}
+
+/** The {@link Fetch} over a {@link Send}, for what needs the platform's types. */
+export function fetchOver(send: Send): Fetch {
+  return async (request) => {
+    const { method, url, headers, signal } = request;
+    const body = request.body ? { body: new Uint8Array(await request.arrayBuffer()) } : {};
+    const reply = await send({ method, url, headers: Object.fromEntries(headers), signal, ...body });
+    const { status } = reply;
+    return new Response([204, 205, 304].includes(status) ? null : bodyFor(reply.body), {
+      status,
+      headers: [...reply.headers],
+    });
+  };
+}
+
+function bodyFor(body: Incoming['body']): ReadableStream<Uint8Array> | Blob | null {
+  return body === null || body instanceof ReadableStream ? body : new Blob([...body]);
+}
