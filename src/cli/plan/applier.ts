@@ -35,10 +35,10 @@ export interface Applier {
    */
   apply(changes: readonly PlannedChange[]): Promise<ChangeOutcome[]>;
   /**
-   * When the first creation starts if all are moved later by the same time until all fit, in milliseconds; undefined where
-   * they never do, and where the service can't tell.
+   * When the first creation starts if all are moved later by the same time until all fit, in milliseconds; `never` where no
+   * such time helps; undefined where the service can't tell.
    */
-  earliestStart(changes: readonly PlannedChange[]): Promise<number | undefined>;
+  earliestStart(changes: readonly PlannedChange[]): Promise<number | 'never' | undefined>;
 }
 
 /** No change was made, since at least one was refused. */

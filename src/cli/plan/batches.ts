@@ -4,6 +4,7 @@ import type { ProvenReservation } from '../../client/proof.ts';
 import { CODE_OF_LOCATION } from '../../client/reply-failure.ts';
 import { periodOf } from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
+import { BY_THE_LINK } from '../reservation/alternatives.ts';
 import {
   type Applier,
   type ApplierOptions,
@@ -66,11 +67,11 @@ export function batches({ session, now, expiry, earliest }: ApplierOptions): App
       return outcomes;
     },
     async earliestStart(changes) {
-      if (earliest || !changes.some(({ action }) => action === 'create')) return undefined;
+      if (!changes.some(({ action }) => action === 'create')) return undefined;
       const { outcomes, failure } = await send(changes, (items) =>
         connectivity.batch(items, { dryRun: true, earliest: true }),
       );
-      if (failure) return undefined;
+      if (failure) return BY_THE_LINK.includes(failure.code) ? 'never' : undefined;
       const starts = outcomes.flatMap(({ change, reservation }) =>
         change.action === 'create' && reservation ? [periodOf(reservation).start] : [],
       );

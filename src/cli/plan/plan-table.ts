@@ -7,7 +7,7 @@ import { shortIds } from '../../session/reservations/known.ts';
 import { folded } from '../print/folded.ts';
 import { asciiText, escapeText, type Printer } from '../print/output.ts';
 import { localTimes, shortEnd, shortTime, type TimeContext } from '../times.ts';
-import { formatBandwidth } from '../values.ts';
+import { formatBandwidth, nearestSite } from '../values.ts';
 import type { ChangeOutcome } from './applier.ts';
 import type { PlannedChange } from './difference.ts';
 
@@ -172,12 +172,20 @@ function sameTags(one: Reservation, other: Reservation): boolean {
 }
 
 /** Why a change does not fit, in a few words: the limit where the service tells it. @example '6 Gbps free 1 Dec 11:00–14:00' */
-export function shortReason({ message, facts }: Failure, times: TimeContext): string {
+export function shortReason({ code, message, facts }: Failure, times: TimeContext): string {
   const [limit] = facts.limits ?? [];
+  const unknown = code === 'site_unknown' ? /"([^"]*)"/.exec(message)?.[1] : undefined;
+  const near = unknown === undefined ? undefined : nearestSite(unknown);
+  if (near !== undefined) return `There is no site ${unknown}. Did you mean ${near}?`;
   // What would be accepted in place of one of several is no plan for them all.
-  return (limit && limitText(limit, times)) ?? localTimes(times)(message.replace(ADVICE, ''));
+  return (
+    (limit && limitText(limit, times)) ??
+    localTimes(times)(message.replace(MEMBER, 'Its $1, $2,').replace(ADVICE, ''))
+  );
 }
 
+/** How a service's reason about a date begins. */
+const MEMBER = /^(start|end)_date (\d\S*)/;
 /** The end of a service's reason. */
 const ADVICE = / Would be accepted: .*$/s;
 

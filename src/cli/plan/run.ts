@@ -8,8 +8,9 @@ import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
 import { folded } from '../print/folded.ts';
 import { captionOf } from '../print/reservation-table.ts';
-import { confirm } from '../questions.ts';
+import { checkConfirmable, confirm } from '../questions.ts';
 import { inWords } from '../reservation/alternatives.ts';
+import { linkAndPeriod } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
 import { type Applier, type ChangeOutcome, NotApplied, requestedBy, requestFor } from './applier.ts';
 import { batchesOr } from './batches.ts';
@@ -195,11 +196,18 @@ async function confirmDeletions(
   );
   if (asked.length === 0) return;
   const names = asked.map(({ name }) => name).join(', ');
+  const unasked = `--prune deletes ${names}, which was not confirmed.`;
+  checkConfirmable(invocation, unasked);
+  if (!invocation.flags.yes) {
+    const { output } = invocation;
+    const times = await invocation.times();
+    output.prompt(`Not in the file, to be deleted (times in ${times.zone}):`);
+    for (const { current } of asked) {
+      output.prompt(`  ${linkAndPeriod({ reservation: current, requested: null }, times)}`);
+    }
+  }
   const what = asked.length === 1 ? 'this reservation' : `these ${asked.length} reservations`;
-  await confirm(invocation, `The file does not have ${names}. Delete ${what}?`, {
-    unasked: `--prune deletes ${names}, which was not confirmed.`,
-    declined: 'Nothing was changed.',
-  });
+  await confirm(invocation, `Delete ${what}?`, { unasked, declined: 'Nothing was changed.' });
   for (const { current } of asked) confirmed.add(current.id);
 }
 
@@ -240,19 +248,34 @@ async function asTold(
   // Alternatives of one reservation would not be all or none.
   const { alternatives: _other, fix: _fix, why: _why, ...rest } = facts;
   const start = path === '-' ? undefined : await applier.earliestStart(needed);
-  const later = start === undefined ? [] : [allFrom(formatInstant(start))];
+  const later = start === undefined ? [] : [togetherFrom(start, formatInstant)];
   const words =
-    start === undefined ? typed.map((word) => (word === 'apply' ? 'plan' : word)) : [...typed, '--earliest'];
+    typeof start === 'number'
+      ? [...typed, '--earliest']
+      : typed.map((word) => (word === 'apply' ? 'plan' : word));
+  const fix = start === 'never' ? availabilityOf(outcomes) : ownCommand(...words);
   return new Failure(code, `${count} not fit; nothing was changed.`, {
     ...rest,
     ...(before === '' ? {} : { why: before.trim() }),
     lines: [...told, ...later],
     items,
-    ...(path === '-' ? {} : { fix: ownCommand(...words) }),
+    ...(path === '-' ? {} : { fix }),
   });
 }
 
-const allFrom = (start: string): string => `All fit together from ${start} (--earliest).`;
+/** What `--earliest` would do. @param start see `Applier.earliestStart` */
+function togetherFrom(start: number | 'never', text: (instant: number) => string): string {
+  return start === 'never'
+    ? 'They do not all fit together at a later time either: ask for less, or for different times.'
+    : `All fit together from ${text(start)} (--earliest).`;
+}
+
+/** The command that shows what is free of the first link that has too little. */
+function availabilityOf(outcomes: readonly ChangeOutcome[]): string {
+  const refused = outcomes.find(({ change, failure }) => failure && change.action !== 'delete');
+  const sites = refused && refused.change.action !== 'delete' ? refused.change.wanted : undefined;
+  return ownCommand('availability', ...(sites ? [sites.site1, sites.site2] : []));
+}
 
 /** What a command came to. */
 interface Result {
@@ -260,8 +283,8 @@ interface Result {
   outcomes: readonly ChangeOutcome[];
   /** Of `plan`: whether all fits. Undefined: it was applied. */
   fits?: boolean;
-  /** When the first creation starts if all start later, in milliseconds. */
-  start?: number | undefined;
+  /** Of `plan`: see `Applier.earliestStart`. */
+  start?: number | 'never' | undefined;
 }
 
 async function print(
@@ -277,7 +300,10 @@ async function print(
       outcomes.length > 0 ? captionOf(printer, { experiments: [experiment], times: context, known: [] }) : '';
     const table = planTable(printer, outcomes, { times: context, isApplied, columns: output.columns });
     const summary = (isApplied ? appliedSummary : planSummary)(outcomes, changes.length - outcomes.length);
-    const sentences = [summary, ...(start === undefined ? [] : [allFrom(shortTime(start, context, true))])];
+    const sentences = [
+      summary,
+      ...(start === undefined ? [] : [togetherFrom(start, (at) => shortTime(at, context, true))]),
+    ];
     const lines = printer.isTerminal ? sentences.flatMap((text) => folded(text, output.columns)) : sentences;
     return caption + table + lines.map((line) => `${line}\n`).join('');
   });

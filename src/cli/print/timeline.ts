@@ -1,6 +1,6 @@
 import { instantOf } from '../../client/reservation-request.ts';
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
-import { shortIds } from '../../session/reservations/known.ts';
+import { nameOf, shortIds } from '../../session/reservations/known.ts';
 import { shortTime } from '../times.ts';
 import { bandwidthWord } from '../values.ts';
 import { escapeText, type Printer } from './output.ts';
@@ -51,7 +51,7 @@ interface Row {
 /**
  * Reservations as bars over one time axis, the first to start first, with the present marked. The axis reaches from the
  * first start to the last end. Each state has a bar of its own; several experiments have a heading each. On a terminal a
- * row begins with a short id, where there is room; elsewhere it ends with the full id.
+ * row begins with its name or a short id, where there is room; elsewhere it ends with the full id.
  *
  * @param width columns of the terminal; no line is longer, but for full ids elsewhere
  */
@@ -70,7 +70,8 @@ export function timeline(
   const window = windowOf(rows, now);
   const short = print.isTerminal ? shortIds(known.filter((id) => id !== null)) : undefined;
   const texts = rows.map(({ item }) => ({
-    id: short ? (short.get(item.id ?? '') ?? item.id ?? '') : '',
+    // A name is accepted wherever an id is.
+    id: short ? escapeText(nameOf(item) ?? '') || (short.get(item.id ?? '') ?? item.id ?? '') : '',
     ...linkText(item, glyphs),
   }));
   const labels = labelsOf(texts, Math.min(width, MOST_COLUMNS));

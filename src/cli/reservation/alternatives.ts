@@ -28,7 +28,11 @@ export interface Refused {
 }
 
 /** Refusals by what the link has, in place of which something else may be accepted. */
-const BY_THE_LINK: readonly FailureCode[] = ['bandwidth_unavailable', 'vlans_unavailable', 'share_exceeded'];
+export const BY_THE_LINK: readonly FailureCode[] = [
+  'bandwidth_unavailable',
+  'vlans_unavailable',
+  'share_exceeded',
+];
 
 /**
  * What to throw in place of an error: a refusal says in the person's words what is missing, and has the alternatives of

@@ -67,6 +67,10 @@ function applierOver(
 const asWanted = (items: readonly BatchItem[]) =>
   items.map((item) => (item.action === 'delete' ? null : current(about(item))));
 
+const fail = (code: Failure['code'], item?: number) => () => {
+  throw new Failure(code, 'No.', { details: [{ loc: [], msg: 'No.', type: 'NotValid', item }] });
+};
+
 describe('changes by one batch', () => {
   it('are sent with what gives back before what needs more, and told in the order of the file', async () => {
     const { sent, applier } = applierOver(asWanted);
@@ -119,9 +123,6 @@ describe('changes by one batch', () => {
   });
 
   it('that fail for no reason of a change are a failure like any other', async () => {
-    const fail = (code: Failure['code'], item?: number) => () => {
-      throw new Failure(code, 'No.', { details: [{ loc: [], msg: 'No.', type: 'NotValid', item }] });
-    };
     const away = applierOver(fail('unavailable'));
     await expect(away.applier.apply([create('a')])).rejects.toMatchObject({
       name: 'Failure',
@@ -163,6 +164,10 @@ describe('changes by one batch', () => {
     expect(await applier.earliestStart([create('a'), update('b', {}), create('c')])).toBe(START + 7 * HOUR);
     expect(sent).toEqual([[['b', 'a', 'c'], { dryRun: true, earliest: true }]]);
     expect(await applier.earliestStart([update('b', {})])).toBeUndefined();
-    expect(await applierOver(later, true).applier.earliestStart([create('a')])).toBeUndefined();
+    // Where it is so already, and still does not fit, no later time helps.
+    const refused = applierOver(fail('bandwidth_unavailable', 0), true).applier;
+    expect(await refused.earliestStart([create('a')])).toBe('never');
+    const unknown = applierOver(fail('site_unknown', 0)).applier;
+    expect(await unknown.earliestStart([create('a')])).toBeUndefined();
   });
 });

@@ -67,6 +67,15 @@ describe('a bar for each reservation over one axis, the first to start first', (
 `);
   });
 
+  test('on a terminal, with names where reservations have them', () => {
+    const [first, ...others] = all.map(({ item, experiment }) => ({ item, experiment }));
+    const { requested } = first?.item ?? {};
+    const named = { item: { ...all[0]?.item, requested: { ...requested, name: 'gent' } }, experiment: demo };
+    const lines = draw([named as ListedIn, ...others], { columns: 80 }).split('\n');
+    expect(lines.slice(3, 6).map((line) => line.slice(0, 7))).toEqual(['0003  b', '0002  b', 'gent  b']);
+    expect(draw([named as ListedIn], {})).toContain(named.item.id);
+  });
+
   test('narrow: without ids', () => {
     expect(draw(all, { columns: 60 })).toBe(`Experiment demo, times in Europe/Brussels
                                Sat 21 Nov   Mon 23

@@ -18,7 +18,10 @@ export function runCommand(invoke: Invoke): Command {
     .requiredOption('--for <duration>', 'how long to book: 90m, 2h, 3d')
     .option('--extend', 'when a third of the time is left, book as much again, while the command runs')
     .addOption(
-      new Option('--on-lost <action>', 'when the link is lost: warn, or end the command with SIGTERM')
+      new Option(
+        '--on-lost <action>',
+        'when the link is lost, which is noticed within a minute: warn, or end the command with SIGTERM',
+      )
         .choices(['warn', 'term'] satisfies RunFlags['onLost'][])
         .default('warn'),
     )
