@@ -48,8 +48,8 @@ export interface Retyping {
   words: readonly string[];
 }
 
-/** Flags of `reserve` and `update` that a {@link Retyping} replaces, and that have no value. */
-const WITHOUT_VALUE: readonly string[] = ['--start-now', '--earliest'];
+/** Flags that a {@link Retyping} replaces, and that have no value. */
+const WITHOUT_VALUE: readonly string[] = ['--start-now', '--earliest', '--apply'];
 
 /**
  * The typed command with other flags: each stands where the flag stood that it replaces, else at the end.

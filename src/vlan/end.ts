@@ -148,6 +148,9 @@ export function deviceFault(name: string): string | undefined {
   if (name === '.' || name === '..') return 'The kernel does not take this name.';
   if (!/^[A-Za-z0-9_.@+-]*$/.test(name)) return 'A name has letters, digits and _ . @ + - only.';
   if (/^[-@+]/.test(name)) return 'A name starts with a letter, a digit, _ or a dot.';
+  if (name === 'lo') return 'This is the loopback: it reaches no switch.';
+  if (name === 'all' || name === 'default')
+    return 'The kernel has no device of this name: it means all of them.';
   return undefined;
 }
 
@@ -173,10 +176,45 @@ export function addressFault(address: string, mtu: number): string | undefined {
   const form = 'An address has a prefix length, such as 10.0.0.1/24 or fd00::1/64.';
   const [, host = '', digits = ''] = /^([0-9A-Fa-f.:]{2,45})\/(0|[1-9][0-9]{0,2})$/.exec(address) ?? [];
   const length = Number(digits);
-  if (isIpv4(host)) return length >= 1 && length <= 32 ? undefined : 'The prefix length is 1 to 32.';
+  if (isIpv4(host)) {
+    return length >= 1 && length <= 32 ? hostFault(octets(host), 8, length) : 'The prefix length is 1 to 32.';
+  }
   if (!isIpv6(host)) return form;
   if (length < 1 || length > 128) return 'The prefix length is 1 to 128.';
-  return mtu < IPV6_MTU ? `IPv6 needs an MTU of ${IPV6_MTU} or more.` : undefined;
+  if (mtu < IPV6_MTU) return `IPv6 needs an MTU of ${IPV6_MTU} or more.`;
+  return hostFault(groups(host), 16, length);
+}
+
+/** Why an address can't be a server's own. @param parts its numbers, each of `bits` bits */
+function hostFault(parts: readonly number[], bits: 8 | 16, length: number): string | undefined {
+  const isV4 = bits === 8;
+  const [first = 0] = parts;
+  const address = parts.reduce((sum, part) => (sum << BigInt(bits)) | BigInt(part), 0n);
+  if (isV4 ? first === 127 : address === 1n) return 'It is the loopback, which reaches no other server.';
+  if (isV4 ? first >= 224 : first >= 0xff00)
+    return 'It is an address of a group or for all, and no server’s own.';
+  if (isV4 ? first === 0 : address === 0n) return 'It is no server’s own.';
+  const left = parts.length * bits - length;
+  // Two addresses, or one, are all for servers (RFC 3021, RFC 6164).
+  if (left < 2) return undefined;
+  const own = address & ((1n << BigInt(left)) - 1n);
+  if (own === 0n) return 'It names the whole network: a server has another number in it, such as 1.';
+  if (isV4 && own === (1n << BigInt(left)) - 1n)
+    return 'It is for all in the network: a server has a smaller number.';
+  return undefined;
+}
+
+function octets(host: string): readonly number[] {
+  return host.split('.').map(Number);
+}
+
+/** The eight numbers of an IPv6 address, in the form that a URL gives it: hexadecimal, `::` for zeros. */
+function groups(host: string): readonly number[] {
+  const [before = '', after] = new URL(`http://[${host}]/`).hostname.slice(1, -1).split('::');
+  const numbers = (text: string): number[] =>
+    text === '' ? [] : text.split(':').map((part) => Number.parseInt(part, 16));
+  const [high, low] = [numbers(before), numbers(after ?? '')];
+  return [...high, ...Array.from({ length: 8 - high.length - low.length }, () => 0), ...low];
 }
 
 function isIpv4(host: string): boolean {
@@ -214,9 +252,11 @@ export function aboutEnd(end: End): readonly string[] {
 
 /** What the text assumes, because a reservation does not say it, as sentences. */
 export function assumedOf({ outer, mtu, address, otherSite }: End): readonly string[] {
+  const smaller = mtu.inner - TAG_BYTES;
+  const isPossible = mtuFault(smaller) === undefined && !(address && addressFault(address, smaller));
   return [
     `Assumed: the outer tag is ${protocolName(outer)} (${ETHERTYPE[outer]}), the inner one is 802.1Q (0x8100).`,
-    `Assumed: the network carries packets of ${mtu.inner} bytes. Where only small ones arrive, use --mtu ${mtu.inner - TAG_BYTES}.`,
+    `Assumed: the network carries packets of ${mtu.inner} bytes.${isPossible ? ` Where only small ones arrive, use --mtu ${smaller}.` : ''}`,
     ...(address === null
       ? []
       : [`Assumed: the server at ${otherSite} has an address of the same network as ${address}.`]),

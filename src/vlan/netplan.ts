@@ -101,8 +101,12 @@ function yamlLines(
       `      id: ${tag}`,
       `      link: ${parent}`,
       `      mtu: ${size}`,
-      // IPv6 does not work without a link-local address (RFC 4291 §2.1).
-      ...(own !== null && isIpv6Address(own) ? ['      accept-ra: false'] : ['      link-local: []']),
+      // IPv6 does not work without a link-local address (RFC 4291 §2.1). NetworkManager's methods say it below.
+      ...(own !== null && isIpv6Address(own)
+        ? ['      accept-ra: false']
+        : onNm
+          ? []
+          : ['      link-local: []']),
       ...(own === null ? [] : [`      addresses: [${JSON.stringify(own)}]`]),
       ...(onNm
         ? [

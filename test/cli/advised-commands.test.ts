@@ -222,6 +222,7 @@ describe('every next step works when it is pasted', () => {
     'retyped(typed, [{ flags, words: [] }])': 'slices-conn vlan ID --site be-gent1 --dev eth1 --apply',
     "`${retyped(typed, [{ flags: ['--out'], words: [] }])} > FILE`":
       'slices-conn vlan ID --site be-gent1 --dev eth1 > FILE',
+    "ownCommand('--offline', ...typed)": 'slices-conn --offline verify -',
     '`sudo ${ownCommand(...typed)}`': 'sudo slices-conn vlan ID --site be-gent1 --dev eth1 --apply',
     '`slices-conn show ${id}`': 'slices-conn show ID',
     '`slices-conn show ${shellWord(id)}`': 'slices-conn show ID',
@@ -231,7 +232,8 @@ describe('every next step works when it is pasted', () => {
       'slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 58m -- ls',
   };
   /** Commands of other programs. */
-  const FOREIGN = /^(?:['"`](?:unset|chmod|openssl|psql|(?:sudo )?ip) |moveAway\(|isOpen \? `chmod )/;
+  const FOREIGN =
+    /^(?:['"`](?:unset|chmod|openssl|psql|(?:sudo )?ip|sudo modprobe) |moveAway\(|isOpen \? `chmod )/;
   /** Advice that is a text without parts. */
   const PLAIN = /^'(slices-conn [^']*)'$/;
 

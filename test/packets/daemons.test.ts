@@ -32,6 +32,17 @@ const DAEMONS: Partial<
     start: `${NETWORKD}; ${NETPLAN}`,
     replaced: ['netplan apply', 'rm -f /run/systemd/network/*; netplan generate; networkctl reload'],
   },
+  'netplan-nm': {
+    needs: ['/usr/sbin/NetworkManager', '/usr/sbin/netplan', '/usr/bin/dbus-daemon'],
+    start: `${NETWORK_MANAGER}; ${NETPLAN}`,
+    // It starts NetworkManager anew, by systemd, which forgets what its devices had.
+    replaced: [
+      'netplan apply',
+      `netplan generate; for d in $(nmcli -g DEVICE device | grep -e '^sc' -e '^eth1$'); do nmcli device disconnect $d || true; done
+       kill $(cat /run/NetworkManager/NetworkManager.pid); ${until('[ ! -e /run/NetworkManager/NetworkManager.pid ]')}
+       rm -rf /run/NetworkManager/devices; ${NM}`,
+    ],
+  },
   ifupdown: {
     needs: ['/sbin/ifup'],
     start: `mount -t tmpfs t /etc/network; mkdir -p /run/network /etc/network/interfaces.d

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addressFault, deviceFault, endAt, namesOf } from '../../src/vlan/end.ts';
+import { addressFault, assumedOf, deviceFault, endAt, namesOf } from '../../src/vlan/end.ts';
 import { iproute2 } from '../../src/vlan/iproute2.ts';
 import { end, RESERVATION } from './ends.ts';
 
@@ -115,18 +115,25 @@ describe('names of network devices', () => {
     'a:b',
     'é',
     'a\u0000',
+    'lo',
+    'all',
+    'default',
   ])('%j is none', (name) => {
     expect(deviceFault(name)).toMatch(/\.$/);
   });
 });
 
 describe('addresses', () => {
-  it.each(['10.0.0.1/24', '192.168.255.254/32', 'fd00::1/64', '::1/128', '2001:db8::10.0.0.1/64'])(
-    '%s is one',
-    (address) => {
-      expect(addressFault(address, 1500)).toBeUndefined();
-    },
-  );
+  it.each([
+    '10.0.0.1/24',
+    '192.168.255.254/32',
+    '10.0.0.0/31',
+    'fd00::1/64',
+    'fd00::/127',
+    '2001:db8::10.0.0.1/64',
+  ])('%s is one', (address) => {
+    expect(addressFault(address, 1500)).toBeUndefined();
+  });
 
   it.each([
     '10.0.0.1',
@@ -141,9 +148,30 @@ describe('addresses', () => {
     'fe80::1%eth0/64',
     'host/24',
     '10.0.0.1/24;id',
+    '10.0.0.0/24',
+    '10.0.0.255/24',
+    '10.1.128.0/20',
+    '127.0.0.1/8',
+    '224.0.0.1/24',
+    '0.0.0.1/8',
+    'fd00::/64',
+    '::1/128',
+    '::/128',
+    'ff02::1/64',
     '',
   ])('%j is none', (address) => {
     expect(addressFault(address, 1500)).toMatch(/\.$/);
+  });
+
+  it('have a smaller MTU advised only where there is one', () => {
+    const advises = (choices: Parameters<typeof end>[0]) =>
+      assumedOf(end(choices)).join(' ').includes('use --mtu');
+    expect([{}, { mtu: 68 }, { mtu: 72 }, { mtu: 1280, address: 'fd00::1/64' }].map(advises)).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
   });
 
   it('of IPv6 need 1280 bytes', () => {

@@ -1,8 +1,10 @@
-import { claimedExpiry } from '../../client/claimed.ts';
+import { claimedClaims, claimedExpiry } from '../../client/claimed.ts';
+import { Failure, ownCommand } from '../../contract/failure.ts';
 import { either, type TrustByKind, type VerificationSource, verifyAny } from '../../session/login/trust.ts';
-import { OFFLINE } from '../../session/profiles/profile-keys.ts';
+import { OFFLINE, OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
 import type { Session } from '../../session/session.ts';
 import type { KeySet } from '../../tokens/key-set.ts';
+import { TokenError } from '../../tokens/token-error.ts';
 import type { TokenKind, Trust, VerifiedToken } from '../../tokens/verify.ts';
 import type { Invocation } from '../invocation.ts';
 import { checkedToken } from '../tokens.ts';
@@ -40,6 +42,25 @@ export async function verifySaved(
     if (!invocation.flags.offline) return session.verify(token, source, at(session.trust));
     const [trust, keysOf] = await offlineTrust(invocation, session);
     return verifyAny(token, at(trust), source, keysOf);
+  }).catch((error: unknown) => {
+    throw ofBuiltInServer(invocation, error, token);
+  });
+}
+
+/** What helps with a token that says that a built-in server has signed it; other failures stay as they are. */
+function ofBuiltInServer({ flags, typed }: Invocation, error: unknown, token: string): unknown {
+  if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
+  const { code, message } = error.cause;
+  if (claimedClaims(token)['iss'] !== OFFLINE_URL) return error;
+  if (code === 'issuer' && !flags.offline) {
+    return new Failure('unverified', error.message, {
+      why: 'The token says that it is of the built-in server, which is trusted with --offline only.',
+      fix: ownCommand('--offline', ...typed),
+    });
+  }
+  if (code !== 'signature' && code !== 'key_unknown') return error;
+  return error.with({
+    why: `${message} Each user has a built-in server of their own, with its key below HOME or XDG_STATE_HOME: with sudo it is root’s.`,
   });
 }
 

@@ -18,8 +18,8 @@ interface Step {
  * Makes the devices of an end on this machine, or removes them: reads what is there, shows what it would run, and asks.
  * What is there already is left alone, so that the command can be run again.
  *
- * @throws Failure `usage` for a conflict, before anything is changed, and for a command that failed: what was done
- *   before it is taken back. Declined when the answer is no
+ * @throws Failure `usage` for a conflict, before anything is changed; `not_supported` for a command that the kernel refused:
+ *   what was done before it is taken back. Declined when the answer is no
  */
 export async function applyEnd(invocation: Invocation, end: End, removing: boolean): Promise<void> {
   const { machine, output } = invocation;
@@ -181,7 +181,7 @@ async function devicesHere(machine: Machine): Promise<readonly Device[]> {
   }
 }
 
-/** Runs steps. After a failure those that were done are undone, the last first. @throws Failure `usage` */
+/** Runs steps. After a failure those that were done are undone, the last first. @throws Failure `not_supported` */
 async function runAll(steps: readonly Step[], { runProgram }: Machine): Promise<void> {
   const done: Step[] = [];
   for (const step of steps) {
@@ -195,11 +195,17 @@ async function runAll(steps: readonly Step[], { runProgram }: Machine): Promise<
       const stays = undo && (await faultOf(undo, runProgram));
       if (undo && stays !== undefined && stays !== null) left.push(`${shellLine(undo)}: ${stays}`);
     }
+    // Of a VLAN device the kernel says no more than this.
+    const lacks = step.call.includes('vlan') && /unknown device type|operation not supported/i.test(fault);
+    const why = `${fault}${lacks ? ' This kernel has no 802.1Q, or its module is not loaded.' : ''}`;
     const facts: FailureFacts =
       left.length === 0
-        ? { why: `${fault} What was done before was taken back.` }
-        : { why: `${fault} Not everything could be taken back. What failed:`, lines: left };
-    throw new Failure('usage', `This command failed: ${shellLine(step.call)}`, facts);
+        ? { why: `${why} What was done before was taken back.` }
+        : { why: `${why} Not everything could be taken back. What failed:`, lines: left };
+    throw new Failure('not_supported', `This command failed: ${shellLine(step.call)}`, {
+      ...facts,
+      ...(lacks ? { fix: 'sudo modprobe 8021q' } : {}),
+    });
   }
 }
 

@@ -21,7 +21,7 @@ export function vlanCommand(invoke: Invoke): Command {
   return new Command('vlan')
     .summary('configure the network devices of a server for a reservation')
     .description(
-      "Prints what a server at one of the reservation's sites needs: a device with the S-tag on the server's network device, and on it one with the C-tag. The reservation is verified before, offline where the service's key set is stored.\nNothing is changed, except with --apply, which runs the ip commands here, and --out, which writes files.",
+      "Prints what a server at one of the reservation's sites needs: a device with the S-tag on the server's network device, and on it one with the C-tag. The reservation is verified before, offline where the service's key set is stored. A saved token is good until its reservation's end: whether it was deleted since, only the service knows, which is asked for a name or an id.\nNothing is changed, except with --apply, which runs the ip commands here, and --out, which writes files.",
     )
     .argument('[id|file]', 'its name or id; the file of its signed token; - for standard input')
     .requiredOption(

@@ -1,8 +1,9 @@
 import { claimedClaims } from '../../client/claimed.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { nearest } from '../../session/choice.ts';
+import type { Session } from '../../session/session.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import {
   addressFault,
@@ -58,7 +59,14 @@ export async function endArgument(
   if (address !== undefined) check('address', address, addressFault(address, mtu));
   const reservation = await verifiedReservation(invocation, typed, { verb, removing });
   const site = await siteOf(invocation, reservation, flags.site);
-  if (!removing) await checkPeriod(invocation, reservation);
+  if (!removing) {
+    const words = ['vlan', typed ?? reservation.id, '--site', site, '--dev', dev];
+    await checkPeriod(
+      invocation,
+      reservation,
+      verb === 'probe' ? `${ownCommand(...words)} --remove` : '--remove',
+    );
+  }
   const end = endAt(reservation, site, dev, {
     mtu,
     ...(outer === undefined ? {} : { outer }),
@@ -128,11 +136,35 @@ async function savedReservation(
   const verified = await verifySaved(invocation, session, token, { evenExpired }).catch((error: unknown) => {
     throw advised(error, token);
   });
-  if (verified.kind === 'connectivity') return verified.claims.connectivity;
+  if (verified.kind === 'connectivity') {
+    const { connectivity } = verified.claims;
+    if (!evenExpired) await checkNotDeleted(session, connectivity);
+    return connectivity;
+  }
   throw new Failure('unverified', 'This is not a signed reservation.', {
     why: `It is a ${verified.kind} token.`,
     fix: 'slices-conn show --help',
   });
+}
+
+/** Why nothing is made for a reservation that is over. */
+const OVER = 'Its tags may be another experiment’s by now. What was made for it can be removed.';
+
+/**
+ * A token is good until its reservation's end. That it was deleted before is known where it was deleted.
+ *
+ * @throws Failure `usage`
+ */
+async function checkNotDeleted(session: Session, { id }: Reservation): Promise<void> {
+  const noted = await session
+    .ledger()
+    .then((ledger) => ledger.about(id))
+    .catch((error: unknown) => {
+      if (error instanceof Failure) return undefined;
+      throw error;
+    });
+  if (noted?.outcome !== 'deleted') return;
+  throw new Failure('usage', 'The reservation was deleted.', { why: OVER, fix: '--remove' });
 }
 
 /** Adds to a failure to verify what would help here. */
@@ -176,8 +208,8 @@ async function siteOf(
   });
 }
 
-/** Warns of a reservation that has not started. @throws Failure `usage` for one that has ended */
-async function checkPeriod(invocation: Invocation, reservation: Reservation): Promise<void> {
+/** Warns of a reservation that has not started. @param fix removes it. @throws Failure `usage` for one that has ended */
+async function checkPeriod(invocation: Invocation, reservation: Reservation, fix: string): Promise<void> {
   const { output } = invocation;
   const state = reservationState(reservation, invocation.now());
   if (state === 'active') return;
@@ -190,7 +222,7 @@ async function checkPeriod(invocation: Invocation, reservation: Reservation): Pr
     return;
   }
   throw new Failure('usage', `The reservation ended ${at(reservation.end_date)}.`, {
-    why: 'Its tags may be another experiment’s by now. What was made for it can be removed.',
-    fix: '--remove',
+    why: OVER,
+    fix,
   });
 }

@@ -65,14 +65,22 @@ function checkTogether(
 ): void {
   const without = (message: string, why: string, ...flags: readonly string[]): Failure =>
     new Failure('usage', message, { why, fix: retyped(typed, [{ flags, words: [] }]) });
+  const hasFiles = !['iproute2', 'nmcli', 'ansible', 'json'].includes(format);
+  if (apply && out !== undefined) {
+    // The one that goes with the format stays.
+    throw without(
+      '--apply and --out exclude each other.',
+      '--apply runs ip, --out writes the files of other tools.',
+      hasFiles ? '--apply' : '--out',
+    );
+  }
   if (apply && format !== 'iproute2') {
     throw without('--apply runs the commands of iproute2 only.', `The format is ${format}.`, '--format');
   }
-  if (apply && out !== undefined) throw without('--apply writes no files.', '--out does.', '--out');
   if (remove && out !== undefined) {
     throw without('--remove writes no files.', 'It prints the commands that remove them.', '--out');
   }
-  if (out !== undefined && ['iproute2', 'nmcli', 'ansible', 'json'].includes(format)) {
+  if (out !== undefined && !hasFiles) {
     throw new Failure('usage', `${format} has no files that have a place of their own.`, {
       why: 'Write what is printed where you want it.',
       fix: `${retyped(typed, [{ flags: ['--out'], words: [] }])} > FILE`,
@@ -110,7 +118,8 @@ async function writeFiles(
   for (const { file } of changed) {
     await files.writeBelow(folder, file.path, file.content, file.isPrivate === true);
   }
-  output.text(describeEnd(end, configuration, false), placed.map(({ at }) => at).join('\n'));
+  const written = placed.map(({ at }) => at);
+  output.text({ ...describeEnd(end, configuration, false), written }, written.join('\n'));
   if (!output.json)
     output.notice(`Then, as root, where the files are in place: ${configuration.commands.join('; ')}`);
 }

@@ -164,6 +164,14 @@ describe('vlan', () => {
     [[...AT, '--mtu', '15e2'], ['is not an MTU']],
     [[...AT, '--address', 'fd00::1/64', '--mtu', '1000'], ['IPv6 needs an MTU of 1280']],
     [[...AT, '--format', 'netplan', '--apply'], ['--apply runs the commands of iproute2 only']],
+    [
+      [...AT, '--format', 'netplan', '--apply', '--out', 'x'],
+      ['try: slices-conn vlan link.jwt', '--format netplan --out x\n'],
+    ],
+    [
+      [...AT, '--apply', '--out', 'x'],
+      ['exclude each other', '--dev eth1 --apply\n'],
+    ],
     [[...AT, '--format', 'netplan', '--remove', '--out', 'x'], ['--remove writes no files']],
     [
       [...AT, '--out', 'x'],
@@ -194,6 +202,27 @@ describe('vlan', () => {
       expect([exitCode, stdout]).toEqual([9, '']);
       expect(stderr).toContain(says);
     }
+  });
+
+  it('a token of the built-in server: says that --offline is needed, and that each user has their own', async () => {
+    const own = ['vlan', 'link.jwt', ...AT];
+    const elsewhere = await world.runIn({ env: {} }, ...own);
+    expect(elsewhere.exitCode).toBe(9);
+    expect(elsewhere.stderr).toContain(`try: slices-conn --offline ${own.join(' ')}\n`);
+    const another = await offlineWorld({ env: { SLICES_CONN_PROFILE: 'offline' } });
+    another.files.set('link.jwt', String(world.files.get('link.jwt')));
+    const sudo = await another.run(...own);
+    await another.server.close();
+    expect(sudo.exitCode).toBe(9);
+    expect(sudo.stderr).toContain('with sudo it is root’s');
+  });
+
+  it('makes nothing for a reservation that this machine has deleted, whatever its token says', async () => {
+    const { stdout } = await world.run(...LINK, '--start-now', '--for', '1h', '--save', 'gone.jwt', '--json');
+    await world.run('delete', JSON.parse(stdout).reservation.id, '--yes');
+    const { exitCode, stderr } = await world.run('vlan', 'gone.jwt', ...AT);
+    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/^error: The reservation was deleted\.\n/)]);
+    expect((await world.run('vlan', 'gone.jwt', ...AT, '--remove')).exitCode).toBe(0);
   });
 
   it('warns of a reservation that has not started', async () => {
@@ -262,7 +291,8 @@ describe('vlan --out', () => {
     expect(refused.exitCode).toBe(2);
     expect(refused.stderr).toContain(`The file ${yaml} exists with another content`);
     expect(world.files.get(yaml)).toBe('mine');
-    expect(await world.run(...netplan, '--yes')).toMatchObject({ exitCode: 0 });
+    const written = await world.run(...netplan, '--yes', '--json');
+    expect(JSON.parse(written.stdout)).toMatchObject({ written: [yaml, own, dropIn] });
     expect(world.files.get(yaml)).toContain('id: ');
   });
 });
@@ -361,11 +391,11 @@ describe('vlan --apply', () => {
         ? { exitCode: 2, stderr: 'RTNETLINK answers: Operation not supported\n' }
         : undefined;
     const { exitCode, stderr, ran } = await withMachine([LO, ETH1], ['--yes'], failing);
-    expect(exitCode).toBe(2);
+    expect(exitCode).toBe(3);
+    expect(stderr).toContain('This kernel has no 802.1Q');
+    expect(stderr).toMatch(/try: sudo modprobe 8021q\n$/);
     expect(ran).toEqual([...all().slice(0, 3), `ip link del ${outer}`, 'ip link set dev eth1 mtu 1500']);
-    expect(stderr).toContain(
-      'RTNETLINK answers: Operation not supported. What was done before was taken back.',
-    );
+    expect(stderr).toContain('RTNETLINK answers: Operation not supported.');
     const stuck = await withMachine(
       [LO, ETH1],
       ['--yes'],
