@@ -86,7 +86,7 @@ async function isTrue(allocator: Allocator): Promise<void> {
 
 describe.each([
   ['SQLite', () => openSqlite()],
-  ['PostgreSQL', async () => openPostgres(await postgres.database())],
+  ['PostgreSQL', async () => openPostgres(await postgres.withTables())],
 ])('a batch on %s', (_, open) => {
   beforeEach(async () => {
     opened = await open();
@@ -375,7 +375,7 @@ describe('a batch that moves as a whole', () => {
           await database.close();
         },
       ),
-      { numRuns: Number(process.env['PROVE_BATCHES'] ?? 60) },
+      { numRuns: Number(process.env['PROVE_BATCHES'] ?? 30) },
     );
   });
 });

@@ -309,7 +309,7 @@ describe('searches over a link', () => {
           oracle.freeUntil(asked.start, asked.bandwidth, 60),
         );
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 });

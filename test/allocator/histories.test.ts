@@ -16,9 +16,8 @@ const ENGINES = [
   { engine: 'SQLite', histories: HISTORIES, open: () => openSqlite() },
   {
     engine: 'PostgreSQL',
-    // With fewer, some kinds of answer hardly come up.
-    histories: Math.max(80, Math.ceil(HISTORIES / 4)),
-    open: async () => openPostgres(await postgres.database()),
+    histories: Math.ceil(HISTORIES / 4),
+    open: async () => openPostgres(await postgres.withTables()),
   },
 ];
 

@@ -8,11 +8,12 @@ import {
   type Tags,
 } from '../../src/allocator/demand.ts';
 import { seeded } from '../bench/seeded.ts';
+import { agree } from './agree.ts';
 import { Oracle } from './oracle.ts';
 import { smallLink } from './small-link.ts';
 
 /** How many random calendars are tried. `npm run prove` tries 2,000. */
-const CALENDARS = Number(process.env['PROVE_CALENDARS'] ?? 200);
+const CALENDARS = Number(process.env['PROVE_CALENDARS'] ?? 120);
 /** Reservations start before this, and windows lie around it. */
 const HORIZON = 40;
 
@@ -160,7 +161,7 @@ describe('the searches give the answers that a trial of every millisecond gives'
           mostBandwidth: oracle.mostBandwidth({ ...window, duration }),
           freeBandwidth: oracle.most(window),
         };
-        expect({ seed, asked, ...answers }).toEqual({ seed, asked, ...due });
+        agree(answers, due, { seed, asked });
         seen.slots += slots.length > 1 ? 1 : 0;
         seen.fastest += due.fastest && due.fastest.start > window.start ? 1 : 0;
         seen.most += due.mostBandwidth > due.freeBandwidth && due.freeBandwidth > 0 ? 1 : 0;

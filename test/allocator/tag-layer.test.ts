@@ -171,7 +171,7 @@ describe('TagLayer', () => {
           expect(layer.bestFit(asked.start, end, now)).toBe(grid.bestFit(asked.start, end, now));
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 });

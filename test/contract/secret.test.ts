@@ -80,11 +80,11 @@ describe('row 54: text that looks like a token is removed from any text', () => 
     expect(withoutTokens(text)).toBe(text);
   });
 
-  test('a megabyte of any text is read in linear time', () => {
+  test('a quarter of a megabyte of any text is read in linear time', () => {
     for (const piece of ['eyJ', 'a.', '.', 'aA0', '-', 'a..', 'eyJ.']) {
       const began = processorTime();
-      withoutTokens(piece.repeat(1_000_000 / piece.length));
-      expect(processorTime() - began).toBeLessThan(5000);
+      withoutTokens(piece.repeat(250_000 / piece.length));
+      expect(processorTime() - began).toBeLessThan(1250);
     }
   });
 });

@@ -8,7 +8,7 @@ import { SQLITE_MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
 import { temporaryFolder } from '../fixtures/identity.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 import { newMachine, reportOf, reservationIn, tagsOf } from './command.ts';
-import { newClient, type Served, serveWith } from './served.ts';
+import { newClient, type Served, serveHere, serveWith } from './served.ts';
 
 const postgres = usePostgres();
 
@@ -38,9 +38,20 @@ const Audit = v.strictObject({
   more: v.boolean(),
 });
 
-async function stopped({ process }: Served): Promise<void> {
-  process.signal('SIGTERM');
-  expect((await process.ended).exitCode).toBe(0);
+/** Serves until it is told to stop; as a process of its own where a password reaches it by its environment. */
+async function serving(...args: readonly string[]): Promise<Served & { stop(): Promise<void> }> {
+  if (!args.includes('--database')) {
+    const { stop, ...served } = await serveHere(...args);
+    return { ...served, stop: async () => expect((await stop()).exitCode).toBe(0) };
+  }
+  const { process, ...served } = await serveWith(...args);
+  return {
+    ...served,
+    async stop() {
+      process.signal('SIGTERM');
+      expect((await process.ended).exitCode).toBe(0);
+    },
+  };
 }
 
 const Status = v.object({ tokens: v.array(v.object({ kind: v.string(), sub: v.nullable(v.string()) })) });
@@ -58,13 +69,13 @@ describe.each([
   test('each decision says who, what and when, and why not or why', async () => {
     const place = await newPlace();
     const door = ['--port', String(await freePort())];
-    const asViewer = await serveWith(...place, ...door, '--auto-approve', 'viewer');
+    const asViewer = await serving(...place, ...door, '--auto-approve', 'viewer');
     const [lead, administrator] = [newClient(asViewer.env), newClient(asViewer.env)];
     const named = await userOf(administrator);
-    await stopped(asViewer);
+    await asViewer.stop();
 
     const began = Date.now();
-    const server = await serveWith(...place, ...door, '--auto-approve', 'lead', '--administrator', named);
+    const server = await serving(...place, ...door, '--auto-approve', 'lead', '--administrator', named);
     const user = await userOf(lead);
     const capacity = createNetwork(builtInTopology()).between('be-gent1', 'pl-poznan1')?.bandwidth ?? 0;
     const period = ['--start-now', '--for', '2h'];
@@ -142,7 +153,7 @@ describe.each([
     expect(line).toMatch(/ cancel +granted .* its job died$/);
     expect(line).toContain(` ${named} `);
     expect(end).toBe('');
-    await stopped(server);
+    await server.stop();
   });
 });
 

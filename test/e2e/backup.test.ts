@@ -11,7 +11,7 @@ import { freePort } from '../fixtures/postgres.ts';
 import { addressOf } from '../fixtures/service.ts';
 import { openSqlite } from '../store/opened-store.ts';
 import { newMachine } from './command.ts';
-import { type Served, serveWith } from './served.ts';
+import { type Served, serveHere, serveWith } from './served.ts';
 import { book, idIn, logIn } from './wire-caller.ts';
 
 const FILE = 'slices-conn.sqlite';
@@ -21,13 +21,9 @@ function doorOf({ addresses }: Served, port = Number(new URL(addresses.base_url)
   return { port, base: addresses.base_url, issuer: addresses.auth_url };
 }
 
-async function stop({ process }: Served): Promise<void> {
-  process.signal('SIGTERM');
-  expect((await process.ended).exitCode).toBe(0);
-}
-
 test('a copy that is made under load holds every reservation that was acknowledged before, and serves', async () => {
   const data = temporaryFolder();
+  // As it is made: by another process than the server's.
   const server = await serveWith('--port', '0', '--data', data, '--auto-approve', 'lead');
   const door = doorOf(server);
   const headers = await logIn(door);
@@ -61,13 +57,14 @@ test('a copy that is made under load holds every reservation that was acknowledg
   loaded = false;
   await clients;
   const [last = ''] = acknowledged.slice(-1);
-  await stop(server);
+  server.process.signal('SIGTERM');
+  expect((await server.process.ended).exitCode).toBe(0);
 
   const restored = join(temporaryFolder(), 'restored');
   mkdirSync(restored, { mode: 0o700 });
   copyFileSync(copy, join(restored, FILE));
   const port = await freePort();
-  const again = await serveWith('--port', String(port), '--base-url', door.base, '--data', restored);
+  const again = await serveHere('--port', String(port), '--base-url', door.base, '--data', restored);
   const there = doorOf(again, port);
   // The tokens of before are good: the signing keys came along.
   for (const id of before) {
@@ -75,7 +72,7 @@ test('a copy that is made under load holds every reservation that was acknowledg
   }
   expect((await send(there, 'GET', addressOf('readReservation', last), { headers })).status).toBe(404);
   expect((await book(there, headers)).status).toBe(201);
-  await stop(again);
+  expect((await again.stop()).exitCode).toBe(0);
 
   const link = builtInTopology().links.find(({ site1 }) => site1 === 'be-gent1');
   if (!link) throw new Error('the built-in topology lacks the link');
@@ -92,7 +89,7 @@ describe('serve backup', () => {
 
   async function aServersFolder(): Promise<string> {
     const data = temporaryFolder();
-    await stop(await serveWith('--port', '0', '--data', data));
+    await (await serveHere('--data', data)).stop();
     return data;
   }
 

@@ -192,6 +192,9 @@ async function credentials(database: string): Promise<Record<string, string>> {
   }
 }
 
+/** Between the bookings of one client, in milliseconds: so much load that each moment of a restart is hit. */
+const PAUSE = 100;
+
 /** Books, reads and deletes through a balancer until it is told to stop. */
 function load(port: number, headers: Record<string, string>) {
   const agent = new Agent({ keepAlive: true });
@@ -220,6 +223,7 @@ function load(port: number, headers: Record<string, string>) {
       const { id } = v.parse(v.object({ id: v.string() }), JSON.parse(booked));
       await expectStatus(200, 'GET', `${CONNECTIVITY}/${id}`);
       await expectStatus(204, 'DELETE', `${CONNECTIVITY}/${id}`);
+      await sleep(PAUSE);
     }
   };
   const workers = Promise.all([worker(), worker()]);
@@ -241,7 +245,7 @@ for (const { name } of BALANCERS.filter((balancer) => !installed.includes(balanc
 test.skipIf(installed.length === 0)(
   `behind ${installed.map(({ name }) => name).join(', ')}: a rolling restart under load loses no request`,
   async () => {
-    const database = await postgres.database();
+    const database = await postgres.withTables();
     const ports = [await freePort(), await freePort()];
     const replica = (port: number) =>
       serveWith(

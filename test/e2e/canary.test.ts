@@ -6,7 +6,7 @@ import { createProgram, NO_HELP } from '../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { type Ended, newMachine, reportOf } from './command.ts';
-import { type Client, newClient, pointingAt, serveInProcess } from './served.ts';
+import { type Client, newClient, pointingAt, serveHere } from './served.ts';
 
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
 
@@ -286,12 +286,20 @@ async function succeeds(running: Promise<Ended>): Promise<Ended> {
   return ended;
 }
 
-/** Runs commands twice, and looks at all that they print. Eight at a time: they wait more than they work. */
+/** For people and for scripts. */
+const FORMS: readonly (readonly string[])[] = [[], ['--json']];
+
+/**
+ * Runs commands, and looks at all that they print. Eight at a time: they wait more than they work.
+ *
+ * @param turn where each command is run in one of its forms only, and this says in which: with the next number it is the
+ *   other one. Default: each in both.
+ */
 async function tryAll(
   client: Client,
   secrets: Readonly<Record<string, string>>,
   names: readonly string[],
-  flags: readonly string[] = [],
+  { flags = [], turn }: { flags?: readonly string[]; turn?: number } = {},
 ) {
   const { port } = new URL(origin);
   const leaks: string[] = [];
@@ -309,8 +317,10 @@ async function tryAll(
       }
     }
   };
-  for (const json of [[], ['--json']]) {
-    const waiting = names.filter((name) => name !== 'logout');
+  for (const [form, json] of FORMS.entries()) {
+    const waiting = names.filter(
+      (name, index) => name !== 'logout' && (turn === undefined || (index + turn + form) % 2 === 0),
+    );
     await Promise.all(
       Array.from({ length: 8 }, async () => {
         for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) await tryOne(name, json);
@@ -320,6 +330,9 @@ async function tryAll(
   await tryOne('logout', ['--json']);
   return leaks;
 }
+
+/** Counts the ways in which services fail: each command meets the next one in its other form. */
+let turn = 0;
 
 describe('services that repeat in every error what they were sent', () => {
   test.each<[string, Partial<Mood>, string[]]>([
@@ -334,10 +347,11 @@ describe('services that repeat in every error what they were sent', () => {
     ['expired login', { status: 400, identity: 'echo' }, ['refresh', 'device']],
     ['expired login', { status: 500, identity: 'echo' }, ['refresh', 'device']],
   ])('%s, %j: no command prints it', async (source, changes, sent) => {
+    turn += 1;
     const client = await SOURCES[source]?.();
     if (!client) throw new Error(source);
     mood = { ...WELL, ...changes };
-    expect(await tryAll(client, CANARIES, ASKING, ['--timeout', '2'])).toEqual([]);
+    expect(await tryAll(client, CANARIES, ASKING, { flags: ['--timeout', '2'], turn })).toEqual([]);
     // They were there to be repeated.
     expect([...heard]).toEqual(expect.arrayContaining(sent));
   });
@@ -348,22 +362,23 @@ describe('services that do not answer', () => {
     ['a connection that breaks', { how: 'reset', portal: 'echo' }],
     ['a wait that is over', { how: 'hang', portal: 'echo' }],
   ])('%s', async (_, changes) => {
+    turn += 1;
     const client = await SOURCES['environment']?.();
     if (!client) throw new Error('no client');
     mood = { ...WELL, ...changes };
-    expect(await tryAll(client, CANARIES, ASKING, ['--timeout', '0.5'])).toEqual([]);
+    expect(await tryAll(client, CANARIES, ASKING, { flags: ['--timeout', '0.5'], turn })).toEqual([]);
     expect([...heard]).toEqual(expect.arrayContaining(['environmentUser', 'environmentExperiment']));
   });
 
   test('a connection that is refused', async () => {
     const client = await SOURCES['environment']?.('http://127.0.0.1:9');
     if (!client) throw new Error('no client');
-    expect(await tryAll(client, CANARIES, ALL, ['--timeout', '0.5'])).toEqual([]);
+    expect(await tryAll(client, CANARIES, ALL, { flags: ['--timeout', '0.5'] })).toEqual([]);
   });
 });
 
 test('the reference server: no token of a login, of the portal or of the environment is printed', async () => {
-  const served = await serveInProcess('--auto-approve', 'lead');
+  const served = await serveHere('--auto-approve', 'lead');
   const client = newClient(served.env);
   const login = await succeeds(client.command('login', '--debug'));
   const file = /\S+\/credentials\/\S+\.json/.exec(login.stdout)?.[0] ?? '';
@@ -373,7 +388,7 @@ test('the reference server: no token of a login, of the portal or of the environ
   if (experiment === undefined) throw new Error('no experiment token was kept');
   const leaks = await tryAll(client, { accessToken, refreshToken, experiment }, ALL);
   expect(leaks).toEqual([]);
-  const logged = served.process.output;
+  const logged = served.output;
   for (const secret of [accessToken, refreshToken, experiment]) {
     expect(login.stdout + login.stderr + logged.stdout + logged.stderr).not.toContain(secret);
   }

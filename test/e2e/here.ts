@@ -20,7 +20,7 @@ import { foldersFor } from '../../src/session/profiles/folders.ts';
 import { OFFLINE } from '../../src/session/profiles/profile-keys.ts';
 import { NO_PROCESSES } from '../fixtures/command-world.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
-import type { Runner } from './command.ts';
+import type { Ended, Runner } from './command.ts';
 
 /** No pause lasts longer, in milliseconds: the services of the tests are on this machine. */
 const LONGEST_PAUSE = 20;
@@ -29,21 +29,62 @@ const LONGEST_PAUSE = 20;
  * Runs a command in the process of the test, with real files, sockets and locks. A process for each command would take
  * ten times as much processor time. It can't show signals, closed streams, the umask, or a terminal.
  */
-export const here: Runner = async (home, args, { stdin = '', env = {}, pauses }) => {
-  const folders = foldersFor(env, home);
+export const here: Runner = (home, args, running) => startHere(home, args, running).ended;
+
+/** A command in the process of the test that may be under way. */
+export interface StartedHere {
+  /** What it has printed so far. */
+  readonly output: Pick<Ended, 'stdout' | 'stderr'>;
+  /** Stops it, as SIGTERM would. @returns how it ended */
+  stop(): Promise<Ended>;
+  readonly ended: Promise<Ended>;
+}
+
+/** Starts what {@link here} runs. */
+export function startHere(
+  home: string,
+  args: readonly string[],
+  running: Omit<Parameters<Runner>[2], 'ownProcess' | 'closed' | 'withoutUmask'> = {},
+): StartedHere {
   const [stdout, stderr] = [recordedStream(), recordedStream()];
+  const output = {
+    get stdout() {
+      return stdout.text;
+    },
+    get stderr() {
+      return stderr.text;
+    },
+  };
+  const stopped = Promise.withResolvers<'terminated'>();
+  const world = worldAt(home, running, { stopped: stopped.promise, log: stderr.write });
+  const ended = run(args, { ...world, stdout, stderr }).then((exitCode) => ({ exitCode, ...output }));
+  return {
+    output,
+    ended,
+    stop() {
+      stopped.resolve('terminated');
+      return ended;
+    },
+  };
+}
+
+/** Real files, sockets and locks, in a home folder and with this environment. */
+function worldAt(
+  home: string,
+  { stdin = '', env = {}, pauses }: Parameters<Runner>[2],
+  { stopped, log }: { stopped: ReturnType<World['stopSignal']>; log: (line: string) => void },
+): Omit<World, 'stdout' | 'stderr'> {
+  const folders = foldersFor(env, home);
   const pause: World['sleep'] = async (milliseconds, signal) => {
     pauses?.push(milliseconds);
     await sleep(Math.min(milliseconds, LONGEST_PAUSE), undefined, signal ? { signal } : {});
   };
   const serveFolder = resolve(folders.state, 'serve');
   const at = (path: string): string => (path === '-' ? path : resolve(home, path));
-  const exitCode = await run(args, {
+  return {
     version: manifest.version,
     env,
     folders,
-    stdout,
-    stderr,
     files: {
       read: async (path) => (path === '-' ? Buffer.from(stdin) : files.read(at(path))),
       makeFolder: (path) => files.makeFolder(at(path)),
@@ -86,10 +127,9 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, pauses })
       options: SERVER_OPTIONS,
       async serve(options: ServeOptions, given) {
         const { serve } = await import('../../src/operate/serve.ts');
-        const write = (line: string): void => stderr.write(line);
         return serve(options, {
           defaultFolder: serveFolder,
-          write,
+          write: log,
           now: Date.now,
           random: Math.random,
           ...given,
@@ -120,9 +160,7 @@ export const here: Runner = async (home, args, { stdin = '', env = {}, pauses })
       isRoot: () => false,
       runProgram: async (call, options = {}) => runProgram(call, options, env),
     },
-    // A server that starts runs until the test times out: such a test calls `start` instead.
-    stopSignal: () => new Promise(() => undefined),
+    stopSignal: () => stopped,
     onStop: () => undefined,
-  });
-  return { exitCode, stdout: stdout.text, stderr: stderr.text };
-};
+  };
+}

@@ -26,7 +26,7 @@ import {
   type Reply,
   record,
   type Served,
-  serveInProcess,
+  serveHere,
   storedLogin,
 } from './served.ts';
 
@@ -105,7 +105,7 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 let served: Served;
 beforeAll(async () => {
-  served = await serveInProcess('--auto-approve', 'lead');
+  served = await serveHere('--auto-approve', 'lead');
 });
 
 describe('login, status, logout', () => {
@@ -211,7 +211,7 @@ describe('login, status, logout', () => {
   });
 
   test('the access token is refreshed when it expires, and the refresh token with it', async () => {
-    const short = await serveInProcess('--auto-approve', 'lead', '--access-token-ttl', '2');
+    const short = await serveHere('--auto-approve', 'lead', '--access-token-ttl', '2');
     const client = newClient(short.env);
     await client.result('login');
     const first = storedLogin(client);
@@ -487,7 +487,7 @@ describe('rows 16, 17: where the login is kept', () => {
   });
 
   test('row 3: the login to other services, copied into its place, is refused', async () => {
-    const other = newClient((await serveInProcess('--auto-approve', 'lead')).env);
+    const other = newClient((await serveHere('--auto-approve', 'lead')).env);
     await other.result('login');
     const foreign = readFileSync(other.credentials, 'utf8');
     expect(basename(other.credentials)).not.toBe(basename(client.credentials));
@@ -569,7 +569,7 @@ describe('row 6: the address to open', () => {
   const SCRIPT = '/usr/bin/script';
 
   /** Runs a login on a terminal of its own, with a browser that only writes down what it is given. */
-  async function onTerminal(device: object, ...flags: string[]) {
+  async function onTerminal(device: object) {
     const odd = await oddServices({ device, token: () => tokens('canary', 3600) });
     const client = at(odd.url);
     const [browser, opened] = [join(client.home, 'browser'), join(client.home, 'opened')];
@@ -578,7 +578,7 @@ describe('row 6: the address to open', () => {
       `#!/bin/sh\nfor a; do printf '%s\\n' "$a"; done > ${opened}.new\nmv ${opened}.new ${opened}\n`,
     );
     chmodSync(browser, 0o755);
-    const command = [process.execPath, LAUNCHER, 'login', '--color', 'never', ...flags].join(' ');
+    const command = [process.execPath, LAUNCHER, 'login', '--color', 'never'].join(' ');
     const env = {
       ...pointingAt({ base_url: odd.url, portal_url: `${odd.url}/portal`, auth_url: `${odd.url}/auth` }),
       BROWSER: browser,
@@ -622,28 +622,9 @@ describe('row 6: the address to open', () => {
       expect(exitCode).toBe(0);
     });
 
-    test('--no-browser opens none', async () => {
-      const { exitCode, output, opened } = await onTerminal({}, '--no-browser');
-      expect(output).not.toContain('browser was opened');
-      expect(existsSync(opened)).toBe(false);
-      expect(exitCode).toBe(0);
-    });
-
-    test('a bad one is not opened in place of one that is missing', async () => {
-      const { output, opened } = await onTerminal({ verification_uri: 'javascript:alert(1)' });
-      expect(output).toContain(CODE);
-      expect(existsSync(opened)).toBe(false);
-    });
-
-    test.each([
-      ['javascript:alert(1)'],
-      ['-x'],
-      ['--help'],
-      ['file:///etc/passwd'],
-      ['http://192.0.2.1/device'],
-      ['data:text/html,x'],
-      ['https://evil.invalid\u001b]0;owned\u0007/\u202egro.elpmaxe'],
-    ])('%j is shown, escaped, and never opened', async (address) => {
+    // The others are in test/cli/login/login.test.ts, without a terminal.
+    test('a bad one is shown, escaped, and never opened', async () => {
+      const address = 'https://evil.invalid\u001b]0;owned\u0007/\u202egro.elpmaxe';
       const { output, opened } = await onTerminal({
         verification_uri: address,
         verification_uri_complete: address,

@@ -28,11 +28,11 @@ describe('the life of a reservation', () => {
     expect(await json('list')).toEqual({
       items: [{ id, reservation, state: 'scheduled', source: 'service', requested: expect.any(Object) }],
     });
-    expect(reservationIn(await json('show', id))).toEqual(reservation);
+    // The others in the test's process.
+    expect(reservationIn(await here('show', id))).toEqual(reservation);
 
     const end = Date.parse(reservation.end_date);
     const longer = reservationIn(await json('update', id, '--extend', '1h'));
-    // From here on in the test's process.
     expect(longer).toEqual({ ...reservation, end_date: new Date(end + HOUR).toISOString() });
 
     const shorter = reservationIn(await here('update', id, '--for', '30m'));
@@ -116,14 +116,16 @@ describe('the life of a reservation', () => {
     expect(reportOf(refused).exitCode).toBe(6);
   });
 
-  test('six concurrent reserves get different tags, even while the database is created', async () => {
-    const { json, run } = newMachine({ ownProcess: true });
-    const asked = Array.from({ length: 6 }, () => run(['--offline', '--json', ...LATER]));
+  test('four concurrent reserves get different tags, even while the database is created', async () => {
+    const { json, run } = newMachine();
+    const asked = Array.from({ length: 4 }, () =>
+      run(['--offline', '--json', ...LATER], { ownProcess: true }),
+    );
     const booked = (await Promise.all(asked)).map(({ stdout }) => reservationIn(JSON.parse(stdout)));
     const tags = booked.map(tagsOf);
     for (const place of [0, 1, 2, 3])
-      expect(new Set(tags.map((own) => own[place]))).toHaveProperty('size', 6);
-    expect((await json('list'))['items']).toHaveLength(6);
+      expect(new Set(tags.map((own) => own[place]))).toHaveProperty('size', 4);
+    expect((await json('list'))['items']).toHaveLength(4);
   });
 });
 

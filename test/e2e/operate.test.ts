@@ -6,7 +6,7 @@ import { temporaryFolder } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { newMachine, reportOf, reservationIn } from './command.ts';
-import { newClient, type Served, serveInProcess, serveWith } from './served.ts';
+import { newClient, type ServedHere, serveHere, serveInProcess } from './served.ts';
 
 /** One request under a Host of its own. */
 async function ask(url: string, { method = 'GET', host }: { method?: string; host?: string } = {}) {
@@ -25,18 +25,17 @@ async function ask(url: string, { method = 'GET', host }: { method?: string; hos
   });
 }
 
-async function stopped({ process }: Served): Promise<number | null> {
-  process.signal('SIGTERM');
-  return (await process.ended).exitCode;
+async function stopped(server: ServedHere): Promise<number | null> {
+  return (await server.stop()).exitCode;
 }
 
 describe('serve --metrics', () => {
   test('serves them on loopback, beside the services, and refuses other host names', async () => {
-    const server = await serveInProcess('--metrics', '0');
+    const server = await serveHere('--metrics', '0');
     const { base_url: base, metrics_url: url = '' } = server.addresses;
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
     // It is told after the ready file is there.
-    await vi.waitFor(() => expect(server.process.output.stdout).toContain(url), PATIENCE);
+    await vi.waitFor(() => expect(server.output.stdout).toContain(url), PATIENCE);
     await ask(`${base}/healthz`);
     const reply = await ask(url);
     expect(reply).toMatchObject({ status: 200, type: 'text/plain; version=0.0.4; charset=utf-8' });
@@ -61,7 +60,7 @@ describe('serve --metrics', () => {
   });
 
   test('is off unless it is asked for', async () => {
-    const server = await serveInProcess();
+    const server = await serveHere();
     expect(server.addresses).not.toHaveProperty('metrics_url');
     expect(await stopped(server)).toBe(0);
   });
@@ -79,7 +78,7 @@ describe('serve --metrics', () => {
   });
 
   test('a port that is taken: exit 7, and nothing is left behind', async () => {
-    const server = await serveInProcess('--metrics', '0');
+    const server = await serveHere('--metrics', '0');
     const { port } = new URL(server.addresses.metrics_url ?? '');
     const ended = await newMachine().run(['serve', '--memory', '--port', '0', '--metrics', port]);
     expect(ended.exitCode).toBe(7);
@@ -92,7 +91,7 @@ test('serve --drain: told to stop, it is not ready any more, takes requests for 
   const server = await serveInProcess('--drain', '3');
   const { base_url: base } = server.addresses;
   expect((await ask(`${base}/readyz`)).status).toBe(200);
-  const end = stopped(server);
+  server.process.signal('SIGTERM');
   await vi.waitFor(async () => expect((await ask(`${base}/readyz`)).status).toBe(503), {
     timeout: PATIENCE,
     interval: 20,
@@ -100,19 +99,19 @@ test('serve --drain: told to stop, it is not ready any more, takes requests for 
   expect((await ask(`${base}/healthz`)).status).toBe(200);
   expect((await ask(`${base}/.well-known/jwks.json`)).status).toBe(200);
   expect(server.process.output.exitCode).toBe(null);
-  expect(await end).toBe(0);
+  expect((await server.process.ended).exitCode).toBe(0);
 });
 
 test('serve --administrator: who is named releases what another left behind', async () => {
   const place = ['--data', temporaryFolder(), '--port', String(await freePort())];
-  const asLead = await serveWith(...place, '--auto-approve', 'lead');
+  const asLead = await serveHere(...place, '--auto-approve', 'lead');
   const [lead, viewer] = [newClient(asLead.env), newClient(asLead.env)];
   expect((await lead.command('login')).exitCode).toBe(0);
   const booking = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
   const { id, created_by } = reservationIn(await lead.result('reserve', ...booking));
   expect(await stopped(asLead)).toBe(0);
 
-  const asViewer = await serveWith(...place, '--auto-approve', 'viewer');
+  const asViewer = await serveHere(...place, '--auto-approve', 'viewer');
   expect((await viewer.command('login')).exitCode).toBe(0);
   const Status = v.object({ tokens: v.array(v.object({ kind: v.string(), sub: v.nullable(v.string()) })) });
   const { tokens } = v.parse(Status, await viewer.result('status'));
@@ -121,13 +120,13 @@ test('serve --administrator: who is named releases what another left behind', as
   expect((await viewer.command(...release)).exitCode).toBe(5);
   expect(await stopped(asViewer)).toBe(0);
 
-  const server = await serveWith(...place, '--administrator', named, '--administrator', 'user_h_another');
+  const server = await serveHere(...place, '--administrator', named, '--administrator', 'user_h_another');
   expect(await viewer.result(...release)).toMatchObject({
     items: [{ id, deleted: true, reason: 'its job died', reservation: { created_by } }],
   });
   expect((await lead.command('show', id)).exitCode).toBe(3);
-  const [line] = await server.process.saw(/^.*"released".*$/m);
-  expect(JSON.parse(line)).toMatchObject({
+  const [line] = /^.*"released".*$/m.exec(server.output.stderr) ?? [];
+  expect(JSON.parse(line ?? '')).toMatchObject({
     reservation: id,
     by: named,
     reason: 'its job died',

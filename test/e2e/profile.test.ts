@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
 import { type Machine, newMachine, reportOf } from './command.ts';
-import { record, type Served, serveInProcess } from './served.ts';
+import { record, type Served, serveHere } from './served.ts';
 
 let served: Served;
 beforeAll(async () => {
-  served = await serveInProcess('--auto-approve', 'lead');
+  served = await serveHere('--auto-approve', 'lead');
 });
 
 let own: Machine;

@@ -172,7 +172,10 @@ afterEach(async () => {
   if (left.length > 0) await person.command('delete', '--yes', ...left);
 });
 
-withJq.each(Object.entries(JOBS))('the job of the README for %s', (_, jobOn) => {
+/** Whether the state folder is lost too is the program's affair, not the job's: each is tried with one of them. */
+const LOST: Readonly<Record<string, string>> = { 'GitHub Actions': 'state', 'GitLab CI': 'other-state' };
+
+withJq.each(Object.entries(JOBS))('the job of the README for %s', (name, jobOn) => {
   let machine: Runner;
   const run = (token = refreshToken): Promise<JobRun> =>
     runJob(jobOn(machine, token), machine.folder, machine.env);
@@ -188,24 +191,18 @@ withJq.each(Object.entries(JOBS))('the job of the README for %s', (_, jobOn) => 
     expect(await booked()).toEqual([]);
   }
 
-  test.each([0, 3])(
-    'a day after its token was made, releases the link when what uses it ends with %i',
-    async (exitCode) => {
-      machine = runner();
-      machine.measuring(exitCode);
-      const result = await run();
-      expect(result.exitCode, result.log).toBe(exitCode);
-      await expectReleased(result);
-    },
-  );
+  test('a day after its token was made, releases the link when what uses it fails', async () => {
+    machine = runner();
+    machine.measuring(3);
+    const result = await run();
+    expect(result.exitCode, result.log).toBe(3);
+    await expectReleased(result);
+  });
 
-  test.each([
-    ['', 'state'],
-    [', and the state folder with it', 'other-state'],
-  ])('books once when the answer was lost%s', async (_, state) => {
+  test('books once when the answer was lost, and releases the link when what uses it succeeds', async () => {
     machine = runner();
     machine.measuring(0);
-    machine.losingAnAnswer(state);
+    machine.losingAnAnswer(LOST[name] ?? '');
     const result = await run();
     expect(result.exitCode, result.log).toBe(0);
     expect(machine.read('lost')).toBe('');

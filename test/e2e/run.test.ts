@@ -6,15 +6,7 @@ import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres-server.ts';
 import { type LinePoint, openLine } from '../proof/line.ts';
-import {
-  age,
-  type Client,
-  LAUNCHER,
-  newClient,
-  type Served,
-  type Started,
-  serveInProcess,
-} from './served.ts';
+import { age, type Client, LAUNCHER, newClient, type Served, type Started, serveHere } from './served.ts';
 
 const RUN = ['run', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--for', '1h'];
 /** Commands of a shell that says when it has begun. */
@@ -24,7 +16,7 @@ const { PROVE_RUN } = process.env;
 
 let served: Served;
 beforeAll(async () => {
-  served = await serveInProcess('--auto-approve', 'lead');
+  served = await serveHere('--auto-approve', 'lead');
 });
 
 async function loggedIn(env: Readonly<Record<string, string>> = served.env): Promise<Client> {
@@ -180,14 +172,7 @@ describe('run is killed', () => {
       const line = await openLine(`http://127.0.0.1:${port}`);
       onTestFinished(() => line.close());
       const base = line.url.replace(/\/$/, '');
-      const server = await serveInProcess(
-        '--port',
-        String(port),
-        '--base-url',
-        base,
-        '--auto-approve',
-        'lead',
-      );
+      const server = await serveHere('--port', String(port), '--base-url', base, '--auto-approve', 'lead');
       const client = await loggedIn(server.env);
       const started = client.start(...RUN, '--', 'true');
       line.arm('POST /apis', 1, point, () => started.signal('SIGKILL'));

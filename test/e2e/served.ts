@@ -10,6 +10,7 @@ import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { withoutPassword } from '../fixtures/postgres-server.ts';
 import { type Ended, type Machine, newMachine } from './command.ts';
+import type { StartedHere } from './here.ts';
 
 /** The launcher of the command line. */
 export const LAUNCHER = new URL('../../bin/slices-conn.js', import.meta.url).pathname;
@@ -78,36 +79,72 @@ const ReadyFile = v.strictObject({
   metrics_url: v.optional(v.string()),
 });
 
-/** A reference server as a process of its own. */
+/** A reference server. */
 export interface Served {
   readonly addresses: v.InferOutput<typeof ReadyFile>;
   /** The environment that points a command at it. */
   readonly env: Readonly<Record<string, string>>;
+}
+
+/** A reference server as a process of its own. */
+export interface ServedProcess extends Served {
   readonly process: Started;
 }
 
-/** `serve --port 0 --memory`, waited for. */
-export function serveInProcess(...args: readonly string[]): Promise<Served> {
+/** `serve --port 0 --memory` as a process of its own, waited for. */
+export function serveInProcess(...args: readonly string[]): Promise<ServedProcess> {
   return serveWith('--port', '0', '--memory', ...args);
 }
 
-/** `serve` with these flags, waited for. */
-export async function serveWith(...args: readonly string[]): Promise<Served> {
-  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-serve-'));
-  atEndOfFile(() => rmSync(folder, { recursive: true, force: true }));
-  const file = join(folder, 'ready.json');
+/** `serve` with these flags as a process of its own, waited for. */
+export async function serveWith(...args: readonly string[]): Promise<ServedProcess> {
+  const { folder, file, ready } = readyFile();
   const server = start(['serve', '--ready-file', file, ...args], {
     cwd: folder,
     env: { HOME: folder },
   });
-  const addresses = await vi.waitFor(
-    () => {
-      if (server.output.exitCode !== null) throw new Error(server.output.stderr);
-      return v.parse(ReadyFile, JSON.parse(readFileSync(file, 'utf8')));
-    },
-    { timeout: PATIENCE, interval: 20 },
-  );
+  const addresses = await ready(server.output);
   return { addresses, env: pointingAt(addresses), process: server };
+}
+
+/** A reference server in the process of the test. */
+export interface ServedHere extends Served, StartedHere {
+  /** Its home folder. */
+  readonly home: string;
+}
+
+/**
+ * `serve` in the process of the test, waited for; on a port of its own and in memory unless the flags say otherwise. It
+ * takes a tenth of the processor time of a process, and can't show signals. It is stopped after the test file.
+ */
+export async function serveHere(...args: readonly string[]): Promise<ServedHere> {
+  const { folder, file, ready } = readyFile();
+  const port = args.includes('--port') ? [] : ['--port', '0'];
+  const where = args.includes('--data') || args.includes('--database') ? [] : ['--memory'];
+  // Loaded late: test files that only start processes do not need the sources of the command line.
+  const { startHere } = await import('./here.ts');
+  const server = startHere(folder, ['serve', '--ready-file', file, ...port, ...where, ...args]);
+  atEndOfFile(server.stop);
+  const output: Ended = { exitCode: null, ...server.output };
+  void server.ended.then((ended) => Object.assign(output, ended));
+  const addresses = await ready(output);
+  return { ...server, home: folder, addresses, env: pointingAt(addresses) };
+}
+
+/** Where a server says that it is ready, and how that is waited for. */
+function readyFile() {
+  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-serve-'));
+  atEndOfFile(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'ready.json');
+  const ready = (output: Ended) =>
+    vi.waitFor(
+      () => {
+        if (output.exitCode !== null) throw new Error(output.stderr);
+        return v.parse(ReadyFile, JSON.parse(readFileSync(file, 'utf8')));
+      },
+      { timeout: PATIENCE, interval: 10 },
+    );
+  return { folder, file, ready };
 }
 
 /** The variables that name the services of a command. */

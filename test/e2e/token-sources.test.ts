@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { claimedClaims } from '../../src/client/claimed.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { reportOf, reservationIn } from './command.ts';
-import { newClient, record, type Served, serveInProcess } from './served.ts';
+import { newClient, record, type Served, serveHere } from './served.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '100M', '--start-now', '--for', '1h'];
 
@@ -16,7 +16,7 @@ let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'slices-conn-given-'));
-  served = await serveInProcess('--auto-approve', 'lead');
+  served = await serveHere('--auto-approve', 'lead');
   tokens = await tokensFor(served);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -146,7 +146,7 @@ describe('unusable tokens', () => {
   );
 
   test('an expired token: 4, for reserve and for status', async () => {
-    const short = await serveInProcess('--auto-approve', 'lead', '--access-token-ttl', '3');
+    const short = await serveHere('--auto-approve', 'lead', '--access-token-ttl', '3');
     const { user, experiment } = await tokensFor(short);
     const client = newClient({
       ...short.env,

@@ -15,7 +15,7 @@ const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--f
 const List = v.object({ items: v.array(v.object({ reservation: v.object({ id: v.string() }) })) });
 
 test('two servers behind one address are one service, which one of them can leave', async () => {
-  const database = await postgres.database();
+  const database = await postgres.withTables();
   const ports = [await freePort(), await freePort()];
   const balancer = await roundRobin(ports);
   const replica = (port: number | undefined) =>

@@ -20,13 +20,13 @@ test(
 test(
   'row 39: reserve is killed, serve is on PostgreSQL: the ledger knows every reservation, and a key books once',
   async () => {
-    const report = await killClients({ until, seed: 1, postgres: await postgres.database() });
+    const report = await killClients({ until, seed: 1, postgres: await postgres.withTables() });
     expectNothingFound(report, until);
   },
   LIMIT,
 );
 
-const plans = { rounds: 4, kills: 2, acknowledged: 8 };
+const plans = { rounds: 2, kills: 2, acknowledged: 4 };
 
 test(
   'row 39: apply or serve on SQLite is killed: all of the file or nothing, then its state, then no change; a link that does not fit leaves nothing',
@@ -39,7 +39,7 @@ test(
 test(
   'row 39: apply or serve on PostgreSQL is killed: all of the file or nothing, then its state, then no change; a link that does not fit leaves nothing',
   async () => {
-    const report = await killPlans({ until: plans, seed: 1, postgres: await postgres.database() });
+    const report = await killPlans({ until: plans, seed: 1, postgres: await postgres.withTables() });
     expectNothingFound(report, plans);
   },
   LIMIT,

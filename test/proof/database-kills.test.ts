@@ -3,7 +3,7 @@ import { type RunningPostgres, startPostgres } from '../fixtures/postgres-server
 import { killDatabase } from './database-kills.ts';
 import { expectNothingFound } from './nothing-found.ts';
 
-const until = { kills: 4, acknowledged: 50 };
+const until = { kills: 2, acknowledged: 30 };
 
 let postgres: RunningPostgres;
 beforeAll(async () => {

@@ -14,7 +14,7 @@ test('rows 38 and 39: each step of a transaction on SQLite fails: all or nothing
 }, 600_000);
 
 test('rows 38 and 39: each step of a transaction on PostgreSQL fails: all or nothing, memory agrees, nothing leaks', async () => {
-  const opened = await postgresStatements(await postgres.database());
+  const opened = await postgresStatements(await postgres.withTables());
   const report = await proveFailpoints(opened, { thorough: false }).finally(opened.close);
   expectNothingFound(report, { rounds: 50 });
 }, 600_000);

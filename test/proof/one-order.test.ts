@@ -21,7 +21,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const ENGINES = [
   { engine: 'SQLite', database: async () => join(folder, 'one-order.db') },
-  { engine: 'PostgreSQL', database: () => postgres.database() },
+  { engine: 'PostgreSQL', database: () => postgres.withTables() },
 ];
 
 describe.each(ENGINES)('row 38: concurrent updates on $engine', ({ database }) => {

@@ -5,7 +5,7 @@ import { killServers } from './server-kills.ts';
 
 const postgres = usePostgres();
 
-const until = { rounds: 3, kills: 3, acknowledged: 50 };
+const until = { rounds: 2, kills: 2, acknowledged: 30 };
 const LIMIT = 600_000;
 
 test(
@@ -19,7 +19,7 @@ test(
 test(
   'row 39: replicas of serve on PostgreSQL are killed under load: every reply that was sent is on disk, nothing leaks',
   async () => {
-    const report = await killServers({ until, seed: 1, postgres: await postgres.database() });
+    const report = await killServers({ until, seed: 1, postgres: await postgres.withTables() });
     expectNothingFound(report, until);
   },
   LIMIT,

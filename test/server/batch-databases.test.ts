@@ -52,7 +52,7 @@ async function sqlite(): Promise<Engine> {
 }
 
 async function postgresql(): Promise<Engine> {
-  const database = await postgres.database();
+  const database = await postgres.withTables();
   const line = await openMessageLine(database);
   return {
     database: line.url,

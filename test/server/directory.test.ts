@@ -20,7 +20,7 @@ const FILE: DirectoryFile = {
 
 describe.each([
   ['SQLite', async () => join(folder, 'server.sqlite')],
-  ['PostgreSQL', () => postgres.database()],
+  ['PostgreSQL', () => postgres.withTables()],
 ])('on %s', (_, newDatabase) => {
   test('a directory file replaces the built-in users, projects and experiments, and keeps ids', async () => {
     const database = await newDatabase();

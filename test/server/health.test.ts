@@ -144,7 +144,7 @@ describe('the query to the database', () => {
   });
 
   test.each(['SQLite', 'PostgreSQL'])('%s answers', async (engine) => {
-    const stores = await openStores(engine === 'SQLite' ? ':memory:' : await postgres.database());
+    const stores = await openStores(engine === 'SQLite' ? ':memory:' : await postgres.withTables());
     opened.push(stores);
     await expect(stores.ping()).resolves.toBeUndefined();
   });

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TAG_PLACES } from '../../src/allocator/demand.ts';
 import { CommitUnknownError, StoreUnavailableError } from '../../src/allocator/store.ts';
 import { createKeyRing } from '../../src/server/keys/key-ring.ts';
@@ -35,9 +35,12 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
   let database: PostgresDatabase;
   const held = `${place}_held_once`;
 
+  beforeAll(async () => {
+    database = await PostgresDatabase.open(await postgres.emptied());
+  });
+  afterAll(() => database.close());
   beforeEach(async () => {
     url = await postgres.emptied();
-    database = await open();
     await database.run("INSERT INTO link (id, version) VALUES ('a~b', 0), ('c~d', 0)");
     await reserve('r1', 100, 200);
     await reserve('r2', 300, 400);
@@ -376,7 +379,7 @@ async function connections(address: string): Promise<number> {
   const [row] = await postgres.ask(
     address,
     `SELECT count(*)::int AS open FROM pg_stat_activity
-     WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+     WHERE datname = current_database() AND application_name = 'slices-conn'`,
   );
   return Number(row?.['open']);
 }

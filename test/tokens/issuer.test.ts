@@ -14,6 +14,7 @@ import {
 } from '../../src/tokens/signing-key.ts';
 import { createVerifier } from '../../src/tokens/verifier.ts';
 import { verifyServiceToken } from '../../src/tokens/verify.ts';
+import { anyText } from '../fixtures/any-text.ts';
 import { IDS, NOW, partsOf, SECONDS } from '../fixtures/tokens.ts';
 
 const ISSUER = 'https://service.example.org';
@@ -95,7 +96,7 @@ describe('issue (SPEC.md, "Authentication" 6)', () => {
   test('what is issued verifies, whatever the claims (property)', async () => {
     const issuer = issuerAt(NOW);
     const trust = { issuers: new Map([[ISSUER, localKeySet(issuer.keySet)]]), now: () => NOW };
-    const names = fc.string({ unit: 'binary' }).filter((name) => !RESERVED.has(name));
+    const names = anyText().filter((name) => !RESERVED.has(name));
     const claims = fc.dictionary(names, fc.jsonValue());
     await fc.assert(
       fc.asyncProperty(claims, async (own) => {
@@ -103,7 +104,7 @@ describe('issue (SPEC.md, "Authentication" 6)', () => {
         const due = JSON.parse(JSON.stringify({ ...own, iss: ISSUER, iat: SECONDS, exp: SECONDS + 900 }));
         expect(verified).toEqual(due);
       }),
-      { numRuns: 200 },
+      { numRuns: 60 },
     );
   });
   /** Names with a meaning of their own here, and those that valibot leaves out of an object. */

@@ -7,13 +7,14 @@ import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CONFIGURATION_OF, describeEnd, type Format } from '../../src/vlan/formats.ts';
+import { anyText } from '../fixtures/any-text.ts';
 import { end } from './ends.ts';
 
 const FORMATS = Object.keys(CONFIGURATION_OF).filter((name): name is Format => name !== 'json');
 
 /** Text of a reservation that its service made up to do harm. */
 const HOSTILE = fc.oneof(
-  fc.string({ unit: 'binary', minLength: 1 }),
+  anyText({ minLength: 1 }),
   fc.constantFrom(
     'a\nip link del eth0\n',
     "a'; reboot; '",

@@ -51,7 +51,8 @@ const POLICY = [
 export function createDocs(options: DocsOptions): Hono {
   const { prefix, site, readFile, now } = options;
   const app = new Hono({ strict: false });
-  const description = describeServer(options);
+  // Made when somebody asks: most servers of a command are never asked.
+  let description: ReturnType<typeof describeServer> | undefined;
   const files = new Map<DocsFile, Promise<Uint8Array>>();
   /** Read once for all requests; a failure is not kept. */
   const contentOf = (name: DocsFile): Promise<Uint8Array> => {
@@ -66,10 +67,10 @@ export function createDocs(options: DocsOptions): Hono {
     return content;
   };
 
-  app.get(
-    '/api-spec',
-    () => new Response(description(now()), { headers: { 'content-type': 'application/json' } }),
-  );
+  app.get('/api-spec', () => {
+    description ??= describeServer(options);
+    return new Response(description(now()), { headers: { 'content-type': 'application/json' } });
+  });
   app.get(
     '/api-docs',
     async () =>

@@ -6,7 +6,7 @@ import { commandWorld } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 /** Logs in at a provider that names this address. */
-async function logIn(device: Partial<DeviceLogin>) {
+async function logIn(device: Partial<DeviceLogin>, ...flags: string[]) {
   const opened: string[] = [];
   const accessToken = new Secret('access');
   const connection: Connection = {
@@ -34,7 +34,7 @@ async function logIn(device: Partial<DeviceLogin>) {
       return true;
     },
   });
-  return { ...(await world.run('login', '--qr')), opened };
+  return { ...(await world.run('login', '--qr', ...flags)), opened };
 }
 
 describe('row 6: the address that the browser opens', () => {
@@ -63,10 +63,25 @@ describe('row 6: the address that the browser opens', () => {
     'javascript:alert(1)',
     'file:///etc/passwd',
     'http://login.example.org/',
-  ])('%j is not opened', async (address) => {
-    const { opened, exitCode, stderr } = await logIn({ verificationUriComplete: address });
+    'http://192.0.2.1/device',
+    'data:text/html,x',
+    '-x',
+    'https://evil.invalid\u001b]0;owned\u0007/\u202egro.elpmaxe',
+  ])('%j is shown, escaped, and not opened', async (address) => {
+    // Nor does it stand in for one that is missing.
+    for (const verificationUriComplete of [address, undefined]) {
+      const { opened, exitCode, stderr } = await logIn({ verificationUri: address, verificationUriComplete });
+      expect({ opened, exitCode }).toEqual({ opened: [], exitCode: 0 });
+      expect(stderr).toContain('BCDF-GHJK');
+      expect(stderr).not.toMatch(/[\0\u001b\u0007\u202e]/);
+    }
+  });
+
+  test('--no-browser opens none', async () => {
+    const address = 'https://login.example.org/device';
+    const { opened, exitCode, stderr } = await logIn({ verificationUri: address }, '--no-browser');
     expect({ opened, exitCode }).toEqual({ opened: [], exitCode: 0 });
-    expect(stderr).toContain('BCDF-GHJK');
+    expect(stderr).not.toContain('browser was opened');
   });
 
   test('row 55: the longest accepted address still has a QR code', async () => {

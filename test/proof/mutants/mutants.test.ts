@@ -16,7 +16,7 @@ const ENGINES = [
     engine: 'PostgreSQL',
     histories: 20,
     right: 10,
-    open: async () => postgresStatements(await postgres.database()),
+    open: async () => postgresStatements(await postgres.withTables()),
   },
 ];
 
@@ -111,7 +111,7 @@ describe('a failure at each step', () => {
 });
 
 test('mistake: the lock in the statement that reads, on PostgreSQL, caught by a race', async () => {
-  const opened = await postgresStatements(await postgres.database());
+  const opened = await postgresStatements(await postgres.withTables());
   const { database, locking } = opened;
   const reading = { store: reservationStore(database, locking), rows: database.all.bind(database) };
   // Each knows nothing when it is asked, so that it reads.
@@ -124,7 +124,7 @@ test('mistake: the lock in the statement that reads, on PostgreSQL, caught by a 
     );
   expect(await raceHere(racers(locksWhereItReads(database)), reading)).not.toEqual([]);
   await opened.close();
-  const right = await postgresStatements(await postgres.database());
+  const right = await postgresStatements(await postgres.withTables());
   const store = reservationStore(right.database, right.locking);
   expect(await raceHere(racers(store), { store, rows: right.database.all.bind(right.database) })).toEqual([]);
   await right.close();

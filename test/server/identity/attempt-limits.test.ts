@@ -38,7 +38,7 @@ import { NOW } from '../../fixtures/service.ts';
 const postgres = usePostgres();
 const ENGINES = [
   ['SQLite', async () => `${temporaryFolder()}/limits.sqlite`],
-  ['PostgreSQL', () => postgres.database()],
+  ['PostgreSQL', () => postgres.withTables()],
 ] as const;
 
 /** Asks a database, past everything. Values are written into the statement. */

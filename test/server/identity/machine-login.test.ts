@@ -98,7 +98,7 @@ const postgres = usePostgres();
 
 describe.each([
   ['SQLite', undefined],
-  ['PostgreSQL', () => postgres.database()],
+  ['PostgreSQL', () => postgres.withTables()],
 ])('the logins of a user, on %s', (_, database) => {
   const start = async () => startIdentity(database ? { database: await database() } : {});
   const ask = (server: IdentityServer, token: string, method: string, id = '') =>

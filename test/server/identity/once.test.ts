@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { SESSION_CHECK_TTL } from '../../../src/server/identity/sessions.ts';
 import { isPostgres } from '../../../src/store/stores.ts';
 import {
@@ -99,13 +99,19 @@ describe.each([
   [
     'two servers on one PostgreSQL database',
     async (): Promise<[IdentityServer, Door[]]> => {
-      const server = await startIdentity({ database: await postgres.database() });
+      const server = await startIdentity({ database: await postgres.withTables() });
       return [server, [server, await server.replica()]];
     },
   ],
 ] as const)('%s', (_, start) => {
+  // Each test has logins of its own on them, and moves their clock on.
+  let server: IdentityServer;
+  let doors: Door[];
+  beforeAll(async () => {
+    [server, doors] = await start();
+  });
+
   test('one of many redemptions at once wins, and its session lives on', async () => {
-    const [server, doors] = await start();
     for (let round = 0; round < ROUNDS; round += 1) {
       const login = await startLogin(server);
       expect((await approve(login, 'lead', new Browser(server))).status).toBe(200);
@@ -124,7 +130,6 @@ describe.each([
   });
 
   test('many refreshes at once give one successor, which works', async () => {
-    const [server, doors] = await start();
     let token = (await logIn(server)).refresh_token;
     for (let round = 0; round < ROUNDS; round += 1) {
       const before = token;
@@ -144,7 +149,6 @@ describe.each([
   });
 
   test('a code that two people approve at once logs in the one whose page says so', async () => {
-    const [server, doors] = await start();
     for (let round = 0; round < ROUNDS; round += 1) {
       const login = await startLogin(server);
       const people = ['lead', 'admin', 'member', 'viewer'];
@@ -169,7 +173,6 @@ describe.each([
   });
 
   test('a code that is approved and denied at once is the one or the other', async () => {
-    const [server, doors] = await start();
     for (let round = 0; round < ROUNDS; round += 1) {
       const login = await startLogin(server);
       const [one, other] = [new Browser(at(doors, 0)), new Browser(at(doors, 1))];
@@ -187,7 +190,6 @@ describe.each([
   });
 
   test('a refresh token that is used after its grace ends the family everywhere', async () => {
-    const [server, doors] = await start();
     const first = (await logIn(server)).refresh_token;
     const second = refreshTokenIn(await refresh(at(doors, 0), first));
     server.advance(GRACE + 1);
@@ -197,7 +199,6 @@ describe.each([
   });
 
   test('a revoked session is over everywhere', async () => {
-    const [server, doors] = await start();
     const { refresh_token: first } = await logIn(server);
     const bystander = (await logIn(server)).refresh_token;
     const second = refreshTokenIn(await refresh(at(doors, 0), first));
@@ -227,7 +228,6 @@ describe.each([
     }
 
     test('are refused: at once by the server that revoked it, by others within 5 s', async () => {
-      const [server, doors] = await start();
       const { refresh_token, access_token } = await logIn(server);
       const bystander = (await logIn(server)).access_token;
       const second = tokensIn(await refresh(at(doors, 1), refresh_token));
@@ -242,7 +242,6 @@ describe.each([
     });
 
     test('so are those of a session whose refresh token was used twice', async () => {
-      const [server, doors] = await start();
       const { refresh_token, access_token } = await logIn(server);
       await refresh(at(doors, 1), refresh_token);
       server.advance(GRACE + 1);
@@ -252,7 +251,6 @@ describe.each([
     });
 
     test('so are the experiment tokens that were had with it', async () => {
-      const [server, doors] = await start();
       const { refresh_token, access_token } = await logIn(server);
       const headers = { authorization: `Bearer ${access_token}` };
       const listed = await send(server, 'GET', EXPERIMENTS, { headers });
@@ -269,7 +267,6 @@ describe.each([
     });
 
     test('a session that has nothing else is ended by its access token', async () => {
-      const [server, doors] = await start();
       const login = await startLogin(server, 'openid projects');
       await approve(login, 'lead', new Browser(server));
       const { access_token, refresh_token } = tokensIn(await poll(server, login));
@@ -286,14 +283,12 @@ describe.each([
     });
 
     test('an ID token opens nothing in the first place (row 50)', async () => {
-      const [server, doors] = await start();
       const { id_token = '' } = await logIn(server);
       expect(await outcomes(doors, [id_token])).toEqual([403]);
     });
   });
 
   test('a session that is refreshed and revoked at once is over', async () => {
-    const [server, doors] = await start();
     for (let round = 0; round < ROUNDS; round += 1) {
       const { refresh_token: token } = await logIn(server);
       const [revoked, ...refreshed] = await together(server, doors, [
@@ -312,7 +307,7 @@ describe.each([
 
 const ENGINES = [
   ['SQLite', async () => ({})],
-  ['PostgreSQL', async () => ({ database: await postgres.database() })],
+  ['PostgreSQL', async () => ({ database: await postgres.withTables() })],
 ] as const;
 
 describe.each(ENGINES)('row 31: the grace of a refresh token on %s', (_, options) => {

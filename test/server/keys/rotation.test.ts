@@ -27,7 +27,7 @@ import { faultOf } from '../../fixtures/tokens.ts';
 const postgres = usePostgres();
 const ENGINES = [
   ['SQLite', async () => `${temporaryFolder()}/keys.sqlite`],
-  ['PostgreSQL', () => postgres.database()],
+  ['PostgreSQL', () => postgres.withTables()],
 ] as const;
 
 /** What the command does next to the database (`slices-conn serve rotate-keys`). */
