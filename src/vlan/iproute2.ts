@@ -89,9 +89,14 @@ export function deleteCall(name: string): ProgramCall {
   return ['ip', 'link', 'del', name];
 }
 
-/** A line that removes a device. Another tool may have removed it before, or do so at the same time. */
-export function deleteLine(name: string): string {
-  return `[ ! -e ${placeOf(name)} ] || ${shellLine(deleteCall(name))} || [ ! -e ${placeOf(name)} ]`;
+/**
+ * A line that removes a device, where it is there.
+ *
+ * @param isRaced whether another tool removes it at the same time: then it is no news that it is gone. Default false
+ */
+export function deleteLine(name: string, isRaced = false): string {
+  const silent = isRaced ? ' 2>/dev/null' : '';
+  return `[ ! -e ${placeOf(name)} ] || ${shellLine(deleteCall(name))}${silent} || [ ! -e ${placeOf(name)} ]`;
 }
 
 /** A condition for a shell: whether a device carries another one. */

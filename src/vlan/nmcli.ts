@@ -50,9 +50,10 @@ export function nmcli(end: End): Configuration {
     aboutRemoval: [`The connection ${below} goes when ${device} carries no other device.`],
     remove: [
       `! ${isKnown(names.inner)} || ${call('delete', names.inner)}`,
-      deleteLine(names.inner),
+      // NetworkManager removes the devices of its connections in its own time.
+      deleteLine(names.inner, true),
       `${carriesAnother(names.outer)} || nmcli -g NAME connection show | grep -q '^${names.outer}[.]' || ! ${isKnown(names.outer)} || ${call('delete', names.outer)}`,
-      `${carriesAnother(names.outer)} || ${deleteLine(names.outer)}`,
+      `${carriesAnother(names.outer)} || ${deleteLine(names.outer, true)}`,
       `${carriesAnother(device)} || ! ${isKnown(below)} || ${call('delete', below)}`,
     ],
   });

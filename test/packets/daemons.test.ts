@@ -19,6 +19,9 @@ const NETWORK_MANAGER = `${WITHOUT_UDEV}; mkdir -p /run/NetworkManager
   mkdir /etc/NetworkManager/system-connections
   printf '[main]\\nplugins=keyfile\\ndns=none\\nrc-manager=unmanaged\\nauth-polkit=false\\n[keyfile]\\nunmanaged-devices=interface-name:vec0;interface-name:port;interface-name:br0\\n' >/etc/NetworkManager/NetworkManager.conf
   ${NM}`;
+const INTERFACES = `mount -t tmpfs t /etc/network; mkdir -p /run/network /etc/network/interfaces.d
+  for s in if-pre-up if-up if-down if-post-down; do mkdir /etc/network/$s.d; done
+  echo 'source /etc/network/interfaces.d/*' >/etc/network/interfaces`;
 const NETPLAN = 'mount -t tmpfs t /etc/netplan';
 
 /** How a format's own program is brought up in a guest, and what stands for a command that needs all of systemd. */
@@ -43,11 +46,12 @@ const DAEMONS: Partial<
        rm -rf /run/NetworkManager/devices; ${NM}`,
     ],
   },
-  ifupdown: {
-    needs: ['/sbin/ifup'],
-    start: `mount -t tmpfs t /etc/network; mkdir -p /run/network /etc/network/interfaces.d
-      for s in if-pre-up if-up if-down if-post-down; do mkdir /etc/network/$s.d; done
-      echo 'source /etc/network/interfaces.d/*' >/etc/network/interfaces`,
+  // Programs of the same names, of which a server has one.
+  ifupdown: { needs: ['/lib/ifupdown/settle-dad.sh'], start: INTERFACES },
+  ifupdown2: {
+    needs: ['/usr/share/ifupdown2/ifupdown2'],
+    start: `cp -r /etc/network/ifupdown2 /tmp; ${INTERFACES}; cp -r /tmp/ifupdown2 /etc/network
+      for d in /var/tmp /var/log; do mount -t tmpfs t $d; done`,
   },
 };
 
