@@ -147,7 +147,8 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     return element(
       'details',
       { open: isOpen },
-      ...[element('summary', { 'aria-label': `More: ${title}` }, 'More'), ...buttons],
+      element('summary', { 'aria-label': `More: ${title}` }, 'More'),
+      element('div', { class: 'actions' }, ...buttons),
     );
   }
 

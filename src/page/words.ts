@@ -132,7 +132,7 @@ export function extensionText(
   const until = longest ? Date.parse(longest.end_date) : own.end;
   const most =
     until > own.end
-      ? `It can last ${formatDuration(until - own.end)} longer, until ${instantText(until, calendar)}.`
+      ? `It can last until ${instantText(until, calendar)}.`
       : `With ${formatBandwidth(own.bandwidth)} it can’t last longer at all.`;
   return `${titleOf(own)} can’t last ${formatDuration(longer)} longer. ${most}`;
 }

@@ -41,7 +41,7 @@ const OFFER: Alternative = {
 test('of an extension that is refused it is said until when there can be one', () => {
   const own = { id: 'con_x', name: 'training', bandwidth: 9000, end: NOW + HOUR };
   expect(extensionText(own, HOUR, { alternatives: [OFFER] }, CALENDAR)).toBe(
-    'training can’t last 1 h longer. It can last 30 min longer, until Sun 22 Nov 12:30.',
+    'training can’t last 1 h longer. It can last until Sun 22 Nov 12:30.',
   );
   for (const alternatives of [[], [{ ...OFFER, end_date: '2026-11-22T11:00:00.000Z' }]]) {
     expect(extensionText(own, HOUR, { alternatives }, CALENDAR)).toBe(

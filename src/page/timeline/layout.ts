@@ -1,3 +1,5 @@
+import type { Own } from '../service.ts';
+
 /** Where things are, in CSS pixels. */
 export interface Layout {
   width: number;
@@ -21,6 +23,38 @@ export function layoutFor(width: number, isNarrow: boolean): Layout {
 export function rowAt(y: number, { axis, row }: Layout, count: number): number | undefined {
   const found = Math.floor((y - axis) / row);
   return found >= 0 && found < count ? found : undefined;
+}
+
+/** One of my reservations in its row, in CSS pixels from the top of the plot. */
+export interface Bar {
+  own: Own;
+  y: number;
+  height: number;
+}
+
+/** The lowest that a bar is drawn, in pixels. */
+const LOWEST = 4;
+
+/**
+ * The bars of my reservations on a link: at the same time they stand below one another, as their bandwidths add up. Where
+ * that is more than the plot has room for, the last ones lie upon each other.
+ */
+export function barsOf(list: readonly Own[], capacity: number, { plot }: Pick<Layout, 'plot'>): Bar[] {
+  const bars: Bar[] = [];
+  let current: Bar[] = [];
+  for (const own of list.toSorted((one, other) => one.start - other.start)) {
+    const height = Math.min(plot, Math.max(LOWEST, Math.round((own.bandwidth / capacity) * plot)));
+    current = current.filter((bar) => bar.own.end > own.start).toSorted((one, other) => one.y - other.y);
+    let y = 0;
+    for (const bar of current) {
+      if (bar.y - y >= height) break;
+      y = Math.max(y, bar.y + bar.height);
+    }
+    const bar = { own, y: Math.min(y, plot - height), height };
+    bars.push(bar);
+    current.push(bar);
+  }
+  return bars;
 }
 
 /**

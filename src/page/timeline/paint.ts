@@ -1,6 +1,6 @@
-import type { Column, Own, Window } from '../service.ts';
+import type { Column, Window } from '../service.ts';
 import type { Axis } from './axis.ts';
-import { barHeight, type Layout } from './layout.ts';
+import { type Bar, barHeight, type Layout } from './layout.ts';
 import { placeOf } from './view.ts';
 
 /** The colours of a drawing, as canvas takes them. */
@@ -30,7 +30,7 @@ export interface Row {
   parts: readonly (readonly Column[])[];
   /** Mbps. */
   capacity: number;
-  own: readonly Own[];
+  own: readonly Bar[];
   isSelected: boolean;
 }
 
@@ -140,13 +140,13 @@ export class Painter {
       if (right <= left) continue;
       context.drawImage(picture, from, 0, until - from, picture.height, left, y, right - left, plot);
     }
-    for (const one of own) {
+    context.fillStyle = colours.mine;
+    for (const { own: one, y: below, height } of own) {
       if (one.end <= window.start || one.start >= window.end) continue;
       const left = Math.max(-4, x(one.start));
       const right = Math.max(left + 2, Math.min(width + 4, x(one.end)));
-      const height = Math.max(4, Math.round((one.bandwidth / capacity) * plot));
-      context.fillStyle = colours.mine;
-      context.fillRect(left, y, right - left, height);
+      // A line of what is behind parts it from the one below.
+      context.fillRect(left, y + below, right - left, height - 1);
     }
     if (isSelected) {
       context.strokeStyle = colours.pick;

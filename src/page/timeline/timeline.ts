@@ -4,30 +4,16 @@ import { axisOf } from './axis.ts';
 import { type Clock, ceilToStep, createClock, lengthOfStep, type Step } from './civil-time.ts';
 import { FORCED, readColours } from './colours.ts';
 import { followGestures, type Point } from './gestures.ts';
-import { layoutFor, rowAt } from './layout.ts';
+import { createGlide } from './glide.ts';
+import { followKeys } from './keys.ts';
+import { type Bar, barsOf, layoutFor, rowAt } from './layout.ts';
 import { type Mark, Painter } from './paint.ts';
-import {
-  bookable,
-  clickedPeriod,
-  draggedPeriod,
-  lengthenedPeriod,
-  movedPeriod,
-  type PickContext,
-} from './pick.ts';
+import { bookable, clickedPeriod, draggedPeriod, type PickContext } from './pick.ts';
 import { createTable } from './table.ts';
 import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './tiles.ts';
 import { createToolbar, type Unit } from './toolbar.ts';
-import {
-  betweenWindows,
-  clampWindow,
-  instantAt,
-  panWindow,
-  snapStep,
-  turnedPage,
-  unitWindow,
-  zoomWindow,
-} from './view.ts';
-import { type Calendar, linkText, periodSentence, windowText } from './words.ts';
+import { clampWindow, instantAt, panWindow, snapStep, turnedPage, unitWindow, zoomWindow } from './view.ts';
+import { type Calendar, HINTS, keysText, linkText, periodSentence, windowText } from './words.ts';
 
 /** What a timeline is made of. All times in milliseconds since the Unix epoch. */
 export interface TimelineOptions {
@@ -74,11 +60,9 @@ const NARROW = 640;
 /** How wide a step is at least to which what is picked snaps, and the period that a click picks; in pixels. */
 const SNAP_PIXELS = 8;
 const CLICK_PIXELS = 32;
-/** How far beside one's own bar a click still means it, and how high a bar is at least for a click; in pixels. */
-const BAR_SLOP = 3;
-const LOWEST_BAR = 10;
+/** How far beside one's own bar a click still means it, in pixels. */
+const BAR_SLOP = 4;
 /** Milliseconds. */
-const GLIDE = 180;
 const LOAD_DELAY = 60;
 const SETTLE_DELAY = 250;
 const SAY_DELAY = 500;
@@ -91,22 +75,6 @@ const MARGIN = 0.3;
 const MARGIN_ROWS = 20;
 /** The level at which a wide surrounding is loaded once somebody moves, so that zooming out finds something to draw. */
 const OVERVIEW_LEVEL = levelFor({ start: 0, end: 366 * 86_400_000 }, 800);
-
-/** What a pointer and what a finger does: for who may pick, and for who may only look. */
-const HINTS = {
-  pointer: {
-    pick: 'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.',
-    look: 'Point at a row, or drag over it, to see what is free. Drag the dates to move; Ctrl and the wheel zoom.',
-  },
-  touch: {
-    pick: 'Tap where a link is free to pick a time to book, or rest your finger there and drag. Two fingers zoom.',
-    look: 'Tap a row to see what is free, or rest your finger there and drag. Two fingers zoom.',
-  },
-} as const;
-/** What keys do: as screen readers say it, and as it is seen while the drawing has the focus. */
-const KEYS =
-  'Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now';
-const SHORT_KEYS = 'Arrows move, + and − zoom, Shift+arrows lengthen';
 
 /** Makes a timeline; it loads and draws once its element is in a document. */
 export function createTimeline(options: TimelineOptions): Timeline {
@@ -140,6 +108,13 @@ export function createTimeline(options: TimelineOptions): Timeline {
   const calendar = (): Calendar => ({ clock, now: options.now() });
   let ownOf = new Map<Link, readonly Own[]>();
   const ownOn = (link: Link): readonly Own[] => ownOf.get(link) ?? [];
+  /** Where those are drawn; forgotten when they or the layout change. */
+  const barsKnown = new Map<Link, readonly Bar[]>();
+  const barsOn = (link: Link): readonly Bar[] => {
+    const bars = barsKnown.get(link) ?? barsOf(ownOn(link), link.bandwidth, layout);
+    barsKnown.set(link, bars);
+    return bars;
+  };
   let selected: Link | null = null;
   let view: Window = unitWindow('week', options.now(), clock, true);
   let unit: Unit | undefined = 'week';
@@ -227,7 +202,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
     const rows = links.slice(first, last).map((link, index) => ({
       parts: tiles.over(first + index, view, level()).flatMap(({ columns }) => (columns ? [columns] : [])),
       capacity: link.bandwidth,
-      own: ownOn(link),
+      own: barsOn(link),
       isSelected: link === selected,
     }));
     const axis = axisOf(view, clock, { width: layout.width, measure: (label) => painter.measure(label) });
@@ -245,6 +220,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
     root.classList.toggle('narrow', isNarrow);
     const { width } = canvas.getBoundingClientRect();
     layout = layoutFor(width, isNarrow);
+    barsKnown.clear();
     const height = layout.axis + layout.row * links.length;
     drawing.style.setProperty('--timeline-axis', `${layout.axis}px`);
     drawing.style.setProperty('--timeline-row', `${layout.row}px`);
@@ -262,9 +238,6 @@ export function createTimeline(options: TimelineOptions): Timeline {
 
   // Moving
 
-  let glide = 0;
-  /** Where a glide goes to: what is pressed meanwhile starts from there. */
-  let goal: Window | undefined;
   let settling: ReturnType<typeof setTimeout> | undefined;
   const moveTo = (window: Window): void => {
     view = clampWindow(window, options.now());
@@ -276,38 +249,25 @@ export function createTimeline(options: TimelineOptions): Timeline {
       table.fill();
     }, SETTLE_DELAY);
   };
-  const stop = (): void => {
-    cancelAnimationFrame(glide);
-    goal = undefined;
-  };
+  const glide = createGlide(moveTo);
   /** Moves by a gesture: at once, and no longer a whole day, week, month or year. */
   const moveBy = (window: Window): void => {
-    stop();
+    glide.stop();
     hasMoved = true;
     setUnit(undefined);
     moveTo(window);
   };
   /** Moves by a button or a key: in a short glide, unless the system asks for less motion. */
   const glideTo = (window: Window): void => {
-    stop();
     hasMoved = true;
-    const [from, to] = [view, clampWindow(window, options.now())];
+    const to = clampWindow(window, options.now());
     if (calmed.matches || chart.hidden) {
+      glide.stop();
       moveTo(to);
-      return;
-    }
-    goal = to;
-    let began: number | undefined;
-    const step = (time: number): void => {
-      began ??= time;
-      const share = Math.min(1, (time - began) / GLIDE);
-      moveTo(share === 1 ? to : betweenWindows(from, to, 1 - (1 - share) ** 3));
-      if (share < 1) glide = requestAnimationFrame(step);
-      else goal = undefined;
-    };
-    glide = requestAnimationFrame(step);
+    } else glide.begin(view, to);
   };
-  const aim = (): Window => goal ?? view;
+  /** What is shown, or where it glides to: what is pressed meanwhile starts from there. */
+  const aim = (): Window => glide.goal ?? view;
   const isNowShown = (): boolean => aim().start <= options.now() && options.now() < aim().end;
   const middle = (): number => (aim().start + aim().end) / 2;
   const zoomBy = (factor: number, at: number): void => {
@@ -385,9 +345,9 @@ export function createTimeline(options: TimelineOptions): Timeline {
     mayPick = options.mayPick();
     pick = undefined;
     setText(readout, hint());
-    const enter = mayPick ? 'Enter picks' : 'Enter says again what is free';
-    setText(shortKeys, `${SHORT_KEYS}, ${enter}.`);
-    setText(keys, `${KEYS}; ${enter}.`);
+    const { spoken, short } = keysText(mayPick);
+    setText(keys, spoken);
+    setText(shortKeys, short);
   };
   invite();
   const snap = (pixels: number): Step => snapStep(view, layout.width, pixels);
@@ -409,26 +369,27 @@ export function createTimeline(options: TimelineOptions): Timeline {
     }
     draw();
   };
+  const cancel = (): void => {
+    pick = undefined;
+    draw();
+  };
   const instantOf = ({ x }: Point): number => instantAt(x, view, layout.width);
   const dragged = (from: Point, to: Point): Mark | undefined => {
     const row = rowAt(from.y, layout, links.length);
     const period = draggedPeriod(instantOf(from), instantOf(to), picking());
     return row === undefined || !period ? undefined : { row, ...period };
   };
-  /** The reservation whose bar is here; a low bar is as high as a finger needs. */
+  /** The reservation whose bar is here, or nearest. */
   const ownAt = (point: Point): Own | undefined => {
     const row = rowAt(point.y, layout, links.length);
     const link = row === undefined ? undefined : links[row];
     if (row === undefined || !link) return undefined;
     const below = point.y - layout.axis - row * layout.row - layout.top;
     const [from, until] = [-BAR_SLOP, BAR_SLOP].map((pixels) => instantOf({ ...point, x: point.x + pixels }));
-    const here = (one: Own): boolean =>
-      one.start <= (until ?? 0) &&
-      one.end > (from ?? 0) &&
-      below <= Math.max(LOWEST_BAR, (one.bandwidth / link.bandwidth) * layout.plot);
-    return ownOn(link)
-      .filter(here)
-      .toSorted((one, other) => one.bandwidth - other.bandwidth)[0];
+    const away = ({ y, height }: Bar): number => Math.max(y - below, below - y - height, 0);
+    return barsOn(link)
+      .filter((bar) => bar.own.start <= (until ?? 0) && bar.own.end > (from ?? 0) && away(bar) <= BAR_SLOP)
+      .toSorted((one, other) => away(one) - away(other))[0]?.own;
   };
   const columnsAround = (row: number, instant: number, length: number): Column[] =>
     tiles.columns(row, { start: instant - 2 * length, end: instant + 2 * length }, level());
@@ -456,10 +417,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       draw();
     },
     onSelected: (from, to) => choose(dragged(from, to)),
-    onCancel: () => {
-      pick = undefined;
-      draw();
-    },
+    onCancel: cancel,
     onTap: (point) => {
       const own = ownAt(point);
       if (own) {
@@ -501,39 +459,28 @@ export function createTimeline(options: TimelineOptions): Timeline {
     tell(mark);
     draw();
   };
-  const onKey = ({ key, shiftKey }: KeyboardEvent): boolean => {
-    const mark = keyboardMark();
-    const times = key === 'ArrowRight' || key === 'ArrowDown' || key === 'PageDown' ? 1 : -1;
-    if (key === 'ArrowLeft' || key === 'ArrowRight') {
-      const change = shiftKey ? lengthenedPeriod : movedPeriod;
-      setCursor({ row: mark.row, ...change(mark, times, picking()) });
-    } else if (key === 'ArrowUp' || key === 'ArrowDown') {
-      setCursor({ ...mark, row: Math.min(links.length - 1, Math.max(0, mark.row + times)) });
-    } else if (key === 'PageUp' || key === 'PageDown') {
+  followKeys(canvas, {
+    rows: links.length,
+    picking,
+    mark: keyboardMark,
+    onGo: setCursor,
+    onTurn(mark, times) {
       const before = aim();
       turn(times);
       const by = (before.end - before.start) * times;
       cursor = { row: mark.row, start: mark.start + by, end: mark.end + by };
       say(windowText(panWindow(before, times), calendar()));
-    } else if (key === '+' || key === '=') zoomBy(0.5, mark.start);
-    else if (key === '-' || key === '_') zoomBy(2, mark.start);
-    else if (key === 'Home') {
-      cursor = undefined;
+    },
+    onZoom: zoomBy,
+    onNow(mark) {
       pick = undefined;
       goToNow();
       const start = ceilToStep(options.now(), snap(CLICK_PIXELS), clock);
       cursor = { row: mark.row, start, end: start + mark.end - mark.start };
       tell(cursor);
-    } else if (key === 'Enter' || key === ' ') choose(mark);
-    else if (key === 'Escape') {
-      pick = undefined;
-      draw();
-    } else return false;
-    return true;
-  };
-  canvas.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (onKey(event)) event.preventDefault();
+    },
+    onChoose: choose,
+    onCancel: cancel,
   });
   canvas.addEventListener('focus', () => {
     if (!canvas.matches(':focus-visible') || layout.width === 0) return;
@@ -573,7 +520,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
   return {
     element: root,
     show: (window) => {
-      stop();
+      glide.stop();
       setUnit(undefined);
       moveTo(window);
     },
@@ -582,6 +529,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       const link = pick && links[pick.row];
       const known = new Set(link && ownOn(link).map(({ id }) => id));
       ownOf = new Map(links.map((link) => [link, list.filter((one) => isBetween(one, link))]));
+      barsKnown.clear();
       // What was picked is booked.
       if (pick && link && ownIn(link, pick).some(({ id }) => !known.has(id))) {
         pick = undefined;

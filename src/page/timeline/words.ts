@@ -139,3 +139,25 @@ export function periodSentence(
   const mine = own.map((one) => `; ${ownText(one)}`).join('');
   return `${linkText(link)}, ${periodText(period, calendar)}: ${free}${mine}.`;
 }
+
+/** What a pointer and what a finger does: for who may pick, and for who may only look. */
+export const HINTS = {
+  pointer: {
+    pick: 'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.',
+    look: 'Point at a row, or drag over it, to see what is free. Drag the dates to move; Ctrl and the wheel zoom.',
+  },
+  touch: {
+    pick: 'Tap where a link is free to pick a time to book, or rest your finger there and drag. Two fingers zoom.',
+    look: 'Tap a row to see what is free, or rest your finger there and drag. Two fingers zoom.',
+  },
+} as const;
+
+const KEYS =
+  'Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now';
+const SHORT_KEYS = 'Arrows move, + and − zoom, Shift+arrows lengthen';
+
+/** What keys do: as screen readers say it, and as it is seen while the drawing has the focus. */
+export function keysText(mayPick: boolean): { spoken: string; short: string } {
+  const enter = mayPick ? 'Enter picks' : 'Enter says again what is free';
+  return { spoken: `${KEYS}; ${enter}.`, short: `${SHORT_KEYS}, ${enter}.` };
+}

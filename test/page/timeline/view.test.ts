@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Own } from '../../../src/page/service.ts';
 import { createClock, type Step } from '../../../src/page/timeline/civil-time.ts';
-import { barHeight, layoutFor, rowAt } from '../../../src/page/timeline/layout.ts';
+import { barHeight, barsOf, layoutFor, rowAt } from '../../../src/page/timeline/layout.ts';
 import { tableLines, tableSegments } from '../../../src/page/timeline/lines.ts';
 import {
   bookable,
@@ -87,6 +88,31 @@ describe('the drawing', () => {
     const layout = layoutFor(375, true);
     const rows = [0, layout.axis - 1, layout.axis, layout.axis + layout.row, layout.axis + 12 * layout.row];
     expect(rows.map((y) => rowAt(y, layout, 12))).toEqual([undefined, undefined, 0, 1, undefined]);
+  });
+
+  it('stacks my reservations of the same time, as high as they need, within the plot', () => {
+    const tags = { site: 'a', sTag: 1, cTag: 1 };
+    const own = (start: number, end: number, bandwidth: number): Own => ({
+      ...{ id: `con_${start}`, site1: 'a', site2: 'b', bandwidth, start, end, createdBy: 'user' },
+      tags: [tags, { ...tags, site: 'b' }],
+    });
+    const places = (...list: Own[]) =>
+      barsOf(list, 10_000, { plot: 30 }).map(({ own: { start }, y, height }) => [start, y, height]);
+    expect(places(own(4, 9, 10), own(0, 5, 1000), own(6, 9, 5000))).toEqual([
+      [0, 0, 4],
+      [4, 4, 4],
+      [6, 8, 15],
+    ]);
+    // The room of one that has ended is taken again.
+    expect(places(own(0, 5, 4000), own(1, 9, 1000), own(5, 9, 2000))).toEqual([
+      [0, 0, 12],
+      [1, 12, 4],
+      [5, 0, 6],
+    ]);
+    expect(places(own(0, 5, 10_000), own(1, 5, 10_000))).toEqual([
+      [0, 0, 30],
+      [1, 0, 30],
+    ]);
   });
 
   it('lets nothing look free that is not, and draws a little as something', () => {
