@@ -32,10 +32,12 @@ export interface Gathering {
 
 /** How often each size is tried. */
 const TRIES = 3;
-/** How long is listened at most, in milliseconds, and asked by ARP each second: what one end asks is what the other hears. */
+/** How long is listened at most, in milliseconds: an end that tries to reach the other sends ARP each second. */
 export const LISTENING = 6000;
-/** How long is listened where only frames with one tag arrive, in milliseconds. */
-const ONLY_SINGLE = 3000;
+/** How long an answer to ARP is waited for where the right tags were heard, in milliseconds from the first request. */
+const ANSWERING = 3000;
+/** After which time a program that asks the other end ends by itself, should this process be gone, in seconds. */
+const MOST_ASKING = 60;
 /** How often what was heard is looked at meanwhile, in milliseconds. */
 const LOOK = 500;
 /** The data of a small packet, as `ping` has it without a flag, in bytes. */
@@ -56,13 +58,7 @@ export async function gather(end: End, peer: string, gathering: Gathering): Prom
   };
   const fault = ownFault(end, none);
   const pair = pairOf(end, devices);
-  const all = [devices.find(({ name }) => name === end.device), pair?.outer, pair?.inner];
-  const described = all.flatMap((device) => {
-    if (!device) return [];
-    const tag = device.tag ? ` ${stackText([device.tag])}` : '';
-    return `${device.name}${tag} MTU ${device.mtu}`;
-  });
-  note({ check: 'devices', ok: !fault, saw: fault?.says ?? described.join(', ') });
+  note({ check: 'devices', ok: !fault, saw: described(end, pair, devices) });
   if (fault || !pair) return none;
 
   const addresses = (await addressesOf(pair.inner.name, machine)).filter(
@@ -107,6 +103,23 @@ export async function gather(end: End, peer: string, gathering: Gathering): Prom
   return { ...evidence, arp, heard };
 }
 
+/** How many devices are described at most. */
+const MOST_DESCRIBED = 8;
+
+/** The end's own device with the two of the reservation; where those are not there, with every VLAN device on it. */
+function described({ device }: End, pair: Pair | undefined, devices: readonly Device[]): string {
+  const below = devices.find(({ name }) => name === device);
+  if (!below) return `no ${device}`;
+  const outer = devices.filter(({ parent, tag }) => parent === device && tag);
+  const on = outer.flatMap((one) => [one, ...devices.filter(({ parent }) => parent === one.name)]);
+  const above = pair ? [pair.outer, pair.inner] : on.slice(0, MOST_DESCRIBED);
+  const texts = [below, ...above].map(({ name, tag, mtu, isUp, hasCarrier }) => {
+    const state = isUp ? (hasCarrier ? '' : ' no carrier') : ' down';
+    return `${name}${tag ? ` ${stackText([tag])}` : ''} MTU ${mtu}${state}`;
+  });
+  return [...texts, ...(above.length === 0 ? ['no VLAN device on it'] : [])].join(', ');
+}
+
 /** The bytes of the headers of IP and ICMP. */
 function headersOf(peer: string): number {
   return isIPv6(peer) ? 48 : 28;
@@ -138,41 +151,48 @@ function pingResult({ exitCode, stdout, stderr }: Awaited<ReturnType<Machine['ru
   };
 }
 
-/** Listens to what arrives, and asks by ARP meanwhile. */
+/** Listens to what arrives, and asks by ARP all the time: what one end asks is what the other one hears. */
 async function listen(
   end: End,
   peer: string,
   { pair, devices }: { pair: Pair; devices: readonly Device[] },
   gathering: Gathering,
 ): Promise<Pick<Evidence, 'arp' | 'heard'>> {
-  const { machine, note } = gathering;
+  const { machine, note, now, sleep } = gathering;
   // From here on something is left behind where the process ends at once.
   const stop = gathering.stopped();
-  let listener: Listener | Deaf = await listenWithTcpdump(end, machine);
+  const begun = now();
+  const over = new AbortController();
+  const asking = ask(peer, pair.inner.name, machine, AbortSignal.any([stop, over.signal]));
+  // A failure is thrown below, where it is waited for.
+  asking.catch(() => undefined);
+  let listener: Listener | Deaf | undefined;
   try {
+    listener = await listenWithTcpdump(end, machine);
     if ('why' in listener && listener.isMissing && machine.isRoot()) {
       listener = await watchStacks(end, machine, stop);
     }
-    const enough = new AbortController();
     const isOurs = (stack: Stack): boolean => !isOfAnother(stack, pair, devices);
-    const asked = isIPv6(peer)
-      ? undefined
-      : askByArp(peer, pair.inner.name, machine, AbortSignal.any([stop, enough.signal]));
-    const arrived = 'why' in listener ? null : await heardWithin(end, isOurs, listener, gathering, stop);
     const isRight = (stack: Stack): boolean => heardIn(stack, end) === 'right';
-    // Only with the right tags it matters whether ARP is answered.
-    if (arrived && arrived.length > 0 && !arrived.some(isRight)) enough.abort();
-    const answer = await asked;
-    const arp = answer?.arp ?? null;
+    const arrived = 'why' in listener ? null : await heardWithin(end, isOurs, listener, gathering, stop);
+    // With wrong tags it does not matter whether ARP is answered.
+    const matters = !arrived || arrived.length === 0 || arrived.some(isRight);
+    if (matters) {
+      const left = Math.max(0, begun + ANSWERING - now());
+      await Promise.race([asking, sleep(left, AbortSignal.any([stop, over.signal]))]);
+    }
+    over.abort();
+    const { arp, saw: answer } = await asking;
     // An answer to ARP has come with the right tags.
     const heard = arp && !arrived?.some(isRight) ? [...(arrived ?? []), rightStack(end)] : arrived;
-    if (answer && !enough.signal.aborted) note({ check: 'arp', ok: arp === true, saw: answer.saw });
+    if (matters && answer !== undefined) note({ check: 'arp', ok: arp === true, saw: answer });
     const without = 'why' in listener ? `nobody listened: ${listener.why}` : 'nothing';
     const saw = (heard ?? []).map(stackText).join(', ') || without;
     note({ check: 'listening', ok: heard?.some(isRight) === true, saw });
-    return { arp, heard };
+    return { arp: matters ? arp : null, heard };
   } finally {
-    if ('stop' in listener) await listener.stop();
+    over.abort();
+    if (listener && 'stop' in listener) await listener.stop();
     stop.throwIfAborted();
   }
 }
@@ -189,29 +209,36 @@ async function heardWithin(
   for (;;) {
     const heard = (await listener.heard()).filter(isOurs);
     const kinds = heard.filter((stack) => stack.every(({ id }) => id !== undefined));
-    const decides = kinds.some((stack) => !['single', undefined].includes(heardIn(stack, end)));
     // The outer device of a right end sends by itself when it is turned on, with one tag.
-    const patience = kinds.length > 0 ? ONLY_SINGLE : LISTENING;
-    if (decides || now() - begun >= patience) return heard;
+    const decides = kinds.some((stack) => !['single', undefined].includes(heardIn(stack, end)));
+    if (decides || now() - begun >= LISTENING) return heard;
     await sleep(LOOK, stop);
   }
 }
 
-/** Asks by ARP for the peer's address. Undefined where only root may. */
-async function askByArp(
+/**
+ * Asks for the peer's address until it is answered or the signal comes: by ARP, else by ping.
+ *
+ * @returns whether ARP was answered, and that in words; null where it was not asked, undefined where there is none
+ */
+async function ask(
   peer: string,
   inner: string,
   { runProgram }: Machine,
   signal: AbortSignal,
-): Promise<{ arp: boolean | null; saw: string }> {
-  const tries = LISTENING / 1000;
-  const call = ['arping', '-f', '-c', String(tries), '-w', String(tries), '-I', inner, peer];
+): Promise<{ arp: boolean | null; saw?: string }> {
+  const most = ['-w', String(MOST_ASKING)];
+  const ping = (): Promise<unknown> => runProgram(['ping', '-n', ...most, '-I', inner, peer], { signal });
+  if (isIPv6(peer)) {
+    await ping();
+    return { arp: null };
+  }
   try {
-    const { exitCode, stdout, stderr } = await runProgram(call, { signal });
-    const received = /Received (\d+) response/i.exec(stdout)?.[1];
-    if (received !== undefined || exitCode === 0) {
-      return { arp: exitCode === 0, saw: exitCode === 0 ? 'answered' : `0 of ${tries} answered` };
-    }
+    const { exitCode, stdout, stderr } = await runProgram(['arping', '-f', ...most, '-I', inner, peer], {
+      signal,
+    });
+    if (exitCode === 0) return { arp: true, saw: 'answered' };
+    if (signal.aborted || /Received 0 response/i.test(stdout)) return { arp: false, saw: 'no answer' };
     const isRefused = /permi/i.test(stderr);
     return {
       arp: null,
@@ -219,6 +246,7 @@ async function askByArp(
     };
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'command_not_found') throw error;
+    await ping();
     return { arp: null, saw: 'not asked: there is no arping on this machine' };
   }
 }

@@ -76,6 +76,7 @@ export async function probe(
     peer,
     argument: typed,
     isRoot: machine.isRoot(),
+    hasBegun,
     hasFar: far !== undefined,
     couldListen: evidence.heard !== null,
     command: (...words) => withServices(invocation.flags, ownCommand(...words)),
@@ -85,18 +86,19 @@ export async function probe(
 
 /** A line that says what to do, or a command, which starts with `  `. */
 function nextSteps(
-  { verdict, end: where, repair = [], configure = false }: Verdict,
+  { verdict, end: where, repair = [], configure = false, passes }: Verdict,
   about: {
     end: End;
     peer: string;
     argument: string | undefined;
     isRoot: boolean;
+    hasBegun: boolean;
     hasFar: boolean;
     couldListen: boolean;
     command: (...words: readonly string[]) => string;
   },
 ): readonly string[] {
-  const { end, peer, argument, isRoot, hasFar, couldListen, command } = about;
+  const { end, peer, argument, isRoot, hasBegun, hasFar, couldListen, command } = about;
   const choices = (mtu: number): readonly string[] => [
     ...(mtu === USUAL_MTU ? [] : ['--mtu', String(mtu)]),
     ...(end.outer === '802.1ad' ? [] : ['--outer', end.outer]),
@@ -107,12 +109,18 @@ function nextSteps(
   const vlanThere = (mtu = end.mtu.inner): string =>
     `  ${command('vlan', end.reservation.id, '--site', end.otherSite, '--dev', 'DEVICE', ...choices(mtu))}`;
   const again = `  ${isRoot ? '' : 'sudo '}${command('probe', given, '--site', end.site, '--dev', end.device, '--peer', peer, ...choices(end.mtu.inner))}`;
+  if (!hasBegun && verdict !== 'ok' && where !== 'own') {
+    return ['The network carries nothing before the reservation starts. Probe again then:', again];
+  }
   if (where === 'path') {
-    if (verdict === 'path_mtu') {
-      const less = end.mtu.inner - 4;
-      return [`Ask for a larger MTU there, or use ${less} bytes, at both ends:`, vlan(less)];
-    }
-    return [];
+    if (verdict !== 'path_mtu') return [];
+    if (passes === undefined)
+      return ['Ask for a larger MTU there, or use a smaller --mtu with vlan, at both ends.'];
+    return [
+      `Ask for a larger MTU there, or use ${passes} bytes at both ends: as root at once, and in what configures them:`,
+      ...repair.map((line) => `  ${line}`),
+      vlan(passes),
+    ];
   }
   switch (verdict) {
     case 'ok':
@@ -131,6 +139,9 @@ function nextSteps(
     case 'silent':
     case 'far_does_not_hear': {
       if (verdict === 'silent' && !couldListen && !isRoot) return ['Listen as root:', again];
+      if (hasFar && where === null) {
+        return ['Compare the addresses of both ends, and look at their firewalls:', '  ip address'];
+      }
       if (hasFar) return [`What is to be typed at ${end.otherSite}:`, vlanThere()];
       return [
         `Probe both ends at the same time, with --json > FILE at ${end.otherSite}. Then, with its file here:`,

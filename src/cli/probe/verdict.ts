@@ -1,3 +1,4 @@
+import { BlockList, isIPv6 } from 'node:net';
 import type { End } from '../../vlan/end.ts';
 import { deleteCall, ipCalls, shellLine } from '../../vlan/iproute2.ts';
 import type { Device } from './devices.ts';
@@ -33,10 +34,12 @@ export interface Verdict {
   readonly end: Where | null;
   /** The verdict in words: what is wrong, with the numbers. */
   readonly says: string;
-  /** Of a fault at the own end: what repairs it, or removes what is wrong, as lines for root's shell. */
+  /** What repairs it at the own end, or removes what is wrong there, as lines for root's shell. */
   readonly repair?: readonly string[];
   /** Whether the own end is to be configured then, as `slices-conn vlan` says. */
   readonly configure?: boolean;
+  /** Of packets that are lost because of their size: a size that passes, in bytes; undefined where none is known. */
+  readonly passes?: number;
 }
 
 /** What `probe` has seen and tried. What was not tried, because an earlier row decides, is null. */
@@ -191,7 +194,7 @@ export function ownFault(
       const { inner, up } = ipCalls({ ...end, names: { ...names, outer: outer.name } });
       return own('own_device', says, [shellLine(inner), shellLine(up.inner)]);
     }
-    const missing = `No device on ${device} has the S-tag ${sTag}, with one on it that has the C-tag ${cTag}.`;
+    const missing = `No device on ${device} has the S-tag ${sTag}.`;
     if (!named) return wrong('own_device', missing);
     const on = named.parent === undefined ? '' : ` on ${named.parent}`;
     const tag = named.tag === undefined ? 'without a tag' : `with the tag ${named.tag.id}`;
@@ -230,6 +233,17 @@ export function ownFault(
   return undefined;
 }
 
+/** Whether an address is in none of the networks of others, such as `10.0.0.1/24`. */
+function isOutside(peer: string, addresses: readonly string[]): boolean {
+  const family = isIPv6(peer) ? 'ipv6' : 'ipv4';
+  const networks = new BlockList();
+  for (const address of addresses) {
+    const [host = '', length] = address.split('/');
+    networks.addSubnet(host, Number(length), family);
+  }
+  return addresses.length > 0 && !networks.check(peer, family);
+}
+
 /**
  * The verdict on one end, from all that was seen (PACKETS.md). The first row that fits decides:
  *
@@ -265,7 +279,7 @@ export function verdictOf(end: End, peer: string, evidence: Evidence): Verdict {
     };
   }
   if (evidence.small && full === 'too_long') {
-    const says = `This machine does not send packets of ${mtu.inner} bytes: a route to ${peer} has a smaller MTU.`;
+    const says = `This machine does not send packets of ${mtu.inner} bytes: its route to ${peer} has a smaller MTU, see "ip route get ${peer}".`;
     return { verdict: 'own_mtu', end: 'own', says };
   }
   if (evidence.small && again) {
@@ -274,7 +288,9 @@ export function verdictOf(end: End, peer: string, evidence: Evidence): Verdict {
       ? `${less} bytes pass: the network between is 4 bytes short.`
       : `${less} bytes are lost too.`;
     const says = `Small packets pass, packets of ${mtu.inner} bytes are lost on the way. ${what}`;
-    return { verdict: 'path_mtu', end: 'path', says };
+    const inner = pairOf(end, evidence.devices)?.inner.name ?? end.names.inner;
+    const repair = [shellLine(['ip', 'link', 'set', 'dev', inner, 'mtu', String(less)])];
+    return { verdict: 'path_mtu', end: 'path', says, ...(shorter ? { passes: less, repair } : {}) };
   }
   const heard = (evidence.heard ?? []).map((stack) => ({ stack, what: heardIn(stack, end) }));
   const first = (kind: Heard): string | undefined => {
@@ -283,6 +299,9 @@ export function verdictOf(end: End, peer: string, evidence: Evidence): Verdict {
   };
   const far = (verdict: VerdictCode, says: string): Verdict => ({ verdict, end: 'far', says });
   const due = `${outerEthertype(end)}:${sTag} ${Q}:${cTag}`;
+  const outside = isOutside(peer, evidence.addresses ?? [])
+    ? ` ${peer} is not in the network of ${evidence.addresses?.join(', ')}.`
+    : '';
   const swapped = first('tags_swapped');
   if (swapped !== undefined) {
     return far('far_tags_swapped', `The tags are swapped at ${otherSite}: its frames arrive as ${swapped}.`);
@@ -306,7 +325,7 @@ export function verdictOf(end: End, peer: string, evidence: Evidence): Verdict {
   if (first('right') !== undefined) {
     const says = evidence.arp
       ? `${otherSite} answers ARP, and no ping: frames pass both ways. A firewall there may drop ICMP.`
-      : `${otherSite} sends frames with the right tags, and does not answer: it does not hear ${site}, or ${peer} is not its address.`;
+      : `${otherSite} sends frames with the right tags, and does not answer: it does not hear ${site}, or ${peer} is not its address.${outside}`;
     return far('far_does_not_hear', says);
   }
   const untranslated = first('untranslated');
@@ -318,5 +337,5 @@ export function verdictOf(end: End, peer: string, evidence: Evidence): Verdict {
     evidence.heard === null
       ? `${peer} does not answer, and only root can listen to what arrives.`
       : `Nothing arrives from ${otherSite}: it sends nothing, or its frames are lost on the way.`;
-  return { verdict: 'silent', end: null, says };
+  return { verdict: 'silent', end: null, says: `${says}${outside}` };
 }

@@ -172,7 +172,11 @@ describe('probe', () => {
       Number(call[call.indexOf('-s') + 1]) > most ? PING_LOST : PING;
     begin({ ping: lostAbove(1468) });
     expect(await json()).toMatchObject({ verdict: 'path_mtu', end: 'path', exitCode: 6 });
-    expect((await probe()).stdout).toMatch(/vlan link\.jwt --site be-gent1 --dev eth1 --mtu 1496\n$/);
+    expect((await probe()).stdout).toMatch(
+      /\n {2}ip link set dev sco\.i mtu 1496\n {2}slices-conn --offline vlan link\.jwt --site be-gent1 --dev eth1 --mtu 1496\n$/,
+    );
+    begin({ ping: lostAbove(1000) });
+    expect((await probe()).stdout).toMatch(/or use a smaller --mtu with vlan, at both ends\.\n$/);
     begin({
       ping: (call) =>
         call.includes('1472')
@@ -263,9 +267,71 @@ describe('probe', () => {
     expect(report).toMatchObject({ exitCode, message: expect.stringContaining(message) });
   });
 
+  describe('the reservation', () => {
+    const SILENT = {
+      ping: () => PING_LOST,
+      tcpdump: tcpdump(),
+      arping: () => ({ ...PING_LOST, stdout: 'Received 0 response(s)' }),
+    };
+    const reserved = async (file: string, ...period: string[]) => {
+      const call = ['reserve', SITE, 'pl-poznan1', '--bandwidth', '1G', ...period];
+      world.files.set(file, JSON.parse((await world.run('--offline', '--json', ...call)).stdout).token);
+    };
+    const probeOf = (file: string, ...args: string[]) =>
+      world.run('--offline', 'probe', file, ...FLAGS, ...args);
+
+    test('has not started: a warning, a check that fails, and to probe again then', async () => {
+      await reserved('later.jwt', '--start', '+3h', '--for', '2h');
+      begin(SILENT);
+      const { exitCode, stdout, stderr } = await probeOf('later.jwt');
+      expect(exitCode).toBe(6);
+      expect(stderr).toMatch(
+        /^warning: The reservation starts .* Until then the network carries nothing\.\n$/,
+      );
+      expect(stdout).toMatch(/ {2}✗ reservation +con_\S+, not before 20\S+Z\n/);
+      expect(stdout).toMatch(
+        /\nThe network carries nothing before the reservation starts\. Probe again then:\n {2}slices-conn --offline probe later\.jwt [^\n]*\n$/,
+      );
+      begin(SILENT);
+      const { stdout: json } = await probeOf('later.jwt', '--json');
+      expect(JSON.parse(json).checks[0]).toMatchObject({ check: 'reservation', ok: false });
+      // What is wrong here can be mended before.
+      begin({ ...SILENT, ip: (call) => (call.includes('link') ? ok('[]') : ip(call)) });
+      expect((await probeOf('later.jwt')).stdout).toMatch(/^This machine has no network device eth1\./);
+    });
+
+    test.each([
+      ['has ended', 600_000, 2, /The reservation ended 1 Nov \d\d:\d\d UTC\./],
+      ['has expired with its token', 7_200_000, 9, /The token does not verify\./],
+    ])('%s: nothing is run, and the command that removes its devices', async (_state, later, code, says) => {
+      await reserved('short.jwt', '--start-now', '--for', '1m');
+      begin();
+      now += later;
+      const report = reportOf(await probeOf('short.jwt', '--json', '--outer', '802.1q'));
+      expect([report, calls]).toMatchObject([{ exitCode: code, message: expect.stringMatching(says) }, []]);
+      expect(report.fix).toBe(
+        `slices-conn --offline vlan short.jwt --site ${SITE} --dev eth1 --outer 802.1q --remove`,
+      );
+      expect((await world.run(...(report.fix ?? '').split(' ').slice(1))).exitCode).toBe(0);
+    });
+  });
+
   test('a device with a name of 15 characters', async () => {
     begin();
     expect(await json('--dev', 'enp134s0f0np0v1')).toMatchObject({ verdict: 'own_device' });
+  });
+
+  test('the devices are described as they are, whatever the verdict', async () => {
+    const saw = async (...devices: object[]) => {
+      begin({ ip: (call) => (call.includes('link') ? ok(JSON.stringify(devices)) : ip(call)) });
+      const { checks } = await json();
+      return checks.find(({ check }: { check: string }) => check === 'devices').saw;
+    };
+    const eth1 = { ifname: 'eth1', flags: ['UP'], mtu: 1508 };
+    const swapped = { ifname: 's', link: 'eth1', mtu: 1504, linkinfo: vlan('802.1ad', tags[1]) };
+    expect(await saw({ ...eth1, ifname: 'eno1' })).toBe('no eth1');
+    expect(await saw(eth1)).toBe('eth1 MTU 1508 no carrier, no VLAN device on it');
+    expect(await saw(eth1, swapped)).toBe(`eth1 MTU 1508 no carrier, s 88a8:${tags[1]} MTU 1504 down`);
   });
 
   test('programs that this machine does not have', async () => {

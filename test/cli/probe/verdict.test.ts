@@ -202,6 +202,20 @@ describe('the verdict', () => {
     expect(found.says).toContain(says);
   });
 
+  test('an address that is in no network of this end is said, where nothing else is wrong', () => {
+    for (const [peer, says] of [
+      [PEER, false],
+      ['192.168.7.2', true],
+    ] as const) {
+      for (const stacks of [[], ['88a8:1001 8100:17']]) {
+        const found = verdictOf(BE, peer, evidence(heard(...stacks)));
+        expect(found.says.includes('192.168.7.2 is not in the network of 10.0.0.1/24.')).toBe(says);
+      }
+    }
+    const v6 = verdictOf(BE, 'fd00::2', evidence({ ...heard(), addresses: ['fd00::1/64'] }));
+    expect(v6.says).not.toContain('is not in the network');
+  });
+
   test('an earlier row decides before a later one', () => {
     const swappedAndSilent = { ...tagged('88a8:17', '8100:1001'), ...heard('8100:1001 8100:17') };
     expect(verdict(swappedAndSilent).verdict).toBe('own_tags_swapped');
@@ -239,6 +253,7 @@ function renamed(one: Device): Device {
 test.each([
   [changed('eth1', { mtu: 1400 }), ['ip link set dev eth1 mtu 1508'], undefined],
   [changed('scq.17', { isUp: false }), ['ip link set dev scq.17 up'], undefined],
+  [{ full: 'lost', again: true, shorter: true }, ['ip link set dev scq.17 mtu 1496'], undefined],
   [tagged('88a8:17', '8100:1001'), ['ip link del made'], true],
   // With a device of another reservation on it.
   [
