@@ -44,8 +44,11 @@ Verdicts:
 
 Examples:
   slices-conn probe link.jwt --site be-gent1 --dev eth1 --peer 10.0.0.2
+
+Both ends together, the first two at the same time:
   sudo slices-conn probe link.jwt --site be-gent1 --dev eth1 --peer 10.0.0.2 --json > be-gent1.json
-  slices-conn probe link.jwt --site pl-poznan1 --dev eth1 --peer 10.0.0.1 --far be-gent1.json`,
+  sudo slices-conn probe link.jwt --site pl-poznan1 --dev eth1 --peer 10.0.0.1
+  sudo slices-conn probe link.jwt --site pl-poznan1 --dev eth1 --peer 10.0.0.1 --far be-gent1.json`,
     )
     .action(invoke<ProbeFlags>(async () => (await import('./run.ts')).probe));
 }

@@ -11,6 +11,7 @@ import {
   type End,
   endAt,
   mtuFault,
+  OUTER_PROTOCOLS,
   type OuterProtocol,
   sitesOf,
   USUAL_MTU,
@@ -57,16 +58,11 @@ export async function endArgument(
   const mtu = flags.mtu === undefined ? USUAL_MTU : readMtu(flags.mtu);
   check('device', dev, deviceFault(dev), 'ip link');
   if (address !== undefined) check('address', address, addressFault(address, mtu));
-  const reservation = await verifiedReservation(invocation, typed, { verb, removing });
+  const fix = (site = flags.site, id = ''): string =>
+    verb === 'probe' ? removalOf(typed ?? id, { ...flags, ...(site ? { site } : {}) }) : '--remove';
+  const reservation = await verifiedReservation(invocation, typed, { verb, removing }, fix());
   const site = await siteOf(invocation, reservation, flags.site);
-  if (!removing) {
-    const words = ['vlan', typed ?? reservation.id, '--site', site, '--dev', dev];
-    await checkPeriod(
-      invocation,
-      reservation,
-      verb === 'probe' ? `${ownCommand(...words)} --remove` : '--remove',
-    );
-  }
+  if (!removing) await checkPeriod(invocation, reservation, fix(site, reservation.id));
   const end = endAt(reservation, site, dev, {
     mtu,
     ...(outer === undefined ? {} : { outer }),
@@ -74,6 +70,12 @@ export async function endArgument(
   });
   if (!end) throw new RangeError('the site was checked before');
   return end;
+}
+
+/** The command that removes the devices of an end. Without a site it asks for it. */
+function removalOf(typed: string, { site, dev, outer = OUTER_PROTOCOLS[0] }: EndFlags): string {
+  const words = ['vlan', typed, ...(site === undefined ? [] : ['--site', site]), '--dev', dev];
+  return `${ownCommand(...words, ...(outer === OUTER_PROTOCOLS[0] ? [] : ['--outer', outer]))} --remove`;
 }
 
 function readMtu(text: string): number {
@@ -91,17 +93,18 @@ function check(what: string, typed: string, fault: string | undefined, fix?: str
   });
 }
 
-/** The reservation, from a token that verified. */
+/** The reservation, from a token that verified. @param fix removes its devices, where the reservation is over */
 async function verifiedReservation(
   invocation: Invocation,
   typed: string | undefined,
   { verb, removing }: Required<EndUse>,
+  fix: string,
 ): Promise<Reservation> {
   const isFile =
     typed !== undefined &&
     idKind(typed) !== 'reservation' &&
     (typed === '-' || (await invocation.files.exists(typed)));
-  if (isFile) return savedReservation(invocation, typed, removing);
+  if (isFile) return savedReservation(invocation, typed, removing, fix);
   const { session, id } = await reservationArgument(invocation, typed, verb).catch((error: unknown) => {
     throw error instanceof Failure && error.code === 'usage' && typed !== undefined && /[./]/.test(typed)
       ? error.with({ why: `There is no file of this name either. ${error.facts.why ?? ''}`.trim() })
@@ -130,15 +133,16 @@ async function savedReservation(
   invocation: Invocation,
   path: string,
   evenExpired: boolean,
+  fix: string,
 ): Promise<Reservation> {
   const token = await readTokenFile(invocation, path);
   const session = await sessionForTokens(invocation);
   const verified = await verifySaved(invocation, session, token, { evenExpired }).catch((error: unknown) => {
-    throw advised(error, token);
+    throw advised(error, token, fix);
   });
   if (verified.kind === 'connectivity') {
     const { connectivity } = verified.claims;
-    if (!evenExpired) await checkNotDeleted(session, connectivity);
+    if (!evenExpired) await checkNotDeleted(session, connectivity, fix);
     return connectivity;
   }
   throw new Failure('unverified', 'This is not a signed reservation.', {
@@ -155,7 +159,7 @@ const OVER = 'Its tags may be another experiment’s by now. What was made for i
  *
  * @throws Failure `usage`
  */
-async function checkNotDeleted(session: Session, { id }: Reservation): Promise<void> {
+async function checkNotDeleted(session: Session, { id }: Reservation, fix: string): Promise<void> {
   const noted = await session
     .ledger()
     .then((ledger) => ledger.about(id))
@@ -164,17 +168,17 @@ async function checkNotDeleted(session: Session, { id }: Reservation): Promise<v
       throw error;
     });
   if (noted?.outcome !== 'deleted') return;
-  throw new Failure('usage', 'The reservation was deleted.', { why: OVER, fix: '--remove' });
+  throw new Failure('usage', 'The reservation was deleted.', { why: OVER, fix });
 }
 
 /** Adds to a failure to verify what would help here. */
-function advised(error: unknown, token: string): unknown {
+function advised(error: unknown, token: string, fix: string): unknown {
   if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
   const { code, message } = error.cause;
   if (code === 'expired') {
     return error.with({
-      why: `${message} An expired token is good for --remove only.`,
-      fix: 'slices-conn list',
+      why: `${message} An expired token is good only for removing what was made with it.`,
+      fix,
     });
   }
   if (code !== 'issuer') return error;

@@ -236,7 +236,7 @@ describe('vlan', () => {
     await world.run(...LINK, '--start-now', '--for', '1m', '--save', 'short.jwt');
     for (const [later, exitCode, says] of [
       [600_000, 2, 'The reservation ended'],
-      [7_200_000, 9, 'An expired token is good for --remove only.'],
+      [7_200_000, 9, 'An expired token is good only for removing what was made with it.'],
     ] as const) {
       const now = () => NOW + later;
       const refused = await world.runIn({ now }, 'vlan', 'short.jwt', ...AT);
