@@ -169,7 +169,17 @@ export const text: Promise<string> = createPortalClient({ fetch, portalUrl: '', 
     const program = join(folder, 'program.ts');
     writeFileSync(program, source);
     const types = join(root, 'node_modules', '@types');
-    const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node'];
+    const flags = [
+      '--noEmit',
+      '--singleThreaded',
+      '--strict',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2024',
+      '--types',
+      'node',
+    ];
     return spawnSync(join(root, 'node_modules', '.bin', 'tsc'), [...flags, '--typeRoots', types, program], {
       cwd: folder,
       encoding: 'utf8',

@@ -1,5 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdtempSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -19,6 +27,8 @@ export interface DiskRoom {
 /** The size of the disk that is made, in bytes: a few hundred bookings fit. */
 const SIZE = 16 * 1024 * 1024;
 const PAGE = 4096;
+/** How much room there is between two trials at least, in bytes. */
+const CLEARED = 2 * 1024 * 1024;
 
 /**
  * A disk of a few MiB in memory, which is filled up: further writes fail with ENOSPC, as on any full disk.
@@ -36,14 +46,17 @@ export function smallDisk(): DiskRoom | undefined {
     return undefined;
   }
   const filler = join(folder, 'filler');
+  writeFileSync(filler, '');
   return {
     folder,
     leave(pages) {
-      writeFileSync(filler, '');
       const { bavail, bsize } = statfsSync(folder);
-      writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - pages * PAGE)));
+      const more = bavail * bsize - pages * PAGE;
+      if (more > 0) appendFileSync(filler, Buffer.alloc(more));
+      else truncateSync(filler, Math.max(0, statSync(filler).size + more));
     },
-    clear: () => rmSync(filler, { force: true }),
+    // What was filled stays filled, but for some room: to fill it all anew would take longer than what is tried.
+    clear: () => truncateSync(filler, Math.max(0, statSync(filler).size - CLEARED)),
     close() {
       execFileSync('umount', [folder]);
       rmSync(folder, { recursive: true });
