@@ -65,8 +65,10 @@ export class SortedTimes {
       return;
     }
     const at = positionIn(block, time, slot);
-    block.times.copyWithin(at + 1, at, block.length);
-    block.slots.copyWithin(at + 1, at, block.length);
+    if (at < block.length) {
+      block.times.copyWithin(at + 1, at, block.length);
+      block.slots.copyWithin(at + 1, at, block.length);
+    }
     block.times[at] = time;
     block.slots[at] = slot;
     block.length += 1;

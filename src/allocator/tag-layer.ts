@@ -151,8 +151,10 @@ export class TagLayer {
     const at = this.#position(index, start);
     const last = (this.#bases[index] ?? 0) + length;
     const found = { before: this.#slotBefore(index, at), next: at < last ? (this.#slots[at] ?? NONE) : NONE };
-    this.#starts.copyWithin(at + 1, at, last);
-    this.#slots.copyWithin(at + 1, at, last);
+    if (at < last) {
+      this.#starts.copyWithin(at + 1, at, last);
+      this.#slots.copyWithin(at + 1, at, last);
+    }
     this.#starts[at] = start;
     this.#slots[at] = slot;
     this.#lengths[index] = length + 1;
@@ -225,6 +227,8 @@ export class TagLayer {
     const starts = this.#starts;
     let low = this.#bases[index] ?? 0;
     let high = low + (this.#lengths[index] ?? 0);
+    // As while a link is loaded, in the order of ends.
+    if (low < high && (starts[high - 1] ?? 0) < time) return high;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if ((starts[middle] ?? 0) < time) low = middle + 1;

@@ -41,7 +41,7 @@ export const httpBookings: Benchmark = {
         name: 'http-bookings',
         what: 'signed bookings per second ÷ what a bare node:http server answers',
         ratio: rounds.ratio('hot', 'bare'),
-        limit: 0.5,
+        limit: 0.8,
         bound: 'atLeast',
         measured: `${perSecond('hot')} ÷ ${perSecond('bare')}; spread over ${CONNECTED.length} links ${perSecond('spread')}`,
       },

@@ -16,7 +16,7 @@ const LINKS = 10;
 const IDLE = 5000;
 /** MiB. */
 const LIMIT_IDLE = 140;
-const LIMIT_LOADED = 700;
+const LIMIT_LOADED = 600;
 
 /** A process's memory now or at its highest, in MiB (proc_pid_status(5)). @throws Error where there is no /proc */
 function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {

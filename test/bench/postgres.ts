@@ -87,7 +87,7 @@ export const postgres: Benchmark = {
         name: 'postgres, spread',
         what: `bookings per second spread over ${LINKS.length} links ÷ bare transactions that update their rows`,
         ratio: rounds.ratio('spread', 'bare spread'),
-        limit: 0.5,
+        limit: 0.6,
         bound: 'atLeast',
         measured: measured('spread'),
       },
