@@ -18,7 +18,7 @@ import { freePort } from '../fixtures/postgres.ts';
 import { booking, CONNECTIVITY, LINKS } from '../fixtures/service.ts';
 import { claimsOf, IDS, keySetOf, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { newMachine, reportOf } from './command.ts';
-import { newClient, record, type Started, start } from './served.ts';
+import { newClient, record, type Started, serveHere, start } from './served.ts';
 
 const loginKey = makeKey('ES256', { kid: 'login' }, 'login');
 const folder = mkdtempSync(join(tmpdir(), 'slices-conn-doors-'));
@@ -169,8 +169,7 @@ describe('row 42: fit to be reached by others', () => {
     try {
       const statuses: number[] = [];
       for (const more of [[], ['--ca-file', ca]]) {
-        const { ready } = await served('--port', '0', '--memory', '--trust', issuer, ...more);
-        const { base_url } = ready;
+        const { base_url } = (await serveHere('--trust', issuer, ...more)).addresses;
         const { headers } = tokensOf(issuer);
         const { status } = await send(base_url, Number(new URL(base_url).port), 'GET', LINKS, { headers });
         statuses.push(status);
@@ -182,19 +181,11 @@ describe('row 42: fit to be reached by others', () => {
   });
 
   test('where to log in and where the portal is can be said', async () => {
-    const { ready } = await served(
-      ...[
-        '--port',
-        '0',
-        '--memory',
-        '--trust',
-        'https://a.example.org=user',
-        '--trust',
-        'https://b.example.org=project,experiment',
-      ],
+    const { addresses } = await serveHere(
+      ...['--trust', 'https://a.example.org=user', '--trust', 'https://b.example.org=project,experiment'],
       ...['--auth-url', 'https://c.example.org/auth/', '--portal-url', 'https://d.example.org'],
     );
-    expect(ready).toMatchObject({
+    expect(addresses).toMatchObject({
       portal_url: 'https://d.example.org',
       auth_url: 'https://c.example.org/auth',
     });
@@ -202,13 +193,14 @@ describe('row 42: fit to be reached by others', () => {
 
   test('told in as many words, it serves its built-in users to others, and says so', async () => {
     const port = await freePort();
-    const { process } = await served(
-      ...['--host', '0.0.0.0', '--port', String(port), '--base-url', `http://localhost:${port}`, '--memory'],
+    const { output } = await serveHere(
+      ...['--host', '0.0.0.0', '--port', String(port), '--base-url', `http://localhost:${port}`],
       ...['--insecure-built-in-users', '--insecure-throw-away-key', '--insecure-http'],
     );
-    await process.saw(/log in as any of the built-in users, without a password/);
-    await process.saw(/gone when this server ends/);
-    await process.saw(/plain http/);
+    // They are told after the ready file is there.
+    await vi.waitUntil(() => /plain http/.test(output.stderr), PATIENCE);
+    expect(output.stderr).toMatch(/log in as any of the built-in users, without a password/);
+    expect(output.stderr).toMatch(/gone when this server ends/);
   });
 
   test.each<[string, string[], RegExp]>([
@@ -371,9 +363,9 @@ describe('row 29: who guesses codes', () => {
   test('behind a proxy, the last hop of X-Forwarded-For is who it is', async () => {
     const port = await freePort();
     const base = 'https://slices.example.org';
-    await served(
+    await serveHere(
       ...['--port', String(port), '--behind-proxy', '--base-url', base],
-      ...['--insecure-built-in-users', '--memory', '--insecure-throw-away-key'],
+      ...['--insecure-built-in-users', '--insecure-throw-away-key'],
     );
     const plain = base.replace('https', 'http');
     const hop = (turn: number) => `192.0.2.${turn}`;
@@ -392,11 +384,9 @@ describe('row 29: who guesses codes', () => {
   });
 
   test('without one, the header is ignored', async () => {
-    const { ready } = await served('--port', '0', '--memory');
-    const port = Number(new URL(ready.base_url).port);
-    expect(await askingAddress(ready.base_url, port)).toBe('127.0.0.1');
-    expect(await guesses(ready.base_url, port, (turn) => ({ 'x-forwarded-for': `192.0.2.${turn}` }))).toBe(
-      20,
-    );
+    const { base_url } = (await serveHere()).addresses;
+    const port = Number(new URL(base_url).port);
+    expect(await askingAddress(base_url, port)).toBe('127.0.0.1');
+    expect(await guesses(base_url, port, (turn) => ({ 'x-forwarded-for': `192.0.2.${turn}` }))).toBe(20);
   });
 });
