@@ -33,7 +33,7 @@ async function bundleProgram(found: Set<string>): Promise<void> {
         { name: 'start', test: /src[\\/]main[\\/]main\.ts$/, priority: 2 },
         {
           name: 'session',
-          test: /src[\\/](?:session[\\/]session|session[\\/]profiles[\\/]profiles|cli[\\/]reservation[\\/]reserve[\\/]run|store[\\/]sqlite[\\/](?:database|migrations))\.ts$/,
+          test: /src[\\/](?:session[\\/]session|session[\\/]profiles[\\/]profiles|cli[\\/]reservation[\\/]reserve[\\/]run|store[\\/]sqlite[\\/](?:database|migrations))\.ts$|[\\/]chalk[\\/]source[\\/]index\.js$/,
           priority: 1,
         },
         { name: 'network', test: /src[\\/]session[\\/]login[\\/]connection\.ts$/ },

@@ -222,6 +222,13 @@ describe('a time for people', () => {
     expect(shortTime(Date.parse(instant), { now: NOW, zone })).toBe(text);
   });
 
+  test('UTC, which needs no formatter, reads as the zone Etc/GMT, which has one', () => {
+    for (const instant of [0, NOW, NOW + 61 * DAY + 5 * MINUTE, Date.parse('2028-02-29T23:59:59Z')]) {
+      const inUtc = shortTime(instant, { now: NOW, zone: 'UTC' });
+      expect(inUtc).toBe(shortTime(instant, { now: NOW, zone: 'Etc/GMT' }));
+    }
+  });
+
   test.each<[number, string]>([
     [0, 'now'],
     [-999, 'now'],
