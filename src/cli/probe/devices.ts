@@ -61,11 +61,18 @@ export function readDevices(text: string): readonly Device[] {
   });
 }
 
+/** How often the devices are read again that came and went meanwhile. */
+const MOST_READINGS = 5;
+
 /** The network devices of this machine. */
 export async function devicesOf({ runProgram }: Machine): Promise<readonly Device[]> {
-  const { exitCode, stdout } = await runProgram(['ip', '-j', '-d', '-s', 'link']);
-  if (exitCode !== 0) throw unreadable();
-  return readDevices(stdout);
+  for (let reading = 1; ; reading += 1) {
+    const { exitCode, stdout, stderr } = await runProgram(['ip', '-j', '-d', '-s', 'link']);
+    // "Dump was interrupted and may be inconsistent.": a device may be missing.
+    if (/interrupted/i.test(stderr) && reading < MOST_READINGS) continue;
+    if (exitCode !== 0) throw unreadable();
+    return readDevices(stdout);
+  }
 }
 
 const Addresses = v.array(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readDevices } from '../../../src/cli/probe/devices.ts';
+import { devicesOf, readDevices } from '../../../src/cli/probe/devices.ts';
 import { heardIn, rightStack, stackIn, stackText } from '../../../src/cli/probe/stacks.ts';
 import { BE } from './evidence.ts';
 
@@ -94,6 +94,22 @@ describe('what ip -j -d -s link prints', () => {
       { ...plain, name: 'scq.17', parent: 'scq', tag: { ethertype: '8100', id: 17 } },
       { ...plain, name: 'vx' },
     ]);
+  });
+
+  test('is read again where devices came or went meanwhile, and at last taken as it is', async () => {
+    for (const [interrupted, readings] of [
+      [2, 3],
+      [9, 5],
+    ] as const) {
+      let count = 0;
+      const runProgram = async () => {
+        count += 1;
+        const stderr = count > interrupted ? '' : 'Dump was interrupted and may be inconsistent.\n';
+        return { exitCode: 0, stdout: '[]', stderr };
+      };
+      await devicesOf({ isRoot: () => false, runProgram });
+      expect(count).toBe(readings);
+    }
   });
 
   test.each(['', 'BusyBox v1.35', '{}', '[{"ifname":1}]'])('anything else is said: %s', (text) => {
