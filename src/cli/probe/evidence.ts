@@ -227,14 +227,15 @@ async function ask(
   { runProgram }: Machine,
   signal: AbortSignal,
 ): Promise<{ arp: boolean | null; saw?: string }> {
-  const most = ['-w', String(MOST_ASKING)];
-  const ping = (): Promise<unknown> => runProgram(['ping', '-n', ...most, '-I', inner, peer], { signal });
+  const most = String(MOST_ASKING);
+  // With -w it would end as soon as the other end is said to be unreachable.
+  const ping = (): Promise<unknown> => runProgram(['ping', '-n', '-c', most, '-I', inner, peer], { signal });
   if (isIPv6(peer)) {
     await ping();
     return { arp: null };
   }
   try {
-    const { exitCode, stdout, stderr } = await runProgram(['arping', '-f', ...most, '-I', inner, peer], {
+    const { exitCode, stdout, stderr } = await runProgram(['arping', '-f', '-w', most, '-I', inner, peer], {
       signal,
     });
     if (exitCode === 0) return { arp: true, saw: 'answered' };

@@ -91,7 +91,7 @@ export async function watchStacks(end: End, machine: Machine, stop: AbortSignal)
     await inOneGo(up.map(({ name }) => `link set dev ${name} up`));
     stop.throwIfAborted();
     // What was there before has counted while the others were made, which takes seconds on a slow machine.
-    const before = withEarlier(earlier, await seen(end, watched, machine, 'before'));
+    const before = asOfBegin(watched, earlier, await seen(end, watched, machine, 'before'));
     return {
       async heard() {
         const after = await seen(end, watched, machine, 'after');
@@ -162,10 +162,19 @@ async function seen(
   return { devices, ipv6: early ?? (await countIpv6()) };
 }
 
-/** What was seen later, but as it was earlier of each device that was there already. */
-function withEarlier(earlier: Seen, later: Seen): Seen {
+/**
+ * What is counted from: as it was earlier of each device that was there already, and from nothing of each that was made for
+ * two tags. One that was made for an outer tag has counted frames with two until there was a device for those: so it
+ * counts from later on.
+ */
+function asOfBegin(watched: readonly Watched[], earlier: Seen, later: Seen): Seen {
+  const isInner = (name: string): boolean => watched.some((one) => one.name === name && one.stack.length > 1);
   return {
-    devices: later.devices.map((one) => earlier.devices.find(({ name }) => name === one.name) ?? one),
+    devices: later.devices.map(
+      (one) =>
+        earlier.devices.find(({ name }) => name === one.name) ??
+        (isInner(one.name) ? { ...one, received: 0 } : one),
+    ),
     ipv6: new Map([...later.ipv6, ...earlier.ipv6]),
   };
 }

@@ -187,6 +187,20 @@ test('frames with the right tags count from before the devices are made, which m
   expect((await watching.heard()).map(stackText)).toEqual(['88a8:1001 8100:17']);
 });
 
+test('a frame counts that comes as soon as the devices are up', async () => {
+  for (const stack of ['8100:1001 8100:17', '88a8:2002 8100:23']) {
+    const kernel = new Kernel();
+    const run = kernel.runProgram;
+    kernel.runProgram = async (call, options) => {
+      const result = await run(call, options);
+      if (options?.input?.includes(' up\n')) kernel.take(stack);
+      return result;
+    };
+    const watching = await watchStacks(END, kernel, never);
+    expect((await watching.heard()).map(stackText)).toEqual([stack]);
+  }
+});
+
 test('a packet of IPv6 that comes between two readings is no frame with an unknown tag', async () => {
   const kernel = new Kernel();
   const run = kernel.runProgram;
