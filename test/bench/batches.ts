@@ -5,7 +5,7 @@ import { newDatabase, startPostgres } from '../fixtures/postgres-server.ts';
 import type { Benchmark, Result, RunOptions } from './benchmark.ts';
 import { checkDisk, folderOnDisk } from './disk.ts';
 import { alternate } from './measure.ts';
-import { answer, checkDurable } from './postgres.ts';
+import { answer, checkDurable, dismiss } from './postgres.ts';
 import { LINKS, TOGETHER, type Turn } from './postgres-writers.ts';
 
 /** How many clients there are, each with one request at a time. */
@@ -48,7 +48,7 @@ async function measured(
     ['single', rate('ours')],
     ['batch', rate('batch')],
   ]);
-  for (const child of children) child.disconnect();
+  await Promise.all(children.map(dismiss));
   return {
     name: `batches, ${engine}`,
     what: `reservations per second by batches of ${TOGETHER} ÷ by single bookings`,

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { Client } from 'pg';
 import { linkId } from '../../src/allocator/network.ts';
 import { openStores } from '../../src/store/stores.ts';
@@ -20,6 +21,13 @@ export function answer(child: ChildProcess): Promise<{ rate?: number }> {
       resolve(message as { rate?: number });
     });
   });
+}
+
+/** Ends a process, whose connections are closed when this resolves. */
+export async function dismiss(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'exit');
+  child.disconnect();
+  await ended;
 }
 
 async function makeBareTables(url: string): Promise<void> {
@@ -70,7 +78,7 @@ export const postgres: Benchmark = {
       ['bare spread', rate('bare', 'spread')],
       ['spread', rate('ours', 'spread')],
     ]);
-    for (const child of children) child.disconnect();
+    await Promise.all(children.map(dismiss));
     await server.close();
     const measured = (links: Turn['links']): string =>
       `${rounds.median(links).toFixed(0)}/s ÷ ${rounds.median(`bare ${links}`).toFixed(0)}/s`;
