@@ -8,8 +8,8 @@ export default defineConfig({
     // They end what hangs, and measure nothing: a slow machine is slow and passes.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    // Two cores: more workers only wait for each other.
-    maxWorkers: 2,
+    // Of two cores: one worker more than cores, since a test often waits for a process, a guest or a browser. Four gain nothing.
+    maxWorkers: 3,
     // A process of its own for each file would start, load and warm up the sources 225 times: a quarter of all work.
     isolate: false,
     // So each file ends what it began; one that leaves a server or a process behind fails.
