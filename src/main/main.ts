@@ -34,7 +34,7 @@ const { env } = process;
  */
 export async function main(args: readonly string[], version: string): Promise<number> {
   stopAtSignals();
-  const stdinIsTerminal = isTerminal(0, () => process.stdin);
+  const stdinIsTerminal = isStdinTerminal();
   const exitCode = await run(args, {
     version,
     env,
@@ -74,14 +74,14 @@ export async function main(args: readonly string[], version: string): Promise<nu
   return exitCode;
 }
 
-/** Whether a stream is a terminal. A file or a pipe is told without the stream, whose code is slow to load. */
-function isTerminal(descriptor: number, stream: () => { isTTY?: boolean }): boolean {
+/** Whether standard input is a terminal. A file or a pipe is told without `process.stdin`, whose code is slow to load. */
+function isStdinTerminal(): boolean {
   try {
-    if (process.platform !== 'win32' && !fstatSync(descriptor).isCharacterDevice()) return false;
+    if (process.platform !== 'win32' && !fstatSync(0).isCharacterDevice()) return false;
   } catch {
     return false;
   }
-  return stream().isTTY === true;
+  return process.stdin.isTTY === true;
 }
 
 function textStream(stream: NodeJS.WriteStream): TextStream {

@@ -35,12 +35,13 @@ export function notStarted(program: string, code: string, cause?: unknown): Fail
     const where = program.includes('/') ? 'There is no such file.' : 'It is in no folder of PATH.';
     return new Failure('command_not_found', `There is no command ${name}.`, { why: where, cause });
   }
-  const whys: Record<string, string> = {
-    EACCES: 'It is not a program, or you may not run it.',
-    // How Node.js refuses .bat and .cmd files.
-    EINVAL: `On Windows a script such as npm is started by its shell: cmd /c ${program}`,
-  };
-  const why = whys[code] ?? `The system says ${code}.`;
+  // How Node.js refuses .bat and .cmd files.
+  const isScript = IS_WINDOWS && code === 'EINVAL';
+  const why = isScript
+    ? `A script is started by the shell of Windows: cmd /c ${program}`
+    : code === 'EACCES'
+      ? 'It is not a program, or you may not run it.'
+      : `The system says ${code}.`;
   return new Failure('command_not_runnable', `The command ${name} can't be started.`, { why, cause });
 }
 

@@ -45,7 +45,7 @@ export function ipCalls({ device, names, sTag, cTag, outer, mtu, address }: End)
 /** {@link ipCalls} as lines for a shell of root. Each may be run again, and leaves alone what is there for others. */
 export interface IpLines {
   /** Makes the MTUs of the device below, and of the outer one where it is there, large enough. */
-  readonly mtu: readonly string[];
+  readonly mtu: readonly [device: string, outer: string];
   /** Makes the outer device where it is missing, on the device below, which they make ready. */
   readonly outer: readonly string[];
   readonly inner: readonly string[];
@@ -117,7 +117,7 @@ export function aboutDeviceMtu({ device, mtu }: Pick<End, 'device' | 'mtu'>): st
 /** The commands of iproute2. */
 export function iproute2(end: End): Configuration {
   const { mtu, outer, inner } = ipLines(end);
-  const [, outerMtu = ''] = mtu;
+  const [, outerMtu] = mtu;
   return shellScript(end, {
     about: ['It lasts until the server restarts.'],
     commands: [...outer, outerMtu, ...inner],

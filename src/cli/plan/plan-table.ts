@@ -177,7 +177,7 @@ export function shortReason({ code, message, facts }: Failure, times: TimeContex
   const unknown = code === 'site_unknown' ? /"([^"]*)"/.exec(message)?.[1] : undefined;
   const near = unknown === undefined ? undefined : nearestSite(unknown);
   if (near !== undefined) return `There is no site ${unknown}. Did you mean ${near}?`;
-  // What would be accepted in place of one of several is no plan for them all.
+  // An alternative for one change says nothing of all changes together.
   return (
     (limit && limitText(limit, times)) ??
     localTimes(times)(message.replace(MEMBER, 'Its $1, $2,').replace(ADVICE, ''))

@@ -272,9 +272,10 @@ function togetherFrom(start: number | 'never', text: (instant: number) => string
 
 /** The command that shows what is free of the first link that has too little. */
 function availabilityOf(outcomes: readonly ChangeOutcome[]): string {
-  const refused = outcomes.find(({ change, failure }) => failure && change.action !== 'delete');
-  const sites = refused && refused.change.action !== 'delete' ? refused.change.wanted : undefined;
-  return ownCommand('availability', ...(sites ? [sites.site1, sites.site2] : []));
+  const refused = outcomes.flatMap(({ change, failure }) =>
+    failure && change.action !== 'delete' ? [change.wanted] : [],
+  );
+  return ownCommand('availability', ...refused.slice(0, 1).flatMap(({ site1, site2 }) => [site1, site2]));
 }
 
 /** What a command came to. */

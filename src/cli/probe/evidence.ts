@@ -219,7 +219,7 @@ async function heardWithin(
 /**
  * Asks for the peer's address until it is answered or the signal comes: by ARP, else by ping.
  *
- * @returns whether ARP was answered, and that in words; null where it was not asked, undefined where there is none
+ * @returns `arp`: whether ARP was answered, null where it was not used; `saw`: the same in words, absent with IPv6
  */
 async function ask(
   peer: string,

@@ -95,7 +95,7 @@ export async function watchStacks(end: End, machine: Machine, stop: AbortSignal)
     return {
       async heard() {
         const after = await seen(end, watched, machine, 'after');
-        // Learnt before counts as well: whoever knows this end's address asks again only after half a minute.
+        // One that was learnt before counts too: the other end asks for a known address again only after half a minute.
         const { stdout } = await machine.runProgram(['ip', '-4', 'neigh', 'show', ...neighbours]);
         return arrived(end, watched, before, { ...after, hasNeighbour: stdout.includes('lladdr') });
       },

@@ -87,7 +87,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
   const title = element('p', { class: 'timeline-period' });
   const hints = HINTS[matchMedia('(pointer: coarse)').matches ? 'touch' : 'pointer'];
   const readout = element('p', { class: 'timeline-readout' });
-  const live = element('p', { class: 'timeline-live', role: 'status' });
+  const live = element('p', { class: 'spoken', role: 'status' });
   const shortKeys = element('p', { class: 'timeline-keys', 'aria-hidden': 'true' });
   const drawing = element(
     'div',
