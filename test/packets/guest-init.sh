@@ -9,7 +9,13 @@ if [ "$1" != serve ]; then
   # By its path: busybox finds itself in /proc, which until then is that of the machine.
   /usr/bin/busybox mount -t proc proc /proc
   mount -t sysfs sys /sys
+  # A checkout below /tmp stays where it is.
+  checkout=${0%/test/packets/*}
+  cd "$checkout"
   mount -t tmpfs tmp /tmp
+  case $checkout in
+    /tmp/*) mkdir -p "$checkout" && mount -o bind . "$checkout" ;;
+  esac
   mount -t tmpfs tmp /run
   # Without `sync` what a command prints would stay in the guest until it ends.
   mount -t hostfs -o "$guest_folder,sync" none /mnt
