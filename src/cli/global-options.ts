@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { secondsIn } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { isTimeZone } from '../contract/instants.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
@@ -45,7 +46,7 @@ export function addGlobalOptions(program: Command): Command {
     .option('--debug', 'say more on stderr; secrets are left out')
     .addOption(new Option('--no-input', 'never ask').default(undefined))
     .option('--yes', 'answer yes to every question')
-    .option('--timeout <seconds>', 'how long to wait for a reply', seconds)
+    .option('--timeout <seconds>', 'how long to wait for a reply', timeoutSeconds)
     .option('--ca-file <file>', 'certificates to trust, in PEM')
     .addOption(new Option('--color <when>', 'when to colour').choices(COLOR_CHOICES))
     .option(
@@ -67,14 +68,17 @@ function timeZone(text: string): string {
   throw new InvalidArgumentError('It must be a time zone, such as Europe/Brussels.');
 }
 
-/** Reads the value of a command's `--wait`. */
+/** Reads the value of a command's `--wait`: whole seconds, or a duration; up to 999,999 s. */
 export function waitSeconds(text: string): number {
-  if (/^[0-9]{1,6}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number of seconds.');
+  const value = secondsIn(text);
+  if (Number.isInteger(value) && value <= 999_999) return value;
+  throw new InvalidArgumentError(
+    'It must be a whole number of seconds up to 999999, or a duration such as 5m.',
+  );
 }
 
-function seconds(text: string): number {
-  const value = Number(text);
-  if (Number.isFinite(value) && value > 0 && value <= 86_400) return value;
-  throw new InvalidArgumentError('It must be a number of seconds from 0 to 86400.');
+function timeoutSeconds(text: string): number {
+  const value = secondsIn(text);
+  if (value > 0 && value <= 86_400) return value;
+  throw new InvalidArgumentError('It must be a number of seconds from 0 to 86400, or a duration such as 5m.');
 }

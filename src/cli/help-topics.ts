@@ -91,6 +91,8 @@ const TIMES = `Times
   A time without an offset is in the zone of --tz, else of the profile (slices-conn profile set local tz=Europe/Brussels),
   else of TZ, else of the system. Results show times in the same zone, and name it; --json has UTC.
 
+  Flags that take seconds, such as --wait and --timeout, also take a duration: --wait 5m.
+
   --start-now --for 2h lasts two hours and not less: the end that is sent is 5 s later.
 
   With reserve --earliest the service finds the start: --for is the duration, --start means not before (default now), --end not after (default the experiment's end).

@@ -55,8 +55,10 @@ export interface Invocation
   /**
    * Sets what is said when the command is stopped (Ctrl-C, SIGTERM) from now on. Without it: which requests were sent and
    * may have taken effect.
+   *
+   * @param facts 'as expected': nothing is said on a terminal, since a stop is how the command ends
    */
-  ifStopped(facts: FailureFacts): void;
+  ifStopped(facts: FailureFacts | 'as expected'): void;
   /** Asks a person a question; see `World.ask`. Undefined without a terminal, and with `--no-input`. */
   readonly ask: World['ask'] | undefined;
 }

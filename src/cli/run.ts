@@ -4,7 +4,7 @@ import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile, Profiles } from '../session/profiles/profiles.ts';
 import { readCommandLine } from './completion/command-line.ts';
 import { COMPLETE } from './completion/scripts.ts';
-import type { ExitCode } from './exit-codes.ts';
+import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
 import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation } from './invocation.ts';
 import { reportFailure } from './print/failure-report.ts';
@@ -91,7 +91,10 @@ export async function run(args: readonly string[], world: World): Promise<number
   };
   world.onStop((stopped) => {
     // The line holds the terminal's own ^C, or a question without an answer.
-    if (world.stderr.isTerminal) world.stderr.write('\n');
+    if (world.stderr.isTerminal) {
+      world.stderr.write('\n');
+      if (running.sent.isStopExpected) return EXIT_CODE_OF[stopped];
+    }
     return report(running.sent.failure(stopped));
   });
   try {

@@ -20,7 +20,7 @@ const isRefusal = ({ status }: Incoming): boolean => status >= 400 && status < 5
 export class SentChanges {
   readonly #sent = new Set<Outgoing>();
   #begun = false;
-  #settled: FailureFacts | undefined;
+  #settled: FailureFacts | 'as expected' | undefined;
 
   /** The same way; its requests that change something are remembered until they are refused. */
   watched(send: Send): Send {
@@ -39,9 +39,18 @@ export class SentChanges {
     };
   }
 
-  /** All is answered that was sent; from now on a stop is told with these facts. */
-  settle(facts: FailureFacts): void {
+  /**
+   * All is answered that was sent; from now on a stop is told with these facts.
+   *
+   * @param facts 'as expected': a stop is how the command ends
+   */
+  settle(facts: FailureFacts | 'as expected'): void {
     this.#settled = facts;
+  }
+
+  /** Whether there is nothing to tell a person who stops the command. */
+  get isStopExpected(): boolean {
+    return this.#settled === 'as expected';
   }
 
   /** Whether services were used, and certainly nothing was changed there. */
@@ -51,7 +60,9 @@ export class SentChanges {
 
   /** The failure to report when the command is stopped now. */
   failure(stopped: Stopped): Failure {
-    if (this.#settled) return new Failure(stopped, SAYS[stopped], this.#settled);
+    if (this.#settled) {
+      return new Failure(stopped, SAYS[stopped], this.#settled === 'as expected' ? {} : this.#settled);
+    }
     const [request, another] = this.#sent;
     if (!request) {
       return new Failure(stopped, SAYS[stopped], this.isNothing ? { why: 'Nothing was changed.' } : {});

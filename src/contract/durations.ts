@@ -39,6 +39,21 @@ export function parseDuration(text: string): number {
 }
 
 /**
+ * Seconds as flags take them: a number, or a duration with its units.
+ *
+ * @example secondsIn('5m') // 300
+ * @returns NaN for any other text
+ */
+export function secondsIn(text: string): number {
+  if (/^[0-9]*\.?[0-9]+$/.test(text)) return Number(text);
+  try {
+    return parseDuration(text) / SECOND;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/**
  * A duration for people, to the two largest units.
  *
  * @example formatDuration(9_000_000) // '2 h 30 min'

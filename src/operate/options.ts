@@ -1,4 +1,4 @@
-import { parseDuration } from '../contract/durations.ts';
+import { parseDuration, secondsIn } from '../contract/durations.ts';
 import { ROLES } from '../contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
 
@@ -89,7 +89,7 @@ const SERVE = {
   accessTokenTtl: {
     flags: '--access-token-ttl <seconds>',
     help: 'lifetime of a user token (default: 3600)',
-    parse: wholeNumber(1, 99_999_999, 'It must be a whole number of seconds.'),
+    parse: seconds(1, 99_999_999, 'It must be a whole number of seconds, or a duration such as 1h.'),
   },
   /** Milliseconds. */
   rotateKeysEvery: {
@@ -176,7 +176,7 @@ const SERVE = {
   drain: {
     flags: '--drain <seconds>',
     help: 'once told to stop, go on for so long with /readyz at 503',
-    parse: wholeNumber(0, 600, 'It must be a whole number of seconds, 600 at most.'),
+    parse: seconds(0, 600, 'It must be a whole number of seconds, 600 at most.'),
     default: 0,
   },
   /** Milliseconds. */
@@ -278,6 +278,15 @@ function wholeNumber(least: number, most: number, problem: string): (text: strin
   return (text) => {
     const value = /^[0-9]{1,12}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
+    throw new RangeError(problem);
+  };
+}
+
+/** Whole seconds, or a duration. */
+function seconds(least: number, most: number, problem: string): (text: string) => number {
+  return (text) => {
+    const value = secondsIn(text);
+    if (Number.isInteger(value) && value >= least && value <= most) return value;
     throw new RangeError(problem);
   };
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatDuration, parseDuration } from '../../src/contract/durations.ts';
+import { formatDuration, parseDuration, secondsIn } from '../../src/contract/durations.ts';
 import { failureOf } from '../fixtures/failures.ts';
 
 const SECOND = 1000;
@@ -101,4 +101,20 @@ describe('formatDuration', () => {
       }),
     );
   });
+});
+
+test.each<[string, number]>([
+  ['90', 90],
+  ['0', 0],
+  ['0.5', 0.5],
+  ['.5', 0.5],
+  ['5m', 300],
+  ['1h30m', 5400],
+  ['PT5M', 300],
+  ['', Number.NaN],
+  ['-5', Number.NaN],
+  ['1e3', Number.NaN],
+  ['soon', Number.NaN],
+])('secondsIn(%j) is %d', (text, seconds) => {
+  expect(secondsIn(text)).toBe(seconds);
 });

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { secondsIn } from '../../contract/durations.ts';
 import type { Invoke } from '../invocation.ts';
 import type { IssueFlags } from './run.ts';
 
@@ -43,8 +44,9 @@ Examples:
 }
 
 function wholeSeconds(text: string): number {
-  if (/^[1-9][0-9]{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number of seconds.');
+  const value = secondsIn(text);
+  if (Number.isInteger(value) && value >= 1 && value <= 999_999_999) return value;
+  throw new InvalidArgumentError('It must be a whole number of seconds, or a duration such as 1h.');
 }
 
 /** Claims that the issuer sets by itself, or that have a flag of their own. */

@@ -468,9 +468,12 @@ describe('reserve --wait', () => {
   });
 });
 
-test('Ctrl-C ends watch with 130', async () => {
-  const { at, watch, interrupt } = await scene();
+test.each([
+  ['says so', {}, 'error: Interrupted.\n'],
+  ['is no error on a terminal', { columns: 80 }, expect.stringMatching(/Ctrl-C stops\.\n\n$/)],
+])('Ctrl-C ends watch with 130, and %s', async (_what, where, stderr) => {
+  const { at, watch, interrupt } = await scene(where);
   at(1);
   await watch('watch');
-  expect(interrupt()).toMatchObject({ exitCode: 130, stderr: 'error: Interrupted.\n' });
+  expect(interrupt()).toMatchObject({ exitCode: 130, stderr });
 });

@@ -17,8 +17,7 @@ export async function watch(invocation: Invocation, [typed]: readonly string[]):
   const one = typed === undefined ? undefined : await reservationArgument(invocation, typed, 'watch');
   const session = one?.session ?? (await invocation.session());
   const read = one ? readerOf(session, one.id) : readerOfAll(session);
-  // Nothing was sent that a stop could leave open.
-  invocation.ifStopped({});
+  invocation.ifStopped('as expected');
   let isZoneNamed = false;
   let isFirst = true;
   for await (const { look, changes } of looks(read, invocation)) {
