@@ -8,6 +8,7 @@ import {
   type ItemFailure,
   replayOfBatch,
 } from './batch.ts';
+import { roundOfTheLoop } from './cached-calendar.ts';
 import type { LinkCalendar } from './calendar.ts';
 import type { AllocatorObserver } from './link-decisions.ts';
 import { LinkQueue } from './link-queue.ts';
@@ -263,9 +264,4 @@ export class Allocator {
     this.#queues.set(id, queue);
     return queue;
   }
-}
-
-/** Every request that has arrived is read before the event loop comes round. */
-function roundOfTheLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -23,21 +23,28 @@ const KEPT_AFTER_END = 3_600_000;
 /** How many ended reservations are evicted at once. */
 const EVICTED_AT_ONCE = 64;
 
+/** Every request that has arrived is read before the event loop comes round, and others have their turn. */
+export function roundOfTheLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /**
- * Reads a link's calendar, from an instant on, without holding its lock.
+ * Reads a link's calendar, from an instant on, without holding its lock: the rows as they come, and then, since they come
+ * in the order of their ends, the bandwidth that all of them take.
  *
  * @param share see {@link LinkCalendar}
  */
 export async function loadCalendar(
-  store: ReservationStore,
+  store: Pick<ReservationStore, 'loadLink'>,
   link: Link,
   from: number,
   { id, share }: { id: string; share: number | undefined },
 ): Promise<CachedCalendar> {
   const calendar = new LinkCalendar(link, share);
   const version = await store.loadLink(id, from, (portion) => {
-    for (const held of portion) calendar.add(held.id, held);
+    for (const held of portion) calendar.append(held.id, held);
   });
+  await calendar.sumUp(roundOfTheLoop);
   return { calendar, version, from };
 }
 

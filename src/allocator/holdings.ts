@@ -1,5 +1,6 @@
 import type { Link } from '../contract/links.ts';
 import { type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
+import type { LoadStep } from './load-profile.ts';
 import { SortedTimes } from './sorted-times.ts';
 import { NONE, TagLayer } from './tag-layer.ts';
 import { doubledFloats, doubledInts, doubledShorts } from './typed-arrays.ts';
@@ -92,6 +93,26 @@ export class Holdings {
       this.#hold(slot, place, tags[TAG_PLACES[place] ?? 'site1_s_tag']);
     this.byStart.add(start, slot);
     this.byEnd.add(end, slot);
+  }
+
+  /** What all reservations take together, from each instant on at which one starts or ends, in the order of time. */
+  *steps(): Generator<LoadStep> {
+    const starts = this.byStart.upFrom(Number.NEGATIVE_INFINITY);
+    const ends = this.byEnd.upFrom(Number.NEGATIVE_INFINITY);
+    let [load, live] = [0, 0];
+    // The last start comes before the last end.
+    for (let end = ends.time(); end !== undefined; end = ends.time()) {
+      const time = Math.min(starts.time() ?? end, end);
+      for (; starts.time() === time; starts.advance()) {
+        load += this.#bandwidths[starts.slot()] ?? 0;
+        live += 1;
+      }
+      for (; ends.time() === time; ends.advance()) {
+        load -= this.#bandwidths[ends.slot()] ?? 0;
+        live -= 1;
+      }
+      yield { time, load, live };
+    }
   }
 
   /** Removes a reservation; does nothing for an unknown id. */

@@ -10,6 +10,16 @@ export interface LoadSegment {
   live: number;
 }
 
+/** What holds from an instant on, until the next step. */
+export interface LoadStep {
+  /** Milliseconds. */
+  time: number;
+  /** Mbps. */
+  load: number;
+  /** How many reservations. */
+  live: number;
+}
+
 /** What a load may be at most: Mbps, and reservations, of which any number is allowed when unsaid. */
 export interface LoadLimits {
   load: number;
@@ -51,10 +61,12 @@ export interface LoadBlock {
 /** How many breakpoints a block holds at most; one that is full is split in two. */
 const CAPACITY = 256;
 /**
- * How many breakpoints of the last block stay when it is full. Links are loaded in the order of ends, so that starts
- * come in later, about as many.
+ * How many breakpoints of the last block stay when it is full. What experiments hold is loaded in the order of ends, so
+ * that starts come in later, about as many.
  */
 const FULL_ENOUGH = 112;
+/** How many a block gets where they are appended. The room is for breakpoints that come in between later. */
+const FILLED = 224;
 /** How many blocks there is room for at first; it doubles. With shares, each experiment has a profile, so it is small. */
 const FIRST_BLOCKS = 1;
 
@@ -151,6 +163,28 @@ export class LoadProfile {
     }
     this.#join(end);
     this.#join(start);
+  }
+
+  /**
+   * Appends a step that comes after all others, to a profile that has no more than such steps yet: one of many
+   * reservations is made in one walk, without {@link add} for each. The last step has no load.
+   */
+  append({ time, load, live }: LoadStep): void {
+    const index = this.#count - 1;
+    const last = this.#endOf(index) - 1;
+    if (this.#loadAt(last) === load && this.#liveAt(index, last) === live) return;
+    const isFilled = (this.#lengths[index] ?? 0) === FILLED;
+    const at = isFilled ? this.#place() : last + 1;
+    this.#points[at] = time;
+    this.#points[at + CAPACITY] = load;
+    this.#lives[at - halfBase(at)] = live;
+    if (isFilled) this.#insert(index + 1, { base: at, length: 1, raised: 0, liveRaised: 0 });
+    else {
+      this.#lengths[index] = last + 2 - this.#startOf(index);
+      this.#peaks[index] = Math.max(this.#peaks[index] ?? 0, load);
+      this.#lows[index] = Math.min(this.#lows[index] ?? 0, load);
+      this.#livePeaks[index] = Math.max(this.#livePeaks[index] ?? 0, live);
+    }
   }
 
   /** The highest load at any instant of `[start, end)`, in Mbps. */

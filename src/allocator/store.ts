@@ -180,8 +180,8 @@ export interface ReservationStore {
    */
   readLinks<Answer>(work: (look: (link: string) => Promise<LinkReading>) => Promise<Answer>): Promise<Answer>;
   /**
-   * Reads every reservation of a link that ends after `from`, as of one version, in portions and without any lock, so
-   * that other links' requests are answered in between.
+   * Reads every reservation of a link that ends after `from`, in the order of their ends, as of one version, in portions
+   * and without any lock, so that other links' requests are answered in between.
    *
    * @param from milliseconds
    * @param take is given each portion

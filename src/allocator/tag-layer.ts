@@ -144,12 +144,14 @@ export class TagLayer {
    */
   hold(tag: number, slot: number): { before: number; next: number } {
     const [start, end] = [this.#times.startOf(slot), this.#times.endOf(slot)];
-    if (!this.isFree(tag, start, end)) throw new RangeError(`tag ${tag} is not free`);
     const index = tag - this.#first;
+    // As while a link is loaded, in the order of ends.
+    const isLast = start >= (this.#lastEnds[index] ?? Number.POSITIVE_INFINITY);
+    if (!isLast && !this.isFree(tag, start, end)) throw new RangeError(`tag ${tag} is not free`);
     const length = this.#lengths[index] ?? 0;
     if (length === this.#rooms[index]) this.#makeRoom(index);
-    const at = this.#position(index, start);
     const last = (this.#bases[index] ?? 0) + length;
+    const at = isLast ? last : this.#position(index, start);
     const found = { before: this.#slotBefore(index, at), next: at < last ? (this.#slots[at] ?? NONE) : NONE };
     if (at < last) {
       this.#starts.copyWithin(at + 1, at, last);
@@ -227,8 +229,6 @@ export class TagLayer {
     const starts = this.#starts;
     let low = this.#bases[index] ?? 0;
     let high = low + (this.#lengths[index] ?? 0);
-    // As while a link is loaded, in the order of ends.
-    if (low < high && (starts[high - 1] ?? 0) < time) return high;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if ((starts[middle] ?? 0) < time) low = middle + 1;

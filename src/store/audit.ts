@@ -5,8 +5,8 @@ import {
   type SqlDatabase,
   type SqlInsert,
   type SqlReader,
-  type SqlRow,
   type SqlValue,
+  type SqlValues,
   type SqlWrite,
 } from './sql.ts';
 
@@ -236,7 +236,9 @@ const AuditRow = v.object({
   times: v.number(),
 });
 
-function toRecord(row: SqlRow): AuditRecord {
+/** @param values those of {@link READ_COLUMNS} */
+function toRecord(values: SqlValues): AuditRecord {
+  const row = Object.fromEntries(READ_COLUMNS.map((column, index) => [column, values[index]]));
   const parsed = v.safeParse(AuditRow, row);
   if (!parsed.success) throw new DatabaseFormatError('A row of the audit is damaged.');
   const {

@@ -27,12 +27,13 @@ import {
   type SqlRow,
   type SqlTransaction,
   type SqlValue,
+  type SqlValues,
   type SqlWrite,
 } from './sql.ts';
 
-/** What a reservation holds of its link. */
-const HELD =
-  'id, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment';
+/** What a reservation holds of its link, in the order in which {@link heldOf} reads it. */
+const HELD_COLUMNS = ['id', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'experiment'] as const;
+const HELD = HELD_COLUMNS.join(', ');
 const COLUMNS = `${HELD}, link, reversed, created_by, created_ms, name`;
 
 /** A row is a reservation as it is now; a deleted one keeps its row, with `cancelled_ms`, until it is forgotten. */
@@ -105,7 +106,7 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
           link,
           from,
         );
-        for await (const portion of held) take(portion.map(toHeld));
+        for await (const portion of held) take(portion.map(heldOf));
         return Number(row?.['version'] ?? 0);
       }),
     findKey: (key, now) => findKey(reader, key, now),
@@ -384,18 +385,23 @@ function toColumns(record: ReservationRecord, version: number, deletedAt: number
 }
 
 function toHeld(row: SqlRow): HeldReservation {
+  return heldOf(HELD_COLUMNS.map((column) => row[column]));
+}
+
+/** @param values those of {@link HELD_COLUMNS} */
+function heldOf(values: SqlValues): HeldReservation {
   return {
-    id: String(row['id']),
-    start: Number(row['start_ms']),
-    end: Number(row['end_ms']),
-    bandwidth: Number(row['bandwidth']),
+    id: String(values[0]),
+    start: Number(values[1]),
+    end: Number(values[2]),
+    bandwidth: Number(values[3]),
     tags: {
-      site1_s_tag: Number(row['site1_s_tag']),
-      site1_c_tag: Number(row['site1_c_tag']),
-      site2_s_tag: Number(row['site2_s_tag']),
-      site2_c_tag: Number(row['site2_c_tag']),
+      site1_s_tag: Number(values[4]),
+      site1_c_tag: Number(values[5]),
+      site2_s_tag: Number(values[6]),
+      site2_c_tag: Number(values[7]),
     },
-    experiment: String(row['experiment']),
+    experiment: String(values[8]),
   };
 }
 

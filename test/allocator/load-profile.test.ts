@@ -51,6 +51,17 @@ describe('LoadProfile', () => {
     expect([...profile.segments(10, 30)]).toEqual([{ start: 10, end: 30, load: 100, live: 1 }]);
   });
 
+  test('steps are appended; one at which nothing changes leaves one segment', () => {
+    const profile = new LoadProfile();
+    profile.append({ time: 10, load: 100, live: 1 });
+    profile.append({ time: 20, load: 100, live: 1 });
+    profile.append({ time: 30, load: 0, live: 0 });
+    expect([...profile.segments(10, 40)]).toEqual([
+      { start: 10, end: 30, load: 100, live: 1 },
+      { start: 30, end: 40, load: 0, live: 0 },
+    ]);
+  });
+
   test('where two take over from one of their size, the number of reservations changes', () => {
     const profile = new LoadProfile();
     profile.add(10, 20, 200);

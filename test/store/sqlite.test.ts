@@ -522,6 +522,27 @@ describe('SqliteDatabase.transaction', () => {
     await database.close();
   });
 
+  test('others have their turn between the portions of a snapshot when taking them takes long', async () => {
+    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
+    await database.transaction(async (sql) => {
+      for (let at = 0; at < 1000; at += 1) {
+        sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', String(at));
+      }
+    });
+    let turns = 0;
+    await database.snapshot(async (snapshot) => {
+      for await (const portion of snapshot.portions('SELECT id, version FROM link')) {
+        expect(portion[0]).toHaveLength(2);
+        setImmediate(() => {
+          turns += 1;
+        });
+        for (const began = performance.now(); performance.now() - began < 20; );
+      }
+    });
+    expect(turns).toBeGreaterThan(1);
+    await database.close();
+  });
+
   test('closing waits for what is under way', async () => {
     const database = await SqliteDatabase.open(file, SERVER_FORMAT);
     const turns = [1, 2, 3].map((id) =>

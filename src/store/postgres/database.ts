@@ -181,7 +181,7 @@ export class PostgresDatabase implements SqlDatabase {
       const sql = statementsOf(client);
       await sql.run('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {
-        return await work({ ...sql, portions: (text, ...values) => portions(sql, text, values, lease) });
+        return await work({ ...sql, portions: (text, ...values) => portions(client, text, values, lease) });
       } finally {
         await sql.run('ROLLBACK');
       }

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import type { PoolClient } from 'pg';
 import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import { isObject } from '../../contract/json.ts';
-import type { SqlInsert, SqlRow, SqlStatements, SqlValue, SqlWrite } from '../sql.ts';
+import type { SqlInsert, SqlRow, SqlStatements, SqlValue, SqlValues, SqlWrite } from '../sql.ts';
 import { storeError } from './errors.ts';
 
 /** How many rows a portion has. */
@@ -112,14 +112,17 @@ function statementOf(parts: readonly Part[]): string {
 
 /** The rows of a statement, within a transaction, a portion at a time. @param lease its time starts again with each */
 export async function* portions(
-  sql: SqlStatements,
+  client: PoolClient,
   text: string,
   values: readonly SqlValue[],
   lease: Lease,
-): AsyncGenerator<SqlRow[]> {
-  await sql.run(`DECLARE portions NO SCROLL CURSOR FOR ${text}`, ...values);
-  for (let rows: SqlRow[] = []; ; ) {
-    rows = await sql.all(`FETCH ${PORTION} FROM portions`);
+): AsyncGenerator<SqlValues[]> {
+  await statementsOf(client).run(`DECLARE portions NO SCROLL CURSOR FOR ${text}`, ...values);
+  const fetch = { text: `FETCH ${PORTION} FROM portions`, rowMode: 'array' } as const;
+  for (;;) {
+    const { rows } = await client.query<unknown[]>(fetch).catch((error: unknown) => {
+      throw storeError(error);
+    });
     // A long read may take long in all; each portion has its own time limit.
     lease.goOn();
     if (rows.length > 0) yield rows;

@@ -279,7 +279,7 @@ function wholeIn({ all, first }: SqliteTransaction): SqliteSnapshot {
     all,
     first,
     async *portions(sql, ...values) {
-      yield all(sql, ...values);
+      yield all(sql, ...values).map((row) => Object.values(row));
     },
   };
 }

@@ -1,6 +1,14 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as roundOfTheLoop } from 'node:timers/promises';
-import type { SqlInsert, SqlReader, SqlRow, SqlSnapshot, SqlStatements, SqlValue } from '../sql.ts';
+import type {
+  SqlInsert,
+  SqlReader,
+  SqlRow,
+  SqlSnapshot,
+  SqlStatements,
+  SqlValue,
+  SqlValues,
+} from '../sql.ts';
 
 /** Statements that read. SQLite answers at once; parameters bind by name: `$1`, `$2`, … */
 export interface SqliteReads {
@@ -16,12 +24,12 @@ export interface SqliteTransaction extends SqliteReads {
 /** What was committed at one instant, as SQLite gives it. */
 export interface SqliteSnapshot extends SqliteReads {
   /** The rows of a statement in portions, with a round of the event loop now and then. */
-  portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlRow[]>;
+  portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlValues[]>;
 }
 
 /** How many rows a portion has: so few that they are gone before memory is given to what lasts. */
 const PORTION = 250;
-/** How many portions are read at a stretch: some 15 ms. */
+/** For how many milliseconds portions are read, and taken, before others have their turn. */
 const STRETCH = 10;
 
 /** Runs `work` on what was committed at one instant, on a connection of its own. */
@@ -41,16 +49,18 @@ export async function snapshotOn<Answer>(
   }
 }
 
-async function* portions(statement: StatementSync, values: readonly SqlValue[]): AsyncGenerator<SqlRow[]> {
-  let portion: SqlRow[] = [];
-  let read = 0;
+async function* portions(statement: StatementSync, values: readonly SqlValue[]): AsyncGenerator<SqlValues[]> {
+  statement.setReturnArrays(true);
+  let portion: SqlValues[] = [];
+  let began = performance.now();
   for (const row of statement.iterate(named(values))) {
-    portion.push(row);
+    portion.push(Array.isArray(row) ? row : Object.values(row));
     if (portion.length < PORTION) continue;
     yield portion;
     portion = [];
-    read += 1;
-    if (read % STRETCH === 0) await roundOfTheLoop();
+    if (performance.now() - began < STRETCH) continue;
+    await roundOfTheLoop();
+    began = performance.now();
   }
   if (portion.length > 0) yield portion;
 }
