@@ -425,7 +425,7 @@ describe('the end of a login', () => {
     });
     const { wait } = await client.startLogin('openid');
     await expect(wait(giving.signal)).rejects.toThrow('enough');
-  }, 3000);
+  });
 });
 
 describe('row 4: the discovery document', () => {

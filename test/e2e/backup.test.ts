@@ -81,7 +81,7 @@ test('a copy that is made under load holds every reservation that was acknowledg
   const [row] = await store.rows('SELECT count(*) AS live FROM reservation WHERE cancelled_ms IS NULL');
   expect(row).toEqual({ live: told.reservations + 1 });
   await store.close();
-}, 90_000);
+});
 
 describe('serve backup', () => {
   const { run } = newMachine();

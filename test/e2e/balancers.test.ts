@@ -274,5 +274,4 @@ test.skipIf(installed.length === 0)(
       installed.map(({ name }) => ({ name, lost: [] })),
     );
   },
-  90_000,
 );

@@ -44,7 +44,7 @@ beforeAll(() => {
   // The oldest Node that package.json allows, as the binary that its own package brings.
   const oldest = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}@22.19.0`;
   npm('install', join(folder, tarball), oldest);
-}, 120_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

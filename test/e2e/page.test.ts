@@ -258,7 +258,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page
       .getByRole('alert')
       .getByText(/^The server does not answer since \d\d:\d\d; trying again every 5 s\.$/)
-      .waitFor({ timeout: 5000 });
+      .waitFor();
     const again = await serveWith('--port', new URL(base_url).port, '--data', data);
     await page.clock.runFor(NEWS);
     await page.getByRole('alert').waitFor({ state: 'hidden' });

@@ -66,7 +66,7 @@ describe('the README', () => {
     expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
     for (const said of ['Reserved', 'Verified:', 'Updated', 'Deleted']) expect(stdout).toContain(said);
     expectNothingLeft();
-  }, 120_000);
+  });
 });
 
 describe("the operators' README", () => {
@@ -82,7 +82,7 @@ describe("the operators' README", () => {
     expect(stdout).toContain('"loc":["Date"]');
     expect(stdout).toContain('"loc":["Bandwidth"]');
     expect(stdout.match(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g)?.length).toBeGreaterThanOrEqual(2);
-  }, 120_000);
+  });
 
   it('has a tour of the command line in which every command succeeds, and which leaves nothing behind', () => {
     const { status, stdout, stderr } = runInShell(script(operators, 'The same, with the command line'));
@@ -100,13 +100,13 @@ describe("the operators' README", () => {
     }
     expect(stdout.match(/verified: signed by/g)).toHaveLength(4);
     expectNothingLeft();
-  }, 120_000);
+  });
 
   it('the example of a directory file serves', () => {
     const { status, stderr } = runInShell(script(operators, 'Users of your own'));
     expect([status, stderr]).toEqual([0, expect.stringContaining('as alice')]);
     expect(readdirSync(join(folder, 'tmp'))).toEqual([]);
-  }, 60_000);
+  });
 
   it('shows a server that is watched, backed up while it runs, and restored', () => {
     const text = script(operators, 'Operate it');
@@ -118,5 +118,5 @@ describe("the operators' README", () => {
     expect(stdout).toContain('slices_conn_bookings_total{asked="book",result="granted"} 0');
     expect(stdout).toMatch(/Backed up to \S+\/backup\.sqlite/);
     expect(stdout.match(/Serving at /g)).toHaveLength(2);
-  }, 120_000);
+  });
 });

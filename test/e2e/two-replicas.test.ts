@@ -73,4 +73,4 @@ test('two servers behind one address are one service, which one of them can leav
   const store = await openPostgres(database);
   expect(await sweep(store, linkId(link.site1, link.site2), link)).toEqual([]);
   await store.close();
-}, 90_000);
+});
