@@ -18,8 +18,6 @@ export async function enter(args: readonly string[]): Promise<number> {
     process.stdout.write(`${JSON.stringify(MANIFEST)}\n`);
     return 0;
   }
-  const { useCompileCache } = await import('./main/compile-cache.ts');
-  useCompileCache();
   const { main } = await import('./main/main.ts');
   return main(args, manifest.version);
 }

@@ -4,32 +4,45 @@ import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { DOCS_FILES } from '../server/docs/files.ts';
 import { drawLand } from './land.ts';
-import { noticesOf, packagesIn, packagesUsed, quickToLoad, ROOT, standIns } from './packages.ts';
+import {
+  compiledMain,
+  noticesOf,
+  packagesIn,
+  packagesUsed,
+  quickToLoad,
+  ROOT,
+  standIns,
+} from './packages.ts';
 
 const DIST = join(ROOT, 'dist');
 const manifest: { dependencies?: Record<string, string> } = JSON.parse(
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 );
 
-/** The command line: everything in it, split so that a command loads only what it needs. */
+/**
+ * The command line: everything in it, split so that a command loads only what it needs. It is CommonJS, which
+ * `main/compiled-main.ts` loads; `entry.js` is a module.
+ */
 async function bundleProgram(found: Set<string>): Promise<void> {
-  const bundle = await rolldown({
-    input: { entry: join(ROOT, 'src/entry.ts') },
+  const dir = join(DIST, 'cli');
+  const minify = { compress: true, mangle: true, codegen: false } as const;
+  const program = await rolldown({
+    input: { main: join(ROOT, 'src/main/main.ts') },
     platform: 'node',
     // The first uses the names of its classes as data, which a bundle would change; the second looks for its native
     // twin, and is loaded by `serve --database` only.
     external: ['oidc-provider', 'pg'],
     plugins: [standIns, packagesUsed(found), quickToLoad],
   });
-  await bundle.write({
-    dir: join(DIST, 'cli'),
-    format: 'esm',
-    chunkFileNames: '[name]-[hash].js',
-    // A file costs about a millisecond to find, read and link, whatever its size. So one file holds what every command
-    // loads. The file that turns on the cache of compiled code comes before it.
+  const { output } = await program.write({
+    dir,
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: '[name]-[hash].cjs',
+    dynamicImportInCjs: false,
+    // A file costs about half a millisecond to find and read, whatever its size. So one file holds what every command loads.
     codeSplitting: {
       groups: [
-        { name: 'compile-cache', test: /src[\\/]main[\\/]compile-cache\.ts$/, priority: 3 },
         { name: 'start', test: /src[\\/]main[\\/]main\.ts$/, priority: 2 },
         {
           name: 'session',
@@ -39,8 +52,14 @@ async function bundleProgram(found: Set<string>): Promise<void> {
         { name: 'network', test: /src[\\/]session[\\/]login[\\/]connection\.ts$/ },
       ],
     },
-    minify: { compress: true, mangle: true, codegen: false },
+    minify,
   });
+  const entry = await rolldown({
+    input: { entry: join(ROOT, 'src/entry.ts') },
+    platform: 'node',
+    plugins: [compiledMain(output), packagesUsed(found), quickToLoad],
+  });
+  await entry.write({ dir, format: 'esm', chunkFileNames: 'compiled-main.js', minify });
 }
 
 /** The library: its dependencies stay the user's own, to share and to patch. */

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Plugin } from 'rolldown';
+import type { Plugin, RolldownOutput } from 'rolldown';
 
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -97,8 +98,12 @@ export const standIns: Plugin = {
   },
 };
 
-/** An import of one of Node's modules, as the bundler writes it. */
+/** An import of one of Node's modules, as the bundler writes it in a module. */
 const BUILTIN = /^import (?:(\w+|\* as \w+)(?:, )?)?(?:\{ ([^}]+) \})? from "(node:[\w/]+)";$/gm;
+
+/** One in CommonJS, and how the bundler makes it look imported: it copies all of it. */
+const REQUIRED = /\b(\w+) = require\("node:[\w/]+"\)/g;
+const COPIED_WHOLE = /^(\w+) = \w+(?:\.\w+)?\(\1, 1\);$/gm;
 
 /**
  * Makes the files of a program quick to load, last of all:
@@ -110,18 +115,41 @@ const BUILTIN = /^import (?:(\w+|\* as \w+)(?:, )?)?(?:\{ ([^}]+) \})? from "(no
  */
 export const quickToLoad: Plugin = {
   name: 'quick-to-load',
-  resolveId: (source, _importer, { kind }) =>
-    source.startsWith('node:') && kind === 'require-call' ? `\0${source}` : null,
-  load: (id) =>
-    id.startsWith('\0node:') ? `module.exports = process.getBuiltinModule('${id.slice(1)}');` : null,
   generateBundle(_options, bundle) {
     for (const chunk of Object.values(bundle)) {
       if (chunk.type !== 'chunk') continue;
-      chunk.code = chunk.code.replace(BUILTIN, taken).replace(/[^\0-\x7f]/g, escaped);
+      const required = new Set(Array.from(chunk.code.matchAll(REQUIRED), ([, name]) => name));
+      chunk.code = chunk.code
+        .replace(BUILTIN, taken)
+        .replace(COPIED_WHOLE, (copied, name) =>
+          required.has(name) ? `${name} = { __proto__: ${name}, default: ${name} };` : copied,
+        )
+        .replace(/[^\0-\x7f]/g, escaped);
       if (/\bfrom "node:/.test(chunk.code)) throw new Error(`${chunk.fileName} imports a module of Node's`);
     }
   },
 };
+
+/**
+ * Puts `main/compiled-main.ts` into the place of `main/main.ts`, for the files of a bundle of it.
+ *
+ * @param bundle the files, the first of them with `main`
+ */
+export function compiledMain(bundle: readonly RolldownOutput['output'][number][]): Plugin {
+  const content = createHash('sha256');
+  for (const chunk of bundle) if (chunk.type === 'chunk') content.update(`${chunk.fileName}\n${chunk.code}`);
+  const build = content.digest('hex').slice(0, 16);
+  const id = '\0compiled-main';
+  return {
+    name: 'compiled-main',
+    resolveId: (source) => (source === './main/main.ts' ? id : null),
+    load: (found) =>
+      found === id
+        ? `import { compiledMain } from ${JSON.stringify(join(ROOT, 'src/main/compiled-main.ts'))};
+           export const main = compiledMain(import.meta.dirname, '${build}');`
+        : null,
+  };
+}
 
 function taken(
   _import: string,

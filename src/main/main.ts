@@ -15,15 +15,18 @@ import {
   type ServeOptions,
 } from '../operate/options.ts';
 import type { Connection } from '../session/login/connection.ts';
+import { foldersFor } from '../session/profiles/folders.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile } from '../session/profiles/profiles.ts';
-import { folders } from './compile-cache.ts';
 import { files, shellHome } from './files.ts';
 import { localZone } from './local-zone.ts';
 import { openLedger, underLock } from './state.ts';
 import { ask, onStop, openBrowser, openProgressLine, stopAtSignals, stopSignal } from './terminal.ts';
 
 const { env } = process;
+
+/** Where this program keeps things, for this user and this environment. */
+const folders = foldersFor(env, homeFolder());
 
 /**
  * The command line in the real world: the only place that knows the real clock, files, environment and streams.

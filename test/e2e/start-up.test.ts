@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process';
+import { globSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { COMPILED } from '../fixtures/compiled.ts';
+import { atEndOfFile } from '../fixtures/end-of-file.ts';
 
 const program = join(import.meta.dirname, '../../bin/slices-conn.js');
 
@@ -29,4 +32,25 @@ test('a request loads neither the platform’s fetch, nor TLS, nor HTTP/2, nor a
   ]) {
     expect(loaded).not.toContain(name);
   }
+});
+
+test('what one process has compiled serves the next, and is replaced where it can’t', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-start-up-'));
+  atEndOfFile(() => rmSync(folder, { recursive: true }));
+  const kept = (): string[] => globSync(join(folder, 'slices-conn', '*', '*.cjs')).toSorted();
+  const help = (): unknown => {
+    const { status, stderr } = spawnSync(process.execPath, [program, '--help'], {
+      encoding: 'utf8',
+      env: { NODE_COMPILE_CACHE: folder },
+    });
+    expect([status, stderr]).toEqual([0, '']);
+    return kept().map((file) => statSync(file).ino);
+  };
+  const first = help();
+  expect(kept().length).toBeGreaterThan(1);
+  expect(help()).toEqual(first);
+  const sizes = kept().map((file) => statSync(file).size);
+  for (const file of kept()) writeFileSync(file, 'no compiled code');
+  help();
+  expect(kept().map((file) => statSync(file).size)).toEqual(sizes);
 });
