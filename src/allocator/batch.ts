@@ -162,7 +162,7 @@ class Batch<Fault> {
       return await changeTogether<BatchOutcome<Fault>>(this.#work, {
         ...this.#options,
         transact: (work) => store.changeLinks(ids, work),
-        keys: keyed ? [keyed] : [],
+        keys: () => (keyed ? [keyed] : []),
         decide: (links, known, at) => {
           const earlier = keyed && known.keys.get(nameOfKey(keyed));
           if (earlier) return { answer: this.#replay(earlier, known), left: links.map(unchanged) };

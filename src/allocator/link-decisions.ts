@@ -73,8 +73,8 @@ interface Changing<Answer> {
   observe?: AllocatorObserver | undefined;
   /** Runs work in a transaction of the store on these links. */
   transact: (work: (links: readonly LinkTransaction[]) => Promise<Answer>) => Promise<Answer>;
-  /** Idempotency keys, which are locked and looked up. */
-  keys: readonly IdempotencyKey[];
+  /** Idempotency keys, which are locked and looked up: asked for in the transaction. */
+  keys: () => readonly IdempotencyKey[];
   /**
    * Decides; the changes stay in the calendars, or are taken back.
    *
@@ -106,7 +106,7 @@ export async function changeTogether<Answer>(
   try {
     const answer = await transact(async (links) => {
       const at = now();
-      const own = new Map(keys.map((key) => [nameOfKey(key), key]));
+      const own = new Map(keys().map((key) => [nameOfKey(key), key]));
       const taken = own.size > 0 ? await links[0]?.lockKeys([...own.values()], at) : undefined;
       const known = await readAhead(partsOf(work, links), { at, taken: taken ?? [] });
       const borrowed = await borrowAll(work.map(({ queue }) => queue));

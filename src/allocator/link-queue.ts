@@ -11,7 +11,12 @@ import {
 } from './link-decisions.ts';
 import { GroupView, type Known } from './link-view.ts';
 import type { Decision, Operation } from './operations.ts';
-import { type ReservationStore, RolledBackError, StoreUnavailableError } from './store.ts';
+import {
+  type LinkTransaction,
+  type ReservationStore,
+  RolledBackError,
+  StoreUnavailableError,
+} from './store.ts';
 
 /** How many operations share one transaction at most, so that the first does not wait long for the last. */
 const GROUP_SIZE = 64;
@@ -49,7 +54,15 @@ interface Pause {
   pause: (goOn: () => void) => void;
 }
 
-type DecideGroup = (operations: readonly Operation<unknown>[]) => Promise<Decision<unknown>[]>;
+/**
+ * Decides on a group of operations.
+ *
+ * @param join adds those that have come to wait meanwhile to the group's operations; called before any is looked at
+ */
+type DecideGroup = (
+  operations: readonly Operation<unknown>[],
+  join: () => void,
+) => Promise<Decision<unknown>[]>;
 
 /**
  * Operations that wait, decided in groups, one group after the other. When one of a group throws, each goes back to the
@@ -95,22 +108,32 @@ class Groups {
         continue;
       }
       await this.#gather();
-      const size = this.#alone > 0 ? 1 : GROUP_SIZE;
-      this.#alone = Math.max(0, this.#alone - 1);
-      const group: Waiting[] = [];
-      for (let next = this.#waiting[0]; next && 'operation' in next && group.length < size; ) {
-        group.push(next);
-        this.#waiting.shift();
-        next = this.#waiting[0];
-      }
-      await this.#settle(group);
+      await this.#settle(this.#alone > 0 ? 1 : GROUP_SIZE);
     }
     this.#working = false;
   }
 
-  async #settle(group: readonly Waiting[]): Promise<void> {
+  /** Takes those at the head. @param most how many at most */
+  #take(most: number): Waiting[] {
+    const next = this.#waiting.slice(0, most).findIndex((each) => 'pause' in each);
+    return this.#waiting.splice(0, next < 0 ? most : next).filter((each) => 'operation' in each);
+  }
+
+  /** Decides on those at the head. @param size how many at most */
+  async #settle(size: number): Promise<void> {
+    this.#alone = Math.max(0, this.#alone - 1);
+    const group: Waiting[] = [];
+    const operations: Operation<unknown>[] = [];
+    let isOpen = true;
+    const join = (): void => {
+      // The database may have given up on the transaction before it began.
+      const more = isOpen ? this.#take(size - group.length) : [];
+      group.push(...more);
+      operations.push(...more.map(({ operation }) => operation));
+    };
+    join();
     try {
-      const decisions = await this.#decideAgain(group.map(({ operation }) => operation));
+      const decisions = await this.#decideAgain(operations, join);
       for (const [index, { resolve }] of group.entries()) resolve(decisions[index]?.answer);
     } catch (error) {
       const refused = error instanceof UndecidedError || error instanceof RolledBackError;
@@ -129,16 +152,18 @@ class Groups {
       const others = this.#waiting.filter((each) => 'operation' in each);
       this.#waiting = this.#waiting.filter((each) => 'pause' in each);
       for (const { reject } of others) reject(waited);
+    } finally {
+      isOpen = false;
     }
   }
 
   /** Decides on a group; on a calendar that is too old, once more. */
-  async #decideAgain(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
+  async #decideAgain(...group: Parameters<DecideGroup>): Promise<Decision<unknown>[]> {
     try {
-      return await this.#decide(operations);
+      return await this.#decide(...group);
     } catch (error) {
       if (!(error instanceof OutdatedError)) throw error;
-      return this.#decide(operations);
+      return this.#decide(...group);
     }
   }
 }
@@ -171,7 +196,7 @@ export class LinkQueue implements Lender {
   constructor(options: LinkQueueOptions) {
     this.id = options.id;
     this.#options = options;
-    this.#changes = new Groups(options.gather, (operations) => this.#change(operations));
+    this.#changes = new Groups(options.gather, (operations, join) => this.#change(operations, join));
     this.#questions = new Groups(options.gather, (operations) => this.#answer(operations));
   }
 
@@ -189,16 +214,20 @@ export class LinkQueue implements Lender {
     return this.#questions.run(operation);
   }
 
-  /** Decides on operations in one transaction. */
-  #change(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
+  /** Decides on operations in one transaction, which those that wait join until it has the link's lock. */
+  #change(operations: readonly Operation<unknown>[], join: () => void): Promise<Decision<unknown>[]> {
     const { id, store } = this.#options;
     return changeTogether([{ queue: this, operations }], {
       ...this.#options,
       transact: (work) => {
         const since = this.shared ? this.#cached?.version : undefined;
-        return store.changeLink(id, (transaction) => orUndecided(() => work([transaction])), since);
+        const changed = (transaction: LinkTransaction): Promise<Decision<unknown>[]> => {
+          join();
+          return orUndecided(() => work([transaction]));
+        };
+        return store.changeLink(id, changed, since);
       },
-      keys: operations.flatMap(({ key }) => key ?? []),
+      keys: () => operations.flatMap(({ key }) => key ?? []),
       decide: ([link], known, at) => {
         const { decisions, version } = decideAll(operations, link, known, at);
         const changes = decisions.flatMap(({ change }) => change ?? []);

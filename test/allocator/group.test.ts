@@ -1,3 +1,4 @@
+import { setImmediate as nextRound } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
@@ -100,6 +101,47 @@ describe('requests that wait for one link', () => {
     expect(outcomes[12]).toMatchObject({ refusals: [{ limit: 'bandwidth', free: 0 }] });
     expect(await liveIds()).toHaveLength(12);
     expect(await opened.rows('SELECT version FROM link WHERE id = $1', ID)).toEqual([{ version: 12 }]);
+  });
+
+  test('share a transaction with those that come until it has the link’s lock', async () => {
+    const lock = Promise.withResolvers<void>();
+    const allocator = start({
+      ...counted,
+      changeLink: async (link, work) => {
+        await lock.promise;
+        return counted.changeLink(link, work);
+      },
+    });
+    const first = book(allocator, { bandwidth: 600 });
+    await nextRound();
+    const late = [600, 400].map((bandwidth) => book(allocator, { bandwidth }));
+    lock.resolve();
+    expect((await Promise.all([first, ...late])).map(({ ok }) => ok)).toEqual([true, false, true]);
+    expect(transactions).toBe(1);
+  });
+
+  test('do not join a transaction that was given up, though it gets the lock in the end', async () => {
+    const lock = Promise.withResolvers<void>();
+    let late: Promise<unknown> | undefined;
+    let asked = 0;
+    const allocator = start({
+      ...counted,
+      changeLink: async (link, work) => {
+        asked += 1;
+        if (asked === 2) await lock.promise;
+        if (asked > 1) return counted.changeLink(link, work);
+        late = lock.promise.then(() => counted.changeLink(link, work)).catch(() => undefined);
+        throw new StoreUnavailableError('away');
+      },
+    });
+    await expect(book(allocator)).rejects.toThrow('away');
+    const second = book(allocator);
+    await expect.poll(() => asked).toBe(2);
+    const third = book(allocator);
+    lock.resolve();
+    await late;
+    expect(await Promise.all([second, third])).toMatchObject([{ ok: true }, { ok: true }]);
+    expect(await liveIds()).toHaveLength(2);
   });
 
   test('each get their own answer: creates, refusals, updates and deletes', async () => {

@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as roundOfTheLoop } from 'node:timers/promises';
 import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import {
@@ -16,7 +16,8 @@ import { checkOwner, checkVersion, type DatabaseFormat, migrate, versionOf } fro
 import {
   awaitedSnapshot,
   awaitedTransaction,
-  named,
+  type Prepared,
+  prepare,
   type SqliteSnapshot,
   type SqliteTransaction,
   snapshotOn,
@@ -53,8 +54,8 @@ export class SqliteDatabase {
   /** Connections that read, between two snapshots: to open one takes longer than most questions. */
   readonly #idle: DatabaseSync[] = [];
   #isClosed = false;
-  readonly #statements = new Map<string, StatementSync>();
-  readonly #reads = new Map<string, StatementSync>();
+  readonly #statements = new Map<string, Prepared>();
+  readonly #reads = new Map<string, Prepared>();
   #waiting: Waiting[] = [];
   #working: Promise<void> | undefined;
 
@@ -148,7 +149,7 @@ export class SqliteDatabase {
   async read(sql: string, ...values: SqlValue[]): Promise<SqlRow[]> {
     if (!this.#reader) return this.transaction(async (transaction) => transaction.all(sql, ...values));
     try {
-      return prepared(this.#reader, this.#reads, sql).all(named(values));
+      return prepared(this.#reader, this.#reads, sql).all(values);
     } catch (error) {
       throw storeError(error);
     }
@@ -238,9 +239,9 @@ export class SqliteDatabase {
     database.exec('SAVEPOINT work');
     try {
       const answer = await work({
-        run: (sql, ...values) => void this.#execute(sql, (statement) => statement.run(named(values))),
-        all: (sql, ...values) => this.#execute(sql, (statement) => statement.all(named(values))),
-        first: (sql, ...values) => this.#execute(sql, (statement) => statement.get(named(values))),
+        run: (sql, ...values) => this.#execute(sql, (statement) => statement.run(values)),
+        all: (sql, ...values) => this.#execute(sql, (statement) => statement.all(values)),
+        first: (sql, ...values) => this.#execute(sql, (statement) => statement.first(values)),
       });
       database.exec('RELEASE work');
       return () => resolve(answer);
@@ -253,7 +254,7 @@ export class SqliteDatabase {
   }
 
   /** Runs a statement. @throws as `storeError` says, so that the work can tell whether the database is to blame */
-  #execute<Answer>(sql: string, execute: (statement: StatementSync) => Answer): Answer {
+  #execute<Answer>(sql: string, execute: (statement: Prepared) => Answer): Answer {
     try {
       return execute(prepared(this.#database, this.#statements, sql));
     } catch (error) {
@@ -267,8 +268,8 @@ function commit(database: DatabaseSync): Promise<void> {
   return retryWhileBusy(() => database.exec('COMMIT'));
 }
 
-function prepared(database: DatabaseSync, known: Map<string, StatementSync>, sql: string): StatementSync {
-  const statement = known.get(sql) ?? database.prepare(sql);
+function prepared(database: DatabaseSync, known: Map<string, Prepared>, sql: string): Prepared {
+  const statement = known.get(sql) ?? prepare(database, sql);
   known.set(sql, statement);
   return statement;
 }

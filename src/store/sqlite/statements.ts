@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as roundOfTheLoop } from 'node:timers/promises';
 import type {
   SqlInsert,
@@ -10,7 +10,7 @@ import type {
   SqlValues,
 } from '../sql.ts';
 
-/** Statements that read. SQLite answers at once; parameters bind by name: `$1`, `$2`, … */
+/** Statements that read. SQLite answers at once; parameters are `$1`, `$2`, … */
 export interface SqliteReads {
   all(sql: string, ...values: SqlValue[]): SqlRow[];
   first(sql: string, ...values: SqlValue[]): SqlRow | undefined;
@@ -40,20 +40,19 @@ export async function snapshotOn<Answer>(
   connection.exec('BEGIN');
   try {
     return await work({
-      all: (sql, ...values) => connection.prepare(sql).all(named(values)),
-      first: (sql, ...values) => connection.prepare(sql).get(named(values)),
-      portions: (sql, ...values) => portions(connection.prepare(sql), values),
+      all: (sql, ...values) => prepare(connection, sql).all(values),
+      first: (sql, ...values) => prepare(connection, sql).first(values),
+      portions: (sql, ...values) => portions(prepare(connection, sql), values),
     });
   } finally {
     connection.exec('ROLLBACK');
   }
 }
 
-async function* portions(statement: StatementSync, values: readonly SqlValue[]): AsyncGenerator<SqlValues[]> {
-  statement.setReturnArrays(true);
+async function* portions(statement: Prepared, values: readonly SqlValue[]): AsyncGenerator<SqlValues[]> {
   let portion: SqlValues[] = [];
   let began = performance.now();
-  for (const row of statement.iterate(named(values))) {
+  for (const row of statement.iterate(values)) {
     portion.push(Array.isArray(row) ? row : Object.values(row));
     if (portion.length < PORTION) continue;
     yield portion;
@@ -65,9 +64,38 @@ async function* portions(statement: StatementSync, values: readonly SqlValue[]):
   if (portion.length > 0) yield portion;
 }
 
-/** Values by the names that they have in a statement: `$1`, `$2`, … */
-export function named(values: readonly SqlValue[]): Record<string, SqlValue> {
-  return Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]));
+/** A statement that is prepared. Its values are in the order of their numbers: the first is that of `$1`. */
+export interface Prepared {
+  run(values: readonly SqlValue[]): void;
+  all(values: readonly SqlValue[]): SqlRow[];
+  first(values: readonly SqlValue[]): SqlRow | undefined;
+  /** The rows as arrays, read one by one. From then on the statement gives arrays only. */
+  iterate(values: readonly SqlValue[]): Iterable<object>;
+}
+
+/**
+ * Prepares a statement. Values bind by place: by name, Node takes four times as long, longer than SQLite for most rows.
+ * Node 22 knows places only as `?`, so each `$1`, `$2`, … becomes one, and a value that is named twice is given twice.
+ */
+export function prepare(database: DatabaseSync, sql: string): Prepared {
+  const places: number[] = [];
+  const text = sql.replaceAll(/\$(\d+)/g, (_, number: string) => {
+    places.push(Number(number) - 1);
+    return '?';
+  });
+  const statement = database.prepare(text);
+  const inOrder = places.every((place, index) => place === index);
+  const placed = (values: readonly SqlValue[]): readonly SqlValue[] =>
+    inOrder ? values : places.map((place) => values[place] ?? null);
+  return {
+    run: (values) => void statement.run(...placed(values)),
+    all: (values) => statement.all(...placed(values)),
+    first: (values) => statement.get(...placed(values)),
+    iterate: (values) => {
+      statement.setReturnArrays(true);
+      return statement.iterate(...placed(values));
+    },
+  };
 }
 
 /** A snapshot in the form that the stores use for either engine. */
