@@ -18,6 +18,7 @@ export async function enter(args: readonly string[]): Promise<number> {
     process.stdout.write(`${JSON.stringify(MANIFEST)}\n`);
     return 0;
   }
+  process.stderr.on('error', () => undefined);
   const { main } = await import('./main/main.ts');
   return main(args, manifest.version);
 }
@@ -39,5 +40,4 @@ function stopAtClosedPipe(): void {
     if (error.code === 'EPIPE') process.exit(0);
     throw error;
   });
-  process.stderr.on('error', () => undefined);
 }

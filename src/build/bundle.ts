@@ -40,6 +40,7 @@ async function bundleProgram(found: Set<string>): Promise<void> {
     entryFileNames: '[name].cjs',
     chunkFileNames: '[name]-[hash].cjs',
     dynamicImportInCjs: false,
+    comments: { legal: true, annotation: false, jsdoc: false },
     // A file costs about half a millisecond to find and read, whatever its size. So one file holds what every command loads.
     codeSplitting: {
       groups: [

@@ -70,7 +70,7 @@ function checkedFolder(path: string, judge: (found: Stats) => void): string {
  * under any number.
  */
 function checkAbove(path: string): void {
-  for (let folder = dirname(realpathSync(path)); ; folder = dirname(folder)) {
+  for (let folder = dirname(realpathSync.native(path)); ; folder = dirname(folder)) {
     const { mode, gid } = statSync(folder);
     const others = gid === 0 || gid === process.getuid?.() ? ALL_WRITE : ALL_WRITE | GROUP_WRITES;
     if ((mode & others) !== 0 && (mode & STICKY) === 0) {

@@ -13,11 +13,8 @@ interface Loaded {
   exports: object;
 }
 
-/** Takes the place of CommonJS's own: a module's variables are its own, and its code is strict, as in a module that is imported. */
-const WRAPPER = ['(function (exports, require, __filename) { "use strict"; ', '\n})'] as const;
-
 /**
- * The program's files, which are CommonJS. Node.js keeps the compiled code of a module as it is when it was loaded, without
+ * The program's files: scripts, each the function of a CommonJS module. Node.js keeps the compiled code of a module as it is when it was loaded, without
  * the functions that are compiled when they are first called, and compiles those at every start: two fifths of a
  * command's time. So the files are loaded here, and kept as they are when the command ends.
  */
@@ -71,11 +68,7 @@ export class Program {
     const filename = join(this.#folder, name);
     const source = readFileSync(filename, 'latin1');
     const cachedData = this.#cache?.read(name);
-    const script = new Script(WRAPPER.join(source), {
-      filename,
-      columnOffset: -WRAPPER[0].length,
-      ...(cachedData ? { cachedData } : {}),
-    });
+    const script = new Script(source, { filename, ...(cachedData ? { cachedData } : {}) });
     const began = script.cachedDataRejected === false ? (cachedData?.length ?? 0) : 0;
     const exports = {};
     this.#loaded.set(name, { script, began, exports });

@@ -77,14 +77,14 @@ export async function main(args: readonly string[], version: string): Promise<nu
   return exitCode;
 }
 
-/** Whether standard input is a terminal. A file or a pipe is told without `process.stdin`, whose code is slow to load. */
+/** Whether standard input is a terminal. It is told without `process.stdin`, which is slow to make. */
 function isStdinTerminal(): boolean {
   try {
     if (process.platform !== 'win32' && !fstatSync(0).isCharacterDevice()) return false;
   } catch {
     return false;
   }
-  return process.stdin.isTTY === true;
+  return process.getBuiltinModule('node:tty').isatty(0);
 }
 
 function textStream(stream: NodeJS.WriteStream): TextStream {

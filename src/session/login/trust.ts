@@ -138,13 +138,24 @@ const KeptKeySet = v.object({
  */
 export function keySetFiles(cacheFolder: string): (url: string) => KeySetStore {
   const folder = join(cacheFolder, 'key-sets');
+  let isChecked = false;
+  const checkFolder = (): void => {
+    if (isChecked) return;
+    privateFolder(cacheFolder);
+    privateFolder(folder);
+    isChecked = true;
+  };
   return (url) => {
     const path = join(folder, `${createHash('sha256').update(url).digest('hex').slice(0, 32)}.json`);
     return {
-      read: () => orNothing(() => readKept(folder, path, url)),
+      read: () =>
+        orNothing(() => {
+          checkFolder();
+          return readKept(path, url);
+        }),
       write: ({ document, at }) => {
         orNothing(() => {
-          makeFolder(folder);
+          checkFolder();
           writePrivateFile(path, `${JSON.stringify({ version: 1, url, at, keys: document.keys })}\n`);
         });
       },
@@ -152,17 +163,11 @@ export function keySetFiles(cacheFolder: string): (url: string) => KeySetStore {
   };
 }
 
-function readKept(folder: string, path: string, url: string) {
-  makeFolder(folder);
+function readKept(path: string, url: string) {
   const reading = readJson(readPrivateFile(path) ?? '');
   const result = v.safeParse(KeptKeySet, reading.ok ? reading.value : undefined);
   if (!result.success || result.output.url !== url) return undefined;
   return { document: readKeySet({ keys: result.output.keys }), at: result.output.at };
-}
-
-function makeFolder(folder: string): void {
-  privateFolder(join(folder, '..'));
-  privateFolder(folder);
 }
 
 function orNothing<Answer>(work: () => Answer): Answer | undefined {

@@ -107,7 +107,7 @@ export class Profiles {
    * @throws Failure `state_unusable`
    */
   activeName(wanted: string | undefined): string {
-    return wanted ?? (this.#env['SLICES_CONN_PROFILE'] || this.#read().profile || 'local');
+    return this.#activeName(wanted, () => this.#read());
   }
 
   /**
@@ -116,7 +116,11 @@ export class Profiles {
    * @throws Failure `state_unusable`
    */
   zone(wanted: string | undefined): string | undefined {
-    return ownSettings(this.activeName(wanted), this.#read()).tz;
+    const preferences = this.#read();
+    return ownSettings(
+      this.#activeName(wanted, () => preferences),
+      preferences,
+    ).tz;
   }
 
   /** The variables that are set and override the addresses of every profile but `offline`. */
@@ -131,9 +135,11 @@ export class Profiles {
    *   address that the profile does not allow; `state_unusable`
    */
   async resolve(wanted: string | undefined): Promise<Profile> {
-    const view = this.inspect(this.activeName(wanted));
-    const { name } = view;
-    const { entries, ...redirection } = this.#forItsServices(view);
+    const preferences = this.#read();
+    const name = this.#activeName(wanted, () => preferences);
+    const own = ownSettings(name, preferences);
+    const view = this.#inspect(name, preferences);
+    const { entries, ...redirection } = forItsServices(view, own);
     const missing = ADDRESSES.filter((key) => entries[key].value === undefined);
     if (missing.length > 0) {
       const what = missing.length === ADDRESSES.length ? 'addresses' : missing.join(' and no ');
@@ -145,27 +151,8 @@ export class Profiles {
     checkProtected(view);
     const given = KEY_NAMES.filter((key) => entries[key].value !== undefined);
     const values = Object.fromEntries(given.map((key) => [key, entries[key].value]));
-    const { chosenNames } = ownSettings(name, this.#read());
-    const names = chosenNames === undefined ? {} : { chosenNames };
+    const names = own.chosenNames === undefined ? {} : { chosenNames: own.chosenNames };
     return { name, ...v.parse(ProfileValues, values), ...names, ...redirection };
-  }
-
-  /** A profile's entries, without its token commands where the environment names other services (HOSTILE.md 49). */
-  #forItsServices({
-    name,
-    entries,
-  }: ProfileView): Pick<ProfileView, 'entries'> & Pick<Profile, 'redirectedBy'> {
-    const own = viewOf(name, ownSettings(name, this.#read()), {}).entries;
-    const redirectedBy = TOKEN_DESTINATIONS.flatMap((key) => {
-      const { value, variable } = entries[key];
-      return variable === undefined || value === own[key].value ? [] : [variable];
-    });
-    const given = TOKEN_COMMANDS.filter((key) => entries[key].value !== undefined);
-    if (redirectedBy.length === 0 || given.length === 0) return { entries };
-    const withoutCommands = Object.fromEntries(
-      given.map((key) => [key, { ...entries[key], value: undefined }]),
-    );
-    return { entries: { ...entries, ...withoutCommands }, redirectedBy };
   }
 
   /**
@@ -174,9 +161,16 @@ export class Profiles {
    * @throws Failure `usage` for an unknown profile or an invalid variable, `state_unusable`
    */
   inspect(name: string): ProfileView {
-    const preferences = this.#read();
+    return this.#inspect(name, this.#read());
+  }
+
+  #inspect(name: string, preferences: Preferences): ProfileView {
     checkKnown(name, preferences);
     return viewOf(name, ownSettings(name, preferences), this.#env);
+  }
+
+  #activeName(wanted: string | undefined, read: () => Preferences): string {
+    return wanted ?? (this.#env['SLICES_CONN_PROFILE'] || read().profile || 'local');
   }
 
   /** Makes a profile the preferred one. @throws Failure `usage` for an unknown one, `state_unusable` */
@@ -263,6 +257,24 @@ function namesIn({ profiles }: Preferences): string[] {
 
 function ownSettings(name: string, { profiles }: Preferences): Settings {
   return (Object.hasOwn(profiles, name) && profiles[name]) || {};
+}
+
+/** A profile's entries, without its token commands where the environment names other services (HOSTILE.md 49). */
+function forItsServices(
+  { name, entries }: ProfileView,
+  settings: Settings,
+): Pick<ProfileView, 'entries'> & Pick<Profile, 'redirectedBy'> {
+  const own = viewOf(name, settings, {}).entries;
+  const redirectedBy = TOKEN_DESTINATIONS.flatMap((key) => {
+    const { value, variable } = entries[key];
+    return variable === undefined || value === own[key].value ? [] : [variable];
+  });
+  const given = TOKEN_COMMANDS.filter((key) => entries[key].value !== undefined);
+  if (redirectedBy.length === 0 || given.length === 0) return { entries };
+  const withoutCommands = Object.fromEntries(
+    given.map((key) => [key, { ...entries[key], value: undefined }]),
+  );
+  return { entries: { ...entries, ...withoutCommands }, redirectedBy };
 }
 
 function withSettings(name: string, settings: Settings, current: Preferences): Preferences {
