@@ -114,6 +114,15 @@ describe('a failure at each step', () => {
 test('mistake: the lock in the statement that reads, on PostgreSQL, caught by a race', async () => {
   // Each knows nothing when it is asked, so that it reads.
   const raced = async (storeOf: (statements: OpenedStatements) => ReservationStore): Promise<string[]> => {
+    for (;;) {
+      const found = await racedOnce(storeOf);
+      // On a busy machine so many wait too long for a connection or the lock: that race has shown nothing.
+      if (!found.some((each) => each.startsWith('StoreUnavailableError'))) return found;
+    }
+  };
+  const racedOnce = async (
+    storeOf: (statements: OpenedStatements) => ReservationStore,
+  ): Promise<string[]> => {
     const opened = await postgresStatements(await postgres.withTables());
     const store = storeOf(opened);
     const maker = (options: Omit<ConstructorParameters<typeof SmallAllocator>[0], 'store'>) =>
