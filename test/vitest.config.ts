@@ -1,5 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Begins with what starts programs, browsers and guests, which takes longest: so no worker is left alone at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => /\/test\/(?:e2e|packets|proof)\//.test(moduleId);
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
@@ -12,6 +22,9 @@ export default defineConfig({
     maxWorkers: 3,
     // A process of its own for each file would start, load and warm up the sources 225 times: a quarter of all work.
     isolate: false,
+    // Much is thrown away soon. With room for it the collector does a tenth less work in all.
+    execArgv: ['--max-semi-space-size=32'],
+    sequence: { sequencer: LongestFirst },
     // So each file ends what it began; one that leaves a server or a process behind fails.
     setupFiles: ['test/fixtures/each-file.ts'],
     globalSetup: [

@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Link, Own } from '../../src/page/service.ts';
 import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
@@ -79,15 +79,40 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     await served?.stop();
   });
 
-  /** A page that shows the week from Sunday on; every complaint of it fails the test. */
-  async function open(options: Parameters<Browser['newContext']>[0] = {}, hash = '') {
-    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
-    const page = await context.newPage();
-    const complaints: string[] = [];
+  const complaints: string[] = [];
+  afterEach(() => {
+    expect(complaints.splice(0)).toEqual([]);
+  });
+
+  async function newPage(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+    const page = await browser.newPage(options);
     page.on('pageerror', (error) => complaints.push(String(error)));
     page.on('console', (message) => {
       if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
     });
+    return page;
+  }
+
+  let only: Page | undefined;
+  /**
+   * A page that shows the week from Sunday on; every complaint of it fails the test. Where there is a mouse, it is one for
+   * all tests: a new one costs more than the rest of a test.
+   */
+  async function open({
+    hash = '',
+    hasTouch = false,
+    reducedMotion = 'reduce',
+  }: {
+    hash?: string;
+    hasTouch?: boolean;
+    reducedMotion?: 'reduce' | 'no-preference';
+  } = {}) {
+    const viewport = hasTouch ? { width: 375, height: 667 } : { width: 1280, height: 800 };
+    const page = (hasTouch ? undefined : only) ?? (await newPage({ viewport, hasTouch }));
+    if (!hasTouch) only = page;
+    await page.goto('about:blank');
+    await page.mouse.move(0, 0);
+    await page.emulateMedia({ reducedMotion });
     await page.goto(`${served.url}${hash}`);
     await page.getByRole('button', { name: 'Week', pressed: true }).waitFor();
     await page.waitForLoadState('networkidle');
@@ -98,11 +123,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
       const top = isNarrow ? 44 + 54 * row + 35 : 44 + 38 * row + 19;
       return [x + (width * (24 + hours)) / 168, y + top];
     };
-    const close = async (): Promise<void> => {
-      await context.close();
-      expect(complaints).toEqual([]);
-    };
-    return { page, at, close };
+    return { page, at };
   }
 
   const picks = (page: Page): Promise<Pick[]> => page.evaluate<Pick[]>('window.picks');
@@ -118,7 +139,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
   const readout = (page: Page): Promise<string | null> => page.locator('.timeline-readout').textContent();
 
   test('a mouse picks by dragging and by a click on a free part, moves by the dates, and zooms with Ctrl', async () => {
-    const { page, at, close } = await open({ viewport: { width: 1280, height: 800 } });
+    const { page, at } = await open();
     await page.mouse.move(...at(0, 10));
     expect(await readout(page)).toMatch(
       /^be-gent1 – pl-poznan1, Mon 23 Nov 10:00 to 10:15: 6 of 10 Gbps free throughout, 999 VLANs; yours: training with 4 Gbps\.$/,
@@ -168,11 +189,10 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     expect(await page.evaluate<number>('devicePixelRatio')).toBe(1);
     await page.mouse.wheel(100, 0);
     await shown(page, ({ start }) => expect(start).toBeGreaterThan(zoomed.start));
-    await close();
   });
 
   test('a finger taps to pick, moves sideways, selects after a rest, and two fingers zoom; 375 wide', async () => {
-    const { page, at, close } = await open({ viewport: { width: 375, height: 667 }, hasTouch: true });
+    const { page, at } = await open({ hasTouch: true });
     expect(await page.evaluate<boolean>('document.scrollingElement.scrollWidth > window.innerWidth')).toBe(
       false,
     );
@@ -207,11 +227,11 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
       link: 'gr-uth hu-sztaki',
       start: MONDAY + 48 * HOUR,
     });
-    await close();
+    await page.close();
   });
 
   test('the keyboard is enough, and what it does is said', async () => {
-    const { page, close } = await open({ viewport: { width: 1280, height: 800 } });
+    const { page } = await open();
     const said = page.getByRole('status');
     await page.getByRole('button', { name: 'Table' }).focus();
     await page.keyboard.press('Tab');
@@ -248,21 +268,19 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     await page.keyboard.press('Tab');
     expect(await page.evaluate<string>('document.activeElement.tagName')).not.toBe('CANVAS');
     expect(await page.locator('.timeline-keys').isVisible()).toBe(false);
-    await close();
   });
 
   test('what is pressed during a glide adds up, and ends where it would without one', async () => {
-    const { page, close } = await open({ reducedMotion: 'no-preference' });
+    const { page } = await open({ reducedMotion: 'no-preference' });
     await page.evaluate('for (const _ of [1, 2]) document.querySelector(\'[aria-label="Zoom in"]\').click()');
     await shown(page, ({ start, end, length }) => {
       expect(length / HOUR).toBeCloseTo(42);
       expect([start < NOW, end > NOW]).toEqual([true, true]);
     });
-    await close();
   });
 
   test('the table says the same, marks what is mine, and picks', async () => {
-    const { page, close } = await open({ viewport: { width: 1280, height: 800 } });
+    const { page } = await open();
     await page.evaluate("window.timeline.select({ site1: 'pl-poznan1', site2: 'be-gent1' })");
     await page.getByRole('button', { name: 'Table' }).click();
     const table = page.getByRole('table', {
@@ -281,11 +299,10 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     ]);
     await page.getByRole('combobox').selectOption('All links');
     await table.getByText('gr-uth – hu-sztaki, 1 Gbps').waitFor();
-    await close();
   });
 
   test('who may not book is told what is free, and is not invited to book', async () => {
-    const { page, at, close } = await open({ viewport: { width: 1280, height: 800 } }, '#look');
+    const { page, at } = await open({ hash: '#look' });
     expect(await readout(page)).toMatch(/^Point at a row, or drag over it, to see what is free\./);
     await page.mouse.move(...at(2, 9.2));
     await page.mouse.down();
@@ -303,11 +320,10 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     // The role changes.
     await page.evaluate("location.hash = ''; window.timeline.setReservations([])");
     await page.getByRole('columnheader', { name: 'Book' }).waitFor();
-    await close();
   });
 
   test('a refresh asks one tile of each link where nothing has changed', async () => {
-    const { page, close } = await open({ viewport: { width: 1280, height: 800 } });
+    const { page } = await open();
     const asked = (): Promise<number> => page.evaluate<number>('window.asked.splice(0).length');
     expect(await asked()).toBeGreaterThan(LINKS.length);
     await page.evaluate('window.timeline.refresh()');
@@ -315,6 +331,5 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
       async () => expect(await page.evaluate<number>('window.asked.length')).toBe(LINKS.length),
       PATIENCE,
     );
-    await close();
   });
 });
