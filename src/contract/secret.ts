@@ -75,8 +75,9 @@ export function withoutTokens(text: string): string {
 }
 
 function isRandom(word: string): boolean {
+  if (word.length < SHORTEST_OPAQUE) return false;
   const kinds = Array.from(word, kindOf);
-  if (word.length < SHORTEST_OPAQUE || !['a', 'A', '0'].every((kind) => kinds.includes(kind))) return false;
+  if (!['a', 'A', '0'].every((kind) => kinds.includes(kind))) return false;
   const pairs = kinds.slice(1).map((kind, index) => [kinds[index], kind]);
   const inside = pairs.filter((pair) => !pair.includes('-'));
   const changes = inside.filter(([before, after]) => before !== after);

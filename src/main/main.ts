@@ -106,6 +106,7 @@ const server: ServerCommands = {
       write: (line) => void process.stderr.write(line),
       now: Date.now,
       random,
+      ownsProcess: true,
       ...given,
     });
     const { reload } = running;

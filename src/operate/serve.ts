@@ -7,6 +7,7 @@ import type { Topology } from '../contract/links.ts';
 import { dataFolder } from '../files/private.ts';
 import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
 import { forwardedAddress } from '../server/client-address.ts';
+import { useLightResponses } from '../server/listener.ts';
 import { jsonLog, type Log } from '../server/log.ts';
 import type { ServerMetrics } from '../server/metrics/server-metrics.ts';
 import type { DirectoryFile } from '../server/portal/directory.ts';
@@ -32,6 +33,8 @@ export interface ServeSurroundings {
   now: () => number;
   /** A random number from 0 to 1. */
   random: () => number;
+  /** Whether this process does nothing else; see {@link useLightResponses}. */
+  ownsProcess?: boolean;
   /** Certificates to trust besides the usual ones when the issuers' keys are fetched, in PEM. */
   certificates?: string | undefined;
 }
@@ -73,7 +76,8 @@ export interface RunningServer {
 export async function serve(options: ServeOptions, surroundings: ServeSurroundings): Promise<RunningServer> {
   const settings = readSettings(options);
   const { host, port, readyFile, tls } = settings;
-  const { now } = surroundings;
+  const { now, ownsProcess = false } = surroundings;
+  if (ownsProcess) useLightResponses();
   checkExposure(settings);
   const topology = settings.topology === undefined ? undefined : readTopology(settings.topology);
   const directory = settings.directory === undefined ? undefined : readDirectory(settings.directory);

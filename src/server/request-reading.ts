@@ -5,6 +5,17 @@ import type { DetailLocation, Problem, ProblemCode } from '../contract/problems.
 import { JWT_TYPE } from '../contract/routes.ts';
 import { refusal } from './problem-error.ts';
 
+const ADDRESSES = new WeakMap<Request, URL>();
+
+/** A request's address, taken apart once: several places look into it. Not to be changed. */
+export function addressOf(request: Request): Readonly<URL> {
+  const known = ADDRESSES.get(request);
+  if (known) return known;
+  const address = new URL(request.url);
+  ADDRESSES.set(request, address);
+  return address;
+}
+
 /** The largest body that is read, in bytes; a larger one is 413, without reading the rest. */
 export const MAX_BODY = 262_144;
 

@@ -1,6 +1,7 @@
 import type { Hono } from 'hono';
 import { ROUTES, type Route, type RouteName } from '../contract/routes.ts';
 import { refusal } from './problem-error.ts';
+import { addressOf } from './request-reading.ts';
 
 /** Answers one endpoint. The values are those of the path's placeholders, in their order. */
 export type Handler = (request: Request, ...values: string[]) => Promise<Response>;
@@ -18,14 +19,16 @@ export interface ApiGroups {
 export function routeMounter(groups: ApiGroups): RouteMounter {
   return (app, name, handle) => {
     const route: Route = ROUTES[name];
+    const parameters = Object.keys(route.query ?? {});
+    const names = placeholders(route.path);
     app.on(route.method, routePattern(route, groups), (context) => {
-      const { searchParams } = new URL(context.req.url);
-      for (const parameter of Object.keys(route.query ?? {})) {
+      const { searchParams } = addressOf(context.req.raw);
+      for (const parameter of parameters) {
         if (searchParams.getAll(parameter).length > 1) {
           throw refusal('request_invalid', `The query names ${parameter} twice.`);
         }
       }
-      const values = placeholders(route.path).map((name) => context.req.param(name) ?? '');
+      const values = names.map((name) => context.req.param(name) ?? '');
       return handle(context.req.raw, ...values);
     });
   };

@@ -9,6 +9,7 @@ import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { problemOf, problemReply, refusal } from './problem-error.ts';
 import { targetFault } from './request-form.ts';
+import { addressOf } from './request-reading.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
 import type { Site } from './ui/page.ts';
 import { refusalFor } from './ui/service-pages.ts';
@@ -50,7 +51,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
 
   const forEveryPage = new Set(PUBLIC_DOCUMENTS.map((path) => prefix + path));
   app.use(async (context, next) => {
-    const { host, pathname } = new URL(context.req.url);
+    const { host, pathname } = addressOf(context.req.raw);
     const open = pathname.startsWith(prefix) && isHealthPath(pathname.slice(prefix.length));
     if (host !== base.host && !open)
       throw refusal('host_unknown', `This server answers for ${base.host} only.`);
@@ -74,7 +75,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   app.route(prefix === '' ? '/' : prefix, health);
   app.route(prefix === '' ? '/' : prefix, connectivity);
   app.notFound(({ req }) => {
-    const below = new URL(req.url).pathname.slice(prefix.length);
+    const below = addressOf(req.raw).pathname.slice(prefix.length);
     const methods = allowedAt(below, groups);
     if (methods.length === 0) return problemReply(refusal('not_found', `There is nothing at ${below}.`));
     const allow = [...new Set(methods)].join(', ');
@@ -85,7 +86,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   return async (request) => {
     const began = now();
     const response = await app.fetch(request);
-    const { pathname } = new URL(request.url);
+    const { pathname } = addressOf(request);
     // Load balancers ask every second: these requests would fill the log.
     if (response.ok && isHealthPath(pathname.slice(prefix.length))) return response;
     log('info', 'request', {

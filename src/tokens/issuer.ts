@@ -62,9 +62,8 @@ export function createIssuer(options: IssuerOptions): Issuer {
     keySet,
     issue,
     async reply(claims, { status = 200, headers = {} } = {}) {
-      const all = new Headers(headers);
-      all.set('content-type', JWT_TYPE);
-      all.set('cache-control', 'no-store');
+      const others = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+      const all = { ...Object.fromEntries(others), 'content-type': JWT_TYPE, 'cache-control': 'no-store' };
       return new Response(await issue(claims), { status, headers: all });
     },
     fetch(request) {

@@ -32,6 +32,17 @@ afterEach(async () => {
 describeStore('SQLite in memory', () => openSqlite());
 describeStore('SQLite in a file', () => openSqlite(file));
 
+test('values have the numbers of their parameters, in any order and as often as they are named', async () => {
+  const database = await SqliteDatabase.open(':memory:', SERVER_FORMAT);
+  const sql = 'SELECT $2 AS two, $1 AS one, $2 AS again';
+  expect({ ...(await database.read(sql, 'a', 'b'))[0] }).toEqual({ two: 'b', one: 'a', again: 'b' });
+  expect({ ...(await database.read('SELECT $1 AS one, $2 AS two', 'a', null))[0] }).toEqual({
+    one: 'a',
+    two: null,
+  });
+  await database.close();
+});
+
 describe('the triggers on tag_hold, past all of our code', () => {
   let database: SqliteDatabase;
 
@@ -138,6 +149,9 @@ describe('SqliteDatabase.open', () => {
     for (const _ of ['new', 'opened again']) {
       const database = await SqliteDatabase.open(file, SERVER_FORMAT);
       expect(await pragma(database, 'synchronous')).toBe(2);
+      // What might be taken back stays in memory (2), and the log is brought into the file after so many pages.
+      expect(await pragma(database, 'temp_store')).toBe(2);
+      expect(await pragma(database, 'wal_autocheckpoint')).toBe(4096);
       expect(await pragma(database, 'journal_mode')).toBe('wal');
       expect(await pragma(database, 'foreign_keys')).toBe(1);
       expect(await pragma(database, 'user_version')).toBe(SQLITE_MIGRATIONS.length);

@@ -32,7 +32,7 @@ import {
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import { refusalOf } from '../problem-error.ts';
-import { readObject } from '../request-reading.ts';
+import { addressOf, readObject } from '../request-reading.ts';
 import type { Handler, RouteMounter } from '../routing.ts';
 import { answerBatch } from './batch.ts';
 import { answerAvailability, answerSlots } from './link-questions.ts';
@@ -146,7 +146,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     if (!outcome.ok) throw outcome.reason === 'refused' ? refusedOutcome(outcome, asked) : reusedKey(outcome);
     const { record } = outcome;
     const headers = {
-      location: `${new URL(request.url).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`,
+      location: `${addressOf(request).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`,
       ...('replayed' in outcome ? { [IDEMPOTENCY_REPLAYED_HEADER]: 'true' } : {}),
     };
     return answerReservation(request, record, options, { status: 201, headers, committed: true });

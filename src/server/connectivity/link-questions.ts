@@ -17,7 +17,7 @@ import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
 import { refusal, refuseIfAny } from '../problem-error.ts';
-import { type MemberProblem, namesTag, schemaProblems } from '../request-reading.ts';
+import { addressOf, type MemberProblem, namesTag, schemaProblems } from '../request-reading.ts';
 import { emptyProblems, past, siteProblems } from './request-rules.ts';
 
 /** What questions about a link are answered from. */
@@ -138,7 +138,7 @@ const MEMBERS: Readonly<Record<string, MemberProblem>> = {
 
 /** Reads a query by its schema. @throws ProblemError naming every wrong parameter */
 function readQuery<Output>(request: Request, schema: v.GenericSchema<unknown, Output>): Output {
-  const parameters = Object.fromEntries(new URL(request.url).searchParams);
+  const parameters = Object.fromEntries(addressOf(request).searchParams);
   // A plus that was not encoded came as a space: `+02:00` is the only place for one.
   for (const name of ['start', 'end']) {
     const value = parameters[name];

@@ -14,7 +14,7 @@ import {
 import { IDEMPOTENCY_KEY_HEADER, MAX_IDEMPOTENCY_KEY, MAX_REASON } from '../../contract/routes.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
-import { type MemberProblem, schemaProblems } from '../request-reading.ts';
+import { addressOf, type MemberProblem, schemaProblems } from '../request-reading.ts';
 
 const MEMBERS: Readonly<Record<keyof ReservationRequestBody, MemberProblem>> = {
   site1: { code: 'site_invalid', loc: 'Site' },
@@ -160,7 +160,7 @@ export interface ExecutionOptions {
 
 /** Reads `start_now` and `dry_run`. @throws ProblemError 422 when `start_now` is not a boolean, 400 for `dry_run` */
 export function readExecutionOptions(request: Request): ExecutionOptions {
-  const { searchParams } = new URL(request.url);
+  const { searchParams } = addressOf(request);
   const startNow = readBoolean(searchParams.get('start_now'));
   if (startNow === undefined) {
     throw new ProblemError([{ code: 'date_invalid', loc: 'Date', msg: 'start_now must be true or false.' }]);
@@ -170,7 +170,7 @@ export function readExecutionOptions(request: Request): ExecutionOptions {
 
 /** Reads a boolean query parameter of an extension; absent, it is false. @throws ProblemError 400 */
 export function readFlag(request: Request, name: 'dry_run' | 'earliest'): boolean {
-  const value = readBoolean(new URL(request.url).searchParams.get(name));
+  const value = readBoolean(addressOf(request).searchParams.get(name));
   if (value === undefined) throw refusal('request_invalid', `${name} must be true or false.`);
   return value;
 }
@@ -186,7 +186,7 @@ const STATES = ['scheduled', 'active', 'ended'] as const satisfies readonly Rese
 
 /** Reads the filters of a list. @throws ProblemError 400 */
 export function readListQuery(request: Request): Pick<ReservationQuery, 'state' | 'after' | 'limit'> {
-  const { searchParams } = new URL(request.url);
+  const { searchParams } = addressOf(request);
   const wanted = searchParams.get('state');
   const state = STATES.find((known) => known === wanted);
   if (wanted !== null && state === undefined) {
@@ -265,7 +265,7 @@ export function reusedKey(replay: Replay & { ok: false }): ProblemError {
  * @throws ProblemError 400 when it is missing, too long, or holds characters that are not printable
  */
 export function readReason(request: Request): string {
-  const reason = new URL(request.url).searchParams.get('reason')?.trim() ?? '';
+  const reason = addressOf(request).searchParams.get('reason')?.trim() ?? '';
   const { length } = [...reason];
   if (length >= 1 && length <= MAX_REASON && !/[\p{Cc}\p{Bidi_Control}]/u.test(reason))
     return withoutTokens(reason);

@@ -34,8 +34,13 @@ interface Snapshot {
   /** Two snapshots with the same name have the same keys. */
   name: string;
   signing: StoredKey;
+  published: readonly StoredKey[];
   issuer: Issuer;
   keys: KeySet;
+}
+
+function isEqual(some: readonly StoredKey[], others: readonly StoredKey[]): boolean {
+  return some.length === others.length && some.every((key, index) => key === others[index]);
 }
 
 /**
@@ -51,8 +56,14 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
 
   async function snapshot(maxAge?: number): Promise<Snapshot> {
     const { signing, published } = planKeys(await ring.keys(maxAge), now());
+    // The ring gives the same objects until it reads them again.
+    const isSame = last?.signing === signing && isEqual(last.published, published);
+    if (last && isSame) return last;
     const name = [signing, ...published].map(({ jwk: { kid, x } }) => `${kid} ${x}`).join();
-    if (last?.name === name) return { ...last, signing };
+    if (last?.name === name) {
+      last = { ...last, signing, published };
+      return last;
+    }
     const others = published.filter((key) => key !== signing);
     const issuer = createIssuer({
       issuer: address,
@@ -60,7 +71,7 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
       otherKeys: others.map(({ jwk }) => ({ ...jwk, kty: 'EC' })),
       now,
     });
-    last = { name, signing, issuer, keys: localKeySet(issuer.keySet) };
+    last = { name, signing, published, issuer, keys: localKeySet(issuer.keySet) };
     return last;
   }
 

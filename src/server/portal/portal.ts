@@ -11,7 +11,7 @@ import { authenticateUser, requireRole, type ServiceTrust } from '../credentials
 import { sessionId, type UserSession, type UserSessions } from '../identity/sessions.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
-import { acceptsJwt, readObject, schemaProblems } from '../request-reading.ts';
+import { acceptsJwt, addressOf, readObject, schemaProblems } from '../request-reading.ts';
 import type { RouteMounter } from '../routing.ts';
 import type { Directory, ExperimentRecord, ProjectRecord, WithRole } from './directory.ts';
 
@@ -98,7 +98,7 @@ export function createPortal(options: PortalOptions): Hono {
     if (!(await directory.addExperiment(experiment, user.sub))) {
       throw refusal('name_taken', `Project ${project.name} has an experiment named ${asked.name} already.`);
     }
-    const location = `${new URL(request.url).pathname.replace(/\/$/, '')}/${experiment.id}`;
+    const location = `${addressOf(request).pathname.replace(/\/$/, '')}/${experiment.id}`;
     return Response.json(experimentReply({ ...experiment, role: 'lead' }), {
       status: 201,
       headers: { location },
