@@ -160,7 +160,8 @@ export class TagLayer {
     this.#starts[at] = start;
     this.#slots[at] = slot;
     this.#lengths[index] = length + 1;
-    this.#edgesChanged(index);
+    const [firstStart, lastEnd] = [this.#firstStarts[index] ?? start, this.#lastEnds[index] ?? end];
+    this.#setEdges(index, Math.min(firstStart, start), Math.max(lastEnd, end));
     return found;
   }
 
@@ -177,15 +178,15 @@ export class TagLayer {
     if (at >= last || this.#slots[at] !== slot) throw new RangeError(`tag ${tag} is not held by ${slot}`);
     this.#starts.copyWithin(at, at + 1, last);
     this.#slots.copyWithin(at, at + 1, last);
-    this.#lengths[index] = last - 1 - (this.#bases[index] ?? 0);
-    this.#edgesChanged(index);
+    const base = this.#bases[index] ?? 0;
+    this.#lengths[index] = last - 1 - base;
+    const firstStart = last - 1 > base ? (this.#starts[base] ?? 0) : Number.POSITIVE_INFINITY;
+    this.#setEdges(index, firstStart, this.#endBefore(index, last - 1));
     return this.#slotBefore(index, at);
   }
 
-  #edgesChanged(index: number): void {
-    const [base, length] = [this.#bases[index] ?? 0, this.#lengths[index] ?? 0];
-    const start = length > 0 ? (this.#starts[base] ?? 0) : Number.POSITIVE_INFINITY;
-    const end = this.#endBefore(index, base + length);
+  /** Takes note of when a tag is held for the first time, and from when on it is free for good. */
+  #setEdges(index: number, start: number, end: number): void {
     const [startBefore, endBefore] = [this.#firstStarts[index], this.#lastEnds[index]];
     this.#firstStarts[index] = start;
     this.#lastEnds[index] = end;

@@ -30,7 +30,7 @@ export interface SqliteSnapshot extends SqliteReads {
 /** How many rows a portion has: so few that they are gone before memory is given to what lasts. */
 const PORTION = 250;
 /** For how many milliseconds portions are read, and taken, before others have their turn. */
-const STRETCH = 10;
+const STRETCH = 15;
 
 /** Runs `work` on what was committed at one instant, on a connection of its own. */
 export async function snapshotOn<Answer>(
