@@ -32,8 +32,8 @@ export type Refusal =
 /** How a demand would be met: with these tags; or every limit that it breaks. */
 export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals: [Refusal, ...Refusal[]] };
 
-/** How many steps of the load are summed up without a pause: some 10 ms. */
-const STEPS_AT_ONCE = 50_000;
+/** How many steps of the load are appended without a stop: some milliseconds. */
+const STEPS_AT_ONCE = 20_000;
 
 /**
  * What is held and what is free on one link: bandwidth over time and the four layers of tags. Pure memory; the
@@ -123,30 +123,41 @@ export class LinkCalendar {
   add(id: string, holding: Holding): void {
     const { start, end, bandwidth } = holding;
     this.#load.add(start, end, bandwidth);
-    this.append(id, holding);
-  }
-
-  /**
-   * Adds one of many reservations to a new calendar, quickest in the order of their ends. Nothing else may be asked of it
-   * until {@link sumUp} has resolved.
-   */
-  append(id: string, holding: Holding): void {
     this.#countOutside(holding, 1);
     this.#holdings.add(id, holding);
     if (this.#shares && holding.experiment !== undefined) this.#shares.add(id, holding.experiment, holding);
   }
 
   /**
-   * Sums up the bandwidth of the reservations that were appended: their starts and ends in one walk.
+   * Adds one of many reservations to a new calendar, in the order of their ends. Nothing else may be asked of it until
+   * {@link arrange} has ended.
    *
-   * @param pause lets others have their turn in between
+   * @throws RangeError when it ends before the last one: a defect of the caller
    */
-  async sumUp(pause: () => Promise<void>): Promise<void> {
+  append(id: string, holding: Holding): void {
+    this.#countOutside(holding, 1);
+    this.#holdings.append(id, holding);
+    if (this.#shares && holding.experiment !== undefined) this.#shares.add(id, holding.experiment, holding);
+  }
+
+  /**
+   * Arranges the reservations that were appended, in one pass each: by the tags of each place, by their ends, and by the
+   * bandwidth that they take together. It stops wherever others may have their turn.
+   *
+   * @throws RangeError when two hold a tag at one time
+   */
+  *arrange(): Generator<void> {
+    for (const place of TAG_PLACES) {
+      this.#holdings.holdTags(place);
+      yield;
+    }
+    this.#holdings.arrangeEnds();
+    yield;
     let steps = 0;
     for (const step of this.#holdings.steps()) {
       this.#load.append(step);
       steps += 1;
-      if (steps % STEPS_AT_ONCE === 0) await pause();
+      if (steps % STEPS_AT_ONCE === 0) yield;
     }
   }
 

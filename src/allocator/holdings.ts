@@ -81,18 +81,41 @@ export class Holdings {
   }
 
   /** Adds a reservation whose id is not there yet. */
-  add(id: string, { start, end, bandwidth, tags }: Holding): void {
-    const slot = this.#free.pop() ?? this.#ids.length;
-    if (slot >= this.#starts.length) this.#grow();
-    this.#ids[slot] = id;
-    this.#slots.set(id, slot);
-    this.#starts[slot] = start;
-    this.#ends[slot] = end;
-    this.#bandwidths[slot] = bandwidth;
-    for (let place = 0; place < PLACES; place += 1)
-      this.#hold(slot, place, tags[TAG_PLACES[place] ?? 'site1_s_tag']);
-    this.byStart.add(start, slot);
-    this.byEnd.add(end, slot);
+  add(id: string, holding: Holding): void {
+    const slot = this.#keep(id, holding);
+    for (let place = 0; place < PLACES; place += 1) this.#hold(slot, place);
+    this.byStart.add(holding.start, slot);
+    this.byEnd.add(holding.end, slot);
+  }
+
+  /**
+   * Adds one of many reservations, where there were none before: so their slots are in the order of their ends. Their tags
+   * and ends are unknown until {@link holdTags} was called for each place, and then {@link arrangeEnds}.
+   *
+   * @throws RangeError when it ends before the last one: a defect of the caller
+   */
+  append(id: string, holding: Holding): void {
+    const slot = this.#keep(id, holding);
+    if (holding.end < (this.#ends[slot - 1] ?? holding.end))
+      throw new RangeError(`${id} ends before the last one`);
+    this.byStart.add(holding.start, slot);
+  }
+
+  /** Holds the tags of a place for all reservations that were appended. @throws RangeError when one is held twice at one time */
+  holdTags(place: TagPlace): void {
+    const column = TAG_PLACES.indexOf(place);
+    this.layers[place].fill(
+      this.size,
+      (slot) => this.#tagAt(slot, column),
+      (slot, next) => {
+        this.#nexts[PLACES * slot + column] = next;
+      },
+    );
+  }
+
+  /** Brings the ends of all reservations that were appended into order, with the gaps of their tags. */
+  arrangeEnds(): void {
+    this.byEnd.fill(this.#ends.subarray(0, this.size));
   }
 
   /** What all reservations take together, from each instant on at which one starts or ends, in the order of time. */
@@ -176,14 +199,28 @@ export class Holdings {
     return this.#tags[PLACES * slot + place] ?? 0;
   }
 
+  /** Gives a reservation a slot, in which its numbers are. */
+  #keep(id: string, { start, end, bandwidth, tags }: Holding): number {
+    const slot = this.#free.pop() ?? this.#ids.length;
+    if (slot >= this.#starts.length) this.#grow();
+    this.#ids[slot] = id;
+    this.#slots.set(id, slot);
+    this.#starts[slot] = start;
+    this.#ends[slot] = end;
+    this.#bandwidths[slot] = bandwidth;
+    for (let place = 0; place < PLACES; place += 1) {
+      this.#tags[PLACES * slot + place] = tags[TAG_PLACES[place] ?? 'site1_s_tag'];
+      this.#nexts[PLACES * slot + place] = NONE;
+    }
+    return slot;
+  }
+
   /** Holds a slot's tag at a place. Tags outside the topology's ranges are ignored: they can't be allocated any more. */
-  #hold(slot: number, place: number, tag: number): void {
-    const [layer, at] = [this.#layers[place], PLACES * slot + place];
-    this.#tags[at] = tag;
-    this.#nexts[at] = NONE;
+  #hold(slot: number, place: number): void {
+    const [layer, tag] = [this.#layers[place], this.#tagAt(slot, place)];
     if (!layer?.has(tag)) return;
     const { before, next } = layer.hold(tag, slot);
-    this.#nexts[at] = next;
+    this.#nexts[PLACES * slot + place] = next;
     this.#follow(before, place, slot);
   }
 

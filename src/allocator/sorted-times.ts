@@ -2,7 +2,7 @@ import { doubledFloats } from './typed-arrays.ts';
 
 /** How many entries a block holds at most; one that is full is split in two. */
 const CAPACITY = 256;
-/** How many entries stay in a block that is split while entries arrive in order. The room is for entries that come in between later. */
+/** How many entries a block gets while they arrive in order. The room is for entries that come in between later. */
 const FULL_ENOUGH = 192;
 /** How many blocks make up a group, whose extremes are kept too. */
 const GROUP = 64;
@@ -53,12 +53,26 @@ export class SortedTimes {
     this.#longest = Array.from({ length: gaps.columns }, () => new Extremes());
   }
 
+  /** Adds slots from 0 on, whose times rise, where there is no entry yet. @param times of each slot */
+  fill(times: Float64Array): void {
+    for (let from = 0, index = 0; from < times.length; from += FULL_ENOUGH, index += 1) {
+      const block = emptyBlock();
+      block.length = Math.min(FULL_ENOUGH, times.length - from);
+      block.times.set(times.subarray(from, from + block.length));
+      for (let at = 0; at < block.length; at += 1) block.slots[at] = from + at;
+      this.#blocks[index] = block;
+      this.#firsts[index] = times[from] ?? 0;
+      for (const each of [...this.#furthest, ...this.#longest]) if (index > 0) each.insert(index);
+      for (let column = 0; column < this.#gaps.columns; column += 1) this.#measure(index, column);
+    }
+  }
+
   /** Adds an entry. */
   add(time: number, slot: number): void {
     const index = this.#blockOf(time, slot);
     const block = this.#block(index);
     if (block.length === CAPACITY) {
-      // Entries that come in order, as when a link is loaded, fill one block after the other.
+      // Entries that come in order fill one block after the other.
       const isLast = index === this.#blocks.length - 1 && positionIn(block, time, slot) === CAPACITY;
       this.#split(index, isLast ? FULL_ENOUGH : CAPACITY / 2);
       this.add(time, slot);

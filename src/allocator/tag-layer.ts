@@ -144,14 +144,12 @@ export class TagLayer {
    */
   hold(tag: number, slot: number): { before: number; next: number } {
     const [start, end] = [this.#times.startOf(slot), this.#times.endOf(slot)];
+    if (!this.isFree(tag, start, end)) throw notFree(tag);
     const index = tag - this.#first;
-    // As while a link is loaded, in the order of ends.
-    const isLast = start >= (this.#lastEnds[index] ?? Number.POSITIVE_INFINITY);
-    if (!isLast && !this.isFree(tag, start, end)) throw new RangeError(`tag ${tag} is not free`);
     const length = this.#lengths[index] ?? 0;
     if (length === this.#rooms[index]) this.#makeRoom(index);
+    const at = this.#position(index, start);
     const last = (this.#bases[index] ?? 0) + length;
-    const at = isLast ? last : this.#position(index, start);
     const found = { before: this.#slotBefore(index, at), next: at < last ? (this.#slots[at] ?? NONE) : NONE };
     if (at < last) {
       this.#starts.copyWithin(at + 1, at, last);
@@ -163,6 +161,39 @@ export class TagLayer {
     const [firstStart, lastEnd] = [this.#firstStarts[index] ?? start, this.#lastEnds[index] ?? end];
     this.#setEdges(index, Math.min(firstStart, start), Math.max(lastEnd, end));
     return found;
+  }
+
+  /**
+   * Holds the tags of many slots in one pass, where none is held yet: of slots 0 to before `count`, which are in the order
+   * of their ends.
+   *
+   * @param tagOf the tag of a slot; one outside the range is not held
+   * @param follow is told the slots that hold a tag one after the other
+   * @throws RangeError when a tag would be held twice at one time
+   */
+  fill(count: number, tagOf: (slot: number) => number, follow: (before: number, next: number) => void): void {
+    const lengths = this.#lengths;
+    for (let slot = 0; slot < count; slot += 1) {
+      const tag = tagOf(slot);
+      if (this.has(tag)) lengths[tag - this.#first] = (lengths[tag - this.#first] ?? 0) + 1;
+    }
+    this.#pack();
+    lengths.fill(0);
+    for (let slot = 0; slot < count; slot += 1) {
+      const tag = tagOf(slot);
+      if (!this.has(tag)) continue;
+      const index = tag - this.#first;
+      const [start, length] = [this.#times.startOf(slot), lengths[index] ?? 0];
+      if (start < (this.#lastEnds[index] ?? 0)) throw notFree(tag);
+      const at = (this.#bases[index] ?? 0) + length;
+      if (length > 0) follow(this.#slots[at - 1] ?? NONE, slot);
+      else this.#firstStarts[index] = start;
+      this.#starts[at] = start;
+      this.#slots[at] = slot;
+      lengths[index] = length + 1;
+      this.#lastEnds[index] = this.#times.endOf(slot);
+    }
+    [this.#latestStart, this.#earliestLastEnd] = [Number.NaN, Number.NaN];
   }
 
   /**
@@ -281,6 +312,10 @@ export class TagLayer {
       this.#used += roomFor(length);
     }
   }
+}
+
+function notFree(tag: number): RangeError {
+  return new RangeError(`tag ${tag} is not free`);
 }
 
 /** For how many slots a tag gets room that has so many. */

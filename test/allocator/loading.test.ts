@@ -142,14 +142,19 @@ describe('a calendar that is loaded answers as one that was given each reservati
     );
   });
 
-  test('lets others have their turn while the bandwidth of very many is summed up', async () => {
+  test('takes the rows in the order of their ends only', () => {
+    const calendar = new LinkCalendar(LINK);
+    calendar.append('one', row('one', 10, 20));
+    expect(() => calendar.append('two', row('two', 5, 9))).toThrow(
+      new RangeError('two ends before the last one'),
+    );
+  });
+
+  test('stops while very many are arranged, so that others have their turn', () => {
     const calendar = new LinkCalendar(LINK);
     for (let at = 0; at < 30_000; at += 1) calendar.append(`r${at}`, row('', 2 * at, 2 * at + 1));
-    let pauses = 0;
-    await calendar.sumUp(async () => {
-      pauses += 1;
-    });
-    expect(pauses).toBe(1);
+    // Once for each place and for the ends, and three times while the load is summed up.
+    expect([...calendar.arrange()]).toHaveLength(8);
     expect(calendar.freeBandwidth({ start: 59_998, end: 59_999 })).toBe(50);
   });
 });
