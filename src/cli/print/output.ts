@@ -2,6 +2,7 @@ import type { ChalkInstance } from 'chalk';
 import { withoutTokens } from '../../contract/secret.ts';
 import { characterCode, escapeText } from '../../contract/visible-text.ts';
 import type { Environment } from '../../session/profiles/folders.ts';
+import { folded } from './folded.ts';
 
 export { escapeText } from '../../contract/visible-text.ts';
 
@@ -70,9 +71,17 @@ export class Output {
     return (isTerminal && columns) || COLUMNS_ELSEWHERE;
   }
 
-  /** Prints a notice on stderr, unless `--quiet`. Escaped here. */
+  /**
+   * Prints a notice on stderr, unless `--quiet`. Escaped here. A terminal that is too narrow gets it in lines broken between
+   * words, unless there is a command in it to be pasted.
+   */
   notice(text: string): void {
-    if (!this.#options.quiet) this.#options.stderr.write(`${escapeText(withoutTokens(text))}\n`);
+    const { stderr, quiet } = this.#options;
+    if (quiet) return;
+    const line = escapeText(withoutTokens(text));
+    const columns = (stderr.isTerminal && stderr.columns) || Number.POSITIVE_INFINITY;
+    const isWhole = line.length <= columns || line.includes('slices-conn ');
+    stderr.write(`${isWhole ? line : folded(line, columns).join('\n')}\n`);
   }
 
   /** Prints on stderr what a person needs to continue, such as a code to enter, with `--quiet` too. Escaped here. */

@@ -125,6 +125,16 @@ describe('the stream that a text is printed on', () => {
     expect([stdout.text, stderr.text]).toEqual([onStdout, onStderr]);
   });
 
+  test('a narrow terminal gets a notice in lines broken between words, and a command whole', () => {
+    const stderr = recordedStream(20);
+    const output = open({ stderr });
+    output.notice('The service is asked again until it answers.');
+    output.notice('Type slices-conn profile list to see them all.');
+    expect(stderr.text).toBe(
+      'The service is asked\nagain until it\nanswers.\nType slices-conn profile list to see them all.\n',
+    );
+  });
+
   test('row 7: a notice is one line, escaped', () => {
     const stderr = recordedStream();
     open({ stderr }).notice(`Using ${ESC}]0;x\u0007\nerror: forged`);
