@@ -75,7 +75,8 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Ke
     onFailure,
     store,
   } = options;
-  let copy = keptCopy(store, now());
+  let copy: Copy | undefined;
+  let isKeptRead = false;
   let lastTry = Number.NEGATIVE_INFINITY;
   let failure: TokenError | undefined;
   let underWay: Promise<void> | undefined;
@@ -112,6 +113,9 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Ke
 
   return {
     async find(kid, algorithm) {
+      // Most commands need the keys of one issuer only.
+      if (!isKeptRead) copy = keptCopy(store, now());
+      isKeptRead = true;
       const age = copy ? now() - copy.at : Number.POSITIVE_INFINITY;
       const standsIn = underWay !== undefined && age < staleFor;
       if (age >= freshFor && !standsIn) await refresh();
