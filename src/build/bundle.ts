@@ -20,27 +20,29 @@ const manifest: { dependencies?: Record<string, string> } = JSON.parse(
 );
 
 /**
- * The command line: everything in it, split so that a command loads only what it needs. It is CommonJS, which
- * `main/compiled-main.ts` loads; `entry.js` is a module.
+ * The command line: everything in it, split so that a command loads only what it needs. It is CommonJS: `entry.cjs` and
+ * `compiled-main.cjs`, which loads all others.
  */
 async function bundleProgram(found: Set<string>): Promise<void> {
-  const dir = join(DIST, 'cli');
-  const minify = { compress: true, mangle: true, codegen: false } as const;
+  const common = {
+    dir: join(DIST, 'cli'),
+    format: 'cjs',
+    dynamicImportInCjs: false,
+    comments: { legal: true, annotation: false, jsdoc: false },
+    minify: { compress: true, mangle: true, codegen: false },
+  } as const;
   const program = await rolldown({
     input: { main: join(ROOT, 'src/main/main.ts') },
     platform: 'node',
     // The first uses the names of its classes as data, which a bundle would change; the second looks for its native
     // twin, and is loaded by `serve --database` only.
     external: ['oidc-provider', 'pg'],
-    plugins: [standIns, packagesUsed(found), quickToLoad],
+    plugins: [standIns, packagesUsed(found), quickToLoad('scripts')],
   });
   const { output } = await program.write({
-    dir,
-    format: 'cjs',
+    ...common,
     entryFileNames: '[name].cjs',
     chunkFileNames: '[name]-[hash].cjs',
-    dynamicImportInCjs: false,
-    comments: { legal: true, annotation: false, jsdoc: false },
     // A file costs about half a millisecond to find and read, whatever its size. So one file holds what every command loads.
     codeSplitting: {
       groups: [
@@ -53,14 +55,17 @@ async function bundleProgram(found: Set<string>): Promise<void> {
         { name: 'network', test: /src[\\/]session[\\/]login[\\/]connection\.ts$/ },
       ],
     },
-    minify,
   });
   const entry = await rolldown({
     input: { entry: join(ROOT, 'src/entry.ts') },
     platform: 'node',
-    plugins: [compiledMain(output), packagesUsed(found), quickToLoad],
+    plugins: [compiledMain(output), packagesUsed(found), quickToLoad('modules')],
   });
-  await entry.write({ dir, format: 'esm', chunkFileNames: 'compiled-main.js', minify });
+  await entry.write({
+    ...common,
+    entryFileNames: '[name].cjs',
+    chunkFileNames: 'compiled-main.cjs',
+  });
 }
 
 /** The library: its dependencies stay the user's own, to share and to patch. */

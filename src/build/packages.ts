@@ -104,10 +104,7 @@ export const standIns: Plugin = {
   },
 };
 
-/** An import of one of Node's modules, as the bundler writes it in a module. */
-const BUILTIN = /^import (?:(\w+|\* as \w+)(?:, )?)?(?:\{ ([^}]+) \})? from "(node:[\w/]+)";$/gm;
-
-/** One in CommonJS, and how the bundler makes it look imported: it copies all of it. */
+/** What takes one of Node's modules, and how the bundler makes it look imported: it copies all of it. */
 const REQUIRED = /\b(\w+) = require\("node:[\w/]+"\)/g;
 const COPIED_WHOLE = /^(\w+) = \w+(?:\.\w+)?\(\1, 1\);$/gm;
 
@@ -115,32 +112,34 @@ const COPIED_WHOLE = /^(\w+) = \w+(?:\.\w+)?\(\1, 1\);$/gm;
 const SCRIPT = ['(function (exports, require, __filename) { "use strict"; ', '\n})\n'] as const;
 
 /**
- * Makes the files of a program quick to load, last of all:
+ * Makes the CommonJS files of a program quick to load, last of all:
  *
- * - Node's modules are taken as objects. An `import` of one reads every export, and some of them load much more: those of
- *   `node:fs` a line editor, those of `node:http` the platform's `fetch`.
- * - CommonJS modules become scripts: to put a function around the text of one takes a copy of it.
+ * - Node's modules are taken as objects. CommonJS's own way to one reads every export, as `import` does, and some of them
+ *   load much more: those of `node:fs` a line editor, those of `node:http` the platform's `fetch`.
  * - Characters beyond ASCII are escapes, since a file with one takes twice the memory and time. In a string, a template and
  *   a pattern they mean the same.
+ *
+ * @param kind `scripts` for `main/compiled-main.ts`: to put a function around the text when it is loaded takes a copy of it
  */
-export const quickToLoad: Plugin = {
-  name: 'quick-to-load',
-  generateBundle({ format }, bundle) {
-    const [before, after] = format === 'cjs' ? SCRIPT : ['', ''];
-    for (const chunk of Object.values(bundle)) {
-      if (chunk.type !== 'chunk') continue;
-      const required = new Set(Array.from(chunk.code.matchAll(REQUIRED), ([, name]) => name));
-      chunk.code = chunk.code
-        .replace(BUILTIN, taken)
-        .replace(COPIED_WHOLE, (copied, name) =>
-          required.has(name) ? `${name} = { __proto__: ${name}, default: ${name} };` : copied,
-        )
-        .replace(/[^\0-\x7f]/g, escaped);
-      chunk.code = before + chunk.code + after;
-      if (/\bfrom "node:/.test(chunk.code)) throw new Error(`${chunk.fileName} imports a module of Node's`);
-    }
-  },
-};
+export function quickToLoad(kind: 'modules' | 'scripts'): Plugin {
+  const [before, after] = kind === 'scripts' ? SCRIPT : ['', ''];
+  return {
+    name: 'quick-to-load',
+    generateBundle(_options, bundle) {
+      for (const chunk of Object.values(bundle)) {
+        if (chunk.type !== 'chunk') continue;
+        const required = new Set(Array.from(chunk.code.matchAll(REQUIRED), ([, name]) => name));
+        const code = chunk.code
+          .replace(COPIED_WHOLE, (copied, name) =>
+            required.has(name) ? `${name} = { __proto__: ${name}, default: ${name} };` : copied,
+          )
+          .replace(/\brequire\("(node:[\w/]+)"\)/g, 'process.getBuiltinModule("$1")')
+          .replace(/[^\0-\x7f]/g, escaped);
+        chunk.code = before + code + after;
+      }
+    },
+  };
+}
 
 /**
  * Puts `main/compiled-main.ts` into the place of `main/main.ts`, for the files of a bundle of it.
@@ -161,17 +160,6 @@ export function compiledMain(bundle: readonly RolldownOutput['output'][number][]
            export const main = compiledMain(import.meta.dirname, '${build}');`
         : null,
   };
-}
-
-function taken(
-  _import: string,
-  whole: string | undefined,
-  names: string | undefined,
-  source: string,
-): string {
-  const all = [whole?.replace('* as ', ''), names && `{ ${names.replaceAll(' as ', ': ')} }`];
-  const builtin = `process.getBuiltinModule("${source}")`;
-  return all.flatMap((name) => (name ? [`const ${name} = ${builtin};`] : [])).join(' ');
 }
 
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;

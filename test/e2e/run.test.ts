@@ -109,7 +109,9 @@ describe('a signal to run', () => {
   test('a command that catches it decides itself', async () => {
     const client = await loggedIn();
     const waiting = 'until [ -e over ]; do sleep 0.05; done';
-    const started = client.start(...RUN, ...shell(`trap 'echo caught; exit 4' TERM; ${waiting}`));
+    // The signal must not come before the trap.
+    const commands = `trap 'echo caught; exit 4' TERM; echo ready >&2; ${waiting}`;
+    const started = client.start(...RUN, '--', 'sh', '-c', commands);
     await ready(started);
     started.signal('SIGTERM');
     expect(await started.ended).toMatchObject({ exitCode: 4, stdout: 'caught\n' });

@@ -49,8 +49,7 @@ test('what one process has compiled serves the next, and is replaced where it ca
   const first = help();
   expect(kept().length).toBeGreaterThan(1);
   expect(help()).toEqual(first);
-  const sizes = kept().map((file) => statSync(file).size);
   for (const file of kept()) writeFileSync(file, 'no compiled code');
   help();
-  expect(kept().map((file) => statSync(file).size)).toEqual(sizes);
+  expect(kept().filter((file) => statSync(file).size < 100)).toEqual([]);
 });
