@@ -193,7 +193,7 @@ async function credentials(database: string): Promise<Record<string, string>> {
 }
 
 /** Between the bookings of one client, in milliseconds: so much load that each moment of a restart is hit. */
-const PAUSE = 100;
+const PAUSE = 300;
 
 /** How many requests must have been sent through each balancer. */
 const ENOUGH = 100;

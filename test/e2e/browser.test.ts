@@ -148,11 +148,10 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
     await page.getByRole('heading', { name: 'You are logged in' }).waitFor();
     await page.reload();
     expect(await page.getByRole('heading').textContent()).toBe('You are logged in');
-    const another = await newPage();
+    const another = await openPage();
     await enterCode(another, address, code);
     expect(await another.getByRole('alert').textContent()).toContain('This code was used already.');
     expect(await another.getByLabel('Code').inputValue()).toBe(code);
-    await another.close();
   });
 
   test('a login that is denied ends with 5 and leaves nothing', async () => {
@@ -234,10 +233,9 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
     },
   );
 
+  // Where things are does not depend on the colours, nor the colours on the width.
   test.each([
     ['light', 320],
-    ['light', 1440],
-    ['dark', 320],
     ['dark', 1440],
   ] as const)(
     '%s and %i wide: nothing sticks out, and text can be told from what is behind it',
@@ -269,9 +267,12 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
   );
 
   describe('/api-docs', () => {
-    async function openDocs(options: Parameters<typeof openPage>[0] = {}): Promise<Page> {
-      const page = await openPage(options);
-      await page.goto(`${served.addresses.base_url}/api-docs`);
+    /** The one page, with what earlier tests have unfolded: it is loaded once, unless it has shown something else since. */
+    async function openDocs(): Promise<Page> {
+      const address = `${served.addresses.base_url}/api-docs`;
+      if (only?.url() === address) return only;
+      const page = await openPage();
+      await page.goto(address);
       await page.locator('.opblock').first().waitFor();
       return page;
     }
@@ -305,6 +306,34 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
       expect(body).toMatchObject({ keys: [{ kty: 'EC', crv: 'P-256', kid: 'key1' }] });
     });
 
+    test('can be read in light and dark, which follow the system', async () => {
+      const page = await openDocs();
+      for (const name of ['createReservation', 'listLinks']) {
+        const block = page.locator(`.opblock[id$="-${name}"]`);
+        await block.locator('.opblock-summary-control').click();
+        await block.locator('.responses-wrapper').waitFor();
+      }
+      const contrasts = () => page.evaluate<number[]>(CONTRASTS);
+      const isRead = new Set<string>();
+      for (const colorScheme of ['light', 'dark', 'light'] as const) {
+        await page.emulateMedia({ colorScheme });
+        await page.locator(colorScheme === 'dark' ? 'html.dark-mode' : 'html:not(.dark-mode)').waitFor();
+        const behindAll = await page.evaluate<number>(
+          `${LUMINANCE}; luminance(getComputedStyle(document.body).backgroundColor)`,
+        );
+        expect(behindAll < 0.2).toBe(colorScheme === 'dark');
+        if (isRead.has(colorScheme)) continue;
+        isRead.add(colorScheme);
+        // Colours move for a moment after a click.
+        await expect
+          .poll(async () => {
+            const found = await contrasts();
+            return found.length > 200 && Math.min(...found);
+          })
+          .toBeGreaterThanOrEqual(4.5);
+      }
+    });
+
     test('says where the tokens come from; with those of a login a link can be booked', async () => {
       await logIn(await openPage(), 'lead');
       const { accessToken } = storedLogin(client);
@@ -330,27 +359,6 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
       expect(status).toBe('201');
       const { id } = reservationIn({ reservation: body });
       expect(await client.command('show', id)).toMatchObject({ exitCode: 0 });
-    });
-
-    test('can be read in light and dark, which follow the system', async () => {
-      const page = await openDocs();
-      for (const name of ['createReservation', 'listLinks']) {
-        const block = page.locator(`.opblock[id$="-${name}"]`);
-        await block.locator('.opblock-summary-control').click();
-        await block.locator('.responses-wrapper').waitFor();
-      }
-      const contrasts = () => page.evaluate<number[]>(CONTRASTS);
-      for (const colorScheme of ['light', 'dark', 'light'] as const) {
-        await page.emulateMedia({ colorScheme });
-        await page.locator(colorScheme === 'dark' ? 'html.dark-mode' : 'html:not(.dark-mode)').waitFor();
-        const behindAll = await page.evaluate<number>(
-          `${LUMINANCE}; luminance(getComputedStyle(document.body).backgroundColor)`,
-        );
-        expect(behindAll < 0.2).toBe(colorScheme === 'dark');
-        expect((await contrasts()).length).toBeGreaterThan(200);
-        // Colours move for a moment after a click.
-        await expect.poll(async () => Math.min(...(await contrasts()))).toBeGreaterThanOrEqual(4.5);
-      }
     });
 
     test('without JavaScript it points at the description', async () => {
@@ -419,21 +427,20 @@ const OVERLAPS = `(() => {
 /** The contrast of each visible element with text of its own to the backgrounds behind it, laid over one another. */
 const CONTRASTS = `(() => {
   ${LUMINANCE};
+  const known = new Map([[null, [255, 255, 255]]]);
   const behind = (element) => {
-    const layers = [];
-    for (let at = element; at; at = at.parentElement) {
-      const [r, g, b, alpha = 1] = getComputedStyle(at).backgroundColor.match(/[\\d.]+/g).map(Number);
-      layers.unshift({ color: [r, g, b], alpha });
-      if (alpha === 1) break;
+    if (!known.has(element)) {
+      const [r, g, b, alpha = 1] = getComputedStyle(element).backgroundColor.match(/[\\d.]+/g).map(Number);
+      const below = alpha === 1 ? [] : behind(element.parentElement);
+      known.set(element, [r, g, b].map((part, index) => (alpha === 1 ? part : part * alpha + below[index] * (1 - alpha))));
     }
-    const over = (below, { color, alpha }) => below.map((part, index) => color[index] * alpha + part * (1 - alpha));
-    return \`rgb(\${layers.reduce(over, [255, 255, 255]).join()})\`;
+    return known.get(element);
   };
   return [...document.querySelectorAll('body *')]
     .filter((element) => element.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true }))
     .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== ''))
     .map((element) => {
-      const [one, other] = [luminance(getComputedStyle(element).color), luminance(behind(element))];
+      const [one, other] = [luminance(getComputedStyle(element).color), luminance(\`rgb(\${behind(element).join()})\`)];
       return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
     });
 })()`;

@@ -171,6 +171,8 @@ export const text: Promise<string> = createPortalClient({ fetch, portalUrl: '', 
     const types = join(root, 'node_modules', '@types');
     const flags = [
       '--noEmit',
+      // Of the libraries only TypeScript's own are taken as they are.
+      '--skipDefaultLibCheck',
       '--singleThreaded',
       '--strict',
       '--module',
@@ -183,6 +185,8 @@ export const text: Promise<string> = createPortalClient({ fetch, portalUrl: '', 
     return spawnSync(join(root, 'node_modules', '.bin', 'tsc'), [...flags, '--typeRoots', types, program], {
       cwd: folder,
       encoding: 'utf8',
+      // It ends soon: with room for what it throws away it does a third less work.
+      env: { ...process.env, GOGC: '400' },
     });
   }
 
