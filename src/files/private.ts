@@ -135,24 +135,27 @@ export function closeFile(path: string): boolean {
  * A private folder for what can be made anew, such as compiled code. What is in one that others could write to is
  * removed first, and so is everything if one file or folder in it is not this user's alone (HOSTILE.md 51).
  *
+ * @param looksAt how much of it: `entries` where nothing of a folder in it is read before this was asked about that folder too
  * @returns the path
  * @throws Failure as `privateFolder`; Error of the file system when another's files can't be removed
  */
-export function cacheFolder(path: string): string {
+export function cacheFolder(path: string, looksAt: 'all' | 'entries' = 'all'): string {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found?.isDirectory() && (foreignFault(found) !== undefined || holdsForeign(path))) {
+  if (found?.isDirectory() && (foreignFault(found) !== undefined || holdsForeign(path, looksAt === 'all'))) {
     rmSync(path, { recursive: true });
   }
   return privateFolder(path);
 }
 
 /** A folder at a time: at every start of the program, since Node's own way into folders below takes three times as long. */
-function holdsForeign(folder: string): boolean {
+function holdsForeign(folder: string, goesBelow: boolean): boolean {
   return readdirSync(folder).some((name) => {
     const path = join(folder, name);
-    const found = lstatSync(path);
+    // Another process may have put a draft in its place meanwhile.
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (!found) return false;
     if (foreignFault(found) !== undefined) return true;
-    return found.isDirectory() ? holdsForeign(path) : !found.isFile();
+    return found.isDirectory() ? goesBelow && holdsForeign(path, goesBelow) : !found.isFile();
   });
 }
 

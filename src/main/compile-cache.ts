@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { homeFolder } from '../files/home.ts';
@@ -27,11 +27,13 @@ export class CompileCache {
   /**
    * @param folder for every build's code; it is made where it is missing
    * @param build tells builds of the program and releases of Node.js apart; a file's own name
-   * @throws Failure as `privateFolder`
+   * @throws Failure as `privateFolder`; Error of the file system
    */
   constructor(folder: string, build: string) {
-    cacheFolder(folder);
     this.folder = join(folder, build);
+    cacheFolder(folder, 'entries');
+    if (!existsSync(this.folder)) dropOldest(folder);
+    cacheFolder(this.folder, 'entries');
   }
 
   /** What is kept of a file; undefined where there is nothing. */
@@ -44,13 +46,12 @@ export class CompileCache {
   }
 
   /**
-   * Keeps the compiled code of a file. The first one of a build lets the oldest builds go.
+   * Keeps the compiled code of a file.
    *
-   * @returns whether it could be written: not on a full disk, nor where a folder can only be read
+   * @returns whether it could be written: not on a full disk, for one
    */
   write(name: string, code: Uint8Array): boolean {
     try {
-      this.#make();
       writeWhole(join(this.folder, name), code, 0o600);
       return true;
     } catch {
@@ -62,8 +63,7 @@ export class CompileCache {
   addPackages(): void {
     const umask = process.umask(0o077);
     try {
-      this.#make();
-      enableCompileCache(join(this.folder, 'packages'));
+      enableCompileCache(cacheFolder(join(this.folder, 'packages')));
     } catch {
       // They are compiled at every start.
     } finally {
@@ -84,12 +84,6 @@ export class CompileCache {
   learned(lesson: string): boolean {
     const lessons = [...this.#lessons(), lesson].slice(-MAX_LESSONS);
     return this.write(LESSONS, Buffer.from(JSON.stringify(lessons)));
-  }
-
-  #make(): void {
-    if (statSync(this.folder, { throwIfNoEntry: false })) return;
-    dropOldest(join(this.folder, '..'));
-    privateFolder(this.folder);
   }
 
   #lessons(): unknown[] {

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -113,12 +114,13 @@ describe('a program whose compiled code is kept', () => {
   });
 
   test('runs where nothing can be kept', () => {
-    mkdirSync(join(home, 'compiled'), { recursive: true, mode: 0o700 });
-    writeFileSync(join(home, 'compiled', 'build'), 'a file in the place of the folder');
-    const program = newProgram(cacheOf());
+    const cache = cacheOf();
+    rmSync(cache.folder, { recursive: true });
+    writeFileSync(cache.folder, 'a file in the place of the folder');
+    const program = newProgram(cache);
     expect(mainOf(program).first(4)).toBe(5);
     program.keep('one');
-    expect(cacheOf().knows('one 2')).toBe(false);
+    expect(cache.knows('one 2')).toBe(false);
     expect(readdirSync(join(home, 'compiled'))).toEqual(['build']);
   });
 });
@@ -133,6 +135,18 @@ describe('the folder of compiled code', () => {
     expect(readdirSync(join(home, 'compiled')).toSorted()).toEqual(
       [3, 4, 5, 6].map((build) => `build-${build}`),
     );
+  });
+
+  test.each([
+    ['a file', (folder: string) => join(folder, 'main.cjs')],
+    ['its folder', (folder: string) => folder],
+    ['the folder above it', (folder: string) => join(folder, '..')],
+  ])('row 51: nothing is read where others could write to %s', (_, open) => {
+    const { folder } = cacheOf();
+    writeFileSync(join(folder, 'main.cjs'), 'planted', { mode: 0o600 });
+    expect(cacheOf().read('main.cjs')).toBeDefined();
+    chmodSync(open(folder), 0o777);
+    expect(cacheOf().read('main.cjs')).toBeUndefined();
   });
 
   test('remembers so many lessons', () => {
