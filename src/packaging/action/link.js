@@ -103,7 +103,7 @@ function setUp() {
   if (wanted !== '') {
     install('npm', ['install', '--prefix', folder(), ...quiet, wanted], folder());
     program = join(folder(), 'node_modules', 'slices-conn', launcher);
-  } else if (!existsSync(join(own, 'dist', 'cli', 'entry.js'))) {
+  } else if (!existsSync(join(own, 'dist', 'cli', 'entry.cjs'))) {
     install('npm', ['ci', '--include=dev', ...quiet], own);
     install(process.execPath, [join('src', 'build', 'bundle.ts')], own);
   }
