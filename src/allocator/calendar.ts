@@ -147,10 +147,8 @@ export class LinkCalendar {
    * @throws RangeError when two hold a tag at one time
    */
   *arrange(): Generator<void> {
-    for (const place of TAG_PLACES) {
-      this.#holdings.holdTags(place);
-      yield;
-    }
+    for (const place of TAG_PLACES) yield* this.#holdings.holdTags(place);
+    yield;
     this.#holdings.arrangeEnds();
     yield;
     let steps = 0;

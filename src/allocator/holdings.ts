@@ -90,7 +90,7 @@ export class Holdings {
 
   /**
    * Adds one of many reservations, where there were none before: so their slots are in the order of their ends. Their tags
-   * and ends are unknown until {@link holdTags} was called for each place, and then {@link arrangeEnds}.
+   * and ends are unknown until {@link holdTags} has ended for each place, and then {@link arrangeEnds}.
    *
    * @throws RangeError when it ends before the last one: a defect of the caller
    */
@@ -101,10 +101,14 @@ export class Holdings {
     this.byStart.add(holding.start, slot);
   }
 
-  /** Holds the tags of a place for all reservations that were appended. @throws RangeError when one is held twice at one time */
-  holdTags(place: TagPlace): void {
+  /**
+   * Holds the tags of a place for all reservations that were appended. It stops now and then.
+   *
+   * @throws RangeError when one is held twice at one time
+   */
+  *holdTags(place: TagPlace): Generator<void> {
     const column = TAG_PLACES.indexOf(place);
-    this.layers[place].fill(
+    yield* this.layers[place].fill(
       this.size,
       (slot) => this.#tagAt(slot, column),
       (slot, next) => {

@@ -11,6 +11,8 @@ export interface SlotTimes {
 
 /** How many more slots than it has a tag gets room for: an eighth of them, and so many. */
 const SPARE = 4;
+/** How many slots are filled in without a stop: some milliseconds. */
+const FILLED_AT_ONCE = 50_000;
 
 /**
  * The VLAN tags of one layer (S or C) at one end of a link, each with the reservations that hold it. A tag is held by
@@ -165,13 +167,17 @@ export class TagLayer {
 
   /**
    * Holds the tags of many slots in one pass, where none is held yet: of slots 0 to before `count`, which are in the order
-   * of their ends.
+   * of their ends. It stops now and then, so that others may have their turn.
    *
    * @param tagOf the tag of a slot; one outside the range is not held
    * @param follow is told the slots that hold a tag one after the other
    * @throws RangeError when a tag would be held twice at one time
    */
-  fill(count: number, tagOf: (slot: number) => number, follow: (before: number, next: number) => void): void {
+  *fill(
+    count: number,
+    tagOf: (slot: number) => number,
+    follow: (before: number, next: number) => void,
+  ): Generator<void> {
     const lengths = this.#lengths;
     for (let slot = 0; slot < count; slot += 1) {
       const tag = tagOf(slot);
@@ -180,6 +186,7 @@ export class TagLayer {
     this.#pack();
     lengths.fill(0);
     for (let slot = 0; slot < count; slot += 1) {
+      if (slot % FILLED_AT_ONCE === 0) yield;
       const tag = tagOf(slot);
       if (!this.has(tag)) continue;
       const index = tag - this.#first;
