@@ -30,12 +30,14 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     expect(complaints).toEqual([]);
   });
 
+  const newContext = () => browser.newContext({ timezoneId: 'Europe/Brussels', locale: 'en-GB' });
+
   /**
    * A tab of a browser. What it complains about or asks of others is noted; that a browser logs each refused dry run, and each
    * request to a server that is away, is not the page's doing.
    */
   async function openTab(context?: BrowserContext, { base_url } = served.addresses): Promise<Page> {
-    const own = context ?? (await browser.newContext({ timezoneId: 'Europe/Brussels', locale: 'en-GB' }));
+    const own = context ?? (await newContext());
     if (!context) contexts.push(own);
     own.setDefaultTimeout(PATIENCE);
     const page = await own.newPage();
@@ -57,6 +59,16 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.getByRole('radio', { name: user }).check();
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByText(`Logged in as ${user}`).waitFor();
+  }
+
+  let only: Page | undefined;
+  /** The one tab of the lead, who is logged in unless told otherwise: another one would cost more than most tests. */
+  async function leadsTab({ loggedIn = true } = {}): Promise<Page> {
+    if (only && !only.isClosed()) await only.goto(served.addresses.base_url);
+    else only = await openTab(await newContext());
+    const isLoggedIn = (await only.context().cookies()).length > 0;
+    if (loggedIn && !isLoggedIn) await logIn(only, 'lead');
+    return only;
   }
 
   const form = (page: Page) => page.getByRole('form', { name: /^Book a link|^Change / });
@@ -87,7 +99,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   }
 
   test('a lead books what fits, extends, changes, downloads, deletes and logs out; the table is all that is left', async () => {
-    const page = await openTab();
+    const page = await leadsTab({ loggedIn: false });
     expect(await page.locator('header .brand').textContent()).toContain('<b>Lab</b>');
     await page.getByText('Log in to see what is free').waitFor();
     expect(await page.getByRole('table').getByRole('row').count()).toBeGreaterThan(5);
@@ -186,8 +198,8 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   });
 
   test('a viewer sees what a lead books, as a reservation and as use, and finds nothing to book or change with', async () => {
-    const [lead, viewer] = [await openTab(), await openTab()];
-    await Promise.all([logIn(lead, 'lead'), logIn(viewer, 'viewer')]);
+    const [lead, viewer] = [await leadsTab(), await openTab()];
+    await logIn(viewer, 'viewer');
     await viewer.getByText('viewer: you can look, not book').waitFor();
     await viewer.getByText('None now or later.').waitFor();
     await book(lead, '60G', 'shared');
@@ -212,7 +224,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   });
 
   test('names with markup are shown as text, and what is invisible as its code', async () => {
-    const page = await openTab();
+    const page = await leadsTab();
     const planted = '<img src=x onerror=alert(1)>\u202e';
     await page.route('**/ui/api/session', async (route) => {
       const reply = await route.fetch();
@@ -221,11 +233,12 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
         body: (await reply.text()).replaceAll('"demo"', JSON.stringify(planted)),
       });
     });
-    await logIn(page, 'lead');
+    await page.reload();
     await page
       .getByRole('heading', { name: 'Reservations of <img src=x onerror=alert(1)>\\u202e' })
       .waitFor();
     expect(await page.locator('img').count()).toBe(0);
+    await page.context().close();
   });
 
   test('a login that has ended keeps what was typed, and so does a server that is away for a while', async () => {
