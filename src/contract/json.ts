@@ -4,6 +4,8 @@ export type JsonFault = 'encoding' | 'syntax' | 'duplicate' | 'nesting';
 /** How many arrays and objects may lie in each other. Nothing that is read here has more than ten. */
 export const MAX_NESTING = 64;
 
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** The result of {@link readJson}: the value, or the fault. */
 export type JsonReading = { ok: true; value: unknown } | { ok: false; fault: JsonFault };
 
@@ -19,10 +21,7 @@ export type JsonReading = { ok: true; value: unknown } | { ok: false; fault: Jso
 export function readJson(input: string | Uint8Array, tooDeep: 'refuse' | 'null' = 'refuse'): JsonReading {
   let text: string;
   try {
-    text =
-      typeof input === 'string'
-        ? input
-        : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(input);
+    text = typeof input === 'string' ? input : UTF_8.decode(input);
   } catch {
     return { ok: false, fault: 'encoding' };
   }

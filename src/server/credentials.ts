@@ -5,6 +5,7 @@ import { type Action, may, WHO_MAY } from '../contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../contract/routes.ts';
 import { type CompactToken, readCompact } from '../tokens/compact.ts';
 import { TokenError } from '../tokens/token-error.ts';
+import type { RememberedToken } from '../tokens/verified-tokens.ts';
 import { readBearer, tokenProblem } from '../tokens/verifier.ts';
 import { claimedKind, KIND_RULES, type TokenKind, type Trust, verifyAs } from '../tokens/verify.ts';
 import type { SessionCheck } from './identity/sessions.ts';
@@ -217,13 +218,13 @@ export function requireRole(role: string, action: Action, scope: string): void {
   );
 }
 
-/** The kind that a token claims; `read` is absent for a token that verified before. */
+/** The kind that a token claims, and what was read of it, or is remembered of a token that verified before. */
 async function claimedBy(
   token: string,
   { user }: ServiceTrust,
-): Promise<{ kind: TokenKind; read?: CompactToken }> {
+): Promise<{ kind: TokenKind; read: CompactToken | RememberedToken }> {
   const known = user.verified?.find(token);
-  if (known) return { kind: claimedKind(known.claims) };
+  if (known) return { kind: claimedKind(known.claims), read: known };
   const read = await verified(undefined, async () => readCompact(token));
   return { kind: claimedKind(read.claims), read };
 }

@@ -66,11 +66,13 @@ export function createHealth({ mount, ping, timeout = READY_TIMEOUT }: HealthOpt
  * machine's own address, and logged only when it fails.
  */
 export function isHealthPath(path: string): boolean {
-  const [plain] = path.split('?');
-  return [ROUTES.health.path, ROUTES.readiness.path].some(
-    (known) => plain === known || plain === `${known}/`,
-  );
+  const [plain = ''] = path.split('?');
+  return HEALTH_PATHS.has(plain);
 }
+
+const HEALTH_PATHS: ReadonlySet<string> = new Set(
+  [ROUTES.health.path, ROUTES.readiness.path].flatMap((path) => [path, `${path}/`]),
+);
 
 function well(): Response {
   return Response.json({ status: 'ok' }, { headers: { 'cache-control': 'no-store' } });

@@ -31,13 +31,18 @@ function plainForm(escaped: string): string {
 }
 
 /** Headers that must not be repeated: of two, `node:http` takes the first and others the last (RFC 9110 §5.3). */
-const SINGLE = ['host', 'authorization', 'content-type', EXPERIMENT_TOKEN_HEADER.toLowerCase()];
+const SINGLE = new Set(['host', 'authorization', 'content-type', EXPERIMENT_TOKEN_HEADER.toLowerCase()]);
 
 /** Checks the form of a request on a socket: its target, and headers that must not be repeated (HOSTILE.md 62). */
 export function requestFault({ url = '', rawHeaders }: IncomingMessage): string | undefined {
-  const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
-  const twice = SINGLE.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
-  return twice === undefined ? targetFault(url) : `The request has two headers ${twice}.`;
+  const seen = new Set<string>();
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]?.toLowerCase() ?? '';
+    if (!SINGLE.has(name)) continue;
+    if (seen.has(name)) return `The request has two headers ${name}.`;
+    seen.add(name);
+  }
+  return targetFault(url);
 }
 
 /**

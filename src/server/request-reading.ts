@@ -129,6 +129,7 @@ function acceptedTypes(request: Request): ReadonlyMap<string, number> {
 
 /** Whether a request names a type, and does not prefer JSON to it. */
 function prefers(request: Request, type: string): boolean {
+  if (request.headers.get('accept') === type) return true;
   const qualities = acceptedTypes(request);
   const quality = qualities.get(type) ?? 0;
   return quality > 0 && quality >= (qualities.get('application/json') ?? 0);

@@ -13,7 +13,7 @@ import { forIssuer } from '../contract/issuer-address.ts';
 import { type CompactToken, readCompact } from './compact.ts';
 import { type Algorithm, ISSUER_ALGORITHMS, type KeySet, SERVICE_ALGORITHMS } from './key-set.ts';
 import { TokenError } from './token-error.ts';
-import type { VerifiedTokens } from './verified-tokens.ts';
+import type { RememberedToken, VerifiedTokens } from './verified-tokens.ts';
 
 /** How far `iat` may lie ahead of this machine's clock, in seconds (DESIGN.md, "Tokens"). `exp` has no leeway. */
 export const IAT_LEEWAY = 60;
@@ -151,18 +151,20 @@ function aboutOneReservation(claims: ConnectivityClaims, expected = claims.sub):
 /**
  * Verifies a token by the rules of one kind.
  *
- * @param read the result of {@link readCompact} for this very token, where the caller has read it already
+ * @param read the result of {@link readCompact} for this very token, or what is remembered of it, where the caller has that
+ *   already
  * @throws TokenError with the reason
  */
 export async function verifyAs<Schema extends ClaimsSchema>(
   rules: KindRules<Schema>,
   token: string,
   trust: Trust,
-  read?: CompactToken,
+  read?: CompactToken | RememberedToken,
 ): Promise<v.InferOutput<Schema>> {
   const { kind, schema } = rules;
-  const known = await remembered(schema, token, trust);
-  const sound = known ?? (await checkedToken(rules, token, trust, read ?? readCompact(token)));
+  const [parts, found] = read && 'schema' in read ? [undefined, read] : [read, trust.verified?.find(token)];
+  const known = found && (await stillSound(found, schema, token, trust));
+  const sound = known ?? (await checkedToken(rules, token, trust, parts ?? readCompact(token)));
   const { claims } = sound;
   checkTimes(claims, (trust.now ?? Date.now)());
   // Of the portal's tokens SPEC.md gives only the user's an audience; an audience in another one must fit too.
@@ -175,14 +177,14 @@ export async function verifyAs<Schema extends ClaimsSchema>(
   return claims;
 }
 
-/** The result for a token that verified before, as long as its issuer is trusted here and publishes the same key. */
-async function remembered<Schema extends ClaimsSchema>(
+/** What is remembered of a token, as long as its issuer is trusted here and publishes the same key. */
+async function stillSound<Schema extends ClaimsSchema>(
+  known: RememberedToken,
   schema: Schema,
   token: string,
   { verified, issuers, now = Date.now }: Trust,
 ): Promise<Signed<Schema> | undefined> {
-  const known = verified?.find(token);
-  if (known?.schema !== schema) return undefined;
+  if (known.schema !== schema) return undefined;
   const { claims, kid, algorithm, key } = known;
   const isCurrent = claims.exp > now() / 1000;
   const found = isCurrent
