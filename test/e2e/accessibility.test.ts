@@ -121,7 +121,7 @@ describe.skipIf(withoutChromium)(titleInChromium('axe finds nothing'), () => {
     await page.route('**/ui/api/**', (route) => route.abort());
     await page.evaluate('dispatchEvent(new Event("online"))');
     await page.locator('.away').waitFor();
-    expect(await findings()).toEqual([]);
+    expect(await findings('.away')).toEqual([]);
     await page.unroute('**/ui/api/**');
   });
 
