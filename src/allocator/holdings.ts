@@ -89,8 +89,8 @@ export class Holdings {
   }
 
   /**
-   * Adds one of many reservations, where there were none before: so their slots are in the order of their ends. Their tags
-   * and ends are unknown until {@link holdTags} has ended for each place, and then {@link arrangeEnds}.
+   * Adds a reservation to those that are loaded first, in the order of their ends, which is then the order of their slots.
+   * {@link holdTags} for each place and then {@link arrangeEnds} must follow before anything is asked.
    *
    * @throws RangeError when it ends before the last one: a defect of the caller
    */

@@ -53,7 +53,7 @@ export class SortedTimes {
     this.#longest = Array.from({ length: gaps.columns }, () => new Extremes());
   }
 
-  /** Adds slots from 0 on, whose times rise, where there is no entry yet. @param times of each slot */
+  /** Fills an empty list with the slots 0, 1, 2 and so on. @param times of each slot; none is earlier than the one before */
   fill(times: Float64Array): void {
     for (let from = 0, index = 0; from < times.length; from += FULL_ENOUGH, index += 1) {
       const block = emptyBlock();

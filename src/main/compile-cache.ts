@@ -12,7 +12,7 @@ const MAX_BUILDS = 4;
 /** How many lessons are written down: more than there are commands and ways in which they end. */
 const MAX_LESSONS = 200;
 
-/** A name in the folder that is no file of the program. */
+/** The file with the lessons. No file of the program has this name. */
 const LESSONS = 'learned.json';
 
 /**

@@ -36,7 +36,7 @@ export class Program {
   /**
    * Loads one of Node's modules, a file of the program (`./NAME`), or a package.
    *
-   * @throws Error where there is none, or what its code throws
+   * @throws Error when there is no such module; whatever its code throws
    */
   readonly require = (id: string): unknown => {
     if (id.startsWith('./')) return this.#file(id.slice(2));
@@ -98,7 +98,7 @@ export function compiledMain(folder: string, build: string): typeof main {
     const { main } = program.require('./main.cjs') as typeof import('./main.ts');
     const command = args.find((word) => /^\w[\w-]*$/.test(word)) ?? '';
     process.once('exit', (exitCode) => {
-      // Whoever has stopped the program does not wait.
+      // A person who stops the program is not kept waiting.
       if (exitCode < 128) program.keep(`${command} ${exitCode === 0 ? 'done' : 'failed'}`);
     });
     return main(args, version);

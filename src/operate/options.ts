@@ -89,7 +89,12 @@ const SERVE = {
   accessTokenTtl: {
     flags: '--access-token-ttl <seconds>',
     help: 'lifetime of a user token (default: 3600)',
-    parse: seconds(1, 99_999_999, 'It must be a whole number of seconds, or a duration such as 1h.'),
+    parse: wholeNumber(
+      1,
+      99_999_999,
+      'It must be a whole number of seconds, or a duration such as 1h.',
+      secondsIn,
+    ),
   },
   /** Milliseconds. */
   rotateKeysEvery: {
@@ -176,7 +181,7 @@ const SERVE = {
   drain: {
     flags: '--drain <seconds>',
     help: 'once told to stop, go on for so long with /readyz at 503',
-    parse: seconds(0, 600, 'It must be a whole number of seconds, 600 at most.'),
+    parse: wholeNumber(0, 600, 'It must be a whole number of seconds, 600 at most.', secondsIn),
     default: 0,
   },
   /** Milliseconds. */
@@ -274,21 +279,21 @@ export type AuditOptions = Omit<OptionsOf<typeof AUDIT>, 'since' | 'until' | 'li
   experiment?: string;
 };
 
-function wholeNumber(least: number, most: number, problem: string): (text: string) => number {
+function wholeNumber(
+  least: number,
+  most: number,
+  problem: string,
+  numberIn: (text: string) => number = digitsIn,
+): (text: string) => number {
   return (text) => {
-    const value = /^[0-9]{1,12}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= least && value <= most) return value;
+    const value = numberIn(text);
+    if (Number.isInteger(value) && value >= least && value <= most) return value;
     throw new RangeError(problem);
   };
 }
 
-/** Whole seconds, or a duration. */
-function seconds(least: number, most: number, problem: string): (text: string) => number {
-  return (text) => {
-    const value = secondsIn(text);
-    if (Number.isInteger(value) && value >= least && value <= most) return value;
-    throw new RangeError(problem);
-  };
+function digitsIn(text: string): number {
+  return /^[0-9]{1,12}$/.test(text) ? Number(text) : Number.NaN;
 }
 
 /** A duration in milliseconds. */
