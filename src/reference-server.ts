@@ -160,7 +160,7 @@ export interface ReferenceServer {
 export async function createReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
   let opened: Stores | undefined;
   const open = async (database: string): Promise<Stores> => {
-    opened = await openStores(database);
+    opened = await openStores(database, options.log);
     return opened;
   };
   return assemble(options, open).catch(async (error: unknown) => {
@@ -219,6 +219,7 @@ async function assemble(
   const issuers = await createIssuers(own, {
     store: keys,
     now,
+    history: stores.history,
     log,
     ...(options.rotateKeysEvery === undefined ? {} : { rotateEvery: options.rotateKeysEvery }),
   });
@@ -227,7 +228,7 @@ async function assemble(
   const sessions = createSessions(stores.identityRecords, now);
   const trust =
     foreign && options.trust
-      ? { ...foreign, ownership: ownershipAmong(options.trust, stores.owners) }
+      ? { ...foreign, ownership: ownershipAmong(options.trust, stores.owners, stores.history) }
       : { ...ownTrust(issuers, addresses.connectivity, now), isLive: sessions.isLive };
   metrics?.serve({ prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''), groups });
   const mount = routeMounter(groups);
@@ -241,7 +242,7 @@ async function assemble(
     maxLive: options.maxLive,
   });
   if (options.maxLive !== undefined) await reservations.prepareCounts();
-  const health = createHealth({ mount, ping: () => stores.ping() });
+  const health = createHealth({ mount, ping: () => stores.ping(), log });
   /** How people log in to the page; undefined where nobody can. */
   const pageAccess = (within: (request: Request) => Promise<Response>) =>
     createPageAccess({
@@ -346,11 +347,15 @@ async function assemble(
       ...(options.autoApprove === undefined ? {} : { autoApprove: await userNamed(options.autoApprove) }),
     });
   };
-  let opened: { kid: string; provider: Promise<IdentityProvider> } | undefined;
-  /** The provider's library takes its key when it is created, so another signing key needs another provider. */
+  let opened: { name: string; provider: Promise<IdentityProvider> } | undefined;
+  /**
+   * The provider's library takes its key when it is created, so another signing key needs another provider. So does another
+   * history of the database, which may lack the secrets and the key of the same kid.
+   */
   const identity = async (): Promise<IdentityProvider> => {
     const { jwk } = await issuers.identity.signingKey(latestExpiry(now(), accessTokenTtl));
-    if (opened?.kid !== jwk.kid) opened = { kid: jwk.kid, provider: openIdentity(jwk) };
+    const name = `${jwk.kid} ${stores.history()}`;
+    if (opened?.name !== name) opened = { name, provider: openIdentity(jwk) };
     const current = opened;
     return current.provider.catch((error: unknown) => {
       // A failure is not kept: the database may be back for the next request.

@@ -2,9 +2,9 @@ import {
   type AllocatorObserver,
   askTogether,
   changeTogether,
+  decideAgain,
   type LeftLink,
   type OpenLink,
-  OutdatedError,
 } from './link-decisions.ts';
 import type { LinkQueue } from './link-queue.ts';
 import { copyOf, GroupView, type Known } from './link-view.ts';
@@ -111,14 +111,7 @@ export async function decideTogether<Fault>(
   terms: BatchTerms,
 ): Promise<BatchOutcome<Fault>> {
   const batch = new Batch(options, steps, terms);
-  const decide = () => (terms.dryRun ? batch.rehearse() : batch.change());
-  try {
-    return await decide();
-  } catch (error) {
-    // A calendar that was too old is read again, once.
-    if (!(error instanceof OutdatedError)) throw error;
-    return decide();
-  }
+  return decideAgain(() => (terms.dryRun ? batch.rehearse() : batch.change()));
 }
 
 class Batch<Fault> {

@@ -6,6 +6,8 @@ import type { HeldReservation, LinkReading, ReservationChange, ReservationStore 
 export interface CachedCalendar {
   calendar: LinkCalendar;
   version: number;
+  /** See {@link LinkReading}. */
+  history: string;
   /** It holds every reservation that ends after this, in milliseconds; of earlier times it knows nothing. */
   from: number;
 }
@@ -43,7 +45,7 @@ export async function loadCalendar(
   { id, share }: { id: string; share: number | undefined },
 ): Promise<CachedCalendar> {
   const calendar = new LinkCalendar(link, share);
-  const version = await store.loadLink(id, from, (portion) => {
+  const { version, history } = await store.loadLink(id, from, (portion) => {
     for (const held of portion) calendar.append(held.id, held);
   });
   let began = performance.now();
@@ -52,13 +54,21 @@ export async function loadCalendar(
     await roundOfTheLoop();
     began = performance.now();
   }
-  return { calendar, version, from };
+  return { calendar, version, history, from };
+}
+
+/**
+ * Whether a calendar can be brought to what a link is now: not where it is of another history, or of a later version, as
+ * after a failover or in a copy that was restored; nor where rows of deletions that it lacks are gone.
+ */
+export function canCatchUp(known: CachedCalendar, link: LinkReading): boolean {
+  return known.history === link.history && known.version >= link.forgotten && known.version <= link.version;
 }
 
 /**
  * Reads what a calendar lacks: what changed since its version, and what ended before the time that it knows.
  *
- * @param known not older than what the link has forgotten
+ * @param known see {@link canCatchUp}
  * @param reach the earliest instant that will be decided about, in milliseconds
  */
 export async function readMissing(
@@ -75,7 +85,7 @@ export async function readMissing(
 
 /** Adds what a calendar lacks. It changes the calendar in place; when it fails, the calendar must be thrown away. */
 export function catchUp(
-  { calendar, from: known }: CachedCalendar,
+  { calendar, history, from: known }: CachedCalendar,
   { changes, earlier, version, from }: Missing,
 ): CachedCalendar {
   // All are removed before any is added: one reservation may have taken the tags that another gave up.
@@ -84,7 +94,7 @@ export function catchUp(
     if (!change.deleted && change.holding.end > known) calendar.add(change.id, change.holding);
   }
   for (const held of earlier) calendar.put(held.id, held);
-  return { calendar, version, from };
+  return { calendar, version, history, from };
 }
 
 /** Evicts reservations that ended over an hour ago, a few at a time, so that memory holds what is to come. */

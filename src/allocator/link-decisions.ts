@@ -1,4 +1,4 @@
-import { type CachedCalendar, catchUp, evictEnded, readMissing } from './cached-calendar.ts';
+import { type CachedCalendar, canCatchUp, catchUp, evictEnded, readMissing } from './cached-calendar.ts';
 import type { LinkCalendar } from './calendar.ts';
 import { type Known, readAhead } from './link-view.ts';
 import type { Operation } from './operations.ts';
@@ -8,6 +8,7 @@ import {
   type LinkReading,
   type LinkTransaction,
   nameOfKey,
+  StoreUnavailableError,
 } from './store.ts';
 
 /** Told what an allocator does, for metrics: after the fact, never within a transaction. It never throws. */
@@ -21,9 +22,28 @@ export interface AllocatorObserver {
   committed(size: number, milliseconds: number): void;
 }
 
-/** The calendar in memory can't be brought up to date: it was dropped, or it lacks deletions whose rows are gone. */
+/** The calendar in memory can't be brought up to date: it was dropped, or `canCatchUp` says no. */
 export class OutdatedError extends Error {
   override readonly name = 'OutdatedError';
+}
+
+/**
+ * Decides; where a calendar is outdated, it is read again and all is decided once more.
+ *
+ * @throws StoreUnavailableError where the database is another one by then: nothing was changed
+ */
+export async function decideAgain<Answer>(decide: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await decide();
+  } catch (error) {
+    if (!(error instanceof OutdatedError)) throw error;
+  }
+  try {
+    return await decide();
+  } catch (cause) {
+    if (!(cause instanceof OutdatedError)) throw cause;
+    throw new StoreUnavailableError('The database was replaced while it was read.', { cause });
+  }
 }
 
 /** The link's calendar, lent to a group. */
@@ -232,7 +252,7 @@ async function catchUpLoan(
   const { cached } = loan;
   const reaches = operations.flatMap((operation) => operation.from(known) ?? []);
   if (!cached && reaches.length === 0) return;
-  if (!cached || cached.version < link.forgotten) {
+  if (!cached || !canCatchUp(cached, link)) {
     loan.cached = undefined;
     throw new OutdatedError();
   }

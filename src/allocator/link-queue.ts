@@ -4,6 +4,7 @@ import {
   type AllocatorObserver,
   askTogether,
   changeTogether,
+  decideAgain,
   type Lender,
   type Loan,
   type OpenLink,
@@ -133,7 +134,7 @@ class Groups {
     };
     join();
     try {
-      const decisions = await this.#decideAgain(operations, join);
+      const decisions = await decideAgain(() => this.#decide(operations, join));
       for (const [index, { resolve }] of group.entries()) resolve(decisions[index]?.answer);
     } catch (error) {
       const refused = error instanceof UndecidedError || error instanceof RolledBackError;
@@ -154,16 +155,6 @@ class Groups {
       for (const { reject } of others) reject(waited);
     } finally {
       isOpen = false;
-    }
-  }
-
-  /** Decides on a group; on a calendar that is too old, once more. */
-  async #decideAgain(...group: Parameters<DecideGroup>): Promise<Decision<unknown>[]> {
-    try {
-      return await this.#decide(...group);
-    } catch (error) {
-      if (!(error instanceof OutdatedError)) throw error;
-      return this.#decide(...group);
     }
   }
 }

@@ -96,8 +96,13 @@ export interface Decided {
 
 /** One link as of one instant. */
 export interface LinkReading {
-  /** The link's version: counts the changes that were committed on it. */
+  /** The link's version: counts the changes that were committed on it, in this history. */
   readonly version: number;
+  /**
+   * Names the history of the database's changes. Versions of two histories can't be compared: after a failover that lost
+   * commits, the same numbers are given to other changes.
+   */
+  readonly history: string;
   /** Rows of deletions up to this version may be gone: a calendar that is older must be read anew. */
   readonly forgotten: number;
   /** Every reservation that ends after `after` and by `until`, in milliseconds. */
@@ -185,9 +190,13 @@ export interface ReservationStore {
    *
    * @param from milliseconds
    * @param take is given each portion
-   * @returns the version
+   * @returns the version, and the history that it is of
    */
-  loadLink(link: string, from: number, take: (portion: readonly HeldReservation[]) => void): Promise<number>;
+  loadLink(
+    link: string,
+    from: number,
+    take: (portion: readonly HeldReservation[]) => void,
+  ): Promise<Pick<LinkReading, 'version' | 'history'>>;
   /** A reservation that was not deleted. */
   find(id: string): Promise<ReservationRecord | undefined>;
   /** What a key stands for, on any link; undefined when it is free at `now`. */

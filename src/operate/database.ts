@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { StoreUnavailableError } from '../allocator/store.ts';
 import { Failure, shellWord } from '../contract/failure.ts';
+import { refuseSeveralHosts } from '../store/postgres/connection.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
 import { isPostgres, SERVER_FILE } from '../store/stores.ts';
 
@@ -35,10 +36,11 @@ export function dataPlace(
  * machine can see a password in an argument (HOSTILE.md 52).
  *
  * @returns the address, unchanged
- * @throws Failure `usage`
+ * @throws Failure `usage`, also for several hosts
  */
 export function databaseAddress(text: string): string {
   const fix = 'PGPASSWORD=… slices-conn serve --database postgres://user@db.example.org/slices';
+  refuseSeveralHosts(text);
   if (!/^postgres(?:ql)?:\/\//i.test(text) || !URL.canParse(text)) {
     throw new Failure('usage', 'The value of --database is not the address of a PostgreSQL database.', {
       why: 'It must look like postgres://user@host:5432/name.',

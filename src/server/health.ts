@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { ROUTES } from '../contract/routes.ts';
+import type { Log } from './log.ts';
 import { refusal } from './problem-error.ts';
 import type { RouteMounter } from './routing.ts';
 
@@ -11,6 +12,7 @@ export interface HealthOptions {
   mount: RouteMounter;
   /** Runs one cheap query on the database. @throws StoreUnavailableError */
   ping: () => Promise<void>;
+  log: Log;
   /** Default {@link READY_TIMEOUT}. */
   timeout?: number;
 }
@@ -28,7 +30,7 @@ export interface HealthChecks {
  *
  * At most one query runs at a time, however many requests come: these addresses are open to everyone.
  */
-export function createHealth({ mount, ping, timeout = READY_TIMEOUT }: HealthOptions): HealthChecks {
+export function createHealth({ mount, ping, log, timeout = READY_TIMEOUT }: HealthOptions): HealthChecks {
   const routes = new Hono({ strict: false });
   let stopping = false;
   let underWay: Promise<boolean> | undefined;
@@ -37,7 +39,10 @@ export function createHealth({ mount, ping, timeout = READY_TIMEOUT }: HealthOpt
     underWay ??= ping()
       .then(
         () => true,
-        () => false,
+        (error: unknown) => {
+          log('error', 'not_ready', { why: String(error) });
+          return false;
+        },
       )
       .finally(() => {
         underWay = undefined;

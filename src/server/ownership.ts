@@ -37,14 +37,19 @@ const REMEMBERED = 10_000;
  * every replica and after a restart. An issuer that is no longer trusted keeps its ids: no other issuer gets them.
  *
  * @param issuersOf the trusted issuers of a kind
+ * @param history names the history of the database: owners of another one are read again
  */
 export function createOwnership(
   owners: OwnerStore,
   issuersOf: Readonly<Record<OwnedKind, readonly string[]>>,
+  history: () => string,
 ): Ownership {
   const known = new Map<string, string>();
+  let knownOf = history();
 
   async function ownerOf(kind: OwnedKind, id: string, issuer: string): Promise<string | undefined> {
+    if (knownOf !== history()) known.clear();
+    knownOf = history();
     const remembered = known.get(id);
     if (remembered !== undefined) return remembered;
     const hosts = issuersOf[kind].filter((other) => isHostOf(other, id)).map(issuerName);

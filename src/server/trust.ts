@@ -145,12 +145,17 @@ export function foreignAddresses(options: ForeignIssuers): { portal: string; ide
 }
 
 /** The check that a project or an experiment belongs to the issuer of its token; see {@link createOwnership}. */
-export function ownershipAmong(options: ForeignIssuers, owners: OwnerStore): Ownership {
+export function ownershipAmong(
+  options: ForeignIssuers,
+  owners: OwnerStore,
+  history: () => string,
+): Ownership {
   const issuers = trustedIssuers(options);
-  return createOwnership(owners, {
+  const issuersOf = {
     project: issuersFor('project', issuers),
     experiment: issuersFor('experiment', issuers),
-  });
+  };
+  return createOwnership(owners, issuersOf, history);
 }
 
 /** How long an issuer may take for its key set, in milliseconds: requests wait for it. */

@@ -94,7 +94,7 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
           const row = await sql.first(READ_LINK, link);
           // A link that nothing was ever booked on has no row.
           const [version, forgotten] = [Number(row?.['version'] ?? 0), Number(row?.['forgotten'] ?? 0)];
-          return linkReading(sql, { link, version, forgotten });
+          return linkReading(sql, { link, version, history: sql.history, forgotten });
         }),
       ),
     loadLink: (link, from, take) =>
@@ -107,7 +107,7 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
           from,
         );
         for await (const portion of held) take(portion.map(heldOf));
-        return Number(row?.['version'] ?? 0);
+        return { version: Number(row?.['version'] ?? 0), history: sql.history };
       }),
     findKey: (key, now) => findKey(reader, key, now),
     find: (id) => read(reader, id),
@@ -166,7 +166,8 @@ async function changeLinks<Answer>(
       return work(
         links.map((link, index): LinkTransaction => {
           const [version, forgotten] = [Number(rows[index]?.['version']), Number(rows[index]?.['forgotten'])];
-          const transaction = linkTransaction(own, { link, version, forgotten, locking });
+          const { history } = sql;
+          const transaction = linkTransaction(own, { link, version, history, forgotten, locking });
           const known = changes[index];
           if (!known) return transaction;
           return {
@@ -191,19 +192,18 @@ function nothingChanged(error: unknown): never {
   throw new StoreUnavailableError(error.message, { cause: error.cause });
 }
 
-interface ReadLink {
+interface ReadLink extends Pick<LinkReading, 'version' | 'history' | 'forgotten'> {
   link: string;
-  version: number;
-  forgotten: number;
 }
 
 interface LockedLink extends ReadLink {
   locking: Locking;
 }
 
-function linkReading(sql: SqlReader, { link, version, forgotten }: ReadLink): LinkReading {
+function linkReading(sql: SqlReader, { link, version, history, forgotten }: ReadLink): LinkReading {
   return {
     version,
+    history,
     forgotten,
 
     async endingBetween(after, until) {

@@ -32,8 +32,17 @@ export interface SqlStatements extends SqlReader {
   write(...writes: readonly SqlWrite[]): Promise<void>;
 }
 
+/** What is read on one connection. */
+interface OfHistory {
+  /**
+   * Names the database and its history. Within one history, what was committed stays. The name differs once the database
+   * is another one: a standby that was promoted, and may lack what was committed last, or a restored copy.
+   */
+  readonly history: string;
+}
+
 /** The statements of one transaction. */
-export interface SqlTransaction extends SqlStatements {
+export interface SqlTransaction extends SqlStatements, OfHistory {
   /**
    * As `write`, for the only change of the transaction and its last statement: it may be sent together with the commit,
    * and resolve before the database has answered. A row that the database refuses fails the transaction.
@@ -66,7 +75,7 @@ export interface SqlDatabase extends SqlStatements {
 }
 
 /** What was committed at one instant. */
-export interface SqlSnapshot extends SqlReader {
+export interface SqlSnapshot extends SqlReader, OfHistory {
   /** The rows that a statement finds, in portions. No two columns have one name. */
   portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlValues[]>;
 }

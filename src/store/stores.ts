@@ -1,6 +1,7 @@
 import type { ReservationStore } from '../allocator/store.ts';
 import type { IdentityRecords } from '../server/identity/records.ts';
 import type { KeyStore } from '../server/keys/key-ring.ts';
+import type { Log } from '../server/log.ts';
 import type { OwnerStore } from '../server/ownership.ts';
 import type { Directory } from '../server/portal/directory.ts';
 import type { PageSessionStore } from '../server/ui/sessions.ts';
@@ -21,6 +22,11 @@ export interface Stores {
   readonly keys: KeyStore;
   readonly owners: OwnerStore;
   readonly pageSessions: PageSessionStore;
+  /**
+   * Names the history of the database's changes, as the latest connection found it. Copies of what was read under another
+   * name must be read again; see `LinkReading.history`.
+   */
+  history(): string;
   /** Asks the database one cheap question. @throws StoreUnavailableError when it is away, slow or locked */
   ping(): Promise<void>;
   /** Waits for what is under way and closes the database. */
@@ -39,16 +45,26 @@ export function isPostgres(database: string): boolean {
  * Opens a server's stores. PostgreSQL's driver is loaded only where it is needed.
  *
  * @param database `postgres://…`, a SQLite file, or `:memory:`
+ * @param log is told when the database is made, what a failover would lose, and when the database was replaced
  * @throws DatabaseFormatError, StoreUnavailableError when the database can't be used
  */
-export async function openStores(database: string): Promise<Stores> {
+export async function openStores(database: string, log?: Log): Promise<Stores> {
   if (!isPostgres(database)) {
     const file = await SqliteDatabase.open(database, SERVER_FORMAT);
-    return storesOn(statementsOn(file), SQLITE_LOCKING, () => file.close());
+    if (file.isNew && database !== ':memory:') log?.('info', 'database_made', { file: database });
+    return storesOn(statementsOn(file), SQLITE_LOCKING, { history: () => '', close: () => file.close() });
   }
   const { POSTGRES_LOCKING, PostgresDatabase } = await import('./postgres/database.ts');
-  const server = await PostgresDatabase.open(database);
-  return storesOn(server, POSTGRES_LOCKING, () => server.close());
+  const server = await PostgresDatabase.open(database, {
+    onNewHistory: (from, to) =>
+      log?.('error', 'database_replaced', {
+        why: `The database has another history, as after a failover: ${to} in place of ${from}. What was confirmed last may be lost. All of it is read again.`,
+      }),
+  });
+  if (server.isNew) log?.('info', 'database_made', {});
+  const why = log && (await server.failoverLoses());
+  if (why !== undefined) log?.('info', 'failover_loses', { why });
+  return storesOn(server, POSTGRES_LOCKING, { history: () => server.history, close: () => server.close() });
 }
 
 /**
@@ -64,7 +80,7 @@ export async function openToRead(database: string): Promise<ReadDatabase> {
   return PostgresDatabase.openToRead(database);
 }
 
-function storesOn(database: SqlDatabase, locking: Locking, close: () => Promise<void>): Stores {
+function storesOn(database: SqlDatabase, locking: Locking, own: Pick<Stores, 'history' | 'close'>): Stores {
   return {
     reservations: reservationStore(database, locking),
     directory: directoryStore(database),
@@ -73,6 +89,6 @@ function storesOn(database: SqlDatabase, locking: Locking, close: () => Promise<
     owners: ownerStore(database),
     pageSessions: pageSessionStore(database),
     ping: () => ping(database),
-    close,
+    ...own,
   };
 }

@@ -25,7 +25,7 @@ async function loaded(link: Link, rows: readonly HeldReservation[], share?: numb
   const store: Parameters<typeof loadCalendar>[0] = {
     async loadLink(_link, _from, take) {
       for (let at = 0; at < inOrder.length; at += 250) take(inOrder.slice(at, at + 250));
-      return 7;
+      return { version: 7, history: 'one' };
     },
   };
   const { calendar, version, from } = await loadCalendar(store, link, 0, { id: 'a~b', share });

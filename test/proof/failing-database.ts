@@ -57,7 +57,7 @@ export function failingDatabase(database: SqlDatabase, plan: FailurePlan): SqlDa
       pass('before BEGIN');
       const answer = await database.transaction(async (sql) => {
         const finish: typeof sql.finish = (...given) => step(() => sql.finish(...given));
-        const done = await work({ ...failing(sql), finish });
+        const done = await work({ ...failing(sql), history: sql.history, finish });
         pass('before COMMIT');
         return done;
       });
@@ -68,6 +68,7 @@ export function failingDatabase(database: SqlDatabase, plan: FailurePlan): SqlDa
       database.snapshot((sql) =>
         work({
           ...failingReader(sql),
+          history: sql.history,
           async *portions(...given) {
             for await (const portion of sql.portions(...given)) {
               pass('before a statement');

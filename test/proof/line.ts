@@ -15,6 +15,8 @@ export interface ProofLine {
    */
   arm(text: string, after: number, point: LinePoint, act: () => void): void;
   disarm(): void;
+  /** Leads new connections to another server; those that are open stay. */
+  leadTo(database: string): void;
   close(): void;
 }
 
@@ -34,7 +36,7 @@ export async function openLine(
   database: string,
   seen: (piece: Buffer) => void = () => undefined,
 ): Promise<ProofLine> {
-  const target = new URL(database);
+  let target = new URL(database);
   const sockets = new Set<Socket>();
   let trap: Trap | undefined;
   const server = createServer((near) => {
@@ -89,6 +91,9 @@ export async function openLine(
     },
     disarm() {
       trap = undefined;
+    },
+    leadTo(other) {
+      target = new URL(other);
     },
     close() {
       server.close();

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { createHealth } from '../../src/server/health.ts';
+import { noLog } from '../../src/server/log.ts';
 import { ProblemError } from '../../src/server/problem-error.ts';
 import { routeMounter } from '../../src/server/routing.ts';
 import { openStores } from '../../src/store/stores.ts';
@@ -15,7 +16,7 @@ const mount = routeMounter({ projects: 'projects', experiments: 'experiments' })
 
 /** What the checks say alone, over a database of the test's own. */
 function checksOver(ping: () => Promise<void>, timeout?: number) {
-  const checks = createHealth({ mount, ping, ...(timeout === undefined ? {} : { timeout }) });
+  const checks = createHealth({ mount, ping, log: noLog, ...(timeout === undefined ? {} : { timeout }) });
   checks.routes.onError((error) => {
     if (error instanceof ProblemError) return new Response(error.message, { status: 503 });
     throw error;

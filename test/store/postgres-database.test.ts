@@ -151,7 +151,7 @@ describe('PostgresDatabase.open', () => {
   test('a later migration is applied once, and keeps what is there', async () => {
     await (await open()).run("INSERT INTO link (id, version) VALUES ('a~b', 5)");
     const later = [...POSTGRES_MIGRATIONS, 'ALTER TABLE link ADD COLUMN note TEXT; SELECT 1'];
-    for (const _ of ['first', 'second']) opened.push(await PostgresDatabase.open(url, later));
+    for (const _ of ['first', 'second']) opened.push(await PostgresDatabase.open(url, { migrations: later }));
     expect(await opened.at(-1)?.all('SELECT * FROM link')).toEqual([
       { id: 'a~b', version: 5, forgotten: 0, note: null },
     ]);
@@ -161,7 +161,7 @@ describe('PostgresDatabase.open', () => {
   test('a migration that fails leaves the database as it was', async () => {
     await open();
     const broken = [...POSTGRES_MIGRATIONS, 'CREATE TABLE left_over (id TEXT); SELECT nonsense'];
-    await expect(PostgresDatabase.open(url, broken)).rejects.toThrow('nonsense');
+    await expect(PostgresDatabase.open(url, { migrations: broken })).rejects.toThrow('nonsense');
     expect(await postgres.ask(url, "SELECT to_regclass('left_over') AS found")).toEqual([{ found: null }]);
     await open();
   });

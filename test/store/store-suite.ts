@@ -52,7 +52,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       change((transaction) => transaction.endingBetween(after, until));
     const loaded = async (from: number): Promise<{ version: number; held: HeldReservation[] }> => {
       const held: HeldReservation[] = [];
-      const version = await store.loadLink(LINK, from, (portion) => held.push(...portion));
+      const { version } = await store.loadLink(LINK, from, (portion) => held.push(...portion));
       return { version, held };
     };
     const version = (link = LINK): Promise<number> =>

@@ -47,6 +47,8 @@ export interface KeyRingOptions {
   now: () => number;
   /** The age at which a key is followed by another, in milliseconds. Default: never. */
   rotateEvery?: number;
+  /** Names the history of the database: keys of another one are read again. Default: it has one history. */
+  history?: () => string;
   log: Log;
 }
 
@@ -82,8 +84,15 @@ export const READ_PAUSE = 1000;
  *
  * @throws StoreUnavailableError from its methods while the database is unavailable and no keys were read before
  */
-export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRingOptions): KeyRing {
-  let copy: { keys: StoredKey[]; readAt: number } | undefined;
+export function createKeyRing({
+  service,
+  store,
+  now,
+  rotateEvery,
+  history = () => '',
+  log,
+}: KeyRingOptions): KeyRing {
+  let copy: { keys: StoredKey[]; readAt: number; of: string } | undefined;
   let triedAt = Number.NEGATIVE_INFINITY;
   let underWay: Promise<void> | undefined;
   const notes = new Map<string, Promise<boolean>>();
@@ -102,12 +111,15 @@ export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRing
 
   async function read(): Promise<void> {
     triedAt = now();
+    const of = history();
     try {
       const keys = await asUnavailable(kept);
       for (const gone of planKeys(keys, now()).gone) await asUnavailable(() => store.forget(service, gone));
-      copy = { keys, readAt: triedAt };
+      copy = { keys, readAt: triedAt, of };
     } catch (error) {
       if (!copy || !(error instanceof StoreUnavailableError)) throw error;
+      // Keys of another history are used until the database answers; it is asked every second.
+      if (copy.of !== of) copy = { keys: copy.keys, readAt: Number.NEGATIVE_INFINITY, of };
     }
   }
 
@@ -119,7 +131,8 @@ export function createKeyRing({ service, store, now, rotateEvery, log }: KeyRing
 
   return {
     async keys(maxAge = READ_EVERY) {
-      const fresh = copy && (isWithin(copy.readAt, maxAge) || isWithin(triedAt, READ_PAUSE));
+      const isOfNow = copy?.of === history();
+      const fresh = copy && isOfNow && (isWithin(copy.readAt, maxAge) || isWithin(triedAt, READ_PAUSE));
       if (!fresh || underWay) {
         underWay ??= read().finally(() => {
           underWay = undefined;

@@ -13,6 +13,8 @@ export interface PostgresConnection {
   /** The address, with what a service file adds; it says nothing about TLS. */
   connectionString: string;
   ssl: ConnectionOptions | false;
+  /** Whether a standby must be refused. */
+  needsPrimary: boolean;
 }
 
 /** The variables of a process. */
@@ -37,11 +39,13 @@ const TLS_VARIABLES = {
  * checked), and `verify-ca` (any name, where `sslrootcert` says who signs). `require` and `verify-full` verify on this
  * machine too; `prefer` and `allow` count as unset.
  *
- * @throws Failure `usage` for an unknown `sslmode`, or a service that is not there or not understood
+ * @throws Failure `usage` for an unknown `sslmode`, a service that is not there or not understood, several hosts, or a
+ *   `target_session_attrs` that asks for a standby
  * @throws Failure `file_unusable` for a certificate or key that can't be read, and for a password in a file that others
  *   can read
  */
 export function readConnection(address: string, env: Environment = process.env): PostgresConnection {
+  refuseSeveralHosts(address);
   const url = new URL(address);
   const { searchParams } = url;
   const name = searchParams.get('service') ?? env['PGSERVICE'];
@@ -49,7 +53,16 @@ export function readConnection(address: string, env: Environment = process.env):
   for (const [key, value] of name ? readService(name, env) : []) fillIn(url, key, value);
   const said = (key: keyof typeof TLS_VARIABLES): string | undefined =>
     searchParams.get(key) || env[TLS_VARIABLES[key]] || undefined;
-  const ssl = tlsOptions(searchParams.get('host') || url.hostname || env['PGHOST'] || 'localhost', said);
+  const host = searchParams.get('host') || url.hostname || env['PGHOST'] || 'localhost';
+  refuseList(host);
+  const ssl = tlsOptions(host, said);
+  const session = searchParams.get('target_session_attrs') || env['PGTARGETSESSIONATTRS'] || 'any';
+  searchParams.delete('target_session_attrs');
+  if (!['any', 'read-write', 'primary'].includes(session)) {
+    throw new Failure('usage', `target_session_attrs=${session} can't be used.`, {
+      why: 'The server writes, so it needs the primary: any, read-write and primary all mean that here.',
+    });
+  }
   for (const key of ['ssl', 'sslnegotiation', ...Object.keys(TLS_VARIABLES)]) searchParams.delete(key);
   const file = searchParams.get('passfile') || env['PGPASSFILE'] || passwordFile(env);
   searchParams.delete('passfile');
@@ -57,7 +70,21 @@ export function readConnection(address: string, env: Environment = process.env):
     const password = passwordIn(file, placeOf(url, env));
     if (password !== undefined) searchParams.set('password', password);
   }
-  return { connectionString: url.href, ssl };
+  return { connectionString: url.href, ssl, needsPrimary: session !== 'any' };
+}
+
+/** Refuses an address with a list of hosts, as libpq takes it. @throws Failure `usage` */
+export function refuseSeveralHosts(address: string): void {
+  const [, hosts = ''] = /^[^/]*\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(address) ?? [];
+  refuseList(hosts);
+}
+
+function refuseList(hosts: string): void {
+  if (!hosts.includes(',')) return;
+  throw new Failure('usage', 'The address of the database names several hosts.', {
+    why: 'This server takes one, which must lead to the primary, also after a failover: a virtual IP address, a DNS name that is changed, or a proxy such as HAProxy that asks which one is the primary.',
+    fix: 'slices-conn serve --database postgres://user@primary.db.example.org/slices',
+  });
 }
 
 /** Where a password is for: host, port, database, user, as a password file has them. */

@@ -17,6 +17,7 @@ import {
 } from '../sql.ts';
 import { readConnection } from './connection.ts';
 import { commitError, storeError } from './errors.ts';
+import { Histories, READ_PLACE } from './history.ts';
 import { checkVersion, migrate, POSTGRES_MIGRATIONS } from './migrations.ts';
 import { Lease, portions, statementsOf } from './statements.ts';
 
@@ -49,6 +50,14 @@ const CONNECTIONS = 10;
 
 type Limits = typeof LIMITS | typeof READING_LIMITS;
 
+/** How a database is opened. */
+interface OpenOptions {
+  /** Default: all that this program has. */
+  migrations?: readonly string[];
+  /** Told the names of both when the database turns out to be another one: see `SqlTransaction.history`. */
+  onNewHistory?: (from: string, to: string) => void;
+}
+
 /** int8: the driver returns text for it; our values (milliseconds, versions, counts) fit a number. */
 const INT8 = types.builtins.INT8;
 
@@ -65,13 +74,30 @@ export class PostgresDatabase implements SqlDatabase {
   };
   readonly #pool: Pool;
   readonly #patience: number;
+  /** Undefined where a standby will do, for what is only read once. */
+  readonly #histories: Histories | undefined;
+  #isNew = false;
   #closing: Promise<void> | undefined;
 
-  private constructor(url: string, limits: Limits = LIMITS, patience = PATIENCE) {
+  private constructor(
+    url: string,
+    {
+      onNewHistory = () => undefined,
+      mayBeStandby = false,
+    }: Pick<OpenOptions, 'onNewHistory'> & { mayBeStandby?: boolean },
+    limits: Limits = LIMITS,
+    patience = PATIENCE,
+  ) {
     this.#patience = patience;
+    const { needsPrimary, ...connection } = readConnection(url);
+    const histories = mayBeStandby && !needsPrimary ? undefined : new Histories(onNewHistory);
+    this.#histories = histories;
     this.#pool = new Pool({
       ...limits,
-      ...readConnection(url),
+      ...connection,
+      onConnect: async (client) => {
+        if (histories) histories.enter(client, (await client.query(READ_PLACE)).rows[0]);
+      },
       fallback_application_name: 'slices-conn',
       max: CONNECTIONS,
       keepAlive: true,
@@ -92,16 +118,19 @@ export class PostgresDatabase implements SqlDatabase {
    * @param url `postgres://user@host/database`, see {@link readConnection}
    * @throws Failure as {@link readConnection} does, and `usage` behind a pooler that takes sessions apart
    * @throws DatabaseFormatError when a newer version of this program made it, or it is another program's
-   * @throws StoreUnavailableError when it can't be reached, or does not let us in
+   * @throws StoreUnavailableError when it can't be reached, does not let us in, or is a standby
    */
   static async open(
     url: string,
-    migrations: readonly string[] = POSTGRES_MIGRATIONS,
+    { migrations = POSTGRES_MIGRATIONS, ...options }: OpenOptions = {},
   ): Promise<PostgresDatabase> {
-    const database = new PostgresDatabase(url);
+    const database = new PostgresDatabase(url, options);
     try {
       await database.#refusePooler();
-      await database.#transact(MIGRATION_PATIENCE, (sql) => migrate(sql, migrations, MIGRATION_PATIENCE));
+      const version = await database.#transact(MIGRATION_PATIENCE, (sql) =>
+        migrate(sql, migrations, MIGRATION_PATIENCE),
+      );
+      database.#isNew = version === 0;
       return database;
     } catch (error) {
       await database.close();
@@ -116,7 +145,7 @@ export class PostgresDatabase implements SqlDatabase {
    * @throws StoreUnavailableError when it can't be reached, or does not let us in
    */
   static async openToRead(url: string): Promise<ReadDatabase> {
-    const database = new PostgresDatabase(url, READING_LIMITS, READING_PATIENCE);
+    const database = new PostgresDatabase(url, { mayBeStandby: true }, READING_LIMITS, READING_PATIENCE);
     try {
       await database.#refusePooler();
       await database.snapshot((sql) => checkVersion(sql, POSTGRES_MIGRATIONS));
@@ -160,6 +189,29 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
+  /** Whether the tables were made when it was opened. */
+  get isNew(): boolean {
+    return this.#isNew;
+  }
+
+  get history(): string {
+    return this.#histories?.name ?? '';
+  }
+
+  /** What the loss of the primary would take with it, in a sentence; undefined where a standby has all that is confirmed. */
+  async failoverLoses(): Promise<string | undefined> {
+    const row = await this.reader.first(
+      `SELECT current_setting('synchronous_standby_names') AS standbys, current_setting('synchronous_commit') AS commits`,
+    );
+    const { standbys, commits } = row ?? {};
+    if (commits === 'off')
+      return 'synchronous_commit is off: a crash of the database loses what was confirmed last.';
+    const setting =
+      commits === 'local' ? 'synchronous_commit is local' : 'synchronous_standby_names is empty';
+    if (commits !== 'local' && standbys !== '') return undefined;
+    return `${setting}: a failover to a standby loses what was confirmed last.`;
+  }
+
   async run(sql: string, ...values: SqlValue[]): Promise<void> {
     await this.#alone((statements) => statements.run(sql, ...values));
   }
@@ -181,7 +233,11 @@ export class PostgresDatabase implements SqlDatabase {
       const sql = statementsOf(client);
       await sql.run('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {
-        return await work({ ...sql, portions: (text, ...values) => portions(client, text, values, lease) });
+        return await work({
+          ...sql,
+          history: this.#histories?.of(client) ?? '',
+          portions: (text, ...values) => portions(client, text, values, lease),
+        });
       } finally {
         await sql.run('ROLLBACK');
       }
@@ -214,8 +270,11 @@ export class PostgresDatabase implements SqlDatabase {
         finishing.catch(() => undefined);
       };
       let answer: Answer;
+      const history = this.#histories?.of(client) ?? '';
       try {
-        [answer] = await Promise.all([work({ ...sql, finish }), begun]);
+        [answer] = await Promise.all([work({ ...sql, history, finish }), begun]);
+        // A promoted standby was seen meanwhile: this one's commits are lost.
+        if (history !== this.history) throw new StoreUnavailableError('The database was replaced.');
       } catch (error) {
         await sql.run('ROLLBACK');
         throw error;
@@ -270,7 +329,11 @@ export class PostgresDatabase implements SqlDatabase {
 
   async #connect(): Promise<PoolClient> {
     try {
-      return await this.#pool.connect();
+      for (;;) {
+        const client = await this.#pool.connect();
+        if (this.#histories?.of(client) === this.#histories?.name) return client;
+        client.release(true);
+      }
     } catch (error) {
       throw storeError(error);
     }

@@ -20,6 +20,7 @@ const WITHOUT_TLS = 'The server does not support SSL connections';
 
 /** Turns an error of the driver into the stores' own: unavailable; any other stays as it is. */
 export function storeError(cause: unknown): unknown {
+  if (cause instanceof StoreUnavailableError) return cause;
   if (cause instanceof DatabaseError) {
     const { code = '' } = cause;
     if (!UNAVAILABLE.has(code) && !UNAVAILABLE_CLASSES.has(code.slice(0, 2))) return cause;

@@ -14,22 +14,24 @@ const SCHEMA_LOCK = 0x736c6963;
  * it and the others wait.
  *
  * @param patience how long to wait for another program, in milliseconds
+ * @returns the version that was found; 0 for a new database
  * @throws DatabaseFormatError when a newer version of this program made the database, or it holds another program's tables
  */
 export async function migrate(
   sql: SqlStatements,
   migrations: readonly string[],
   patience: number,
-): Promise<void> {
+): Promise<number> {
   await sql.run(`SET LOCAL lock_timeout = ${patience}; SET LOCAL statement_timeout = ${patience}`);
   await sql.run('SELECT pg_advisory_xact_lock($1)', SCHEMA_LOCK);
   const version = await versionOf(sql);
   if (version > migrations.length) {
     throw otherVersion(version, migrations.length, 'a newer slices-conn');
   }
-  if (version === migrations.length) return;
+  if (version === migrations.length) return version;
   for (const migration of migrations.slice(version)) await sql.run(migration);
   await sql.run('UPDATE slices_conn_schema SET version = $1', migrations.length);
+  return version;
 }
 
 /**

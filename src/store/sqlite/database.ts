@@ -11,7 +11,15 @@ import {
   type SqlValue,
 } from '../sql.ts';
 import { commitError, storeError } from './errors.ts';
-import { BUSY_TIMEOUT, createPrivate, denyOthers, loadSqlite, retryWhileBusy } from './file.ts';
+import {
+  BESIDE_WAL,
+  BUSY_TIMEOUT,
+  createPrivate,
+  denyOthers,
+  identityOf,
+  loadSqlite,
+  retryWhileBusy,
+} from './file.ts';
 import { checkOwner, checkVersion, type DatabaseFormat, migrate, versionOf } from './migrations.ts';
 import {
   awaitedSnapshot,
@@ -57,7 +65,11 @@ const IDLE_READERS = 4;
  * use another connection, and wait for no writer.
  */
 export class SqliteDatabase {
+  /** Whether the tables were made when it was opened. */
+  readonly isNew: boolean;
   readonly #database: DatabaseSync;
+  /** Checks that its path still names the file. @throws StoreUnavailableError */
+  readonly #checkPlace: () => void;
   /** Reads what is committed. A database in memory has one connection only, and so no reader. */
   readonly #reader: DatabaseSync | undefined;
   /** Opens another connection that reads. */
@@ -70,8 +82,17 @@ export class SqliteDatabase {
   #waiting: Waiting[] = [];
   #working: Promise<void> | undefined;
 
-  private constructor(database: DatabaseSync, open: (() => DatabaseSync) | undefined) {
+  private constructor(
+    database: DatabaseSync,
+    {
+      isNew,
+      checkPlace,
+      open,
+    }: { isNew: boolean; checkPlace: () => void; open: (() => DatabaseSync) | undefined },
+  ) {
+    this.isNew = isNew;
     this.#database = database;
+    this.#checkPlace = checkPlace;
     this.#open = open;
     this.#reader = open?.();
   }
@@ -88,8 +109,10 @@ export class SqliteDatabase {
     // `retryWhileBusy` waits for other processes' locks, not SQLite.
     const connect = (readOnly: boolean): DatabaseSync =>
       new Sqlite(path, { timeout: 0, enableForeignKeyConstraints: true, readOnly });
+    const isFile = path !== ':memory:';
     try {
-      if (path !== ':memory:') createPrivate(path);
+      if (isFile) createPrivate(path);
+      const found = isFile && identityOf(path);
       const database = connect(false);
       try {
         await retryWhileBusy(() => database.exec(SETTINGS));
@@ -105,10 +128,30 @@ export class SqliteDatabase {
           migrate(database, format);
           await commit(database);
         }
-        return new SqliteDatabase(
-          database,
-          format.journal === 'WAL' && path !== ':memory:' ? () => connect(true) : undefined,
-        );
+        const files = isFile
+          ? [path, ...(format.journal === 'WAL' ? BESIDE_WAL : []).map((end) => path + end)]
+          : [];
+        const places = files.map(identityOf);
+        const checkPlace = (): void => {
+          if (
+            places[0] === (found || undefined) &&
+            files.every((file, at) => identityOf(file) === places[at])
+          )
+            return;
+          throw new StoreUnavailableError(
+            `The file ${path}, or one that SQLite keeps beside it, was deleted, moved or replaced while it was in use.`,
+          );
+        };
+        checkPlace();
+        const open = (): DatabaseSync => {
+          checkPlace();
+          return connect(true);
+        };
+        return new SqliteDatabase(database, {
+          isNew: version === 0,
+          checkPlace,
+          open: format.journal === 'WAL' && isFile ? open : undefined,
+        });
       } catch (error) {
         database.close();
         throw error;
@@ -135,9 +178,11 @@ export class SqliteDatabase {
       checkVersion(connection, format);
       return {
         snapshot: (work) =>
-          snapshotOn(connection, (snapshot) => work(awaitedSnapshot(snapshot))).catch((error: unknown) => {
-            throw storeError(error);
-          }),
+          snapshotOn(connection, (snapshot) => work({ ...awaitedSnapshot(snapshot), history: '' })).catch(
+            (error: unknown) => {
+              throw storeError(error);
+            },
+          ),
         close: async () => connection.close(),
       };
     } catch (error) {
@@ -237,6 +282,7 @@ export class SqliteDatabase {
       await retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
       const settle: (() => void)[] = [];
       for (const each of group) settle.push(await this.#runOne(each));
+      this.#checkPlace();
       await commit(database).catch((error: unknown) => {
         throw commitError(error, database.isTransaction);
       });
@@ -304,6 +350,8 @@ export function statementsOn(database: SqliteDatabase): SqlDatabase {
     all: (sql, ...values) => database.read(sql, ...values),
     first: async (sql, ...values) => (await database.read(sql, ...values))[0],
   };
+  // A file that is replaced is refused, so it has one history.
+  const history = '';
   return {
     reader,
     run: (sql, ...values) => database.transaction(async (transaction) => transaction.run(sql, ...values)),
@@ -314,9 +362,9 @@ export function statementsOn(database: SqliteDatabase): SqlDatabase {
     transaction: (work) =>
       database.transaction((transaction) => {
         const statements = awaitedTransaction(transaction);
-        return work({ ...statements, finish: statements.write });
+        return work({ ...statements, history, finish: statements.write });
       }),
-    snapshot: (work) => database.snapshot((snapshot) => work(awaitedSnapshot(snapshot))),
+    snapshot: (work) => database.snapshot((snapshot) => work({ ...awaitedSnapshot(snapshot), history })),
   };
 }
 

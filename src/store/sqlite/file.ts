@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import { Failure } from '../../contract/failure.ts';
 import { closeFile } from '../../files/private.ts';
@@ -29,8 +29,10 @@ export async function retryWhileBusy(work: () => void, timeout = BUSY_TIMEOUT): 
   }
 }
 
-/** The files that SQLite keeps beside a database, and trusts when it opens it: changes that are not in the file yet. */
-const BESIDE = ['-wal', '-shm', '-journal'];
+/** What is kept beside a database in WAL mode for as long as it is open: changes that are not in the file yet, and locks. */
+export const BESIDE_WAL: readonly string[] = ['-wal', '-shm'];
+/** The files that SQLite keeps beside a database, and trusts when it opens it. */
+const BESIDE = [...BESIDE_WAL, '-journal'];
 
 /**
  * Creates a database file that only its owner can read, or restricts an existing one so. SQLite gives the files beside it
@@ -69,6 +71,15 @@ function create(path: string): void {
     // Another process may have created it meanwhile.
     if (!existsSync(path)) throw error;
   }
+}
+
+/**
+ * Which file stands at a path, by device and inode; empty where there is none. While SQLite has a file open, the path may
+ * come to name another: what is written then is gone when the file is closed.
+ */
+export function identityOf(path: string): string {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found ? `${found.dev} ${found.ino}` : '';
 }
 
 /** SQLite as Node has it. Node 22 warns that SQLite is experimental; that one warning is not for users of a command line. */

@@ -99,7 +99,7 @@ export function prepare(database: DatabaseSync, sql: string): Prepared {
 }
 
 /** A snapshot in the form that the stores use for either engine. */
-export function awaitedSnapshot(snapshot: SqliteSnapshot): SqlSnapshot {
+export function awaitedSnapshot(snapshot: SqliteSnapshot): Omit<SqlSnapshot, 'history'> {
   return { ...reads(snapshot), portions: (sql, ...values) => snapshot.portions(sql, ...values) };
 }
 

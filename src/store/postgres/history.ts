@@ -1,0 +1,68 @@
+import { StoreUnavailableError } from '../../allocator/store.ts';
+
+/**
+ * Reads where a connection leads. PostgreSQL gives its data folder an identifier when it is made, and begins a new timeline
+ * when a standby is promoted. A standby has no timeline of its own: the connection would outlive its promotion unnoticed.
+ */
+export const READ_PLACE = `
+  SELECT system_identifier || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database()) AS database,
+    CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline
+  FROM pg_control_system()`;
+
+/** A database, and the timeline of its history in 8 hexadecimal digits, which sort as text. */
+interface Place {
+  database: string;
+  timeline: string;
+}
+
+/**
+ * The histories that a pool's connections belong to. Only connections of the latest one are used: once a promoted standby
+ * has been seen, the former primary is not written to any more, even where nobody has stopped it.
+ */
+export class Histories {
+  readonly #of = new WeakMap<object, Place>();
+  readonly #changed: (from: string, to: string) => void;
+  #latest: Place | undefined;
+
+  /** @param changed is told both names when a connection leads to another history than those before it */
+  constructor(changed: (from: string, to: string) => void) {
+    this.#changed = changed;
+  }
+
+  /** The name of the latest history; empty before the first connection. */
+  get name(): string {
+    return this.#latest ? nameOf(this.#latest) : '';
+  }
+
+  /**
+   * Notes where a new connection leads.
+   *
+   * @param row of {@link READ_PLACE}
+   * @throws StoreUnavailableError for a standby, and for an earlier timeline of the same database
+   */
+  enter(connection: object, { database, timeline }: { database: string; timeline: string | null }): void {
+    if (timeline === null) {
+      throw new StoreUnavailableError('The database is a standby, and this server needs the primary.');
+    }
+    const before = this.#latest;
+    if (before?.database === database && timeline < before.timeline) {
+      throw new StoreUnavailableError(
+        `The database is on timeline ${timeline}, and this server has used timeline ${before.timeline}: it is a former primary. If that one is meant, restart the server.`,
+      );
+    }
+    const place = { database, timeline };
+    this.#of.set(connection, place);
+    this.#latest = place;
+    if (before && nameOf(before) !== nameOf(place)) this.#changed(nameOf(before), nameOf(place));
+  }
+
+  /** The name of a connection's history; it stays the same as long as the connection lasts. */
+  of(connection: object): string {
+    const place = this.#of.get(connection);
+    return place ? nameOf(place) : '';
+  }
+}
+
+function nameOf({ database, timeline }: Place): string {
+  return `${database} ${timeline}`;
+}

@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { StoreUnavailableError } from '../../src/allocator/store.ts';
+import { KEY_SET_PATH } from '../../src/contract/routes.ts';
+import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
+import { rotateByHand } from '../../src/server/keys/key-ring.ts';
+import { PostgresDatabase } from '../../src/store/postgres/database.ts';
+import { signingKeyStore } from '../../src/store/signing-keys.ts';
+import { send, signedBy } from '../fixtures/asked-server.ts';
+import { ask, type RunningPostgres, startPostgres, startStandby } from '../fixtures/postgres-server.ts';
+import { booking, CONNECTIVITY, hours, NOW, SECOND, SIGNED, smallTopology } from '../fixtures/service.ts';
+import { openLine, type ProofLine } from '../proof/line.ts';
+
+/** A primary and a standby that follows it; `promoted` makes them change places, the dead one is replaced. */
+let primary: RunningPostgres;
+let standby: RunningPostgres;
+/** The address that leads to the primary. */
+let address: ProofLine;
+let clock = NOW;
+const servers: ReferenceServer[] = [];
+const events: string[] = [];
+
+beforeAll(async () => {
+  primary = await startPostgres();
+  standby = await startStandby(primary);
+  address = await openLine(primary.url);
+}, 120_000);
+afterAll(async () => {
+  await Promise.all(servers.map((server) => server.close()));
+  address.close();
+  await Promise.all([primary.close(), standby.close()]);
+});
+
+async function serve(): Promise<ReferenceServer> {
+  const server = await createReferenceServer({
+    database: address.url,
+    topology: smallTopology(20),
+    now: () => clock,
+    log: (level, event) => void (level === 'error' && events.push(event)),
+  });
+  servers.push(server);
+  return server;
+}
+
+/** From now on the standby gets nothing more: what is confirmed is lost when the primary is. */
+async function cutOff(): Promise<void> {
+  await ask(standby.url, "ALTER SYSTEM SET primary_conninfo = ''");
+  await ask(standby.url, 'SELECT pg_reload_conf()');
+  const followers = 'SELECT 1 FROM pg_stat_replication';
+  while ((await ask(primary.url, followers)).length > 0);
+}
+
+async function promote(): Promise<void> {
+  expect(await ask(standby.url, 'SELECT pg_promote() AS done')).toEqual([{ done: true }]);
+  address.leadTo(standby.url);
+}
+
+async function book(server: ReferenceServer, body: Record<string, unknown>, headers = {}) {
+  const reply = await send(server, 'POST', CONNECTIVITY, {
+    headers: { ...(await signedBy(server)), ...headers },
+    body: booking(body),
+  });
+  return { status: reply.status, text: reply.text };
+}
+
+async function kids(server: ReferenceServer): Promise<string[]> {
+  const { text } = await send(server, 'GET', KEY_SET_PATH);
+  return JSON.parse(text).keys.map(({ kid }: { kid: string }) => kid);
+}
+
+describe('two servers, and a promotion that lost commits', () => {
+  let one: ReferenceServer;
+  let other: ReferenceServer;
+
+  beforeAll(async () => {
+    one = await serve();
+    other = await serve();
+    expect((await book(one, hours(1, 2))).status).toBe(201);
+    // Nothing of this reaches the standby: both calendars are ahead of it from then on, and so are the keys.
+    await cutOff();
+    for (const hour of [2, 3, 4]) {
+      expect((await book(one, hours(hour, hour + 1))).status).toBe(201);
+      expect((await book(other, hours(hour, hour + 1))).status).toBe(201);
+    }
+    const database = await PostgresDatabase.open(address.url);
+    await rotateByHand('connectivity', signingKeyStore(database), { retireNow: true, now: clock });
+    await database.close();
+    clock += 11 * SECOND;
+    expect([await kids(one), await kids(other)]).toEqual([['key2'], ['key2']]);
+    primary.kill();
+    await promote();
+  }, 120_000);
+
+  test('give no bandwidth twice, and no tag (THREATS.md 73)', async () => {
+    // The link's version begins again where the standby was: the same numbers as in the calendars.
+    const first = await book(other, { ...hours(10, 11), bandwidth: '900' });
+    const second = await book(one, { ...hours(10, 11), bandwidth: '900' });
+    expect([first.status, second.status]).toEqual([201, 422]);
+    for (const server of [one, other, one, other, one, other]) {
+      expect((await book(server, hours(2, 3))).status).toBe(201);
+    }
+    expect(events).not.toContain('bug');
+    expect(events.filter((event) => event === 'database_replaced')).toHaveLength(2);
+  });
+
+  test('sign with the keys that the database has, not with those that it lost (THREATS.md 74)', async () => {
+    const signed = await book(one, hours(20, 21), SIGNED);
+    expect(signed.status).toBe(201);
+    const header = JSON.parse(Buffer.from(signed.text.split('.')[0] ?? '', 'base64url').toString());
+    expect(header.kid).toBe('key1');
+    expect([await kids(one), await kids(other)]).toEqual([['key1'], ['key1']]);
+  });
+});
+
+describe('a primary that lives on after a standby was promoted', () => {
+  let database: PostgresDatabase;
+  const changes: string[] = [];
+  const port = async (): Promise<unknown> =>
+    (await database.reader.first('SELECT inet_server_port() AS port'))?.['port'];
+  const portOf = ({ url }: RunningPostgres): number => Number(new URL(url).port);
+
+  beforeAll(async () => {
+    await primary.close();
+    primary = standby;
+    standby = await startStandby(primary);
+    database = await PostgresDatabase.open(address.url, { onNewHistory: (_, to) => changes.push(to) });
+    expect(await port()).toBe(portOf(primary));
+    // Its connections stay: nobody stops it.
+    await promote();
+  }, 120_000);
+  afterAll(() => database.close());
+
+  test('is not used any more once one connection has led to the new one (THREATS.md 75)', async () => {
+    expect(await port()).toBe(portOf(primary));
+    await database.transaction(async (old) => {
+      // The first connection is taken, so this needs a second one.
+      expect(await port()).toBe(portOf(standby));
+      expect(changes).toHaveLength(1);
+      await old.run("INSERT INTO link (id, version) VALUES ('lost', 1)");
+    }).then(
+      () => expect.unreachable('it was committed where it is lost'),
+      (error: unknown) => expect(error).toBeInstanceOf(StoreUnavailableError),
+    );
+    for (let turn = 0; turn < 3; turn += 1) expect(await port()).toBe(portOf(standby));
+    expect(await ask(primary.url, "SELECT 1 FROM link WHERE id = 'lost'")).toEqual([]);
+  });
+
+  test('is refused where its address leads to it again (THREATS.md 75)', async () => {
+    address.leadTo(primary.url);
+    await ask(
+      standby.url,
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'slices-conn'",
+    );
+    await expect(port()).rejects.toThrow('former primary');
+    address.leadTo(standby.url);
+    expect(await port()).toBe(portOf(standby));
+    expect(changes).toHaveLength(1);
+  });
+});
+
+describe('a standby', () => {
+  beforeAll(async () => {
+    await primary.close();
+    primary = standby;
+    standby = await startStandby(primary);
+  }, 120_000);
+
+  test('is no database for a server, and its audit can be read (THREATS.md 76)', async () => {
+    await expect(PostgresDatabase.open(standby.url)).rejects.toThrow('standby');
+    const reading = await PostgresDatabase.openToRead(standby.url);
+    const links = await reading.snapshot((sql) => sql.all('SELECT id FROM link'));
+    await reading.close();
+    expect(links).toEqual([{ id: 'be-gent1~pl-poznan1' }]);
+    const asked = `${standby.url}?target_session_attrs=read-write`;
+    await expect(PostgresDatabase.openToRead(asked)).rejects.toThrow('standby');
+  });
+});
