@@ -131,15 +131,17 @@ describe('a primary that lives on after a standby was promoted', () => {
 
   test('is not used any more once one connection has led to the new one (THREATS.md 75)', async () => {
     expect(await port()).toBe(portOf(primary));
-    await database.transaction(async (old) => {
-      // The first connection is taken, so this needs a second one.
-      expect(await port()).toBe(portOf(standby));
-      expect(changes).toHaveLength(1);
-      await old.run("INSERT INTO link (id, version) VALUES ('lost', 1)");
-    }).then(
-      () => expect.unreachable('it was committed where it is lost'),
-      (error: unknown) => expect(error).toBeInstanceOf(StoreUnavailableError),
-    );
+    await database
+      .transaction(async (old) => {
+        // The first connection is taken, so this needs a second one.
+        expect(await port()).toBe(portOf(standby));
+        expect(changes).toHaveLength(1);
+        await old.run("INSERT INTO link (id, version) VALUES ('lost', 1)");
+      })
+      .then(
+        () => expect.unreachable('it was committed where it is lost'),
+        (error: unknown) => expect(error).toBeInstanceOf(StoreUnavailableError),
+      );
     for (let turn = 0; turn < 3; turn += 1) expect(await port()).toBe(portOf(standby));
     expect(await ask(primary.url, "SELECT 1 FROM link WHERE id = 'lost'")).toEqual([]);
   });
