@@ -1,6 +1,6 @@
 import type { Locking, SqlDatabase } from './sql.ts';
 
-/** How many rows are deleted in one transaction, so that other transactions wait only briefly for its lock. */
+/** How many rows are deleted in one transaction, so that others wait some 10 ms for its lock. */
 const AT_ONCE = 1000;
 
 /**
@@ -43,28 +43,23 @@ async function deleteCancelled(
   link: string,
   before: number,
 ): Promise<number> {
+  const old = (column: 'id' | 'version'): string =>
+    `SELECT ${column} FROM reservation WHERE link = $1 AND cancelled_ms < $2 ORDER BY version LIMIT $3`;
+  const given = [link, before, AT_ONCE];
   return database.transaction(async (sql) => {
-    // Whatever has a deleted reservation has a row.
-    await locking.lock(sql, link);
-    const gone = await sql.all(
-      `SELECT id, version FROM reservation WHERE link = $1 AND cancelled_ms < $2 ORDER BY version LIMIT $3`,
-      link,
-      before,
-      AT_ONCE,
-    );
-    const last = gone.at(-1);
-    if (!last) return 0;
-    for (const { id } of gone) {
-      await sql.run('DELETE FROM idempotency_key WHERE reservation = $1', String(id));
-      await sql.run('DELETE FROM reservation WHERE id = $1', String(id));
-    }
-    // The clocks of two replicas differ: rows deleted now may be of an earlier version than those deleted before
-    // (HOSTILE.md 63).
-    await sql.run(
-      'UPDATE link SET forgotten = $2 WHERE id = $1 AND forgotten < $2',
-      link,
-      Number(last['version']),
-    );
+    // All are sent at once: with the link's lock held, nothing waits for the way to the database and back. Whatever has a
+    // deleted reservation has a row, so there is one to lock; and while it is locked, each finds the same rows.
+    const [, , , gone] = await Promise.all([
+      locking.lock(sql, link),
+      // The clocks of two replicas differ: rows deleted now may be of an earlier version than those deleted before.
+      sql.run(
+        `UPDATE link SET forgotten = old.version FROM (SELECT max(version) AS version FROM (${old('version')}) AS rows) AS old
+         WHERE id = $1 AND forgotten < old.version`,
+        ...given,
+      ),
+      sql.run(`DELETE FROM idempotency_key WHERE reservation IN (${old('id')})`, ...given),
+      sql.all(`DELETE FROM reservation WHERE id IN (${old('id')}) RETURNING id`, ...given),
+    ]);
     return gone.length;
   });
 }
