@@ -18,7 +18,7 @@ import { createSessions, createUserSessions } from './server/identity/sessions.t
 import { latestExpiry, type Person, userClaims } from './server/identity/user-token.ts';
 import { addressesBelow, createIssuers } from './server/keys/service-issuer.ts';
 import { createListener } from './server/listener.ts';
-import { type Log, noLog } from './server/log.ts';
+import { type Log, noLog, withoutRepeats } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
 import {
   builtInDirectory,
@@ -157,7 +157,8 @@ export interface ReferenceServer {
  *   DirectoryError for such a directory
  * @throws DatabaseFormatError, StoreUnavailableError, Failure when the database can't be used
  */
-export async function createReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+export async function createReferenceServer(given: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+  const options = { ...given, log: given.log && withoutRepeats(given.log) };
   let opened: Stores | undefined;
   const open = async (database: string): Promise<Stores> => {
     opened = await openStores(database, options.log);

@@ -14,6 +14,7 @@ import { GroupView, type Known } from './link-view.ts';
 import type { Decision, Operation } from './operations.ts';
 import {
   type LinkTransaction,
+  notBegun,
   type ReservationStore,
   RolledBackError,
   StoreUnavailableError,
@@ -149,7 +150,7 @@ class Groups {
       if (!away) return;
       // The others would each wait as long again (HOSTILE.md 64); nothing of theirs was written.
       this.#alone = 0;
-      const waited = new StoreUnavailableError(cause.message, { cause: cause.cause });
+      const waited = notBegun(cause);
       const others = this.#waiting.filter((each) => 'operation' in each);
       this.#waiting = this.#waiting.filter((each) => 'pause' in each);
       for (const { reject } of others) reject(waited);

@@ -228,3 +228,12 @@ export class RolledBackError extends Error {
 export class CommitUnknownError extends StoreUnavailableError {
   override readonly name = 'CommitUnknownError';
 }
+
+/**
+ * The failure of work that had not begun when the database failed at other work: nothing of it was changed, whatever
+ * became of the other.
+ */
+export function notBegun(failure: StoreUnavailableError): StoreUnavailableError {
+  if (!(failure instanceof CommitUnknownError)) return failure;
+  return new StoreUnavailableError("The database can't be used at the moment.", { cause: failure.cause });
+}

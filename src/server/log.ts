@@ -16,5 +16,35 @@ export function jsonLog(write: (line: string) => void, now: () => number): Log {
   };
 }
 
+/** For how long equal errors share a record, in milliseconds. */
+const REPEATS = 1000;
+
+/**
+ * A log in which equal errors are written once a second: the first at once, and those that follow as one record with their
+ * number in `times`. While a database is away, each request that fails would write the same.
+ */
+export function withoutRepeats(log: Log): Log {
+  const repeats = new Map<string, number>();
+  return (level, event, fields) => {
+    if (level !== 'error') {
+      log(level, event, fields);
+      return;
+    }
+    const text = JSON.stringify([event, fields]);
+    const known = repeats.get(text);
+    repeats.set(text, (known ?? -1) + 1);
+    if (known !== undefined) return;
+    log(level, event, fields);
+    const goOn = (): void => {
+      const times = repeats.get(text) ?? 0;
+      repeats.set(text, 0);
+      if (times === 0) repeats.delete(text);
+      else log(level, event, { ...fields, times });
+      if (times > 0) setTimeout(goOn, REPEATS).unref();
+    };
+    setTimeout(goOn, REPEATS).unref();
+  };
+}
+
 /** A log that drops every record. */
 export const noLog: Log = () => undefined;

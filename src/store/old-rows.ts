@@ -1,10 +1,10 @@
 import type { Locking, SqlDatabase } from './sql.ts';
 
-/** How many rows are deleted in one transaction, so that others wait some 10 ms for its lock. */
-const AT_ONCE = 1000;
+/** How many rows are deleted in one transaction, so that others wait some tens of milliseconds for its lock. */
+const AT_ONCE = 250;
 
 /**
- * Deletes rows of the audit and of deleted reservations from before an instant, a thousand at a time. The link's row keeps
+ * Deletes rows of the audit and of deleted reservations from before an instant, some hundreds at a time. The link's row keeps
  * the version up to which such rows may be gone, so that an older calendar in memory is read anew.
  *
  * @param before milliseconds since the Unix epoch

@@ -1,12 +1,12 @@
 import { TAG_PLACES } from '../allocator/demand.ts';
 import {
-  CommitUnknownError,
   type Decided,
   EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
   type LinkReading,
   type LinkTransaction,
   nameOfKey,
+  notBegun,
   type ReservationChange,
   type ReservationQuery,
   type ReservationRecord,
@@ -181,15 +181,14 @@ async function changeLinks<Answer>(
     return await attempt();
   } catch (error) {
     if (!(error instanceof NoRowError)) throw error;
-    for (const link of error.links) await database.run(MAKE_LINK, link).catch(nothingChanged);
+    for (const link of error.links) {
+      // Whether there is a row for a link changes nothing that anyone asked for.
+      await database.run(MAKE_LINK, link).catch((failure: unknown) => {
+        throw failure instanceof StoreUnavailableError ? notBegun(failure) : failure;
+      });
+    }
     return attempt();
   }
-}
-
-/** Whether there is a row for a link changes nothing that anyone asked for. */
-function nothingChanged(error: unknown): never {
-  if (!(error instanceof CommitUnknownError)) throw error;
-  throw new StoreUnavailableError(error.message, { cause: error.cause });
 }
 
 interface ReadLink extends Pick<LinkReading, 'version' | 'history' | 'forgotten'> {

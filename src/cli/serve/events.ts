@@ -32,14 +32,15 @@ export function eventLine(
 
 type Said = readonly [what: string, about: string] | undefined;
 
-function wentWrong(event: string, { why }: EventFields): Said {
+function wentWrong(event: string, { why, times }: EventFields): Said {
   // The first line of a bug's stack is its message.
   const [reason = ''] = String(why ?? '').split('\n');
-  return ['error', `${event.replaceAll('_', ' ')}: ${reason}`];
+  const more = times === undefined ? '' : ` (${times} more times)`;
+  return ['error', `${event.replaceAll('_', ' ')}: ${reason}${more}`];
 }
 
 function happened(event: string, fields: EventFields, context: TimeContext): Said {
-  const { name, client, reservation, reason, by, drain, file } = fields;
+  const { name, client, reservation, reason, by, drain, file, why } = fields;
   switch (event) {
     case 'login':
       return [event, `${name}, in ${client}`];
@@ -51,6 +52,13 @@ function happened(event: string, fields: EventFields, context: TimeContext): Sai
       return [event, `${reservation}, by ${by}: ${reason}`];
     case 'request':
       return refused(fields, context);
+    case 'database_made':
+      return [
+        'new',
+        file === undefined ? 'a database, as there was none' : `the database ${file}, as there was none`,
+      ];
+    case 'failover_loses':
+      return ['note', String(why)];
     case 'certificate_renewed':
       return ['renewed', `the certificate ${file}`];
     case 'stopping':

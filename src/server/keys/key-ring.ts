@@ -1,4 +1,4 @@
-import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
+import { notBegun, StoreUnavailableError } from '../../allocator/store.ts';
 import { generateSigningKey, type PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
 import {
@@ -173,8 +173,7 @@ async function asUnavailable<Answer>(work: () => Promise<Answer>): Promise<Answe
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof CommitUnknownError)) throw error;
-    throw new StoreUnavailableError(error.message, { cause: error.cause });
+    throw error instanceof StoreUnavailableError ? notBegun(error) : error;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as roundOfTheLoop } from 'node:timers/promises';
-import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
+import { notBegun, StoreUnavailableError } from '../../allocator/store.ts';
 import {
   type Locking,
   READ_LINK,
@@ -265,10 +265,7 @@ export class SqliteDatabase {
         for (const { reject } of group) reject(error);
         if (!(error instanceof StoreUnavailableError)) continue;
         // Work that arrived meanwhile has not begun, and would wait as long again.
-        const waited =
-          error instanceof CommitUnknownError
-            ? new StoreUnavailableError("The database can't be used at the moment.", { cause: error.cause })
-            : error;
+        const waited = notBegun(error);
         for (const { reject } of this.#waiting.splice(0)) reject(waited);
       }
     }
