@@ -90,6 +90,18 @@ test('what was sent with COMMIT is unknown, and of what waited nothing was sent:
   ]);
 }, 60_000);
 
+test('what an administrator ended the wait for is unknown too: a failover would lose it (THREATS.md 79)', async () => {
+  const headers = await signedBy(server);
+  await confirmBy('absent');
+  const body = booking({ ...hours(3, 4), bandwidth: '1' });
+  const sent = send(server, 'POST', CONNECTIVITY, { headers, body });
+  while ((await count("wait_event = 'SyncRep'")) === 0);
+  await ask(postgres.url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+  const { status, text } = await sent;
+  expect({ status, ...JSON.parse(text) }).toMatchObject({ status: 503, code: 'outcome_unknown' });
+  await confirmBy('');
+}, 60_000);
+
 test('equal errors are written once a second, with their number (THREATS.md 80)', () => {
   vi.useFakeTimers();
   try {

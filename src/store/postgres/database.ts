@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient, types } from 'pg';
-import { RolledBackError, StoreUnavailableError } from '../../allocator/store.ts';
+import { CommitUnknownError, RolledBackError, StoreUnavailableError } from '../../allocator/store.ts';
 import { Failure } from '../../contract/failure.ts';
 import {
   type Locking,
@@ -343,15 +343,25 @@ export class PostgresDatabase implements SqlDatabase {
 /**
  * Commits right behind the last statement, without waiting for its answer. When that statement fails, the server rolls
  * back: it is all or nothing either way.
+ *
+ * @throws CommitUnknownError also where it is done and the database warns of it
  */
 async function commit(client: PoolClient, finishing: Promise<void> | undefined): Promise<void> {
+  let isWarned = false;
+  const warn = ({ code = '' }: { code?: string | undefined }): void => {
+    isWarned ||= code.startsWith('01');
+  };
+  client.on('notice', warn);
   const [ended, written] = await Promise.allSettled([client.query('COMMIT'), finishing]);
+  client.off('notice', warn);
   if (ended.status === 'rejected') throw commitError(ended.reason);
   if (written.status === 'rejected') {
     throw new RolledBackError('The transaction was rolled back.', { cause: written.reason });
   }
   // A statement failed, and `work` did not pass its error on: the server answers COMMIT with ROLLBACK.
   if (ended.value.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back');
+  // An administrator has ended the wait for the standby (pg_cancel_backend), so a failover would lose it.
+  if (isWarned) throw new CommitUnknownError('The database made the change without its standby.');
 }
 
 /** The setting by which a session is recognised; null where it has none. */
