@@ -71,8 +71,8 @@ export interface ReferenceServerOptions {
   /** Lifetime of a user token in seconds. Default 3600. */
   accessTokenTtl?: number | undefined;
   /**
-   * The age at which a signing key is followed by a new one, in milliseconds. Default: never, so that the kid stays the
-   * `key1` of SPEC.md ("Authentication" 6), and saved key sets verify later tokens too.
+   * The age at which a signing key is followed by a new one, in milliseconds. Default: never, so that saved key sets
+   * verify later tokens too.
    */
   rotateKeysEvery?: number | undefined;
   /**

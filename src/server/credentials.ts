@@ -236,7 +236,8 @@ async function verified<Claims>(kind: TokenKind | undefined, verify: () => Promi
   } catch (error) {
     if (!(error instanceof TokenError)) throw error;
     const msg = kind === undefined ? error.message : error.message.replace(/^The token/, `The ${kind} token`);
-    throw refusal(tokenProblem(error), msg);
+    const isOfOtherKeys = error.code === 'key_unknown' || error.code === 'signature';
+    throw refusal(tokenProblem(error), isOfOtherKeys ? `${msg} Log in again.` : msg);
   }
 }
 

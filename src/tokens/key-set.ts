@@ -56,6 +56,18 @@ export interface KeySet {
    *   `keys_unreachable` when the set can't be had
    */
   find(kid: string | undefined, algorithm: Algorithm): Promise<CryptoKey>;
+  /**
+   * Another key under the same `kid`, for a token whose signature `refused` did not make: an issuer that began anew may
+   * sign with another key under the name of the old one. Absent where keys are never fetched.
+   *
+   * @returns undefined where the issuer still publishes `refused`, and where its keys were fetched just now
+   * @throws TokenError as {@link KeySet.find} does
+   */
+  findOther?(
+    kid: string | undefined,
+    algorithm: Algorithm,
+    refused: CryptoKey,
+  ): Promise<CryptoKey | undefined>;
 }
 
 /**
@@ -135,5 +147,8 @@ function isSoundExponent(bytes: Uint8Array): boolean {
 
 /** The error for a `kid` that the issuer does not publish. */
 export function keyUnknown(): TokenError {
-  return new TokenError('key_unknown', 'The token is signed with a key that its issuer does not publish.');
+  return new TokenError(
+    'key_unknown',
+    'The token is signed with a key that its issuer does not publish. Was the server restarted with new keys?',
+  );
 }

@@ -24,7 +24,7 @@ export interface RemoteKeySetOptions {
   freshFor?: number;
   /** Age up to which a copy stands in for a set that can't be reached. Default 24 hours. */
   staleFor?: number;
-  /** Least time between two fetches, for an unknown `kid` or after a failure. Default 30 seconds. */
+  /** Least time between two fetches, for an unknown `kid`, a wrong signature or after a failure. Default 30 seconds. */
   cooldown?: number;
   /** Told when a stale copy is used, once per failed fetch. */
   onStale?: (url: string, age: number) => void;
@@ -56,8 +56,8 @@ const MINUTE = 60_000;
 /**
  * An issuer's published keys, fetched when needed and kept in memory.
  *
- * A fresh copy is used as it is. An unknown `kid` causes one fetch, and then none for the cooldown, so that tokens
- * with made-up kids can't make this service flood the issuer with requests. When the set can't be had, a copy up to a day old
+ * A fresh copy is used as it is. An unknown `kid`, or a signature that is not the key's, causes one fetch, and then none
+ * for the cooldown, so that made-up tokens can't make this service flood the issuer with requests. When the set can't be had, a copy up to a day old
  * stands in; with no copy, every caller within the cooldown gets the same error without a fetch (HOSTILE.md 25 to
  * 27). When an issuer does not answer, only the caller that needs the fetch waits, until the time limit; callers whose key
  * is in a usable copy do not wait (HOSTILE.md 53).
@@ -131,6 +131,13 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Ke
         if (copy === before) throw error;
         return copy.keys.find(kid, algorithm);
       }
+    },
+    async findOther(kid, algorithm, refused) {
+      // Another caller may have fetched the keys meanwhile.
+      if ((await copy?.keys.find(kid, algorithm)) === refused) await refresh();
+      const found = await copy?.keys.find(kid, algorithm);
+      // A fetch imports each key anew, so a key that is still published may be another object.
+      return found === refused ? undefined : found;
     },
   };
 }

@@ -230,8 +230,7 @@ async function checkedToken<Schema extends ClaimsSchema>(
   if (kid !== undefined && typeof kid !== 'string') {
     throw new TokenError('key_unknown', "The token's key id (kid) is not a text.");
   }
-  const key = await keys.find(kid, algorithm);
-  await checkSignature(token, key, algorithm);
+  const key = await signingKey(token, keys, kid, algorithm);
 
   const claimed = claimedKind(claims);
   if (claimed !== kind) {
@@ -269,6 +268,26 @@ function checkExtensions(header: CompactToken['header']): void {
   }
 }
 
+/** The issuer's key, which made the token's signature. @throws TokenError */
+async function signingKey(
+  token: string,
+  keys: KeySet,
+  kid: string | undefined,
+  algorithm: Algorithm,
+): Promise<CryptoKey> {
+  const key = await keys.find(kid, algorithm);
+  try {
+    await checkSignature(token, key, algorithm);
+    return key;
+  } catch (error) {
+    if (!(error instanceof TokenError) || error.code !== 'signature') throw error;
+    const other = await keys.findOther?.(kid, algorithm, key);
+    if (!other) throw error;
+    await checkSignature(token, other, algorithm);
+    return other;
+  }
+}
+
 async function checkSignature(token: string, key: CryptoKey, algorithm: Algorithm): Promise<void> {
   try {
     await compactVerify(token, key, { algorithms: [algorithm] });
@@ -276,7 +295,7 @@ async function checkSignature(token: string, key: CryptoKey, algorithm: Algorith
     if (cause instanceof errors.JWSSignatureVerificationFailed) {
       throw new TokenError(
         'signature',
-        "The token's signature is wrong: the token was changed or signed by another key.",
+        "The token's signature is wrong: the token was changed or signed by another key. Was the server restarted with new keys?",
       );
     }
     throw new TokenError('malformed', "The issuer's key can't be used for this token.", { cause });

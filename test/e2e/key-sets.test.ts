@@ -1,9 +1,10 @@
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { freePort } from '../fixtures/postgres.ts';
 import { claimsOf, keySetOf, makeKey, makeToken, RESERVATION, type TestKey } from '../fixtures/tokens.ts';
 import { reportOf } from './command.ts';
-import { type Client, newClient, pointingAt, type Recorder, record } from './served.ts';
+import { type Client, newClient, pointingAt, type Recorder, record, serveHere } from './served.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -83,6 +84,33 @@ describe('row 26: key sets are kept between commands', () => {
     rewrite({ at: Date.now() + 24 * HOUR });
     expect(await verify(own)).toMatchObject({ exitCode: 0 });
     expect(service.requests).toHaveLength(2);
+  });
+});
+
+describe('a service that begins anew at its address', () => {
+  test('with another key under the same kid: the kept copy is fetched once more', async () => {
+    await verify(own);
+    published = [forged];
+    expect(await verify(forged)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(service.requests).toHaveLength(2);
+    expect(reportOf(await verify(own))).toMatchObject({ exitCode: 9, code: 'unverified' });
+  });
+
+  test('serve --memory, stopped and started again: after a login it books as before (THREATS.md 104)', async () => {
+    const port = String(await freePort());
+    const args = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '1h'];
+    const logIn = ['login', '--no-browser'];
+    const first = await serveHere('--port', port, '--auto-approve', 'lead');
+    const person = newClient(first.env);
+    expect(await person.command(...logIn)).toMatchObject({ exitCode: 0 });
+    await person.result(...args);
+    await first.stop();
+    await serveHere('--port', port, '--auto-approve', 'lead');
+    const refused = reportOf(await person.command('--json', ...args));
+    expect(refused).toMatchObject({ exitCode: 4, code: 'token_invalid' });
+    expect(refused.message).toMatch(/restarted with new keys\? Log in again\.$/);
+    expect(await person.command(...logIn)).toMatchObject({ exitCode: 0 });
+    expect(await person.result(...args)).toMatchObject({ verified: true });
   });
 });
 

@@ -242,13 +242,34 @@ describe('made-up kids and faults', () => {
     expect(state.requests).toHaveLength(1);
   });
 
-  test('row 25: a wrong signature causes no fetch', async () => {
+  test('an issuer that begins anew with another key under its kid is believed after one fetch (THREATS.md 101)', async () => {
     const { state, verify } = issuerOf(old);
-    for (let token = 0; token < 10; token += 1) {
-      expect(await verify(fresh, { kid: 'old' })).toBe('signature');
+    expect(await verify(old)).toBe('accepted');
+    state.now += COOLDOWN;
+    const anew = makeKey('ES256', { kid: 'old' }, 'new');
+    state.publish(anew);
+    const faults = await Promise.all(Array.from({ length: 20 }, () => verify(anew)));
+    expect(new Set(faults)).toEqual(new Set(['accepted']));
+    expect(state.requests).toHaveLength(2);
+    expect(await verify(old)).toBe('signature');
+    expect(state.requests).toHaveLength(2);
+  });
+
+  test('200 tokens with a wrong signature cause at most one fetch per cooldown (THREATS.md 102)', async () => {
+    const { state, verify } = issuerOf(old);
+    expect(await verify(old)).toBe('accepted');
+    state.requests.length = 0;
+    for (const cooldown of [1, 2, 3]) {
       state.now += COOLDOWN;
+      const faults = await Promise.all(Array.from({ length: 200 }, () => verify(fresh, { kid: 'old' })));
+      expect(new Set(faults)).toEqual(new Set(['signature']));
+      expect(state.requests).toHaveLength(cooldown);
     }
-    expect(state.requests).toHaveLength(1);
+    // While such a fetch hangs, tokens of the published key do not wait for it.
+    state.now += COOLDOWN;
+    state.answer = () => new Promise(() => undefined);
+    void verify(fresh, { kid: 'old' });
+    expect(await verify(old)).toBe('accepted');
   });
 
   test('row 25: key set down and cold: one fetch per cooldown, not one per token', async () => {

@@ -93,9 +93,12 @@ export async function rotateKeys(
 ): Promise<void> {
   const { output, server, waitFor } = invocation;
   const items = await waitFor('the database', () => server.rotateKeys(flags, () => confirmed(invocation)));
-  await output.result({ items }, (print) =>
-    print.table(['service', 'key', 'state', 'from', 'until'], items.map(cells)),
+  // A single result would have the kids masked: they look like tokens.
+  const printed = output.portions<KeyRow>((print, rows) =>
+    print.table(['service', 'key', 'state', 'from', 'until'], rows.map(cells)),
   );
+  await printed.take(items);
+  printed.end({}, '');
 }
 
 /** Copies a server's database while it runs. */

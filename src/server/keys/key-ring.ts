@@ -1,3 +1,4 @@
+import { calculateJwkThumbprint } from 'jose';
 import { notBegun, StoreUnavailableError } from '../../allocator/store.ts';
 import { generateSigningKey, type PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
@@ -70,12 +71,12 @@ export interface KeyRing {
 
 /**
  * How old the copy of the keys may be, in milliseconds. Within this time every replica knows which keys another one
- * made or removed. Keys are read when they are needed; no timer runs.
+ * made or removed, so that a retired key signs no longer than this. Keys are read when they are needed; no timer runs.
  */
-export const READ_EVERY = 10_000;
+export const READ_EVERY = 1000;
 
 /** The least time between two reads, in milliseconds: tokens with made-up kids must not cause a query each. */
-export const READ_PAUSE = 1000;
+export const READ_PAUSE = 200;
 
 /**
  * Reads a service's keys from the database that the replicas share, makes the first one, later ones by age, and
@@ -177,9 +178,13 @@ async function asUnavailable<Answer>(work: () => Promise<Answer>): Promise<Answe
   }
 }
 
-/** A new key pair of that number, as it is kept. */
+/**
+ * A new key pair of that number, as it is kept. Its kid is its thumbprint (RFC 7638): a service that begins anew at its
+ * address has other kids, so that clients with a copy of the earlier key set fetch it again.
+ */
 export async function newKey(number: number, signsFrom: number): Promise<StoredKey> {
-  return { number, signsFrom, lastExpiry: 0, jwk: await generateSigningKey(`key${number}`) };
+  const jwk = await generateSigningKey();
+  return { number, signsFrom, lastExpiry: 0, jwk: { ...jwk, kid: await calculateJwkThumbprint(jwk) } };
 }
 
 /** A key's state, for people. Times are milliseconds since the Unix epoch. */

@@ -1,6 +1,6 @@
 /** A signing key's number and times, in milliseconds since the Unix epoch. */
 export interface KeyRecord {
-  /** 1, 2, …: the higher one is the later one. The kid is `key1`, `key2`, … */
+  /** 1, 2, …: the higher one is the later one. */
   number: number;
   /** When it begins to sign; it signs until a later key does. */
   signsFrom: number;
@@ -13,7 +13,7 @@ const HOUR = 60 * MINUTE;
 
 /**
  * How long a new key is published before it signs, in milliseconds: 10 minutes in which our clients use a key set
- * without asking again, 5 for caches on the way (`max-age=300`), 10 seconds until every replica has read the key, and
+ * without asking again, 5 for caches on the way (`max-age=300`), 1 second until every replica has read the key, and
  * the rest for clocks that differ.
  */
 export const PUBLISHED_AHEAD = 20 * MINUTE;
@@ -39,9 +39,9 @@ export interface KeyPlan<Key extends KeyRecord = KeyRecord> {
  * The latest key whose time has come signs. Every later key is published. An earlier one is published until 20 minutes after
  * the last of its tokens has expired, and after the one that followed it began to sign.
  *
- * With a `key1` whose last token expires at 13:00, and a `key2` that was made at 12:00 and so signs from 12:20:
+ * With a first key whose last token expires at 13:00, and a second one that was made at 12:00 and so signs from 12:20:
  *
- * | at           | key1     | key2             |
+ * | at           | first    | second           |
  * |--------------|----------|------------------|
  * | 12:00        | signs    | published        |
  * | 12:19:59.999 | signs    | published        |
@@ -50,7 +50,7 @@ export interface KeyPlan<Key extends KeyRecord = KeyRecord> {
  * | 13:19:59.999 | verifies | signs            |
  * | 13:20        | gone     | signs            |
  *
- * Had `key1` signed a reservation that ends a month later, it would be gone a month and 20 minutes later; had it signed
+ * Had the first key signed a reservation that ends a month later, it would be gone a month and 20 minutes later; had it signed
  * nothing at all, at 12:40.
  *
  * @param keys a service's keys, at least one, in any order

@@ -129,7 +129,7 @@ export function addressesBelow(baseUrl: string): Addresses {
   return { connectivity: base, portal: `${base}/portal`, identity: `${base}/auth` };
 }
 
-/** Makes the three issuers, with keys from the store or, the first time, new ones (ES256, kid `key1`). */
+/** Makes the three issuers, with keys from the store or, the first time, new ones (ES256). */
 export async function createIssuers(
   addresses: Addresses,
   options: Omit<KeyRingOptions, 'service'>,
