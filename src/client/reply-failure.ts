@@ -78,7 +78,7 @@ export function replyFailure(reply: Reply): Failure {
 }
 
 /** Whether a 5xx has the code `unavailable`, with which a service says that it changed nothing. */
-export function saysNothingWasDone(reply: Reply): boolean {
+export function saysNothingWasDone(reply: Pick<Reply, 'status' | 'text'>): boolean {
   return reply.status === 503 && readBody(reply)['code'] === ('unavailable' satisfies ProblemCode);
 }
 
@@ -109,7 +109,7 @@ function namedCode(value: unknown, status: number): ProblemCode | undefined {
   return found !== undefined && PROBLEM_STATUS[found] === status ? found : undefined;
 }
 
-function readBody(reply: Reply): Record<string, unknown> {
+function readBody(reply: Pick<Reply, 'text'>): Record<string, unknown> {
   const reading = readJson(reply.text);
   return reading.ok && isObject(reading.value) ? reading.value : {};
 }

@@ -3,6 +3,7 @@ import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/bounded-reading.ts';
 import { Failure } from '../contract/failure.ts';
 import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
+import { IDEMPOTENCY_KEY_HEADER } from '../contract/routes.ts';
 import {
   type Fetch,
   fetchOver,
@@ -13,6 +14,7 @@ import {
 } from '../contract/sending.ts';
 import { lookupLoopback } from '../tokens/loopback.ts';
 import { MAX_REPLY } from './exchange.ts';
+import { saysNothingWasDone } from './reply-failure.ts';
 
 /** How requests leave this machine. */
 export interface TransportOptions {
@@ -62,7 +64,7 @@ const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
 /**
  * The one way to the network: no redirects, no token to another origin than the profile's, no reply over 1 MiB, a
- * limit on waiting, GET repeated where that may help, and the proxies that the environment names (`HTTP_PROXY`,
+ * limit on waiting, GET repeated where that may help, changes repeated where the service says that it made none, and the proxies that the environment names (`HTTP_PROXY`,
  * `HTTPS_PROXY`, `NO_PROXY`). Nothing that is sent to this machine's own addresses goes to a proxy or to DNS (HOSTILE.md
  * 46). With `NODE_TLS_REJECT_UNAUTHORIZED=0` no token is sent over https unless the profile says `insecure`, and
  * certificates are still checked for requests without a token (HOSTILE.md 61).
@@ -86,7 +88,7 @@ export function createTransport(options: TransportOptions): Transport {
   const beyond = (): Dispatcher =>
     (far ??= environmentProxy({ ...unlimited, connect, requestTls: connect, proxyTls: connect }));
 
-  async function attempt(request: Outgoing, signal: AbortSignal): Promise<Incoming> {
+  async function attempt(request: Outgoing, signal: AbortSignal): Promise<WholeReply> {
     const url = new URL(request.url);
     const { origin, pathname, search } = url;
     const reply = await (isLoopback(url) ? near : beyond()).request({
@@ -99,7 +101,7 @@ export function createTransport(options: TransportOptions): Transport {
     });
     // Of a reply that is too large, a part is passed on: enough for the reader to refuse it.
     const { bytes } = await readUpTo(reply.body, MAX_REPLY);
-    return { status: reply.statusCode, headers: headersOf(reply.headers), body: [bytes] };
+    return { status: reply.statusCode, headers: headersOf(reply.headers), body: [bytes] as const };
   }
 
   const send: Send = async (request) => {
@@ -108,15 +110,15 @@ export function createTransport(options: TransportOptions): Transport {
     const limit = AbortSignal.timeout(timeout);
     const signal = AbortSignal.any([...(request.signal ? [request.signal] : []), limit]);
     for (let made = 1; ; made += 1) {
-      let reply: Incoming | undefined;
+      let reply: WholeReply | undefined;
       let problem: unknown;
       try {
         reply = await attempt(request, signal);
       } catch (cause) {
         problem = cause;
       }
-      const pause =
-        request.method === 'GET' ? pauseBeforeNext(made, found(reply, problem), random()) : undefined;
+      const isSafe = request.method === 'GET' || (reply !== undefined && isUndone(request, reply));
+      const pause = isSafe ? pauseBeforeNext(made, found(reply, problem), random()) : undefined;
       if (pause !== undefined && now() + pause < deadline && !signal.aborted) {
         await sleep(pause, undefined, request.signal ? { signal: request.signal } : {});
         continue;
@@ -188,6 +190,22 @@ function proxyRefusal(problem: unknown, { protocol }: URL): string | undefined {
     return `The proxy ${host} of ${variable} refused the connection with status ${status}.`;
   const wish = username === '' ? 'wants credentials' : 'does not accept these credentials';
   return `The proxy ${host} ${wish} (407). Put them into ${variable}, as http://USER:PASSWORD@${host}.`;
+}
+
+/** A reply whose body was read. */
+interface WholeReply extends Incoming {
+  readonly body: readonly [Uint8Array];
+}
+
+/**
+ * Whether a change can be sent again after this reply: a service that is not available says that it has changed nothing,
+ * and when to ask again. Were it wrong, the change would still be made once: `PUT` and `DELETE` are the same when they are
+ * repeated (RFC 9110 §9.2.2), and a `POST` needs its idempotency key.
+ */
+function isUndone({ method, headers }: Outgoing, reply: WholeReply): boolean {
+  const isMadeOnce = method !== 'POST' || headers[IDEMPOTENCY_KEY_HEADER.toLowerCase()] !== undefined;
+  if (!isMadeOnce || reply.headers.get('retry-after') === null) return false;
+  return saysNothingWasDone({ status: reply.status, text: new TextDecoder().decode(reply.body[0]) });
 }
 
 function found(reply: Incoming | undefined, problem: unknown): Attempt {
@@ -304,7 +322,7 @@ const PASSING_PROBLEM = new Set([
 ]);
 
 /**
- * How long to wait before a GET is sent again, in milliseconds; undefined when it is not sent again.
+ * How long to wait before a request is sent again, in milliseconds; undefined when it is not sent again.
  *
  * | attempt | pause |
  * |---|---|

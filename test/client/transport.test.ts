@@ -378,11 +378,13 @@ describe('a retry', () => {
       (answers[requests.length - 1] ?? answers.at(-1))?.(reply);
     });
     const url = `http://127.0.0.1:${await listening(server)}/a?b=c`;
-    const send = async (method: string, timeout = 5000): Promise<Response> => {
+    const send = async (method: string, timeout = 5000, headers = {}): Promise<Response> => {
       const origins = new Set([new URL(url).origin]);
       const transport = createTransport({ origins, timeout, now: Date.now, random: () => 0 });
       cleanups.push(() => void transport.close());
-      return transport.fetch(new Request(url, { method, ...(method === 'GET' ? {} : { body: '{}' }) }));
+      return transport.fetch(
+        new Request(url, { method, headers, ...(method === 'GET' ? {} : { body: '{}' }) }),
+      );
     };
     return { requests, send, url };
   }
@@ -421,6 +423,40 @@ describe('a retry', () => {
       expect(failure).toMatchObject({ code: 'network', facts: { maybeDone: true, retryable: false } });
       expect(requests).toHaveLength(1);
     }
+  });
+
+  const problem = (code: string, headers: Record<string, string> = { 'retry-after': '0' }) => {
+    const body = JSON.stringify({ code, detail: [] });
+    return (reply: ServerResponse) =>
+      void reply.writeHead(503, { 'content-type': 'application/json', ...headers }).end(body);
+  };
+  const key = { 'Idempotency-Key': 'k' };
+
+  test.each([
+    ['POST', key],
+    ['PUT', {}],
+    ['DELETE', {}],
+  ])(
+    '%s with %j is repeated when the service says that it changed nothing (THREATS.md 105)',
+    async (method, headers) => {
+      const { requests, send } = await answering(problem('unavailable'), problem('unavailable'), status(200));
+      expect((await send(method, 5000, headers)).status).toBe(200);
+      expect(requests).toHaveLength(3);
+    },
+  );
+
+  test.each<[string, string, (reply: ServerResponse) => void, object]>([
+    ['an unknown outcome', 'POST', problem('outcome_unknown'), key],
+    ['an unknown outcome', 'DELETE', problem('outcome_unknown'), {}],
+    ['no Retry-After', 'POST', problem('unavailable', {}), key],
+    ['a Retry-After beyond the limit', 'POST', problem('unavailable', { 'retry-after': '60' }), key],
+    ['no idempotency key', 'POST', problem('unavailable'), {}],
+    ["a proxy's page", 'POST', status(503, { 'retry-after': '0' }), key],
+    ['another status', 'POST', status(502, { 'retry-after': '0' }), key],
+  ])('%s: %s is sent once', async (_name, method, answer, headers) => {
+    const { requests, send } = await answering(answer, status(200));
+    expect((await send(method, 5000, headers)).status).toBeGreaterThan(500);
+    expect(requests).toHaveLength(1);
   });
 
   test('the client waits for Retry-After', async () => {

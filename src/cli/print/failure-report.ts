@@ -1,4 +1,4 @@
-import { Failure, type FailureCode, type FailureFacts } from '../../contract/failure.ts';
+import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../contract/failure.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { completed, NEXT_STEP } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
@@ -36,7 +36,7 @@ export function reportFailure(
   const failure = asFailure(error);
   const { code, message } = failure;
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
-  const advised = facts.fix ?? NEXT_STEP[code];
+  const advised = facts.fix ?? NEXT_STEP[code] ?? (isToRepeat(failure) ? ownCommand(...typed) : undefined);
   const fix = advised === undefined ? undefined : completed(typed, services, advised);
   const offers = error instanceof Refusal ? error.offers : [];
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code satisfies FailureCode];
@@ -84,6 +84,12 @@ export function reportFailure(
   };
   stderr.write(`${jsonText(report, masked)}\n`);
   return exitCode;
+}
+
+/** Whether the next step is the same command: the service is not available for a while, and has changed nothing. */
+function isToRepeat({ code, facts }: Failure): boolean {
+  const { retryable, maybeDone, reservation } = facts;
+  return code === 'unavailable' && retryable === true && !maybeDone && reservation === undefined;
 }
 
 /** Adds to a failure with exit code 7 that nothing was changed, so that it is safe to try again (CLI.md, "Exit codes"). */

@@ -288,6 +288,23 @@ describe('exit 7 when nothing was changed', () => {
   });
 });
 
+describe('the next step where the service was not available for a while', () => {
+  const typed = ['reserve', 'be-gent1', 'pl-poznan1', '--idempotency-key', 'a b'];
+  const again = "slices-conn reserve be-gent1 pl-poznan1 --idempotency-key 'a b'";
+  test.each<[string, Failure, string | null]>([
+    ['nothing was done: the same command', new Failure('unavailable', 'No.', { retryable: true }), again],
+    ['another step is known', new Failure('unavailable', 'No.', { retryable: true, fix: 'ls' }), 'ls'],
+    ['it may have been done', new Failure('unavailable', 'No.', { retryable: false, maybeDone: true }), null],
+    [
+      'a reservation is there',
+      new Failure('unavailable', 'No.', { retryable: true, reservation: IDS.reservation }),
+      null,
+    ],
+  ])('%s', (_, failure, fix) => {
+    expect(JSON.parse(told(failure, { typed, json: true }).text)).toMatchObject({ error: { fix } });
+  });
+});
+
 describe('an error that is not a Failure', () => {
   test.each<[string, unknown]>([
     ['an error', new TypeError('x is undefined')],
