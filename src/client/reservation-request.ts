@@ -149,16 +149,26 @@ export function meets(found: Reservation, wanted: NewReservation): boolean {
 }
 
 /**
- * Whether two requests under one idempotency key ask for the same reservation. `--start-now --for 2h` typed again later
- * gives another end, but the same duration.
+ * Whether two requests under one idempotency key ask for the same reservation. `--start +2h --for 1h` typed again later
+ * gives other times: the same words mean what they meant at first. Without the words, `--start-now --for 2h` gives another
+ * end, but the same duration.
  *
  * @param askedAt when the first was made, in milliseconds
  * @param now when the second is made, in milliseconds
+ * @param isTypedAlike whether the times were given in the same words
  */
-export function isSameRequest(before: Requested, askedAt: number, again: Requested, now: number): boolean {
+export function isSameRequest(
+  before: Requested,
+  askedAt: number,
+  again: Requested,
+  now: number,
+  isTypedAlike = false,
+): boolean {
   const { start_date } = again;
-  const members = ['site1', 'site2', 'bandwidth', 'start_date', 'duration', 'volume', 'name'] as const;
+  const members = ['site1', 'site2', 'bandwidth', 'duration', 'volume', 'name'] as const;
   if (members.some((member) => before[member] !== again[member])) return false;
+  if (isTypedAlike) return true;
+  if (before.start_date !== start_date) return false;
   if (before.end_date === again.end_date) return true;
   const [lasted, lasts] = [instantOf(before.end_date) - askedAt, instantOf(again.end_date) - now];
   return start_date === null && Math.abs(lasted - lasts) <= SAME_DURATION;

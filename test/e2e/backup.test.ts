@@ -10,8 +10,8 @@ import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { addressOf } from '../fixtures/service.ts';
 import { openSqlite } from '../store/opened-store.ts';
-import { newMachine } from './command.ts';
-import { type Served, serveHere, serveWith } from './served.ts';
+import { newMachine, reportOf, reservationIn } from './command.ts';
+import { newClient, type Served, serveHere, serveWith } from './served.ts';
 import { book, idIn, logIn } from './wire-caller.ts';
 
 const FILE = 'slices-conn.sqlite';
@@ -81,6 +81,37 @@ test('a copy that is made under load holds every reservation that was acknowledg
   const [row] = await store.rows('SELECT count(*) AS live FROM reservation WHERE cancelled_ms IS NULL');
   expect(row).toEqual({ live: told.reservations + 1 });
   await store.close();
+});
+
+test('after a restore a command under its idempotency key books again, once (THREATS.md 106)', async () => {
+  const [data, port] = [temporaryFolder(), await freePort()];
+  const flags = ['--port', String(port), '--auto-approve', 'lead'];
+  const server = await serveHere(...flags, '--data', data);
+  const person = newClient(server.env);
+  expect((await person.command('login', '--no-browser')).exitCode).toBe(0);
+  const copy = join(temporaryFolder(), 'copy.sqlite');
+  expect(await person.command('serve', 'backup', '--data', data, copy)).toMatchObject({ exitCode: 0 });
+  const retry = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+2h', '--for', '1h'];
+  const under = (key: string) => [...retry, '--idempotency-key', key];
+  const lost = reservationIn(await person.result(...under('kept')));
+  const deleted = reservationIn(await person.result(...under('deleted')));
+  await person.result('delete', '--yes', deleted.id);
+  await server.stop();
+
+  const restored = join(temporaryFolder(), 'restored');
+  mkdirSync(restored, { mode: 0o700 });
+  copyFileSync(copy, join(restored, FILE));
+  const again = await serveHere(...flags, '--data', restored);
+  // The ledger has learned meanwhile that the service does not have it.
+  expect((await person.command('show', lost.id)).exitCode).toBe(3);
+  const anew = reservationIn(await person.result(...under('kept')));
+  expect(anew.id).not.toBe(lost.id);
+  expect(reservationIn(await person.result(...under('kept')))).toEqual(anew);
+  // What the person deleted stays deleted, though this service knows nothing of it.
+  const refused = reportOf(await person.command('--json', ...under('deleted')));
+  expect(refused).toMatchObject({ code: 'idempotency_key_reused', exitCode: 1 });
+  expect(await person.result('list')).toMatchObject({ items: [{ reservation: { id: anew.id } }] });
+  await again.stop();
 });
 
 describe('serve backup', () => {

@@ -355,6 +355,22 @@ test('a token signed by another key: 9 with the reservation’s id, and list sho
 });
 
 describe('--idempotency-key', () => {
+  test.each([
+    ['--start', '+2h', '--for', '1h'],
+    ['--start', '+2h', '--end', '+3h'],
+    ['--start-now', '--end', '+3h'],
+    ['--earliest', '--start', '+1h', '--end', '+3d', '--for', '1h'],
+  ])('%s %s %s %s again under a key is what it meant at first', async (...times) => {
+    const { client, booked } = await newService();
+    const args = ['reserve', ...LINK, ...times, '--idempotency-key', 'ci-job-7'];
+    const first = bookedIn(await client.result(...args));
+    expect(bookedIn(await client.result(...args))).toEqual(first);
+    expect(await booked()).toHaveLength(1);
+    expect(await failed(client, ...args, '--bandwidth', '2G')).toMatchObject({
+      code: 'idempotency_key_reused',
+    });
+  });
+
   test('two reserves with one key book once, also at a service without keys', async () => {
     for (const extended of [true, false]) {
       const service = await newService();

@@ -36,6 +36,9 @@ const Row = v.object({
   token: v.nullable(v.string()),
 });
 
+/** A request as its column has it. */
+const Typed = v.object({ ...Requested.entries, typedTimes: v.optional(v.string()) });
+
 /** One reservation that this machine asked for, and what it knows of it. */
 export interface LedgerEntry {
   experiment: string;
@@ -47,6 +50,8 @@ export interface LedgerEntry {
   /** When the reservation was asked for first, in milliseconds, and as what. */
   beganAt: number;
   requested: Requested | null;
+  /** The words in which its times were typed, such as `+2h`; they mean the times in `requested`. */
+  typedTimes?: string | undefined;
   /** A change that was sent and not answered yet. */
   pending: Requested | null;
   /** `unknown`: it was sent, and no answer is known. */
@@ -97,8 +102,18 @@ export class Ledger {
     });
   }
 
-  /** Writes down what is about to be asked for. @param now milliseconds */
-  async begin({ experiment, key }: AttemptName, requested: Requested, now: number): Promise<void> {
+  /**
+   * Writes down what is about to be asked for.
+   *
+   * @param now milliseconds
+   * @param typedTimes see {@link LedgerEntry}
+   */
+  async begin(
+    { experiment, key }: AttemptName,
+    requested: Requested,
+    now: number,
+    typedTimes?: string,
+  ): Promise<void> {
     await this.#run(
       `INSERT INTO attempt (service, experiment, key, asked, asked_ms, began_ms, requested, outcome)
        VALUES ($1, $2, $3, 'reserve', $4, $4, $5, 'unknown')
@@ -107,7 +122,7 @@ export class Ledger {
       experiment,
       key,
       now,
-      JSON.stringify(requested),
+      JSON.stringify({ ...requested, ...(typedTimes === undefined ? {} : { typedTimes }) }),
     );
   }
 
@@ -275,19 +290,26 @@ function toEntry(value: Record<string, unknown>): LedgerEntry {
   const result = v.safeParse(Row, value);
   if (!result.success) throw foreign(v.getDotPath(result.issues[0]) ?? 'A row');
   const row = result.output;
+  const { typedTimes, requested } = row.requested === null ? { requested: null } : readTyped(row.requested);
   return {
     experiment: row.experiment,
     key: row.key,
     asked: row.asked,
     askedAt: row.asked_ms,
     beganAt: row.began_ms,
-    requested: row.requested === null ? null : readColumn(Requested, row.requested),
+    requested,
+    typedTimes,
     pending: row.pending === null ? null : readColumn(Requested, row.pending),
     outcome: row.outcome,
     id: row.reservation_id ?? undefined,
     reservation: row.reservation === null ? undefined : readColumn(ReservationReply, row.reservation),
     token: row.token ?? undefined,
   };
+}
+
+function readTyped(text: string): Pick<LedgerEntry, 'requested' | 'typedTimes'> {
+  const { typedTimes, ...requested } = readColumn(Typed, text);
+  return { requested, typedTimes };
 }
 
 function readColumn<Schema extends v.GenericSchema>(schema: Schema, text: string): v.InferOutput<Schema> {

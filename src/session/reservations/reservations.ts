@@ -36,6 +36,12 @@ export interface ReservationsOptions {
   notice: (text: string) => void;
 }
 
+/** How a reservation is created under the ledger. */
+export interface CreateOptions extends ReserveOptions {
+  /** The words in which the times were typed: the same words under the same key mean the times of the first command. */
+  typedTimes?: string;
+}
+
 /** How changes are made together; see `ConnectivityClient.batch`. The key is made here. */
 export type ApplyOptions = Pick<BatchOptions, 'earliest' | 'allowUnsigned'>;
 
@@ -70,16 +76,29 @@ export class Reservations {
    * @param options with a key of the person's own, the same command can be run again and books once
    * @throws Failure with `maybeDone` when it is unknown whether the reservation was created
    */
-  async create(reservation: NewReservation, options: ReserveOptions = {}): Promise<ProvenReservation> {
+  async create(
+    reservation: NewReservation,
+    { typedTimes, ...options }: CreateOptions = {},
+  ): Promise<ProvenReservation> {
     const { now, newKey } = this.#options;
     const { idempotencyKey } = options;
     const name: AttemptName = { experiment: await this.#experiment(), key: idempotencyKey ?? newKey() };
     const requested = requestedOf(reservation);
     const ledger = await this.#options.ledger();
     const before = idempotencyKey === undefined ? undefined : await ledger.find(name);
-    if (before && before.outcome !== 'refused') return this.#again(before, requested, options);
-    await ledger.begin(name, requested, now());
-    return this.#send(name, reservation, options);
+    const send = async (): Promise<ProvenReservation> => {
+      await ledger.begin(name, requested, now(), typedTimes);
+      return this.#send(name, reservation, options);
+    };
+    if (!before || before.outcome === 'refused') return send();
+    const isTypedAlike = typedTimes !== undefined && typedTimes === before.typedTimes;
+    if (
+      !before.requested ||
+      !isSameRequest(before.requested, before.beganAt, requested, now(), isTypedAlike)
+    ) {
+      throw keyReused(`The key ${name.key} was used for another reservation.`);
+    }
+    return this.#again({ ...before, requested: before.requested }, options, send);
   }
 
   /** Shows a reservation, and records the answer in the ledger. */
@@ -383,23 +402,35 @@ export class Reservations {
     return mine?.reservation ?? undefined;
   }
 
-  /** The same command as before, under the same key. */
+  /**
+   * The same command as before, under the same key.
+   *
+   * @param send sends it as if it were the first one
+   */
   async #again(
-    before: LedgerEntry,
-    requested: Requested,
+    before: LedgerEntry & { requested: Requested },
     options: ReserveOptions,
+    send: () => Promise<ProvenReservation>,
   ): Promise<ProvenReservation> {
     const { features, now } = this.#options;
     const name: AttemptName = before;
-    if (!before.requested || !isSameRequest(before.requested, before.beganAt, requested, now())) {
-      throw keyReused(`The key ${name.key} was used for another reservation.`);
-    }
-    if (before.outcome === 'deleted')
-      throw keyReused(`The reservation under the key ${name.key} was deleted.`);
-    if (before.id !== undefined) return this.show(before.id, options);
-    const reservation = asReservation(before.requested);
+    const deleted = keyReused(`The reservation under the key ${name.key} was deleted.`);
+    if (before.outcome === 'deleted' && before.asked === 'delete') throw deleted;
+    const shown = before.id !== undefined && (await this.show(before.id, options).catch(orGone));
+    if (shown) return shown;
     const can = await features().catch(() => undefined);
     const isKept = now() - before.beganAt < KEY_KEPT;
+    if (before.id !== undefined) {
+      // A service that knows the key says that its reservation was deleted. One whose data was restored from before the
+      // reservation knows neither: it books again.
+      if (before.asked === 'delete' || !can?.idempotencyKey || !isKept) throw deleted;
+      return send().catch(async (error: unknown) => {
+        if (!(error instanceof Failure) || error.code !== deleted.code) throw error;
+        await this.#record((ledger) => ledger.deleted(before.id ?? ''));
+        throw deleted;
+      });
+    }
+    const reservation = asReservation(before.requested);
     // As it was sent then: to the service, the same request.
     if (can?.idempotencyKey && isKept) {
       return this.#send(name, reservation, { ...options, firstSentAt: before.beganAt }, true);
@@ -431,6 +462,11 @@ async function begin(ledger: Ledger, item: BatchItem, name: AttemptName, now: nu
   const requested = requestedOf(wantedBy(item));
   if (item.action === 'create') return ledger.begin(name, requested, now);
   return ledger.beginChange(item.current.id, name, requested, now);
+}
+
+/** Undefined for a reservation that the service does not have. */
+function orGone(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
 }
 
 function isNotFound(error: unknown): boolean {

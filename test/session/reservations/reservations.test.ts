@@ -78,6 +78,8 @@ interface Scene {
   fates: Partial<Record<string, Fate[]>>;
   /** The number of requests of a method, for reservations. */
   sent(method: string): number;
+  /** Deletes a reservation from another machine. */
+  deletedElsewhere(id: string): Promise<void>;
   /** The reservations at the service, also without the list extension. */
   onServer(): Promise<Reservation[]>;
   /** The ledger, in short. */
@@ -141,17 +143,23 @@ async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
   const { reservations } = session;
   const ledger = await session.ledger();
 
+  const credentials = async () => ({
+    authorization: `Bearer ${await server.signIn('lead')}`,
+    [EXPERIMENT_TOKEN_HEADER]: (await session.access()).token.reveal(),
+  });
+
   return {
     reservations,
     ledger,
     fates,
     notices,
     sent: (method) => methods.filter((sent) => sent === method).length,
+    async deletedElsewhere(id) {
+      const headers = await credentials();
+      await server.fetch(new Request(`${own}/${id}`, { method: 'DELETE', headers }));
+    },
     async onServer() {
-      const headers = {
-        authorization: `Bearer ${await server.signIn('lead')}`,
-        [EXPERIMENT_TOKEN_HEADER]: (await session.access()).token.reveal(),
-      };
+      const headers = await credentials();
       const reply = await server.fetch(new Request(own, { headers }));
       return ((await reply.json()) as { items: Reservation[] }).items;
     },
@@ -477,6 +485,54 @@ describe('a person’s own idempotency key', () => {
     expect(failure.message).toContain('my-key');
     expect(here.sent('POST')).toBe(1);
     await onlyId(here);
+  });
+
+  test('with the times in the same words, hours later: the same reservation', async () => {
+    const here = await scene();
+    const typed = { ...KEY, typedTimes: '+1h for 2h' };
+    const first = await here.reservations.create(LATER, typed);
+    here.wait(5 * HOUR);
+    const later = { ...LATER, start: NOW + 6 * HOUR, end: NOW + 8 * HOUR };
+    expect((await here.again().create(later, typed)).reservation).toEqual(first.reservation);
+    const otherwise = { ...KEY, typedTimes: '+1h until +3h' };
+    const failure = await failureOf(() => here.again().create(later, otherwise));
+    expect(failure.code).toBe('idempotency_key_reused');
+    expect(here.sent('POST')).toBe(1);
+  });
+
+  test('with the times in the same words, after the answer was lost: sent as it was meant at first', async () => {
+    const here = await scene();
+    const typed = { ...KEY, typedTimes: '+1h for 2h' };
+    here.fates['POST'] = [replyLost, vanished, vanished];
+    await failureOf(() => here.reservations.create(LATER, typed));
+    here.wait(HOUR);
+    const later = { ...LATER, start: NOW + 2 * HOUR, end: NOW + 4 * HOUR };
+    const { reservation } = await here.again().create(later, typed);
+    expect(Date.parse(reservation.start_date)).toBe(LATER.start);
+    expect(reservation.id).toBe(await onlyId(here));
+  });
+
+  test('after somebody else deleted it: the service is asked, and nothing is booked', async () => {
+    const here = await scene();
+    const { reservation } = await here.reservations.create(LATER, KEY);
+    await here.deletedElsewhere(reservation.id);
+    for (const _ of ['first', 'again']) {
+      const failure = await failureOf(() => here.again().create(LATER, KEY));
+      expect(failure.code).toBe('idempotency_key_reused');
+      expect(failure.message).toMatch(/my-key was deleted/);
+      expect(await here.onServer()).toEqual([]);
+      expect(await here.outcomes()).toEqual(['my-key reserve deleted id']);
+    }
+    // Who may have forgotten the key, and who knows no keys, is not asked to book.
+    here.wait(23 * HOUR);
+    await failureOf(() => here.again().create(LATER, KEY));
+    expect(here.sent('POST')).toBe(3);
+    const keyless = await scene({ list: true, key: false });
+    const other = await keyless.reservations.create(LATER, KEY);
+    await keyless.deletedElsewhere(other.reservation.id);
+    const failure = await failureOf(() => keyless.again().create(LATER, KEY));
+    expect(failure.code).toBe('idempotency_key_reused');
+    expect(keyless.sent('POST')).toBe(1);
   });
 
   test('after the deletion: idempotency_key_reused, and nothing is booked', async () => {

@@ -138,7 +138,9 @@ async function book(run: Run, request: NewReservation, lasting?: number): Promis
   const { invocation, flags, session, experiment } = run;
   const { output } = invocation;
   const { allowUnsigned = false, save, idempotencyKey, wait } = flags;
-  const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+  const { start, startNow, end } = flags;
+  const typedTimes = JSON.stringify([start, startNow, end, flags.for, (await invocation.times()).zone]);
+  const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey, typedTimes }) };
   const proven = await session.reservations.create(request, options).catch(refusedTo(run, request));
   if (save !== undefined) await saveProof(invocation.files, save, proven);
   if (wait === undefined) return printBooked(run, proven, request, lasting);
