@@ -86,8 +86,9 @@ export async function authenticateUser(
  * each must verify (DESIGN.md, "Experiment token's header"). Those in the headers are verified before the body is read
  * (HOSTILE.md 47).
  *
- * A request with a body must carry a user token. A request without one (GET, DELETE) may carry the experiment token in
- * `Authorization` and no user token, as with the sister services; then the experiment token's `act` names the user.
+ * A request must carry a user token (SPEC.md, "Authentication" 1). One without a body (GET, DELETE) may carry the
+ * experiment token in `Authorization` in its place, as with the sister services; then the experiment token's `act` names
+ * the user. A project token never stands in for a user token.
  *
  * @param readTokens reads the body's `tokens`; undefined for a request without a body
  * @throws ProblemError 403; 400 for experiment tokens that differ; what reading throws
@@ -106,8 +107,9 @@ export async function authenticateCaller(
   const experiments = new Map<string, CallerExperiment>();
   const projects: { name: string; expiry: number }[] = [];
   const owned: { kind: OwnedKind; id: string; issuer: string }[] = [];
-  const take = async (token: string): Promise<void> => {
-    if (presented.has(token)) return;
+  /** @returns the token's kind; undefined for a token that was taken already */
+  const take = async (token: string): Promise<TokenKind | undefined> => {
+    if (presented.has(token)) return undefined;
     presented.add(token);
     const { kind, read } = await claimedBy(token, trust);
     if (kind === 'user') {
@@ -139,16 +141,17 @@ export async function authenticateCaller(
         'A token in the request is neither a user, project nor experiment token.',
       );
     }
+    return kind;
   };
-  for (const token of [bearer(request), ...(header ? [header] : [])]) await take(token);
+  const ofBearer = await take(bearer(request));
+  if (header) await take(header);
   for (const token of (await readTokens?.()) ?? []) await take(token);
   const [experiment, another] = experiments.values();
   if (another) {
     throw refusal('experiment_tokens_differ', 'The request carries two different experiment tokens.');
   }
-  // Without a body the experiment token may stand alone: then its actor is the user.
   const [user, ...others] = new Set([...users, ...actors]);
-  if (user === undefined || (users.size === 0 && (readTokens || !experiment))) {
+  if (user === undefined || (users.size === 0 && (readTokens || ofBearer !== 'experiment'))) {
     throw refusal('token_missing', 'The request carries no user token, in Authorization or in tokens.');
   }
   if (others.length > 0) {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { MAX_TOKENS } from '../../src/contract/reservation.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import {
+  addressOf,
   at,
   booking,
   DAY,
@@ -183,6 +184,16 @@ const PLACEMENTS: [title: string, placement: Placement, expected: string][] = [
   ],
 ];
 
+/** A placement with the names of the tokens, for a failure. */
+function kindsIn({ bearer, header, tokens = [] }: Placement): (string | undefined)[] {
+  const kinds = new Map([
+    [user, 'user'],
+    [project, 'project'],
+    [experiment, 'experiment'],
+  ]);
+  return [bearer, header ?? '', ...tokens].map((token) => kinds.get(token));
+}
+
 function headersOf({ bearer, header }: Placement): Record<string, string> {
   return {
     authorization: `Bearer ${bearer}`,
@@ -204,33 +215,84 @@ describe.each(['POST', 'PUT'])('where the tokens of a %s stand', (method) => {
   });
 });
 
-/** The same for a request without a body: the experiment token's `act` names the user where no user token does. */
+/** The same for a request without a body: an experiment token in `Authorization` names the user where no user token does. */
 const BODYLESS: [title: string, placement: Placement, expected: string][] = [
-  ['user in Authorization, experiment in its header', { bearer: user, header: experiment }, 'ok'],
-  ['experiment alone, in Authorization', { bearer: experiment }, 'ok'],
-  ['experiment in Authorization, user in the header', { bearer: experiment, header: user }, 'ok'],
   ['user alone', { bearer: user }, '403 token_missing'],
+  ['user, user in the header', { bearer: user, header: user }, '403 token_missing'],
+  ['user, project in the header', { bearer: user, header: project }, '403 token_missing'],
+  ['user, experiment in the header', { bearer: user, header: experiment }, 'ok'],
   ['project alone', { bearer: project }, '403 token_missing'],
+  ['project, user in the header', { bearer: project, header: user }, '403 token_missing'],
+  ['project, project in the header', { bearer: project, header: project }, '403 token_missing'],
+  ['project, experiment in the header', { bearer: project, header: experiment }, '403 token_missing'],
+  ['experiment alone', { bearer: experiment }, 'ok'],
+  ['experiment, user in the header', { bearer: experiment, header: user }, 'ok'],
+  ['experiment, project in the header', { bearer: experiment, header: project }, 'ok'],
+  ['experiment, experiment in the header', { bearer: experiment, header: experiment }, 'ok'],
   ['two experiments', { bearer: experiment, header: secondExperiment }, '400 experiment_tokens_differ'],
   ['garbage in the header', { bearer: user, header: 'garbage' }, '403 token_invalid'],
   ['a connectivity token', { bearer: connectivity, header: experiment }, '403 token_invalid'],
 ];
 
-describe.each(['GET', 'GET list', 'DELETE'])('where the tokens of a %s stand', (method) => {
-  test.each(BODYLESS)('%s: %3$s', async (_, placement, expected) => {
-    const id = reservationIn(await lead.book()).id;
-    const caller = service.with(headersOf(placement));
-    const before = service.rows();
-    const send = {
-      GET: () => caller.read(id),
-      'GET list': () => caller.list(),
-      DELETE: () => caller.delete(id),
-    };
-    const reply = await send[method as keyof typeof send]();
-    expect(outcome(reply)).toBe(expected === 'ok' ? (method === 'DELETE' ? '204' : '200') : expected);
-    if (expected !== 'ok') expect(service.rows()).toEqual(before);
-  });
+describe.each(['GET', 'GET list', 'DELETE'])(
+  'a project token never stands in for the user token of a %s (THREATS.md 89)',
+  (method) => {
+    test.each(BODYLESS)('%s: %3$s', async (_, placement, expected) => {
+      const id = reservationIn(await lead.book()).id;
+      const caller = service.with(headersOf(placement));
+      const before = service.rows();
+      const send = {
+        GET: () => caller.read(id),
+        'GET list': () => caller.list(),
+        DELETE: () => caller.delete(id),
+      };
+      const reply = await send[method as keyof typeof send]();
+      expect(outcome(reply)).toBe(expected === 'ok' ? (method === 'DELETE' ? '204' : '200') : expected);
+      if (expected !== 'ok') expect(service.rows()).toEqual(before);
+    });
+  },
+);
+
+/** The free starts on a link need no experiment: one that is named adds its share to the limits. */
+test.each<[title: string, placement: Placement, expected: string]>([
+  ['user alone', { bearer: user }, '200'],
+  ['user, experiment in the header', { bearer: user, header: experiment }, '200'],
+  ['project alone', { bearer: project }, '403 token_invalid'],
+  ['project, user in the header', { bearer: project, header: user }, '200'],
+  ['project, experiment in the header', { bearer: project, header: experiment }, '403 token_missing'],
+  ['experiment alone', { bearer: experiment }, '403 token_invalid'],
+  ['experiment, experiment in the header', { bearer: experiment, header: experiment }, '200'],
+])('the free starts on a link, %s: %3$s', async (_, placement, expected) => {
+  const asked = `${addressOf('linkSlots')}?bandwidth=1&duration=PT1H`;
+  expect(outcome(await service.with(headersOf(placement)).send('GET', asked))).toBe(expected);
 });
+
+/** Every way to place these three tokens in a request with a body: 3 times 4 times 8. */
+const EVERY_PLACEMENT = [user, project, experiment].flatMap((inBearer) =>
+  [undefined, user, project, experiment].flatMap((header) =>
+    [...Array(8).keys()].map((bits): Placement => {
+      const tokens = [user, project, experiment].filter((_, index) => bits & (1 << index));
+      return { bearer: inBearer, ...(header === undefined ? {} : { header }), tokens };
+    }),
+  ),
+);
+
+test.each(['POST', 'PUT'])(
+  'a %s needs a user and an experiment token, wherever they stand',
+  async (method) => {
+    for (const placement of EVERY_PLACEMENT) {
+      const { bearer, header, tokens = [] } = placement;
+      const given = new Set([bearer, header, ...tokens]);
+      const caller = service.with(headersOf(placement));
+      const reply =
+        method === 'POST'
+          ? await caller.book(booking({ tokens }), 'dry_run=true')
+          : await caller.update(reservation, { bandwidth: '1', tokens }, 'dry_run=true');
+      const due = given.has(user) && given.has(experiment) ? '2' : '403 token_missing';
+      expect(outcome(reply).slice(0, due.length), JSON.stringify(kindsIn(placement))).toBe(due);
+    }
+  },
+);
 
 test('the refusal for want of an experiment token says where it goes', async () => {
   const reply = await service.with({ authorization: `Bearer ${user}` }).book();
