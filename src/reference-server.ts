@@ -102,6 +102,11 @@ export interface ReferenceServerOptions {
   maxShare?: number | undefined;
   /** How many reservations that have not ended one experiment may have, on all links: 1 or more. Default: no limit. */
   maxLive?: number | undefined;
+  /**
+   * How many creates and updates of one user, and of one experiment, are granted at once, and in each hour after that:
+   * 1 or more. Each replica counts by itself. Default: no limit.
+   */
+  maxChanges?: number | undefined;
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
   /** Returns that many random bytes, for ids. Default: the platform's. */
@@ -270,6 +275,7 @@ async function assemble(
       trust,
       mount,
       isAdministrator,
+      maxChanges: options.maxChanges,
       log,
       now,
       observe: metrics?.booking,

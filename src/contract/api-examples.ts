@@ -195,6 +195,9 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemCode, Omit<Problem, 'code'
   body_too_large: { msg: 'The body is larger than 262144 bytes.' },
   media_type_unsupported: { msg: 'The body must be JSON: Content-Type: application/json.' },
   host_unknown: { msg: 'This server answers for conn.example.org only.' },
+  too_many_requests: {
+    msg: 'You have made 10000 changes within an hour. Nothing was changed; try again in 1 s.',
+  },
   internal: { msg: 'Something went wrong in the service; its log says what.' },
   unavailable: { msg: 'The database does not answer. Nothing was changed; try again.' },
   outcome_unknown: {

@@ -11,7 +11,6 @@ export const CLIENT_FAILURES = [
   'start_pending',
   'code_expired',
   'forbidden',
-  'too_many_requests',
   'request_rejected',
   'not_supported',
   'network',

@@ -235,6 +235,11 @@ function rehearsal(schema: SchemaName | undefined): Record<string, unknown> {
   return { description: 'What a dry run would have made', content };
 }
 
+/** How long to wait (RFC 9110 §10.2.3). */
+const RETRY_AFTER = {
+  'Retry-After': { description: 'Seconds.', required: true, schema: { type: 'integer', minimum: 1 } },
+};
+
 function responses(route: Route): Record<string, unknown> {
   const { status, schema, signed, tagged, headers = {} } = route.success;
   const content = {
@@ -272,6 +277,7 @@ function responses(route: Route): Record<string, unknown> {
   for (const [problemStatus, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
     found[problemStatus] = {
       description: codes.join(', '),
+      ...(problemStatus === PROBLEM_STATUS.too_many_requests ? { headers: RETRY_AFTER } : {}),
       content: {
         'application/json': {
           schema: ref('ProblemBody'),

@@ -53,6 +53,8 @@ export const PROBLEM_STATUS = {
   body_too_large: 413,
   media_type_unsupported: 415,
   host_unknown: 421,
+  /** The user, or the experiment, has made many changes: the answer has `Retry-After`, and nothing was changed. */
+  too_many_requests: 429,
   internal: 500,
   /** Nothing was done, and it is worth trying again. */
   unavailable: 503,

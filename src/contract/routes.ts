@@ -167,6 +167,7 @@ const RESERVATION_REFUSALS = [
   'bandwidth_unavailable',
   'vlans_unavailable',
   'share_exceeded',
+  'too_many_requests',
 ] as const;
 
 /** The window that a question about a link is asked about. */

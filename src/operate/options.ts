@@ -203,6 +203,13 @@ const SERVE = {
     help: 'how many reservations that have not ended one experiment may have (default: no limit)',
     parse: count,
   },
+  /** Each leaves some 200 bytes to 1 KiB for as long as `--keep`. A program that makes one each second is far below it. */
+  maxChanges: {
+    flags: '--max-changes <number>',
+    help: 'how many reservations one user, or one experiment, may make and update in an hour',
+    parse: count,
+    default: 10_000,
+  },
   insecureBuiltInUsers: {
     flags: '--insecure-built-in-users',
     help: 'let anyone who reaches it log in, without a password',

@@ -13,11 +13,14 @@ export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly problems: readonly [Problem, ...Problem[]];
   readonly facts: RefusalFacts;
+  /** Seconds until the request is worth sending again, where that is known. */
+  readonly retryAfter: number | undefined;
 
-  constructor(problems: readonly [Problem, ...Problem[]], facts: RefusalFacts = {}) {
+  constructor(problems: readonly [Problem, ...Problem[]], facts: RefusalFacts = {}, retryAfter?: number) {
     super(problems[0].msg);
     this.problems = problems;
     this.facts = facts;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -106,6 +109,10 @@ export function problemReply(error: ProblemError, headers: Record<string, string
   const { code } = error.problems[0];
   return Response.json(problemBody(error.problems, error.facts), {
     status: PROBLEM_STATUS[code],
-    headers: { ...headers, ...problemHeaders(code) },
+    headers: {
+      ...headers,
+      ...problemHeaders(code),
+      ...(error.retryAfter === undefined ? {} : { 'retry-after': String(error.retryAfter) }),
+    },
   });
 }

@@ -68,7 +68,7 @@ export async function startServer(
  * @param node its options and the script; by default the program as it is built
  */
 export function startServe(folder: string, node: readonly string[] = [program]): Promise<ServerProcess> {
-  const settings = ['--port', '0', '--data', folder, '--ready-file'];
+  const settings = ['--port', '0', '--max-changes', '1000000000', '--data', folder, '--ready-file'];
   return startServer(folder, (ready) => [...node, 'serve', ...settings, ready]);
 }
 

@@ -14,6 +14,7 @@ const BY_STATUS: Readonly<Record<number, readonly ExitCode[]>> = {
   415: [1],
   421: [1],
   422: [1, 2, 6],
+  429: [7],
   500: [7],
   503: [7],
 };

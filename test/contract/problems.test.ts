@@ -29,6 +29,7 @@ const STATUSES: Record<number, ProblemCode[]> = {
   413: ['body_too_large'],
   415: ['media_type_unsupported'],
   421: ['host_unknown'],
+  429: ['too_many_requests'],
   500: ['internal'],
   503: ['outcome_unknown', 'unavailable'],
 };

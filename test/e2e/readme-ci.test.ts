@@ -62,6 +62,7 @@ beforeAll(async () => {
     drain: 0,
     maxConnectionsPerAddress: 100,
     keep: 400 * DAY,
+    maxChanges: 10_000,
     projectsApiGroup: 'projects',
     experimentsApiGroup: 'experiments',
   };

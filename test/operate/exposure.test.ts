@@ -10,6 +10,7 @@ const PLAIN: ServeSettings = {
   drain: 0,
   maxConnectionsPerAddress: 100,
   keep: 86_400_000,
+  maxChanges: 10_000,
   projectsApiGroup: 'projects',
   experimentsApiGroup: 'experiments',
 };

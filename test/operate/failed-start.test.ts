@@ -150,6 +150,7 @@ const SETTINGS: ServeOptions = {
   drain: 0,
   maxConnectionsPerAddress: 100,
   keep: 86_400_000,
+  maxChanges: 10_000,
   projectsApiGroup: 'projects',
   experimentsApiGroup: 'experiments',
 };

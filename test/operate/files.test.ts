@@ -47,6 +47,7 @@ function started(changes: Partial<ServeOptions>) {
       maxConnectionsPerAddress: 100,
       drain: 0,
       keep: 86_400_000,
+      maxChanges: 10_000,
       ...changes,
     },
     { defaultFolder: join(folder, 'default'), write: () => undefined, now: Date.now, random: () => 0.5 },

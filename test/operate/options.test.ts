@@ -18,6 +18,7 @@ const PLAIN: ServeOptions = {
   drain: 0,
   maxConnectionsPerAddress: 100,
   keep: 90_000_000,
+  maxChanges: 10_000,
   projectsApiGroup: 'projects',
   experimentsApiGroup: 'experiments',
 };

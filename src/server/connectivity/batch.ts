@@ -12,6 +12,7 @@ import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/routes.ts';
 import { authorise, type Caller, type CallerExperiment } from '../credentials.ts';
 import { ProblemError, refusalOf, refuseIfAny } from '../problem-error.ts';
 import { schemaProblems } from '../request-reading.ts';
+import type { ChangeBudget } from './change-budget.ts';
 import {
   nameTaken,
   type ReservationObserver,
@@ -47,6 +48,7 @@ export interface BatchServiceOptions extends ReplyOptions {
   allocator: Allocator;
   reservations: ReservationStore;
   observe?: ReservationObserver | undefined;
+  budget: ChangeBudget;
   /** Logs that a caller has created, updated or deleted a reservation. */
   logDone: (event: 'booked' | 'updated' | 'deleted', record: ReservationRecord, by: Caller) => void;
 }
@@ -88,7 +90,7 @@ export async function answerBatch(
   { body, caller }: { body: Record<string, unknown>; caller: Caller },
   options: BatchServiceOptions,
 ): Promise<Response> {
-  const { allocator, network, now, observe } = options;
+  const { allocator, budget, network, now, observe } = options;
   const raw = rawItems(body);
   const experiment = authoriseAll(raw, caller);
   const [dryRun, earliest] = [readFlag(request, 'dry_run'), readFlag(request, 'earliest')];
@@ -119,15 +121,19 @@ export async function answerBatch(
     }));
     return Response.json({ items: rehearsed }, { headers: { 'cache-control': 'no-store' } });
   }
+  const maker = { user: caller.user, experiment };
+  const changes = decided.filter(({ action }) => action !== 'delete').length;
+  if (changes > 0) budget.check(maker);
   const last = Math.max(...ready.map(({ end }) => end), ...(earliest ? [lastEnd(experiment)] : []));
   let outcome: BatchOutcome<Problem[]>;
   try {
-    if (decided.some(({ action }) => action !== 'delete')) await prepareToken(last, options);
+    if (changes > 0) await prepareToken(last, options);
     outcome = await allocator.batch(decided, { ...terms, keyed });
   } catch (error) {
     for (const { item } of ready) report(observe, item, 'fault');
     throw error;
   }
+  if (outcome.ok && !outcome.replayed) budget.count(maker, changes);
   tell(outcome, ready, observe);
   if (!outcome.ok && outcome.reason === 'refused') throw refusedBatch(outcome, ready, []);
   return answer(outcome, ready, { ...options, caller });

@@ -35,6 +35,7 @@ import { refusalOf } from '../problem-error.ts';
 import { addressOf, readObject } from '../request-reading.ts';
 import type { Handler, RouteMounter } from '../routing.ts';
 import { answerBatch } from './batch.ts';
+import { createChangeBudget } from './change-budget.ts';
 import { answerAvailability, answerSlots } from './link-questions.ts';
 import {
   nameTaken,
@@ -79,6 +80,8 @@ export interface ConnectivityOptions {
   trust: ServiceTrust;
   mount: RouteMounter;
   isAdministrator: IsAdministrator;
+  /** How many changes a user, and an experiment, may make in an hour. Default: no limit. */
+  maxChanges?: number | undefined;
   log: Log;
   now: () => number;
   /** Told the result of each request to create or to update. */
@@ -90,6 +93,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   const { network, allocator, reservations, issuer, trust, isAdministrator, log, now } = options;
   const app = new Hono({ strict: false });
   const on = (name: RouteName, handle: Handler): void => options.mount(app, name, handle);
+  const budget = createChangeBudget(options.maxChanges ?? Number.POSITIVE_INFINITY, now);
 
   const report =
     (asked: 'book' | 'change') =>
@@ -222,11 +226,15 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       if (outcome.ok) return Response.json(reservationReply(outcome.record, network));
       return answerCreated(request, outcome, booking);
     }
+    budget.check({ user, experiment });
     const outcome = await observed(report('book'), async () => {
       await prepareAnswer(request, end, options);
       return keyed ? allocator.create({ ...booking, ...keyed }) : allocator.create(booking);
     });
-    if (outcome.ok && !('replayed' in outcome)) logDone('booked', outcome.record, caller);
+    if (outcome.ok && !('replayed' in outcome)) {
+      budget.count({ user, experiment }, 1);
+      logDone('booked', outcome.record, caller);
+    }
     return answerCreated(request, outcome, booking);
   });
 
@@ -256,6 +264,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
         updateFault(current, after, { bandwidth: change.bandwidth, bounds, network }),
     };
     const update = () => allocator.update<Problem[]>(id, change, terms);
+    if (!dryRun) budget.check({ user, experiment });
     const outcome = await (dryRun
       ? update()
       : observed(report('change'), async () => {
@@ -265,6 +274,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     if (!outcome) throw refusalOf([missing(id)]);
     if (outcome.ok) {
       if (dryRun) return Response.json(reservationReply(outcome.record, network));
+      budget.count({ user, experiment }, 1);
       logDone('updated', outcome.record, caller);
       return answerReservation(request, outcome.record, options, { committed: true });
     }
@@ -290,7 +300,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       body = await readObject(request);
       return presentedTokens(body);
     });
-    return answerBatch(request, { body, caller }, { ...options, logDone });
+    return answerBatch(request, { body, caller }, { ...options, budget, logDone });
   });
 
   on('listReservations', async (request) => {

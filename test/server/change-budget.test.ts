@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest';
+import { IDEMPOTENCY_KEY_HEADER } from '../../src/contract/routes.ts';
+import {
+  addressOf,
+  booked,
+  booking,
+  type Caller,
+  HOUR,
+  hours,
+  MINUTE,
+  openService,
+  outcome,
+  problemIn,
+  SECOND,
+} from '../fixtures/service.ts';
+
+const batchOf = (...items: readonly object[]) => ({ items, tokens: [] });
+const item = { action: 'create', site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: '1', ...hours(1, 2) };
+const sendBatch = (caller: Caller, body: object) =>
+  caller.send('POST', addressOf('batchReservations'), { body });
+
+test('updates that are granted one after the other: 429 with Retry-After, and they go on when it is over (THREATS.md 90)', async () => {
+  const service = await openService({ maxChanges: 4 });
+  const lead = await service.as('lead');
+  const { id } = await booked(lead);
+  for (let bandwidth = 1; bandwidth <= 3; bandwidth += 1) {
+    expect(outcome(await lead.update(id, { bandwidth: String(bandwidth) }))).toBe('200');
+  }
+  const refused = await lead.update(id, { bandwidth: '9' });
+  expect(outcome(refused)).toBe('429 too_many_requests');
+  expect(refused.headers.get('retry-after')).toBe(String((15 * MINUTE) / SECOND));
+  expect(problemIn(refused).detail[0]?.msg).toBe(
+    'You have made 4 changes within an hour. Nothing was changed; try again in 900 s.',
+  );
+  expect(outcome(await lead.book())).toBe('429 too_many_requests');
+  expect(outcome(await sendBatch(lead, batchOf(item)))).toBe('429 too_many_requests');
+  expect((await lead.read(id)).body).toMatchObject({ bandwidth: 3 });
+  expect(service.rows().reservations).toBe(1);
+
+  service.moveTo(15 * MINUTE - SECOND);
+  const again = await service.as('lead');
+  expect(outcome(await again.update(id, { bandwidth: '9' }))).toBe('429 too_many_requests');
+  service.moveTo(15 * MINUTE);
+  const later = await service.as('lead');
+  expect(outcome(await later.update(id, { bandwidth: '9' }))).toBe('200');
+  expect(outcome(await later.update(id, { bandwidth: '8' }))).toBe('429 too_many_requests');
+});
+
+test('a user has one budget in all experiments, and an experiment one for all users (THREATS.md 91)', async () => {
+  const service = await openService({ maxChanges: 2 });
+  const second = await service.newExperiment('second');
+  const [lead, leadInSecond, admin] = [
+    await service.as('lead'),
+    await service.as('lead', second),
+    await service.as('admin'),
+  ];
+  const { id } = await booked(lead);
+  await booked(leadInSecond);
+  expect(outcome(await leadInSecond.book())).toBe('429 too_many_requests');
+  expect(outcome(await admin.update(id, { bandwidth: '1' }))).toBe('200');
+  const refused = await admin.update(id, { bandwidth: '2' });
+  expect(problemIn(refused).detail[0]?.msg).toMatch(/^This experiment has made 2 changes/);
+});
+
+test('only changes that are granted count, and a deletion is never refused', async () => {
+  const service = await openService({ maxChanges: 3 });
+  const lead = await service.as('lead');
+  const keyed = { [IDEMPOTENCY_KEY_HEADER]: 'the-only-one' };
+  const { id } = await booked(lead, { name: 'first' });
+  for (let time = 0; time < 5; time += 1) {
+    expect(outcome(await lead.book(booking(), 'dry_run=true'))).toBe('200');
+    expect(outcome(await lead.update(id, { bandwidth: '7' }, 'dry_run=true'))).toBe('200');
+    expect(outcome(await lead.book(booking({ bandwidth: '999999' })))).toMatch(/^422/);
+    expect(outcome(await lead.book(booking({ name: 'first' })))).toBe('409 name_taken');
+    expect(outcome(await lead.update(id, { bandwidth: '999999' }))).toMatch(/^422/);
+  }
+  // Replays of one create count once.
+  for (let time = 0; time < 5; time += 1) {
+    expect(outcome(await lead.book(booking(), '', keyed))).toBe('201');
+  }
+  const other = await booked(lead);
+  expect(outcome(await lead.book())).toBe('429 too_many_requests');
+  expect(outcome(await lead.book(booking(), '', keyed))).toBe('201');
+  expect(outcome(await lead.delete(id))).toBe('204');
+  expect(outcome(await sendBatch(lead, batchOf({ action: 'delete', id: other.id })))).toBe('200');
+});
+
+test('each item of a batch counts, and one that is larger than the budget is done when nothing was used', async () => {
+  const service = await openService({ maxChanges: 2 });
+  const lead = await service.as('lead');
+  expect(outcome(await sendBatch(lead, batchOf(item, item, item)))).toBe('200');
+  expect((await lead.book()).headers.get('retry-after')).toBe(String(HOUR / SECOND));
+  service.moveTo(HOUR);
+  await booked(await service.as('lead'), hours(2, 3));
+});
+
+test('a clock that was set back keeps no one out for longer than an hour', async () => {
+  const service = await openService({ maxChanges: 1 });
+  service.moveTo(10 * HOUR);
+  await booked(await service.as('lead'), hours(11, 12));
+  service.moveTo(0);
+  await booked(await service.as('lead'));
+  expect(outcome(await (await service.as('lead')).book())).toBe('429 too_many_requests');
+});
