@@ -118,6 +118,14 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
       return paced !== undefined;
     },
 
+    prolong: (model, key, until) =>
+      database.run(
+        'UPDATE identity_record SET expires_ms = $3 WHERE model = $1 AND key = $2 AND expires_ms < $3',
+        model,
+        key,
+        until,
+      ),
+
     remove: (model, key) =>
       database.run('DELETE FROM identity_record WHERE model = $1 AND key = $2', model, key),
     removeGrant: (model, grant) =>

@@ -120,6 +120,7 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       redeem: () => identity.redeem('DeviceCode', run, 1),
       rotate: () => identity.rotate(run, 1, 1),
       remove: () => identity.remove('DeviceCode', run),
+      prolong: () => identity.prolong('Grant', 'g', 1),
       removeGrant: () => identity.removeGrant('DeviceCode', 'g'),
       purge: () => identity.purge(1, 1),
       secret: () => identity.secret('name', new Uint8Array(1)),

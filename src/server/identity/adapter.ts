@@ -52,6 +52,8 @@ export function createAdapter(model: string, { records, now, interval }: Adapter
       const record = await records.find(model, hash(value));
       if (!record) return undefined;
       const payload: AdapterPayload = { ...record.payload, jti: value };
+      // It may have been prolonged since it was saved.
+      if (model === 'Grant') payload.exp = Math.floor(record.expiresAt / 1000);
       const used = { ...payload, consumed: 1 };
       if (Provider.ctx?.oidc.route !== 'token') return record.consumedAt === null ? payload : used;
       if (model === 'DeviceCode') {

@@ -30,13 +30,16 @@ import {
 
 const DAY = 86_400;
 
-/** Lifetimes in seconds. A grant is never prolonged, so it must outlast every session that may build on it. */
+/** Lifetimes in seconds. */
 const LIFETIME = {
   deviceCode: 600,
   authorizationCode: 60,
   refreshToken: 30 * DAY,
   ciRefreshToken: CI_LIFETIME_DAYS * DAY,
-  grant: 365 * DAY,
+  /** A new grant lasts as long as the code that it is for, then as its tokens; see {@link prolongGrant}. */
+  grant: 600,
+  /** A login ends a year after it was approved, however often it is refreshed. */
+  login: 365 * DAY,
 } as const;
 
 /** Options of {@link createProvider}. */
@@ -115,6 +118,7 @@ export function createProvider(options: ProviderOptions): Provider {
       const { DeviceCode: code } = context.oidc.entities;
       if (code) await options.onDeviceCode?.(code);
     }
+    if (context.oidc?.route === 'token') await prolongGrant(context, options);
     // People who keep a machine's token as a secret want to know when to renew it. RFC 6749 has no member for that.
     if (context.oidc?.route === 'token' && context.oidc.client?.clientId === CI_CLIENT_ID) {
       const { RefreshToken: used } = context.oidc.entities;
@@ -134,6 +138,21 @@ export function createProvider(options: ProviderOptions): Provider {
   // Without a listener the library would print the error besides our log.
   EventEmitter.prototype.on.call(provider, 'error', () => undefined);
   return provider;
+}
+
+/**
+ * Makes a grant last as long as the tokens of this answer: a refresh token's lifetime, or without one the access token's.
+ * Codes that are approved and never redeemed leave nothing behind.
+ */
+async function prolongGrant(
+  { oidc }: KoaContextWithOIDC,
+  { records, accessTokenTtl = ACCESS_TOKEN_TTL }: ProviderOptions,
+): Promise<void> {
+  const { Grant: grant, RefreshToken: refreshToken } = oidc.entities;
+  if (grant?.iat === undefined || grant.exp === undefined) return;
+  const missing = Math.max(refreshToken?.remainingTTL ?? 0, accessTokenTtl) - grant.remainingTTL;
+  const end = Math.min(grant.exp + missing, grant.iat + LIFETIME.login);
+  if (end > grant.exp) await records.prolong('Grant', hash(grant.jti), end * 1000);
 }
 
 /**

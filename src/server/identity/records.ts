@@ -65,6 +65,8 @@ export interface IdentityRecords {
    * @returns false when it came too early
    */
   pace(key: string, now: number, interval: number): Promise<boolean>;
+  /** Makes a record last until an instant, in milliseconds, where it would end before. */
+  prolong(model: string, key: string, until: number): Promise<void>;
   remove(model: string, key: string): Promise<void>;
   removeGrant(model: string, grant: string): Promise<void>;
   /** Removes records that expired before one instant, and attempts whose window began before another, in milliseconds. */
