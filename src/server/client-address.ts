@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isIP, isIPv6 } from 'node:net';
+import { isIP, isIPv4, isIPv6 } from 'node:net';
 
 /** Where a request comes from, as an IP address; empty when the client has disconnected. */
 export type ClientAddress = (request: IncomingMessage) => string;
@@ -36,17 +36,34 @@ const CARRIES_IPV4 = ['0:0:0:0:0:ffff', '64:ff9b:0:0:0:0'];
  * | fe80::1%eth0         | fe80:0:0:0::/64        |
  */
 export function addressBlock(address: string): string {
+  const [block = ''] = addressBlocks(address);
+  return block;
+}
+
+/**
+ * The blocks that an address is part of, the smallest first: that of {@link addressBlock}, and those that a customer of a
+ * network may have for a site (RFC 6177 §2). A text that is not an address has one.
+ *
+ * | address              | blocks                                                      |
+ * |----------------------|-------------------------------------------------------------|
+ * | 192.0.2.7            | 192.0.2.7, 192.0.2.0/24                                     |
+ * | 2001:db8:1:203::9    | 2001:db8:1:203::/64, 2001:db8:1:200::/56, 2001:db8:1::/48   |
+ */
+export function addressBlocks(address: string): string[] {
   const [plain = ''] = address.split('%');
-  if (!isIPv6(plain)) return address;
+  if (isIPv4(plain)) return [plain, plain.replace(/\d+$/, '0/24')];
+  if (!isIPv6(plain)) return [address];
   const groups = groupsOf(plain);
   if (CARRIES_IPV4.includes(groups.slice(0, 6).join(':'))) {
-    return groups
+    const bytes = groups
       .slice(6)
       .map((group) => Number.parseInt(group, 16))
-      .flatMap((two) => [two >> 8, two & 0xff])
-      .join('.');
+      .flatMap((two) => [two >> 8, two & 0xff]);
+    return addressBlocks(bytes.join('.'));
   }
-  return `${groups.slice(0, 4).join(':')}::/64`;
+  const [site, fourth = ''] = [groups.slice(0, 3).join(':'), groups[3]];
+  const upperByte = (Number.parseInt(fourth, 16) & 0xff00).toString(16);
+  return [`${site}:${fourth}::/64`, `${site}:${upperByte}::/56`, `${site}::/48`];
 }
 
 /** The eight groups, in lower case and without leading zeros (RFC 5952 §4). */

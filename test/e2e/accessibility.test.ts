@@ -134,7 +134,7 @@ describe.skipIf(withoutChromium)(titleInChromium('axe finds nothing'), () => {
 
   test('/auth/device with a wrong code', async () => {
     await open('/auth/device');
-    await page.getByLabel('Code').fill('BBBB-BBBB');
+    await page.getByLabel('Code').fill('BBBB-BBBB-BBBB');
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('alert').waitFor();
     expect(await findings()).toEqual([]);

@@ -64,7 +64,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
     const login = client.start('login');
     const [, address = '', code = ''] = await login.saw(/^ {2}(http\S+)\n.*\n {2}(\S+)\n/m);
     expect(address).toBe(`${served.addresses.auth_url}/device`);
-    expect(code).toMatch(/^[A-Z]{4}-[A-Z]{4}$/);
+    expect(code).toMatch(/^[A-Z]{4}(?:-[A-Z]{4}){2}$/);
     return { login, address, code };
   }
 
@@ -135,11 +135,11 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
   test('a wrong code is said to be wrong, and the right one still works in the same page', async () => {
     const { login, address, code } = await startLogin();
     const page = await openPage();
-    await enterCode(page, address, 'BBBB-BBBB');
+    await enterCode(page, address, 'BBBB-BBBB-BBBB');
     expect(await page.getByRole('alert').textContent()).toBe(
       'There is no such code. Compare it with the one in your terminal.',
     );
-    expect(await page.getByLabel('Code').inputValue()).toBe('BBBB-BBBB');
+    expect(await page.getByLabel('Code').inputValue()).toBe('BBBB-BBBB-BBBB');
     await page.getByLabel('Code').fill(`  ${code.toLowerCase().replace('-', ' ')} `);
     await page.getByRole('button', { name: 'Continue' }).click();
     expect(await page.locator('.code').textContent()).toBe(code);
@@ -156,7 +156,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
 
   test('a login that is denied ends with 5 and leaves nothing', async () => {
     const login = client.start('login', '--json');
-    const [code = ''] = await login.saw(/[A-Z]{4}-[A-Z]{4}/);
+    const [code = ''] = await login.saw(/[A-Z]{4}(?:-[A-Z]{4}){2}/);
     const page = await openPage();
     await enterCode(page, `${served.addresses.auth_url}/device`, code);
     await page.getByRole('button', { name: 'Deny' }).click();
@@ -254,7 +254,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
       );
       expect(dark < 0.2).toBe(colorScheme === 'dark');
       await check();
-      await enterCode(page, address, 'CCCC-CCCC');
+      await enterCode(page, address, 'CCCC-CCCC-CCCC');
       await page.getByRole('alert').waitFor();
       await check();
       await enterCode(page, address, code);

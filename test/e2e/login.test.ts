@@ -113,7 +113,7 @@ describe('login, status, logout', () => {
     const client = newClient(served.env, { ownProcess: true });
     const { exitCode, stdout, stderr } = await client.command('login', '--quiet', '--json');
     expect(stderr).toMatch(/^ {2}http:\/\/127\.0\.0\.1:\d+\/auth\/device$/m);
-    expect(stderr).toMatch(/^ {2}[A-Z]{4}-[A-Z]{4}$/m);
+    expect(stderr).toMatch(/^ {2}[A-Z]{4}(?:-[A-Z]{4}){2}$/m);
     expect(stderr).not.toContain('eyJ');
     expect(stdout).not.toContain('eyJ');
     const { base_url, portal_url, auth_url } = served.addresses;

@@ -1,7 +1,12 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { addressBlock, forwardedAddress, peerAddress } from '../../src/server/client-address.ts';
+import {
+  addressBlock,
+  addressBlocks,
+  forwardedAddress,
+  peerAddress,
+} from '../../src/server/client-address.ts';
 
 /** A request through a proxy at 10.0.0.1, with this X-Forwarded-For. */
 function request(hops: string | undefined): IncomingMessage {
@@ -50,4 +55,18 @@ test.each([
   ['no address', 'no address'],
 ])('%s is of %s', (address, block) => {
   expect(addressBlock(address)).toBe(block);
+});
+
+test.each([
+  ['192.0.2.7', ['192.0.2.7', '192.0.2.0/24']],
+  ['::ffff:192.0.2.7', ['192.0.2.7', '192.0.2.0/24']],
+  ['64:ff9b::192.0.2.7', ['192.0.2.7', '192.0.2.0/24']],
+  ['2001:db8:1:203::9', ['2001:db8:1:203::/64', '2001:db8:1:200::/56', '2001:db8:1::/48']],
+  ['2001:db8:1:2ff::9', ['2001:db8:1:2ff::/64', '2001:db8:1:200::/56', '2001:db8:1::/48']],
+  ['2001:db8:1:3::9', ['2001:db8:1:3::/64', '2001:db8:1:0::/56', '2001:db8:1::/48']],
+  ['fe80::1%eth0', ['fe80:0:0:0::/64', 'fe80:0:0:0::/56', 'fe80:0:0::/48']],
+  ['', ['']],
+  ['no address', ['no address']],
+])('%s is of the blocks %j', (address, blocks) => {
+  expect(addressBlocks(address)).toEqual(blocks);
 });

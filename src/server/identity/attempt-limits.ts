@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { StoreUnavailableError } from '../../allocator/store.ts';
-import { addressBlock } from '../client-address.ts';
+import { addressBlock, addressBlocks } from '../client-address.ts';
 import type { IdentityRecords } from './records.ts';
 
 /** How many requests to an endpoint are allowed within {@link ATTEMPT_WINDOW}. */
 export interface EndpointLimit {
-  /** From one address, or one /64 of IPv6; see {@link addressBlock}. */
+  /** From one address, or one /64 of IPv6; see {@link addressBlock}. Where every request counts, see {@link addressLimits} too. */
   address: number;
   /** From everywhere. */
   global: number;
@@ -23,6 +23,8 @@ export interface EndpointLimit {
  * | `/device/auth`      | every code made          |        600 |  6,000 |
  * | `/token`            | wrong codes and tokens   |      1,200 | 24,000 |
  * | `/token/revocation` | tokens that are unknown  |      1,200 | 24,000 |
+ *
+ * Codes are counted for the blocks around an address too ({@link addressLimits}), so that no block makes all 6,000.
  *
  * A lab of 100 people behind one address, each of whom starts three logins, makes 300 codes: half of the limit. A farm
  * whose jobs log in by device code can do so once a second. Right polls, refreshes and logouts are not counted; 1,000 jobs
@@ -75,7 +77,10 @@ export function createEndpointGuard(
       const limit = limits[path];
       if (!limit) return undefined;
       const { error } = limit;
-      const own: AttemptLimit = [`${path} ${addressBlock(address)}`, limit.address];
+      const own: readonly AttemptLimit[] =
+        limit.counts === 'every'
+          ? addressLimits(path, address, limit.address)
+          : [[`${path} ${addressBlock(address)}`, limit.address]];
       const all: AttemptLimit = [`${path} all`, limit.global];
       const wait = await attempts.wait(all);
       if (wait !== undefined) {
@@ -84,7 +89,7 @@ export function createEndpointGuard(
         admitted.set(request, { refusal });
         return undefined;
       }
-      const attempt = await attempts.count(limit.counts === 'every' ? [own, all] : [own]);
+      const attempt = await attempts.count(limit.counts === 'every' ? [...own, all] : own);
       if (!attempt.ok) return { error, retryAfter: attempt.retryAfter };
       if (limit.counts === 'wrong') admitted.set(request, { attempt, all: all[0] });
       return undefined;
@@ -130,6 +135,25 @@ export const ATTEMPT_WINDOW = 600_000;
 /** A key that attempts are counted under, and how many a window allows. */
 export type AttemptLimit = readonly [key: string, most: number];
 
+/** How much more a block of addresses may do than one of those that it consists of. */
+const BLOCK_GROWTH = 2;
+
+/**
+ * The limits of an address and of the blocks around it, since a customer of a network may have a /56 or a /48 of IPv6, or
+ * many addresses of one /24: each block may do twice as much as the one within it.
+ *
+ * | attempts allowed            | of IPv4       | of IPv6 |
+ * |-----------------------------|---------------|---------|
+ * | `most`                      | an address    | a /64   |
+ * | twice as many               | a /24         | a /56   |
+ * | four times as many          |               | a /48   |
+ *
+ * @param name of what is counted
+ */
+export function addressLimits(name: string, address: string, most: number): AttemptLimit[] {
+  return addressBlocks(address).map((block, index) => [`${name} ${block}`, most * BLOCK_GROWTH ** index]);
+}
+
 /** A counted attempt, which can be taken back; or how many seconds to wait, at least one. */
 export type Attempt = { ok: true; takeBack: () => Promise<void> } | { ok: false; retryAfter: number };
 
@@ -138,7 +162,7 @@ export interface AttemptCounter {
   /**
    * Counts an attempt under each key, in this order, before anything is looked up: parallel attempts are counted too.
    * An attempt beyond a limit is not counted under any key, so that it neither lengthens the wait nor uses up the limits
-   * that come later in the list.
+   * that come later in the list. Where a limit has been reached already, nothing is written.
    */
   count(limits: readonly AttemptLimit[]): Promise<Attempt>;
   /** Seconds until a key that has reached its limit is free again; undefined below the limit. Counts nothing. */
@@ -150,8 +174,17 @@ export function createAttemptCounter(records: IdentityRecords, now: () => number
   const secondsLeft = (began: number): number =>
     Math.max(1, Math.ceil((began + ATTEMPT_WINDOW - now()) / 1000));
 
+  async function wait([key, most]: AttemptLimit): Promise<number | undefined> {
+    const { attempts, began } = await records.attempts(key, now(), ATTEMPT_WINDOW);
+    return attempts >= most ? secondsLeft(began) : undefined;
+  }
+
   return {
+    wait,
     async count(limits) {
+      const waits = await Promise.all(limits.map(wait));
+      const reached = waits.find((seconds) => seconds !== undefined);
+      if (reached !== undefined) return { ok: false, retryAfter: reached };
       const counted: string[] = [];
       const takeBack = async (): Promise<void> => {
         for (const key of counted) await records.uncount(key);
@@ -164,10 +197,6 @@ export function createAttemptCounter(records: IdentityRecords, now: () => number
         return { ok: false, retryAfter: secondsLeft(began) };
       }
       return { ok: true, takeBack };
-    },
-    async wait([key, most]) {
-      const { attempts, began } = await records.attempts(key, now(), ATTEMPT_WINDOW);
-      return attempts >= most ? secondsLeft(began) : undefined;
     },
   };
 }

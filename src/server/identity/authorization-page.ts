@@ -1,13 +1,12 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
 import type { Provider } from 'oidc-provider';
-import { addressBlock } from '../client-address.ts';
 import type { Log } from '../log.ts';
 import { problemReply, refusal } from '../problem-error.ts';
 import { readForm, singleParameters } from '../request-reading.ts';
 import { PAGE_HEADERS, page, pageReply, type Site } from '../ui/page.ts';
 import { grantOf, knownScopes, SCOPE_MEANING } from './approval.ts';
-import { type AttemptCounter, ENDPOINT_LIMITS } from './attempt-limits.ts';
+import { type AttemptCounter, addressLimits, ENDPOINT_LIMITS } from './attempt-limits.ts';
 import { choicesOf, type DevicePage } from './device-page.ts';
 import { pageLoginPage } from './pages.ts';
 import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
@@ -142,7 +141,7 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
       throw refusal('request_invalid', 'There is no such choice.');
     }
     const counted = await attempts.count([
-      [`${AUTHORIZATION_PATH} ${addressBlock(env.address)}`, LIMITS.address],
+      ...addressLimits(AUTHORIZATION_PATH, env.address, LIMITS.address),
       [`${AUTHORIZATION_PATH} all`, LIMITS.global],
     ]);
     if (!counted.ok) return goOn(parameters, { error: 'temporarily_unavailable' });

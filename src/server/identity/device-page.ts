@@ -4,13 +4,12 @@ import { getCookie, setCookie } from 'hono/cookie';
 import { html } from 'hono/html';
 import type { DeviceCode, Provider } from 'oidc-provider';
 import { ROLE_MEANING, readRole } from '../../contract/roles.ts';
-import { addressBlock } from '../client-address.ts';
 import { problemReply, refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
 import { readForm, singleParameters } from '../request-reading.ts';
 import { type Html, PAGE_HEADERS, type Site } from '../ui/page.ts';
 import { type Approval, grantedScopes, SCOPE_MEANING } from './approval.ts';
-import type { AttemptCounter, AttemptLimit } from './attempt-limits.ts';
+import { type AttemptCounter, type AttemptLimit, addressLimits } from './attempt-limits.ts';
 import {
   type Choice,
   CODE_PROBLEMS,
@@ -44,26 +43,24 @@ export type DevicePage = (request: Request, address: string) => Promise<Response
 /** How many wrong user codes are allowed within a window (RFC 8628 §5.1). */
 export interface GuessLimits {
   session: number;
+  /** Of an address or a /64; those of the blocks around it follow from it, see {@link addressLimits}. */
   address: number;
-  global: number;
 }
 
 /**
- * Eight letters of twenty make 34 bits of code. With a thousand guesses in ten minutes, the lifetime of a code, the chance
- * to hit one of a hundred open codes is about one in 250,000.
+ * There is no limit for all addresses together: whoever reached it would keep everyone from logging in. The code is long
+ * enough without it. Twelve letters of twenty make 52 bits. A server answers fewer than 10,000 guesses a second, which are
+ * 6 million in the ten minutes that a code lives; the chance that they hit one of a hundred open codes is below one in six
+ * million.
  */
-export const GUESS_LIMITS: GuessLimits = { session: 5, address: 20, global: 1000 };
+export const GUESS_LIMITS: GuessLimits = { session: 5, address: 20 };
 
 /**
- * The limits of guesses of user codes: by address (of IPv6 by /64), by browser session and in all (HOSTILE.md 29). The
- * address comes first, so that one address can neither use up the limit for all nor fill the table with sessions.
+ * The limits of guesses of user codes: by address with the blocks around it, and by browser session (RFC 8628 §5.1). The
+ * address comes first, so that one address can't fill the table with sessions.
  */
 export function guessLimits(session: string, address: string, limits = GUESS_LIMITS): AttemptLimit[] {
-  return [
-    [`address ${addressBlock(address)}`, limits.address],
-    [`session ${hash(session)}`, limits.session],
-    ['all', limits.global],
-  ];
+  return [...addressLimits('address', address, limits.address), [`session ${hash(session)}`, limits.session]];
 }
 
 /** What the cookie holds of a browser: a random name, and the user who logged in last. */
@@ -82,8 +79,11 @@ type Found =
   | { state: 'malformed' | 'unknown' | 'expired' | 'used' }
   | { state: 'throttled'; retryAfter: number };
 
+/** The form of a user code, each star a letter of twenty that make no words (RFC 8628 §6.1). */
+export const CODE_MASK = '****-****-****';
+
 /** Letters of a code. */
-const CODE_LENGTH = 8;
+const CODE_LENGTH = CODE_MASK.replaceAll('-', '').length;
 
 /** How many characters of a code that was typed, or came with a link, are shown in the form. */
 const MAX_ENTERED = 20;
@@ -138,7 +138,7 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     if (decided === undefined || (action !== null && action !== decided)) return undefined;
     if (decided === 'deny' || lastUser === undefined) return deniedPage(site);
     const asked = action && (await options.people()).find(({ id }) => id === user)?.name;
-    return action && asked !== lastUser ? undefined : loggedInPage(site, withDash(userCode), lastUser);
+    return action && asked !== lastUser ? undefined : loggedInPage(site, withDashes(userCode), lastUser);
   }
 
   /** Answers with a page, and renews the cookie. */
@@ -256,11 +256,11 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
 }
 
 function shown({ userCode }: DeviceCode): string {
-  return withDash(userCode ?? '');
+  return withDashes(userCode ?? '');
 }
 
-function withDash(userCode: string): string {
-  return `${userCode.slice(0, 4)}-${userCode.slice(4)}`;
+function withDashes(userCode: string): string {
+  return userCode.match(/.{1,4}/g)?.join('-') ?? '';
 }
 
 /** The letters of a code as it was entered, in capitals. */

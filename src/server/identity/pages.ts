@@ -12,12 +12,12 @@ export interface FormContext {
 }
 
 /** A code in the form in which a terminal shows it. */
-const EXAMPLE = html`<code>WDJB-MJHT</code>`;
+const EXAMPLE = html`<code>WDJB-MJHT-QXZP</code>`;
 const LOG_IN = html`<code>slices-conn login</code>`;
 
 /** What the form that asks for a code says about the last one. */
 export const CODE_PROBLEMS = {
-  malformed: html`This is not a code. A code is eight letters, such as ${EXAMPLE}.`,
+  malformed: html`This is not a code. A code is twelve letters, such as ${EXAMPLE}.`,
   unknown: html`There is no such code. Compare it with the one in your terminal.`,
   expired: html`This code has expired. Run ${LOG_IN} again: it shows a new code.`,
   used: html`This code was used already. Run ${LOG_IN} again: it shows a new code.`,
@@ -35,7 +35,7 @@ export function codePage(
     html`${problem === undefined ? html`<p>Enter the code that your terminal shows.</p>` : html`<p class="error" role="alert">${problem}</p>`}${formOf(
       form,
       html`<label class="field"><span>Code</span><input type="text" name="user_code" value="${code}" aria-describedby="form-of-code" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="20" required autofocus></label>
-<p class="hint" id="form-of-code">Eight letters, such as ${EXAMPLE}. Small letters, and no dash, are fine too.</p>
+<p class="hint" id="form-of-code">Twelve letters, such as ${EXAMPLE}. Small letters, and no dashes, are fine too.</p>
 <div class="actions"><button>Continue</button></div>`,
     )}<p class="below">No code yet? Run ${LOG_IN} in a terminal.</p>`,
   );

@@ -16,6 +16,7 @@ import { TokenError } from '../../tokens/token-error.ts';
 import type { Log } from '../log.ts';
 import { type AdapterOptions, createAdapter } from './adapter.ts';
 import { type EndpointGuard, tooManyBody } from './attempt-limits.ts';
+import { CODE_MASK } from './device-page.ts';
 import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
 import { hash } from './records.ts';
 import {
@@ -246,7 +247,7 @@ function configuration(options: ProviderOptions): Configuration {
       },
       deviceFlow: {
         enabled: true,
-        mask: '****-****',
+        mask: CODE_MASK,
         deviceInfo: (context) => ({ ip: context.ip, ua: context.get('user-agent').slice(0, 200) }),
       },
       resourceIndicators: {

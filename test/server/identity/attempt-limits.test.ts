@@ -70,6 +70,12 @@ async function countedAlready({ file }: IdentityServer, key: string, attempts: n
 /** The socket's address in these tests. */
 const HERE = '127.0.0.1';
 
+/** What is counted where so many device codes were made from {@link HERE}. */
+function codesMade(count: number): Record<string, number> {
+  const counters = [HERE, '127.0.0.0/24', 'all'];
+  return Object.fromEntries(counters.map((counter) => [`/device/auth ${counter}`, count]));
+}
+
 function expectTooMany(reply: WireReply, error: EndpointLimit['error']): void {
   expect(answer(reply)).toBe(`429 ${error}`);
   expect(reply.headers.get('content-type')).toMatch(/^application\/json\b/);
@@ -105,14 +111,17 @@ describe.each(ENGINES)('two servers on one %s database', (_, newDatabase) => {
   test('give out so many device codes to an address, and then again after the window', async () => {
     const [server, replica] = await twoServers();
     await startLogin(server);
-    expect(await counted(server)).toEqual({ [`/device/auth ${HERE}`]: 1, '/device/auth all': 1 });
+    expect(await counted(server)).toEqual(codesMade(1));
     await countedAlready(server, `/device/auth ${HERE}`, 598);
     for (const door of [replica, server]) expect(answer(await askCode(door))).toBe('200');
     for (const door of [replica, server, replica]) {
       expectTooMany(await askCode(door), 'temporarily_unavailable');
     }
     // What was refused is not counted: nobody waits longer for having asked again.
-    expect(await counted(server)).toEqual({ [`/device/auth ${HERE}`]: 600, '/device/auth all': 3 });
+    expect(await counted(server)).toEqual({
+      ...codesMade(3),
+      [`/device/auth ${HERE}`]: 600,
+    });
     server.advance(ATTEMPT_WINDOW - 5000);
     expect(answer(await askCode(server))).toBe('429 temporarily_unavailable');
     server.advance(5000);
@@ -126,7 +135,7 @@ describe.each(ENGINES)('two servers on one %s database', (_, newDatabase) => {
     expect(answer(await askCode(replica))).toBe('200');
     expectTooMany(await askCode(server), 'temporarily_unavailable');
     // Who waits for a code already, and who is logged in, goes on.
-    expect(await counted(server)).toEqual({ [`/device/auth ${HERE}`]: 1, '/device/auth all': 6000 });
+    expect(await counted(server)).toEqual({ ...codesMade(1), '/device/auth all': 6000 });
   });
 
   test('count wrong codes and tokens alone', async () => {
@@ -137,7 +146,7 @@ describe.each(ENGINES)('two servers on one %s database', (_, newDatabase) => {
     let token = refreshTokenIn(await poll(replica, login));
     for (let round = 0; round < 3; round += 1) token = refreshTokenIn(await refresh(server, token));
     expect((await revoke(replica, token)).status).toBe(200);
-    const made = { [`/device/auth ${HERE}`]: 1, '/device/auth all': 1 };
+    const made = codesMade(1);
     expect(await counted(server)).toEqual(made);
 
     // Used already, revoked, made up, and no request at all.
@@ -254,7 +263,7 @@ describe('row 58: a page that a user has open', async () => {
       const before = await attempts();
       const headers = { 'sec-fetch-site': site };
       for (let guess = 0; guess < GUESS_LIMITS.address + 5; guess += 1) {
-        const reply = await send(server, 'GET', '/auth/device?user_code=BBBB-BBBB', { headers });
+        const reply = await send(server, 'GET', '/auth/device?user_code=BBBB-BBBB-BBBB', { headers });
         expect([reply.status, reply.text.includes('role="alert"')]).toEqual([200, false]);
       }
       expect(await attempts()).toEqual(before);
@@ -311,12 +320,12 @@ describe.each(ENGINES)('two guards on one %s database', (_, newDatabase) => {
   };
   const request = (): IncomingMessage => new IncomingMessage(new Socket());
 
-  async function twoGuards() {
+  async function twoGuards(limits = LIMITS) {
     const database = await newDatabase();
     const stores = await Promise.all([openStores(database), openStores(database)]);
     let clock = NOW;
     const [one, other] = stores.map(({ identityRecords }) =>
-      createEndpointGuard(identityRecords, () => clock, LIMITS),
+      createEndpointGuard(identityRecords, () => clock, limits),
     );
     if (!one || !other) throw new RangeError('two were opened');
     return {
@@ -351,7 +360,7 @@ describe.each(ENGINES)('two guards on one %s database', (_, newDatabase) => {
     expect(tally(all)).toEqual({ in: 7, temporarily_unavailable: 33 });
     // None of those that were refused is on its address's account.
     const counts = await counted({ file: database });
-    const own = Object.entries(counts).filter(([key]) => key.startsWith('/codes 198.'));
+    const own = Object.entries(counts).filter(([key]) => /^\/codes 198\.[\d.]+$/.test(key));
     expect(own.map(([, attempts]) => attempts)).toEqual([1, 1, 1, 1, 1, 1, 1]);
     expect(counts).toMatchObject({ '/codes 192.0.2.1': 5, '/codes all': 12 });
     await close();
@@ -380,6 +389,21 @@ describe.each(ENGINES)('two guards on one %s database', (_, newDatabase) => {
     }
     expect(await tried(guard(0), '/tokens', '2001:db8:1:2:ffff::')).toBe('slow_down');
     expect(await tried(guard(1), '/tokens', '2001:db8:1:3::')).toBe('in');
+    await close();
+  });
+
+  test('codes of one /56 and one /48 never use up the limit of all (THREATS.md 95)', async () => {
+    const { database, guard, close } = await twoGuards({
+      '/codes': { address: 2, global: 12, counts: 'every', error: 'temporarily_unavailable' },
+    });
+    const from = (address: (index: number) => string) =>
+      many(40, (index) => tried(guard(index), '/codes', address(index)));
+    const in56 = await from((index) => `2001:db8:1:${(0x200 + index).toString(16)}::1`);
+    expect(tally(in56)).toEqual({ in: 2 * 2, temporarily_unavailable: 36 });
+    const in48 = await from((index) => `2001:db8:1:${((index + 4) * 256).toString(16)}::1`);
+    expect(tally(in48)).toEqual({ in: 2 * 2, temporarily_unavailable: 36 });
+    expect(await tried(guard(0), '/codes', '2001:db8:2::1')).toBe('in');
+    expect(await counted({ file: database })).toMatchObject({ '/codes all': 9 });
     await close();
   });
 

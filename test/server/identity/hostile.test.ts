@@ -351,7 +351,7 @@ describe('fuzzed requests', () => {
     'slices-conn',
     DEVICE_GRANT,
     'refresh_token',
-    'BBBB-BBBB',
+    'BBBB-BBBB-BBBB',
     'true',
     '%0d%0aX: y',
     'toString',
@@ -526,7 +526,7 @@ describe('a locked database', () => {
     ['a poll', (own) => poll(own, { device_code: 'x'.repeat(43) })],
     ['a refresh', (own) => refresh(own, 'x'.repeat(43))],
     ['a revocation', (own) => revoke(own, 'x'.repeat(43))],
-    ['a look at a code', (own) => new Browser(own).open(`${PAGE}?user_code=BBBB-BBBB`)],
+    ['a look at a code', (own) => new Browser(own).open(`${PAGE}?user_code=BBBB-BBBB-BBBB`)],
     [
       'an approval',
       (_, browser) => browser.submit({ user: browser.people.ids.get('lead') ?? '', action: 'approve' }),

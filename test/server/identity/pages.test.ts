@@ -170,9 +170,9 @@ describe('a mistake in a code', () => {
   const fieldOf = ({ reply }: Browser) => /name="user_code" value="([^"]*)"/.exec(reply.text)?.[1];
 
   test.each([
-    ['BBBB-BBBB', 'There is no such code', 'BBBB-BBBB'],
-    ['bcdf ghj', 'A code is eight letters, such as WDJB-MJHT', 'bcdf ghj'],
-    ['\u202eBBBB-BBBB"><b>', 'A code is eight letters', 'BBBB-BBBBb'],
+    ['BBBB-BBBB-BBBB', 'There is no such code', 'BBBB-BBBB-BBBB'],
+    ['bcdf ghj', 'A code is twelve letters, such as WDJB-MJHT-QXZP', 'bcdf ghj'],
+    ['\u202eBBBB-BBBB-BBBB"><b>', 'A code is twelve letters', 'BBBB-BBBB-BBBBb'],
   ])('%s: said, and what was typed is kept', async (entered, problem, kept) => {
     const browser = new Browser(await startIdentity());
     await browser.open(PAGE);
@@ -315,7 +315,7 @@ describe('every page', () => {
     look(await browser.open(`${PAGE}?user_code=`));
     look(await browser.open(login.verification_uri_complete));
     look(await browser.submit({ csrf: 'x', user, action: 'approve' }));
-    look(await browser.open(`${PAGE}?user_code=BBBB-BBBB`));
+    look(await browser.open(`${PAGE}?user_code=BBBB-BBBB-BBBB`));
     look(await approve(login, 'admin', browser));
     look(await browser.open(login.verification_uri_complete));
     const another = new Browser(server);
@@ -326,7 +326,7 @@ describe('every page', () => {
     look(await browser.submit({ action: 'deny' }));
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 601_000 });
     look(await browser.open(late.verification_uri_complete));
-    for (let turn = 0; turn < 5; turn += 1) await browser.open(`${PAGE}?user_code=BBBB-BBBB`);
+    for (let turn = 0; turn < 5; turn += 1) await browser.open(`${PAGE}?user_code=BBBB-BBBB-BBBB`);
     look(await browser.open(late.verification_uri_complete));
     expect(seen.map(([status]) => status)).toEqual([200, 200, 200, 403, 400, 200, 200, 200, 400, 429]);
     expect(

@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   answer,
@@ -8,6 +9,7 @@ import {
   type IdentityServer,
   PAGE,
   poll,
+  send,
   startIdentity,
   startLogin,
   tally,
@@ -25,8 +27,8 @@ const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 
 /** A code that nobody was given, another one each time. */
 function wrongCode(number: number): string {
-  const letters = Array.from({ length: 8 }, (_, index) => LETTERS[Math.floor(number / 20 ** index) % 20]);
-  return `${letters.slice(0, 4).join('')}-${letters.slice(4).join('')}`;
+  const letters = Array.from({ length: 12 }, (_, index) => LETTERS[Math.floor(number / 20 ** index) % 20]);
+  return [letters.slice(0, 4), letters.slice(4, 8), letters.slice(8)].map((four) => four.join('')).join('-');
 }
 
 let drawn = 0;
@@ -126,36 +128,58 @@ describe('wrong codes', () => {
     const server = await startIdentity();
     const browser = new Browser(server);
     const statuses: number[] = [];
-    for (const code of ['x', '%00', 'A'.repeat(500), '%F0%9F%98%80', "'%20OR%201", 'BBBB-BBBB'])
+    for (const code of ['x', '%00', 'A'.repeat(500), '%F0%9F%98%80', "'%20OR%201", 'BBBB-BBBB-BBBB'])
       statuses.push(await guess(browser, code));
     expect(statuses).toEqual([...times(PER_SESSION, 400), 429]);
   });
 
-  test('of one address never use up the limit for all', async () => {
-    const server = await startIdentity();
-    for (let index = 0; index < 100; index += 1) await guess(new Browser(server));
-    expect(attempts(await import('node:sqlite'), server.file, 'all')).toBeLessThanOrEqual(PER_ADDRESS);
+  /** The status of a look at the page from an address: with a wrong code, unless a path is given. */
+  async function lookFrom(server: IdentityServer, address: string, path?: string): Promise<number> {
+    drawn += 1;
+    const wrong = `${PAGE}?user_code=${wrongCode(drawn)}`;
+    return (await send(server, 'GET', path ?? wrong, { headers: { 'x-forwarded-for': address } })).status;
+  }
+
+  test('from all of a /56 lock it out, from all of a /48 that, and nobody else (THREATS.md 93)', async () => {
+    const server = await startIdentity({ behindProxy: true });
+    const allOf = async (addresses: readonly string[]): Promise<Record<string, number>> => {
+      const statuses: string[] = [];
+      for (const address of addresses) statuses.push(String(await lookFrom(server, address)));
+      return tally(statuses);
+    };
+    const in56 = Array.from({ length: 256 }, (_, index) => `2001:db8:1:${(0x200 + index).toString(16)}::1`);
+    expect(await allOf(in56)).toEqual({ '400': 2 * PER_ADDRESS, '429': 256 - 2 * PER_ADDRESS });
+    const in48 = Array.from(
+      { length: 60 },
+      (_, index) => `2001:db8:1:${((index + 4) * 256).toString(16)}::1`,
+    );
+    expect(await allOf(in48)).toEqual({ '400': 2 * PER_ADDRESS, '429': 60 - 2 * PER_ADDRESS });
+
+    const { pathname, search } = new URL((await startLogin(server)).verification_uri_complete);
+    expect(await lookFrom(server, '2001:db8:1:ffff::1', pathname + search)).toBe(429);
+    for (const honest of ['2001:db8:2::1', '2001:db9::1', '192.0.2.1']) {
+      expect(await lookFrom(server, honest, pathname + search)).toBe(200);
+    }
+    // What was refused has left no row: four for each guess that was counted are the most.
+    expect(attemptRows(server.file)).toBeLessThan(4 * (4 * PER_ADDRESS + 4));
   });
 
-  test('of all addresses together are taken a thousand times', async () => {
-    const server = await startIdentity();
-    expect(await guess(new Browser(server))).toBe(400);
-    const { DatabaseSync } = await import('node:sqlite');
-    const beside = new DatabaseSync(server.file);
-    beside.prepare("UPDATE attempt SET attempts = 999 WHERE key = 'all'").run();
-    beside.close();
-    expect(await guess(new Browser(server))).toBe(400);
-    expect(await guess(new Browser(server))).toBe(429);
-    server.advance(WINDOW);
-    expect(await guess(new Browser(server))).toBe(400);
+  test('from all of a /24 lock it out, and nobody else (THREATS.md 94)', async () => {
+    const server = await startIdentity({ behindProxy: true });
+    const statuses: string[] = [];
+    for (let index = 0; index < 60; index += 1) {
+      statuses.push(String(await lookFrom(server, `192.0.2.${index}`)));
+    }
+    expect(tally(statuses)).toEqual({ '400': 2 * PER_ADDRESS, '429': 60 - 2 * PER_ADDRESS });
+    expect(await lookFrom(server, '192.0.3.1')).toBe(400);
   });
 });
 
-/** How many attempts are counted under a key. */
-function attempts(sqlite: typeof import('node:sqlite'), file: string, key: string): number {
-  const beside = new sqlite.DatabaseSync(file, { readOnly: true });
+/** How many rows there are of attempts that are counted. */
+function attemptRows(file: string): number {
+  const beside = new DatabaseSync(file, { readOnly: true });
   try {
-    return Number(beside.prepare('SELECT attempts FROM attempt WHERE key = ?').get(key)?.['attempts'] ?? 0);
+    return Number(beside.prepare('SELECT count(*) AS rows FROM attempt').get()?.['rows']);
   } finally {
     beside.close();
   }
