@@ -46,7 +46,7 @@ test('updates that are granted one after the other: 429 with Retry-After, and th
   expect(outcome(await later.update(id, { bandwidth: '8' }))).toBe('429 too_many_requests');
 });
 
-test('a user has one budget in all experiments, and an experiment one for all users (THREATS.md 91)', async () => {
+test('a user has one budget in all experiments, and an experiment one for all users', async () => {
   const service = await openService({ maxChanges: 2 });
   const second = await service.newExperiment('second');
   const [lead, leadInSecond, admin] = [

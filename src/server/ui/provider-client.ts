@@ -1,4 +1,5 @@
 import type * as Oauth from 'openid-client';
+import { withinTime } from '../../contract/bounded-reading.ts';
 import { sameIssuer } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
 import { refusal } from '../problem-error.ts';
@@ -45,7 +46,7 @@ export interface PageClientOptions {
   clientId: string;
   /** `{base_url}/ui/callback`. */
   redirectUri: string;
-  /** What the provider says about itself; see {@link discovered}. */
+  /** Asks the provider what it says about itself; see {@link discovered}. The answer is shared by all visitors. */
   metadata: () => Promise<Oauth.ServerMetadata>;
   /** Where the access token will be used (RFC 8707 §2), for providers that need to be told. */
   resource?: string | undefined;
@@ -68,12 +69,66 @@ const MAX_LIFETIME = 315_576_000;
 /** The lifetime of an access token where the provider does not say, in seconds. */
 const SHORT_LIFETIME = 300;
 
+/** For how long a provider's description is used without a look at it, in milliseconds: 10 minutes. */
+const FRESH_FOR = 600_000;
+/** For how long it stands in for one that can't be had, in milliseconds: a day. */
+const STALE_FOR = 86_400_000;
+/** Least time between two requests for it, in milliseconds. */
+const COOLDOWN = 30_000;
+/** How long a request for it may take, in milliseconds. */
+const TIME_LIMIT = 10_000;
+
+/**
+ * Shares what a provider says about itself between all visitors, by the rules of `remoteKeySet`: one request at a time, none
+ * within the cooldown, and an old copy while the provider is away. So a visitor of `/ui/login` can't make this server
+ * send the provider a request each time.
+ *
+ * @param ask asks the provider
+ * @param now milliseconds since the Unix epoch
+ */
+function sharedMetadata(
+  ask: () => Promise<Oauth.ServerMetadata>,
+  now: () => number,
+): () => Promise<Oauth.ServerMetadata> {
+  let copy: { metadata: Oauth.ServerMetadata; at: number } | undefined;
+  let failure: unknown;
+  let lastTry = Number.NEGATIVE_INFINITY;
+  let underWay: Promise<void> | undefined;
+
+  async function load(): Promise<void> {
+    lastTry = now();
+    try {
+      copy = { metadata: await ask(), at: now() };
+    } catch (error) {
+      failure = error;
+    }
+  }
+
+  return async () => {
+    const age = copy ? now() - copy.at : Number.POSITIVE_INFINITY;
+    const sinceTry = now() - lastTry;
+    // A clock that was set back must not stop the requests until it has caught up.
+    const isCooling = sinceTry >= 0 && sinceTry < COOLDOWN;
+    const isOthers = underWay !== undefined;
+    if (age < 0 || age >= FRESH_FOR) {
+      if (!isCooling) {
+        underWay ??= load().finally(() => {
+          underWay = undefined;
+        });
+      }
+      if (!isOthers || age >= STALE_FOR) await underWay;
+    }
+    if (!copy || now() - copy.at >= STALE_FOR) throw failure;
+    return copy.metadata;
+  };
+}
+
 /** The page's own client, by a certified library that is loaded with the first login. */
 export function createPageClient(options: PageClientOptions): PageClient {
-  const { clientId, redirectUri, metadata, resource, fetch, now } = options;
+  const { clientId, redirectUri, resource, fetch, now } = options;
+  const metadata = sharedMetadata(options.metadata, now);
   const forResource = resource === undefined ? {} : { resource };
 
-  /** Found out for each use: a login is rare, and the provider may have changed. */
   async function connect(): Promise<{ oauth: typeof Oauth; config: Oauth.Configuration }> {
     const oauth = await import('openid-client');
     const config = new oauth.Configuration(await metadata(), clientId, undefined, oauth.None());
@@ -192,7 +247,9 @@ export async function discovered(
   const unusable = (why: string) =>
     refusal('unavailable', `The identity provider at ${authUrl} can't be used for a login: ${why}`);
   const address = `${authUrl}/.well-known/openid-configuration`;
-  const reply = await fetch(new Request(address, { redirect: 'manual' })).catch(() => undefined);
+  const reply = await withinTime(TIME_LIMIT, (signal) =>
+    fetch(new Request(address, { redirect: 'manual', signal })),
+  ).catch(() => undefined);
   if (reply?.status !== 200) throw unusable(`its description answers ${reply?.status ?? 'nothing'}.`);
   const reading = readJson(await reply.text());
   if (!reading.ok || !isObject(reading.value)) throw unusable('its description is not JSON.');

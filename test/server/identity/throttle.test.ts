@@ -140,7 +140,7 @@ describe('wrong codes', () => {
     return (await send(server, 'GET', path ?? wrong, { headers: { 'x-forwarded-for': address } })).status;
   }
 
-  test('from all of a /56 lock it out, from all of a /48 that, and nobody else (THREATS.md 93)', async () => {
+  test('from all of a /56 lock it out, from all of a /48 that, and nobody else (THREATS.md 92)', async () => {
     const server = await startIdentity({ behindProxy: true });
     const allOf = async (addresses: readonly string[]): Promise<Record<string, number>> => {
       const statuses: string[] = [];
@@ -164,7 +164,7 @@ describe('wrong codes', () => {
     expect(attemptRows(server.file)).toBeLessThan(4 * (4 * PER_ADDRESS + 4));
   });
 
-  test('from all of a /24 lock it out, and nobody else (THREATS.md 94)', async () => {
+  test('from all of a /24 lock it out, and nobody else', async () => {
     const server = await startIdentity({ behindProxy: true });
     const statuses: string[] = [];
     for (let index = 0; index < 60; index += 1) {

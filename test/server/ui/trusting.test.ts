@@ -23,6 +23,8 @@ interface Habits {
   issuer?: string;
   token?: () => string;
   tokenEndpoint?: string;
+  /** Whether it answers what it says about itself; asked each time. */
+  answers?: () => boolean;
 }
 
 /** A service that trusts them, and a browser at its page. */
@@ -30,11 +32,13 @@ async function world({
   issuer = LOGIN,
   token = () => user(),
   tokenEndpoint = `${AUTH}/oauth/token`,
+  answers = () => true,
 }: Habits = {}) {
   const asked: { url: string; form: URLSearchParams }[] = [];
   const logins = new Map<string, URLSearchParams>();
   const objections: string[] = [];
   const portalAsked: string[] = [];
+  let described = 0;
   const issued = new Set<string>();
   const accessToken = (): string => {
     const made = token();
@@ -75,6 +79,8 @@ async function world({
     if (url === KEY_SETS[PORTAL]) return Response.json(keySetOf(portalKey));
     if (url === KEY_SETS[LOGIN]) return Response.json(keySetOf(loginKey));
     if (url === `${AUTH}/.well-known/openid-configuration`) {
+      described += 1;
+      if (!answers()) return new Response(null, { status: 503 });
       return Response.json({
         issuer,
         authorization_endpoint: `${AUTH}/authorize`,
@@ -143,7 +149,17 @@ async function world({
   const moveTo = (offset: number): void => {
     clock = NOW + offset;
   };
-  return { moveTo, asked, objections, portalAsked, send, granted, logIn, cookies };
+  return {
+    moveTo,
+    descriptions: () => described,
+    asked,
+    objections,
+    portalAsked,
+    send,
+    granted,
+    logIn,
+    cookies,
+  };
 }
 
 const ours = { 'sec-fetch-site': 'same-origin', 'x-slices-conn': 'ui' };
@@ -228,6 +244,41 @@ describe('the page of a server that trusts an identity provider not built like o
     );
     const headers = { authorization: `Bearer ${idToken}` };
     expect((await send('GET', '/apis/v1alpha1/links', headers)).status).toBe(403);
+  });
+
+  test('one request for all visitors asks what the provider says about itself (THREATS.md 96)', async () => {
+    const { send, descriptions, moveTo, logIn } = await world();
+    const visits = await Promise.all(Array.from({ length: 20 }, () => send('GET', '/ui/login')));
+    expect(new Set(visits.map(({ status }) => status))).toEqual(new Set([302]));
+    expect((await logIn()).status).toBe(200);
+    expect(descriptions()).toBe(1);
+    moveTo(599_999);
+    await send('GET', '/ui/login');
+    expect(descriptions()).toBe(1);
+    moveTo(600_000);
+    await Promise.all(Array.from({ length: 20 }, () => send('GET', '/ui/login')));
+    expect(descriptions()).toBe(2);
+  });
+
+  test('a provider that is away is asked every half minute, and what it said is used for a day', async () => {
+    let isAway = false;
+    const { send, descriptions, moveTo } = await world({ answers: () => !isAway });
+    const visit = async () => (await send('GET', '/ui/login')).status;
+    expect(await visit()).toBe(302);
+    isAway = true;
+    moveTo(3_600_000);
+    expect(await Promise.all([visit(), visit(), visit()])).toEqual([302, 302, 302]);
+    expect(descriptions()).toBe(2);
+    moveTo(3_630_000);
+    expect(await visit()).toBe(302);
+    expect(descriptions()).toBe(3);
+    moveTo(86_400_000);
+    expect(await visit()).toBe(503);
+    isAway = false;
+    expect(await visit()).toBe(503);
+    expect(descriptions()).toBe(4);
+    moveTo(86_430_000);
+    expect(await visit()).toBe(302);
   });
 
   test.each<[string, Habits]>([
