@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Failure, moveAway, shellWord } from '../contract/failure.ts';
+import { onDisk } from './on-disk.ts';
 
 /** Writable by the group, and by everyone. Windows has neither modes nor user numbers, so nothing is checked there. */
 const GROUP_WRITES = 0o020;
@@ -83,8 +84,8 @@ function checkAbove(path: string): void {
 }
 
 /**
- * Makes a folder and those above it that are missing. It is not mkdir's own recursion, which never ends below a folder such
- * as /proc, where nothing can be made.
+ * Makes a folder and those above it that are missing; their names are on the disk when this returns. It is not mkdir's own
+ * recursion, which never ends below a folder such as /proc, where nothing can be made.
  *
  * @param mode of the folders that are made, less the umask
  */
@@ -98,6 +99,8 @@ export function makeFolders(path: string, mode = 0o700): void {
     // Another process may have been quicker.
     if (!existsSync(path)) throw error;
   }
+  // Else a power cut takes the folder, and all that is synced in it.
+  onDisk(parent);
 }
 
 /**

@@ -1,15 +1,18 @@
 import {
   closeSync,
+  existsSync,
   fchmodSync,
   fsyncSync,
   lstatSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { onDisk } from './on-disk.ts';
 import { closeFile, unusableFile } from './private.ts';
 
 /**
@@ -21,10 +24,9 @@ import { closeFile, unusableFile } from './private.ts';
  * @throws Error of the file system; what was there is intact then
  */
 export function writeWhole(path: string, content: string | Uint8Array, mode: number): void {
-  // A name that can't be guessed, and `wx`: another user can't have put a file there.
-  const draft = `${path}.${crypto.randomUUID()}.tmp`;
-  const file = openSync(draft, 'wx', mode);
-  try {
+  replaceWhole(path, (draft) => {
+    // `wx`: another user can't have put a file there.
+    const file = openSync(draft, 'wx', mode);
     try {
       fchmodSync(file, mode);
       writeFileSync(file, content);
@@ -32,6 +34,20 @@ export function writeWhole(path: string, content: string | Uint8Array, mode: num
     } finally {
       closeSync(file);
     }
+  });
+}
+
+/**
+ * Replaces a file as {@link writeWhole} does.
+ *
+ * @param write writes the content to the path that it is given, which has a name that can't be guessed; it must be on the
+ *   disk when this returns
+ * @throws whatever `write` throws; Error of the file system; what was there is intact then
+ */
+export function replaceWhole(path: string, write: (draft: string) => void): void {
+  const draft = `${path}.${crypto.randomUUID()}.tmp`;
+  try {
+    write(draft);
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });
@@ -40,21 +56,27 @@ export function writeWhole(path: string, content: string | Uint8Array, mode: num
   onDisk(dirname(path));
 }
 
-/** Errors that are ignored: the folder can't be read, or the file system or Windows can't sync folders. */
-const UNSYNCED = new Set(['EACCES', 'EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP']);
+/** The end of a draft's name. What writes the draft may write into another one first, with a longer name. */
+const DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp/;
 
-/** Waits until a file's content, or a folder's list of names, is on the disk, where that can be waited for. */
-export function onDisk(path: string): void {
-  try {
-    const handle = openSync(path, 'r');
-    try {
-      fsyncSync(handle);
-    } finally {
-      closeSync(handle);
-    }
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && UNSYNCED.has(String(error.code)))) throw error;
+/**
+ * Removes the drafts of a file that are left where a process or the machine stopped while it was written. The caller holds
+ * a lock under which alone the file is written.
+ *
+ * @throws Error of the file system
+ */
+export function removeDrafts(path: string): void {
+  const [folder, name] = [dirname(path), basename(path)];
+  for (const each of readdirSync(folder)) {
+    if (each.startsWith(name) && DRAFT.test(each.slice(name.length)))
+      rmSync(join(folder, each), { force: true });
   }
+}
+
+/** Removes a file, where there is one; after a power cut it does not come back. @throws Error of the file system */
+export function removeFile(path: string): void {
+  rmSync(path, { force: true });
+  if (existsSync(dirname(path))) onDisk(dirname(path));
 }
 
 /**

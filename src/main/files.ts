@@ -3,18 +3,16 @@ import {
   constants,
   existsSync,
   lstatSync,
-  mkdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
-  rmSync,
   statSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { ShellHome, UserFiles } from '../cli/world.ts';
 import { Failure } from '../contract/failure.ts';
 import { makeFolders } from '../files/private.ts';
-import { writeWhole } from '../files/whole.ts';
+import { removeFile, writeWhole } from '../files/whole.ts';
 import type { Environment } from '../session/profiles/folders.ts';
 
 /** The files that a person names on the command line, on disk. */
@@ -38,7 +36,7 @@ export const files: UserFiles = {
   },
   async remove(path) {
     try {
-      rmSync(path, { force: true });
+      removeFile(path);
     } catch (cause) {
       throw fileFailure('removed', path, cause);
     }
@@ -96,7 +94,7 @@ function placeBelow(folder: string, path: string, { make }: { make: boolean }): 
     const found = lstatSync(place, { throwIfNoEntry: false });
     if (!found && isFile) return place;
     if (!found && !make) return undefined;
-    if (!found) mkdirSync(place, { mode: 0o755 });
+    if (!found) makeFolders(place, 0o755);
     else if (found.isSymbolicLink()) throw new Error(`${place} is a symbolic link, which is never followed.`);
     else if (isFile ? !found.isFile() : !found.isDirectory()) {
       throw new Error(`${place} is not a ${isFile ? 'file' : 'folder'}.`);

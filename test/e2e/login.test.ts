@@ -451,14 +451,14 @@ describe('rows 16, 17: where the login is kept', () => {
   });
 
   test('row 15: logout leaves no token, nor in a draft that a killed process left', async () => {
-    const draft = `${client.credentials}.4711.tmp`;
+    const draft = `${client.credentials}.${crypto.randomUUID()}.tmp`;
     writeFileSync(draft, kept, { mode: 0o600 });
     expect(await client.command('logout')).toMatchObject({ exitCode: 0 });
     expect(existsSync(draft)).toBe(false);
   });
 
   test('row 15: a draft that a killed process left is ignored', async () => {
-    const draft = `${client.credentials}.4711.tmp`;
+    const draft = `${client.credentials}.${crypto.randomUUID()}.tmp`;
     writeFileSync(draft, kept.slice(0, 100), { mode: 0o600 });
     expect(await client.command('project', 'list')).toMatchObject({ exitCode: 0 });
     expect(await client.command('login')).toMatchObject({ exitCode: 0 });

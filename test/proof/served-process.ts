@@ -19,6 +19,10 @@ export interface ServedOptions {
   args: readonly string[];
   /** Its home folder. */
   home: string;
+  /** The program's launcher; without it, ours. */
+  launcher?: string;
+  /** Turns the command into the one that is run, which must not be another process than the server. */
+  under?: (command: readonly string[]) => [program: string, ...args: string[]];
 }
 
 /** `slices-conn serve` as a process, to be killed and started again under the same address. */
@@ -51,11 +55,13 @@ export class ServedProcess {
 
   /** Starts it and waits until it answers. @throws Error when it ends instead */
   async start(): Promise<void> {
-    const { port, base, args, home } = this.#options;
+    const { port, base, args, home, launcher = LAUNCHER, under } = this.#options;
     // All that is sent comes from a few users.
     const limits = ['--max-changes', '1000000000'];
     const given = withoutPassword(['serve', '--port', String(port), '--base-url', base, ...limits, ...args]);
-    const child = spawn(process.execPath, [LAUNCHER, ...given.args], {
+    const command = [process.execPath, launcher, ...given.args] as const;
+    const [program, ...rest] = under?.(command) ?? command;
+    const child = spawn(program, rest, {
       cwd: home,
       env: { PATH: '/usr/bin:/bin', HOME: home, ...COMPILED, ...given.env },
       stdio: ['ignore', 'ignore', 'pipe'],

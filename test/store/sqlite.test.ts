@@ -145,10 +145,10 @@ describe('the triggers on tag_hold, past all of our code', () => {
 });
 
 describe('SqliteDatabase.open', () => {
-  test('a file is in WAL mode and synchronous FULL (2), on every open', async () => {
+  test('a file is in WAL mode and synchronous EXTRA (3), on every open', async () => {
     for (const _ of ['new', 'opened again']) {
       const database = await SqliteDatabase.open(file, SERVER_FORMAT);
-      expect(await pragma(database, 'synchronous')).toBe(2);
+      expect(await pragma(database, 'synchronous')).toBe(3);
       // What might be taken back stays in memory (2), and the log is brought into the file after so many pages.
       expect(await pragma(database, 'temp_store')).toBe(2);
       expect(await pragma(database, 'wal_autocheckpoint')).toBe(4096);

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { readJson } from '../../contract/json.ts';
 import { Secret } from '../../contract/secret.ts';
 import { privateFolder, unusableFile } from '../../files/private.ts';
-import { readPrivateFile, writePrivateFile } from '../../files/whole.ts';
+import { readPrivateFile, removeDrafts, removeFile, writePrivateFile } from '../../files/whole.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 
 const KeptSecret = v.pipe(
@@ -114,20 +114,13 @@ export class Credentials {
     this.#makeFolder();
     return this.#underLock(join(this.#folder, `${this.#name}.lock`), async () => {
       const current = this.read();
-      this.#removeDrafts();
+      removeDrafts(this.path);
       const next = await work(current);
-      if (next === undefined) rmSync(this.path, { force: true });
+      if (next === undefined) removeFile(this.path);
       else if (next !== current) this.#write(next);
       this.#known = { credentials: next };
       return next;
     });
-  }
-
-  /** Removes drafts of processes that were killed while they wrote: only the holder of the lock writes. */
-  #removeDrafts(): void {
-    for (const name of readdirSync(this.#folder)) {
-      if (name.startsWith(`${this.#name}.json.`)) rmSync(join(this.#folder, name), { force: true });
-    }
   }
 
   #write(credentials: StoredCredentials): void {

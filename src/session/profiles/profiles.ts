@@ -1,9 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import * as v from 'valibot';
 import { Failure, moveAway } from '../../contract/failure.ts';
 import { isObject } from '../../contract/json.ts';
+import { onDisk } from '../../files/on-disk.ts';
 import { closeFile, privateFolder } from '../../files/private.ts';
+import { removeDrafts, replaceWhole } from '../../files/whole.ts';
 import { type Choosable, nearest } from '../choice.ts';
 import type { Environment } from './folders.ts';
 import {
@@ -336,9 +338,11 @@ function readPreferences(folder: string): Preferences {
 }
 
 /**
- * Loads what is needed to write `config.json`, so that no loading happens between reading and writing. The file is
- * written whole or not at all, with mode 0600 in a folder with mode 0700.
+ * Loads what is needed to write `config.json`, so that no loading happens between reading and writing. The package writes
+ * a draft only: by itself it syncs no folder, and where `SNAP` is set it writes over the file, which a power cut leaves
+ * half written.
  *
+ * @returns writes the file whole or not at all, with mode 0600 in a folder with mode 0700; the caller holds the lock
  * @throws Failure `state_unusable`, the writing too
  */
 async function preferencesWriter(folder: string): Promise<(preferences: Preferences) => void> {
@@ -346,15 +350,18 @@ async function preferencesWriter(folder: string): Promise<(preferences: Preferen
   return (preferences) => {
     privateFolder(folder);
     try {
-      // A symbolic link would be followed.
-      closeFile(fileIn(folder));
-      const file = new ConfFile<Record<string, unknown>>({
-        cwd: folder,
-        configName: 'config',
-        configFileMode: 0o600,
-        accessPropertiesByDotNotation: false,
+      removeDrafts(fileIn(folder));
+      replaceWhole(fileIn(folder), (draft) => {
+        const file = new ConfFile<Record<string, unknown>>({
+          cwd: folder,
+          configName: basename(draft),
+          fileExtension: '',
+          configFileMode: 0o600,
+          accessPropertiesByDotNotation: false,
+        });
+        file.store = preferences;
+        onDisk(draft);
       });
-      file.store = preferences;
     } catch (cause) {
       throw unusable(folder, cause);
     }

@@ -1,7 +1,7 @@
 import { closeSync, linkSync, lstatSync, mkdtempSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { onDisk } from '../../files/whole.ts';
+import { onDisk } from '../../files/on-disk.ts';
 import { DatabaseFormatError } from '../sql.ts';
 import { storeError } from './errors.ts';
 import { BUSY_TIMEOUT, denyOthers, loadSqlite } from './file.ts';

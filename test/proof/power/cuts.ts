@@ -1,0 +1,100 @@
+import { hash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Chance } from '../chance.ts';
+import type { Finding, Report } from '../report.ts';
+import { Disk } from './disk.ts';
+import type { Step } from './recording.ts';
+
+/** What must be true of what a cut leaves, where it comes between two steps of a recording. */
+export interface Claim<Left> {
+  /** The first step after which it holds. */
+  from: number;
+  /** The step before which it ends to hold; without it, it holds for good. */
+  until?: number;
+  what: string;
+  kind: Finding['kind'];
+  holds: (left: Left) => boolean;
+}
+
+/** What was recorded, and what must be left of it. */
+export interface Recorded<Left> {
+  root: string;
+  steps: readonly Step[];
+  claims: readonly Claim<Left>[];
+  /** Reads what a cut has left in a folder. */
+  look: (folder: string) => Left;
+}
+
+/** How a proof is run on another program than ours, or on a recording that was changed: it must find that out. */
+export interface Mutation {
+  launcher?: string;
+  changed?: (step: Step) => Step;
+}
+
+/** Half of the cuts come so few steps after one from which something must hold. */
+const SOON = 3;
+
+/**
+ * Cuts the power at many steps of a recording, and holds what is left against what must be. The report counts cuts as kills,
+ * and claims that were looked at as requests. At the end the disk must hold what the real one does: the recording lacks
+ * nothing.
+ *
+ * @param into a folder for what is left, which does not exist
+ */
+export function cutPower<Left>(
+  { root, steps, claims, look }: Recorded<Left>,
+  { cuts, chance, into, report }: { cuts: number; chance: Chance; into: string; report: Report },
+): void {
+  const drawn = Array.from({ length: cuts }, () => {
+    const after = chance.is(50) ? chance.of(claims) : undefined;
+    return after ? after.from + chance.below(SOON) : chance.below(steps.length);
+  });
+  const disk = new Disk(root);
+  const leave = (how: Chance): void => {
+    rmSync(into, { recursive: true, force: true });
+    mkdirSync(into);
+    disk.leave(into, how);
+  };
+  let taken = 0;
+  for (const at of drawn.toSorted((one, other) => one - other)) {
+    for (const step of steps.slice(taken, at + 1)) disk.take(step);
+    taken = Math.max(taken, at + 1);
+    leave(chance);
+    report.kills += 1;
+    const due = claims.filter(({ from, until = steps.length }) => from <= at && at < until);
+    report.requests += due.length;
+    try {
+      const left = look(into);
+      for (const { what, kind, holds } of due) {
+        if (!holds(left))
+          report.findings.push({ kind, what: `cut after step ${at} of ${steps.length}: ${what}` });
+      }
+    } catch (error) {
+      report.findings.push({
+        kind: 'wrong',
+        what: `cut after step ${at} of ${steps.length}: ${String(error)}`,
+      });
+    }
+  }
+  for (const step of steps.slice(taken)) disk.take(step);
+  leave(EVERYTHING);
+  const [left, real] = [into, root].map((folder) => contentOf(folder));
+  for (const name of new Set([...(left ?? []), ...(real ?? [])].map(([each]) => each))) {
+    if (left?.get(name) === real?.get(name)) continue;
+    report.findings.push({
+      kind: 'wrong',
+      what: `${name} is not as it was recorded: the recording lacks something`,
+    });
+  }
+}
+
+/** Everything is on the disk. */
+const EVERYTHING: Chance = { below: () => 0, is: () => false, of: ([first]) => first };
+
+/** A hash of each file. What SQLite shares among processes is written through memory, and made anew after a cut. */
+function contentOf(folder: string): Map<string, string> {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const files = names.filter((name) => !name.endsWith('-shm') && statSync(join(folder, name)).isFile());
+  return new Map(files.map((name) => [name, hash('sha256', readFileSync(join(folder, name)))]));
+}
