@@ -3,7 +3,6 @@ import {
   existsSync,
   fchmodSync,
   fsyncSync,
-  lstatSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -80,17 +79,13 @@ export function removeFile(path: string): void {
 }
 
 /**
- * A private file's text; undefined where there is none.
+ * A private file's text; undefined where there is none. As every file of ours, one that others can only read is closed to
+ * them: its folder lets nobody else in.
  *
- * @throws Failure `state_unusable` when a symbolic link, another user's file or one that others can read stands there
- *   (HOSTILE.md 16): nothing in it may be trusted
+ * @throws Failure `state_unusable` when a symbolic link, another user's file or one that others can write to stands there:
+ *   nothing in it may be trusted
  */
 export function readPrivateFile(path: string): string | undefined {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  // Windows knows no such modes.
-  if (found?.isFile() && process.getuid !== undefined && (found.mode & 0o044) !== 0) {
-    throw unusableFile(path, 'Others could read it. Make it private: chmod 600.');
-  }
   if (!closeFile(path)) return undefined;
   try {
     return readFileSync(path, 'utf8');

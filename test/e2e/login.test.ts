@@ -406,12 +406,25 @@ describe('rows 16, 17: where the login is kept', () => {
     expect(readFileSync(client.credentials, 'utf8')).toBe(kept);
   });
 
-  test.each([0o644, 0o640, 0o606])('a file with mode %o is refused', async (wider) => {
+  test.each([0o644, 0o640])('a file with mode %o is closed to others (THREATS.md 71)', async (wider) => {
     chmodSync(client.credentials, wider);
-    const report = reportOf(await client.command('status', '--json'));
-    expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
-    expect(report.why).toContain('chmod 600');
+    expect(await client.command('status', '--json')).toMatchObject({ exitCode: 0 });
+    expect(mode(client.credentials)).toBe('600');
   });
+
+  test.each([0o606, 0o620])(
+    'a file with mode %o is refused, with one piece of advice (THREATS.md 71)',
+    async (wider) => {
+      chmodSync(client.credentials, wider);
+      const report = reportOf(await client.command('status', '--json'));
+      expect(report).toMatchObject({
+        exitCode: 2,
+        code: 'state_unusable',
+        why: 'Others can write to it, so they could have changed it. Look at what is in it, then close it to others.',
+        fix: `chmod 600 ${client.credentials}`,
+      });
+    },
+  );
 
   test('folders that others can write to are closed, by a command that only reads too', async () => {
     const folder = dirname(client.credentials);

@@ -6,6 +6,9 @@ import { killDatabase } from './database-kills.ts';
 import { proveFailpoints } from './failpoints.ts';
 import { cutEveryMessage, fillDisk } from './lost-outcomes.ts';
 import { killPlans } from './plan-kills.ts';
+import { cutClients } from './power/client.ts';
+import { CAN_RECORD } from './power/recording.ts';
+import { cutServers } from './power/server.ts';
 import { raceOnLinks } from './race.ts';
 import { printed, type Report } from './report.ts';
 import { killServers } from './server-kills.ts';
@@ -30,6 +33,20 @@ const database = async (): Promise<string> => (await newDatabase(postgres.url)).
 
 /** Each with its share of the time, in percent. Enumerations have no limit. */
 const PROOFS: readonly { name: string; share: number; prove: (seconds: number) => Promise<Report> }[] = [
+  ...(CAN_RECORD
+    ? [
+        {
+          name: 'power client',
+          share: 5,
+          prove: (share: number) => cutClients({ until: { seconds: share }, seed }),
+        },
+        {
+          name: 'power server',
+          share: 5,
+          prove: (share: number) => cutServers({ until: { seconds: share }, seed }),
+        },
+      ]
+    : []),
   {
     name: 'failpoints SQLite',
     share: 3,
@@ -93,6 +110,8 @@ const PROOFS: readonly { name: string; share: number; prove: (seconds: number) =
 const HISTORIES = 'histories';
 /** Two servers and the network between them, see ../packets: each fault ten times, and without tcpdump too. */
 const PACKETS = 'packets';
+if (!CAN_RECORD)
+  process.stdout.write('Power cuts are not tried: strace is not installed, or may not trace.\n');
 const isChosen = (name: string): boolean => name.toLowerCase().includes(values.only.toLowerCase());
 const chosen = PROOFS.filter(({ name }) => isChosen(name));
 const whole = chosen.reduce((sum, { share }) => sum + share, 0);

@@ -39,6 +39,7 @@ export function givenToken(env: Environment, variable: TokenVariable): TokenSour
   return { origin: 'file', where: path, isFixed: true, get: async () => tokenFile(path, `${variable}_FILE`) };
 }
 
+/** The file is the caller's, so its owner and mode are not judged: runners of CI write such files with any. */
 function tokenFile(path: string, variable: string): Secret {
   let text: string;
   try {

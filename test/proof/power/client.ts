@@ -56,6 +56,7 @@ export async function cutClients(
   const report = newReport('power cuts of the client', place.engine, seed);
   const began = performance.now();
   const more = goesOn(report, until);
+  let looked = 0;
   const chance = chanceFrom(seed);
   const port = await freePort();
   const base = `http://127.0.0.1:${port}`;
@@ -72,12 +73,13 @@ export async function cutClients(
       const { root, claims } = person;
       const steps = person.steps.map(changed);
       const into = join(place.folder, 'left');
-      cutPower({ root, steps, claims, look }, { cuts: CUTS, chance, into, report });
+      looked += cutPower({ root, steps, claims, look }, { cuts: CUTS, chance, into, report });
     }
   } finally {
     await server.close();
     place.close();
   }
+  report.notes.push(`${looked} claims were held against what ${report.kills} cuts left`);
   report.seconds = (performance.now() - began) / 1000;
   return report;
 }
@@ -261,6 +263,7 @@ class RecordedPerson {
     });
     const [exitCode] = await once(child, 'close');
     if (exitCode !== 0) throw new Error(`${args.join(' ')}: ${exitCode} ${stderr}`);
+    this.#report.requests += 1;
     this.#report.acknowledged += 1;
     const from = this.steps.length;
     const recorded = await readRecording(trace, child.pid ?? 0, this.root);

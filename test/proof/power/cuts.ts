@@ -36,16 +36,16 @@ export interface Mutation {
 const SOON = 3;
 
 /**
- * Cuts the power at many steps of a recording, and holds what is left against what must be. The report counts cuts as kills,
- * and claims that were looked at as requests. At the end the disk must hold what the real one does: the recording lacks
- * nothing.
+ * Cuts the power at many steps of a recording, and holds what is left against what must be. The report counts cuts as kills.
+ * At the end the disk must hold what the real one does: the recording lacks nothing.
  *
  * @param into a folder for what is left, which does not exist
+ * @returns how many claims were looked at in all
  */
 export function cutPower<Left>(
   { root, steps, claims, look }: Recorded<Left>,
   { cuts, chance, into, report }: { cuts: number; chance: Chance; into: string; report: Report },
-): void {
+): number {
   const drawn = Array.from({ length: cuts }, () => {
     const after = chance.is(50) ? chance.of(claims) : undefined;
     return after ? after.from + chance.below(SOON) : chance.below(steps.length);
@@ -56,14 +56,14 @@ export function cutPower<Left>(
     mkdirSync(into);
     disk.leave(into, how);
   };
-  let taken = 0;
+  let [taken, looked] = [0, 0];
   for (const at of drawn.toSorted((one, other) => one - other)) {
     for (const step of steps.slice(taken, at + 1)) disk.take(step);
     taken = Math.max(taken, at + 1);
     leave(chance);
     report.kills += 1;
     const due = claims.filter(({ from, until = steps.length }) => from <= at && at < until);
-    report.requests += due.length;
+    looked += due.length;
     try {
       const left = look(into);
       for (const { what, kind, holds } of due) {
@@ -87,6 +87,7 @@ export function cutPower<Left>(
       what: `${name} is not as it was recorded: the recording lacks something`,
     });
   }
+  return looked;
 }
 
 /** Everything is on the disk. */

@@ -39,7 +39,7 @@ function expectFound({ findings, ...report }: Report, what: RegExp): void {
 
 const title = CAN_RECORD ? 'power cuts' : 'power cuts: strace is not installed, or may not trace';
 describe.skipIf(!CAN_RECORD && !process.env['CI'])(title, () => {
-  test('of the client: what reached the service is in the ledger, and what was printed is known (THREATS.md 68)', async () => {
+  test('of the client: requests, logins, logouts and profiles stay as they were (THREATS.md 68)', async () => {
     expectNothingFound(await cutClients({ until, seed: 1 }), until);
   });
 
@@ -51,14 +51,14 @@ describe.skipIf(!CAN_RECORD && !process.env['CI'])(title, () => {
     );
   });
 
-  test('where names are not waited for, a login comes back and config.json is the old one (THREATS.md 69)', async () => {
+  test('where names are not waited for, a login comes back and config.json is the old one', async () => {
     const changed = withoutSyncOf(/\/(?:credentials|config\/slices-conn)$/);
     const report = await cutClients({ until, seed: 1 }, { changed });
     expectFound(report, /the login is back/);
     expectFound(report, /config\.json is not the new one/);
   });
 
-  test('of the server: what was answered with yes is in its file (THREATS.md 70)', async () => {
+  test('of the server: what was answered with yes is in its file (THREATS.md 69)', async () => {
     expectNothingFound(await cutServers({ until, seed: 1 }), until);
   });
 

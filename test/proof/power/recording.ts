@@ -78,6 +78,8 @@ interface Call {
 }
 
 const LINE = /^(\d+) +(?:<\.\.\. (\w+) resumed>|(\w+)\()(.*)$/;
+/** `socket:`, as strace writes it. */
+const SOCKET = [...'socket:'].map((each) => `\\x${each.charCodeAt(0).toString(16)}`).join('');
 const UNFINISHED = ' <unfinished ...>';
 
 class TraceReader {
@@ -98,6 +100,8 @@ class TraceReader {
     const [, thread = '', resumed, began, rest = ''] = LINE.exec(line) ?? [];
     const name = resumed ?? began;
     if (name === undefined) return;
+    // What is read of files is much, and changes nothing.
+    if (name === 'read' && resumed === undefined && !rest.slice(0, 64).includes(SOCKET)) return;
     if (rest.endsWith(UNFINISHED)) {
       const begun = rest.slice(0, -UNFINISHED.length);
       this.#begun.set(thread, begun);
@@ -105,7 +109,9 @@ class TraceReader {
       this.#tell(callOf(name, begun, Number.MAX_SAFE_INTEGER));
       return;
     }
-    const whole = resumed === undefined ? rest : (this.#begun.get(thread) ?? '') + rest;
+    const begun = this.#begun.get(thread) ?? '';
+    this.#begun.delete(thread);
+    const whole = resumed === undefined ? rest : begun + rest;
     const [, args = '', result = ''] = /^(.*)\) += (-?\d+|\?)/.exec(whole) ?? [];
     // It failed, or the process ended in it.
     if (!(Number(result) >= 0)) return;

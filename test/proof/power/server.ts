@@ -87,6 +87,7 @@ export async function cutServers(
   const report = newReport('power cuts of the server', place.engine, seed);
   const began = performance.now();
   const more = goesOn(report, until);
+  let looked = 0;
   const chance = chanceFrom(seed);
   const topology = join(place.folder, 'topology.json');
   writeFileSync(topology, JSON.stringify(TOPOLOGY));
@@ -110,11 +111,12 @@ export async function cutServers(
       const steps = machine.steps.map(changed);
       const claims = machine.claims();
       const into = join(place.folder, 'left');
-      cutPower({ root, steps, claims, look }, { cuts: CUTS, chance, into, report });
+      looked += cutPower({ root, steps, claims, look }, { cuts: CUTS, chance, into, report });
     }
   } finally {
     place.close();
   }
+  report.notes.push(`${looked} claims were held against what ${report.kills} cuts left`);
   report.seconds = (performance.now() - began) / 1000;
   return report;
 }
@@ -359,6 +361,7 @@ class RecordedServer {
   ): Promise<Answer | undefined> {
     const { report } = this.#own;
     const number = this.#asked++;
+    report.requests += 1;
     const noted: Act = { number, isDone: false, holds: act.holds };
     act.subject.acts.push(noted);
     const content = {

@@ -67,7 +67,6 @@ describe('a file that others could have written is ignored without a failure', (
     ['of another address', () => rewrite({ url: 'https://evil.invalid/jwks.json' })],
     ['without an age', () => rewrite({ at: 'now' })],
     ['without keys', () => rewrite({ keys: {} })],
-    ['readable by others', () => chmodSync(only(), 0o644)],
     ['writable by others', () => chmodSync(only(), 0o606)],
     ['a symbolic link', () => linked(only())],
     ['in a folder that is a symbolic link', () => linked(folder())],
@@ -76,6 +75,13 @@ describe('a file that others could have written is ignored without a failure', (
     store().write({ document, at: NOW });
     spoil();
     expect(store().read()).toBeUndefined();
+  });
+
+  test('one that others can only read is closed to them', () => {
+    store().write({ document, at: NOW });
+    chmodSync(only(), 0o644);
+    expect(store().read()).toEqual({ document, at: NOW });
+    expect(mode(only())).toBe('600');
   });
 
   test.each([

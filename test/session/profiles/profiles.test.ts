@@ -2,10 +2,13 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -13,7 +16,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Environment } from '../../../src/session/profiles/folders.ts';
 import type { Settings } from '../../../src/session/profiles/profile.ts';
 import { KEY_NAMES, type ProfileKey } from '../../../src/session/profiles/profile-keys.ts';
@@ -389,6 +392,27 @@ describe('config.json', () => {
     chmodSync(folder, 0o777);
     await resolve('local');
     expect(statSync(folder).mode & 0o777).toBe(0o700);
+  });
+
+  test('is replaced, not written over, in a terminal that a snap started too (THREATS.md 70)', async () => {
+    vi.stubEnv('SNAP', '/snap/code/1');
+    const profiles = new Profiles(folder, {});
+    await profiles.use('offline');
+    // The name of the old file is kept beside it: else its number may be used again.
+    linkSync(file, join(folder, 'before'));
+    await profiles.use('local');
+    expect(readFileSync(join(folder, 'before'), 'utf8')).toContain('offline');
+    expect(readFileSync(file, 'utf8')).toContain('local');
+  });
+
+  test('drafts are removed by the next change, and no other file', async () => {
+    const draft = `${file}.${crypto.randomUUID()}.tmp`;
+    for (const path of [draft, `${draft}.tmp-17960000001a2b3c`, `${file}.bak`, `${file}.old.tmp`]) {
+      configure({});
+      renameSync(file, path);
+    }
+    await new Profiles(folder, {}).use('offline');
+    expect(readdirSync(folder).toSorted()).toEqual(['config.json', 'config.json.bak', 'config.json.old.tmp']);
   });
 
   test('changes within one process lose none of each other', async () => {
