@@ -135,30 +135,27 @@ export function closeFile(path: string): boolean {
 }
 
 /**
- * A private folder for what can be made anew, such as compiled code. What is in one that others could write to is
- * removed first, and so is everything if one file or folder in it is not this user's alone (HOSTILE.md 51).
+ * A private folder for what can be made anew, such as compiled code. Everything in it is removed first where others could
+ * write to it, or where one file or folder in it is not this user's alone (HOSTILE.md 51). Folders in it are not looked
+ * into: nothing of one is read before this was asked about it too.
  *
- * @param looksAt how much of it: `entries` where nothing of a folder in it is read before this was asked about that folder too
  * @returns the path
  * @throws Failure as `privateFolder`; Error of the file system when another's files can't be removed
  */
-export function cacheFolder(path: string, looksAt: 'all' | 'entries' = 'all'): string {
+export function cacheFolder(path: string): string {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found?.isDirectory() && (foreignFault(found) !== undefined || holdsForeign(path, looksAt === 'all'))) {
+  if (found?.isDirectory() && (foreignFault(found) !== undefined || holdsForeign(path))) {
     rmSync(path, { recursive: true });
   }
   return privateFolder(path);
 }
 
-/** A folder at a time: at every start of the program, since Node's own way into folders below takes three times as long. */
-function holdsForeign(folder: string, goesBelow: boolean): boolean {
+function holdsForeign(folder: string): boolean {
   return readdirSync(folder).some((name) => {
-    const path = join(folder, name);
     // Another process may have put a draft in its place meanwhile.
-    const found = lstatSync(path, { throwIfNoEntry: false });
+    const found = lstatSync(join(folder, name), { throwIfNoEntry: false });
     if (!found) return false;
-    if (foreignFault(found) !== undefined) return true;
-    return found.isDirectory() ? goesBelow && holdsForeign(path, goesBelow) : !found.isFile();
+    return foreignFault(found) !== undefined || !(found.isDirectory() || found.isFile());
   });
 }
 

@@ -1,106 +1,116 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Script } from 'node:vm';
-import { type CompileCache, compileCache } from './compile-cache.ts';
+import { crc32 } from 'node:zlib';
+import { homeFolder } from '../files/home.ts';
+import { cacheFolder, privateFolder } from '../files/private.ts';
+import { writeWhole } from '../files/whole.ts';
+import { type Environment, foldersFor } from '../session/profiles/folders.ts';
 import type { main } from './main.ts';
 
-/** A file of the program that was loaded. */
-interface Loaded {
-  script: Script;
-  /** The size of the compiled code that it began with, in bytes; 0 without any. */
-  began: number;
-  exports: object;
-}
+/** Builds whose compiled code is kept, for people who have several of them or several releases of Node.js. */
+const MAX_BUILDS = 4;
 
-/**
- * The program's files: scripts, each the function of a CommonJS module. Node.js keeps the compiled code of a module as it is when it was loaded, without
- * the functions that are compiled when they are first called, and compiles those at every start: two fifths of a
- * command's time. So the files are loaded here, and kept as they are when the command ends.
- */
-export class Program {
-  readonly #folder: string;
-  readonly #cache: CompileCache | undefined;
-  readonly #loaded = new Map<string, Loaded>();
-  #packages: NodeJS.Require | undefined;
+/** The length of what is before the code in its file, in bytes: the checksums of its source and of itself. */
+const CHECKSUMS = 8;
 
-  /**
-   * @param folder of the program's files
-   * @param cache where there can be one
-   */
-  constructor(folder: string, cache: CompileCache | undefined) {
-    this.#folder = folder;
-    this.#cache = cache;
-  }
-
+/** A program whose files are loaded with the compiled code that an earlier command kept. */
+export interface Program {
   /**
    * Loads one of Node's modules, a file of the program (`./NAME`), or a package.
    *
    * @throws Error when there is no such module; whatever its code throws
    */
-  readonly require = (id: string): unknown => {
-    if (id.startsWith('./')) return this.#file(id.slice(2));
-    return process.getBuiltinModule(id) ?? this.#package(id);
-  };
-
-  /**
-   * Keeps the compiled code of the files that were loaded, if they have not been kept after such a command before.
-   *
-   * @param purpose what the program was started for
-   */
-  keep(purpose: string): void {
-    const cache = this.#cache;
-    if (!cache) return;
-    const lesson = `${purpose} ${this.#loaded.size}`;
-    const isKnown = cache.knows(lesson);
-    if (!isKnown && !cache.learned(lesson)) return;
-    for (const [name, { script, began }] of this.#loaded) {
-      if (isKnown && began > 0) continue;
-      const code = script.createCachedData();
-      // Less than there was: V8 has forgotten what was not called for long.
-      if (code.length > began) cache.write(name, code);
-    }
-  }
-
-  #file(name: string): object {
-    const known = this.#loaded.get(name);
-    if (known) return known.exports;
-    const filename = join(this.#folder, name);
-    const source = readFileSync(filename, 'latin1');
-    const cachedData = this.#cache?.read(name);
-    const script = new Script(source, { filename, ...(cachedData ? { cachedData } : {}) });
-    const began = script.cachedDataRejected === false ? (cachedData?.length ?? 0) : 0;
-    const exports = {};
-    this.#loaded.set(name, { script, began, exports });
-    script.runInThisContext()(exports, this.require, filename);
-    return exports;
-  }
-
-  /** A package that is not part of the program's files. */
-  #package(name: string): unknown {
-    if (!this.#packages) {
-      this.#cache?.addPackages();
-      this.#packages = createRequire(join(this.#folder, 'main.cjs'));
-    }
-    return this.#packages(name);
-  }
+  require(id: string): unknown;
+  /** Keeps the compiled code of all files that were loaded, unless all of them were loaded with it. */
+  keep(): void;
 }
 
 /**
- * What takes the place of `main/main.ts` in the program as it is built: the same, from files whose compiled code is kept.
+ * Makes a program of scripts, each the function of a CommonJS module. Node.js keeps the compiled code of a module without
+ * the functions that are called later, and compiles those at every start (the cost: test/bench/README.md). So files
+ * are loaded here, and kept as they are when the command ends.
  *
- * @param folder of the program's files
- * @param build a name for what is in them
+ * V8 compares the length of the source only, and damaged code crashes it. So code is used only where the checksums of
+ * source and code are right. Code that can't be read or written is passed over: the program is slower then.
+ *
+ * @param folder of the files
+ * @param kept the private folder of this build's compiled code; undefined where there is none
  */
+export function createProgram(folder: string, kept: string | undefined): Program {
+  const loaded = new Map<string, { script: Script; source: Buffer; exports: object }>();
+  const fromPackage = createRequire(join(folder, 'main.cjs'));
+
+  const load = (name: string): object => {
+    const known = loaded.get(name);
+    if (known) return known.exports;
+    const filename = join(folder, name);
+    const source = readFileSync(filename);
+    const cachedData = kept === undefined ? undefined : codeIn(join(kept, name), source);
+    const script = new Script(source.toString('latin1'), { filename, ...(cachedData && { cachedData }) });
+    const exports = {};
+    loaded.set(name, { script, source, exports });
+    script.runInThisContext()(exports, require, filename);
+    return exports;
+  };
+  const require = (id: string): unknown =>
+    id.startsWith('./') ? load(id.slice(2)) : (process.getBuiltinModule(id) ?? fromPackage(id));
+
+  const keep = (): void => {
+    const all = [...loaded];
+    if (kept === undefined || all.every(([, { script }]) => script.cachedDataRejected === false)) return;
+    try {
+      for (const [name, { script, source }] of all) {
+        const code = script.createCachedData();
+        writeWhole(join(kept, name), Buffer.concat([checksumsOf(source, code), code]), 0o600);
+      }
+    } catch {
+      // On a full disk, for one.
+    }
+  };
+  return { require, keep };
+}
+
+function codeIn(path: string, source: Uint8Array): Uint8Array | undefined {
+  try {
+    const file = readFileSync(path);
+    const code = file.subarray(CHECKSUMS);
+    return checksumsOf(source, code).equals(file.subarray(0, CHECKSUMS)) ? code : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function checksumsOf(source: Uint8Array, code: Uint8Array): Buffer {
+  return Buffer.from(Uint32Array.of(crc32(source), crc32(code)).buffer);
+}
+
+/**
+ * The folder for a build's compiled code, which only this user can change; undefined where it can't be made. As for every
+ * program of Node.js, `NODE_COMPILE_CACHE` names another place, and `NODE_DISABLE_COMPILE_CACHE=1` is for none.
+ */
+export function compiledFolder(build: string, env: Environment): string | undefined {
+  const { NODE_COMPILE_CACHE: given, NODE_DISABLE_COMPILE_CACHE: isOff } = env;
+  if (isOff === '1') return undefined;
+  try {
+    const parent = given || privateFolder(foldersFor(env, homeFolder()).cache);
+    const builds = cacheFolder(join(parent, given ? 'slices-conn' : 'compiled'));
+    const own = join(builds, `${build}-node-${process.versions.node}-${process.arch}`);
+    if (!existsSync(own) && readdirSync(builds).length >= MAX_BUILDS) rmSync(builds, { recursive: true });
+    return cacheFolder(own);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Takes the place of `main/main.ts` in the program as it is built. @param folder of its files @param build names their content */
 export function compiledMain(folder: string, build: string): typeof main {
   return async (args, version) => {
-    const program = new Program(folder, compileCache(build, process.env));
+    const program = createProgram(folder, compiledFolder(build, process.env));
     const { main } = program.require('./main.cjs') as typeof import('./main.ts');
-    const command = args.find((word) => /^\w[\w-]*$/.test(word)) ?? '';
-    process.once('exit', (exitCode) => {
-      // A person who stops the program is not kept waiting.
-      if (exitCode < 128) program.keep(`${command} ${exitCode === 0 ? 'done' : 'failed'}`);
-    });
+    // A person who stops the program is not kept waiting.
+    process.once('exit', (exitCode) => exitCode < 128 && program.keep());
     return main(args, version);
   };
 }
