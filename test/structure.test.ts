@@ -158,6 +158,19 @@ describe('every file of src', () => {
     expect(calls).toEqual([]);
   });
 
+  it('reads files up to a limit', () => {
+    const readers = files.filter(
+      (file) =>
+        !file.startsWith('src/build/') &&
+        imports.some(({ from, to }) => from === file && /^node:fs(?:\/promises)?$/.test(to)) &&
+        /\b(?:readFile|readFileSync|createReadStream|openAsBlob|readSync)\b/.test(sources.get(file) ?? ''),
+    );
+    // The others read what was installed or compiled with the program.
+    expect(readers).toEqual(['src/files/bounded.ts', 'src/installed-files.ts', 'src/main/compiled-main.ts']);
+    const streams = files.filter((file) => /for await .* of process\.stdin/.test(sources.get(file) ?? ''));
+    expect(streams).toEqual([]);
+  });
+
   it('never leaves the process or prints by itself, outside the entry and the composition root', () => {
     const calls = files.filter((file) => /process\.exit\(|console\./.test(sources.get(file) ?? ''));
     // The last one keeps a library from printing.

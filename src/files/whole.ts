@@ -5,12 +5,12 @@ import {
   fsyncSync,
   openSync,
   readdirSync,
-  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { readBounded } from './bounded.ts';
 import { onDisk } from './on-disk.ts';
 import { closeFile, unusableFile } from './private.ts';
 
@@ -88,7 +88,7 @@ export function removeFile(path: string): void {
 export function readPrivateFile(path: string): string | undefined {
   if (!closeFile(path)) return undefined;
   try {
-    return readFileSync(path, 'utf8');
+    return readBounded(path).toString();
   } catch (cause) {
     throw unusableFile(path, cause instanceof Error ? cause.message : String(cause));
   }

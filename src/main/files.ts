@@ -3,7 +3,6 @@ import {
   constants,
   existsSync,
   lstatSync,
-  readFileSync,
   readlinkSync,
   realpathSync,
   statSync,
@@ -11,6 +10,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import type { ShellHome, UserFiles } from '../cli/world.ts';
 import { Failure } from '../contract/failure.ts';
+import { readBounded, readBoundedStream } from '../files/bounded.ts';
 import { makeFolders } from '../files/private.ts';
 import { removeFile, writeWhole } from '../files/whole.ts';
 import type { Environment } from '../session/profiles/folders.ts';
@@ -19,10 +19,7 @@ import type { Environment } from '../session/profiles/folders.ts';
 export const files: UserFiles = {
   async read(path) {
     try {
-      if (path !== '-') return readFileSync(path);
-      const chunks: Buffer[] = [];
-      for await (const chunk of process.stdin) chunks.push(chunk);
-      return Buffer.concat(chunks);
+      return path === '-' ? await readBoundedStream(process.stdin) : readBounded(path);
     } catch (cause) {
       throw fileFailure('read', path, cause);
     }
@@ -59,7 +56,7 @@ export const files: UserFiles = {
   async contentBelow(folder, path) {
     try {
       const place = placeBelow(folder, path, { make: false });
-      return place !== undefined && existsSync(place) ? readFileSync(place, 'utf8') : undefined;
+      return place !== undefined && existsSync(place) ? readBounded(place).toString() : undefined;
     } catch (cause) {
       throw fileFailure('read', join(folder, path), cause);
     }
@@ -130,7 +127,7 @@ export function shellHome(path: string, env: Environment): ShellHome {
 }
 
 function contentOf(file: string): Uint8Array | undefined {
-  return statSync(file, { throwIfNoEntry: false }) && readFileSync(file);
+  return statSync(file, { throwIfNoEntry: false }) && readBounded(file);
 }
 
 /** The end of a chain of symbolic links; the file need not exist. A chain in a circle fails when it is written. */

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { Failure, shellWord } from '../contract/failure.ts';
+import { readBounded } from '../files/bounded.ts';
 import { fileFailure } from './files.ts';
 
 /** Where a certificate and its key are, in PEM. */
@@ -60,7 +60,7 @@ export function readCertificate(files: CertificateFiles, now: number): Certifica
 
 function read(what: string, path: string): Buffer {
   try {
-    return readFileSync(path);
+    return readBounded(path);
   } catch (cause) {
     throw fileFailure(what, path, cause);
   }

@@ -1,7 +1,8 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { Failure } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import type { Topology } from '../contract/links.ts';
+import { readBounded } from '../files/bounded.ts';
 import { writeWhole } from '../files/whole.ts';
 import type { ReferenceServer } from '../reference-server.ts';
 import { CLIENT_ID } from '../server/identity/user-token.ts';
@@ -40,7 +41,7 @@ export function readDirectory(path: string): DirectoryFile {
 function readObject(what: string, path: string): object {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readBounded(path).toString();
   } catch (cause) {
     throw fileFailure(what, path, cause);
   }

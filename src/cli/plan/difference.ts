@@ -1,4 +1,5 @@
 import { periodOf, type ReservationChange } from '../../client/reservation-request.ts';
+import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import type { WantedReservation } from './plan-file.ts';
@@ -32,9 +33,6 @@ export interface ComparingOptions {
   /** The file's dates are the first that would do: a reservation may be later, and keeps its dates. */
   earliest?: boolean;
 }
-
-/** The most changes that are made together (ANSWERS.md, "HTTP"). */
-export const MAX_CHANGES = 64;
 
 /**
  * By how much a reservation that started now may be longer or shorter than the file says, in milliseconds: it was asked for
@@ -91,8 +89,8 @@ export function differenceFrom(
   const others = prune ? existing.filter((one) => !kept.has(one.name) && isLive(one)) : [];
   for (const { name, reservation } of others) changes.push({ action: 'delete', name, current: reservation });
   const count = changes.filter(({ action }) => action !== 'none').length;
-  if (count <= MAX_CHANGES) return changes;
-  throw new Failure('usage', `The file needs ${count} changes, and ${MAX_CHANGES} can be made together.`, {
+  if (count <= MAX_ITEMS) return changes;
+  throw new Failure('usage', `The file needs ${count} changes, and ${MAX_ITEMS} can be made together.`, {
     why: 'Split it into several files; without --prune they do not touch each other.',
   });
 }

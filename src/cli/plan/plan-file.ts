@@ -1,14 +1,18 @@
 import {
+  type Alias,
   type Document,
   isAlias,
   isMap,
+  isNode,
   isScalar,
   isSeq,
   LineCounter,
   type Node,
   parseDocument,
+  visit,
   type YAMLMap,
 } from 'yaml';
+import { MAX_ITEMS } from '../../contract/batch.ts';
 import { parseDuration } from '../../contract/durations.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
@@ -95,6 +99,8 @@ class PlanFile {
   readonly #lines = new LineCounter();
   readonly #name: string;
   readonly #times: TimeContext;
+  /** What each alias stands for: a name may be given to several nodes, and means the one before the alias. */
+  readonly #targets = new Map<Alias, Node>();
   readonly #errors: { offset: number; text: string }[] = [];
 
   constructor(text: string, name: string, times: TimeContext) {
@@ -108,6 +114,12 @@ class PlanFile {
         // Told here, each with its own line.
         uniqueKeys: false,
         logLevel: 'error',
+      });
+      const named = new Map<string, Node>();
+      visit(this.#document, (_key, node) => {
+        const target = isAlias(node) ? named.get(node.source) : undefined;
+        if (isAlias(node) && target) this.#targets.set(node, target);
+        else if (isNode(node) && !isAlias(node) && node.anchor !== undefined) named.set(node.anchor, node);
       });
       const found = [...this.#document.errors, ...this.#document.warnings];
       const deep = found.find(({ message }) => message.includes(TOO_DEEP));
@@ -171,6 +183,14 @@ class PlanFile {
     const map = this.#resolved(member.value);
     if (!isMap(map)) {
       this.#wrong(member.value, 'reservations must be names, each with what it wants; {} for none.');
+      return [];
+    }
+    if (map.items.length > MAX_ITEMS) {
+      const count = `A plan file has at most ${MAX_ITEMS} reservations, and this one has ${map.items.length}.`;
+      this.#wrong(
+        member.value,
+        `${count} Split it into several files; without --prune they do not touch each other.`,
+      );
       return [];
     }
     const wanted: WantedReservation[] = [];
@@ -335,7 +355,7 @@ class PlanFile {
 
   /** What an alias stands for; any other node as it is. */
   #resolved(node: Node | undefined): Node | undefined {
-    return isAlias(node) && this.#document ? node.resolve(this.#document) : node;
+    return isAlias(node) ? this.#targets.get(node) : node;
   }
 
   #wrong(node: Node | undefined, text: string): void {

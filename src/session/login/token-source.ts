@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { Secret, withoutSecrets, withoutTokens } from '../../contract/secret.ts';
+import { readBounded } from '../../files/bounded.ts';
 import type { Environment } from '../profiles/folders.ts';
 
 /** Where tokens come from, in the words of `status`. */
@@ -43,7 +43,7 @@ export function givenToken(env: Environment, variable: TokenVariable): TokenSour
 function tokenFile(path: string, variable: string): Secret {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8').trim();
+    text = readBounded(path).toString().trim();
   } catch (cause) {
     throw new Failure('file_unusable', `The file ${path} that ${variable} names can't be read.`, {
       why: cause instanceof Error ? cause.message : String(cause),

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import * as v from 'valibot';
 import { Failure, moveAway } from '../../contract/failure.ts';
 import { isObject } from '../../contract/json.ts';
+import { readBounded } from '../../files/bounded.ts';
 import { onDisk } from '../../files/on-disk.ts';
 import { closeFile, privateFolder } from '../../files/private.ts';
 import { removeDrafts, replaceWhole } from '../../files/whole.ts';
@@ -326,7 +327,7 @@ function readPreferences(folder: string): Preferences {
   let value: unknown;
   try {
     if (!closeFile(fileIn(folder))) return { profiles: {} };
-    value = JSON.parse(readFileSync(fileIn(folder), 'utf8'));
+    value = JSON.parse(readBounded(fileIn(folder)).toString());
   } catch (cause) {
     throw unusable(folder, cause);
   }

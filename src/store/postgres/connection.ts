@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import process from 'node:process';
 import type { ConnectionOptions } from 'node:tls';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { loopbackAddress } from '../../contract/loopback.ts';
+import { readBounded } from '../../files/bounded.ts';
 import { homeFolder } from '../../files/home.ts';
 
 /** How a PostgreSQL server is reached, as the driver takes it. */
@@ -132,7 +133,7 @@ function passwordIn(path: string, place: PasswordPlace): string | undefined {
   let text: string;
   try {
     if (!statSync(path).isFile()) return undefined;
-    text = readFileSync(path, 'utf8');
+    text = readBounded(path).toString();
   } catch {
     return undefined;
   }
@@ -220,7 +221,7 @@ function isThisMachine(host: string): boolean {
 
 function readPem(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readBounded(path).toString();
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new Failure('file_unusable', `${path} can't be read.`, { why, cause });
@@ -246,7 +247,7 @@ function readService(name: string, env: Environment): [key: string, value: strin
 function sectionOf(path: string, name: string): [key: string, value: string][] | undefined {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readBounded(path).toString();
   } catch {
     return undefined;
   }

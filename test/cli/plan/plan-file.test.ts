@@ -264,6 +264,26 @@ describe('what is wrong is told with file, line and column', () => {
     expect(await errorsOf(text)).toEqual(errors);
   });
 
+  it('more than 64 reservations', async () => {
+    const many = (count: number): string =>
+      file(`a0: &a {${FIELDS}, ${WHEN}}`, ...Array.from({ length: count - 1 }, (_, at) => `a${at + 1}: *a`));
+    expect((await read(many(64))).reservations).toHaveLength(64);
+    expect(await errorsOf(many(65))).toEqual([
+      'demo.yaml:3:3: A plan file has at most 64 reservations, and this one has 65. Split it into several files; without --prune they do not touch each other.',
+    ]);
+  });
+
+  it('4,000 aliases, which take no longer than as many words (THREATS.md 111)', async () => {
+    const keys = (key: string): string => file('&a a:', ...Array.from({ length: 4000 }, () => `  ${key}: 1`));
+    const timeOf = async (text: string): Promise<number> => {
+      const began = performance.now();
+      expect((await errorsOf(text))[0]).toBe('demo.yaml has 4001 errors.');
+      return performance.now() - began;
+    };
+    const bare = await timeOf(keys('a'));
+    expect((await timeOf(keys('*a '))) / bare).toBeLessThan(10);
+  });
+
   it('several at once, in the order of the file', async () => {
     const text = file('a: {bandwidth: fast}', `b: {${FIELDS}, start: soon, fro: 1h}`);
     expect(await errorsOf(text)).toEqual([
