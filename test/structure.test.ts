@@ -171,6 +171,13 @@ describe('every file of src', () => {
     expect(streams).toEqual([]);
   });
 
+  it('replies in JSON by one function, which escapes what could change a terminal', () => {
+    const others = files.filter(
+      (file) => file.startsWith('src/server/') && /Response\.json\(/.test(sources.get(file) ?? ''),
+    );
+    expect(others).toEqual([]);
+  });
+
   it('never leaves the process or prints by itself, outside the entry and the composition root', () => {
     const calls = files.filter((file) => /process\.exit\(|console\./.test(sources.get(file) ?? ''));
     // The last one keeps a library from printing.

@@ -2,7 +2,7 @@ import * as oauth from 'openid-client';
 import { Failure, shellWord } from '../contract/failure.ts';
 import { sameIssuer } from '../contract/issuer-address.ts';
 import { isObject, readJson } from '../contract/json.ts';
-import { Secret, withoutSecrets } from '../contract/secret.ts';
+import { isTokenText, Secret, withoutSecrets } from '../contract/secret.ts';
 import type { Fetch } from '../contract/sending.ts';
 import {
   codeExpired,
@@ -344,6 +344,11 @@ async function unlessAborted<Answer>(asking: Promise<Answer>, signal: AbortSigna
 
 function issued(tokens: oauth.TokenEndpointResponse, now: number): IssuedTokens {
   const { access_token, refresh_token, expires_in } = tokens;
+  for (const [name, token] of Object.entries({ access_token, refresh_token })) {
+    if (token !== undefined && !isTokenText(token)) {
+      throw invalid(`Its ${name} has characters that a token can't have.`);
+    }
+  }
   // No RFC has a member for it: the first name is GitHub's and Azure's, the second one Keycloak's.
   const refreshFor = Number(tokens['refresh_token_expires_in'] ?? tokens['refresh_expires_in'] ?? 0);
   return {

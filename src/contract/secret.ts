@@ -30,6 +30,14 @@ export class Secret {
   }
 }
 
+/**
+ * Whether a text can be a token: printable ASCII (RFC 6749, Appendix A.12 and A.17). Other characters could make a terminal
+ * show something else when the token is printed, and can't be sent in a header.
+ */
+export function isTokenText(text: string): boolean {
+  return /^[\x20-\x7e]+$/.test(text);
+}
+
 /** The shortest text that is taken for a secret when it is looked for in another, in characters. */
 const SHORTEST_SECRET = 6;
 

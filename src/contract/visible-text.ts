@@ -17,6 +17,15 @@ export function escapeText(text: string): string {
   );
 }
 
+/**
+ * JSON on one line, with these characters escaped inside its strings; its value stays the same.
+ *
+ * @param replacer as that of JSON.stringify
+ */
+export function jsonText(value: unknown, replacer?: (name: string, value: unknown) => unknown): string {
+  return escapeText(JSON.stringify(value, replacer));
+}
+
 /** The UTF-16 code at a place of a text, as JSON writes it. @example characterCode('\n', 0) // '\\u000a' */
 export function characterCode(text: string, at: number): string {
   return `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`;

@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { ROUTES } from '../contract/routes.ts';
+import { jsonReply } from './json-reply.ts';
 import type { Log } from './log.ts';
 import { refusal } from './problem-error.ts';
 import type { RouteMounter } from './routing.ts';
@@ -80,7 +81,7 @@ const HEALTH_PATHS: ReadonlySet<string> = new Set(
 );
 
 function well(): Response {
-  return Response.json({ status: 'ok' }, { headers: { 'cache-control': 'no-store' } });
+  return jsonReply({ status: 'ok' }, { headers: { 'cache-control': 'no-store' } });
 }
 
 async function within(timeout: number, answer: Promise<boolean>): Promise<boolean> {

@@ -7,6 +7,7 @@ import { isHealthPath } from './health.ts';
 import type { DevicePage } from './identity/device-page.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
 import { isLoginPage, isProviderPath, oauthError } from './identity/provider-endpoints.ts';
+import { jsonReply } from './json-reply.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } from './problem-error.ts';
@@ -136,7 +137,7 @@ async function refuse(
   }
   const [{ code, msg }] = error.problems;
   const body = { ...oauthError(error), code, detail: [{ loc: [], msg, type: 'NotValid' }] };
-  const problem = Response.json(body, { status: PROBLEM_STATUS[code], headers: problemHeaders(code) });
+  const problem = jsonReply(body, { status: PROBLEM_STATUS[code], headers: problemHeaders(code) });
   const reply = await refusalFor(acceptedBy(request, site), problem, site);
   if (!request.complete) response.setHeader('connection', 'close');
   response.writeHead(reply.status, Object.fromEntries(reply.headers));

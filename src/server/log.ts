@@ -1,3 +1,5 @@
+import { jsonText } from '../contract/visible-text.ts';
+
 /** What a log record may hold: names, numbers and reasons; never a token, a header or a body. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -5,14 +7,15 @@ export type LogFields = Readonly<Record<string, string | number | boolean | unde
 export type Log = (level: 'info' | 'error', event: string, fields: LogFields) => void;
 
 /**
- * A log of one JSON object a line.
+ * A log of one JSON object a line. Fields may hold text of a request: characters that could make a terminal show something
+ * else are escaped.
  *
  * @param write takes a line with its line end, such as `process.stderr.write`
  * @param now milliseconds since the Unix epoch
  */
 export function jsonLog(write: (line: string) => void, now: () => number): Log {
   return (level, event, fields) => {
-    write(`${JSON.stringify({ time: new Date(now()).toISOString(), level, event, ...fields })}\n`);
+    write(`${jsonText({ time: new Date(now()).toISOString(), level, event, ...fields })}\n`);
   };
 }
 

@@ -6,6 +6,7 @@ import {
   problemBody,
   type RefusalFacts,
 } from '../contract/problems.ts';
+import { jsonReply } from './json-reply.ts';
 import type { Log } from './log.ts';
 
 /** A refused request. A handler throws it; {@link problemReply} turns it into the reply. */
@@ -107,7 +108,7 @@ export function problemHeaders(code: ProblemCode): Record<string, string> {
 /** The reply to a refused request: the status of its first problem, and the body of DESIGN.md, "Status codes". */
 export function problemReply(error: ProblemError, headers: Record<string, string> = {}): Response {
   const { code } = error.problems[0];
-  return Response.json(problemBody(error.problems, error.facts), {
+  return jsonReply(problemBody(error.problems, error.facts), {
     status: PROBLEM_STATUS[code],
     headers: {
       ...headers,

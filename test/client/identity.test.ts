@@ -222,6 +222,19 @@ describe('a login', () => {
   });
 });
 
+test.each([
+  ['access_token', '\u001b]52;c;eA==\u0007'],
+  ['access_token', 'acc\u202ess'],
+  ['refresh_token', 'refresh\n\u009b2J'],
+  ['refresh_token', 'r\u00e9fresh'],
+])('an %s with %j is refused where it enters (THREATS.md 112)', async (name, token) => {
+  const odd = provider({ token: [() => json({ ...TOKENS, [name]: token })] });
+  const login = await odd.client.startLogin('openid');
+  const found = await failureOf(login.wait(never));
+  expect([found.code, found.facts.why]).toEqual(['reply_invalid', expect.stringContaining(`Its ${name}`)]);
+  expect(JSON.stringify([found.message, found.facts])).not.toContain(token);
+});
+
 describe('row 9: the pace', () => {
   test.each([
     [0, 1],

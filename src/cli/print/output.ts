@@ -1,10 +1,10 @@
 import type { ChalkInstance } from 'chalk';
 import { withoutTokens } from '../../contract/secret.ts';
-import { characterCode, escapeText } from '../../contract/visible-text.ts';
+import { characterCode, escapeText, jsonText } from '../../contract/visible-text.ts';
 import type { Environment } from '../../session/profiles/folders.ts';
 import { folded } from './folded.ts';
 
-export { escapeText } from '../../contract/visible-text.ts';
+export { escapeText, jsonText } from '../../contract/visible-text.ts';
 
 /** A stream to print on. */
 export interface TextStream {
@@ -333,15 +333,6 @@ export function asciiText(text: string, { spelled }: { spelled: boolean }): stri
 /** {@link escapeText} for several lines; line ends stay. */
 export function escapeLines(text: string): string {
   return text.split('\n').map(escapeText).join('\n');
-}
-
-/**
- * JSON on one line, with these characters escaped inside its strings; its value stays the same.
- *
- * @param replacer as that of JSON.stringify
- */
-export function jsonText(value: unknown, replacer?: (name: string, value: unknown) => unknown): string {
-  return escapeText(JSON.stringify(value, replacer));
 }
 
 /** The values of `--color`. */

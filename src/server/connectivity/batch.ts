@@ -10,6 +10,7 @@ import type { Problem, RefusalFacts } from '../../contract/problems.ts';
 import type { ReservationUpdate } from '../../contract/reservation.ts';
 import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/routes.ts';
 import { authorise, type Caller, type CallerExperiment } from '../credentials.ts';
+import { jsonReply } from '../json-reply.ts';
 import { ProblemError, refusalOf, refuseIfAny } from '../problem-error.ts';
 import { schemaProblems } from '../request-reading.ts';
 import type { ChangeBudget } from './change-budget.ts';
@@ -119,7 +120,7 @@ export async function answerBatch(
       connectivity: record && reservationReply(record, network),
       token: null,
     }));
-    return Response.json({ items: rehearsed }, { headers: { 'cache-control': 'no-store' } });
+    return jsonReply({ items: rehearsed }, { headers: { 'cache-control': 'no-store' } });
   }
   const maker = { user: caller.user, experiment };
   const changes = decided.filter(({ action }) => action !== 'delete').length;
@@ -366,7 +367,7 @@ async function answer(
     'cache-control': 'no-store',
     ...(replayed ? { [IDEMPOTENCY_REPLAYED_HEADER]: 'true' } : {}),
   };
-  return Response.json({ items: results }, { headers });
+  return jsonReply({ items: results }, { headers });
 }
 
 /** Tells the observer what came of each create and update, as of single requests. */

@@ -29,6 +29,7 @@ import {
   type IsAdministrator,
   type ServiceTrust,
 } from '../credentials.ts';
+import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import { refusalOf } from '../problem-error.ts';
@@ -223,7 +224,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     }
     if (dryRun) {
       const outcome = await allocator.create(booking, dryRun);
-      if (outcome.ok) return Response.json(reservationReply(outcome.record, network));
+      if (outcome.ok) return jsonReply(reservationReply(outcome.record, network));
       return answerCreated(request, outcome, booking);
     }
     budget.check({ user, experiment });
@@ -273,7 +274,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
         }));
     if (!outcome) throw refusalOf([missing(id)]);
     if (outcome.ok) {
-      if (dryRun) return Response.json(reservationReply(outcome.record, network));
+      if (dryRun) return jsonReply(reservationReply(outcome.record, network));
       budget.count({ user, experiment }, 1);
       logDone('updated', outcome.record, caller);
       return answerReservation(request, outcome.record, options, { committed: true });
@@ -313,7 +314,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       now: now(),
     });
     const page = found.slice(0, query.limit);
-    return Response.json({
+    return jsonReply({
       items: page.map((record) => reservationReply(record, network)),
       nextCursor: found.length > page.length ? (page.at(-1)?.id ?? null) : null,
     });
@@ -321,7 +322,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
 
   on('listLinks', async (request) => {
     await authenticateUser(request, trust);
-    return Response.json({ items: network.links, nextCursor: null });
+    return jsonReply({ items: network.links, nextCursor: null });
   });
 
   on('linkAvailability', async (request, site1 = '', site2 = '') => {

@@ -16,6 +16,7 @@ import { formatDuration } from '../../contract/durations.ts';
 import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
+import { jsonReply } from '../json-reply.ts';
 import { refusal, refuseIfAny } from '../problem-error.ts';
 import { addressOf, type MemberProblem, namesTag, schemaProblems } from '../request-reading.ts';
 import { emptyProblems, past, siteProblems } from './request-rules.ts';
@@ -83,7 +84,7 @@ export async function answerAvailability(
     })),
     nextCursor: answer.next,
   };
-  return Response.json(body, { headers });
+  return jsonReply(body, { headers });
 }
 
 /**
@@ -116,7 +117,7 @@ export async function answerSlots(
   );
   const last = found.length > page.length ? page.at(-1)?.last : undefined;
   const nextCursor = last === undefined ? null : cursorOf({ start, end, from: last + 1 });
-  return Response.json({ items, nextCursor }, { headers: { 'cache-control': 'no-store' } });
+  return jsonReply({ items, nextCursor }, { headers: { 'cache-control': 'no-store' } });
 }
 
 /** The first so many items; the rest is not computed. */

@@ -3,6 +3,7 @@ import { CommitUnknownError, type ReservationRecord, StoreUnavailableError } fro
 import { formatInstant } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
+import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { acceptsJwt } from '../request-reading.ts';
 
@@ -61,7 +62,7 @@ export async function answerReservation(
 ): Promise<Response> {
   const connectivity = reservationReply(record, network);
   if (!acceptsJwt(request)) {
-    return Response.json(connectivity, {
+    return jsonReply(connectivity, {
       ...init,
       headers: { 'cache-control': 'no-store', ...init.headers },
     });

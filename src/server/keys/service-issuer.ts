@@ -4,6 +4,7 @@ import { createIssuer, DEFAULT_TTL, type Issuer } from '../../tokens/issuer.ts';
 import { type KeySet, localKeySet } from '../../tokens/key-set.ts';
 import { importSigningKey } from '../../tokens/signing-key.ts';
 import { TokenError } from '../../tokens/token-error.ts';
+import { jsonReply } from '../json-reply.ts';
 import {
   createKeyRing,
   type KeyRing,
@@ -104,7 +105,7 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
     },
     async publish(request) {
       const { issuer } = await snapshot();
-      return issuer.fetch(request) ?? Response.json(issuer.keySet);
+      return issuer.fetch(request) ?? jsonReply(issuer.keySet);
     },
     async issue(claims = {}) {
       const exp = expiryOf(claims);

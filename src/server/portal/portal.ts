@@ -9,6 +9,7 @@ import type { RouteName } from '../../contract/routes.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { authenticateUser, requireRole, type ServiceTrust } from '../credentials.ts';
 import { sessionId, type UserSession, type UserSessions } from '../identity/sessions.ts';
+import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { acceptsJwt, addressOf, readObject, schemaProblems } from '../request-reading.ts';
@@ -35,7 +36,7 @@ export function createPortal(options: PortalOptions): Hono {
 
   on('listProjects', async (request) => {
     const { sub } = await authenticateUser(request, trust, 'projects');
-    return Response.json({ projects: (await directory.projectsOf(sub)).map(projectReply) });
+    return jsonReply({ projects: (await directory.projectsOf(sub)).map(projectReply) });
   });
 
   on('projectToken', async (request, id) => {
@@ -43,7 +44,7 @@ export function createPortal(options: PortalOptions): Hono {
     const project = await directory.project(id);
     if (!project) throw refusal('not_found', `There is no project ${id}.`);
     const role = await requireMembership(directory, user, id, 'wrong_project');
-    if (!acceptsJwt(request)) return Response.json(projectReply({ ...project, role }));
+    if (!acceptsJwt(request)) return jsonReply(projectReply({ ...project, role }));
     return issuer.reply({
       sub: id,
       name: project.name,
@@ -56,7 +57,7 @@ export function createPortal(options: PortalOptions): Hono {
 
   on('listExperiments', async (request) => {
     const { sub } = await authenticateUser(request, trust, 'projects');
-    return Response.json({ experiments: (await directory.experimentsOf(sub)).map(experimentReply) });
+    return jsonReply({ experiments: (await directory.experimentsOf(sub)).map(experimentReply) });
   });
 
   on('experimentToken', async (request, id) => {
@@ -64,7 +65,7 @@ export function createPortal(options: PortalOptions): Hono {
     const experiment = await directory.experiment(id);
     if (!experiment) throw refusal('not_found', `There is no experiment ${id}.`);
     const role = await requireMembership(directory, user, id, 'wrong_experiment');
-    if (!acceptsJwt(request)) return Response.json(experimentReply({ ...experiment, role }));
+    if (!acceptsJwt(request)) return jsonReply(experimentReply({ ...experiment, role }));
     const project = await directory.project(experiment.project);
     return issuer.reply({
       sub: id,
@@ -99,7 +100,7 @@ export function createPortal(options: PortalOptions): Hono {
       throw refusal('name_taken', `Project ${project.name} has an experiment named ${asked.name} already.`);
     }
     const location = `${addressOf(request).pathname.replace(/\/$/, '')}/${experiment.id}`;
-    return Response.json(experimentReply({ ...experiment, role: 'lead' }), {
+    return jsonReply(experimentReply({ ...experiment, role: 'lead' }), {
       status: 201,
       headers: { location },
     });
@@ -109,7 +110,7 @@ export function createPortal(options: PortalOptions): Hono {
     const { sub, sid } = await authenticateUser(request, trust);
     const current = typeof sid === 'string' ? sessionId(sid) : undefined;
     const items = (await sessions.list(sub)).map((session) => sessionReply(session, current));
-    return Response.json({ items });
+    return jsonReply({ items });
   });
 
   on('endSession', async (request, id) => {

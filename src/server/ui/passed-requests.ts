@@ -13,6 +13,7 @@ import {
   type RouteName,
   routePath,
 } from '../../contract/routes.ts';
+import { jsonReply } from '../json-reply.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { type ApiGroups, routePattern } from '../routing.ts';
 import type { PageSession } from './sessions.ts';
@@ -140,14 +141,14 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
 
   app.get('/session', async ({ req }) => {
     const person = await personOf(req.raw);
-    if (!person) return Response.json(LOGGED_OUT);
+    if (!person) return jsonReply(LOGGED_OUT);
     const { access, claims } = person;
     const [experiments, projects] = await Promise.all([
       listed('listExperiments', access, ExperimentReply),
       listed('listProjects', access, ProjectReply),
     ]);
     const names = new Map(projects.map(({ id, name }) => [id, name]));
-    return Response.json({
+    return jsonReply({
       user: { id: claims.sub, name: claims.preferred_username ?? claims.sub },
       experiments: experiments.map(({ id, name, project_id, role, expires_at }) => ({
         id,

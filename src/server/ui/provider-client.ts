@@ -2,6 +2,7 @@ import type * as Oauth from 'openid-client';
 import { withinTime } from '../../contract/bounded-reading.ts';
 import { sameIssuer } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
+import { isTokenText } from '../../contract/secret.ts';
 import { refusal } from '../problem-error.ts';
 
 /** The tokens of somebody who is logged in to the page. Times in milliseconds since the Unix epoch. */
@@ -149,6 +150,7 @@ export function createPageClient(options: PageClientOptions): PageClient {
 
   function tokensIn(reply: Oauth.TokenEndpointResponse, before?: PageTokens): PageTokens {
     const { access_token: access, expires_in = SHORT_LIFETIME } = reply;
+    if (!isTokenText(access)) throw new TypeError("The access token has characters that a token can't have.");
     // No RFC has a member for it: the first name is GitHub's and Azure's, the second one Keycloak's.
     const left = Number(reply['refresh_token_expires_in'] ?? reply['refresh_expires_in'] ?? 0);
     const at = (seconds: number): number => now() + Math.min(seconds, MAX_LIFETIME) * 1000;

@@ -2,6 +2,8 @@ import { Hono } from 'hono';
 import { html } from 'hono/html';
 import { isObject, readJson } from '../../contract/json.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
+import { escapeText } from '../../contract/visible-text.ts';
+import { jsonReply } from '../json-reply.ts';
 import { acceptsHtml } from '../request-reading.ts';
 import { type Html, page, pageReply, type Site } from './page.ts';
 import { type ServiceAddresses, typed, waysIn } from './ways-in.ts';
@@ -30,7 +32,7 @@ export function createServicePages({ site, addresses, elsewhere }: ServicePagesO
   for (const [path, content] of Object.entries(pages)) {
     app.get(path, async ({ req }, next) => (acceptsHtml(req.raw) ? pageReply(content()) : next()));
   }
-  app.get('/', () => Response.json(indexOf(site, addresses), { headers: { vary: 'accept' } }));
+  app.get('/', () => jsonReply(indexOf(site, addresses), { headers: { vary: 'accept' } }));
   return app;
 }
 
@@ -113,7 +115,7 @@ export async function refusalFor(request: Request, reply: Response, site: Site):
   const content = page(
     site,
     TITLES[reply.status] ?? 'This request was refused',
-    html`<p>${message}</p><p>Go to <a href="${site.baseUrl}/">${site.baseUrl}</a>.</p>`,
+    html`<p>${escapeText(message)}</p><p>Go to <a href="${site.baseUrl}/">${site.baseUrl}</a>.</p>`,
   );
   const headers = new Headers(reply.headers);
   headers.delete('content-length');

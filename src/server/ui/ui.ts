@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import type { Network } from '../../allocator/network.ts';
+import { jsonReply } from '../json-reply.ts';
 import { isCrossSite } from '../request-form.ts';
 import { acceptsHtml } from '../request-reading.ts';
 import { createPageFiles, type ReadPageFile } from './files.ts';
@@ -57,7 +58,7 @@ const ANSWER_HEADERS = {
 function foreign(): Response {
   const msg = `This address is for this server's own page. A change needs the header ${UI_HEADER}: ui, and Sec-Fetch-Site: same-origin, which browsers send.`;
   const body = { code: 'cross_site', detail: [{ loc: [], msg, type: 'NotValid' }] };
-  return Response.json(body, { status: 403, headers: ANSWER_HEADERS });
+  return jsonReply(body, { status: 403, headers: ANSWER_HEADERS });
 }
 
 /**
@@ -100,7 +101,7 @@ export function createUi({ site, addresses, elsewhere, network, readFile, access
     }
   });
   app.get('/ui/api/network', () =>
-    Response.json({
+    jsonReply({
       name: site.name ?? null,
       base_url: addresses.connectivity,
       login: access !== undefined,
@@ -112,7 +113,7 @@ export function createUi({ site, addresses, elsewhere, network, readFile, access
     app.route('/ui', access.login);
     app.route('/ui/api', access.requests);
   } else {
-    app.get('/ui/api/session', () => Response.json(LOGGED_OUT));
+    app.get('/ui/api/session', () => jsonReply(LOGGED_OUT));
   }
   app.get('/ui/:file', async ({ req }, next) => (await files(req.raw, req.param('file'))) ?? next());
   return app;

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { readJson } from '../../contract/json.ts';
-import { Secret } from '../../contract/secret.ts';
+import { isTokenText, Secret } from '../../contract/secret.ts';
 import { privateFolder, unusableFile } from '../../files/private.ts';
 import { readPrivateFile, removeDrafts, removeFile, writePrivateFile } from '../../files/whole.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 
 const KeptSecret = v.pipe(
   v.string(),
+  v.check(isTokenText),
   v.transform((text) => new Secret(text)),
 );
 

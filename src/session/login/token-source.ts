@@ -1,5 +1,5 @@
 import { Failure, shellWord } from '../../contract/failure.ts';
-import { Secret, withoutSecrets, withoutTokens } from '../../contract/secret.ts';
+import { isTokenText, Secret, withoutSecrets, withoutTokens } from '../../contract/secret.ts';
 import { readBounded } from '../../files/bounded.ts';
 import type { Environment } from '../profiles/folders.ts';
 
@@ -32,11 +32,24 @@ export type TokenVariable =
 export function givenToken(env: Environment, variable: TokenVariable): TokenSource | undefined {
   const text = env[variable]?.trim();
   if (text) {
-    return { origin: 'environment', where: variable, isFixed: true, get: async () => new Secret(text) };
+    return {
+      origin: 'environment',
+      where: variable,
+      isFixed: true,
+      get: async () => asToken(text, variable),
+    };
   }
   const path = env[`${variable}_FILE`];
   if (!path) return undefined;
   return { origin: 'file', where: path, isFixed: true, get: async () => tokenFile(path, `${variable}_FILE`) };
+}
+
+/** @param where the text is from, for people */
+function asToken(text: string, where: string): Secret {
+  if (isTokenText(text)) return new Secret(text);
+  throw new Failure('token_invalid', `${where} has no token.`, {
+    why: 'A token has printable ASCII characters only, and this text has others.',
+  });
 }
 
 /** The file is the caller's, so its owner and mode are not judged: runners of CI write such files with any. */
@@ -50,7 +63,7 @@ function tokenFile(path: string, variable: string): Secret {
       cause,
     });
   }
-  if (text !== '') return new Secret(text);
+  if (text !== '') return asToken(text, `The file ${path} that ${variable} names`);
   throw new Failure('file_unusable', `The file ${path} that ${variable} names is empty.`);
 }
 
@@ -112,7 +125,7 @@ async function run(program: string, args: readonly string[], env: NodeJS.Process
     try {
       const child = execFile(program, [...args], options, (error, stdout, stderr) => {
         const token = stdout.trim();
-        if (!error && token !== '') resolve(new Secret(token));
+        if (!error && isTokenText(token)) resolve(new Secret(token));
         else reject(commandFailure(shown, error, lastLine(stderr, token)));
       });
       child.stdin?.end();

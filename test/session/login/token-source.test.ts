@@ -67,6 +67,17 @@ describe.each(['SLICES_CONN_USER_TOKEN', 'SLICES_CONN_EXPERIMENT_TOKEN'] as cons
     expect(String(error)).toContain(twin);
   });
 
+  test.each(['\u001b[2Jcanary', 'can\u202eary', 'can\nary', '\u9053'])(
+    'with %j is a failure that does not repeat it (THREATS.md 112)',
+    async (text) => {
+      for (const env of [{ [variable]: text }, { [twin]: file('odd', text) }]) {
+        const { code, message, facts } = await failureOf(async () => given(env)?.get());
+        expect([code, message]).toEqual(['token_invalid', expect.stringContaining('has no token.')]);
+        expect(`${message}${facts.why}`).not.toContain(text);
+      }
+    },
+  );
+
   test('ignores the other variable', () => {
     const other =
       variable === 'SLICES_CONN_USER_TOKEN' ? 'SLICES_CONN_EXPERIMENT_TOKEN' : 'SLICES_CONN_USER_TOKEN';
@@ -92,6 +103,11 @@ describe('a program that gives a token', () => {
   test('can print it with white space around', async () => {
     const token = await nodeToken('console.log(" canary ")').get();
     expect(token.reveal()).toBe('canary');
+  });
+
+  test('gives none with control characters in it (THREATS.md 112)', async () => {
+    const { code, message } = await failureOf(() => nodeToken('console.log("a\\u001b[2J")').get());
+    expect([code, message]).toEqual(['not_logged_in', expect.stringContaining('gave no token.')]);
   });
 
   test('runs without a shell, with unchanged words', async () => {
