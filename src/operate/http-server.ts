@@ -45,6 +45,11 @@ export interface Limits {
    * still are closed at once. Behind a proxy: requests under way for one address that the proxy names; more get 503.
    */
   perAddress: number;
+  /**
+   * Requests that are begun in one turn of the event loop while connections come in. The platform accepts one connection
+   * in a turn, so a hundred busy clients, whose requests would all be answered in each turn, keep every new one waiting.
+   */
+  perTurn: number;
   /** Bytes of an answered request that are still taken in before its connection is closed. */
   rest: number;
   /** How long, after a drain, a connection that was opened before its end may still send its request. */
@@ -68,6 +73,7 @@ export const LIMITS: Limits = {
   connections: 1000,
   refusedConnections: 100,
   perAddress: 100,
+  perTurn: 2,
   rest: 1_048_576,
   lateRequests: 1000,
   stopTimeout: 6000,
@@ -132,6 +138,7 @@ export function createHttpServer(
   let answering = false;
   /** Connections so far. */
   let accepted = 0;
+  const turns = createTurns(limits.perTurn);
   let listenWith: (listener: RequestListener) => void = () => undefined;
   const listener = new Promise<RequestListener>((resolve) => {
     listenWith = resolve;
@@ -139,6 +146,7 @@ export function createHttpServer(
 
   server.on('connection', (socket: Socket) => {
     accepted += 1;
+    turns.connected();
     keep(sockets, socket);
     const before = forwarded ? 0 : countWhileOpen(connected, socket.remoteAddress, socket);
     // An answer would need a request, which may never come.
@@ -152,8 +160,12 @@ export function createHttpServer(
   server.on('request', (request, response) => {
     if (draining) response.shouldKeepAlive = false;
     if (closing) return refuse(request, response, 'unavailable', 'This server is stopping.');
-    if (crowded.has(request.socket))
-      return refuse(request, response, 'unavailable', 'This server has too many clients.');
+    if (crowded.has(request.socket)) {
+      // A client that is refused at once comes back at once.
+      return turns.begin(response, () =>
+        refuse(request, response, 'unavailable', 'This server has too many clients.'),
+      );
+    }
     const before = forwarded ? countWhileOpen(requested, forwarded(request), response) : 0;
     if (before >= limits.perAddress) {
       return refuse(request, response, 'unavailable', 'Too many requests of one address are under way.');
@@ -175,7 +187,7 @@ export function createHttpServer(
       if (closing) server.closeIdleConnections();
       if (!request.complete) endSoon(request, limits.rest);
     });
-    listener.then((answer) => answer(request, response));
+    listener.then((answer) => turns.begin(response, () => answer(request, response)));
   });
 
   return {
@@ -206,6 +218,54 @@ export function createHttpServer(
       }, timeout);
       await closed;
       clearTimeout(forced);
+    },
+  };
+}
+
+/**
+ * Begins requests at once, but for the turns of the event loop in which connections come in, and the one after each:
+ * requests wait there in a line, so that the turns stay short.
+ *
+ * @param most how many are begun in such a turn
+ */
+function createTurns(most: number): {
+  /** A connection was accepted. */
+  connected(): void;
+  /** Begins work on a request, unless its client has gone by then. */
+  begin(response: ServerResponse, work: () => void): void;
+} {
+  let line: { response: ServerResponse; work: () => void }[] = [];
+  let begun = 0;
+  /** Whether a connection came in this turn, and in the one before. */
+  let [comesIn, cameIn] = [false, false];
+  let isTurnEndDue = false;
+
+  const start = ({ response, work }: (typeof line)[number]): void => {
+    begun += 1;
+    if (!response.destroyed) work();
+  };
+  const endTurn = (): void => {
+    isTurnEndDue = false;
+    [comesIn, cameIn, begun] = [false, comesIn, 0];
+    const now = line.slice(0, cameIn ? most : line.length);
+    line = line.slice(now.length);
+    if (cameIn || line.length > 0) expectTurnEnd();
+    for (const each of now) start(each);
+  };
+  const expectTurnEnd = (): void => {
+    if (!isTurnEndDue) setImmediate(endTurn);
+    isTurnEndDue = true;
+  };
+  return {
+    connected() {
+      comesIn = true;
+      expectTurnEnd();
+    },
+    begin(response, work) {
+      expectTurnEnd();
+      const waits = line.length > 0 || (begun >= most && (comesIn || cameIn));
+      if (waits) line.push({ response, work });
+      else start({ response, work });
     },
   };
 }

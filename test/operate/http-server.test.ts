@@ -321,6 +321,32 @@ describe.runIf(process.platform === 'linux')('row 48: one address', () => {
     expect(left()).toBeGreaterThanOrEqual(100);
   });
 
+  /** How many requests of busy clients are answered before one of another address that came after many connections. */
+  async function answeredBeforeAnother(limits: Partial<Limits>): Promise<number> {
+    let answered = 0;
+    const { port } = await opened(limits, (request, response) => {
+      answered += 1;
+      greeting(request, response);
+    });
+    const busy = await Promise.all(Array.from({ length: 40 }, () => dial(port)));
+    for (const { socket } of busy) socket.on('data', () => socket.write(get())).write(get());
+    await vi.waitUntil(() => busy.every(({ replies }) => replies() > 1), PATIENCE);
+    const others = await Promise.all(Array.from({ length: 200 }, () => dial(port)));
+    const before = answered;
+    const another = await dial(port, OTHER);
+    another.socket.write(get('Connection: close'));
+    expect(await another.closed).toMatch(/^HTTP\/1\.1 200 /);
+    const during = answered - before;
+    for (const { socket } of [...busy, ...others]) socket.destroy();
+    return during;
+  }
+
+  test('a new connection of another address does not wait for its requests (THREATS.md 81)', async () => {
+    const all = await answeredBeforeAnother({ perTurn: 1000 });
+    const few = await answeredBeforeAnother({});
+    expect(few).toBeLessThan(all / 3);
+  });
+
   test.each([
     ['http', undefined],
     ['https', CERTIFICATE],
