@@ -57,20 +57,29 @@ function storage(kind: 'localStorage' | 'sessionStorage') {
         return null;
       }
     },
-    set(key: string, value: string | null): void {
+    /** @returns whether it is kept */
+    set(key: string, value: string | null): boolean {
       try {
         if (value === null) window[kind].removeItem(name(key));
         else window[kind].setItem(name(key), value);
+        return true;
       } catch {
-        // The page works without.
+        // All but the login works without.
+        return false;
       }
     },
+    /** Whether an event of another tab concerns a key. */
+    concerns: (event: StorageEvent, key: string): boolean => event.key === null || event.key === name(key),
   };
 }
 const lasting = storage('localStorage');
 const passing = storage('sessionStorage');
 
-const service = createService({ base: BASE, fetch: (url, init) => window.fetch(url, init) });
+const service = createService({
+  base: BASE,
+  secret: () => lasting.get('session'),
+  fetch: (url, init) => window.fetch(url, init),
+});
 const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const zones = [...new Set([ownZone, 'UTC'])];
 let zone = zones.find((one) => one === lasting.get('zone')) ?? ownZone;
@@ -87,6 +96,8 @@ let ended: readonly Reserved[] | undefined;
 /** Why the reservations can't be seen, where the service says so. */
 let hidden: string | undefined;
 const busy = new Set<string>();
+/** Why nobody can log in, where the browser forbids it. */
+const NOT_KEPT = `You are not logged in: your browser keeps no cookies or no data of this page. Allow both for ${location.host}, and log in again.`;
 /** Whether the login ended by itself: what was being typed stays where it is, and so does the notice that says so. */
 let hasEnded = false;
 /** Ends with the login: what is asked for as a user is given up then. */
@@ -131,7 +142,6 @@ function failed(error: unknown): void {
 }
 
 const bar = createSessionBar({
-  loginAddress: new URL('login', BASE).pathname,
   choose(id) {
     clearNotice();
     choose(session.experiments.find((one) => one.id === id));
@@ -144,6 +154,7 @@ const bar = createSessionBar({
     show();
     timeline?.refresh();
   },
+  logIn: () => void logIn(),
   logOut: () => void logOut(),
 });
 const list = createReservationList({
@@ -243,11 +254,14 @@ function usual({ experiments }: Session): Experiment | undefined {
 }
 
 async function loadSession(): Promise<void> {
+  const hasLoggedIn = await cameBack;
   const before = session.user?.id;
   const found = await service.session();
+  const isFirst = !isSessionKnown;
   isSessionKnown = true;
   if (found.user === null) {
     if (before !== undefined) sayEnded();
+    else if (hasLoggedIn && isFirst) say(NOT_KEPT, { at: 'page' });
     leave();
     return;
   }
@@ -358,11 +372,47 @@ function tell(error: unknown, at: About): void {
   } else failed(error);
 }
 
+/** Sends the browser to the identity provider, from where it comes back to {@link comeBack}. */
+async function logIn(): Promise<void> {
+  try {
+    const { address, begun } = await service.beginLogin();
+    if (passing.set('login', begun)) location.assign(address);
+    else say(NOT_KEPT, { at: 'page' });
+  } catch (error) {
+    loginFailed(error);
+  }
+}
+
+/** Ends the login with which the browser has come back. @returns whether it has, and somebody is logged in */
+async function comeBack(): Promise<boolean> {
+  const { pathname, search } = location;
+  if (pathname !== new URL('callback', BASE).pathname) return false;
+  history.replaceState(null, '', new URL('..', BASE));
+  const begun = passing.get('login') ?? '';
+  // It is used once.
+  passing.set('login', null);
+  try {
+    const isKept = lasting.set('session', await service.endLogin(search, begun));
+    if (!isKept) say(NOT_KEPT, { at: 'page' });
+    return isKept;
+  } catch (error) {
+    loginFailed(error);
+    return false;
+  }
+}
+
+function loginFailed(error: unknown): void {
+  if (error instanceof Refused || error instanceof Unanswered) {
+    say(`The login failed. ${error.message}`, { at: 'page' });
+  } else failed(error);
+}
+
 async function logOut(): Promise<void> {
   notice.clear();
   visit.abort();
   try {
     await service.logOut();
+    lasting.set('session', null);
     leave();
     say('You are logged out.', done('page'));
   } catch (error) {
@@ -577,6 +627,7 @@ function build({ links, sites, login }: NetworkFacts): void {
   );
 }
 
+const cameBack = comeBack();
 document.querySelector('header')?.append(bar.element);
 document.querySelector('main')?.prepend(away);
 bar.show({ session, canLogIn: false, chosen, zone, zones });
@@ -589,6 +640,12 @@ document.addEventListener('visibilitychange', () => {
   news.resume();
 });
 addEventListener('online', () => void news.look());
+// Somebody has logged in or out in another tab.
+addEventListener('storage', (event) => {
+  if (!lasting.concerns(event, 'session')) return;
+  isSessionStale = true;
+  if (!document.hidden) void news.look();
+});
 // A page that comes back from the browser's history is as it was left.
 addEventListener('pageshow', ({ persisted }) => {
   isSessionStale ||= persisted;

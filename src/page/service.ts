@@ -128,6 +128,15 @@ export class Unanswered extends Error {
 export interface Service {
   network(): Promise<NetworkFacts>;
   session(): Promise<Session>;
+  /** Begins a login. @returns where the browser goes for it, and what ends it, to be kept in this tab until then */
+  beginLogin(): Promise<{ address: string; begun: string }>;
+  /**
+   * Ends a login. The browser gets the session's cookie.
+   *
+   * @param query with which the browser came back
+   * @returns the other half of the session's secret, to be kept in this browser
+   */
+  endLogin(query: string, begun: string): Promise<string>;
   /** Ends the session. */
   logOut(): Promise<void>;
   /** What of a link is free in a window, in columns of equal length. */
@@ -149,6 +158,8 @@ export interface Service {
 export interface ServiceOptions {
   /** The address of `ui/`, with a slash at its end. */
   base: URL;
+  /** The half of the session's secret that this browser keeps; null where it keeps none. */
+  secret: () => string | null;
   fetch: (url: URL, init: RequestInit) => Promise<Response>;
 }
 
@@ -225,20 +236,22 @@ const isUnknown = ({ status, code }: RefusalFacts): boolean =>
   code === 'outcome_unknown' || code === 'internal' || (status >= 500 && code === '');
 
 /** Makes a {@link Service} that asks the page's own server. */
-export function createService({ base, fetch }: ServiceOptions): Service {
+export function createService({ base, secret, fetch }: ServiceOptions): Service {
   const caches: Map<string, unknown>[] = [];
 
   /** Sends one request. @throws Refused, Unanswered, or the signal's reason */
   async function ask(
     path: string,
-    init: RequestInit & { signal?: AbortSignal | null } = {},
+    init: RequestInit & { headers?: Readonly<Record<string, string>> } = {},
   ): Promise<Response> {
+    const kept = secret();
     const signals = [AbortSignal.timeout(TIMEOUT), ...(init.signal ? [init.signal] : [])];
     let reply: Response;
     let text: string;
     try {
       reply = await fetch(new URL(path, base), {
         ...init,
+        headers: { ...init.headers, ...(kept === null ? {} : { 'slices-session': kept }) },
         cache: 'no-store',
         signal: AbortSignal.any(signals),
       });
@@ -338,6 +351,14 @@ export function createService({ base, fetch }: ServiceOptions): Service {
   return {
     network: () => readNetwork('api/network'),
     session: () => readSession('api/session'),
+    async beginLogin() {
+      return JSON.parse(await textOf(await change('POST', 'login', {})));
+    },
+    async endLogin(query, begun) {
+      const reply = await change('POST', `session${query}`, { 'slices-login': begun });
+      const { session }: { session: string } = JSON.parse(await textOf(reply));
+      return session;
+    },
     async logOut() {
       await change('POST', 'logout', {});
       for (const cache of caches) cache.clear();

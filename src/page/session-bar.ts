@@ -15,21 +15,20 @@ export interface SessionBarView {
 
 /** Options of {@link createSessionBar}. */
 export interface SessionBarOptions {
-  /** Where a login begins. */
-  loginAddress: string;
   choose(experiment: string): void;
   setZone(zone: string): void;
+  logIn(): void;
   logOut(): void;
 }
 
 /** Who is logged in, the experiment that is worked in, and the zone of all times. */
-export function createSessionBar({ loginAddress, choose, setZone, logOut }: SessionBarOptions) {
+export function createSessionBar({ choose, setZone, logIn, logOut }: SessionBarOptions) {
   const experiments = element('select', { onchange: () => choose(experiments.value) });
   const role = element('span', { class: 'role' });
   const zones = element('select', { onchange: () => setZone(zones.value) });
   const user = element('span', { class: 'user' });
   const leave = element('button', { type: 'button', class: 'quiet', onclick: logOut }, 'Log out');
-  const enter = element('a', { href: loginAddress, class: 'button' }, 'Log in');
+  const enter = element('button', { type: 'button', onclick: logIn }, 'Log in');
   const zoneLabel = element('label', { class: 'zone' }, 'Times in ', zones);
   const chosen = element(
     'div',

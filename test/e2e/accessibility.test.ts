@@ -33,7 +33,7 @@ describe.skipIf(withoutChromium)(titleInChromium('axe finds nothing'), () => {
   async function logIn(user: string): Promise<void> {
     await page.context().clearCookies();
     await open('/');
-    await page.getByRole('link', { name: 'Log in', exact: true }).click();
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
     await page.getByRole('radio', { name: user }).check();
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByText(`Logged in as ${user}`).waitFor();
@@ -80,7 +80,7 @@ describe.skipIf(withoutChromium)(titleInChromium('axe finds nothing'), () => {
     await page.locator('.map-sites').first().waitFor();
     await page.getByText('Log in to see').waitFor();
     expect(await findings()).toEqual([]);
-    await page.getByRole('link', { name: 'Log in', exact: true }).click();
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
     await page.getByRole('radio').first().waitFor();
     expect(await findings()).toEqual([]);
   });

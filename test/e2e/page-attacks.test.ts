@@ -2,8 +2,19 @@ import { createServer, type Server } from 'node:http';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
+import { Browser as Person } from '../fixtures/identity.ts';
+import { approveAt, approvePageLogin, logInToPage } from '../fixtures/page.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Served, serveInProcess } from './served.ts';
+
+/** Logs in at the page by its button. */
+async function logIn(page: Page, base: string, user: string): Promise<void> {
+  await page.goto(base);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('radio', { name: user }).check();
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByText(`Logged in as ${user}`).waitFor();
+}
 
 describe.skipIf(withoutChromium)(
   titleInChromium('a foreign page in the browser of somebody who is logged in'),
@@ -17,21 +28,19 @@ describe.skipIf(withoutChromium)(
 
     beforeAll(async () => {
       // Of another site (localhost, not 127.0.0.1), over http as the server: no rule on mixed content is in its way.
-      evil = createServer((_request, response) =>
+      evil = createServer(({ url = '' }, response) => {
+        const to = new URL(url, 'http://localhost').searchParams.get('to');
         response
-          .writeHead(200, { 'content-type': 'text/html' })
-          .end('<!doctype html><title>evil</title><body>'),
-      );
+          .writeHead(to === null ? 200 : 302, { 'content-type': 'text/html', location: to ?? '' })
+          .end('<!doctype html><title>evil</title><body>');
+      });
       await new Promise<void>((resolve) => evil.listen(0, 'localhost', resolve));
       [browser, served] = await Promise.all([launchChromium(), serveInProcess()]);
       const bound = evil.address();
       foreign = `http://localhost:${typeof bound === 'object' ? bound?.port : ''}/`;
       base = served.addresses.base_url;
       page = await browser.newPage();
-      await page.goto(`${base}/ui/login`);
-      await page.getByRole('radio', { name: 'lead' }).check();
-      await page.getByRole('button', { name: 'Log in' }).click();
-      await page.waitForURL(`${base}/`);
+      await logIn(page, base, 'lead');
     });
     afterAll(async () => {
       await browser?.close();
@@ -40,13 +49,15 @@ describe.skipIf(withoutChromium)(
 
     /** Runs code in the page that is shown. */
     const inPage = <Answer>(code: string): Promise<Answer> => page.evaluate<Answer>(code);
-    const userIn =
-      "fetch('/ui/api/session').then((reply) => reply.json()).then(({ user }) => user && user.name)";
+    /** Asks as our own page does: with the half of the secret that is in its storage. */
+    const asked = (path: string, headers = '{}') =>
+      `fetch('${path}', { headers: { 'slices-session': localStorage.getItem('slices-conn /ui/ session'), ...${headers} } }).then((reply) => reply.json())`;
+    const userIn = `${asked('/ui/api/session')}.then(({ user }) => user && user.name)`;
     /** Who is logged in, as our own page sees it; and how many reservations there are. */
     async function state(): Promise<{ user: string | null; reservations: number }> {
       await page.goto(`${base}/`);
-      const reservations = `fetch('/ui/api/session').then((reply) => reply.json()).then(({ experiments: [{ id }] }) =>
-      fetch('/ui/api/connectivity', { headers: { 'slices-experiment': id } })).then((reply) => reply.json()).then(({ items }) => items.length)`;
+      const reservations = `${asked('/ui/api/session')}.then(({ experiments: [{ id }] }) =>
+        ${asked('/ui/api/connectivity', "{ 'slices-experiment': id }")}).then(({ items }) => items.length)`;
       return { user: await inPage(userIn), reservations: await inPage(reservations) };
     }
 
@@ -56,6 +67,21 @@ describe.skipIf(withoutChromium)(
       expect(await page.context().cookies()).toMatchObject([
         { name: expect.stringMatching(/^__Host-/), httpOnly: true, secure: true, sameSite: 'Strict' },
       ]);
+    });
+
+    test('no less is logged in who comes back by the redirect of an identity provider of another site', async () => {
+      const tab = await (await browser.newContext()).newPage();
+      await tab.goto(base);
+      await tab.getByRole('button', { name: 'Log in' }).click();
+      await tab.getByRole('radio', { name: 'lead' }).waitFor();
+      const door = { port: Number(new URL(base).port), base, issuer: served.addresses.auth_url };
+      const back = await approveAt(new Person(door), tab.url(), 'lead');
+      await tab.goto(foreign);
+      await tab.evaluate(`location.href = '${foreign}?to=${encodeURIComponent(back)}'`);
+      await tab.getByText('Logged in as lead').waitFor();
+      await tab.reload();
+      await tab.getByText('Logged in as lead').waitFor();
+      await tab.context().close();
     });
 
     test('that reads gets nothing: neither with cookies nor without', async () => {
@@ -106,7 +132,7 @@ describe.skipIf(withoutChromium)(
 
     test('that frames shows nothing', async () => {
       await page.goto(foreign);
-      for (const path of ['/', '/ui/login', '/ui/api/session']) {
+      for (const path of ['/', '/ui/callback', '/ui/api/session']) {
         const shown = await inPage<string>(`new Promise((resolve) => {
         const frame = document.createElement('iframe');
         frame.onload = () => { try { resolve(String(frame.contentDocument)); } catch (error) { resolve('blocked'); } };
@@ -128,9 +154,134 @@ describe.skipIf(withoutChromium)(
       await other.waitForLoadState();
       expect(await inPage('window.other.closed')).toBe(true);
       await other.goto(foreign);
-      await other.evaluate(`location.href = '${base}/ui/login'`);
-      await other.waitForURL(`${base}/`);
+      await other.evaluate(`location.href = '${base}/ui/callback?code=x&state=y'`);
+      await other.getByText('The login failed.').first().waitFor();
+      expect(new URL(other.url()).pathname).toBe('/');
       expect(await state()).toEqual({ user: 'lead', reservations: 0 });
+    });
+  },
+);
+
+describe.skipIf(withoutChromium)(
+  titleInChromium('another server on the same host, to which browsers send our cookies'),
+  () => {
+    let browser: Browser;
+    let served: Served;
+    let thief: Server;
+    let base: string;
+    let its: string;
+    /** The cookies that the browser has sent to it. */
+    let stolen = '';
+    /** The cookies that it gives to the browser. */
+    let planted: string[] = [];
+
+    beforeAll(async () => {
+      thief = createServer(({ headers }, response) => {
+        stolen = headers.cookie ?? '';
+        response
+          .writeHead(200, { 'content-type': 'text/html', 'set-cookie': planted })
+          .end('<!doctype html><title>thief</title><body>');
+      });
+      await new Promise<void>((resolve) => thief.listen(0, '127.0.0.1', resolve));
+      [browser, served] = await Promise.all([launchChromium(), serveInProcess()]);
+      const bound = thief.address();
+      its = `http://127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}/`;
+      base = served.addresses.base_url;
+    });
+    afterAll(async () => {
+      await browser?.close();
+      thief?.close().closeAllConnections();
+    });
+
+    async function victim(user?: string): Promise<Page> {
+      const page = await (await browser.newContext()).newPage();
+      page.setDefaultTimeout(PATIENCE);
+      await page.goto(base);
+      if (user !== undefined) await logIn(page, base, user);
+      return page;
+    }
+    /** Its own browser, which plants its cookies in the browsers that come to it. */
+    const attacker = (): Person =>
+      new Person({ port: Number(new URL(base).port), base, issuer: served.addresses.auth_url });
+    function plantCookiesOf({ cookies }: Person): void {
+      planted = [...cookies].map(
+        ([name, value]) => `${name}=${value}; Path=/; HttpOnly; Secure; SameSite=Strict`,
+      );
+    }
+
+    test('reads nothing, books nothing and logs nobody out with the cookie that it was sent, whatever it forges (THREATS.md 97)', async () => {
+      const page = await victim('lead');
+      const experiment = new URL(page.url()).searchParams.get('experiment') ?? '';
+      await page.goto(its);
+      expect(stolen).toContain('__Host-slices-conn-');
+      const forged = {
+        ...{ cookie: stolen, origin: base, 'sec-fetch-site': 'same-origin', 'x-slices-conn': 'ui' },
+        ...{ 'content-type': 'application/json', 'slices-experiment': experiment },
+      };
+      const [one, two] = [Date.now() + 60_000, Date.now() + 3_600_000].map((at) =>
+        new Date(at).toISOString(),
+      );
+      const period = { start_date: one, end_date: two };
+      const body = JSON.stringify({
+        site1: 'be-gent1',
+        site2: 'pl-poznan1',
+        bandwidth: '1',
+        ...period,
+        tokens: [],
+      });
+      const { cookie: _cookie, ...withoutCookie } = forged;
+      const guess = { ...forged, 'slices-session': 'A'.repeat(43) };
+      for (const headers of [forged, withoutCookie, guess, { ...forged, 'slices-session': '' }]) {
+        const ask = (path: string, init: RequestInit = {}) => fetch(base + path, { ...init, headers });
+        expect(await (await ask('/ui/api/session')).json()).toEqual({ user: null, experiments: [] });
+        for (const path of ['/ui/api/links', '/ui/api/connectivity']) {
+          expect((await ask(path)).status).toBe(403);
+        }
+        expect((await ask('/ui/api/connectivity', { method: 'POST', body })).status).toBe(403);
+        await ask('/ui/logout', { method: 'POST' });
+      }
+      // In the browser its page is of the same site, so even a Strict cookie goes with its requests.
+      const answers = await page.evaluate<string[]>(`Promise.all(['cors', 'no-cors'].map((mode) =>
+        fetch('${base}/ui/api/session', { mode, credentials: 'include' }).then((reply) => reply.text()).catch(() => '')))`);
+      expect(answers).toEqual(['', '']);
+      await page.goto(base);
+      await page.getByText('Logged in as lead').waitFor();
+      await page.getByText('None now or later.').waitFor();
+      await page.context().close();
+    });
+
+    test('logs nobody in as somebody else by planting the cookie of its own session (THREATS.md 98)', async () => {
+      const own = attacker();
+      await logInToPage(own, 'admin');
+      plantCookiesOf(own);
+      for (const user of ['lead', undefined]) {
+        const page = await victim(user);
+        await page.goto(its);
+        expect(await page.context().cookies()).toMatchObject([{ value: [...own.cookies.values()][0] }]);
+        await page.goto(base);
+        await page.getByText('Log in to see what is free').waitFor();
+        await page.context().close();
+      }
+    });
+
+    test('logs nobody in as somebody else by the end of its own login, also while theirs is under way (THREATS.md 99)', async () => {
+      for (const isUnderWay of [false, true]) {
+        const own = attacker();
+        const end = await approvePageLogin(own, 'admin');
+        plantCookiesOf(own);
+        const page = await victim();
+        if (isUnderWay) {
+          await page.getByRole('button', { name: 'Log in' }).click();
+          await page.getByRole('radio', { name: 'lead' }).waitFor();
+        }
+        await page.goto(its);
+        expect(stolen).toBe('');
+        await page.goto(end);
+        await page.getByText('The login failed. This tab has not started it').first().waitFor();
+        await page.getByText('Log in to see what is free').waitFor();
+        expect(page.url()).toBe(`${base}/`);
+        await page.context().close();
+      }
     });
   },
 );

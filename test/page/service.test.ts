@@ -13,8 +13,10 @@ type Answer = Response | Error;
 /** A service whose server gives these answers, one after the other. */
 function asking(...answers: readonly Answer[]) {
   const requests: Request[] = [];
+  const secret: { kept: string | null } = { kept: null };
   const service = createService({
     base: new URL('https://conn.example.org/lab/ui/'),
+    secret: () => secret.kept,
     async fetch(url, { method = 'GET', headers, body, signal }) {
       const path = decodeURIComponent(`${url.pathname}${url.search}`);
       requests.push({ path, method, headers: new Headers(headers), body });
@@ -24,7 +26,7 @@ function asking(...answers: readonly Answer[]) {
       return answer;
     },
   });
-  return { service, requests };
+  return { service, requests, secret };
 }
 
 const problem = (status: number, code: string): Response =>
@@ -68,6 +70,34 @@ test('a dry run carries no key; a request does, and the header that only this pa
   ]);
   expect(requests.map(({ headers }) => headers.get('idempotency-key')).slice(0, 2)).toEqual([null, 'key-1']);
   expect(requests.every(({ headers }) => headers.get('x-slices-conn') === 'ui')).toBe(true);
+});
+
+test('a login is begun and ended by this page alone; every request carries the half of the secret that is kept then', async () => {
+  const begun = { address: 'https://login.example.org/?state=s', begun: 'time.random' };
+  const { service, requests, secret } = asking(
+    ...[
+      Response.json(begun),
+      Response.json({ session: 'half' }),
+      list(),
+      new Response(null, { status: 204 }),
+    ],
+  );
+  expect(await service.beginLogin()).toEqual(begun);
+  secret.kept = await service.endLogin('?code=c&state=s', begun.begun);
+  await service.ended('exp_demo');
+  await service.logOut();
+  expect(requests.map(({ method, path }) => `${method} ${path.slice('/lab/ui'.length)}`)).toEqual([
+    ...['POST /login', 'POST /session?code=c&state=s'],
+    ...['GET /api/connectivity?state=ended&limit=1000', 'POST /logout'],
+  ]);
+  expect(requests.map(({ headers }) => headers.get('x-slices-conn'))).toEqual(['ui', 'ui', null, 'ui']);
+  expect(requests.map(({ headers }) => headers.get('slices-login'))).toEqual([
+    null,
+    'time.random',
+    null,
+    null,
+  ]);
+  expect(requests.map(({ headers }) => headers.get('slices-session'))).toEqual([null, null, 'half', 'half']);
 });
 
 describe('what is not a success', () => {

@@ -1,5 +1,4 @@
 import type { Hono } from 'hono';
-import { parse as parseCookie } from 'hono/utils/cookie';
 import type { UserClaims } from '../../contract/claims.ts';
 import { issuersFor } from '../../contract/issuer-address.ts';
 import { authenticateUser, type ServiceTrust } from '../credentials.ts';
@@ -8,7 +7,7 @@ import { UI_CLIENT_ID } from '../identity/user-token.ts';
 import type { Log } from '../log.ts';
 import type { ApiGroups } from '../routing.ts';
 import { type ForeignIssuers, trustedIssuers } from '../trust.ts';
-import { cookieNames, cookiesWork, createLogin } from './login.ts';
+import { cookiesWork, createLogin, secretIn } from './login.ts';
 import type { Site } from './page.ts';
 import { createPassedRequests } from './passed-requests.ts';
 import { createPageClient, discovered, type PageClientOptions } from './provider-client.ts';
@@ -102,9 +101,6 @@ export function createPageAccess(options: PageAccessOptions): { login: Hono; req
       trust,
       'projects',
     );
-  const { session: name } = cookieNames(site.baseUrl);
-  const idOf = (request: Request): string | undefined =>
-    parseCookie(request.headers.get('cookie') ?? '', name)[name];
   return {
     login: createLogin({ site, client, sessions, accept: ({ access }) => accept(access), now }),
     requests: createPassedRequests({
@@ -114,14 +110,12 @@ export function createPageAccess(options: PageAccessOptions): { login: Hono; req
       portal: provider.elsewhere ? provider.fetch : within,
       accept,
       sessionOf: async (request, refused) => {
-        const id = idOf(request);
-        return id === undefined
-          ? undefined
-          : sessions.open(id, refused === undefined ? undefined : { refused });
+        const secret = secretIn(request, site.baseUrl);
+        return secret && sessions.open(secret, refused === undefined ? undefined : { refused });
       },
       endSession: async (request) => {
-        const id = idOf(request);
-        if (id !== undefined) await sessions.end(id);
+        const secret = secretIn(request, site.baseUrl);
+        if (secret) await sessions.end(secret);
       },
       now,
     }),

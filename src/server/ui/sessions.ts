@@ -2,13 +2,23 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
 import { readJson } from '../../contract/json.ts';
-import { hash } from '../identity/records.ts';
 import type { Log } from '../log.ts';
 import type { PageTokens } from './provider-client.ts';
 
-/** A session of the page as it is stored: nothing in it can be read without the browser's cookie. */
+/**
+ * What opens a session: two random texts of 43 characters, of which neither alone is worth anything. The browser sends its
+ * cookies to every port of this host (RFC 6265 §8.5), and takes them from every port. The page's storage belongs to one origin.
+ */
+export interface SessionSecret {
+  /** The half in the cookie, which no script can read. */
+  cookie: string;
+  /** The half in the page's storage, which the page sends with its own requests. */
+  stored: string;
+}
+
+/** A session of the page as it is stored: nothing in it can be read without the browser's secret. */
 export interface StoredPageSession {
-  /** SHA-256 of the session id, base64url. */
+  /** Derived from the secret, base64url. */
   key: string;
   /** The tokens, encrypted. */
   sealed: string;
@@ -41,20 +51,20 @@ export interface PageSession {
   tokens: PageTokens;
 }
 
-/** The sessions of the page, by the ids that browsers have in their cookies. */
+/** The sessions of the page, by the secrets that browsers have. */
 export interface PageSessions {
-  /** Starts a session. @returns its id: 43 characters, random */
-  start(tokens: PageTokens): Promise<string>;
+  /** Starts a session. */
+  start(tokens: PageTokens): Promise<SessionSecret>;
   /**
    * A session with an access token that is valid for some time; it is renewed here where it must be.
    *
-   * @param id from a cookie: any text
+   * @param secret as it came in: any texts
    * @param renew whether the access token was refused, and is to be renewed in any case
    * @returns undefined where there is no such session, or it has ended
    */
-  open(id: string, renew?: { refused: string }): Promise<PageSession | undefined>;
+  open(secret: SessionSecret, renew?: { refused: string }): Promise<PageSession | undefined>;
   /** Ends a session, here and at the identity provider. */
-  end(id: string): Promise<void>;
+  end(secret: SessionSecret): Promise<void>;
 }
 
 /** Options of {@link createPageSessions}. */
@@ -91,32 +101,35 @@ const Tokens = v.object({
 });
 
 /**
- * The sessions of the page (ANSWERS.md, "The page"). The browser has a random id in its cookie; the database has the hash
- * of the id, and the tokens encrypted with a key that is derived from the id. So a copy of the database opens no session, and
+ * The sessions of the page (ANSWERS.md, "The page"). The browser has a random secret in two halves; row and encryption key
+ * in the database are derived from both (HKDF, RFC 5869). So neither a cookie nor a copy of the database opens a session, and
  * a session ends on every replica when its row is removed.
  */
 export function createPageSessions(options: PageSessionsOptions): PageSessions {
   const { store, baseUrl, refresh, revoke, now, log } = options;
   const renewing = new Map<string, Promise<void>>();
 
-  const keyFor = (id: string): Buffer =>
-    Buffer.from(hkdfSync('sha256', Buffer.from(id, 'base64url'), '', `slices-conn page ${baseUrl}`, 32));
+  const derived = ({ cookie, stored }: SessionSecret, purpose: 'row' | 'tokens'): Buffer =>
+    Buffer.from(hkdfSync('sha256', `${cookie}.${stored}`, '', `slices-conn page ${purpose} ${baseUrl}`, 32));
+  const rowOf = (secret: SessionSecret): string => derived(secret, 'row').toString('base64url');
 
-  function seal(id: string, tokens: PageTokens): string {
+  function seal(secret: SessionSecret, tokens: PageTokens): string {
     const nonce = randomBytes(12);
-    const cipher = createCipheriv('aes-256-gcm', keyFor(id), nonce).setAAD(Buffer.from(hash(id)));
+    const cipher = createCipheriv('aes-256-gcm', derived(secret, 'tokens'), nonce).setAAD(
+      derived(secret, 'row'),
+    );
     const sealed = Buffer.concat([cipher.update(JSON.stringify(tokens)), cipher.final()]);
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
   }
 
   /** Undefined where a server with another base address stored it, or the row was changed. */
-  function unseal(id: string, sealed: string): PageTokens | undefined {
+  function unseal(secret: SessionSecret, sealed: string): PageTokens | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
-    const decipher = createDecipheriv('aes-256-gcm', keyFor(id), bytes.subarray(0, 12), {
+    const decipher = createDecipheriv('aes-256-gcm', derived(secret, 'tokens'), bytes.subarray(0, 12), {
       authTagLength: 16,
     });
     try {
-      decipher.setAAD(Buffer.from(hash(id))).setAuthTag(bytes.subarray(12, 28));
+      decipher.setAAD(derived(secret, 'row')).setAuthTag(bytes.subarray(12, 28));
       const text = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]);
       const reading = readJson(text);
       return reading.ok && v.is(Tokens, reading.value) ? reading.value : undefined;
@@ -125,9 +138,11 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
     }
   }
 
-  async function read(id: string): Promise<{ stored: StoredPageSession; tokens: PageTokens } | undefined> {
-    const stored = await store.find(hash(id));
-    const tokens = stored && stored.expiresAt > now() ? unseal(id, stored.sealed) : undefined;
+  async function read(
+    secret: SessionSecret,
+  ): Promise<{ stored: StoredPageSession; tokens: PageTokens } | undefined> {
+    const stored = await store.find(rowOf(secret));
+    const tokens = stored && stored.expiresAt > now() ? unseal(secret, stored.sealed) : undefined;
     return stored && tokens && { stored, tokens };
   }
 
@@ -135,7 +150,7 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
     expiresAt - now() < Math.min(MARGIN, (expiresAt - issuedAt) / 2);
 
   /** Renews one version of a session's tokens, or waits until another has. */
-  async function renew(id: string, stored: StoredPageSession, tokens: PageTokens): Promise<void> {
+  async function renew(secret: SessionSecret, stored: StoredPageSession, tokens: PageTokens): Promise<void> {
     let seen = stored;
     // Measured by this machine's own waiting, since the clocks of replicas differ.
     let waited = 0;
@@ -154,15 +169,15 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
       throw error;
     }
     if (!renewed) return store.remove(stored.key);
-    const kept = await store.replace({ ...stored, sealed: seal(id, renewed), expiresAt: endOf(renewed) });
+    const kept = await store.replace({ ...stored, sealed: seal(secret, renewed), expiresAt: endOf(renewed) });
     // The session was ended meanwhile, and so are the tokens that came after it.
     if (!kept) await revoke(renewed);
   }
 
   /** One renewal for all requests of this process that wait for it. */
-  function renewOnce(id: string, stored: StoredPageSession, tokens: PageTokens): Promise<void> {
+  function renewOnce(secret: SessionSecret, stored: StoredPageSession, tokens: PageTokens): Promise<void> {
     const name = `${stored.key} ${stored.version}`;
-    const underWay = renewing.get(name) ?? renew(id, stored, tokens).finally(() => renewing.delete(name));
+    const underWay = renewing.get(name) ?? renew(secret, stored, tokens).finally(() => renewing.delete(name));
     renewing.set(name, underWay);
     return underWay;
   }
@@ -172,14 +187,15 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
 
   return {
     async start(tokens) {
-      const id = randomBytes(32).toString('base64url');
-      await store.add({ key: hash(id), sealed: seal(id, tokens), expiresAt: endOf(tokens) });
+      const random = (): string => randomBytes(32).toString('base64url');
+      const secret = { cookie: random(), stored: random() };
+      await store.add({ key: rowOf(secret), sealed: seal(secret, tokens), expiresAt: endOf(tokens) });
       await store.sweep(now() - SWEEP_MARGIN);
-      return id;
+      return secret;
     },
 
-    async open(id, { refused } = { refused: '' }) {
-      const found = await read(id);
+    async open(secret, { refused } = { refused: '' }) {
+      const found = await read(secret);
       if (!found) return undefined;
       const { stored, tokens } = found;
       const session = { key: stored.key, tokens };
@@ -191,7 +207,7 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
         return undefined;
       }
       try {
-        await renewOnce(id, stored, tokens);
+        await renewOnce(secret, stored, tokens);
       } catch (error) {
         log('error', 'page_tokens_not_renewed', {
           why: error instanceof Error ? error.message : String(error),
@@ -200,13 +216,13 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
         if (isUsable) return session;
         throw error;
       }
-      const renewed = await read(id);
+      const renewed = await read(secret);
       return renewed && { key: renewed.stored.key, tokens: renewed.tokens };
     },
 
-    async end(id) {
-      const found = await read(id);
-      await store.remove(hash(id));
+    async end(secret) {
+      const found = await read(secret);
+      await store.remove(rowOf(secret));
       if (found) await revoke(found.tokens);
     },
   };

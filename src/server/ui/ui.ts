@@ -4,6 +4,7 @@ import { jsonReply } from '../json-reply.ts';
 import { isCrossSite } from '../request-form.ts';
 import { acceptsHtml } from '../request-reading.ts';
 import { createPageFiles, type ReadPageFile } from './files.ts';
+import { refusedHere } from './login.ts';
 import { networkPage } from './network-page.ts';
 import { PAGE_HEADERS, pageReply, type Site } from './page.ts';
 import { LOGGED_OUT } from './passed-requests.ts';
@@ -54,23 +55,18 @@ const ANSWER_HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-/** Refuses what this server's own page has not sent. The code is the page's alone: the API has no such refusal. */
-function foreign(): Response {
-  const msg = `This address is for this server's own page. A change needs the header ${UI_HEADER}: ui, and Sec-Fetch-Site: same-origin, which browsers send.`;
-  const body = { code: 'cross_site', detail: [{ loc: [], msg, type: 'NotValid' }] };
-  return jsonReply(body, { status: 403, headers: ANSWER_HEADERS });
-}
+/** Why what this server's own page has not sent is refused. */
+const FOREIGN = `This address is for this server's own page. A change needs the header ${UI_HEADER}: ui, and Sec-Fetch-Site: same-origin, which browsers send.`;
 
 /**
  * The page and what it asks for, below the base address (ANSWERS.md, "The page").
  *
- * | address              | who may ask                                                                           |
- * |----------------------|---------------------------------------------------------------------------------------|
- * | `/`, `/ui/FILE`      | everyone                                                                              |
- * | `/ui/login`          | a person, by a link of the page: a login that another site starts goes to `/`         |
- * | `/ui/callback`       | the browser that started the login; see `login.ts`                                    |
- * | GET `/ui/api/…`      | the page, and programs; no page of another site                                       |
- * | changes, and logout  | the page alone: with {@link UI_HEADER}, and where the browser says that it is ours    |
+ * | address                     | who may ask                                                                           |
+ * |-----------------------------|---------------------------------------------------------------------------------------|
+ * | `/`, `/ui/FILE`             | everyone                                                                              |
+ * | `/ui/callback`              | everyone: it is the page again, which ends the login; see `login.ts`                  |
+ * | GET `/ui/api/…`             | the page, and programs; no page of another site                                       |
+ * | changes, login and logout   | the page alone: with {@link UI_HEADER}, and where the browser says that it is ours    |
  */
 export function createUi({ site, addresses, elsewhere, network, readFile, access }: UiOptions): Hono {
   const app = new Hono({ strict: false });
@@ -79,22 +75,19 @@ export function createUi({ site, addresses, elsewhere, network, readFile, access
   const { sites } = network;
   const links = network.links.map(({ site1, site2, bandwidth }) => ({ site1, site2, bandwidth }));
 
-  app.get('/', async ({ req }, next) =>
-    acceptsHtml(req.raw)
-      ? pageReply(networkPage({ site, addresses, elsewhere, sites, links }), {}, POLICY)
-      : next(),
-  );
+  const first = () => pageReply(networkPage({ site, addresses, elsewhere, sites, links }), {}, POLICY);
 
-  const forOurPage = ['/ui/api/*', '/ui/logout'];
+  app.get('/', async ({ req }, next) => (acceptsHtml(req.raw) ? first() : next()));
+  if (access) app.get('/ui/callback', first);
+
+  const forOurPage = ['/ui/api/*', '/ui/login', '/ui/session', '/ui/logout'];
   app.on('ALL', forOurPage, async (context, next) => {
     const { req } = context;
     const isChange = req.method !== 'GET' && req.method !== 'HEAD';
     const isOurs = req.header('sec-fetch-site') === 'same-origin' && req.header(UI_HEADER) === 'ui';
     if (isCrossSite((name) => req.header(name), origin) || (isChange && !isOurs)) {
-      context.res = foreign();
-      return;
-    }
-    await next();
+      context.res = refusedHere('cross_site', FOREIGN);
+    } else await next();
     for (const [name, value] of Object.entries(ANSWER_HEADERS)) {
       // An answer with an ETag may be kept by the browser that asks again.
       if (name !== 'cache-control' || !context.res.headers.has('etag')) context.header(name, value);

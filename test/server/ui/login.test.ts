@@ -1,13 +1,22 @@
+import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { UI_CLIENT_ID } from '../../../src/server/identity/user-token.ts';
-import { cookieNames } from '../../../src/server/ui/login.ts';
+import { cookieName } from '../../../src/server/ui/login.ts';
 import { Browser, type IdentityServer, send, startIdentity } from '../../fixtures/identity.ts';
-import { approvePageLogin, asPage, locationOf, logInToPage } from '../../fixtures/page.ts';
+import {
+  approvePageLogin,
+  asPage,
+  beginPageLogin,
+  copyBrowser,
+  endPageLogin,
+  locationOf,
+  logInToPage,
+} from '../../fixtures/page.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
 
 const postgres = usePostgres();
 const server = await startIdentity();
-const names = cookieNames(server.base);
+const cookie = cookieName(server.base);
 
 const sessionOf = async (browser: Browser) => JSON.parse((await asPage(browser, 'GET', '/api/session')).text);
 const nobody = { user: null, experiments: [] };
@@ -39,8 +48,7 @@ const lead = await loggedIn('lead');
 describe('login, book, extend, delete, logout', () => {
   test('as lead', async () => {
     const browser = new Browser(server);
-    const page = await logInToPage(browser, 'lead');
-    expect([page.status, page.headers.get('refresh')]).toEqual([200, `0; url=${server.base}/`]);
+    expect((await logInToPage(browser, 'lead')).status).toBe(200);
     const session = await sessionOf(browser);
     expect(session.user).toMatchObject({ name: 'lead' });
     expect(session.experiments).toMatchObject([{ name: 'demo', project: { name: 'demo' }, role: 'lead' }]);
@@ -109,28 +117,39 @@ describe('login, book, extend, delete, logout', () => {
   });
 });
 
-describe('its cookies', () => {
-  test('are of this host alone, over TLS, and no script reads them', async () => {
+describe('its cookie', () => {
+  test('is of this host alone, over TLS, no script reads it, and it is half of the secret', async () => {
     const browser = new Browser(server);
-    const started = await browser.open('/ui/login');
-    expect(started.headers.getSetCookie()).toEqual([
-      expect.stringMatching(
-        new RegExp(`^${names.login}=[\\w.-]+; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600$`),
-      ),
+    await beginPageLogin(browser);
+    expect(browser.reply.headers.getSetCookie()).toEqual([]);
+    const ended = await logInToPage(browser);
+    expect(ended.headers.getSetCookie()).toEqual([
+      expect.stringMatching(new RegExp(`^${cookie}=[\\w-]{43}; Path=/; HttpOnly; Secure; SameSite=Strict$`)),
     ]);
-    const page = await logInToPage(browser);
-    expect(page.headers.getSetCookie()).toEqual([
-      `${names.login}=; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0`,
-      expect.stringMatching(
-        new RegExp(`^${names.session}=[\\w-]{43}; Path=/; HttpOnly; Secure; SameSite=Strict$`),
-      ),
-    ]);
-    expect(page.text).not.toContain(browser.cookies.get(names.session));
+    expect(browser.storage.get('session')).toMatch(/^[\w-]{43}$/);
+    expect(ended.text).not.toContain(browser.cookies.get(cookie));
+    expect(ended.headers.get('cache-control')).toBe('no-store');
   });
 
-  test('of another base path are others', () => {
-    expect(names.session).toMatch(/^__Host-/);
-    expect(cookieNames(`${server.base}/lab`).session).not.toBe(names.session);
+  test('alone reads nothing, does nothing and ends nothing; the other half alone neither', async () => {
+    const { experiments } = await sessionOf(lead);
+    for (const half of ['cookies', 'storage'] as const) {
+      const thief = new Browser(server);
+      for (const [name, value] of lead[half]) thief[half].set(name, value);
+      expect(await sessionOf(thief)).toEqual(nobody);
+      const headers = { 'slices-experiment': experiments[0].id };
+      for (const path of ['/api/links', '/api/connectivity']) {
+        expect((await asPage(thief, 'GET', path, { headers })).status).toBe(403);
+      }
+      expect((await asPage(thief, 'POST', '/api/connectivity', { headers, body: {} })).status).toBe(403);
+      expect((await asPage(thief, 'POST', '/logout')).status).toBe(204);
+    }
+    expect(await sessionOf(lead)).toMatchObject({ user: { name: 'lead' } });
+  });
+
+  test('of another base path is another', () => {
+    expect(cookie).toMatch(/^__Host-/);
+    expect(cookieName(`${server.base}/lab`)).not.toBe(cookie);
   });
 });
 
@@ -170,28 +189,33 @@ describe('a foreign page', () => {
   });
 
   test('that frames gets nothing to show', async () => {
-    for (const path of ['/', '/ui/api/session', '/ui/callback']) {
+    for (const path of ['/', '/ui/api/session', '/ui/callback', '/ui/login']) {
       const { headers } = await send(server, 'GET', path, { headers: { accept: 'text/html' } });
       expect(headers.get('x-frame-options')).toBe('DENY');
       expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     }
   });
 
-  test('that starts a login logs nobody in: the person is shown the first page', async () => {
-    const reply = await send(server, 'GET', '/ui/login', { headers: { 'sec-fetch-site': 'cross-site' } });
-    expect(locationOf(reply)).toBe(`${server.base}/`);
-    expect(reply.headers.getSetCookie()).toEqual([]);
+  test.each([...FOREIGN, ...changes])('neither starts nor ends a login with %o', async (headers) => {
+    for (const path of ['/login', '/session?code=x&state=y']) {
+      const refused = await asPage(new Browser(server), 'POST', path, { headers });
+      expect([refused.status, JSON.parse(refused.text).code]).toEqual([403, 'cross_site']);
+    }
   });
 });
 
 describe('a login by somebody else', () => {
   test('is not this browser’s: code and state of another login are refused', async () => {
-    const attacker = await approvePageLogin(new Browser(server), 'admin');
+    const attacker = new Browser(server);
+    const back = await approvePageLogin(attacker, 'admin');
     const victim = new Browser(server);
-    expect((await victim.open(attacker)).status).toBe(403);
-    await victim.open('/ui/login');
-    expect((await victim.open(attacker)).status).toBe(403);
+    expect((await endPageLogin(victim, back)).status).toBe(403);
+    await beginPageLogin(victim);
+    const refused = await endPageLogin(victim, back);
+    expect([refused.status, JSON.parse(refused.text).code]).toEqual([403, 'login_refused']);
     expect(await sessionOf(victim)).toEqual(nobody);
+    // Nobody has used its code up.
+    expect((await endPageLogin(attacker, back)).status).toBe(200);
   });
 
   test('a code that was injected into one’s own login is refused', async () => {
@@ -199,7 +223,7 @@ describe('a login by somebody else', () => {
     const victim = new Browser(server);
     const own = new URL(await approvePageLogin(victim, 'lead'));
     own.searchParams.set('code', attacker.searchParams.get('code') ?? '');
-    expect((await victim.open(own.href)).status).toBe(403);
+    expect((await endPageLogin(victim, own.href)).status).toBe(403);
     expect(await sessionOf(victim)).toEqual(nobody);
   });
 
@@ -207,32 +231,41 @@ describe('a login by somebody else', () => {
     const browser = new Browser(server);
     const back = await approvePageLogin(browser, 'lead');
     const copy = new Browser(server);
-    for (const [name, value] of browser.cookies) copy.cookies.set(name, value);
-    expect((await browser.open(back)).status).toBe(200);
-    expect((await copy.open(back)).status).toBe(403);
+    copyBrowser(browser, copy);
+    expect((await endPageLogin(browser, back)).status).toBe(200);
+    expect((await endPageLogin(copy, back)).status).toBe(403);
     // The code was used twice: the login that it has made is over too.
     expect(await sessionOf(browser)).toEqual(nobody);
     const late = new Browser(server);
-    await late.open('/ui/login');
-    const [time = '', random = ''] = (late.cookies.get(names.login) ?? '').split('.');
-    late.cookies.set(names.login, `${(Number.parseInt(time, 36) - 601_000).toString(36)}.${random}`);
-    expect((await late.open('/ui/callback?code=x&state=y')).status).toBe(403);
+    const end = new URL(await approvePageLogin(late, 'lead'));
+    const [time = '', random = ''] = (late.storage.get('login') ?? '').split('.');
+    for (const aged of [601_000, -1000]) {
+      const begun = `${(Number.parseInt(time, 36) - aged).toString(36)}.${random}`;
+      late.storage.set('login', begun);
+      // The state that belongs to it: its age is all that is wrong.
+      const state = createHmac('sha256', begun).update(`state ${server.base}`).digest('base64url');
+      end.searchParams.set('state', state);
+      const refused = await endPageLogin(late, end.href);
+      expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('10 minutes')]);
+    }
   });
 
-  test('a fixed session id is not taken over', async () => {
+  test('a fixed secret is not taken over', async () => {
     const browser = new Browser(server);
     const fixed = 'A'.repeat(43);
-    browser.cookies.set(names.session, fixed);
+    browser.cookies.set(cookie, fixed);
+    browser.storage.set('session', fixed);
     await logInToPage(browser);
-    expect(browser.cookies.get(names.session)).not.toBe(fixed);
-    browser.cookies.set(names.session, fixed);
+    expect(browser.cookies.get(cookie)).not.toBe(fixed);
+    expect(browser.storage.get('session')).not.toBe(fixed);
+    browser.cookies.set(cookie, fixed);
     expect(await sessionOf(browser)).toEqual(nobody);
   });
 
   test('a second login in one browser ends the first session', async () => {
     const browser = await loggedIn('lead');
     const first = new Browser(server);
-    for (const [name, value] of browser.cookies) first.cookies.set(name, value);
+    copyBrowser(browser, first);
     await logInToPage(browser, 'viewer');
     expect(await sessionOf(browser)).toMatchObject({ user: { name: 'viewer' } });
     expect(await sessionOf(first)).toEqual(nobody);
@@ -241,7 +274,7 @@ describe('a login by somebody else', () => {
 
 describe('the page of the identity provider', () => {
   const started = async (changes: Readonly<Record<string, string | null>>) => {
-    const address = new URL(locationOf(await new Browser(server).open('/ui/login')));
+    const address = new URL(await beginPageLogin(new Browser(server)));
     for (const [name, value] of Object.entries(changes)) {
       if (value === null) address.searchParams.delete(name);
       else address.searchParams.set(name, value);
@@ -282,10 +315,13 @@ describe('the page of the identity provider', () => {
 
   test('may be left: the login was cancelled', async () => {
     const browser = new Browser(server);
-    await browser.open(locationOf(await browser.open('/ui/login')));
+    await browser.open(await beginPageLogin(browser));
     const back = locationOf(await browser.submit({ action: 'deny' }));
-    const page = await browser.open(back);
-    expect([page.status, page.text]).toEqual([403, expect.stringContaining('The login was cancelled.')]);
+    const refused = await endPageLogin(browser, back);
+    expect([refused.status, refused.text]).toEqual([
+      403,
+      expect.stringContaining('The login was cancelled.'),
+    ]);
   });
 });
 
@@ -294,20 +330,20 @@ describe('two replicas on one PostgreSQL database', () => {
     const first = await startIdentity({ database: await postgres.emptied() });
     const second = new Browser(await first.replica());
     const browser = await loggedIn('lead', first);
-    for (const [name, value] of browser.cookies) second.cookies.set(name, value);
+    copyBrowser(browser, second);
     expect((await book(second)).status).toBe(201);
     expect((await asPage(browser, 'POST', '/logout')).status).toBe(204);
     for (const each of [browser, second]) expect(await sessionOf(each)).toEqual(nobody);
-    for (const [name, value] of (await loggedIn('lead', first)).cookies) second.cookies.set(name, value);
+    copyBrowser(await loggedIn('lead', first), second);
     expect(await sessionOf(second)).toMatchObject({ user: { name: 'lead' } });
   });
 });
 
 describe('a session', () => {
-  test('stolen id after logout opens nothing, and its tokens were revoked', async () => {
+  test('stolen secret after logout opens nothing, and its tokens were revoked', async () => {
     const browser = await loggedIn('lead');
     const thief = new Browser(server);
-    for (const [name, value] of browser.cookies) thief.cookies.set(name, value);
+    copyBrowser(browser, thief);
     expect(await sessionOf(thief)).toMatchObject({ user: { name: 'lead' } });
     const before = await sessionsOf(lead);
     expect((await asPage(browser, 'POST', '/logout')).status).toBe(204);

@@ -1,7 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { hash } from '../../../src/server/identity/records.ts';
 import type { PageTokens } from '../../../src/server/ui/provider-client.ts';
-import { createPageSessions, type PageSessionsOptions } from '../../../src/server/ui/sessions.ts';
+import {
+  createPageSessions,
+  type PageSessionStore,
+  type PageSessionsOptions,
+} from '../../../src/server/ui/sessions.ts';
 import { openStores, type Stores } from '../../../src/store/stores.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
 import { NOW } from '../../fixtures/tokens.ts';
@@ -28,7 +31,16 @@ describe.each(['SQLite', 'PostgreSQL'])('sessions of the page on %s', (engine) =
   async function world() {
     const stores = await openStores(engine === 'SQLite' ? ':memory:' : await postgres.emptied());
     opened.push(stores);
-    const { pageSessions: store } = stores;
+    const { pageSessions } = stores;
+    /** The rows that were added, in order. */
+    const rows: string[] = [];
+    const store: PageSessionStore = {
+      ...pageSessions,
+      async add(session) {
+        rows.push(session.key);
+        await pageSessions.add(session);
+      },
+    };
     const state = { now: NOW, refreshed: [] as string[], revoked: [] as string[], ended: false };
     let answer: (given: PageTokens) => Promise<PageTokens | undefined> = async (given) =>
       state.ended ? undefined : tokens(Number(given.refresh?.split(' ')[1]) + 1, state.now);
@@ -48,58 +60,76 @@ describe.each(['SQLite', 'PostgreSQL'])('sessions of the page on %s', (engine) =
     const answerWith = (other: typeof answer): void => {
       answer = other;
     };
-    return { state, store, replica, answerWith };
+    return { state, store, rows, replica, answerWith };
   }
 
-  test('a row that was stolen from the database decrypts to nothing without the cookie', async () => {
-    const { store, replica } = await world();
-    const id = await replica().start(tokens(0));
-    const row = await store.find(hash(id));
-    expect(JSON.stringify(row)).not.toMatch(new RegExp(`access|refresh|${id}`));
-    // Copied to the row of an id that the thief knows.
+  test('a row that was stolen from the database decrypts to nothing without both halves of the secret (THREATS.md 100)', async () => {
+    const { store, rows, replica } = await world();
+    const secret = await replica().start(tokens(0));
+    const row = await store.find(rows[0] ?? '');
+    expect(row).toBeDefined();
+    expect(JSON.stringify(row)).not.toMatch(new RegExp(`access|refresh|${secret.cookie}|${secret.stored}`));
+    // Copied to the row of a session that the thief knows.
     const known = await replica().start(tokens(7));
-    await store.replace({ key: hash(known), version: 1, sealed: row?.sealed ?? '', expiresAt: NOW + HOUR });
+    const expiresAt = NOW + HOUR;
+    await store.replace({ key: rows[1] ?? '', version: 1, sealed: row?.sealed ?? '', expiresAt });
     expect(await replica().open(known)).toBeUndefined();
-    expect(await replica({ baseUrl: 'http://offline.localhost/other' }).open(id)).toBeUndefined();
-    expect(await replica().open(id)).toMatchObject({ tokens: tokens(0) });
+    expect(await replica({ baseUrl: 'http://offline.localhost/other' }).open(secret)).toBeUndefined();
+    expect(await replica().open(secret)).toMatchObject({ tokens: tokens(0) });
   });
 
-  test.each(['', 'x', 'A'.repeat(43), '../../etc/passwd', '"', 'é'])('there is none of id %j', async (id) => {
-    expect(await (await world()).replica().open(id)).toBeUndefined();
+  test('neither half opens or ends a session with anything but the other', async () => {
+    const { state, replica } = await world();
+    const secret = await replica().start(tokens(0));
+    const { cookie, stored } = secret;
+    const other = await replica().start(tokens(7));
+    const texts = ['', 'x', 'A'.repeat(43), '../../etc/passwd', '"', 'é', `${cookie}.${stored}`];
+    for (const wrong of [
+      ...[...texts, cookie, other.stored].map((text) => ({ cookie, stored: text })),
+      ...[...texts, stored, other.cookie].map((text) => ({ cookie: text, stored })),
+      ...texts.map((text) => ({ cookie: text, stored: text })),
+      { cookie: stored, stored: cookie },
+      { cookie: cookie.slice(0, -1), stored: `${cookie.slice(-1)}${stored}` },
+    ]) {
+      expect(await replica().open(wrong)).toBeUndefined();
+      await replica().end(wrong);
+    }
+    expect(state.revoked).toEqual([]);
+    expect(await replica().open(secret)).toMatchObject({ tokens: tokens(0) });
   });
 
   test('access tokens are renewed once, whoever asks: parallel requests and other replicas', async () => {
     const { state, replica } = await world();
     const [one, other] = [replica(), replica()];
-    const id = await one.start(tokens(0));
+    const secret = await one.start(tokens(0));
     state.now += HOUR - 29_000;
-    const asked = await Promise.all([one, one, other, one, other].map((each) => each.open(id)));
+    const asked = await Promise.all([one, one, other, one, other].map((each) => each.open(secret)));
     expect(asked.map((session) => session?.tokens.access)).toEqual(Array(5).fill('access 1'));
     expect(state.refreshed).toEqual(['refresh 0']);
-    expect((await other.open(id, { refused: 'access 0' }))?.tokens.access).toBe('access 1');
-    expect((await other.open(id, { refused: 'access 1' }))?.tokens.access).toBe('access 2');
+    expect((await other.open(secret, { refused: 'access 0' }))?.tokens.access).toBe('access 1');
+    expect((await other.open(secret, { refused: 'access 1' }))?.tokens.access).toBe('access 2');
   });
 
   test('while the provider is away, the token is used to its end', async () => {
     const { state, replica, answerWith } = await world();
-    const id = await replica().start(tokens(0));
+    const secret = await replica().start(tokens(0));
     answerWith(async () => {
       throw new Error('away');
     });
     state.now += HOUR - 1000;
-    expect((await replica().open(id))?.tokens.access).toBe('access 0');
+    expect((await replica().open(secret))?.tokens.access).toBe('access 0');
     state.now += 1000;
-    await expect(replica().open(id)).rejects.toThrow('away');
+    await expect(replica().open(secret)).rejects.toThrow('away');
     answerWith(async () => tokens(1, state.now));
-    expect((await replica().open(id))?.tokens.access).toBe('access 1');
+    expect((await replica().open(secret))?.tokens.access).toBe('access 1');
   });
 
   test('it ends when the provider says so, at the refresh token’s end, and with a token that can’t be renewed', async () => {
-    const { state, store, replica } = await world();
-    const id = await replica().start(tokens(0));
+    const { state, store, rows, replica } = await world();
+    const secret = await replica().start(tokens(0));
     state.ended = true;
-    expect(await replica().open(id, { refused: 'access 0' })).toBeUndefined();
-    expect(await store.find(hash(id))).toBeUndefined();
+    expect(await replica().open(secret, { refused: 'access 0' })).toBeUndefined();
+    expect(await store.find(rows[0] ?? '')).toBeUndefined();
     const unused = await replica().start(tokens(0));
     const short = await replica().start({ ...tokens(0), refresh: undefined });
     expect((await replica().open(short))?.tokens.access).toBe('access 0');
@@ -108,20 +138,20 @@ describe.each(['SQLite', 'PostgreSQL'])('sessions of the page on %s', (engine) =
     state.now += 9 * HOUR;
     expect(await replica().open(unused)).toBeUndefined();
     // Swept with the next login, an hour later since clocks differ.
-    expect(await store.find(hash(unused))).toBeDefined();
+    expect(await store.find(rows[1] ?? '')).toBeDefined();
     state.now += HOUR + 1;
     await replica().start(tokens(0, state.now));
-    expect(await store.find(hash(unused))).toBeUndefined();
+    expect(await store.find(rows[1] ?? '')).toBeUndefined();
   });
 
   test('a logout during a renewal ends what comes of it', async () => {
     const { state, replica, answerWith } = await world();
-    const id = await replica().start(tokens(0));
+    const secret = await replica().start(tokens(0));
     answerWith(async () => {
-      await replica().end(id);
+      await replica().end(secret);
       return tokens(1, state.now);
     });
-    expect(await replica().open(id, { refused: 'access 0' })).toBeUndefined();
+    expect(await replica().open(secret, { refused: 'access 0' })).toBeUndefined();
     expect(state.revoked).toEqual(['refresh 0', 'refresh 1']);
   });
 });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
-import { cookieNames } from '../../../src/server/ui/login.ts';
+import { cookieName } from '../../../src/server/ui/login.ts';
 import { booking } from '../../fixtures/service.ts';
 import { claimsOf, IDS, keySetOf, makeToken, NOW, SECONDS } from '../../fixtures/tokens.ts';
 import { experiment, KEY_SETS, LOGIN, loginKey, PORTAL, portalKey, user } from '../../fixtures/trusting.ts';
@@ -12,6 +12,7 @@ const CALLBACK = `${BASE}/ui/callback`;
 const AUTH = LOGIN.replace(/\/$/, '');
 const EXPERIMENTS = `${PORTAL}/apis/experiments/v1alpha1/experiments/`;
 
+const ours = { 'sec-fetch-site': 'same-origin', 'x-slices-conn': 'ui' };
 const nobody = { user: null, experiments: [] };
 const opened: ReferenceServer[] = [];
 afterAll(async () => {
@@ -120,11 +121,13 @@ async function world({
   });
   opened.push(server);
   const cookies = new Map<string, string>();
+  let session = '';
   const send = async (method: string, path: string, headers: Record<string, string> = {}, body?: unknown) => {
     const request = new Request(path.startsWith(BASE) ? path : BASE + path, {
       method,
       headers: {
         ...headers,
+        ...(session === '' ? {} : { 'slices-session': session }),
         ...(cookies.size === 0 ? {} : { cookie: [...cookies].map((pair) => pair.join('=')).join('; ') }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
@@ -144,8 +147,18 @@ async function world({
     logins.set(code, login);
     return `${CALLBACK}?${new URLSearchParams({ code, state: login.get('state') ?? '' })}`;
   };
-  const logIn = async () =>
-    send('GET', granted((await send('GET', '/ui/login')).headers.get('location') ?? ''));
+  const begin = async (): Promise<{ address: string; begun: string }> =>
+    JSON.parse((await send('POST', '/ui/login', ours)).text);
+  const end = async (back: string, begun: string) => {
+    const { search } = new URL(back);
+    const reply = await send('POST', `/ui/session${search}`, { ...ours, 'slices-login': begun });
+    if (reply.status === 200) ({ session } = JSON.parse(reply.text));
+    return reply;
+  };
+  const logIn = async () => {
+    const { address, begun } = await begin();
+    return end(granted(address), begun);
+  };
   const moveTo = (offset: number): void => {
     clock = NOW + offset;
   };
@@ -157,19 +170,18 @@ async function world({
     portalAsked,
     send,
     granted,
+    begin,
+    end,
     logIn,
-    cookies,
   };
 }
 
-const ours = { 'sec-fetch-site': 'same-origin', 'x-slices-conn': 'ui' };
 const booked = booking();
 
 describe('the page of a server that trusts an identity provider not built like ours', () => {
   test('logs in there, with PKCE, state and nonce, as its own public client', async () => {
-    const { moveTo, asked, objections, portalAsked, send, logIn } = await world();
-    const { headers } = await send('GET', '/ui/login');
-    const address = new URL(headers.get('location') ?? '');
+    const { moveTo, asked, objections, portalAsked, send, begin, logIn } = await world();
+    const address = new URL((await begin()).address);
     expect(address.origin + address.pathname).toBe(`${AUTH}/authorize`);
     expect(Object.fromEntries(address.searchParams)).toEqual({
       client_id: CLIENT,
@@ -220,11 +232,9 @@ describe('the page of a server that trusts an identity provider not built like o
 
   test('takes no code that is not of this login, and no token that is not for its services', async () => {
     const one = await world();
-    const foreign = one.granted((await one.send('GET', '/ui/login')).headers.get('location') ?? '');
-    one.cookies.clear();
-    expect((await one.send('GET', foreign)).status).toBe(403);
-    await one.send('GET', '/ui/login');
-    expect((await one.send('GET', foreign)).status).toBe(403);
+    const foreign = one.granted((await one.begin()).address);
+    expect((await one.end(foreign, '')).status).toBe(403);
+    expect((await one.end(foreign, (await one.begin()).begun)).status).toBe(403);
     const other = await world({ token: () => user({ aud: 'another service' }) });
     const refused = await other.logIn();
     expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('user token')]);
@@ -286,7 +296,7 @@ describe('the page of a server that trusts an identity provider not built like o
     ['wants codes elsewhere', { tokenEndpoint: 'https://evil.example/token' }],
   ])('logs in nowhere where the provider %s', async (_, habits) => {
     const { send } = await world(habits);
-    expect((await send('GET', '/ui/login')).status).toBe(503);
+    expect((await send('POST', '/ui/login', ours)).status).toBe(503);
   });
 
   test('is to be read only where it has no client there, or cookies would not be kept', async () => {
@@ -307,6 +317,6 @@ describe('the page of a server that trusts an identity provider not built like o
       await server.close();
     }
     await expect(createReferenceServer({ ui: { clientId: CLIENT } })).rejects.toThrow(RangeError);
-    expect(cookieNames(BASE).session).toMatch(/^__Host-/);
+    expect(cookieName(BASE)).toMatch(/^__Host-/);
   });
 });
