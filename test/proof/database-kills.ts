@@ -39,21 +39,7 @@ export async function killDatabase(
   const journal = new Journal();
   const fleet = await startFleet(place, 2);
   const pids = fleet.servers.map(({ pid }) => pid).join();
-  let away = 0;
-  let slowest = 0;
-  const inspect = ({ status, headers, text, took }: Answer, request: string): Finding | undefined => {
-    slowest = Math.max(slowest, took);
-    if (took > ANSWER_LIMIT) return { kind: 'wrong', what: `${request} took ${took.toFixed(0)} ms` };
-    if (status !== 503) return undefined;
-    away += 1;
-    // Nobody is told to try again what may have been done (HOSTILE.md 43).
-    const unknown = text.includes('"outcome_unknown"');
-    if (Number(headers['retry-after']) > 0 === !unknown) return undefined;
-    return {
-      kind: 'wrong',
-      what: `${request} was answered with 503 ${unknown ? 'and' : 'without'} Retry-After`,
-    };
-  };
+  const { inspect, note } = inspector();
   try {
     while (more()) {
       report.rounds += 1;
@@ -98,8 +84,30 @@ export async function killDatabase(
   }
   report.seconds = (performance.now() - began) / 1000;
   report.notes.push(unansweredNote(journal));
-  report.notes.push(`503 ${away} times; the slowest answer took ${slowest.toFixed(0)} ms`);
+  report.notes.push(note());
   return report;
+}
+
+/** Looks at each answer while the database may be away: in time, and with Retry-After where nothing was done. */
+export function inspector() {
+  let away = 0;
+  let slowest = 0;
+  return {
+    inspect({ status, headers, text, took }: Answer, request: string): Finding | undefined {
+      slowest = Math.max(slowest, took);
+      if (took > ANSWER_LIMIT) return { kind: 'wrong', what: `${request} took ${took.toFixed(0)} ms` };
+      if (status !== 503) return undefined;
+      away += 1;
+      // Nobody is told to try again what may have been done.
+      const unknown = text.includes('"outcome_unknown"');
+      if (Number(headers['retry-after']) > 0 === !unknown) return undefined;
+      return {
+        kind: 'wrong',
+        what: `${request} was answered with 503 ${unknown ? 'and' : 'without'} Retry-After`,
+      };
+    },
+    note: (): string => `503 ${away} times; the slowest answer took ${slowest.toFixed(0)} ms`,
+  };
 }
 
 /** Kills it after a commit whose acknowledgement is not passed on. */
@@ -133,7 +141,7 @@ async function killBackend(rows: Rows, drawn: number): Promise<void> {
 }
 
 /** Waits until every replica answers from the database again. */
-async function recovered({ servers, headers }: Fleet): Promise<Finding[]> {
+export async function recovered({ servers, headers }: Fleet): Promise<Finding[]> {
   const carried = await retried(headers);
   const late = await Promise.all(
     servers.map(async ({ door }): Promise<Finding[]> => {

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { newDatabase, startPostgres } from '../fixtures/postgres-server.ts';
 import { killClients } from './client-kills.ts';
 import { killDatabase } from './database-kills.ts';
+import { failOver } from './failovers.ts';
 import { proveFailpoints } from './failpoints.ts';
 import { cutEveryMessage, fillDisk } from './lost-outcomes.ts';
 import { killPlans } from './plan-kills.ts';
@@ -79,6 +80,17 @@ const PROOFS: readonly { name: string; share: number; prove: (seconds: number) =
     name: 'database PostgreSQL',
     share: 15,
     prove: (share) => killDatabase(postgres, { until: { seconds: share }, seed }),
+  },
+  // Ten promotions each, on servers of their own.
+  {
+    name: 'failover synchronous',
+    share: 15,
+    prove: () => failOver({ until: { kills: 10 }, seed, synchronous: true }),
+  },
+  {
+    name: 'failover asynchronous',
+    share: 15,
+    prove: () => failOver({ until: { kills: 10 }, seed, synchronous: false }),
   },
   // What was killed is run again afterwards, in the other part of the time.
   {

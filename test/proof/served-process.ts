@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { COMPILED } from '../fixtures/compiled.ts';
@@ -29,6 +30,8 @@ export interface ServedOptions {
 export class ServedProcess {
   readonly door: Door;
   readonly #options: ServedOptions;
+  /** The lines of its log that tell of a bug, since it was made. */
+  readonly bugs: string[] = [];
   #child: ChildProcess | undefined;
   #errors = '';
 
@@ -68,6 +71,12 @@ export class ServedProcess {
     });
     this.#errors = '';
     this.#child = child;
+    if (child.stderr) {
+      createInterface(child.stderr).on(
+        'line',
+        (line) => line.includes('"event":"bug"') && this.bugs.push(line),
+      );
+    }
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       // The log of requests is long; what went wrong is at its end.
       this.#errors = (this.#errors + text).slice(-20_000);

@@ -8,6 +8,7 @@ import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { send, signedBy } from '../fixtures/asked-server.ts';
 import { ask, type RunningPostgres, startPostgres, startStandby } from '../fixtures/postgres-server.ts';
 import { booking, CONNECTIVITY, hours, NOW, SECOND, SIGNED, smallTopology } from '../fixtures/service.ts';
+import { cutOff } from '../proof/failovers.ts';
 import { openLine, type ProofLine } from '../proof/line.ts';
 
 /** A primary and a standby that follows it; `promoted` makes them change places, the dead one is replaced. */
@@ -41,14 +42,6 @@ async function serve(): Promise<ReferenceServer> {
   return server;
 }
 
-/** From now on the standby gets nothing more: what is confirmed is lost when the primary is. */
-async function cutOff(): Promise<void> {
-  await ask(standby.url, "ALTER SYSTEM SET primary_conninfo = ''");
-  await ask(standby.url, 'SELECT pg_reload_conf()');
-  const followers = 'SELECT 1 FROM pg_stat_replication';
-  while ((await ask(primary.url, followers)).length > 0);
-}
-
 async function promote(): Promise<void> {
   expect(await ask(standby.url, 'SELECT pg_promote() AS done')).toEqual([{ done: true }]);
   address.leadTo(standby.url);
@@ -76,7 +69,7 @@ describe('two servers, and a promotion that lost commits', () => {
     other = await serve();
     expect((await book(one, hours(1, 2))).status).toBe(201);
     // Nothing of this reaches the standby: both calendars are ahead of it from then on, and so are the keys.
-    await cutOff();
+    await cutOff(standby, primary);
     for (const hour of [2, 3, 4]) {
       expect((await book(one, hours(hour, hour + 1))).status).toBe(201);
       expect((await book(other, hours(hour, hour + 1))).status).toBe(201);
