@@ -61,7 +61,10 @@ export async function loadCalendar(
  * Whether a calendar can be brought to what a link is now: not where it is of another history, or of a later version, as
  * after a failover or in a copy that was restored; nor where rows of deletions that it lacks are gone.
  */
-export function canCatchUp(known: CachedCalendar, link: LinkReading): boolean {
+export function canCatchUp(
+  known: CachedCalendar,
+  link: Pick<LinkReading, 'version' | 'history' | 'forgotten'>,
+): boolean {
   return known.history === link.history && known.version >= link.forgotten && known.version <= link.version;
 }
 

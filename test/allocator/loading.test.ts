@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { loadCalendar } from '../../src/allocator/cached-calendar.ts';
+import { canCatchUp, loadCalendar } from '../../src/allocator/cached-calendar.ts';
 import { LinkCalendar } from '../../src/allocator/calendar.ts';
 import { TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
 import type { HeldReservation } from '../../src/allocator/store.ts';
@@ -164,3 +164,15 @@ function row(id: string, start: number, end: number): HeldReservation {
   const tags: Tags = { site1_s_tag: 20, site1_c_tag: 20, site2_s_tag: 20, site2_c_tag: 20 };
   return { id, start, end, bandwidth: 10, tags, experiment: 'exp' };
 }
+
+test.each([
+  { case: 'the same version', version: 5, can: true },
+  { case: 'a later version', version: 6, can: true },
+  { case: 'an earlier version, as in a copy that was restored', version: 4, can: false },
+  { case: 'another history', version: 6, history: 'two', can: false },
+  { case: 'deletions of a later version that are gone', version: 9, forgotten: 6, can: false },
+  { case: 'deletions of the same version that are gone', version: 9, forgotten: 5, can: true },
+])('a calendar at version 5 can catch up with a link of $case: $can (THREATS.md 73)', ({ can, ...link }) => {
+  const known = { calendar: new LinkCalendar(LINK), version: 5, history: 'one', from: 0 };
+  expect(canCatchUp(known, { history: 'one', forgotten: 0, ...link })).toBe(can);
+});

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { renameSync, rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
@@ -157,6 +159,7 @@ describe('a standby', () => {
     await primary.close();
     primary = standby;
     standby = await startStandby(primary);
+    address.leadTo(primary.url);
   }, 120_000);
 
   test('is no database for a server, and its audit can be read (THREATS.md 76)', async () => {
@@ -169,3 +172,31 @@ describe('a standby', () => {
     await expect(PostgresDatabase.openToRead(asked)).rejects.toThrow('standby');
   });
 });
+
+test('a database whose folder is restored in place has no new timeline; no bandwidth is given twice (THREATS.md 73)', async () => {
+  const [one, other] = servers;
+  if (!one || !other) throw new Error('no servers');
+  const day = 24;
+  // Both know the link.
+  for (const server of [one, other]) expect((await book(server, hours(day, day + 1))).status).toBe(201);
+  const saved = `${primary.data}.saved`;
+  await primary.stop();
+  execFileSync('cp', ['-a', primary.data, saved]);
+  await primary.start();
+  for (const hour of [1, 2, 3]) {
+    for (const server of [one, other]) {
+      expect((await book(server, hours(day + hour, day + hour + 1))).status).toBe(201);
+    }
+  }
+  await primary.stop();
+  rmSync(primary.data, { recursive: true });
+  renameSync(saved, primary.data);
+  await primary.start();
+  const first = await book(other, { ...hours(day + 10, day + 11), bandwidth: '900' });
+  const second = await book(one, { ...hours(day + 10, day + 11), bandwidth: '900' });
+  expect([first.status, second.status]).toEqual([201, 422]);
+  for (const server of [one, other, one, other]) {
+    expect((await book(server, hours(day + 2, day + 3))).status).toBe(201);
+  }
+  expect(events).not.toContain('bug');
+}, 120_000);

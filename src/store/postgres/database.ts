@@ -54,7 +54,7 @@ type Limits = typeof LIMITS | typeof READING_LIMITS;
 interface OpenOptions {
   /** Default: all that this program has. */
   migrations?: readonly string[];
-  /** Told the names of both when the database turns out to be another one: see `SqlTransaction.history`. */
+  /** Told when the database turns out to be another one, or of another timeline: the names of both. */
   onNewHistory?: (from: string, to: string) => void;
 }
 

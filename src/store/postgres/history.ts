@@ -3,16 +3,20 @@ import { StoreUnavailableError } from '../../allocator/store.ts';
 /**
  * Reads where a connection leads. PostgreSQL gives its data folder an identifier when it is made, and begins a new timeline
  * when a standby is promoted. A standby has no timeline of its own: the connection would outlive its promotion unnoticed.
+ * Without a new timeline, a server that was started again may have lost commits too: its folder was restored from a
+ * snapshot, or it crashed with `synchronous_commit` off.
  */
 export const READ_PLACE = `
   SELECT system_identifier || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database()) AS database,
+    extract(epoch FROM pg_postmaster_start_time())::text AS started,
     CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline
   FROM pg_control_system()`;
 
-/** A database, and the timeline of its history in 8 hexadecimal digits, which sort as text. */
+/** A database, the timeline of its history in 8 hexadecimal digits, which sort as text, and when it was started. */
 interface Place {
   database: string;
   timeline: string;
+  started: string;
 }
 
 /**
@@ -24,7 +28,7 @@ export class Histories {
   readonly #changed: (from: string, to: string) => void;
   #latest: Place | undefined;
 
-  /** @param changed is told both names when a connection leads to another history than those before it */
+  /** @param changed is told when a connection leads to another database or timeline than those before it: names of both */
   constructor(changed: (from: string, to: string) => void) {
     this.#changed = changed;
   }
@@ -40,7 +44,10 @@ export class Histories {
    * @param row of {@link READ_PLACE}
    * @throws StoreUnavailableError for a standby, and for an earlier timeline of the same database
    */
-  enter(connection: object, { database, timeline }: { database: string; timeline: string | null }): void {
+  enter(
+    connection: object,
+    { database, timeline, started }: Omit<Place, 'timeline'> & { timeline: string | null },
+  ): void {
     if (timeline === null) {
       throw new StoreUnavailableError('The database is a standby, and this server needs the primary.');
     }
@@ -50,10 +57,13 @@ export class Histories {
         `The database is on timeline ${timeline}, and this server has used timeline ${before.timeline}: it is a former primary. If that one is meant, restart the server.`,
       );
     }
-    const place = { database, timeline };
+    const place = { database, timeline, started };
     this.#of.set(connection, place);
     this.#latest = place;
-    if (before && nameOf(before) !== nameOf(place)) this.#changed(nameOf(before), nameOf(place));
+    const isSame = before?.database === database && before.timeline === timeline;
+    if (before && !isSame) {
+      this.#changed(`${before.database} ${before.timeline}`, `${database} ${timeline}`);
+    }
   }
 
   /** The name of a connection's history; it stays the same as long as the connection lasts. */
@@ -63,6 +73,6 @@ export class Histories {
   }
 }
 
-function nameOf({ database, timeline }: Place): string {
-  return `${database} ${timeline}`;
+function nameOf({ database, timeline, started }: Place): string {
+  return `${database} ${timeline} ${started}`;
 }
