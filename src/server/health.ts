@@ -41,7 +41,7 @@ export function createHealth({ mount, ping, log, timeout = READY_TIMEOUT }: Heal
       .then(
         () => true,
         (error: unknown) => {
-          log('error', 'not_ready', { why: String(error) });
+          log('error', 'not_ready', { why: String((error instanceof Error && error.cause) || error) });
           return false;
         },
       )

@@ -30,11 +30,8 @@ export async function failOver({
   seed: number;
   synchronous: boolean;
 }): Promise<Report> {
-  const report = newReport(
-    `${synchronous ? 'a' : 'an a'}synchronous standby is promoted`,
-    'PostgreSQL',
-    seed,
-  );
+  const kind = synchronous ? 'a synchronous' : 'an asynchronous';
+  const report = newReport(`${kind} standby is promoted`, 'PostgreSQL', seed);
   const began = performance.now();
   const more = goesOn(report, until);
   const chance = chanceFrom(seed);
@@ -71,7 +68,7 @@ export async function failOver({
         await ask(primary.url, 'SELECT pg_reload_conf()');
       }
       const stop = await load();
-      await acknowledged(report, CLIENTS);
+      await acknowledged(report, 8 * CLIENTS);
       if (!synchronous) {
         await cutOff(standby, primary);
         await acknowledged(report, CLIENTS + chance.below(CLIENTS));

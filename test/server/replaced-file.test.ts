@@ -73,7 +73,8 @@ describe('the file of a running server', () => {
       expect((await send(running, 'GET', addressOf('readiness'))).status).toBe(503);
       for (const event of ['store_unavailable', 'not_ready']) {
         const why = log.find((each) => each.event === event)?.fields['why'];
-        expect(why).toContain(`${file}, or one that SQLite keeps beside it, was deleted, moved or replaced`);
+        expect(why).toMatch(/The file \S+ was deleted, moved or replaced while it was in use\./);
+        expect(why).toContain(`The file ${file}`);
       }
 
       if (!left) return;

@@ -277,3 +277,52 @@ describe('a password file', () => {
     },
   );
 });
+
+describe('an address that a failover should not outdate', () => {
+  test.each<[address: string, env: Record<string, string>]>([
+    ['postgres://me@one.example.org,two.example.org/x', {}],
+    ['postgres://me@one.example.org:5432,two.example.org:5433/x', {}],
+    ['postgres://me:se,cret@one,two/x', {}],
+    ['postgres:///x?host=one,two', {}],
+    ['postgres:///x', { PGHOST: 'one,two' }],
+  ])('%s %j names several hosts, and is refused in these words (THREATS.md 76)', async (address, env) => {
+    const failure = await failureOf(() => readConnection(address, env));
+    expect(failure).toMatchObject({
+      code: 'usage',
+      message: 'The address of the database names several hosts.',
+    });
+    expect(JSON.stringify(failure)).not.toContain('cret');
+  });
+
+  test('a comma elsewhere is no list of hosts', () => {
+    const address = 'postgres://me:se,cret@one.example.org/a,b?application_name=c,d';
+    expect(readConnection(address, {}).needsPrimary).toBe(false);
+  });
+
+  test.each<[attributes: string, needsPrimary: boolean]>([
+    ['any', false],
+    ['read-write', true],
+    ['primary', true],
+  ])(
+    'target_session_attrs=%s, or by PGTARGETSESSIONATTRS: the primary is asked for: %s',
+    (named, expected) => {
+      const { needsPrimary, connectionString } = readConnection(
+        `postgres://one/x?target_session_attrs=${named}`,
+      );
+      expect(needsPrimary).toBe(expected);
+      expect(connectionString).not.toContain('target_session_attrs');
+      expect(readConnection('postgres://one/x', { PGTARGETSESSIONATTRS: named }).needsPrimary).toBe(expected);
+    },
+  );
+
+  test.each(['standby', 'prefer-standby', 'read-only', 'nonsense'])(
+    'target_session_attrs=%s is refused',
+    async (named) => {
+      const failure = await failureOf(() => readConnection(`postgres://one/x?target_session_attrs=${named}`));
+      expect(failure).toMatchObject({
+        code: 'usage',
+        message: `target_session_attrs=${named} can't be used.`,
+      });
+    },
+  );
+});

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TAG_PLACES } from '../../src/allocator/demand.ts';
@@ -8,6 +9,7 @@ import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { POSTGRES_MIGRATIONS } from '../../src/store/postgres/migrations.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { DatabaseFormatError } from '../../src/store/sql.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { type FaultyLine, faultyLine } from '../fixtures/faulty-line.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
@@ -346,6 +348,58 @@ describe('a database that fails', () => {
     await holder.end();
     expect(await store.changeLink('a~b', async () => 'done')).toBe('done');
     await close();
+  });
+});
+
+describe('what a start says', () => {
+  beforeEach(takeNewDatabase);
+
+  const asOwner = (setting: string): Promise<unknown> =>
+    postgres.ask(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET ${setting}`);
+
+  test.each([
+    ['synchronous_commit = on', 'synchronous_standby_names is empty: a failover'],
+    ['synchronous_commit = local', 'synchronous_commit is local: a failover'],
+    ['synchronous_commit = off', 'synchronous_commit is off: a crash'],
+  ])('with %s: %s … loses what was confirmed last', async (setting, words) => {
+    await asOwner(setting);
+    const loses = await (await open()).failoverLoses();
+    expect(loses?.startsWith(words)).toBe(true);
+    expect(loses).toContain('loses what was confirmed last');
+  });
+
+  test('that the database is new, once', async () => {
+    const log: unknown[] = [];
+    const events = async (): Promise<unknown[]> => {
+      await (await openStores(url, (level, event) => log.push([level, event]))).close();
+      return log.splice(0);
+    };
+    expect(await events()).toEqual([
+      ['info', 'database_made'],
+      ['info', 'failover_loses'],
+    ]);
+    expect(await events()).toEqual([['info', 'failover_loses']]);
+  });
+
+  test('a role that is no administrator may open it', async () => {
+    const role = `role_${randomBytes(6).toString('hex')}`;
+    const { pathname } = new URL(url);
+    await postgres.ask(url, `CREATE ROLE ${role} LOGIN PASSWORD 'x'`);
+    try {
+      await postgres.ask(
+        url,
+        `ALTER DATABASE ${pathname.slice(1)} OWNER TO ${role}; GRANT ALL ON SCHEMA public TO ${role}`,
+      );
+      const database = await open(Object.assign(new URL(url), { username: role, password: 'x' }).href);
+      expect(database.isNew).toBe(true);
+      expect(database.history).not.toBe('');
+    } finally {
+      await Promise.all(opened.splice(0).map((database) => database.close()));
+      await postgres.ask(
+        url,
+        `REASSIGN OWNED BY ${role} TO CURRENT_USER; DROP OWNED BY ${role}; DROP ROLE ${role}`,
+      );
+    }
   });
 });
 

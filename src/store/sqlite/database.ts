@@ -14,9 +14,9 @@ import { commitError, storeError } from './errors.ts';
 import {
   BESIDE_WAL,
   BUSY_TIMEOUT,
+  checkOfPlaces,
   createPrivate,
   denyOthers,
-  identityOf,
   loadSqlite,
   retryWhileBusy,
 } from './file.ts';
@@ -114,7 +114,7 @@ export class SqliteDatabase {
     const isFile = path !== ':memory:';
     try {
       if (isFile) createPrivate(path);
-      const found = isFile && identityOf(path);
+      const checkFile = checkOfPlaces(isFile ? [path] : []);
       const database = connect(false);
       try {
         await retryWhileBusy(() => database.exec(SETTINGS));
@@ -130,19 +130,12 @@ export class SqliteDatabase {
           migrate(database, format);
           await commit(database);
         }
-        const files = isFile
-          ? [path, ...(format.journal === 'WAL' ? BESIDE_WAL : []).map((end) => path + end)]
-          : [];
-        const places = files.map(identityOf);
+        const checkBeside = checkOfPlaces(
+          isFile && format.journal === 'WAL' ? BESIDE_WAL.map((end) => path + end) : [],
+        );
         const checkPlace = (): void => {
-          if (
-            places[0] === (found || undefined) &&
-            files.every((file, at) => identityOf(file) === places[at])
-          )
-            return;
-          throw new StoreUnavailableError(
-            `The file ${path}, or one that SQLite keeps beside it, was deleted, moved or replaced while it was in use.`,
-          );
+          checkFile();
+          checkBeside();
         };
         checkPlace();
         const open = (): DatabaseSync => {

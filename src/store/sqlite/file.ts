@@ -74,12 +74,24 @@ function create(path: string): void {
 }
 
 /**
- * Which file stands at a path, by device and inode; empty where there is none. While SQLite has a file open, the path may
- * come to name another: what is written then is gone when the file is closed.
+ * Notes which files stand at these paths, by device and inode. While SQLite has a file open, its path may come to name
+ * another: what is written then is gone when the file is closed.
+ *
+ * @returns a function that checks that they are the same. It throws StoreUnavailableError when one is not
  */
-export function identityOf(path: string): string {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found ? `${found.dev} ${found.ino}` : '';
+export function checkOfPlaces(paths: readonly string[]): () => void {
+  const identityOf = (path: string): string => {
+    const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return found ? `${found.dev} ${found.ino}` : '';
+  };
+  const places = paths.map((path) => ({ path, identity: identityOf(path) }));
+  return () => {
+    const other = places.find(({ path, identity }) => identityOf(path) !== identity);
+    if (!other) return;
+    throw new StoreUnavailableError(
+      `The file ${other.path} was deleted, moved or replaced while it was in use.`,
+    );
+  };
 }
 
 /** SQLite as Node has it. Node 22 warns that SQLite is experimental; that one warning is not for users of a command line. */

@@ -113,6 +113,15 @@ test.each<[string, 'info' | 'error', EventFields, string | undefined]>([
   ['request', 'info', { method: 'GET', path: '/x', status: 200 }, undefined],
   ['key_made', 'info', { kid: 'key2' }, undefined],
   ['bug', 'error', { why: 'Error: no\n    at here' }, 'error     bug: Error: no'],
+  [
+    'store_unavailable',
+    'error',
+    { why: 'Error: away', times: 7 },
+    'error     store unavailable: Error: away (7 more times)',
+  ],
+  ['database_made', 'info', { file: '/x.sqlite' }, 'new       the database /x.sqlite, as there was none'],
+  ['database_made', 'info', {}, 'new       a database, as there was none'],
+  ['failover_loses', 'info', { why: 'It is empty.' }, 'note      It is empty.'],
   ['stopping', 'info', { drain: 5 }, 'stopping  in 5 s (--drain)'],
 ])('the line of %s, %s', (event, level, fields, line) => {
   const text = eventLine({ level, event, fields }, { now: NOW, zone: 'Europe/Brussels' });
