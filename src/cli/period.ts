@@ -2,6 +2,8 @@ import type { Command } from 'commander';
 import { formatDuration, parseDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { LAST_INSTANT } from '../contract/instants.ts';
+import type { Session } from '../session/session.ts';
+import type { Invocation } from './invocation.ts';
 import { later, parseTime, shortEnd, shortTime, type TimeContext } from './times.ts';
 
 /** The flags of a new period, as typed. */
@@ -44,6 +46,22 @@ export interface NewPeriod {
   end: number;
   /** Of a period that starts with its request, how long it must last (`--for`); see {@link periodToSend}. */
   lasting?: number;
+}
+
+/**
+ * The same run of a command by the service's clock, where this machine's is wrong by more than 30 s: what is relative to now
+ * then lasts and starts as it was typed.
+ *
+ * @throws Failure `usage` where the clocks are too far apart; see `Session.clockAhead`
+ */
+export async function onServiceTime(invocation: Invocation, session: Session): Promise<Invocation> {
+  const ahead = await session.clockAhead();
+  if (ahead === 0) return invocation;
+  const times: Invocation['times'] = async () => {
+    const context = await invocation.times();
+    return { ...context, now: context.now + ahead };
+  };
+  return { ...invocation, times, now: () => invocation.now() + ahead };
 }
 
 /** How long a request may take to arrive without shortening a period that starts with it, in milliseconds. */

@@ -1,4 +1,5 @@
 import { fstatSync } from 'node:fs';
+import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { COMPLETE } from '../cli/completion/scripts.ts';
 import type { TextStream } from '../cli/print/output.ts';
@@ -155,6 +156,7 @@ async function connect(profile: Profile, network: NetworkSettings): Promise<Conn
     stateFolder: folders.state,
     cacheFolder: folders.cache,
     now: Date.now,
+    uptime,
     random,
     sleep,
   });

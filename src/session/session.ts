@@ -3,14 +3,14 @@ import { type ConnectivityClient, createConnectivityClient } from '../client/con
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { NewReservation } from '../client/reservation-request.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
+import { formatDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import type { Reservation } from '../contract/reservation.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, senderOf } from '../contract/sending.ts';
-import type { KeySet } from '../tokens/key-set.ts';
-import { remoteKeySet } from '../tokens/remote-key-set.ts';
-import type { TokenKind, Trust, VerifiedToken } from '../tokens/verify.ts';
+import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
+import { IAT_LEEWAY, type TokenKind, type Trust, type VerifiedToken } from '../tokens/verify.ts';
 import { type ChoiceOptions, chooseOne, type Picker } from './choice.ts';
 import type { Connection, Login } from './login/connection.ts';
 import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './login/experiment-access.ts';
@@ -44,6 +44,18 @@ export interface SessionOptions {
   notice: (text: string) => void;
 }
 
+const MINUTE = 60_000;
+
+/** How far two clocks may be apart without a word, in milliseconds. */
+const CLOCKS_EQUAL = MINUTE / 2;
+/**
+ * How far this machine's clock may be behind, in milliseconds: a token that was issued later than {@link IAT_LEEWAY} from
+ * now is refused. The rest is for an answer that takes some seconds.
+ */
+const MOST_BEHIND = (IAT_LEEWAY - 5) * 1000;
+/** How far it may be ahead, in milliseconds: tokens that last 15 min have a minute left then. */
+const MOST_AHEAD = 14 * MINUTE;
+
 /** No further limit on a reply: the connection limits every wait, as `--timeout` says. */
 const LIMITED_ALREADY = { timeout: Number.POSITIVE_INFINITY } as const;
 
@@ -65,6 +77,8 @@ export class Session {
   readonly login: Login | undefined;
   readonly machineLogin: MachineLogin | undefined;
   readonly #options: SessionOptions;
+  /** The connectivity service's keys. */
+  readonly #serviceKeys: RemoteKeySet;
   #experiment: Promise<Experiment> | undefined;
   /** By what was named. */
   readonly #accesses = new Map<string | undefined, Promise<ExperimentAccess>>();
@@ -84,7 +98,10 @@ export class Session {
     this.machineLogin = connection.machineLogin;
     const portal = createPortalClient({ ...profile, ...LIMITED_ALREADY, send, userToken });
     this.portal = withTokenAdvice(portal, profile.name);
-    this.trust = trustIn(profile, (issuer) => this.#keysOf(issuer), now);
+    this.#serviceKeys = this.#keysOf(profile.baseUrl);
+    const keysOf = (issuer: string) =>
+      issuer === profile.baseUrl ? this.#serviceKeys : this.#keysOf(issuer);
+    this.trust = trustIn(profile, keysOf, now);
     this.connectivity = createConnectivityClient({
       ...profile,
       ...LIMITED_ALREADY,
@@ -112,6 +129,31 @@ export class Session {
       sleep,
       notice,
     });
+  }
+
+  /**
+   * How far the service's clock is ahead of this machine's, in milliseconds, negative where it is behind; 0 up to 30 s, and
+   * where the service does not tell. A warning says so where it is not 0. Asked before anything is booked: it costs no
+   * request where the service's keys were fetched in the last ten minutes, and else the one that its answer needs.
+   *
+   * @throws Failure `usage` where the clocks are so far apart that the service's tokens would not verify here
+   */
+  async clockAhead(): Promise<number> {
+    // The command ends without a login, and then asks for nothing.
+    if (this.userToken.origin === 'login' && !this.login?.read()) return 0;
+    const ahead = (await this.#serviceKeys.clockAhead()) ?? 0;
+    if (Math.abs(ahead) <= CLOCKS_EQUAL) return 0;
+    // To the minute, unless it is less than two.
+    const unit = Math.abs(ahead) < 2 * MINUTE ? 1000 : MINUTE;
+    const apart = formatDuration(Math.round(Math.abs(ahead) / unit) * unit);
+    const found = `clock is ${apart} ${ahead > 0 ? 'behind' : 'ahead of'} the service's.`;
+    if (ahead > MOST_BEHIND || ahead < -MOST_AHEAD) {
+      throw new Failure('usage', `Your ${found}`, {
+        why: "So the service's tokens can't be verified here, and times would not mean what you typed. Set the clock that is wrong, most likely this machine's. Nothing was changed.",
+      });
+    }
+    this.#options.notice(`warning: Your ${found} The service's time counts.`);
+    return ahead;
   }
 
   /**
@@ -279,7 +321,7 @@ export class Session {
     await opened?.close();
   }
 
-  #keysOf(issuer: string): KeySet {
+  #keysOf(issuer: string): RemoteKeySet {
     const { connection, now, notice } = this.#options;
     const url = issuer.replace(/\/+$/, '') + KEY_SET_PATH;
     const store = connection.keySets?.(url);

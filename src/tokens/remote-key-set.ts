@@ -2,7 +2,7 @@ import { bodyOf, readUpTo, TimeLimitError, withinTime } from '../contract/bounde
 import type { KeySetDocument } from '../contract/claims.ts';
 import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
-import { type Fetch, type Send, senderOf } from '../contract/sending.ts';
+import { type Fetch, type ReplyHeaders, type Send, senderOf } from '../contract/sending.ts';
 import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
 import { fetchDirectly } from './loopback.ts';
 import { TokenError } from './token-error.ts';
@@ -38,6 +38,8 @@ export interface RemoteKeySetOptions {
 export interface KeySetCopy {
   document: KeySetDocument;
   at: number;
+  /** How far the issuer's clock was ahead of this one then, see {@link RemoteKeySet.clockAhead}; absent: it is not known. */
+  ahead?: number;
 }
 
 /** Stores the last copy of one key set. */
@@ -49,6 +51,20 @@ export interface KeySetStore {
 interface Copy {
   keys: KeySet;
   at: number;
+  ahead: number | undefined;
+}
+
+/** An issuer's published keys, and its clock. */
+export interface RemoteKeySet extends KeySet {
+  /**
+   * How far the issuer's clock is ahead of this one, in milliseconds, negative where it is behind: by the `Date` of the copy
+   * in use (RFC 9110 §6.6.1), which is fetched unless it is fresh. Of all offsets that the reply allows, the one nearest
+   * to zero.
+   *
+   * @returns undefined where the key set can't be had, and where its reply has no date
+   * @throws Failure `timeout` where the issuer does not answer in time
+   */
+  clockAhead(): Promise<number | undefined>;
 }
 
 const MINUTE = 60_000;
@@ -62,7 +78,7 @@ const MINUTE = 60_000;
  * 27). When an issuer does not answer, only the caller that needs the fetch waits, until the time limit; callers whose key
  * is in a usable copy do not wait (HOSTILE.md 53).
  */
-export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): KeySet {
+export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): RemoteKeySet {
   const {
     url,
     send = senderOf({ fetch: options.fetch ?? fetchDirectly }),
@@ -84,10 +100,12 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Ke
   async function load(): Promise<void> {
     lastTry = now();
     try {
-      const document = await withinTime(timeout, (signal) => fetchKeySet(url, send, signal));
-      copy = { keys: localKeySet(document), at: now() };
+      const { document, date } = await withinTime(timeout, (signal) => fetchKeySet(url, send, signal));
+      const at = now();
+      const ahead = date === undefined ? undefined : aheadOf(date, lastTry, at);
+      copy = { keys: localKeySet(document), at, ahead };
       failure = undefined;
-      store?.write({ document, at: copy.at });
+      store?.write({ document, at, ...(ahead === undefined ? {} : { ahead }) });
     } catch (cause) {
       const reason = cause instanceof TimeLimitError ? `: ${cause.message}` : reasonOf(cause);
       failure =
@@ -111,12 +129,23 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Ke
     await underWay;
   }
 
+  /** The age of the copy in milliseconds; infinite where there is none. */
+  function ageOfCopy(): number {
+    // Most commands need the keys of one issuer only.
+    if (!isKeptRead) copy = keptCopy(store, now());
+    isKeptRead = true;
+    return copy ? now() - copy.at : Number.POSITIVE_INFINITY;
+  }
+
   return {
+    async clockAhead() {
+      if (ageOfCopy() >= freshFor || copy?.ahead === undefined) await refresh();
+      const cause = failure?.cause;
+      if (cause instanceof Failure && cause.code === 'timeout') throw cause;
+      return copy?.ahead;
+    },
     async find(kid, algorithm) {
-      // Most commands need the keys of one issuer only.
-      if (!isKeptRead) copy = keptCopy(store, now());
-      isKeptRead = true;
-      const age = copy ? now() - copy.at : Number.POSITIVE_INFINITY;
+      const age = ageOfCopy();
       const standsIn = underWay !== undefined && age < staleFor;
       if (age >= freshFor && !standsIn) await refresh();
       if (!copy || now() - copy.at >= staleFor) {
@@ -150,10 +179,31 @@ function reasonOf(cause: unknown): string {
 /** A copy from the future is ignored: a wrong clock wrote it, and it would never expire. */
 function keptCopy(store: KeySetStore | undefined, now: number): Copy | undefined {
   const kept = store?.read();
-  return kept && kept.at <= now ? { keys: localKeySet(kept.document), at: kept.at } : undefined;
+  if (!kept || kept.at > now) return undefined;
+  return { keys: localKeySet(kept.document), at: kept.at, ahead: kept.ahead };
 }
 
-async function fetchKeySet(url: string, send: Send, signal: AbortSignal): Promise<KeySetDocument> {
+/**
+ * How far a clock is ahead that said `date`, in whole seconds, between two instants of this one; 0 where it may be equal.
+ * All in milliseconds.
+ */
+function aheadOf(date: number, sent: number, received: number): number {
+  if (date > received) return date - received;
+  return Math.min(0, date + 1000 - sent);
+}
+
+/** When a reply was made, in milliseconds; a cache on the way says how many seconds ago it got it (RFC 9111 §5.1). */
+function dateOf(headers: ReplyHeaders): number | undefined {
+  const [date, age] = [Date.parse(headers.get('date') ?? ''), headers.get('age') ?? ''];
+  if (Number.isNaN(date)) return undefined;
+  return date + (/^\d{1,9}$/.test(age) ? Number(age) * 1000 : 0);
+}
+
+async function fetchKeySet(
+  url: string,
+  send: Send,
+  signal: AbortSignal,
+): Promise<{ document: KeySetDocument; date: number | undefined }> {
   const response = await send({ method: 'GET', url, headers: { accept: 'application/json' }, signal });
   if (response.status !== 200) {
     await bodyOf(response).return(undefined);
@@ -166,7 +216,7 @@ async function fetchKeySet(url: string, send: Send, signal: AbortSignal): Promis
   if (!whole) throw new TokenError('keys_unreachable', `What ${url} answers is too large.`);
   const reading = readJson(bytes);
   if (!reading.ok) throw new TokenError('keys_unreachable', `What ${url} answers is not JSON.`);
-  return readKeySet(reading.value);
+  return { document: readKeySet(reading.value), date: dateOf(response.headers) };
 }
 
 /** The largest key set that is read, in bytes. */

@@ -31,6 +31,8 @@ export interface Running {
   ownProcess?: boolean;
   /** Takes the length in milliseconds of each pause that the command asks for, unless it is a process of its own. */
   pauses?: number[];
+  /** How far the machine's clock is ahead, in milliseconds, unless it is a process of its own. Default 0. */
+  clock?: number;
 }
 
 /** A person's machine: a home folder, and the command line in it. */

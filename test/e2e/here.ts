@@ -1,3 +1,4 @@
+import { uptime } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
@@ -71,7 +72,7 @@ export function startHere(
 /** Real files, sockets and locks, in a home folder and with this environment. */
 function worldAt(
   home: string,
-  { stdin = '', env = {}, pauses }: Parameters<Runner>[2],
+  { stdin = '', env = {}, pauses, clock = 0 }: Parameters<Runner>[2],
   { stopped, log }: { stopped: ReturnType<World['stopSignal']>; log: (line: string) => void },
 ): Omit<World, 'stdout' | 'stderr'> {
   const folders = foldersFor(env, home);
@@ -79,6 +80,7 @@ function worldAt(
     pauses?.push(milliseconds);
     await sleep(Math.min(milliseconds, LONGEST_PAUSE), undefined, signal ? { signal } : {});
   };
+  const now = (): number => Date.now() + clock;
   const serveFolder = resolve(folders.state, 'serve');
   const at = (path: string): string => (path === '-' ? path : resolve(home, path));
   return {
@@ -98,7 +100,7 @@ function worldAt(
       writeBelow: (folder, path, text, isPrivate) => files.writeBelow(at(folder), path, text, isPrivate),
     },
     shellHome: shellHome(home, env),
-    now: Date.now,
+    now,
     newKey: () => crypto.randomUUID(),
     localZone: () => env['TZ'] ?? 'UTC',
     sleep: pause,
@@ -118,7 +120,8 @@ function worldAt(
         env,
         stateFolder: folders.state,
         cacheFolder: folders.cache,
-        now: Date.now,
+        now,
+        uptime,
         random: Math.random,
         sleep: pause,
       });

@@ -1,7 +1,13 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
-import { type RemoteKeySetOptions, remoteKeySet } from '../../src/tokens/remote-key-set.ts';
+import { Failure } from '../../src/contract/failure.ts';
+import {
+  type KeySetCopy,
+  type KeySetStore,
+  type RemoteKeySetOptions,
+  remoteKeySet,
+} from '../../src/tokens/remote-key-set.ts';
 import { createVerifier } from '../../src/tokens/verifier.ts';
 import { verifyUserToken } from '../../src/tokens/verify.ts';
 import {
@@ -205,6 +211,70 @@ describe('row 53: an issuer that does not answer', () => {
     expect(await faultOf(remoteKeySet(options).find('old', 'ES256'))).toBe('accepted');
     expect(state.requests).toHaveLength(1);
     stuck.catch(() => undefined);
+  });
+});
+
+describe("the issuer's clock", () => {
+  /** A reply that the issuer made when its clock said this, after which so many milliseconds pass here. */
+  const dated = (state: { now: number }, date: number | string, headers: object = {}, takes = 0) => {
+    const said = typeof date === 'number' ? new Date(date).toUTCString() : date;
+    return async () => {
+      state.now += takes;
+      return Response.json(keySetOf(old), { headers: { ...headers, date: said } });
+    };
+  };
+
+  test.each<[string, number | string, object, number, number | undefined]>([
+    ['the same second', NOW, {}, 0, 0],
+    ['within the second of the date', NOW - 999, {}, 0, 0],
+    ['an hour ahead', NOW + HOUR, {}, 0, HOUR],
+    ['an hour behind', NOW - HOUR, {}, 0, SECOND - HOUR],
+    ['a reply that took half a minute, dated at its begin', NOW, {}, 30 * SECOND, 0],
+    ['a reply that took half a minute, dated at its end', NOW + 30 * SECOND, {}, 30 * SECOND, 0],
+    ['a copy that a cache has had for five minutes', NOW - 5 * MINUTE, { age: '300' }, 0, 0],
+    ['an age that is no number', NOW - 5 * MINUTE, { age: '-300' }, 0, SECOND - 5 * MINUTE],
+    ['a date that is none', 'yesterday', {}, 0, undefined],
+  ])('%s', async (_, date, headers, takes, ahead) => {
+    const { state, keySet } = issuerOf(old);
+    state.answer = dated(state, date, headers, takes);
+    expect(await keySet.clockAhead()).toBe(ahead);
+    expect(state.requests).toHaveLength(1);
+  });
+
+  test('is told by a fresh copy, and by that of an earlier process, without a fetch', async () => {
+    const { options, state, keySet } = issuerOf(old);
+    let kept: KeySetCopy | undefined;
+    const store: KeySetStore = {
+      read: () => kept,
+      write: (copy) => {
+        kept = copy;
+      },
+    };
+    const first = remoteKeySet({ ...options, store });
+    state.answer = dated(state, NOW + 45 * SECOND);
+    await first.find('old', 'ES256');
+    expect(kept).toMatchObject({ at: NOW, ahead: 45 * SECOND });
+    state.now += FRESH - 1;
+    for (const one of [first, remoteKeySet({ ...options, store })]) {
+      expect(await one.clockAhead()).toBe(45 * SECOND);
+    }
+    expect(state.requests).toHaveLength(1);
+    // This machine's clock was set since: what was compared does not count any more.
+    state.now = NOW;
+    kept = { document: keySetOf(old), at: state.now };
+    state.answer = dated(state, state.now + HOUR);
+    expect(await remoteKeySet({ ...options, store }).clockAhead()).toBe(HOUR);
+    expect(state.requests).toHaveLength(2);
+    expect(await keySet.clockAhead()).toBe(HOUR);
+  });
+
+  test('is not known of an issuer that can’t be reached; one that does not answer in time is told', async () => {
+    const { options, state, keySet } = issuerOf(old);
+    state.fall();
+    expect(await keySet.clockAhead()).toBeUndefined();
+    const late = new Failure('timeout', 'It did not answer in time.');
+    const slow = remoteKeySet({ ...options, fetch: () => Promise.reject(late) });
+    await expect(slow.clockAhead()).rejects.toBe(late);
   });
 });
 

@@ -6,6 +6,7 @@ import { nameOf } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
+import { onServiceTime } from '../period.ts';
 import { folded } from '../print/folded.ts';
 import { captionOf } from '../print/reservation-table.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
@@ -32,12 +33,12 @@ export interface PlanFlags extends ApplyFlags {
 
 /** Says what `apply` would do. */
 export async function plan(
-  invocation: Invocation,
+  typedIn: Invocation,
   [path = '']: readonly string[],
   flags: PlanFlags,
 ): Promise<void> {
-  const { output } = invocation;
-  const acting = await open(invocation, path, flags);
+  const { output } = typedIn;
+  const { invocation, ...acting } = await open(typedIn, path, flags);
   const { changes, needed, applier } = await compare(acting, invocation);
   const outcomes = needed.length === 0 ? [] : await applier.rehearse(needed);
   const fits = outcomes.every(({ failure }) => failure === undefined);
@@ -49,11 +50,11 @@ export async function plan(
 
 /** Makes what exists as the file says, all or none. */
 export async function apply(
-  invocation: Invocation,
+  typedIn: Invocation,
   [path = '']: readonly string[],
   flags: ApplyFlags,
 ): Promise<void> {
-  const acting = await open(invocation, path, flags);
+  const { invocation, ...acting } = await open(typedIn, path, flags);
   const confirmed = new Set<string>();
   for (let attempt = 1; ; attempt += 1) {
     const compared = await compare(acting, invocation);
@@ -86,12 +87,21 @@ interface Acting {
   flags: ApplyFlags;
 }
 
-async function open(invocation: Invocation, path: string, flags: ApplyFlags): Promise<Acting> {
-  const bytes = await invocation.files.read(path);
-  const wanted = await readPlan(bytes, path === '-' ? '<stdin>' : path, await invocation.times());
-  const session = await invocation.session();
+/** @returns the invocation too, by the service's clock; see {@link onServiceTime} */
+async function open(
+  typedIn: Invocation,
+  path: string,
+  flags: ApplyFlags,
+): Promise<Acting & { invocation: Invocation }> {
+  const bytes = await typedIn.files.read(path);
+  const read = async ({ times }: Invocation): Promise<Plan> =>
+    readPlan(bytes, path === '-' ? '<stdin>' : path, await times());
+  const parsed = await read(typedIn);
+  const session = await typedIn.session();
+  const invocation = await onServiceTime(typedIn, session);
+  const wanted = invocation === typedIn ? parsed : await read(invocation);
   const experiment = await actIn(session, wanted, invocation.flags.experiment);
-  return { session, experiment, wanted, flags };
+  return { invocation, session, experiment, wanted, flags };
 }
 
 /** How what exists differs from a file. */

@@ -71,6 +71,8 @@ export interface NetworkConnectionOptions {
   trace?: (line: string) => void;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
+  /** How long this machine has been running, in seconds, whatever its clock says. */
+  uptime: () => number;
   /** A number from 0 to 1, anew each time. */
   random: () => number;
   /** Waits so many milliseconds between two polls of a login, or rejects when the signal is aborted. */
@@ -79,8 +81,8 @@ export interface NetworkConnectionOptions {
 
 /** The way to a profile's services over the network, with the login that is kept for it, or the tokens that are given. */
 export function connectOverNetwork(profile: Profile, options: NetworkConnectionOptions): Connection {
-  const { stateFolder, cacheFolder, underLock, env, timeout, certificates, trace, now, random, sleep } =
-    options;
+  const { stateFolder, cacheFolder, underLock, env, timeout, certificates, trace } = options;
+  const { now, uptime, random, sleep } = options;
   const transport = createTransport({
     origins: originsOf(profile),
     timeout,
@@ -129,7 +131,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
           experimentTokenFrom: (placeholders) =>
             remembered(commandToken(experimentTokenCommand, placeholders, env), now),
         }),
-    keySets: keySetFiles(cacheFolder),
+    keySets: keySetFiles(cacheFolder, () => now() - uptime() * 1000),
     // They belong to the user who is logged in, and the user token may be another user's.
     ...(userToken === login ? { portalTokens: portalTokens(credentials, now) } : {}),
     machineLogin: machineLogin(machine),

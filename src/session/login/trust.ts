@@ -8,7 +8,12 @@ import { privateFolder } from '../../files/private.ts';
 import { readPrivateFile, writePrivateFile } from '../../files/whole.ts';
 import { readCompact } from '../../tokens/compact.ts';
 import { type KeySet, readKeySet } from '../../tokens/key-set.ts';
-import { type KeySetStore, type RemoteKeySetOptions, remoteKeySet } from '../../tokens/remote-key-set.ts';
+import {
+  type KeySetCopy,
+  type KeySetStore,
+  type RemoteKeySetOptions,
+  remoteKeySet,
+} from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import {
   claimedKind,
@@ -124,6 +129,9 @@ const KeptKeySet = v.object({
   url: v.string(),
   /** When it was fetched, in milliseconds. */
   at: v.number(),
+  /** How far the issuer's clock was ahead then, in milliseconds, and when the machine had started. */
+  ahead: v.optional(v.number()),
+  bootedAt: v.optional(v.number()),
   keys: v.array(v.unknown()),
 });
 
@@ -133,10 +141,14 @@ const KeptKeySet = v.object({
  *
  * A file that can't be read or written causes no failure: the keys are fetched.
  *
+ * How far an issuer's clock was ahead counts until this machine's clock is set: then the machine seems to have started at
+ * another time.
+ *
  * @param cacheFolder the cache folder
+ * @param bootedAt when this machine started, by its clock as it is now, in milliseconds. Default: clocks are not compared
  * @returns the store of a key set, by its address
  */
-export function keySetFiles(cacheFolder: string): (url: string) => KeySetStore {
+export function keySetFiles(cacheFolder: string, bootedAt?: () => number): (url: string) => KeySetStore {
   const folder = join(cacheFolder, 'key-sets');
   let isChecked = false;
   const checkFolder = (): void => {
@@ -151,23 +163,32 @@ export function keySetFiles(cacheFolder: string): (url: string) => KeySetStore {
       read: () =>
         orNothing(() => {
           checkFolder();
-          return readKept(path, url);
+          return readKept(path, url, bootedAt?.());
         }),
-      write: ({ document, at }) => {
+      write: ({ document, at, ahead }) => {
         orNothing(() => {
           checkFolder();
-          writePrivateFile(path, `${JSON.stringify({ version: 1, url, at, keys: document.keys })}\n`);
+          const clock = ahead === undefined ? {} : { ahead, bootedAt: bootedAt?.() };
+          writePrivateFile(
+            path,
+            `${JSON.stringify({ version: 1, url, at, ...clock, keys: document.keys })}\n`,
+          );
         });
       },
     };
   };
 }
 
-function readKept(path: string, url: string) {
+/** How far the start of the machine may seem to move while its clock is not set, in milliseconds. */
+const SAME_START = 5000;
+
+function readKept(path: string, url: string, bootedAt = Number.NaN): KeySetCopy | undefined {
   const reading = readJson(readPrivateFile(path) ?? '');
   const result = v.safeParse(KeptKeySet, reading.ok ? reading.value : undefined);
   if (!result.success || result.output.url !== url) return undefined;
-  return { document: readKeySet({ keys: result.output.keys }), at: result.output.at };
+  const { keys, at, ahead, bootedAt: before = Number.NaN } = result.output;
+  const isSameClock = Math.abs(bootedAt - before) <= SAME_START;
+  return { document: readKeySet({ keys }), at, ...(isSameClock && ahead !== undefined ? { ahead } : {}) };
 }
 
 function orNothing<Answer>(work: () => Answer): Answer | undefined {

@@ -30,6 +30,7 @@ async function sent(more: Environment) {
     env,
     timeout: 5000,
     now: Date.now,
+    uptime: () => 0,
     random: () => 0,
     sleep: async () => undefined,
   });

@@ -44,6 +44,26 @@ test('the next process reads a stored key set with its age, by its own address o
   expect([mode(cache), mode(folder()), mode(only())]).toEqual(['700', '700', '600']);
 });
 
+test('how far the issuer’s clock was ahead counts until this machine’s clock is set', () => {
+  let bootedAt = NOW;
+  const compared = () => keySetFiles(cache, () => bootedAt)(URL_OF_SET);
+  compared().write({ document, at: NOW, ahead: -45_000 });
+  for (const [moved, ahead] of [
+    [0, -45_000],
+    [5000, -45_000],
+    [-5000, -45_000],
+    [5001, undefined],
+    [-3_600_000, undefined],
+  ] as const) {
+    bootedAt = NOW + moved;
+    expect(compared().read()?.ahead).toBe(ahead);
+  }
+  expect(store().read()).toEqual({ document, at: NOW });
+  // Keys without it are used as before.
+  store().write({ document, at: NOW });
+  expect(compared().read()).toEqual({ document, at: NOW });
+});
+
 test('folders that others can enter are closed', () => {
   store().write({ document, at: NOW });
   for (const path of [cache, folder()]) chmodSync(path, 0o777);

@@ -11,6 +11,7 @@ import type { Invocation } from '../../invocation.ts';
 import {
   conflict,
   type NewPeriod,
+  onServiceTime,
   type PeriodFlags,
   periodToSend,
   readPeriod,
@@ -93,16 +94,19 @@ interface Run {
 
 /** Books a link, or says what would be booked. */
 export async function reserve(
-  invocation: Invocation,
+  typedIn: Invocation,
   args: readonly string[],
   flags: ReserveFlags,
 ): Promise<void> {
   if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
-  const { lasting, ...asked } = await parseReserve(args, flags, await invocation.times());
+  const parsed = await parseReserve(args, flags, await typedIn.times());
   if (flags.save !== undefined && !flags.dryRun) {
-    await confirmWriting(invocation, flags.save, 'Nothing was booked.');
+    await confirmWriting(typedIn, flags.save, 'Nothing was booked.');
   }
-  const session = await invocation.session();
+  const session = await typedIn.session();
+  const invocation = await onServiceTime(typedIn, session);
+  const isMoved = invocation !== typedIn;
+  const { lasting, ...asked } = isMoved ? await parseReserve(args, flags, await invocation.times()) : parsed;
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const now = invocation.now();

@@ -3,7 +3,7 @@ import type { NewReservation } from '../../../client/reservation-request.ts';
 import { parseDuration } from '../../../contract/durations.ts';
 import { Failure } from '../../../contract/failure.ts';
 import type { Invocation } from '../../invocation.ts';
-import { periodToSend } from '../../period.ts';
+import { onServiceTime, periodToSend } from '../../period.ts';
 import { parseBandwidth, siteName } from '../../values.ts';
 import { refusalOf } from '../alternatives.ts';
 import type { StartedCommand } from './processes.ts';
@@ -23,20 +23,21 @@ const GRACE = 10_000;
 
 /** Books a link, runs a command, and deletes the reservation when the command has ended. */
 export async function run(
-  invocation: Invocation,
+  typedIn: Invocation,
   args: readonly (string | readonly string[])[],
   flags: RunFlags,
 ): Promise<void> {
   const [site1 = '', site2 = '', ...command] = args.flat();
-  checkSeparated(command, invocation.typed);
+  checkSeparated(command, typedIn.typed);
   const asked = {
     site1: siteName(site1),
     site2: siteName(site2),
     bandwidth: parseBandwidth(flags.bandwidth),
   };
   const duration = parseDuration(flags.for);
-  await invocation.processes.check(command[0] ?? '');
-  const session = await invocation.session();
+  await typedIn.processes.check(command[0] ?? '');
+  const session = await typedIn.session();
+  const invocation = await onServiceTime(typedIn, session);
   const access = await session.access();
   // Before anything is booked: the profile may name a zone that does not exist.
   await invocation.times();

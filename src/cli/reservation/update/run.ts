@@ -10,6 +10,7 @@ import type { Reservation } from '../../../contract/reservation.ts';
 import type { Invocation } from '../../invocation.ts';
 import {
   checkPeriodChange,
+  onServiceTime,
   type PeriodChangeFlags,
   periodToSend,
   readPeriodChange,
@@ -28,7 +29,7 @@ export interface UpdateFlags extends PeriodChangeFlags {
 
 /** Changes a reservation, all or nothing. */
 export async function update(
-  invocation: Invocation,
+  typedIn: Invocation,
   [typed]: readonly string[],
   flags: UpdateFlags,
 ): Promise<void> {
@@ -43,8 +44,9 @@ export async function update(
     });
   }
   const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
-  await checkPeriodChange(flags, await invocation.times());
-  const { session, id } = await reservationArgument(invocation, typed, 'update');
+  await checkPeriodChange(flags, await typedIn.times());
+  const { session, id } = await reservationArgument(typedIn, typed, 'update');
+  const invocation = await onServiceTime(typedIn, session);
   const { reservations } = session;
   const current = await reservations.show(id, { allowUnsigned });
   const asked = await readPeriodChange(flags, periodOf(current.reservation), await invocation.times());
