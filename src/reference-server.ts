@@ -98,12 +98,18 @@ export interface ReferenceServerOptions {
    * Default: no user may.
    */
   administrators?: readonly string[] | undefined;
-  /** How much of a link one experiment may hold at any instant, in percent: 1 to 100, default 100. See `Shares`. */
+  /**
+   * How much of a link one project, or an experiment without one, may hold at any instant, in percent: 1 to 100, default
+   * 100. See `Shares`.
+   */
   maxShare?: number | undefined;
-  /** How many reservations that have not ended one experiment may have, on all links: 1 or more. Default: no limit. */
+  /**
+   * How many reservations that have not ended one project, or an experiment without one, may have, on all links: 1 or more.
+   * Default: no limit.
+   */
   maxLive?: number | undefined;
   /**
-   * How many creates and updates of one user, and of one experiment, are granted at once, and in each hour after that:
+   * How many creates and updates of one user, and of one experiment, are decided at once, and in each hour after that:
    * 1 or more. Each replica counts by itself. Default: no limit.
    */
   maxChanges?: number | undefined;

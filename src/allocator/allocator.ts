@@ -42,12 +42,13 @@ export interface AllocatorOptions {
   /** Makes a reservation's id. */
   newId: () => string;
   /**
-   * How much of a link one experiment may have at any instant, in percent of its bandwidth and of the tags at each
-   * place, 1 to 100 (HOSTILE.md 59). Default: all of it.
+   * How much of a link one tenant may have at any instant, in percent of its bandwidth and of the tags at each
+   * place, 1 to 100 (HOSTILE.md 59). A tenant is a project with all its experiments, or an experiment without a project.
+   * Default: all of it.
    */
   maxShare?: number | undefined;
   /**
-   * How many reservations that have not ended one experiment may have, on all links. Default: no limit. Every
+   * How many reservations that have not ended one tenant may have, on all links. Default: no limit. Every
    * allocator on a database is given the same.
    */
   maxLive?: number | undefined;
@@ -180,8 +181,8 @@ export class Allocator {
           const moved = { ...request, start: request.start + offset, end: request.end + offset };
           return createOperation(moved, undefined, createTerms);
         };
-        const { start, end, bandwidth, experiment } = request;
-        return [{ index, queue: this.#queue(id), operation, creates: { start, end, bandwidth, experiment } }];
+        const { start, end, bandwidth, experiment, tenant = experiment } = request;
+        return [{ index, queue: this.#queue(id), operation, creates: { start, end, bandwidth, tenant } }];
       }
       const record = found[index];
       if (!record) {

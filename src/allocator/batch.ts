@@ -74,7 +74,7 @@ export interface BatchStep<Fault> {
   /** @param offset by which a create is moved, in milliseconds */
   operation(offset: number): Operation<CreateOutcome | UpdateOutcome<Fault> | boolean | undefined>;
   /** What a create asks for, before it is moved. */
-  creates?: { start: number; end: number; bandwidth: number; experiment: string };
+  creates?: { start: number; end: number; bandwidth: number; tenant: string };
   /** The id of the reservation of an update or a deletion. */
   reservation?: string;
 }
@@ -239,9 +239,9 @@ class Batch<Fault> {
       failure?.reason === 'refused' &&
       failure.refusals.some((refusal) => refusal.limit === 'share' && refusal.of === 'live');
     if (!step?.creates || failure?.reason !== 'refused' || isFull) return Number.POSITIVE_INFINITY;
-    const { start, end, bandwidth, experiment } = step.creates;
+    const { start, end, bandwidth, tenant } = step.creates;
     const calendar = before.views.get(step.queue)?.calendar;
-    const found = calendar?.earliest(start + offset, end - start, bandwidth, experiment);
+    const found = calendar?.earliest(start + offset, end - start, bandwidth, tenant);
     return found === undefined ? Number.POSITIVE_INFINITY : found - start;
   }
 

@@ -55,7 +55,7 @@ export class LinkCalendar {
   readonly #holdings: Holdings;
   readonly #shares: Shares | undefined;
 
-  /** @param share how much of the link one experiment may have at any instant, in percent, 1 to 100 */
+  /** @param share how much of the link one tenant may have at any instant, in percent, 1 to 100 */
   constructor(link: Link, share = 100) {
     this.#shares = share < 100 ? new Shares(link, share) : undefined;
     this.#capacity = link.bandwidth;
@@ -67,9 +67,9 @@ export class LinkCalendar {
    *
    * @param now milliseconds; see {@link TagLayer.bestFit}
    * @param keep tags to prefer where they are free: those of the reservation that is being updated
-   * @param experiment whose share counts; undefined for an update that asks for no more than before
+   * @param tenant whose share counts; undefined for an update that asks for no more than before
    */
-  plan(demand: Demand, now: number, { keep, experiment }: { keep?: Tags; experiment?: string } = {}): Plan {
+  plan(demand: Demand, now: number, { keep, tenant }: { keep?: Tags; tenant?: string } = {}): Plan {
     const { start, end } = demand;
     const refusals: Refusal[] = [];
     const free = Math.max(0, this.#capacity - this.#load.peak(start, end));
@@ -85,7 +85,7 @@ export class LinkCalendar {
       if (tags || kept[place] !== undefined || this.#holdings.hasFreeTag(place, { start, end })) continue;
       refusals.push({ limit: 'tags', place, total: this.#holdings.layers[place].size, start, end });
     }
-    if (this.#shares && experiment !== undefined) refusals.push(...this.#shares.refusals(experiment, demand));
+    if (this.#shares && tenant !== undefined) refusals.push(...this.#shares.refusals(tenant, demand));
     const [first, ...rest] = refusals;
     if (first) return { accepted: false, refusals: [first, ...rest] };
     return { accepted: true, tags: tags as Tags };
@@ -95,21 +95,21 @@ export class LinkCalendar {
    * As {@link plan}, for a reservation that is held already: what it holds counts as free, and its tags stay where they
    * can.
    */
-  planUpdate(id: string, demand: Demand, now: number, experiment?: string): Plan {
+  planUpdate(id: string, demand: Demand, now: number, tenant?: string): Plan {
     const keep = this.#holdings.get(id)?.tags;
-    const given = { ...(keep ? { keep } : {}), ...(experiment === undefined ? {} : { experiment }) };
+    const given = { ...(keep ? { keep } : {}), ...(tenant === undefined ? {} : { tenant }) };
     return this.without(id, () => this.plan(demand, now, given));
   }
 
   /** Runs `ask` as if a reservation were not there, and puts it back whatever happens. */
   without<Answer>(id: string, ask: (rest: LinkCalendar) => Answer): Answer {
     const held = this.#holdings.get(id);
-    const experiment = this.#shares?.experimentOf(id);
+    const tenant = this.#shares?.tenantOf(id);
     this.remove(id);
     try {
       return ask(this);
     } finally {
-      if (held) this.put(id, experiment === undefined ? held : { ...held, experiment });
+      if (held) this.put(id, tenant === undefined ? held : { ...held, tenant });
     }
   }
 
@@ -125,7 +125,7 @@ export class LinkCalendar {
     this.#load.add(start, end, bandwidth);
     this.#countOutside(holding, 1);
     this.#holdings.add(id, holding);
-    if (this.#shares && holding.experiment !== undefined) this.#shares.add(id, holding.experiment, holding);
+    if (this.#shares && holding.tenant !== undefined) this.#shares.add(id, holding.tenant, holding);
   }
 
   /**
@@ -137,7 +137,7 @@ export class LinkCalendar {
   append(id: string, holding: Holding): void {
     this.#countOutside(holding, 1);
     this.#holdings.append(id, holding);
-    if (this.#shares && holding.experiment !== undefined) this.#shares.add(id, holding.experiment, holding);
+    if (this.#shares && holding.tenant !== undefined) this.#shares.add(id, holding.tenant, holding);
   }
 
   /**
@@ -196,13 +196,13 @@ export class LinkCalendar {
   /**
    * The bandwidth that is free over a whole period, in Mbps; 0 when the tags of a place are used up.
    *
-   * @param experiment whose share counts
+   * @param tenant whose share counts
    */
-  freeBandwidth({ start, end }: Period, experiment?: string): number {
+  freeBandwidth({ start, end }: Period, tenant?: string): number {
     if (!TAG_PLACES.every((place) => this.#holdings.hasFreeTag(place, { start, end }))) return 0;
     const free = Math.max(0, this.#capacity - this.#load.peak(start, end));
-    if (!this.#shares || experiment === undefined) return free;
-    return Math.min(free, this.#shares.freeBandwidth(experiment, { start, end }));
+    if (!this.#shares || tenant === undefined) return free;
+    return Math.min(free, this.#shares.freeBandwidth(tenant, { start, end }));
   }
 
   /**
@@ -210,18 +210,18 @@ export class LinkCalendar {
    * undefined when the link, or the share, is too small. Exact: each limit in turn moves the start to the first instant
    * that it allows, until all agree.
    *
-   * @param experiment whose share is a limit too
+   * @param tenant whose share is a limit too
    */
-  earliest(from: number, duration: number, bandwidth: number, experiment?: string): number | undefined {
+  earliest(from: number, duration: number, bandwidth: number, tenant?: string): number | undefined {
     const far = Number.POSITIVE_INFINITY;
-    return this.#earliestUpTo(far, { from, duration, bandwidth }, experiment);
+    return this.#earliestUpTo(far, { from, duration, bandwidth }, tenant);
   }
 
   /** As {@link earliest}, for starts up to `latest`; undefined when there is none. */
   #earliestUpTo(
     latest: number,
     { from, duration, bandwidth }: { from: number; duration: number; bandwidth: number },
-    experiment?: string,
+    tenant?: string,
   ): number | undefined {
     if (bandwidth > this.#capacity) return undefined;
     const limits = { load: this.#capacity - bandwidth };
@@ -230,8 +230,8 @@ export class LinkCalendar {
       let next = this.#load.earliest(start, duration, limits, latest);
       if (next > latest) return undefined;
       for (const place of TAG_PLACES) next = this.#holdings.earliestTag(place, next, duration);
-      if (this.#shares && experiment !== undefined) {
-        const shared = this.#shares.earliest(experiment, next, duration, bandwidth);
+      if (this.#shares && tenant !== undefined) {
+        const shared = this.#shares.earliest(tenant, next, duration, bandwidth);
         if (shared === undefined) return undefined;
         next = shared;
       }
@@ -245,14 +245,13 @@ export class LinkCalendar {
    * Until when `bandwidth` Mbps and tags are free from `start` on, in milliseconds: the latest end of a demand that would
    * be accepted, `latest` at most; undefined when nothing is free at the start.
    *
-   * @param experiment whose share is a limit too
+   * @param tenant whose share is a limit too
    */
-  freeUntil(start: number, bandwidth: number, latest: number, experiment?: string): number | undefined {
+  freeUntil(start: number, bandwidth: number, latest: number, tenant?: string): number | undefined {
     if (bandwidth > this.#capacity) return undefined;
     let end = this.#load.firstAbove(start, latest, { load: this.#capacity - bandwidth });
     for (const place of TAG_PLACES) end = Math.min(end, this.#holdings.tagFreeUntil(place, start));
-    if (this.#shares && experiment !== undefined)
-      end = this.#shares.freeUntil(experiment, start, bandwidth, end);
+    if (this.#shares && tenant !== undefined) end = this.#shares.freeUntil(tenant, start, bandwidth, end);
     return end > start ? end : undefined;
   }
 
@@ -302,16 +301,16 @@ export class LinkCalendar {
    * Every start at which a demand of `duration` milliseconds would be accepted that lies within `start` to `end`: as
    * runs from a first start to a last, both included. A run is as long as it can be, so a start beside it is refused.
    *
-   * @param experiment whose share is a limit too
+   * @param tenant whose share is a limit too
    */
   *slots(
     { start, end, bandwidth, duration }: Demand & { duration: number },
-    experiment?: string,
+    tenant?: string,
   ): Generator<{ first: number; last: number }> {
     for (let from = start; ; ) {
-      const first = this.#earliestUpTo(end - duration, { from, duration, bandwidth }, experiment);
+      const first = this.#earliestUpTo(end - duration, { from, duration, bandwidth }, tenant);
       if (first === undefined) return;
-      const last = this.#lastOfRun(first, { end, bandwidth, duration }, experiment);
+      const last = this.#lastOfRun(first, { end, bandwidth, duration }, tenant);
       yield { first, last };
       from = last + 1;
     }
@@ -321,16 +320,16 @@ export class LinkCalendar {
    * The demand that carries `volume` bytes at one constant rate, of at most `bandwidth` Mbps, and ends first; of those
    * that end at the same instant, the slowest. Undefined when none fits within `start` to `end`.
    *
-   * @param experiment whose share is a limit too
+   * @param tenant whose share is a limit too
    */
   fastest(
     { start, end, bandwidth, volume }: Demand & { volume: number },
-    experiment?: string,
+    tenant?: string,
   ): Demand | undefined {
-    const share = experiment === undefined ? undefined : this.#shares;
+    const share = tenant === undefined ? undefined : this.#shares;
     const parts =
-      share && experiment !== undefined
-        ? this.#sharedSteps({ start, end }, experiment, share)
+      share && tenant !== undefined
+        ? this.#sharedSteps({ start, end }, tenant, share)
         : this.#freeBlocks({ start, end });
     return fastest(parts, end, {
       most: bandwidth,
@@ -351,18 +350,18 @@ export class LinkCalendar {
    * The most Mbps for which some period of `duration` milliseconds within `start` to `end` would be accepted; 0 when none
    * would.
    *
-   * @param experiment whose share is a limit too
+   * @param tenant whose share is a limit too
    */
-  mostBandwidth({ start, end, duration }: Period & { duration: number }, experiment?: string): number {
+  mostBandwidth({ start, end, duration }: Period & { duration: number }, tenant?: string): number {
     let [from, most, tooMuch] = [start, 0, this.#capacity + 1];
     while (most + 1 < tooMuch) {
       const middle = most === 0 ? 1 : Math.floor((most + tooMuch) / 2);
-      const at = this.#earliestUpTo(end - duration, { from, duration, bandwidth: middle }, experiment);
+      const at = this.#earliestUpTo(end - duration, { from, duration, bandwidth: middle }, tenant);
       if (at === undefined) tooMuch = middle;
       else {
         // A start that is too early for less is too early for more.
         from = at;
-        most = this.freeBandwidth({ start: at, end: at + duration }, experiment);
+        most = this.freeBandwidth({ start: at, end: at + duration }, tenant);
       }
     }
     return most;
@@ -416,10 +415,10 @@ export class LinkCalendar {
     }
   }
 
-  /** What is free for a new reservation of an experiment, in single steps. */
-  *#sharedSteps(period: Period, experiment: string, shares: Shares): Generator<FreePart> {
+  /** What is free for a new reservation of a tenant, in single steps. */
+  *#sharedSteps(period: Period, tenant: string, shares: Shares): Generator<FreePart> {
     const link = this.#load.from(period.start);
-    const share = shares.from(experiment, period.start);
+    const share = shares.from(tenant, period.start);
     for (const { start, end } of stretches([link, share], period)) {
       const free = Math.min(Math.max(0, this.#capacity - link.load()), share.free());
       yield { start, end, least: free, most: free, steps: 1, startOf: () => start, freeIn: () => free };
@@ -441,11 +440,11 @@ export class LinkCalendar {
   #lastOfRun(
     first: number,
     { end, bandwidth, duration }: { end: number; bandwidth: number; duration: number },
-    experiment?: string,
+    tenant?: string,
   ): number {
     let until = this.#load.firstAbove(first, end, { load: this.#capacity - bandwidth });
-    if (this.#shares && experiment !== undefined) {
-      until = this.#shares.freeUntil(experiment, first, bandwidth, until);
+    if (this.#shares && tenant !== undefined) {
+      until = this.#shares.freeUntil(tenant, first, bandwidth, until);
     }
     let last = until - duration;
     for (const place of TAG_PLACES) {

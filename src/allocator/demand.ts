@@ -30,6 +30,6 @@ export interface Demand extends Period {
 /** What a reservation holds of its link. */
 export interface Holding extends Demand {
   tags: Tags;
-  /** The experiment that holds it; needed only where shares are limited. */
-  experiment?: string;
+  /** Whose share it counts in; needed only where shares are limited. */
+  tenant?: string;
 }

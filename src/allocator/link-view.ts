@@ -15,7 +15,7 @@ import {
 export interface Known {
   reservation(id: string): ReservationRecord | undefined;
   records: Map<string, ReservationRecord>;
-  /** How many live reservations each experiment has that an operation counts. */
+  /** How many live reservations each tenant has that an operation counts. */
   live: Map<string, number>;
   keys: Map<string, IdempotencyRecord>;
   /** The ids of the reservations that have the names which operations give, by `textOfName`. */
@@ -104,9 +104,9 @@ export class GroupView implements LinkView {
     return this.#known.records.get(id);
   }
 
-  live(experiment: string): number {
-    const live = this.#known.live.get(experiment);
-    if (live === undefined) throw new RangeError('the reservations of this experiment were not counted');
+  live(tenant: string): number {
+    const live = this.#known.live.get(tenant);
+    if (live === undefined) throw new RangeError('the reservations of this tenant were not counted');
     return live;
   }
 
@@ -143,9 +143,9 @@ export class GroupView implements LinkView {
       if (action === 'book') names.set(text, record.id);
       else if (names.get(text) === record.id) names.delete(text);
     }
-    const counted = live.get(record.experiment);
+    const counted = live.get(record.tenant);
     if (counted !== undefined && record.end > this.now) {
-      live.set(record.experiment, counted + { book: 1, amend: 0, cancel: -1 }[action]);
+      live.set(record.tenant, counted + { book: 1, amend: 0, cancel: -1 }[action]);
     }
     if (action === 'cancel') {
       records.delete(record.id);

@@ -21,7 +21,7 @@ export interface OfferTerms {
   /** The link's; for an update, without the reservation. */
   calendar: LinkCalendar;
   /** Whose share counts. */
-  experiment: string;
+  tenant: string;
   /** Milliseconds. */
   now: number;
   /** Nothing is offered that ends later. Milliseconds. */
@@ -60,24 +60,24 @@ export function firstStart(start: number, { now, startsNow }: Pick<OfferTerms, '
   return Math.max(start, now) + (startsNow ? STAYS_TRUE : 0);
 }
 
-function mostBandwidth(demand: Demand, { calendar, experiment, current }: OfferTerms): number {
-  const most = calendar.freeBandwidth(demand, experiment);
+function mostBandwidth(demand: Demand, { calendar, tenant, current }: OfferTerms): number {
+  const most = calendar.freeBandwidth(demand, tenant);
   if (!current || demand.start < current.start || demand.end > current.end) return most;
   return Math.max(most, Math.min(current.bandwidth, calendar.freeBandwidth(demand)));
 }
 
 function earliest({ start, end, bandwidth }: Demand, terms: OfferTerms): number {
-  const { calendar, experiment, current } = terms;
+  const { calendar, tenant, current } = terms;
   const [from, duration] = [firstStart(start, terms), end - start];
-  const first = calendar.earliest(from, duration, bandwidth, experiment) ?? Number.POSITIVE_INFINITY;
+  const first = calendar.earliest(from, duration, bandwidth, tenant) ?? Number.POSITIVE_INFINITY;
   if (!current || bandwidth > current.bandwidth) return first;
   const within = calendar.earliest(Math.max(from, current.start), duration, bandwidth);
   return within !== undefined && within + duration <= current.end ? Math.min(first, within) : first;
 }
 
 function latestEnd({ start, end, bandwidth }: Demand, terms: OfferTerms): number {
-  const { calendar, experiment, current } = terms;
-  const last = calendar.freeUntil(start, bandwidth, end, experiment) ?? start;
+  const { calendar, tenant, current } = terms;
+  const last = calendar.freeUntil(start, bandwidth, end, tenant) ?? start;
   if (!current || bandwidth > current.bandwidth || start < current.start) return last;
   const within = Math.min(end, current.end);
   return Math.max(last, (start < within && calendar.freeUntil(start, bandwidth, within)) || start);

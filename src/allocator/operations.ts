@@ -22,7 +22,7 @@ export interface Operation<Answer> {
   readonly about?: string;
   /** The idempotency key to lock and read. */
   readonly key?: IdempotencyKey;
-  /** The experiment whose live reservations are counted. */
+  /** The tenant whose live reservations are counted. */
   readonly counts?: string;
   /** The name that it gives a reservation. */
   readonly named?: ReservationName;
@@ -48,8 +48,8 @@ export interface LinkView {
   readonly calendar: LinkCalendar;
   /** The reservation that the operation is about, or that its key stands for; undefined when it was deleted. */
   reservation(id: string): ReservationRecord | undefined;
-  /** How many reservations of the experiment have not ended, on all links. @throws RangeError when they were not counted */
-  live(experiment: string): number;
+  /** How many reservations of the tenant have not ended, on all links. @throws RangeError when they were not counted */
+  live(tenant: string): number;
   /** The id of the reservation that has a name; undefined when the name is free. */
   holderOf(name: ReservationName): string | undefined;
   /** What the operation's key stands for; undefined when the key is free. */
@@ -67,6 +67,8 @@ export interface RefusedOutcome {
   ok: false;
   reason: 'refused';
   link: Link;
+  /** Whose share counted. */
+  tenant: string;
   /** What the refusals are about; for a search, the demand within its window that comes closest. */
   demand: Demand;
   refusals: readonly [Refusal, ...Refusal[]];
@@ -107,6 +109,8 @@ export type CreateRequest = Period & {
   site1: string;
   site2: string;
   experiment: string;
+  /** See `ReservationRecord`. Default: the experiment. */
+  tenant?: string | undefined;
   createdBy: string;
   /** When the experiment ends: no alternative is offered beyond it. Milliseconds. */
   expiry: number;
@@ -154,7 +158,7 @@ export interface CreateTerms {
   newId: () => string;
   /** Decide and answer, and write nothing. */
   dryRun: boolean;
-  /** How many reservations that have not ended one experiment may have, on all links. Default: no limit. */
+  /** How many reservations that have not ended one tenant may have, on all links. Default: no limit. */
   maxLive?: number;
 }
 
@@ -194,7 +198,7 @@ export function createOperation(
   terms: CreateTerms,
 ): Operation<CreateOutcome | Replay> {
   return {
-    ...(terms.maxLive === undefined ? {} : { counts: request.experiment }),
+    ...(terms.maxLive === undefined ? {} : { counts: request.tenant ?? request.experiment }),
     ...(keyed ? { key: keyed } : {}),
     ...namedBy(request),
     from: () => request.start,
@@ -220,6 +224,7 @@ function namedBy({ experiment, name }: CreateRequest): { named?: ReservationName
 
 function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms): Decision<CreateOutcome> {
   const { site1, site2, start, end, experiment, createdBy, search, expiry, startsNow = false } = request;
+  const { tenant = experiment } = request;
   const { named } = namedBy(request);
   const holder = named && view.holderOf(named);
   if (named && holder !== undefined) {
@@ -229,9 +234,9 @@ function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms
   const { now, calendar } = view;
   const asked = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
   const entry = { at: now, action: 'book', by: createdBy, experiment } as const;
-  const live = Number.isFinite(maxLive) ? view.live(experiment) : 0;
+  const live = Number.isFinite(maxLive) ? view.live(tenant) : 0;
   const isFull = live >= maxLive;
-  const offerTerms = { calendar, experiment, now, expiry, startsNow };
+  const offerTerms = { calendar, tenant, now, expiry, startsNow };
   // With too many live reservations no demand would be accepted, so none is searched for.
   const judged = !search
     ? judge(asked, offerTerms)
@@ -253,7 +258,7 @@ function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms
     };
     const free = freeParts(calendar, asked);
     const offers = isFull ? [] : (judged?.offers() ?? []);
-    const answer: Outcome = { ok: false, reason: 'refused', link, demand, refusals, free, offers };
+    const answer: Outcome = { ok: false, reason: 'refused', link, tenant, demand, refusals, free, offers };
     return { answer, ...(dryRun ? {} : { audit }) };
   }
   const { tags } = plan;
@@ -264,6 +269,7 @@ function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms
     ...demand,
     tags,
     experiment,
+    tenant,
     createdBy,
     createdAt: now,
     ...(named ? { name: named.name } : {}),
@@ -335,7 +341,7 @@ function decideUpdate<Fault>(
   { by, expiry, check, dryRun }: UpdateTerms<Fault>,
 ): Decision<UpdateOutcome<Fault>> {
   const { calendar, now } = view;
-  const { id, experiment } = current;
+  const { id, experiment, tenant } = current;
   const demand: Demand = {
     start: update.start ?? current.start,
     end: update.end ?? current.end,
@@ -344,10 +350,10 @@ function decideUpdate<Fault>(
   const fault = check(current, demand);
   if (fault !== undefined) return { answer: { ok: false, reason: 'fault', fault } };
   const entry = { at: now, action: 'amend', by, experiment, reservation: id, demand } as const;
-  // A demand for no more than before does not count against the experiment's share, which may have been larger then.
+  // A demand for no more than before does not count against the tenant's share, which may have been larger then.
   const grows =
     demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
-  const plan = calendar.planUpdate(id, demand, now, grows ? experiment : undefined);
+  const plan = calendar.planUpdate(id, demand, now, grows ? tenant : undefined);
   if (!plan.accepted) {
     const { refusals } = plan;
     const { startsNow = false } = update;
@@ -355,11 +361,20 @@ function decideUpdate<Fault>(
     const movable = update.start !== undefined && current.start > now;
     const instead = calendar.without(id, (rest) => ({
       free: freeParts(rest, demand),
-      offers: offersFor(demand, { calendar: rest, experiment, now, expiry, startsNow, current, movable }),
+      offers: offersFor(demand, { calendar: rest, tenant, now, expiry, startsNow, current, movable }),
     }));
     const offers = instead.offers.filter((offer) => check(current, offer) === undefined);
     const audit: AuditEntry = { ...entry, tags: null, why: reasonOf(refusals) };
-    const answer = { ok: false, reason: 'refused', link, demand, refusals, ...instead, offers } as const;
+    const answer = {
+      ok: false,
+      reason: 'refused',
+      link,
+      tenant,
+      demand,
+      refusals,
+      ...instead,
+      offers,
+    } as const;
     return { answer, ...(dryRun ? {} : { audit }) };
   }
   const { tags } = plan;

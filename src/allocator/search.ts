@@ -18,10 +18,10 @@ export interface Judgement {
 
 /** Judges a demand as it was asked for. */
 export function judge(demand: Demand, terms: OfferTerms): Judgement {
-  const { calendar, experiment, now } = terms;
+  const { calendar, tenant, now } = terms;
   return {
     demand,
-    plan: calendar.plan(demand, now, { experiment }),
+    plan: calendar.plan(demand, now, { tenant }),
     offers: () => offersFor(demand, terms),
   };
 }
@@ -39,13 +39,13 @@ export function judgeSearch(window: Demand, search: Search, terms: OfferTerms): 
 
 /** The earliest start. In its place: the most for which some period fits in the window, or a start after it. */
 function earliestIn({ start, end, bandwidth }: Demand, duration: number, terms: OfferTerms): Judgement {
-  const { calendar, experiment, expiry } = terms;
+  const { calendar, tenant, expiry } = terms;
   const at = (start: number, bandwidth: number): Demand => ({ start, end: start + duration, bandwidth });
-  const first = calendar.earliest(start, duration, bandwidth, experiment);
+  const first = calendar.earliest(start, duration, bandwidth, tenant);
   if (first !== undefined && first + duration <= end) return judge(at(first, bandwidth), terms);
   const from = firstStart(start, terms);
-  const most = calendar.mostBandwidth({ start: from, end, duration }, experiment);
-  const best = most > 0 ? calendar.earliest(from, duration, most, experiment) : undefined;
+  const most = calendar.mostBandwidth({ start: from, end, duration }, tenant);
+  const best = most > 0 ? calendar.earliest(from, duration, most, tenant) : undefined;
   return {
     ...judge(at(best ?? start, bandwidth), terms),
     offers() {
@@ -54,9 +54,7 @@ function earliestIn({ start, end, bandwidth }: Demand, duration: number, terms: 
         offers.push({ kind: 'most_bandwidth', startsNow: false, ...at(best, most) });
       }
       const later =
-        first !== undefined && first < from
-          ? calendar.earliest(from, duration, bandwidth, experiment)
-          : first;
+        first !== undefined && first < from ? calendar.earliest(from, duration, bandwidth, tenant) : first;
       if (later !== undefined && later + duration <= expiry) {
         offers.push({ kind: 'earliest', startsNow: false, ...at(later, bandwidth) });
       }
@@ -93,14 +91,14 @@ function fastestIn(window: Demand, volume: number, terms: OfferTerms): Judgement
 function fastest(
   { start, end, bandwidth }: Demand,
   volume: number,
-  { calendar, experiment }: OfferTerms,
+  { calendar, tenant }: OfferTerms,
 ): Demand | undefined {
   const shortest = Math.ceil(volume / (BYTES * bandwidth));
   for (let from = start; from + shortest <= end; ) {
     const slowest = slowestRate({ start: from, end }, volume);
-    const first = calendar.earliest(from, shortest, slowest, experiment);
+    const first = calendar.earliest(from, shortest, slowest, tenant);
     if (first === undefined) return undefined;
-    if (first === from) return calendar.fastest({ start: from, end, bandwidth, volume }, experiment);
+    if (first === from) return calendar.fastest({ start: from, end, bandwidth, volume }, tenant);
     from = first;
   }
   return undefined;

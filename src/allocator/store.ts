@@ -8,6 +8,8 @@ export interface ReservationRecord extends Holding {
   /** Whether the request named the link's sites the other way round; the reply keeps its order. */
   reversed: boolean;
   experiment: string;
+  /** Whose share and number of reservations it counts in: the project of its experiment, else the experiment. */
+  tenant: string;
   createdBy: string;
   createdAt: number;
   /** The name that its experiment gave it: unique among its reservations that have not ended. */
@@ -17,7 +19,7 @@ export interface ReservationRecord extends Holding {
 /** What a reservation holds of its link, with its id. */
 export interface HeldReservation extends Holding {
   id: string;
-  experiment: string;
+  tenant: string;
 }
 
 /** What became of a reservation: what it holds now, or that it was deleted. */
@@ -111,15 +113,15 @@ export interface LinkReading {
   changesSince(version: number): Promise<ReservationChange[]>;
   /** Those of the reservations that are on this link and were not deleted. */
   read(ids: readonly string[]): Promise<ReservationRecord[]>;
-  /** Counts the reservations of experiments that have not ended at `now`, on all links. */
-  countLive(experiments: readonly string[], now: number): Promise<Map<string, number>>;
+  /** Counts the reservations of tenants that have not ended at `now`, on all links. */
+  countLive(tenants: readonly string[], now: number): Promise<Map<string, number>>;
   /** The ids of the reservations that have these names and have not ended at `now`, by {@link textOfName}. */
   findNames(names: readonly ReservationName[], now: number): Promise<Map<string, string>>;
 }
 
 /**
  * One link, locked against every other writer until the transaction ends. Every other transaction that counts the live
- * reservations of the same experiment, or looks for the same name, waits until this one ends, so that no two decide on
+ * reservations of the same tenant, or looks for the same name, waits until this one ends, so that no two decide on
  * the same count, or give the same name.
  */
 export interface LinkTransaction extends LinkReading {

@@ -48,6 +48,7 @@ export const EXIT_CODE_OF = {
   name_invalid: 2,
   items_invalid: 2,
   experiment_invalid: 2,
+  experiment_limit_reached: 2,
   body_unreadable: 1,
   request_invalid: 1,
   experiment_tokens_differ: 1,

@@ -164,7 +164,7 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemCode, Omit<Problem, 'code'
   },
   share_exceeded: {
     loc: 'Bandwidth',
-    msg: 'An experiment may have 50000 Mbps of a link; 49500 Mbps are reserved already.',
+    msg: 'A project may have 50000 Mbps of a link; 49500 Mbps are reserved already.',
   },
   volume_invalid: {
     loc: 'Bandwidth',
@@ -176,6 +176,9 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemCode, Omit<Problem, 'code'
   items_invalid: { msg: 'A batch has 1 to 64 items; got 65.' },
   tokens_invalid: { msg: 'tokens must be an array of JWTs, which may be empty.' },
   experiment_invalid: { msg: 'name must be a string.' },
+  experiment_limit_reached: {
+    msg: 'Project demo has 100 experiments that have not ended or were made within a day. Wait until some have ended.',
+  },
   body_unreadable: { msg: 'The body is not JSON.' },
   request_invalid: { msg: 'dry_run must be true or false.' },
   experiment_tokens_differ: { msg: 'The request carries two different experiment tokens.' },
@@ -196,7 +199,7 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemCode, Omit<Problem, 'code'
   media_type_unsupported: { msg: 'The body must be JSON: Content-Type: application/json.' },
   host_unknown: { msg: 'This server answers for conn.example.org only.' },
   too_many_requests: {
-    msg: 'You have made 10000 changes within an hour. Nothing was changed; try again in 1 s.',
+    msg: 'You have asked for 10000 changes within an hour. Nothing was changed; try again in 1 s.',
   },
   internal: { msg: 'Something went wrong in the service; its log says what.' },
   unavailable: { msg: 'The database does not answer. Nothing was changed; try again.' },

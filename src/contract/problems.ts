@@ -36,6 +36,8 @@ export const PROBLEM_STATUS = {
   /** A batch has no items, too many, or one that is no item. */
   items_invalid: 422,
   experiment_invalid: 422,
+  /** The project has as many experiments as it may have. */
+  experiment_limit_reached: 422,
   body_unreadable: 400,
   request_invalid: 400,
   experiment_tokens_differ: 400,
@@ -53,7 +55,7 @@ export const PROBLEM_STATUS = {
   body_too_large: 413,
   media_type_unsupported: 415,
   host_unknown: 421,
-  /** The user, or the experiment, has made many changes: the answer has `Retry-After`, and nothing was changed. */
+  /** The user, or the experiment, has asked for many changes: the answer has `Retry-After`, and nothing was changed. */
   too_many_requests: 429,
   internal: 500,
   /** Nothing was done, and it is worth trying again. */

@@ -442,6 +442,7 @@ export const ROUTES = {
       'body_too_large',
       'media_type_unsupported',
       'experiment_invalid',
+      'experiment_limit_reached',
       'name_taken',
       'date_invalid',
       'date_past',

@@ -195,18 +195,18 @@ const SERVE = {
   /** Percent. */
   maxShare: {
     flags: '--max-share <percent>',
-    help: 'how much of a link one experiment may hold at any instant (default: 100)',
+    help: 'how much of a link one project may hold at any instant (default: 100)',
     parse: wholeNumber(1, 100, 'It must be a whole number from 1 to 100.'),
   },
   maxLive: {
     flags: '--max-live <number>',
-    help: 'how many reservations that have not ended one experiment may have (default: no limit)',
+    help: 'how many reservations that have not ended one project may have (default: no limit)',
     parse: count,
   },
   /** Each leaves some 200 bytes to 1 KiB for as long as `--keep`. A program that makes one each second is far below it. */
   maxChanges: {
     flags: '--max-changes <number>',
-    help: 'how many reservations one user, or one experiment, may make and update in an hour',
+    help: 'how often one user, or one experiment, may ask to make or update a reservation in an hour',
     parse: count,
     default: 10_000,
   },

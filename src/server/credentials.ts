@@ -33,6 +33,8 @@ export interface CallerExperiment {
   id: string;
   /** Its name, else its id. */
   name: string;
+  /** Whose share its reservations count in: the project that its token names (`proj`), else its id. */
+  tenant: string;
   /** The caller's role in it: `act.role`. */
   role: string;
   /** When it expires: `exp_exp`, in milliseconds. */
@@ -185,8 +187,9 @@ async function requireLive(claims: ServiceClaims, { isLive }: ServiceTrust): Pro
   throw refusal('token_invalid', 'The login that the token belongs to was ended. Log in again.');
 }
 
-function experimentOf({ sub, name, exp_exp, act }: ExperimentClaims): CallerExperiment {
-  return { id: sub, name: name ?? sub, role: act.role, expiry: instantOf(exp_exp, 'experiment', 'exp_exp') };
+function experimentOf({ sub, name, exp_exp, proj, act }: ExperimentClaims): CallerExperiment {
+  const expiry = instantOf(exp_exp, 'experiment', 'exp_exp');
+  return { id: sub, name: name ?? sub, tenant: proj ?? sub, role: act.role, expiry };
 }
 
 function projectOf({ sub, name, proj_exp }: ProjectClaims): { name: string; expiry: number } {

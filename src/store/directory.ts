@@ -122,8 +122,17 @@ export function directoryStore(database: SqlDatabase): Directory {
       return row && String(row['role']);
     },
 
-    async addExperiment(experiment, lead) {
+    async addExperiment(experiment, lead, { most, since }) {
       return database.transaction(async (sql) => {
+        // Locks the project, so that no two transactions count at once.
+        await sql.run('UPDATE project SET name = name WHERE id = $1', experiment.project);
+        const counted = await sql.first(
+          'SELECT count(*) AS count FROM experiment WHERE project = $1 AND (expires_ms > $2 OR created_ms > $3)',
+          experiment.project,
+          experiment.createdAt,
+          since,
+        );
+        if (Number(counted?.['count']) >= most) return 'too_many';
         const added = await sql.first(
           `INSERT INTO experiment (id, project, name, description, created_ms, expires_ms)
            VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (project, name) DO NOTHING RETURNING id`,
@@ -134,13 +143,13 @@ export function directoryStore(database: SqlDatabase): Directory {
           experiment.createdAt,
           experiment.expiresAt,
         );
-        if (!added) return false;
+        if (!added) return 'name_taken';
         await sql.run(
           "INSERT INTO membership (person, scope, role) VALUES ($1, $2, 'lead')",
           lead,
           experiment.id,
         );
-        return true;
+        return 'added';
       });
     },
   };

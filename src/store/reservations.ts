@@ -32,9 +32,12 @@ import {
 } from './sql.ts';
 
 /** What a reservation holds of its link, in the order in which {@link heldOf} reads it. */
-const HELD_COLUMNS = ['id', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'experiment'] as const;
-const HELD = HELD_COLUMNS.join(', ');
-const COLUMNS = `${HELD}, link, reversed, created_by, created_ms, name`;
+const OWN_COLUMNS = ['id', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES] as const;
+const HELD_COLUMNS = [...OWN_COLUMNS, 'tenant'] as const;
+/** Rows from before there were tenants have none: they count for their experiments. */
+const TENANT = 'COALESCE(tenant, experiment)';
+const HELD = `${OWN_COLUMNS.join(', ')}, ${TENANT} AS tenant`;
+const COLUMNS = `${HELD}, experiment, link, reversed, created_by, created_ms, name`;
 
 /** A row is a reservation as it is now; a deleted one keeps its row, with `cancelled_ms`, until it is forgotten. */
 const RESERVATION: SqlInsert = {
@@ -56,6 +59,7 @@ const RESERVATION: SqlInsert = {
     created_ms: 'bigint',
     cancelled_ms: 'bigint',
     name: 'text',
+    tenant: 'text',
   },
   onConflict: `ON CONFLICT (id) DO UPDATE SET version = excluded.version, start_ms = excluded.start_ms,
     end_ms = excluded.end_ms, bandwidth = excluded.bandwidth, site1_s_tag = excluded.site1_s_tag,
@@ -115,9 +119,9 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
     // The index makes each insert slower: only servers that limit the number have it.
     prepareCounts: () =>
       database.transaction(async (sql) => {
-        await locking.lockNames(sql, ['reservation_unended']);
+        await locking.lockNames(sql, ['reservation_unended_of']);
         await sql.run(
-          `CREATE INDEX IF NOT EXISTS reservation_unended ON reservation (experiment, end_ms)
+          `CREATE INDEX IF NOT EXISTS reservation_unended_of ON reservation ((${TENANT}), end_ms)
            WHERE cancelled_ms IS NULL`,
         );
       }),
@@ -223,15 +227,15 @@ function linkReading(sql: SqlReader, { link, version, history, forgotten }: Read
       return found.filter((record): record is ReservationRecord => record?.link === link);
     },
 
-    async countLive(experiments, now) {
-      const counted = experiments.map(async (experiment): Promise<[string, number]> => {
+    async countLive(tenants, now) {
+      const counted = tenants.map(async (tenant): Promise<[string, number]> => {
         const row = await sql.first(
           `SELECT count(*) AS live FROM reservation
-           WHERE experiment = $1 AND cancelled_ms IS NULL AND end_ms > $2`,
-          experiment,
+           WHERE ${TENANT} = $1 AND cancelled_ms IS NULL AND end_ms > $2`,
+          tenant,
           now,
         );
-        return [experiment, Number(row?.['live'])];
+        return [tenant, Number(row?.['live'])];
       });
       return new Map(await Promise.all(counted));
     },
@@ -264,10 +268,10 @@ function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransacti
       return found.flatMap((record) => record ?? []);
     },
 
-    async countLive(experiments, now) {
+    async countLive(tenants, now) {
       // After the idempotency keys, and sorted, so that no two transactions wait for each other.
-      await locking.lockNames(sql, experiments.map((each) => JSON.stringify(['live', each])).toSorted());
-      return reading.countLive(experiments, now);
+      await locking.lockNames(sql, tenants.map((each) => JSON.stringify(['live', each])).toSorted());
+      return reading.countLive(tenants, now);
     },
 
     async findNames(names, now) {
@@ -380,6 +384,7 @@ function toColumns(record: ReservationRecord, version: number, deletedAt: number
     record.createdAt,
     deletedAt,
     record.name ?? null,
+    record.tenant,
   ];
 }
 
@@ -400,13 +405,14 @@ function heldOf(values: SqlValues): HeldReservation {
       site2_s_tag: Number(values[6]),
       site2_c_tag: Number(values[7]),
     },
-    experiment: String(values[8]),
+    tenant: String(values[8]),
   };
 }
 
 function toRecord(row: SqlRow): ReservationRecord {
   return {
     ...toHeld(row),
+    experiment: String(row['experiment']),
     link: String(row['link']),
     reversed: row['reversed'] === 1,
     createdBy: String(row['created_by']),

@@ -23,7 +23,7 @@ export const seen = new Map<string, number>();
 export interface Shape {
   bandwidth: number;
   ranges: readonly [TagRange, TagRange, TagRange, TagRange];
-  /** How much of it one experiment may have, in percent. */
+  /** How much of it one project, or an experiment without one, may have, in percent. */
   share: number;
   /** Every time is a multiple of so many milliseconds. */
   unit: number;
@@ -48,7 +48,8 @@ export interface Step {
   length: number;
   bandwidth: number;
   reversed: boolean;
-  experiment: 'one' | 'other';
+  /** The first two are in one project. */
+  experiment: 'one' | 'two' | 'other';
   /** Whether the request says `start_now`. */
   startsNow: boolean;
   /** What a booking searches for, within a window. A volume is looked for only where every millisecond is tried. */
@@ -62,6 +63,11 @@ export interface Step {
   moves: boolean;
   resizes: boolean;
   rescales: boolean;
+}
+
+/** Whose share a step counts in. */
+function tenantOf({ experiment }: Pick<Step, 'experiment'>): string {
+  return experiment === 'other' ? 'other' : 'project';
 }
 
 const range = fc
@@ -93,7 +99,7 @@ export const steps: fc.Arbitrary<Step> = fc.record({
   length: fc.integer({ min: 1, max: 14 }),
   bandwidth: fc.integer({ min: 1, max: 4 }),
   reversed: fc.boolean(),
-  experiment: fc.constantFrom('one', 'other'),
+  experiment: fc.constantFrom('one', 'two', 'other'),
   startsNow: fc.boolean(),
   search: fc.constantFrom(undefined, undefined, undefined, undefined, 'duration', 'volume', 'volume'),
   slack: fc.nat(8),
@@ -162,12 +168,13 @@ export class History {
 
   async #book(allocator: Subject, step: Step): Promise<void> {
     const start = this.#startOf(step);
-    const { bandwidth, experiment, startsNow } = step;
+    const { bandwidth, startsNow } = step;
+    const tenant = tenantOf(step);
     const demand = { start, end: start + step.length * this.#unit, bandwidth };
     const before = await this.#rows();
     const outcome = await allocator.create({ ...this.#who(step), ...demand, startsNow }, step.dryRun);
-    this.#oracle.experiment = experiment;
-    const due = this.#oracle.plan(demand, this.#now, undefined, experiment);
+    this.#oracle.tenant = tenant;
+    const due = this.#oracle.plan(demand, this.#now, undefined, tenant);
     note('book', outcome);
     if (outcome.ok) {
       expect({ accepted: true, tags: outcome.record.tags }).toEqual(due);
@@ -178,7 +185,7 @@ export class History {
     const asked = { now: this.#now, expiry: this.#expiry, startsNow };
     const free = this.#oracle.parts(demand);
     expect(outcome).toEqual({
-      ...{ ok: false, reason: 'refused', link: this.#link, demand, free },
+      ...{ ok: false, reason: 'refused', link: this.#link, tenant, demand, free },
       refusals: due.accepted ? [] : due.refusals,
       offers: this.#oracle.offers(demand, asked),
     });
@@ -187,7 +194,8 @@ export class History {
 
   /** A booking for which the service finds the period, or the rate. */
   async #search(allocator: Subject, step: Step): Promise<void> {
-    const { bandwidth, experiment, startsNow, search: what, most } = step;
+    const { bandwidth, startsNow, search: what, most } = step;
+    const tenant = tenantOf(step);
     if (what === 'volume' && this.#unit > 1) return;
     const [start, duration] = [this.#startOf(step), step.length * this.#unit];
     const end = start + duration + step.slack * this.#unit;
@@ -199,7 +207,7 @@ export class History {
       { ...this.#who(step), start, end, ...request, startsNow },
       step.dryRun,
     );
-    this.#oracle.experiment = experiment;
+    this.#oracle.tenant = tenant;
     const window = { start, end, bandwidth: request.bandwidth ?? this.#link.bandwidth };
     const first = what === 'duration' ? this.#oracle.earliest(start, duration, bandwidth, end) : undefined;
     const due =
@@ -210,18 +218,18 @@ export class History {
     if (outcome.ok) {
       const { start, end, bandwidth, tags } = outcome.record;
       expect({ start, end, bandwidth }).toEqual(due);
-      const plan = this.#oracle.plan(outcome.record, this.#now, undefined, experiment);
+      const plan = this.#oracle.plan(outcome.record, this.#now, undefined, tenant);
       expect({ accepted: true, tags }).toEqual(plan);
       this.#check(outcome.record, { start, end, bandwidth }, step);
       return;
     }
     expect(due || undefined).toBeUndefined();
     expect(await this.#rows()).toEqual(before);
-    const plan = this.#oracle.plan(outcome.demand, this.#now, undefined, experiment);
+    const plan = this.#oracle.plan(outcome.demand, this.#now, undefined, tenant);
     const limited = { limit: 'bandwidth', capacity: window.bandwidth, free: window.bandwidth, start, end };
     const asked = { now: this.#now, expiry: this.#expiry, startsNow };
     expect(outcome).toEqual({
-      ...{ ok: false, reason: 'refused', link: this.#link, demand: outcome.demand },
+      ...{ ok: false, reason: 'refused', link: this.#link, tenant, demand: outcome.demand },
       // A transfer may be limited to less than it needs.
       refusals: plan.accepted ? [limited] : plan.refusals,
       free: this.#oracle.parts(window),
@@ -234,10 +242,16 @@ export class History {
   /** Checks a reservation that was made, and keeps it. */
   #check(made: ReservationRecord, demand: Demand, { dryRun, reversed, experiment }: Step): void {
     const { id, tags, ...record } = made;
-    expect(record).toMatchObject({ reversed, ...demand, link: this.#id, experiment });
+    expect(record).toMatchObject({
+      reversed,
+      ...demand,
+      link: this.#id,
+      experiment,
+      tenant: tenantOf({ experiment }),
+    });
     if (dryRun) return;
     this.#booked.push(id);
-    this.#oracle.hold(id, { ...demand, tags, experiment });
+    this.#oracle.hold(id, { ...demand, tags, tenant: record.tenant });
   }
 
   /** Asks for each alternative to a refused booking. One that does not start now is asked for a second later too. */
@@ -288,11 +302,11 @@ export class History {
       expect(outcome).toEqual({ ok: false, reason: 'fault', fault });
       return;
     }
-    const { experiment } = current;
-    this.#oracle.experiment = experiment;
+    const { tenant } = current;
+    this.#oracle.tenant = tenant;
     const grows =
       demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
-    const due = this.#oracle.plan(demand, this.#now, id, grows ? experiment : undefined);
+    const due = this.#oracle.plan(demand, this.#now, id, grows ? tenant : undefined);
     if (outcome?.ok) {
       const { tags } = outcome.record;
       expect({ accepted: true, tags }).toEqual(due);
@@ -303,7 +317,7 @@ export class History {
       const movable = step.moves && current.start > this.#now;
       const asked = { now: this.#now, expiry: this.#expiry, own: id, movable, startsNow };
       expect(outcome).toEqual({
-        ...{ ok: false, reason: 'refused', link: this.#link, demand },
+        ...{ ok: false, reason: 'refused', link: this.#link, tenant, demand },
         refusals: due.accepted ? [] : due.refusals,
         free: this.#oracle.parts(demand, id),
         offers: this.#oracle
@@ -368,7 +382,13 @@ export class History {
   #who({ reversed, experiment }: Step) {
     const { site1, site2 } = this.#link;
     const sites = reversed ? { site1: site2, site2: site1 } : { site1, site2 };
-    return { ...sites, experiment, createdBy: 'user', expiry: this.#expiry };
+    return {
+      ...sites,
+      experiment,
+      tenant: tenantOf({ experiment }),
+      createdBy: 'user',
+      expiry: this.#expiry,
+    };
   }
 
   /** All rows of this link. */

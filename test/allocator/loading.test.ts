@@ -54,7 +54,7 @@ class Random {
     if (!plan.accepted) return undefined;
     const tags: Tags = { ...plan.tags };
     for (const place of TAG_PLACES) if (this.upTo(30) === 0) tags[place] = 90 + this.upTo(4);
-    const held = { id, ...demand, tags, experiment: `exp${this.upTo(3)}` };
+    const held = { id, ...demand, tags, tenant: `exp${this.upTo(3)}` };
     calendar.put(id, held);
     return held;
   }
@@ -66,19 +66,19 @@ function sameAnswers(one: LinkCalendar, other: LinkCalendar, random: Random): vo
     const { start, end, bandwidth } = random.demand();
     const duration = end - start;
     const window = { start, end: start + 10 * duration };
-    const experiment = random.upTo(2) === 0 ? undefined : 'exp1';
-    const questions = { window, duration, bandwidth, experiment };
+    const tenant = random.upTo(2) === 0 ? undefined : 'exp1';
+    const questions = { window, duration, bandwidth, tenant };
     const answers = (calendar: LinkCalendar): unknown => ({
       size: calendar.size,
-      plan: calendar.plan({ start, end, bandwidth }, start - 50, experiment ? { experiment } : {}),
-      free: calendar.freeBandwidth({ start, end }, experiment),
+      plan: calendar.plan({ start, end, bandwidth }, start - 50, tenant ? { tenant } : {}),
+      free: calendar.freeBandwidth({ start, end }, tenant),
       steps: [...calendar.steps(window)],
       columns: calendar.columns(window, 7),
-      slots: [...calendar.slots({ ...window, bandwidth, duration }, experiment)],
-      earliest: calendar.earliest(start, duration, bandwidth, experiment),
-      freeUntil: calendar.freeUntil(start, bandwidth, window.end, experiment),
-      fastest: calendar.fastest({ ...window, bandwidth, volume: 4000 }, experiment),
-      most: calendar.mostBandwidth({ ...window, duration }, experiment),
+      slots: [...calendar.slots({ ...window, bandwidth, duration }, tenant)],
+      earliest: calendar.earliest(start, duration, bandwidth, tenant),
+      freeUntil: calendar.freeUntil(start, bandwidth, window.end, tenant),
+      fastest: calendar.fastest({ ...window, bandwidth, volume: 4000 }, tenant),
+      most: calendar.mostBandwidth({ ...window, duration }, tenant),
       nextEnd: calendar.nextEnd(start),
     });
     agree(answers(one), answers(other), questions);
@@ -162,7 +162,7 @@ describe('a calendar that is loaded answers as one that was given each reservati
 /** 10 Mbps, with tag 20 everywhere. */
 function row(id: string, start: number, end: number): HeldReservation {
   const tags: Tags = { site1_s_tag: 20, site1_c_tag: 20, site2_s_tag: 20, site2_c_tag: 20 };
-  return { id, start, end, bandwidth: 10, tags, experiment: 'exp' };
+  return { id, start, end, bandwidth: 10, tags, tenant: 'exp' };
 }
 
 test.each([

@@ -29,12 +29,12 @@ export class Oracle {
   readonly #link: Link;
   readonly #share: number;
   readonly #unit: number;
-  /** The experiment that asks the searches, whose share is a limit; undefined for none. */
-  experiment: string | undefined;
+  /** The tenant that asks the searches, whose share is a limit; undefined for none. */
+  tenant: string | undefined;
   readonly #held = new Map<string, Holding>();
 
   /**
-   * @param share how much of the link one experiment may have at any instant, in percent
+   * @param share how much of the link one tenant may have at any instant, in percent
    * @param unit every time is a multiple of so many milliseconds
    */
   constructor(link: Link, share = 100, unit = 1) {
@@ -58,9 +58,9 @@ export class Oracle {
 
   /**
    * @param own the reservation that is updated: its use does not count, and its free tags stay
-   * @param experiment whose share is a limit
+   * @param tenant whose share is a limit
    */
-  plan(demand: Demand, now: number, own?: string, experiment?: string): Plan {
+  plan(demand: Demand, now: number, own?: string, tenant?: string): Plan {
     const keep = own === undefined ? undefined : this.#held.get(own)?.tags;
     const refusals: Refusal[] = [];
     const tags: Tags = { site1_s_tag: 0, site1_c_tag: 0, site2_s_tag: 0, site2_c_tag: 0 };
@@ -83,7 +83,7 @@ export class Oracle {
         refusals.push({ limit: 'tags', place, total: this.#tagsOf(place).length, start, end });
       } else tags[place] = keep && free.includes(keep[place]) ? keep[place] : best;
     }
-    refusals.push(...this.#shareRefusals(demand, experiment, own));
+    refusals.push(...this.#shareRefusals(demand, tenant, own));
     const [first, ...rest] = refusals;
     return first ? { accepted: false, refusals: [first, ...rest] } : { accepted: true, tags };
   }
@@ -212,18 +212,18 @@ export class Oracle {
     const current = own === undefined ? undefined : this.#held.get(own);
     // An update to no more than before needs no share.
     const grows = !current || start < current.start || end > current.end || bandwidth > current.bandwidth;
-    return !grows || this.#shareRefusals({ start, end, bandwidth }, this.experiment, own).length === 0;
+    return !grows || this.#shareRefusals({ start, end, bandwidth }, this.tenant, own).length === 0;
   }
 
-  #shareRefusals({ start, end, bandwidth }: Demand, experiment?: string, own?: string): Refusal[] {
-    if (experiment === undefined || this.#share === 100) return [];
+  #shareRefusals({ start, end, bandwidth }: Demand, tenant?: string, own?: string): Refusal[] {
+    if (tenant === undefined || this.#share === 100) return [];
     const of = (whole: number): number => Math.max(1, Math.floor((whole * this.#share) / 100));
     const sizeOf = (place: TagPlace): number => this.#tagsOf(place).length;
     const [place = 'site1_s_tag'] = TAG_PLACES.toSorted((one, other) => sizeOf(one) - sizeOf(other));
     const mbps = of(this.#link.bandwidth);
     const tags = of(sizeOf(place));
     const held = this.#instants({ start, end }).map((at) =>
-      this.#others(at, own).filter((each) => each.experiment === experiment),
+      this.#others(at, own).filter((each) => each.tenant === tenant),
     );
     const most = Math.max(...held.map((each) => each.reduce((sum, { bandwidth }) => sum + bandwidth, 0)));
     const many = Math.max(...held.map((each) => each.length));

@@ -41,7 +41,7 @@ describe.each([
     });
   const book = (
     allocator: Allocator,
-    changes: Partial<Demand & Pick<CreateRequest, 'site1' | 'site2' | 'experiment'>> = {},
+    changes: Partial<Demand & Pick<CreateRequest, 'site1' | 'site2' | 'experiment' | 'tenant'>> = {},
     dryRun = false,
   ): Promise<Outcome> =>
     allocator.create(
@@ -83,6 +83,54 @@ describe.each([
         ]),
       });
     }
+  });
+
+  test('shares with the others of its project, also on another server and after a restart', async () => {
+    const [one, other] = [start({ maxShare: 50 }), start({ maxShare: 50 })];
+    const inProject = (index: number) => ({ experiment: `e${index}`, tenant: 'proj_1' });
+    const asked = Array.from({ length: 24 }, (_, index) =>
+      book(index % 2 === 0 ? one : other, inProject(index)),
+    );
+    expect(granted(await Promise.all(asked))).toBe(5);
+    const full = { limit: 'share', of: 'bandwidth', held: 500, allowed: 500, start: 10, end: 20 };
+    for (const allocator of [one, other, start({ maxShare: 50 })]) {
+      expect(await book(allocator, { ...inProject(99), bandwidth: 1 })).toMatchObject({
+        tenant: 'proj_1',
+        refusals: [full],
+      });
+    }
+    // An experiment of another project, and one without a project, have their own.
+    expect(granted([await book(one, { experiment: 'e1', tenant: 'proj_2', bandwidth: 250 })])).toBe(1);
+    expect(granted([await book(other, { experiment: 'alone', bandwidth: 250 })])).toBe(1);
+  });
+
+  test('counts its live reservations with those of the others of its project', async () => {
+    const [one, other] = [start({ maxLive: 3 }), start({ maxLive: 3 })];
+    const asked = Array.from({ length: 24 }, (_, index) =>
+      book(index % 2 === 0 ? one : other, { experiment: `e${index}`, tenant: 'proj_1', bandwidth: 1 }),
+    );
+    expect(granted(await Promise.all(asked))).toBe(3);
+    expect(await book(one, { experiment: 'e99', tenant: 'proj_1' })).toMatchObject({
+      refusals: [{ limit: 'share', of: 'live', held: 3, allowed: 3 }],
+    });
+    expect(await book(one, { experiment: 'e99', tenant: 'proj_2' })).toMatchObject({ ok: true });
+    const { id } = (await opened.rows("SELECT id FROM reservation WHERE tenant = 'proj_1' LIMIT 1"))[0] ?? {};
+    await one.delete(String(id), { by: 'user' });
+    expect(await book(other, { experiment: 'e99', tenant: 'proj_1' })).toMatchObject({ ok: true });
+  });
+
+  test('keeps its own share for what was booked before there were tenants', async () => {
+    const before = start({ maxShare: 50 });
+    await book(before, { bandwidth: 400 });
+    await opened.rows('UPDATE reservation SET tenant = NULL');
+    const after = start({ maxShare: 50, maxLive: 1 });
+    expect(await book(after, { bandwidth: 101 })).toMatchObject({
+      refusals: [
+        { of: 'bandwidth', held: 400 },
+        { of: 'live', held: 1 },
+      ],
+    });
+    expect(await book(after, { bandwidth: 101, tenant: 'proj_1' })).toMatchObject({ ok: true });
   });
 
   test('holds no more than its share of the tags of the place with the fewest, at any instant', async () => {

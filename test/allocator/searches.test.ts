@@ -21,7 +21,7 @@ const HORIZON = 40;
 class Both {
   readonly calendar: LinkCalendar;
   readonly oracle: Oracle;
-  readonly experiment: string | undefined;
+  readonly tenant: string | undefined;
   readonly bandwidth: number;
   readonly upTo: (bound: number) => number;
   readonly #sizes: Record<TagPlace, number>;
@@ -42,8 +42,8 @@ class Both {
     const share = seed % 3 === 0 ? 30 + this.upTo(60) : 100;
     this.calendar = new LinkCalendar(link, share);
     this.oracle = new Oracle(link, share);
-    this.experiment = this.upTo(4) === 0 ? undefined : 'x';
-    this.oracle.experiment = this.experiment;
+    this.tenant = this.upTo(4) === 0 ? undefined : 'x';
+    this.oracle.tenant = this.tenant;
     const most = 4 + this.upTo(24);
     for (let step = 0; step < most * 1.5; step += 1) {
       if (this.upTo(4) > 0) this.#add(`r${step}`);
@@ -72,7 +72,7 @@ class Both {
       if (this.upTo(12) === 0) tags[place] = 90 + this.upTo(1000);
       else if (this.upTo(2) === 0) tags[place] = this.#someTag(place, demand) ?? tags[place];
     }
-    const holding: Holding = { ...demand, tags, experiment: this.upTo(3) === 0 ? 'y' : 'x' };
+    const holding: Holding = { ...demand, tags, tenant: this.upTo(3) === 0 ? 'y' : 'x' };
     this.calendar.put(id, holding);
     this.oracle.hold(id, holding);
   }
@@ -128,7 +128,7 @@ describe('the searches give the answers that a trial of every millisecond gives'
   test(`in ${CALENDARS} random calendars, tags and shares included`, { timeout: 3_600_000 }, () => {
     for (const seed of seeds) {
       const both = new Both(seed);
-      const { calendar, oracle, experiment, upTo } = both;
+      const { calendar, oracle, tenant, upTo } = both;
       for (let asked = 0; asked < 3; asked += 1) {
         const window = both.window();
         const duration = 1 + upTo(10);
@@ -136,7 +136,7 @@ describe('the searches give the answers that a trial of every millisecond gives'
         const volume = 1 + upTo(125 * both.bandwidth * 12);
         const count = 1 + upTo(HORIZON);
         const free = oracle.free(window);
-        const slots = [...calendar.slots({ ...window, bandwidth, duration }, experiment)];
+        const slots = [...calendar.slots({ ...window, bandwidth, duration }, tenant)];
         const answers = {
           steps: [...calendar.steps(window)],
           columns: calendar.columns(window, count),
@@ -144,11 +144,11 @@ describe('the searches give the answers that a trial of every millisecond gives'
             Array.from({ length: last - first + 1 }, (_, index) => first + index),
           ),
           apart: slots.every(({ first }, index) => index === 0 || first > (slots[index - 1]?.last ?? 0) + 1),
-          earliest: calendar.earliest(window.start, duration, bandwidth, experiment),
-          freeUntil: calendar.freeUntil(window.start, bandwidth, window.end, experiment),
-          fastest: calendar.fastest({ ...window, bandwidth, volume }, experiment),
-          mostBandwidth: calendar.mostBandwidth({ ...window, duration }, experiment),
-          freeBandwidth: calendar.freeBandwidth(window, experiment),
+          earliest: calendar.earliest(window.start, duration, bandwidth, tenant),
+          freeUntil: calendar.freeUntil(window.start, bandwidth, window.end, tenant),
+          fastest: calendar.fastest({ ...window, bandwidth, volume }, tenant),
+          mostBandwidth: calendar.mostBandwidth({ ...window, duration }, tenant),
+          freeBandwidth: calendar.freeBandwidth(window, tenant),
         };
         const due = {
           steps: joined(free),

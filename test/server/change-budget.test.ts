@@ -12,6 +12,7 @@ import {
   outcome,
   problemIn,
   SECOND,
+  smallTopology,
 } from '../fixtures/service.ts';
 
 const batchOf = (...items: readonly object[]) => ({ items, tokens: [] });
@@ -30,7 +31,7 @@ test('updates that are granted one after the other: 429 with Retry-After, and th
   expect(outcome(refused)).toBe('429 too_many_requests');
   expect(refused.headers.get('retry-after')).toBe(String((15 * MINUTE) / SECOND));
   expect(problemIn(refused).detail[0]?.msg).toBe(
-    'You have made 4 changes within an hour. Nothing was changed; try again in 900 s.',
+    'You have asked for 4 changes within an hour. Nothing was changed; try again in 900 s.',
   );
   expect(outcome(await lead.book())).toBe('429 too_many_requests');
   expect(outcome(await sendBatch(lead, batchOf(item)))).toBe('429 too_many_requests');
@@ -59,10 +60,10 @@ test('a user has one budget in all experiments, and an experiment one for all us
   expect(outcome(await leadInSecond.book())).toBe('429 too_many_requests');
   expect(outcome(await admin.update(id, { bandwidth: '1' }))).toBe('200');
   const refused = await admin.update(id, { bandwidth: '2' });
-  expect(problemIn(refused).detail[0]?.msg).toMatch(/^This experiment has made 2 changes/);
+  expect(problemIn(refused).detail[0]?.msg).toMatch(/^This experiment has asked for 2 changes/);
 });
 
-test('only changes that are granted count, and a deletion is never refused', async () => {
+test('what a link has not decided does not count, and a deletion is never refused', async () => {
   const service = await openService({ maxChanges: 3 });
   const lead = await service.as('lead');
   const keyed = { [IDEMPOTENCY_KEY_HEADER]: 'the-only-one' };
@@ -70,9 +71,9 @@ test('only changes that are granted count, and a deletion is never refused', asy
   for (let time = 0; time < 5; time += 1) {
     expect(outcome(await lead.book(booking(), 'dry_run=true'))).toBe('200');
     expect(outcome(await lead.update(id, { bandwidth: '7' }, 'dry_run=true'))).toBe('200');
-    expect(outcome(await lead.book(booking({ bandwidth: '999999' })))).toMatch(/^422/);
+    expect(outcome(await lead.book(booking({ end_date: 'soon' })))).toBe('422 date_invalid Date');
     expect(outcome(await lead.book(booking({ name: 'first' })))).toBe('409 name_taken');
-    expect(outcome(await lead.update(id, { bandwidth: '999999' }))).toMatch(/^422/);
+    expect(outcome(await lead.update(id, { end_date: 'soon' }))).toBe('422 date_invalid Date');
   }
   // Replays of one create count once.
   for (let time = 0; time < 5; time += 1) {
@@ -83,6 +84,16 @@ test('only changes that are granted count, and a deletion is never refused', asy
   expect(outcome(await lead.book(booking(), '', keyed))).toBe('201');
   expect(outcome(await lead.delete(id))).toBe('204');
   expect(outcome(await sendBatch(lead, batchOf({ action: 'delete', id: other.id })))).toBe('200');
+});
+
+test('what a link refuses counts: it leaves a row in the audit', async () => {
+  const service = await openService({ maxChanges: 4, topology: smallTopology(2) });
+  const lead = await service.as('lead');
+  const { id } = await booked(lead, { bandwidth: '1000' });
+  expect(outcome(await lead.book())).toBe('422 bandwidth_unavailable Bandwidth');
+  expect(outcome(await lead.update(id, { bandwidth: '2000' }))).toBe('422 bandwidth_unavailable Bandwidth');
+  expect(outcome(await sendBatch(lead, batchOf(item)))).toBe('422 bandwidth_unavailable Bandwidth');
+  expect(outcome(await lead.book())).toBe('429 too_many_requests');
 });
 
 test('each item of a batch counts, and one that is larger than the budget is done when nothing was used', async () => {

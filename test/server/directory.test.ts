@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { checkDirectory, DirectoryError, type DirectoryFile } from '../../src/server/portal/directory.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { EXPERIMENTS, PROJECTS } from '../fixtures/service.ts';
 
@@ -19,9 +20,39 @@ const FILE: DirectoryFile = {
 };
 
 describe.each([
-  ['SQLite', async () => join(folder, 'server.sqlite')],
+  ['SQLite', async () => join(mkdtempSync(join(folder, 'data-')), 'server.sqlite')],
   ['PostgreSQL', () => postgres.withTables()],
 ])('on %s', (_, newDatabase) => {
+  test('of many experiments that two servers add at once, a project gets so many as it may have', async () => {
+    const database = await newDatabase();
+    const [one, other] = [await openStores(database), await openStores(database)];
+    const project = { id: 'proj_1', name: 'optics', description: '', createdAt: 0, expiresAt: 100 };
+    const people = [{ id: 'user_1', name: 'alice' }];
+    await one.directory.settle({
+      people,
+      projects: [{ ...project, members: [], experiments: [] }],
+      exact: false,
+    });
+    const added = await Promise.all(
+      Array.from({ length: 20 }, (_each, index) => {
+        const experiment = {
+          ...project,
+          id: `exp_${index}`,
+          name: `e${index}`,
+          project: 'proj_1',
+          createdAt: 50,
+        };
+        const { directory } = index % 2 === 0 ? one : other;
+        return directory.addExperiment(experiment, 'user_1', { most: 7, since: 0 });
+      }),
+    );
+    expect(added.filter((each) => each === 'added')).toHaveLength(7);
+    expect(added.filter((each) => each === 'too_many')).toHaveLength(13);
+    expect(await one.directory.experimentsOf('user_1')).toHaveLength(7);
+    await one.close();
+    await other.close();
+  });
+
   test('a directory file replaces the built-in users, projects and experiments, and keeps ids', async () => {
     const database = await newDatabase();
     /** What a user sees at a server with this directory. */

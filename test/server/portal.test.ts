@@ -298,6 +298,29 @@ describe('creating an experiment', () => {
   });
 });
 
+test('a project has a hundred experiments that live or were made today, also with requests at once (THREATS.md 95)', async () => {
+  const full = await openService();
+  const make = async (count: number, lifetime: number): Promise<Record<string, number>> => {
+    const caller = await signedIn(full, 'lead');
+    const expires_at = at(full.now() - NOW + lifetime);
+    const replies = await Promise.all(
+      Array.from({ length: count }, (_, index) => {
+        const body = { name: `e${full.now()}-${lifetime}-${index}`, project_id: full.project, expires_at };
+        return caller.send('POST', EXPERIMENTS, { body });
+      }),
+    );
+    const outcomes = replies.map(outcome);
+    return Object.fromEntries([...Map.groupBy(outcomes, (each) => each)].map(([k, all]) => [k, all.length]));
+  };
+  // The project has one already. Those that end at once count for a day.
+  expect(await make(60, MINUTE)).toEqual({ '201': 60 });
+  expect(await make(60, 30 * DAY)).toEqual({ '201': 39, '422 experiment_limit_reached': 21 });
+  full.moveTo(DAY - 1);
+  expect(await make(1, DAY)).toEqual({ '422 experiment_limit_reached': 1 });
+  full.moveTo(DAY);
+  expect(await make(70, DAY)).toEqual({ '201': 60, '422 experiment_limit_reached': 10 });
+});
+
 describe('a project id that is missing', () => {
   test.each([
     ['absent', undefined],

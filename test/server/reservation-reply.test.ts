@@ -21,6 +21,7 @@ const RECORD: ReservationRecord = {
   bandwidth: 100,
   tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
   experiment: 'exp_conn.example.org_1',
+  tenant: 'proj_conn.example.org_1',
   createdBy: 'user_conn.example.org_1',
   createdAt: NOW,
 };

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  addressOf,
   at,
   booked,
   booking,
@@ -20,7 +21,7 @@ test('row 59: a share of the bandwidth: 422 with the held and the allowed bandwi
   expect(outcome(reply)).toBe('422 share_exceeded Bandwidth');
   const { detail, limits, alternatives } = problemIn(reply);
   expect(detail[0]?.msg).toContain(
-    'One experiment may hold 1000 Mbps between be-gent1 and pl-poznan1 at any instant: this one holds 600, and 600 + 500 = 1100 Mbps from',
+    'One project may hold 1000 Mbps between be-gent1 and pl-poznan1 at any instant: this one holds 600, and 600 + 500 = 1100 Mbps from',
   );
   expect(limits).toEqual([
     {
@@ -47,7 +48,7 @@ test('row 59: a share of the tags names the site and the layer', async () => {
   const reply = await lead.book(booking({ bandwidth: '1' }));
   expect(outcome(reply)).toBe('422 share_exceeded Bandwidth');
   expect(problemIn(reply)).toMatchObject({
-    detail: [{ msg: expect.stringContaining('may hold 2 of the S-tags at be-gent1') }],
+    detail: [{ msg: expect.stringContaining('One project may hold 2 of the S-tags at be-gent1') }],
     limits: [{ limit: 'share', site: 'be-gent1', layer: 'S', capacity: 2, free: 0 }],
   });
 });
@@ -68,4 +69,25 @@ test('row 59: a limit on live reservations: 422 without alternatives, and an upd
   expect(outcome(await lead.update(id, { bandwidth: '200' }))).toBe('200');
   expect(outcome(await lead.delete(id))).toBe('204');
   expect(outcome(await lead.book())).toBe('201');
+});
+
+test('ten experiments of one project hold what one may hold, also after a restart (THREATS.md 94)', async () => {
+  const service = await openService({ maxShare: 10, topology: smallTopology(40) });
+  const outcomes: string[] = [];
+  for (let made = 0; made < 10; made += 1) {
+    const lead = await service.as('lead', await service.newExperiment(`free-${made}`));
+    outcomes.push(outcome(await lead.book(booking({ ...LINK, bandwidth: '50' }))));
+    if (made === 0) await service.restart();
+  }
+  const refused = '422 share_exceeded Bandwidth';
+  expect(outcomes).toEqual(['201', '201', ...Array.from({ length: 8 }, () => refused)]);
+  // In a batch, and when the free starts are asked for, it is no different.
+  const lead = await service.as('lead', await service.newExperiment('last'));
+  const item = { action: 'create', ...LINK, bandwidth: '1', start_date: at(HOUR), end_date: at(2 * HOUR) };
+  const body = { items: [item], tokens: [] };
+  expect(outcome(await lead.send('POST', addressOf('batchReservations'), { body }))).toBe(refused);
+  const asked = `?bandwidth=1&duration=PT1H&start=${at(HOUR)}&end=${at(3 * HOUR)}`;
+  expect((await lead.send('GET', `${addressOf('linkSlots')}${asked}`)).body).toMatchObject({
+    items: [{ first_start_date: at(2 * HOUR) }],
+  });
 });

@@ -98,6 +98,7 @@ async function useAll(stores: Stores, run: string): Promise<void> {
         directory.addExperiment(
           { id: run, project: 'project', name: run, description: '', createdAt: 0, expiresAt: 1 },
           'person',
+          { most: 1000, since: 0 },
         ),
     },
     identityRecords: {
@@ -155,6 +156,7 @@ async function useLink(reservations: Stores['reservations'], id: string): Promis
     bandwidth: 1,
     tags: { site1_s_tag: 1, site1_c_tag: 1, site2_s_tag: 1, site2_c_tag: 1 },
     experiment: 'exp',
+    tenant: 'proj',
     createdBy: 'user',
     createdAt: 0,
   };

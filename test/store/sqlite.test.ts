@@ -171,6 +171,7 @@ describe('SqliteDatabase.open', () => {
         bandwidth: 3,
         tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
         experiment: 'exp',
+        tenant: 'proj',
         createdBy: 'user',
         createdAt: 0,
       }),
@@ -217,6 +218,7 @@ describe('SqliteDatabase.open', () => {
       bandwidth: 3,
       tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
       experiment: 'exp_1',
+      tenant: 'exp_1',
       createdBy: 'user_1',
       createdAt: 5,
     };

@@ -778,6 +778,7 @@ function record(id: string, shape: Partial<ReservationRecord> = {}): Reservation
     bandwidth: 1,
     tags: tags(1),
     experiment: 'exp_1',
+    tenant: 'proj_1',
     createdBy: 'user_1',
     createdAt: 0,
     ...shape,
@@ -796,8 +797,8 @@ function keyFor(reservation: string, shape: Partial<IdempotencyRecord> = {}): Id
   };
 }
 
-function holdingOf({ start, end, bandwidth, tags, experiment }: ReservationRecord): Holding {
-  return { start, end, bandwidth, tags, experiment };
+function holdingOf({ start, end, bandwidth, tags, tenant }: ReservationRecord): Holding {
+  return { start, end, bandwidth, tags, tenant };
 }
 
 function tags(tag: number): Tags {

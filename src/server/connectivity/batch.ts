@@ -134,7 +134,7 @@ export async function answerBatch(
     for (const { item } of ready) report(observe, item, 'fault');
     throw error;
   }
-  if (outcome.ok && !outcome.replayed) budget.count(maker, changes);
+  if (outcome.ok ? !outcome.replayed : outcome.reason === 'refused') budget.count(maker, changes);
   tell(outcome, ready, observe);
   if (!outcome.ok && outcome.reason === 'refused') throw refusedBatch(outcome, ready, []);
   return answer(outcome, ready, { ...options, caller });
@@ -263,7 +263,8 @@ async function checked(
         ...asked
       } = reading.body;
       const when = { start: start_date ?? received, end, startsNow: startNow };
-      const request = { ...asked, ...when, bandwidth, createdBy: by, experiment: experiment.id, expiry };
+      const who = { createdBy: by, experiment: experiment.id, tenant: experiment.tenant };
+      const request = { ...asked, ...when, ...who, bandwidth, expiry };
       ready.push({ index, item: { action: 'create', request }, end });
       continue;
     }

@@ -13,17 +13,17 @@ export interface ChangeMaker {
   experiment: { id: string };
 }
 
-/** Limits how many changes are granted, since each leaves rows that are kept for a year or more. */
+/** Limits how many changes are decided, since each leaves rows that are kept for a year or more. */
 export interface ChangeBudget {
   /** @throws ProblemError 429 with `Retry-After` where the user's budget, or the experiment's, is used up */
   check(maker: ChangeMaker): void;
-  /** Counts changes that were granted. */
+  /** Counts changes that a link has granted or refused. */
   count(maker: ChangeMaker, changes: number): void;
 }
 
 /**
- * A budget of changes for each user and for each experiment. A change is a create or an update that was granted: a
- * refusal changes nothing and shares its row in the audit with others, and there is at most one deletion for each create.
+ * A budget of changes for each user and for each experiment. A change is a create or an update that a link has granted or
+ * refused: each leaves a row in the audit. Deletions are not limited: there is at most one for each create.
  *
  * A budget that is used up is refilled at an even rate, so a program that waits as it is told goes on within seconds. For
  * each budget one number is kept: when it will be whole again (the generic cell rate algorithm, ITU-T I.371). They are in
@@ -54,7 +54,7 @@ export function createChangeBudget(most: number, now: () => number): ChangeBudge
         if (wait < 1) continue;
         const seconds = Math.ceil(wait / 1000);
         const changes = most === 1 ? 'a change' : `${most} changes`;
-        const msg = `${whose} made ${changes} within an hour. Nothing was changed; try again in ${seconds} s.`;
+        const msg = `${whose} asked for ${changes} within an hour. Nothing was changed; try again in ${seconds} s.`;
         throw new ProblemError([{ code: 'too_many_requests', msg }], {}, seconds);
       }
     },

@@ -39,6 +39,7 @@ import { answerBatch } from './batch.ts';
 import { createChangeBudget } from './change-budget.ts';
 import { answerAvailability, answerSlots } from './link-questions.ts';
 import {
+  isDecided,
   nameTaken,
   observed,
   type ReservationObserver,
@@ -211,7 +212,16 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const keyed = key === undefined ? undefined : { ...who, key, fingerprint: fingerprintOf(reading.body) };
     const received = now();
     const start = start_date ?? received;
-    const booking = { ...asked, ...who, start, end, startsNow: startNow, expiry: lastEnd(experiment) };
+    const { tenant } = experiment;
+    const booking = {
+      ...asked,
+      ...who,
+      tenant,
+      start,
+      end,
+      startsNow: startNow,
+      expiry: lastEnd(experiment),
+    };
     // Before any rule: a replay is answered even if time, topology or experiment have changed since.
     const replay = keyed && (await allocator.replay(keyed));
     if (replay) return answerCreated(request, await observed(report('book'), async () => replay), booking);
@@ -232,10 +242,8 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       await prepareAnswer(request, end, options);
       return keyed ? allocator.create({ ...booking, ...keyed }) : allocator.create(booking);
     });
-    if (outcome.ok && !('replayed' in outcome)) {
-      budget.count({ user, experiment }, 1);
-      logDone('booked', outcome.record, caller);
-    }
+    if (isDecided(outcome)) budget.count({ user, experiment }, 1);
+    if (outcome.ok && !('replayed' in outcome)) logDone('booked', outcome.record, caller);
     return answerCreated(request, outcome, booking);
   });
 
@@ -272,10 +280,10 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
           await prepareAnswer(request, change.end ?? record.end, options);
           return update();
         }));
+    if (!dryRun && isDecided(outcome)) budget.count({ user, experiment }, 1);
     if (!outcome) throw refusalOf([missing(id)]);
     if (outcome.ok) {
       if (dryRun) return jsonReply(reservationReply(outcome.record, network));
-      budget.count({ user, experiment }, 1);
       logDone('updated', outcome.record, caller);
       return answerReservation(request, outcome.record, options, { committed: true });
     }
@@ -334,7 +342,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const withShare = request.headers.has(EXPERIMENT_TOKEN_HEADER);
     const caller = withShare ? await authenticateCaller(request, trust) : undefined;
     if (!caller) await authenticateUser(request, trust);
-    return answerSlots(request, { site1, site2 }, caller?.experiment?.id, options);
+    return answerSlots(request, { site1, site2 }, caller?.experiment?.tenant, options);
   });
 
   on('connectivityKeySet', (request) => issuer.publish(request));

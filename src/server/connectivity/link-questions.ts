@@ -90,13 +90,13 @@ export async function answerAvailability(
 /**
  * Answers when a reservation of some bandwidth and duration can start, within a window and not in the past.
  *
- * @param experiment whose share counts; undefined where the request carries no experiment token
+ * @param tenant whose share counts; undefined where the request carries no experiment token
  * @throws ProblemError 422 for unknown sites, a wrong window, bandwidth or duration; 400 for a cursor that is not one
  */
 export async function answerSlots(
   request: Request,
   sites: NamedSites,
-  experiment: string | undefined,
+  tenant: string | undefined,
   { network, allocator, now }: LinkQuestionsOptions,
 ): Promise<Response> {
   const asked = readQuery(request, SlotsQuery);
@@ -106,7 +106,7 @@ export async function answerSlots(
   const { start, end } = window;
   const from = Math.max(window.from, received);
   const found = await allocator.ask(link, from, (calendar) =>
-    firstOf(calendar.slots({ start: from, end, bandwidth, duration }, experiment), SLOTS_IN_PAGE + 1),
+    firstOf(calendar.slots({ start: from, end, bandwidth, duration }, tenant), SLOTS_IN_PAGE + 1),
   );
   const page = found.slice(0, SLOTS_IN_PAGE);
   const items = page.map(

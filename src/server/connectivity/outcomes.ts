@@ -3,6 +3,7 @@ import type { Period, TagPlace } from '../../allocator/demand.ts';
 import type { Offer } from '../../allocator/offers.ts';
 import type { CreateOutcome, RefusedOutcome, Replay, UpdateOutcome } from '../../allocator/operations.ts';
 import type { ShareRefusal } from '../../allocator/shares.ts';
+import { idKind } from '../../contract/ids.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import {
@@ -54,7 +55,7 @@ function withAdvice(
 function problem(
   refusal: Refusal,
   link: Link,
-  { demand: { bandwidth: demanded }, offers }: Pick<RefusedOutcome, 'demand' | 'offers'>,
+  { tenant, demand: { bandwidth: demanded }, offers }: Pick<RefusedOutcome, 'tenant' | 'demand' | 'offers'>,
 ): Problem {
   const { site1, site2 } = link;
   const period = `from ${formatInstant(refusal.start)} to ${formatInstant(refusal.end)}`;
@@ -72,7 +73,7 @@ function problem(
     };
   }
   if (refusal.limit === 'share') {
-    return { code: 'share_exceeded', loc: 'Bandwidth', msg: shareText(refusal, link, demanded) };
+    return { code: 'share_exceeded', loc: 'Bandwidth', msg: shareText(refusal, link, { tenant, demanded }) };
   }
   const { site, layer } = placeOf(refusal.place, link);
   const kind = `${layer}-tags`;
@@ -83,18 +84,23 @@ function problem(
   };
 }
 
-function shareText(refusal: ShareRefusal, link: Link, demanded: number): string {
+function shareText(
+  refusal: ShareRefusal,
+  link: Link,
+  { tenant, demanded }: { tenant: string; demanded: number },
+): string {
   const { held, allowed } = refusal;
+  const whose = idKind(tenant) === 'project' ? 'project' : 'experiment';
   const period = `from ${formatInstant(refusal.start)} to ${formatInstant(refusal.end)}`;
   if (refusal.of === 'live') {
-    return `The experiment has ${held} of at most ${allowed} reservations that have not ended. Delete one, or wait until one has ended.`;
+    return `The ${whose} has ${held} of at most ${allowed} reservations that have not ended. Delete one, or wait until one has ended.`;
   }
   const between = `between ${link.site1} and ${link.site2}`;
   if (refusal.of === 'bandwidth') {
-    return `One experiment may hold ${allowed} Mbps ${between} at any instant: this one holds ${held}, and ${held} + ${demanded} = ${held + demanded} Mbps ${period}.`;
+    return `One ${whose} may hold ${allowed} Mbps ${between} at any instant: this one holds ${held}, and ${held} + ${demanded} = ${held + demanded} Mbps ${period}.`;
   }
   const { site, layer } = placeOf(refusal.place, link);
-  return `One experiment may hold ${allowed} of the ${layer}-tags at ${site} ${between} at any instant: this one holds ${held} ${period}.`;
+  return `One ${whose} may hold ${allowed} of the ${layer}-tags at ${site} ${between} at any instant: this one holds ${held} ${period}.`;
 }
 
 /** A limit for programs. Of tags at a place, none is free for the whole period, though others may be at each instant. */
@@ -202,6 +208,12 @@ export async function observed<Answer extends UpdateOutcome<unknown> | CreateOut
     report('fault');
     throw error;
   }
+}
+
+/** Whether an answer was decided by a link, granted or refused: each such answer leaves a row in the audit. */
+export function isDecided(answer: UpdateOutcome<unknown> | CreateOutcome | Replay | undefined): boolean {
+  const result = resultOf(answer);
+  return result !== 'repeated' && result !== 'rule';
 }
 
 /** The result of an answer, for the observer. */

@@ -54,11 +54,26 @@ export interface Directory {
   experiment(id: string): Promise<ExperimentRecord | undefined>;
   /** The person's role in a project or experiment. */
   role(person: string, scope: string): Promise<string | undefined>;
-  /** @returns false when the project has an experiment of that name already */
-  addExperiment(experiment: ExperimentRecord, lead: string): Promise<boolean>;
+  /**
+   * Adds an experiment, unless the project has one of that name already, or as many as it may have: those count that end
+   * after the new one is made, or were made themselves after `since`, in milliseconds.
+   */
+  addExperiment(
+    experiment: ExperimentRecord,
+    lead: string,
+    limit: { most: number; since: number },
+  ): Promise<'added' | 'name_taken' | 'too_many'>;
 }
 
 const DAY = 24 * 60 * 60 * 1000;
+
+/**
+ * How many experiments of one project have not ended, or were made within {@link EXPERIMENTS_COUNT_FOR}: whoever may make
+ * experiments must not fill the disk with them.
+ */
+export const MAX_EXPERIMENTS = 100;
+/** How long a new experiment counts though it may have ended, in milliseconds: a day. */
+export const EXPERIMENTS_COUNT_FOR = DAY;
 
 /** How long the built-in projects last from each start on, in milliseconds: 365 days. */
 export const PROJECT_LIFETIME = 365 * DAY;

@@ -14,7 +14,14 @@ import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { acceptsJwt, addressOf, readObject, schemaProblems } from '../request-reading.ts';
 import type { RouteMounter } from '../routing.ts';
-import type { Directory, ExperimentRecord, ProjectRecord, WithRole } from './directory.ts';
+import {
+  type Directory,
+  EXPERIMENTS_COUNT_FOR,
+  type ExperimentRecord,
+  MAX_EXPERIMENTS,
+  type ProjectRecord,
+  type WithRole,
+} from './directory.ts';
 
 /** Options of {@link createPortal}. */
 export interface PortalOptions {
@@ -96,7 +103,15 @@ export function createPortal(options: PortalOptions): Hono {
       createdAt: now(),
       expiresAt: asked.expires_at,
     };
-    if (!(await directory.addExperiment(experiment, user.sub))) {
+    const limit = { most: MAX_EXPERIMENTS, since: experiment.createdAt - EXPERIMENTS_COUNT_FOR };
+    const added = await directory.addExperiment(experiment, user.sub, limit);
+    if (added === 'too_many') {
+      throw refusal(
+        'experiment_limit_reached',
+        `Project ${project.name} has ${limit.most} experiments that have not ended or were made within a day. Wait until some have ended.`,
+      );
+    }
+    if (added === 'name_taken') {
       throw refusal('name_taken', `Project ${project.name} has an experiment named ${asked.name} already.`);
     }
     const location = `${addressOf(request).pathname.replace(/\/$/, '')}/${experiment.id}`;

@@ -278,4 +278,10 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX page_session_expiry ON page_session (expires_ms);
   `,
+  `
+  -- Whose share and number of reservations a reservation counts in: the project of its experiment. Null: the experiment.
+  ALTER TABLE reservation ADD COLUMN tenant TEXT;
+  -- Servers that limit the number make another one, by the tenant.
+  DROP INDEX IF EXISTS reservation_unended;
+  `,
 ];

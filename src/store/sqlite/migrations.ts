@@ -290,6 +290,12 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX page_session_expiry ON page_session (expires_ms);
   `,
+  `
+  -- Whose share and number of reservations a reservation counts in: the project of its experiment. Null: the experiment.
+  ALTER TABLE reservation ADD COLUMN tenant TEXT;
+  -- Servers that limit the number make another one, by the tenant.
+  DROP INDEX IF EXISTS reservation_unended;
+  `,
 ];
 
 /** The server's database: reservations, directory, keys, identity. Its `application_id` reads "slic". */

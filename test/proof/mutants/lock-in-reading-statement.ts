@@ -55,6 +55,6 @@ function recordIn(row: SqlRow): HeldReservation {
       site2_s_tag: Number(row['site2_s_tag']),
       site2_c_tag: Number(row['site2_c_tag']),
     },
-    experiment: String(row['experiment']),
+    tenant: String(row['tenant'] ?? row['experiment']),
   };
 }

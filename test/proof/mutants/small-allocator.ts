@@ -123,7 +123,14 @@ export class SmallAllocator implements Subject {
           : oracle.plan(demand, now, own);
       if (plan.accepted) return put({ ...current, ...demand, tags: plan.tags }, 'amend', dryRun);
       const movable = update.start !== undefined && current.start > now;
-      return { answer: refusal(link, plan, oracle, demand, { now, expiry, own: id, movable }) };
+      return {
+        answer: refusal({ link, tenant: current.tenant }, plan, oracle, demand, {
+          now,
+          expiry,
+          own: id,
+          movable,
+        }),
+      };
     });
   }
 
@@ -138,15 +145,15 @@ export class SmallAllocator implements Subject {
   }
 
   #creation(request: CreateRequest, dryRun: boolean): Work<Outcome> {
-    const { site1, site2, start, end, experiment, createdBy, expiry } = request;
+    const { site1, site2, start, end, experiment, tenant = experiment, createdBy, expiry } = request;
     const id = linkId(site1, site2);
     const link = this.#link(id);
     const demand: Demand = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
     return async (_, oracle, now) => {
       const plan = oracle.plan(demand, now);
-      if (!plan.accepted) return { answer: refusal(link, plan, oracle, demand, { now, expiry }) };
+      if (!plan.accepted) return { answer: refusal({ link, tenant }, plan, oracle, demand, { now, expiry }) };
       const { tags } = plan;
-      const terms = { ...demand, tags, experiment, createdBy, createdAt: now };
+      const terms = { ...demand, tags, experiment, tenant, createdBy, createdAt: now };
       return put(
         { id: this.#options.newId(), link: id, reversed: site1 !== link.site1, ...terms },
         'book',
@@ -233,7 +240,7 @@ function put(record: ReservationRecord, action: 'book' | 'amend', dryRun: boolea
 }
 
 function refusal(
-  link: Link,
+  { link, tenant }: { link: Link; tenant: string },
   { refusals }: Plan & { accepted: false },
   oracle: Oracle,
   demand: Demand,
@@ -244,6 +251,7 @@ function refusal(
     ok: false,
     reason: 'refused',
     link,
+    tenant,
     demand,
     refusals,
     free: oracle.parts(demand, asked.own),
