@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENCE } from '../../fixtures/patience.ts';
@@ -33,6 +33,9 @@ const CALLS = [
 /** The longest text of a call that is kept, in bytes. A write of more throws when the recording is read. */
 const LONGEST = 1 << 20;
 
+/** The end of a recording is looked for in so many bytes. */
+const TAIL = 4096;
+
 /**
  * A command under the recorder. It is started, ends and is killed as it would be without: the recorder is not its parent.
  *
@@ -52,14 +55,26 @@ export function underRecorder(trace: string, command: readonly string[]): [strin
 export async function readRecording(trace: string, pid: number, root: string): Promise<Step[]> {
   const end = new RegExp(`^${pid} +\\+\\+\\+ (?:exited|killed)`, 'm');
   for (const limit = performance.now() + PATIENCE; ; await sleep(10)) {
-    const text = existsSync(trace) ? readFileSync(trace, 'latin1') : '';
-    if (end.test(text.slice(-4096))) return stepsIn(text, root);
+    if (end.test(tailOf(trace))) return stepsIn(readFileSync(trace, 'latin1'), root);
     if (performance.now() > limit) throw new Error(`the recording ${trace} does not end`);
   }
 }
 
+/** The last lines of a file, as far as it is written. */
+function tailOf(file: string): string {
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size === 0) return '';
+  const handle = openSync(file, 'r');
+  try {
+    const bytes = Buffer.alloc(TAIL);
+    return bytes.toString('latin1', 0, readSync(handle, bytes, 0, TAIL, Math.max(0, size - TAIL)));
+  } finally {
+    closeSync(handle);
+  }
+}
+
 /** @param text as strace writes it with the flags above */
-export function stepsIn(text: string, root: string): Step[] {
+function stepsIn(text: string, root: string): Step[] {
   const reader = new TraceReader(root);
   for (const line of text.split('\n')) reader.read(line);
   return reader.steps;

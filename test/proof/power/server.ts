@@ -30,7 +30,7 @@ const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const CUTS = 100;
 /** Clients that book, beside one that logs in. */
 const CLIENTS = 6;
-/** So many requests are acknowledged before the server is ended; of one recording in eight, so many that the log is full. */
+/** So many requests are acknowledged before the server is ended; in each fourth recording so many that its log is brought into the file. */
 const [ENOUGH, MANY] = [40, 600];
 /** The request's number, in a header of its own. */
 const NUMBER = 'x-proof';
@@ -97,7 +97,7 @@ export async function cutServers(
       const root = join(place.folder, `machine${report.rounds}`);
       mkdirSync(root, { mode: 0o700 });
       const machine = new RecordedServer({ root, folder: place.folder, topology, launcher, chance, report });
-      await machine.serve(chance.below(8) === 7 ? MANY : ENOUGH, 'stop');
+      await machine.serve(report.rounds % 4 === 0 ? MANY : ENOUGH, 'stop');
       await machine.operate(['rotate-keys'], 'the new key is not there', ({ keys }) => keys.has('key2'));
       await machine.serve(ENOUGH, 'kill');
       await machine.operate(
