@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
 import { IDEMPOTENCY_KEY_HEADER } from '../../../src/contract/routes.ts';
 import type { SqlRow } from '../../../src/store/sql.ts';
@@ -15,7 +14,7 @@ import { newPlace, type Place } from '../place.ts';
 import { goesOn, newReport, type Report } from '../report.ts';
 import { LAUNCHER, ServedProcess } from '../served-process.ts';
 import type { ProofOptions } from '../server-kills.ts';
-import { type Claim, cutPower, type Mutation } from './cuts.ts';
+import { type Claim, cutPower, type Mutation, rowsIn } from './cuts.ts';
 import { readRecording, type Step, underRecorder } from './recording.ts';
 
 const HOUR = 3_600_000;
@@ -26,8 +25,10 @@ const COMMANDS = 7;
 
 /** What is left of a person's files. */
 interface Left {
-  /** The ledger's rows by key; empty where there is no ledger. */
+  /** The ledger's rows by key; none where there is no ledger. */
   rows: ReadonlyMap<string, SqlRow>;
+  /** The ids of reservations in the file of the built-in server. */
+  offline: ReadonlySet<string>;
   /** The text of config.json. */
   config: string | undefined;
   /** The text of the file with the login. */
@@ -85,6 +86,7 @@ export async function cutClients(
 }
 
 async function session(person: RecordedPerson, chance: Chance): Promise<void> {
+  await person.reserveOffline();
   await person.logIn();
   const booked: Asked[] = [];
   for (let count = 0; count < COMMANDS; count += 1) {
@@ -179,6 +181,15 @@ class RecordedPerson {
     ]);
     const { id } = v.parse(Answered, answer).reservation;
     return { id, next: this.#known(id, 'booked', said) };
+  }
+
+  /** By the built-in server, which keeps its data among the person's files. */
+  async reserveOffline(): Promise<void> {
+    const args = ['--offline', 'reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1', ...this.#times()];
+    const { answer, said } = await this.#run(args);
+    const { id } = v.parse(Answered, answer).reservation;
+    this.#known(id, 'booked', said);
+    this.#claim('lost', said, `the built-in server does not know ${id}`, ({ offline }) => offline.has(id));
   }
 
   async update(asked: Asked, bandwidth: number): Promise<void> {
@@ -313,28 +324,14 @@ function look(home: string): Left {
   const state = join(home, 'state', 'slices-conn');
   const logins = join(state, 'credentials');
   const login = existsSync(logins) && readdirSync(logins).find((name) => name.endsWith('.json'));
+  const rows = rowsIn(join(state, 'ledger.sqlite'), 'SELECT * FROM attempt');
+  const offline = rowsIn(join(state, 'offline', 'reservations.sqlite'), 'SELECT id FROM reservation');
   return {
-    rows: rowsIn(join(state, 'ledger.sqlite')),
+    rows: new Map(rows.map((row) => [String(row['key']), row])),
+    offline: new Set(offline.map(({ id }) => String(id))),
     config: configIn(home),
     login: login ? readFileSync(join(logins, login), 'utf8') : undefined,
   };
-}
-
-/** @throws Error when the file is damaged */
-function rowsIn(file: string): Map<string, SqlRow> {
-  if (!existsSync(file)) return new Map();
-  // It may write: a journal that is left is taken back, as the next command does.
-  const database = new DatabaseSync(file);
-  try {
-    database.exec('PRAGMA synchronous = OFF');
-    const { integrity_check: found } = database.prepare('PRAGMA integrity_check').get() ?? {};
-    if (found !== 'ok') throw new Error(`the ledger is damaged: ${found}`);
-    const isMade = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'attempt'").get();
-    const rows = isMade ? database.prepare('SELECT * FROM attempt').all() : [];
-    return new Map(rows.map((row) => [String(row['key']), row]));
-  } finally {
-    database.close();
-  }
 }
 
 function configIn(home: string): string | undefined {

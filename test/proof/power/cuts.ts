@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { SqlRow } from '../../../src/store/sql.ts';
 import type { Chance } from '../chance.ts';
 import type { Finding, Report } from '../report.ts';
 import { Disk } from './disk.ts';
@@ -98,4 +100,25 @@ function contentOf(folder: string): Map<string, string> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   const files = names.filter((name) => !name.endsWith('-shm') && statSync(join(folder, name)).isFile());
   return new Map(files.map((name) => [name, hash('sha256', readFileSync(join(folder, name)))]));
+}
+
+/**
+ * Asks a SQLite file that a cut has left. It may write: a journal or a log that is left is taken over, as the next start
+ * of the program does.
+ *
+ * @returns nothing where there is no file, or no table yet
+ * @throws Error when it is damaged
+ */
+export function rowsIn(file: string, sql: string): SqlRow[] {
+  if (!existsSync(file)) return [];
+  const database = new DatabaseSync(file);
+  try {
+    database.exec('PRAGMA synchronous = OFF');
+    const { integrity_check: found } = database.prepare('PRAGMA integrity_check').get() ?? {};
+    if (found !== 'ok') throw new Error(`${file} is damaged: ${found}`);
+    const { tables } = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() ?? {};
+    return tables === 0 ? [] : database.prepare(sql).all();
+  } finally {
+    database.close();
+  }
 }

@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import * as v from 'valibot';
 import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE } from '../../../src/contract/routes.ts';
@@ -19,7 +18,7 @@ import { newPlace } from '../place.ts';
 import { goesOn, newReport, type Report } from '../report.ts';
 import { LAUNCHER, ServedProcess } from '../served-process.ts';
 import type { ProofOptions } from '../server-kills.ts';
-import { type Claim, cutPower, type Mutation } from './cuts.ts';
+import { type Claim, cutPower, type Mutation, rowsIn } from './cuts.ts';
 import { readRecording, type Step, underRecorder } from './recording.ts';
 
 const HOUR = 3_600_000;
@@ -458,41 +457,25 @@ function hashOf(token: string): string {
 const KEPT = `SELECT coalesce(r.name, k.key) AS key, r.* FROM reservation r
   LEFT JOIN idempotency_key k ON k.reservation = r.id AND k.items IS NULL`;
 
-/** @throws Error when a file is damaged */
 function look(machine: string): Left {
   const file = join(machine, 'data', 'own', 'slices-conn.sqlite');
   const copy = join(machine, BACKUP);
-  const rows = (database: string, sql: string): SqlRow[] => rowsIn(database, sql);
   return {
-    reservations: new Map(rows(file, KEPT).map((row) => [String(row['key']), row])),
+    reservations: new Map(rowsIn(file, KEPT).map((row) => [String(row['key']), row])),
     keys: new Map(
-      rows(
+      rowsIn(
         file,
         "SELECT jwk ->> '$.kid' AS kid, expiry_ms FROM signing_key WHERE issuer = 'connectivity'",
       ).map((row) => [String(row['kid']), Number(row['expiry_ms'])]),
     ),
     refreshTokens: new Set(
-      rows(file, "SELECT key FROM identity_record WHERE model = 'RefreshToken' AND consumed_ms IS NULL").map(
-        ({ key }) => String(key),
-      ),
+      rowsIn(
+        file,
+        "SELECT key FROM identity_record WHERE model = 'RefreshToken' AND consumed_ms IS NULL",
+      ).map(({ key }) => String(key)),
     ),
     backedUp: existsSync(copy)
-      ? rows(copy, 'SELECT id FROM reservation WHERE cancelled_ms IS NULL').length
+      ? rowsIn(copy, 'SELECT id FROM reservation WHERE cancelled_ms IS NULL').length
       : undefined,
   };
-}
-
-/** @returns nothing where there is no file, or no table yet */
-function rowsIn(file: string, sql: string): SqlRow[] {
-  if (!existsSync(file)) return [];
-  const database = new DatabaseSync(file);
-  try {
-    database.exec('PRAGMA synchronous = OFF');
-    const { integrity_check: found } = database.prepare('PRAGMA integrity_check').get() ?? {};
-    if (found !== 'ok') throw new Error(`${file} is damaged: ${found}`);
-    const { tables } = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() ?? {};
-    return tables === 0 ? [] : database.prepare(sql).all();
-  } finally {
-    database.close();
-  }
 }
