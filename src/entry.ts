@@ -9,16 +9,9 @@ import manifest from '../package.json' with { type: 'json' };
  * @returns the exit code
  */
 export async function enter(args: readonly string[]): Promise<number> {
-  stopAtClosedPipe();
-  if (args.length === 1 && args[0] === '--version') {
-    process.stdout.write(`v${manifest.version}\n`);
-    return 0;
-  }
-  if (args.length === 1 && args[0] === '--cli-manifest') {
-    process.stdout.write(`${JSON.stringify(MANIFEST)}\n`);
-    return 0;
-  }
   process.stderr.on('error', () => undefined);
+  if (args.length === 1 && args[0] === '--version') return answer(`v${manifest.version}`);
+  if (args.length === 1 && args[0] === '--cli-manifest') return answer(JSON.stringify(MANIFEST));
   const { main } = await import('./main/main.ts');
   return main(args, manifest.version);
 }
@@ -34,10 +27,13 @@ const MANIFEST = {
   hidden_aliases: [],
 };
 
-/** A closed pipe is not an error: `slices-conn list | head -1`. */
-function stopAtClosedPipe(): void {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
-    throw error;
+/** Prints a line; on a full disk it fails as every command does. @returns the exit code */
+function answer(line: string): number {
+  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') process.exit(0);
+    process.stderr.write(`error: The result can't be written to standard output.\n  why: ${message}\n`);
+    process.exit(2);
   });
+  process.stdout.write(`${line}\n`);
+  return 0;
 }

@@ -25,6 +25,8 @@ const ENVIRONMENT = `Environment:
       logins, the ledger, the offline server's data; else $XDG_STATE_HOME/slices-conn
   SLICES_CONN_CACHE_DIR
       key sets, compiled code; else $XDG_CACHE_HOME/slices-conn
+  BROWSER
+      the program with which login opens an address; none is opened where CI is set, and over ssh
   HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM=dumb
       with their usual meaning
   TZ
@@ -54,7 +56,7 @@ const OUTPUT = `Output:
 Results are on stdout; notices and errors on stderr. --quiet silences the notices only.
 The format never changes with the terminal: only colour and truncation do.
 
-With --json one object is printed. A list is {"items":[…]}. A reservation has the service's own field names, as in
+With --json one object is printed, for version and help too: {"version":"…"}, {"help":"…"}. A list is {"items":[…]}. A reservation has the service's own field names, as in
   {"reservation":{…},"verified":true,"token":"eyJ…","claims":{…},"source":"service"}
 In a list each item also has its state (scheduled, active, ended, deleted, or unknown when no answer came), its source (service or ledger) and the request. Times are RFC 3339 in UTC with milliseconds, bandwidth is in Mbps.
 

@@ -123,9 +123,13 @@ More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')
   const whoAmI = new Command('whoami')
     .summary('show your name, id and roles, as user show does')
     .action(invoke(async () => (await import('./user/run.ts')).showUser));
-  const versionCommand = new Command('version')
-    .summary('print the version')
-    .action(() => help.write(`v${version}\n`));
+  const versionCommand = new Command('version').summary('print the version').action(
+    invoke(
+      async () =>
+        async ({ output }) =>
+          output.result({ version }, () => `v${version}\n`),
+    ),
+  );
   for (const other of [whoAmI, versionCommand, guardianCommand(invoke)]) {
     program.addCommand(other, { hidden: true });
   }

@@ -9,7 +9,7 @@ import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation } from './invocation.ts';
 import { reportFailure } from './print/failure-report.ts';
 import { Refusal } from './print/offers.ts';
-import { asciiText, type ColorChoice, escapeText, Output, wantsColor } from './print/output.ts';
+import { asciiText, type ColorChoice, escapeText, jsonText, Output, wantsColor } from './print/output.ts';
 import { Progress } from './print/progress.ts';
 import { createProgram, NO_HELP, runProgram } from './program.ts';
 import { Declined, numbered, pickerFor } from './questions.ts';
@@ -59,24 +59,38 @@ export async function run(args: readonly string[], world: World): Promise<number
   // A request that was given up may end later than the command: the error object stays the last line.
   const write = (text: string): void => (isReported ? undefined : world.stderr.write(text));
   const beforeReport: World = { ...world, stderr: { ...world.stderr, write } };
+  let help = '';
   const program = createProgram({
     version: world.version,
     serverOptions: world.server.options,
     help: {
       columns: world.stdout.isTerminal ? world.stdout.columns : undefined,
       paints: (choice = 'auto') => wantsColor(choice, world.env, world.stdout.isTerminal),
-      write: (text) => world.stdout.write(isDumb(world) ? asciiText(text, { spelled: true }) : text),
+      write: (text) => {
+        help += text;
+      },
     },
     open: (flags) => {
       invocation = openInvocation(flags, args, beforeReport, running);
       return invocation;
     },
   });
+  // Commander may have stopped at a wrong flag: --json, --debug and the services are read from all that was typed.
+  const typed = () => {
+    const { services, given } = readCommandLine(program, args);
+    return { services, has: (flag: string) => given.some(({ long }) => long === flag) };
+  };
+  const printHelp = (): void => {
+    if (help === '') return;
+    const { has } = typed();
+    const text = isDumb(world) ? asciiText(help, { spelled: true }) : help;
+    // The official client reads the line of --version, whatever else is typed.
+    const isText = !has('--json') || has('--version');
+    world.stdout.write(isText ? text : `${jsonText({ help })}\n`);
+  };
   const report = (error: unknown, times?: TimeContext): ExitCode => {
     isReported = true;
-    // Commander may have stopped at a wrong flag: --json, --debug and the services are read from all that was typed.
-    const { services, given } = readCommandLine(program, args);
-    const has = (flag: string): boolean => given.some(({ long }) => long === flag);
+    const { services, has } = typed();
     const [json, debug] = [has('--json'), has('--debug')];
     const nothingChanged = running.sent.isNothing;
     return reportFailure(error, {
@@ -90,6 +104,7 @@ export async function run(args: readonly string[], world: World): Promise<number
     });
   };
   world.onStop((stopped) => {
+    if (stopped instanceof Error) return report(running.sent.unwritten(stopped));
     // The line holds the terminal's own ^C, or a question without an answer.
     if (world.stderr.isTerminal) {
       world.stderr.write('\n');
@@ -102,6 +117,7 @@ export async function run(args: readonly string[], world: World): Promise<number
     for (;;) {
       try {
         await work();
+        printHelp();
         return running.exitCode;
       } catch (error) {
         if (error instanceof Declined) {

@@ -58,6 +58,17 @@ export class SentChanges {
     return this.#begun && this.#sent.size === 0;
   }
 
+  /** The failure to report when standard output takes no result, such as on a full disk. */
+  unwritten(cause: Error): Failure {
+    const { facts } = this.failure('terminated');
+    const why = [`${cause.message}.`, facts.why].filter((part) => part !== undefined).join(' ');
+    return new Failure('file_unusable', "The result can't be written to standard output.", {
+      ...facts,
+      why,
+      cause,
+    });
+  }
+
   /** The failure to report when the command is stopped now. */
   failure(stopped: Stopped): Failure {
     if (this.#settled) {

@@ -111,10 +111,10 @@ export interface World {
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM, which do not end it from then on. */
   stopSignal: () => Promise<Stopped>;
   /**
-   * Takes a function that is called when SIGINT or SIGTERM stops the process, unless `stopSignal` waits for that. It
-   * reports the stop, and returns the exit code with which the process then ends.
+   * Takes a function that is called when SIGINT or SIGTERM stops the process, unless `stopSignal` waits for that, or an error
+   * of standard output does. It reports the stop, and returns the exit code with which the process then ends.
    */
-  onStop: (tell: (stopped: Stopped) => ExitCode) => void;
+  onStop: (tell: (stopped: Stopped | Error) => ExitCode) => void;
   /**
    * Shows a person a question and reads the line that answers it; undefined without a terminal.
    *

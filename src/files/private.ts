@@ -60,7 +60,7 @@ function checkedFolder(path: string, judge: (found: Stats) => void): string {
     return path;
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
-    throw unusableFolder(path, cause instanceof Error ? cause.message : String(cause));
+    throw unusableFolder(path, messageOf(cause));
   }
 }
 
@@ -117,6 +117,22 @@ export function foreignFault(found: Stats): string | undefined {
 }
 
 /**
+ * What stands in a file's place; undefined where nothing does.
+ *
+ * @throws Failure `state_unusable` that names what is in the way, such as a file in the place of a folder
+ */
+export function foundAt(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (cause) {
+    let above = dirname(path);
+    while (!existsSync(above)) above = dirname(above);
+    if (statSync(above).isDirectory()) throw unusableFile(path, messageOf(cause));
+    throw unusableFolder(above, 'It is not a folder.', { fix: moveAway(above) });
+  }
+}
+
+/**
  * Checks a file before it is opened: it must be this user's own, and others must not be able to write to it.
  * One that others can only read is closed to them: mode 0600.
  *
@@ -125,7 +141,7 @@ export function foreignFault(found: Stats): string | undefined {
  *   there (HOSTILE.md 16, 51)
  */
 export function closeFile(path: string): boolean {
-  const found = lstatSync(path, { throwIfNoEntry: false });
+  const found = foundAt(path);
   if (!found) return false;
   if (!found.isFile()) throw unusableFile(path, 'It is not a file, or a symbolic link to one.');
   const fault = foreignFault(found);
@@ -157,6 +173,10 @@ function holdsForeign(folder: string): boolean {
     if (!found) return false;
     return foreignFault(found) !== undefined || !(found.isDirectory() || found.isFile());
   });
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 function unusableFolder(path: string, why: string, facts: { fix?: string } = {}): Failure {

@@ -22,7 +22,15 @@ import type { Profile } from '../session/profiles/profiles.ts';
 import { files, shellHome } from './files.ts';
 import { localZone } from './local-zone.ts';
 import { openLedger, underLock } from './state.ts';
-import { ask, onStop, openBrowser, openProgressLine, stopAtSignals, stopSignal } from './terminal.ts';
+import {
+  ask,
+  onStop,
+  openBrowser,
+  openProgressLine,
+  stopAtFailedOutput,
+  stopAtSignals,
+  stopSignal,
+} from './terminal.ts';
 
 const { env } = process;
 
@@ -38,6 +46,7 @@ const folders = foldersFor(env, homeFolder());
  */
 export async function main(args: readonly string[], version: string): Promise<number> {
   stopAtSignals();
+  stopAtFailedOutput();
   const stdinIsTerminal = isStdinTerminal();
   const exitCode = await run(args, {
     version,

@@ -5,13 +5,24 @@ import type { Environment } from '../session/profiles/folders.ts';
 
 /** The reason to stop that each signal gives a command. */
 const STOPPED = { SIGINT: 'interrupted', SIGTERM: 'terminated' } as const;
-let tellStop: Parameters<World['onStop']>[0] = (stopped) => (stopped === 'interrupted' ? 130 : 143);
+let tellStop: Parameters<World['onStop']>[0] = (stopped) =>
+  stopped === 'interrupted' ? 130 : stopped === 'terminated' ? 143 : 2;
 
 /** Lets SIGINT and SIGTERM end the process at once, with the exit code that {@link onStop}'s function returns. */
 export function stopAtSignals(): void {
   for (const [signal, stopped] of Object.entries(STOPPED)) {
     process.once(signal, () => process.exit(tellStop(stopped)));
   }
+}
+
+/**
+ * Ends the process when standard output takes no more: with 0 where its reader has gone, as in `slices-conn list | head -1`;
+ * else, on a full disk for one, with the exit code that {@link onStop}'s function returns.
+ */
+export function stopAtFailedOutput(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === 'EPIPE' ? 0 : tellStop(error));
+  });
 }
 
 /** See `World.onStop`. Without a function the exit code is the shells' own: 130 or 143. */

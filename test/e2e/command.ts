@@ -25,6 +25,8 @@ export interface Running {
   env?: Readonly<Record<string, string>>;
   /** A stream that is closed before the command has started. */
   closed?: 'stdout' | 'stderr';
+  /** Lets it print into a file on a full disk. */
+  onFullDisk?: boolean;
   /** Lets others into the files that it makes, if it does not see to it itself. */
   withoutUmask?: boolean;
   /** Runs it as a process of its own; default: only where the other options need one. */
@@ -52,12 +54,15 @@ export interface Machine {
 export type Runner = (home: string, args: readonly string[], running: Running) => Promise<Ended>;
 
 /** Runs a command as a process of its own, with the program that was built before the run. */
-const asProcess: Runner = (home, args, { stdin = '', env = {}, closed, withoutUmask = false }) => {
+const asProcess: Runner = (
+  home,
+  args,
+  { stdin = '', env = {}, closed, onFullDisk, withoutUmask = false },
+) => {
   const given = withoutPassword(args);
   const command = [process.execPath, launcher, ...given.args];
-  const [program = '', ...rest] = withoutUmask
-    ? ['/bin/sh', '-c', 'umask 0; exec "$@"', 'sh', ...command]
-    : command;
+  const shell = withoutUmask ? 'umask 0; exec "$@"' : onFullDisk ? 'exec "$@" >/dev/full' : undefined;
+  const [program = '', ...rest] = shell === undefined ? command : ['/bin/sh', '-c', shell, 'sh', ...command];
   // Who looks at the files of a new home folder looks at its own compiled code too.
   const compiled = withoutUmask ? {} : COMPILED;
   const child = spawn(program, rest, { cwd: home, env: { ...compiled, ...given.env, ...env } });
@@ -79,10 +84,11 @@ const asProcess: Runner = (home, args, { stdin = '', env = {}, closed, withoutUm
 
 /** Runs a command in the process of the test, unless an option needs a process of its own. */
 const asNeeded: Runner = async (home, args, running) => {
-  const { ownProcess, closed, withoutUmask, env } = running;
+  const { ownProcess, closed, onFullDisk, withoutUmask, env } = running;
   // Node.js and the driver of PostgreSQL read these variables from the process.
   const fromProcess = env?.['NODE_EXTRA_CA_CERTS'] ?? withoutPassword(args).env['PGPASSWORD'];
-  if (ownProcess || closed || withoutUmask || fromProcess) return asProcess(home, args, running);
+  if (ownProcess || closed || onFullDisk || withoutUmask || fromProcess)
+    return asProcess(home, args, running);
   // Loaded late: test files that only start processes do not need the sources of the command line.
   return (await import('./here.ts')).here(home, args, running);
 };

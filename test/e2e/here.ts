@@ -45,7 +45,7 @@ export interface StartedHere {
 export function startHere(
   home: string,
   args: readonly string[],
-  running: Omit<Parameters<Runner>[2], 'ownProcess' | 'closed' | 'withoutUmask'> = {},
+  running: Omit<Parameters<Runner>[2], 'ownProcess' | 'closed' | 'onFullDisk' | 'withoutUmask'> = {},
 ): StartedHere {
   const [stdout, stderr] = [recordedStream(), recordedStream()];
   const output = {

@@ -204,6 +204,44 @@ describe('a closed stream', () => {
   });
 });
 
+test.each([
+  '--json',
+  'be-gent1 pl-poznan1 --json',
+  '--json be-gent1 pl-poznan1 --bandwidth 1G -- true',
+  'be-gent1 pl-poznan1 --bandwidth 1G --for 2h --json',
+  'be-gent1 pl-poznan1 --bandwidth 1G --for 2h true --nope --json',
+  'be-gent1 pl-poznan1 --bandwidth --json --for 2h -- true',
+  'be-gent1 pl-poznan1 --bandwidth x --for 2h --json -- true',
+  'be-gent1 pl-poznan1 --bandwidth 1G --for 2h --on-lost --json -- true',
+  'be-gent1 nowhere --bandwidth 1G --for 2h --json -- true',
+])('run %s: 2, with an error object', async (words) => {
+  const ended = await newMachine().run(['--offline', 'run', ...words.split(' ')]);
+  expect(reportOf(ended)).toMatchObject({ exitCode: 2 });
+});
+
+describe('standard output on a full disk (THREATS.md 114)', () => {
+  test.each(['--version', '--cli-manifest', 'version', 'help times', '--offline list'])(
+    '%s: 2, without a stack trace',
+    async (command) => {
+      const { exitCode, stderr } = await newMachine().run(command.split(' '), { onFullDisk: true });
+      expect(exitCode).toBe(2);
+      expect(stderr).toMatch(
+        /^error: The result can't be written to standard output\.\n {2}why: ENOSPC: no space left on device, write.*\n$/,
+      );
+    },
+  );
+
+  test('a booking is told as sent, and stays', async () => {
+    const own = newMachine();
+    const ended = await own.run(['--offline', '--json', ...LATER], { onFullDisk: true });
+    expect(reportOf(ended)).toMatchObject({
+      ...{ code: 'file_unusable', exitCode: 2, maybeDone: true, fix: 'slices-conn --offline list' },
+      why: expect.stringMatching(/^ENOSPC.* The request was sent and may have taken effect\.$/),
+    });
+    expect((await own.json('list'))['items']).toHaveLength(1);
+  });
+});
+
 describe('help and version', () => {
   let own: Machine;
   beforeAll(() => {
@@ -228,6 +266,37 @@ describe('help and version', () => {
       expect(stdout).not.toContain('\u001b');
     },
   );
+
+  test.each(['help --json', 'help times --json', '--json token issue --help', 'token --json'])(
+    '%s prints one object with the text',
+    async (command) => {
+      const words = command.split(' ');
+      const { exitCode, stdout, stderr } = await own.run(words);
+      expect([exitCode, stderr]).toEqual([0, '']);
+      const { stdout: help } = await own.run(words.filter((word) => word !== '--json'));
+      expect(stdout).toBe(`${JSON.stringify({ help })}\n`);
+    },
+  );
+
+  test('version --json prints one object', async () => {
+    const { stdout } = await own.run(['version']);
+    expect(await own.json('version')).toEqual({ version: stdout.trim().slice(1) });
+  });
+
+  test('help environment has the variables that other programs know too', async () => {
+    const { stdout } = await own.run(['help', 'environment']);
+    const usual = [
+      'BROWSER',
+      'CI',
+      'NO_COLOR',
+      'FORCE_COLOR',
+      'CLICOLOR_FORCE',
+      'TERM=dumb',
+      'TZ',
+      'NO_PROXY',
+    ];
+    expect(usual.filter((name) => !new RegExp(`\\b${name}\\b`).test(stdout))).toEqual([]);
+  });
 
   test('help exit-codes lists them all', async () => {
     const { stdout } = await own.run(['help', 'exit-codes']);

@@ -18,6 +18,8 @@ import { type Machine, newMachine, type Running, reportOf, reservationIn } from 
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 
+const RUN = 'be-gent1 pl-poznan1 --bandwidth 1G --for 2h -- true';
+
 /** The files that a reservation at the built-in server leaves, with their modes. */
 const KEPT = ['. 700', 'ledger.sqlite 600', 'offline 700', 'offline/reservations.sqlite 600'];
 
@@ -141,6 +143,32 @@ describe('row 17: an unusable state gives a clear message and stays unchanged', 
     }
     expect(readFileSync(join(own.config, 'config.json'), 'utf8')).toBe('{garbage');
   });
+
+  test.each(['STATE', 'CONFIG'])(
+    'a file in place of the %s folder is named: 2 (THREATS.md 115)',
+    async (name) => {
+      const file = join(own.home, 'a-file');
+      writeFileSync(file, 'kept');
+      const env = { [`SLICES_CONN_${name}_DIR`]: file };
+      for (const command of [
+        'list',
+        'status',
+        'login',
+        'logout',
+        'user show',
+        `run ${RUN}`,
+        '--offline list',
+      ]) {
+        const report = reportOf(await own.run(['--json', ...command.split(' ')], { env }));
+        expect([command, report.code, report.message]).toEqual([
+          command,
+          'state_unusable',
+          `The folder ${file} can't be used.`,
+        ]);
+      }
+      expect(readFileSync(file, 'utf8')).toBe('kept');
+    },
+  );
 
   test('an empty database file is filled', async () => {
     writeFileSync(own.database, '');
