@@ -1,3 +1,4 @@
+import { roundOfTheLoop, STRETCH } from './cached-calendar.ts';
 import {
   type AllocatorObserver,
   askTogether,
@@ -94,6 +95,8 @@ interface Attempt {
 
 /** How many offsets are tried at most before a search is given up: each costs a decision on every item. */
 const MOST_OFFSETS = 256;
+/** How many are tried in one turn of the event loop at most, and in {@link STRETCH}: others have their turn before the next. */
+const OFFSETS_IN_A_TURN = 16;
 
 /**
  * Decides on a batch in one transaction over all its links: all or none (ANSWERS.md, "HTTP").
@@ -136,8 +139,8 @@ class Batch<Fault> {
     return askTogether<BatchOutcome<Fault>>(this.#work, {
       ...this.#options,
       read: (work) => store.readLinks(work),
-      decide: (links, known, at) => {
-        const { attempt, offset } = this.#decide(links, known, at);
+      decide: async (links, known, at) => {
+        const { attempt, offset } = await this.#decide(links, known, at);
         const outcome = this.#outcomeOf(attempt, offset);
         undo(attempt);
         return outcome;
@@ -156,10 +159,10 @@ class Batch<Fault> {
         ...this.#options,
         transact: (work) => store.changeLinks(ids, work),
         keys: () => (keyed ? [keyed] : []),
-        decide: (links, known, at) => {
+        decide: async (links, known, at) => {
           const earlier = keyed && known.keys.get(nameOfKey(keyed));
           if (earlier) return { answer: this.#replay(earlier, known), left: links.map(unchanged) };
-          const { attempt, offset } = this.#decide(links, known, at);
+          const { attempt, offset } = await this.#decide(links, known, at);
           const answer = this.#outcomeOf(attempt, offset);
           if (!answer.ok) undo(attempt);
           return { answer, left: this.#left(links, attempt, answer.ok, at) };
@@ -178,9 +181,13 @@ class Batch<Fault> {
 
   /**
    * Decides on every step; with `earliest`, at the smallest offset at which all are accepted in their order. The changes
-   * stay in the calendars.
+   * stay in the calendars. Between turns of the event loop nothing of the batch is in them.
    */
-  #decide(links: readonly OpenLink[], known: Known, at: number): { attempt: Attempt; offset: number } {
+  async #decide(
+    links: readonly OpenLink[],
+    known: Known,
+    at: number,
+  ): Promise<{ attempt: Attempt; offset: number }> {
     const attemptOf = (steps: readonly BatchStep<Fault>[], offset: number): Attempt => {
       const shared = copyOf(known);
       const views = new Map<LinkQueue, GroupView>();
@@ -202,7 +209,12 @@ class Batch<Fault> {
     };
     const { earliest } = this.#terms;
     const lastEnd = Math.max(...this.#steps.map(({ creates }) => creates?.end ?? Number.NEGATIVE_INFINITY));
+    let [began, end] = [performance.now(), OFFSETS_IN_A_TURN];
     for (let [offset, tries] = [0, 0]; earliest && tries < MOST_OFFSETS; tries += 1) {
+      if (tries === end || performance.now() - began >= STRETCH) {
+        await roundOfTheLoop();
+        [began, end] = [performance.now(), tries + OFFSETS_IN_A_TURN];
+      }
       const attempt = attemptOf(this.#steps, offset);
       const failed = this.#steps.findIndex((step, index) =>
         failureOf(step, attempt.decisions[index]?.answer),

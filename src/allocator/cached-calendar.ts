@@ -25,8 +25,8 @@ const KEPT_AFTER_END = 3_600_000;
 /** How many ended reservations are evicted at once. */
 const EVICTED_AT_ONCE = 64;
 
-/** For how many milliseconds a calendar is arranged before others have their turn. */
-const STRETCH = 15;
+/** For how many milliseconds long work on a calendar goes on before others have their turn. */
+export const STRETCH = 15;
 
 /** Every request that has arrived is read before the event loop comes round, and others have their turn. */
 export function roundOfTheLoop(): Promise<void> {

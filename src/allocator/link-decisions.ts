@@ -105,7 +105,13 @@ interface Changing<Answer> {
     links: readonly OpenLink[],
     known: Known,
     at: number,
-  ) => { answer: Answer; left: readonly LeftLink[] };
+  ) => Decisions<Answer> | Promise<Decisions<Answer>>;
+}
+
+/** The answer, and what it leaves of each link. */
+interface Decisions<Answer> {
+  answer: Answer;
+  left: readonly LeftLink[];
 }
 
 /**
@@ -141,7 +147,7 @@ export async function changeTogether<Answer>(
         queue.shared = version !== undefined && version !== links[index]?.version;
       }
       const { open, cached } = await openAll(work, links, { loans, known, at });
-      const { answer, left } = decide(open, known, at);
+      const { answer, left } = await decide(open, known, at);
       for (const [index, { changes, audit }] of left.entries()) {
         if (changes.length + audit.length > 0) await links[index]?.write({ changes, audit }, at);
       }
@@ -171,7 +177,7 @@ interface Asking<Answer> {
   /** Runs work on a snapshot of the store. */
   read: (work: (look: (link: string) => Promise<LinkReading>) => Promise<Answer>) => Promise<Answer>;
   /** Decides, and leaves the calendars as they were, also where it throws. */
-  decide: (links: readonly OpenLink[], known: Known, at: number) => Answer;
+  decide: (links: readonly OpenLink[], known: Known, at: number) => Answer | Promise<Answer>;
 }
 
 /** Decides on operations that change nothing, on a snapshot of their links. @param work of different links */
@@ -190,7 +196,7 @@ export async function askTogether<Answer>(
       const known = await readAhead(partsOf(work, links), { at, taken: [] });
       const { open, cached } = await openAll(work, links, { loans, known, at });
       try {
-        return decide(open, known, at);
+        return await decide(open, known, at);
       } finally {
         for (const [index, loan] of loans.entries()) {
           const held = cached[index];
