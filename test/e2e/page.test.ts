@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createVerifier } from '../../src/verifier.ts';
-import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
+import {
+  launchChromium,
+  launchChromiumThatKeepsNothing,
+  titleInChromium,
+  withoutChromium,
+} from '../fixtures/chromium.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Served, serveInProcess, serveWith } from './served.ts';
@@ -239,6 +244,29 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       .waitFor();
     expect(await page.locator('img').count()).toBe(0);
     await page.context().close();
+  });
+
+  test('a browser that keeps no cookies or no data of the page is told so, before the login and after it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'slices-conn-chromium-'));
+    atEndOfFile(() => rmSync(folder, { recursive: true, force: true }));
+    const forgetful = await launchChromiumThatKeepsNothing(folder);
+    contexts.push(forgetful);
+    const told = /^You are not logged in: your browser keeps no cookies or no data of this page\./;
+    const page = await openTab(forgetful);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await result(page).getByText(told).waitFor();
+    expect(page.url()).toBe(`${served.addresses.base_url}/`);
+
+    const other = await openTab();
+    await other.route('**/ui/api/session', async (route) => {
+      const { cookie: _lost, ...headers } = await route.request().allHeaders();
+      await other.context().clearCookies();
+      await route.fulfill({ response: await route.fetch({ headers }) });
+    });
+    await other.getByRole('button', { name: 'Log in' }).click();
+    await other.getByRole('radio', { name: 'lead' }).check();
+    await other.getByRole('button', { name: 'Log in' }).click();
+    await result(other).getByText(told).waitFor();
   });
 
   test('a login that has ended keeps what was typed, and so does a server that is away for a while', async () => {
