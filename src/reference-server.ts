@@ -176,7 +176,7 @@ export async function createReferenceServer(given: ReferenceServerOptions = {}):
     return opened;
   };
   return assemble(options, open).catch(async (error: unknown) => {
-    // A server that does not start leaves nothing open (HOSTILE.md 65).
+    // A server that does not start leaves nothing open (THREATS.md 65).
     await opened?.close();
     throw error;
   });

@@ -43,7 +43,7 @@ export interface AllocatorOptions {
   newId: () => string;
   /**
    * How much of a link one tenant may have at any instant, in percent of its bandwidth and of the tags at each
-   * place, 1 to 100 (HOSTILE.md 59). A tenant is a project with all its experiments, or an experiment without a project.
+   * place, 1 to 100 (THREATS.md 59). A tenant is a project with all its experiments, or an experiment without a project.
    * Default: all of it.
    */
   maxShare?: number | undefined;

@@ -148,7 +148,7 @@ class Groups {
       const away = cause instanceof StoreUnavailableError;
       for (const { reject } of group) reject(cause);
       if (!away) return;
-      // The others would each wait as long again (HOSTILE.md 64); nothing of theirs was written.
+      // The others would each wait as long again (THREATS.md 64); nothing of theirs was written.
       this.#alone = 0;
       const waited = notBegun(cause);
       const others = this.#waiting.filter((each) => 'operation' in each);

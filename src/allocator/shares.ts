@@ -17,7 +17,7 @@ interface Use {
 }
 
 /**
- * Limits what each tenant may hold of one link (HOSTILE.md 59): a share of the bandwidth, and the same share of the
+ * Limits what each tenant may hold of one link (THREATS.md 59): a share of the bandwidth, and the same share of the
  * tags at each place. A share is rounded down, but is at least 1 Mbps and one tag.
  *
  * @example

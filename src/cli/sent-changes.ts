@@ -15,7 +15,7 @@ const isRefusal = ({ status }: Incoming): boolean => status >= 400 && status < 5
 
 /**
  * The requests of a command that change something at a service and may have taken effect: sent, and not refused
- * (HOSTILE.md 44).
+ * (THREATS.md 44).
  */
 export class SentChanges {
   readonly #sent = new Set<Outgoing>();

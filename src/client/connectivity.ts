@@ -104,7 +104,7 @@ export interface ConnectivityClient {
   /**
    * A dry run: the reservation that {@link reserve} would create now.
    *
-   * @throws Failure `not_supported` where the service does not describe dry runs: it would book (HOSTILE.md 45)
+   * @throws Failure `not_supported` where the service does not describe dry runs: it would book (THREATS.md 45)
    * @throws Failure `reply_invalid` where the service booked all the same
    */
   rehearse(request: NewReservation): Promise<Reservation>;
@@ -260,7 +260,7 @@ export function createConnectivityClient(
     if (allowUnsigned) return { reservation, verified: false, token: null, claims: null };
     throw new Failure('unsigned', 'The service answered without a signed token.', {
       why: 'Without a signature, nothing proves that the answer comes from the service.',
-      // The same command with --allow-unsigned would book again (HOSTILE.md 45).
+      // The same command with --allow-unsigned would book again (THREATS.md 45).
       fix: `slices-conn show ${shellWord(id)} --allow-unsigned`,
       reservation: id,
     });

@@ -13,10 +13,10 @@ import { Secret, withoutSecrets, withoutTokens } from '../contract/secret.ts';
 import type { Incoming, Outgoing, Send } from '../contract/sending.ts';
 import { type Reply, replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
-/** The most that is read of a reply, in bytes: 1 MiB (HOSTILE.md 10). */
+/** The most that is read of a reply, in bytes: 1 MiB (THREATS.md 10). */
 export const MAX_REPLY = 1_048_576;
 
-/** How long the exported clients wait for a reply unless told otherwise, in milliseconds (HOSTILE.md 53). */
+/** How long the exported clients wait for a reply unless told otherwise, in milliseconds (THREATS.md 53). */
 export const REPLY_TIMEOUT = 60_000;
 
 /** The parts of a request beside its method and path, which follow from the route. */
@@ -110,7 +110,7 @@ export async function exchange(
   });
 }
 
-/** The outcome is unknown: it must be looked up before another attempt (HOSTILE.md 43). */
+/** The outcome is unknown: it must be looked up before another attempt (THREATS.md 43). */
 const MAYBE_DONE = {
   why: 'The request was sent and may have taken effect.',
   maybeDone: true,
@@ -216,7 +216,7 @@ export function bearerHeader(token: Secret): string {
 const TEXT = /^[ -~]{0,300}$/;
 const NUMBER = /^\d{1,12}$/;
 
-/** Headers of requests that never hold a secret; the values of all others are hidden (HOSTILE.md 11). */
+/** Headers of requests that never hold a secret; the values of all others are hidden (THREATS.md 11). */
 const SHOWN_SENT: Readonly<Record<string, RegExp>> = {
   accept: TEXT,
   'content-type': TEXT,

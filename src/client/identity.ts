@@ -185,7 +185,7 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
 }
 
 /**
- * Refuses endpoints at another origin, which would receive codes and tokens (HOSTILE.md 4). The key set may be anywhere:
+ * Refuses endpoints at another origin, which would receive codes and tokens (THREATS.md 4). The key set may be anywhere:
  * a login does not use it.
  */
 function checkEndpoints(
@@ -243,7 +243,7 @@ async function withoutSent(reply: Response, form: unknown): Promise<Response> {
 
 /**
  * Turns what some providers write into what the library accepts: null members become absent, `interval` "5" becomes 5,
- * and 0 becomes 1 (HOSTILE.md 9). The ID token is not used here; it is removed, so that a faulty one does no harm.
+ * and 0 becomes 1 (THREATS.md 9). The ID token is not used here; it is removed, so that a faulty one does no harm.
  */
 async function withLenientMembers(reply: Response): Promise<Response> {
   if (reply.status !== 200) return reply;
@@ -259,7 +259,7 @@ async function withLenientMembers(reply: Response): Promise<Response> {
 }
 
 /**
- * Checks what the provider calls itself (RFC 8414 §3.3, HOSTILE.md 4), and tells the library the address that was asked:
+ * Checks what the provider calls itself (RFC 8414 §3.3, THREATS.md 4), and tells the library the address that was asked:
  * it compares character by character, where a slash at the end makes no difference.
  *
  * @throws Failure `reply_invalid` for another issuer than the one that is due

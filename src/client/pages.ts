@@ -1,7 +1,7 @@
 import { Failure } from '../contract/failure.ts';
 import type { Reply } from './reply-failure.ts';
 
-/** The most that is read of a list in all its pages, in characters (HOSTILE.md 56). */
+/** The most that is read of a list in all its pages, in characters (THREATS.md 56). */
 const MAX_LIST = 64 * 1_048_576;
 /** The most pages that are asked for: pages without items would never fill {@link MAX_LIST}. */
 const MAX_PAGES = 1000;

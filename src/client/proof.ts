@@ -71,7 +71,7 @@ export function expectationOf(
 
 /**
  * Verifies a connectivity token, and checks that it names the reservation, sites, bandwidth and period of the request.
- * A valid token about another reservation is refused (HOSTILE.md 23).
+ * A valid token about another reservation is refused (THREATS.md 23).
  *
  * @throws Failure `unverified` with the id of the reservation that the token names, so that it is not lost;
  *   or a failure to fetch the keys

@@ -18,15 +18,15 @@ import { saysNothingWasDone } from './reply-failure.ts';
 
 /** How requests leave this machine. */
 export interface TransportOptions {
-  /** The profile's origins: tokens and bodies are sent to no other (HOSTILE.md 3). */
+  /** The profile's origins: tokens and bodies are sent to no other (THREATS.md 3). */
   origins: ReadonlySet<string>;
   /** How long to wait for a whole reply, in milliseconds; all attempts at one request together. */
   timeout: number;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
-  /** Lets plain http leave this machine (HOSTILE.md 5), and tokens over https when `unchecked`. Default false. */
+  /** Lets plain http leave this machine (THREATS.md 5), and tokens over https when `unchecked`. Default false. */
   insecure?: boolean;
-  /** Whether the environment tells Node not to check certificates (HOSTILE.md 61). Default false. */
+  /** Whether the environment tells Node not to check certificates (THREATS.md 61). Default false. */
   unchecked?: boolean;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
@@ -65,9 +65,9 @@ const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 /**
  * The one way to the network: no redirects, no token to another origin than the profile's, no reply over 1 MiB, a
  * limit on waiting, GET repeated where that may help, changes repeated where the service says that it made none, and the proxies that the environment names (`HTTP_PROXY`,
- * `HTTPS_PROXY`, `NO_PROXY`). Nothing that is sent to this machine's own addresses goes to a proxy or to DNS (HOSTILE.md
+ * `HTTPS_PROXY`, `NO_PROXY`). Nothing that is sent to this machine's own addresses goes to a proxy or to DNS (THREATS.md
  * 46). With `NODE_TLS_REJECT_UNAUTHORIZED=0` no token is sent over https unless the profile says `insecure`, and
- * certificates are still checked for requests without a token (HOSTILE.md 61).
+ * certificates are still checked for requests without a token (THREATS.md 61).
  */
 export function createTransport(options: TransportOptions): Transport {
   const { timeout, certificates, insecure = false, now, random } = options;

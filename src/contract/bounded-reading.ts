@@ -9,7 +9,7 @@ export class TimeLimitError extends Error {
 const LONGEST = 2 ** 31 - 1;
 
 /**
- * Waits for work no longer than a limit, even if the work ignores its signal (HOSTILE.md 53).
+ * Waits for work no longer than a limit, even if the work ignores its signal (THREATS.md 53).
  *
  * @param limit milliseconds; `Infinity` where the work has a limit of its own
  * @param work gets a signal that is aborted at the limit
@@ -45,7 +45,7 @@ export interface CappedBytes {
 }
 
 /**
- * Reads a body of unknown length up to a limit, so that memory stays bounded (HOSTILE.md 10, 36).
+ * Reads a body of unknown length up to a limit, so that memory stays bounded (THREATS.md 10, 36).
  *
  * @param limit bytes
  */

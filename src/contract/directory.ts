@@ -41,7 +41,7 @@ const time = v.fallback(ReplyInstant, '');
 
 /**
  * A project as the client reads it from any portal: only its id is needed. What is missing, null, or not what it
- * should be is an empty text, and hides nothing else (HOSTILE.md 67).
+ * should be is an empty text, and hides nothing else (THREATS.md 67).
  */
 export const ProjectReply = v.object({
   id: v.pipe(v.string(), v.nonEmpty()),

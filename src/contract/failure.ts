@@ -31,7 +31,7 @@ export const CLIENT_FAILURES = [
 /** Every code that an error object of the command line can carry (CLI.md, "Output"). */
 export type FailureCode = ProblemCode | (typeof CLIENT_FAILURES)[number];
 
-/** One object of a service's `detail` list as it came (SPEC.md, "Validation error body"; HOSTILE.md 67). */
+/** One object of a service's `detail` list as it came (SPEC.md, "Validation error body"; THREATS.md 67). */
 export interface FailureDetail {
   /** Of Site, Date, Bandwidth where the service keeps to the spec; whatever another one says, such as `body`, `site1`. */
   loc: readonly (string | number)[];
@@ -110,7 +110,7 @@ export function ownCommand(...words: readonly string[]): string {
   return ['slices-conn', ...words].map(shellWord).join(' ');
 }
 
-/** The command that moves an unreadable file of ours away; it is never deleted (HOSTILE.md 17). */
+/** The command that moves an unreadable file of ours away; it is never deleted (THREATS.md 17). */
 export function moveAway(path: string): string {
   return ['mv', path, `${path}.bad`].map(shellWord).join(' ');
 }

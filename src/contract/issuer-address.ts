@@ -25,7 +25,7 @@ export function missingKind(issuers: readonly TrustedIssuer[]): TrustedKind | un
 
 /**
  * Checks the address of an issuer whose keys are fetched: it must be `https:`, or `http:` on this machine,
- * without a user, a query or a fragment (HOSTILE.md 5; RFC 8414 §2).
+ * without a user, a query or a fragment (THREATS.md 5; RFC 8414 §2).
  *
  * @returns the problem, as a sentence; undefined when the address is accepted
  */
@@ -54,7 +54,7 @@ export function issuerName(issuer: string): string {
 
 /**
  * Whether two texts name one issuer. They are compared as they stand (RFC 8414 §3.3), but for one slash at the end of
- * one of them: people and services write addresses with and without it (HOSTILE.md 4, 62).
+ * one of them: people and services write addresses with and without it (THREATS.md 4, 62).
  *
  * @example sameIssuer('https://login.example.org', 'https://login.example.org/') // true
  */

@@ -12,7 +12,7 @@ export type JsonReading = { ok: true; value: unknown } | { ok: false; fault: Jso
 /**
  * Reads JSON as RFC 8725 §2.4 and RFC 8259 §4 would have it read where two readers must agree: UTF-8 without
  * exceptions, and no object that names a member twice (`JSON.parse` keeps the last, others the first). Values nested
- * deeper than {@link MAX_NESTING} never reach the parser: 256 KiB of brackets would take it 20 ms (HOSTILE.md 47).
+ * deeper than {@link MAX_NESTING} never reach the parser: 256 KiB of brackets would take it 20 ms (THREATS.md 47).
  *
  * @param input text, or bytes that should be UTF-8
  * @param tooDeep what to do about deeper values. `refuse` (the default) is the fault `nesting`. `null` reads each of

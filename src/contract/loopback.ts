@@ -1,5 +1,5 @@
 /**
- * The loopback address that a host name or address of this machine stands for (HOSTILE.md 46): an address of 127/8 or
+ * The loopback address that a host name or address of this machine stands for (THREATS.md 46): an address of 127/8 or
  * `::1` itself, also as IPv6 carries it (`::ffff:127.0.0.1`); `127.0.0.1` for `localhost` and every name below it, which
  * are never looked up (RFC 6761 §6.3). All code uses this one test.
  *
@@ -24,7 +24,7 @@ function addressIn({ hostname }: URL): string | undefined {
 }
 
 /**
- * Whether data may be sent to an address (HOSTILE.md 5): over https, or over http on this machine. With `insecure`, which
+ * Whether data may be sent to an address (THREATS.md 5): over https, or over http on this machine. With `insecure`, which
  * a profile can set, over http anywhere.
  */
 export function isProtected(url: URL, insecure = false): boolean {

@@ -60,7 +60,7 @@ export const PROBLEM_STATUS = {
   internal: 500,
   /** Nothing was done, and it is worth trying again. */
   unavailable: 503,
-  /** The change may have been made or not: only a look at the reservation can tell (HOSTILE.md 43). */
+  /** The change may have been made or not: only a look at the reservation can tell (THREATS.md 43). */
   outcome_unknown: 503,
 } as const satisfies Record<string, number>;
 /** One of the reference server's problem codes; see {@link PROBLEM_STATUS}. */

@@ -496,7 +496,7 @@ export type RouteName = keyof typeof ROUTES;
 /**
  * A route's path with its `{name}` parts filled in, each percent-encoded.
  *
- * @throws Failure `usage` when a part has no value, or one that would name another address (HOSTILE.md 55)
+ * @throws Failure `usage` when a part has no value, or one that would name another address (THREATS.md 55)
  */
 export function routePath(name: RouteName, values: Readonly<Record<string, string>> = {}): string {
   return ROUTES[name].path.replaceAll(/\{(\w+)\}/g, (_, part: string) => {

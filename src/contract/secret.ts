@@ -2,7 +2,7 @@ import { idKind } from './ids.ts';
 
 /**
  * A token or code that can't be shown by accident: printed, logged, put into JSON or into a message, it shows as
- * `[secret]` (CLI.md, "Output"; HOSTILE.md 11). Code that sends or stores it calls {@link Secret.reveal}.
+ * `[secret]` (CLI.md, "Output"; THREATS.md 11). Code that sends or stores it calls {@link Secret.reveal}.
  */
 export class Secret {
   readonly #text: string;
@@ -68,7 +68,7 @@ const LEAST_CHANGES = 0.4;
 
 /**
  * A text without what looks like a token, wherever it stands: someone may type one where a path, a name, an id or an
- * address is due, and a message repeats what it is about (HOSTILE.md 54). Masked are JWTs, and long words in which
+ * address is due, and a message repeats what it is about (THREATS.md 54). Masked are JWTs, and long words in which
  * capitals, small letters and digits are mixed at random, as in refresh tokens. Ids of the services stay.
  */
 export function withoutTokens(text: string): string {

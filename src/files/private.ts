@@ -19,7 +19,7 @@ const ALL_WRITE = 0o002;
 const STICKY = 0o1000;
 
 /**
- * Makes a folder that only its owner can enter, or makes an existing one so (HOSTILE.md 16, 51).
+ * Makes a folder that only its owner can enter, or makes an existing one so (THREATS.md 16, 51).
  *
  * @returns the path
  * @throws Failure `state_unusable` when a symbolic link or something else stands there, when it belongs to someone
@@ -33,7 +33,7 @@ export function privateFolder(path: string): string {
 
 /**
  * Makes a folder for data that a person named, mode 0700, or checks an existing one. It may have other uses, so its
- * mode is not changed: it is refused when others can write to it (HOSTILE.md 51).
+ * mode is not changed: it is refused when others can write to it (THREATS.md 51).
  *
  * @returns the path
  * @throws Failure `state_unusable` as `privateFolder`
@@ -104,7 +104,7 @@ export function makeFolders(path: string, mode = 0o700): void {
 }
 
 /**
- * Why a file or folder can't be trusted, although its folder is this user's own (HOSTILE.md 16, 51); undefined when it
+ * Why a file or folder can't be trusted, although its folder is this user's own (THREATS.md 16, 51); undefined when it
  * can be.
  *
  * @param found what `lstat` says of it
@@ -138,7 +138,7 @@ export function foundAt(path: string): Stats | undefined {
  *
  * @returns whether there is one
  * @throws Failure `state_unusable` when a symbolic link, another user's file or one that others can write to stands
- *   there (HOSTILE.md 16, 51)
+ *   there (THREATS.md 16, 51)
  */
 export function closeFile(path: string): boolean {
   const found = foundAt(path);
@@ -152,7 +152,7 @@ export function closeFile(path: string): boolean {
 
 /**
  * A private folder for what can be made anew, such as compiled code. Everything in it is removed first where others could
- * write to it, or where one file or folder in it is not this user's alone (HOSTILE.md 51). Folders in it are not looked
+ * write to it, or where one file or folder in it is not this user's alone (THREATS.md 51). Folders in it are not looked
  * into: nothing of one is read before this was asked about it too.
  *
  * @returns the path
@@ -184,7 +184,7 @@ function unusableFolder(path: string, why: string, facts: { fix?: string } = {})
 }
 
 /**
- * The failure of a file of ours that can't be read or written. It is never deleted (HOSTILE.md 17).
+ * The failure of a file of ours that can't be read or written. It is never deleted (THREATS.md 17).
  *
  * @param isOpen whether its owner only has to look at it and close it to others
  */

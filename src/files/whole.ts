@@ -16,8 +16,8 @@ import { closeFile, unusableFile } from './private.ts';
 
 /**
  * Writes a file whole or not at all: into a new file beside it first, then in its place at once. A reader never sees
- * half of it, the old content stays when the process is killed or the disk is full (HOSTILE.md 15), and the new content is
- * on the disk when this returns. A symbolic link is never followed: one in the file's place is replaced (HOSTILE.md 51).
+ * half of it, the old content stays when the process is killed or the disk is full (THREATS.md 15), and the new content is
+ * on the disk when this returns. A symbolic link is never followed: one in the file's place is replaced (THREATS.md 51).
  *
  * @param mode the file's, whatever the umask
  * @throws Error of the file system; what was there is intact then
@@ -95,7 +95,7 @@ export function readPrivateFile(path: string): string | undefined {
 }
 
 /**
- * Writes a private file, whole or not at all (HOSTILE.md 15).
+ * Writes a private file, whole or not at all (THREATS.md 15).
  *
  * @throws Failure `state_unusable`; what was there is intact then
  */

@@ -33,7 +33,7 @@ export function dataPlace(
 
 /**
  * Checks the address of a PostgreSQL database. A failure does not repeat it: it may hold a password, and everyone on the
- * machine can see a password in an argument (HOSTILE.md 52).
+ * machine can see a password in an argument (THREATS.md 52).
  *
  * @returns the address, unchanged
  * @throws Failure `usage`, also for several hosts

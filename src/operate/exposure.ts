@@ -53,7 +53,7 @@ const DANGERS: readonly Danger[] = [
 ];
 
 /**
- * Checks that a server that others can reach has real users, a key that is kept, encryption and a name (HOSTILE.md 42).
+ * Checks that a server that others can reach has real users, a key that is kept, encryption and a name (THREATS.md 42).
  * Others can reach it when it listens on an address other than loopback, when its base address is not on loopback, and
  * behind a proxy.
  *

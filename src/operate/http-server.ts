@@ -15,7 +15,7 @@ import { PROBLEM_STATUS, type ProblemCode, problemBody } from '../contract/probl
 import { addressBlock, type ClientAddress } from '../server/client-address.ts';
 import type { Certificate } from './certificate.ts';
 
-/** How much of a server one client, or all together, may use (HOSTILE.md 41, 47, 48). Times in milliseconds. */
+/** How much of a server one client, or all together, may use (THREATS.md 41, 47, 48). Times in milliseconds. */
 export interface Limits {
   /** The limits that node:http enforces. */
   http: {

@@ -10,7 +10,7 @@ export const peerAddress: ClientAddress = ({ socket }) => socket.remoteAddress ?
 /**
  * The address that the proxy before this server reports: the last hop of `X-Forwarded-For`, which the proxy adds itself.
  * The hops before it came from the client and may be made up. Without the header, or when its last hop is not an address,
- * it is the proxy's own address, so that a client can't escape a limit this way (HOSTILE.md 29).
+ * it is the proxy's own address, so that a client can't escape a limit this way (THREATS.md 29).
  */
 export const forwardedAddress: ClientAddress = (request) => {
   // Several lines of it arrive as one list (RFC 9110 §5.3).

@@ -17,9 +17,9 @@ export interface ServiceTrust {
   user: Trust;
   project: Trust;
   experiment: Trust;
-  /** Whether a user token must name its scope: our own all do, others may not know scopes (HOSTILE.md 50). */
+  /** Whether a user token must name its scope: our own all do, others may not know scopes (THREATS.md 50). */
   scopeRequired: boolean;
-  /** Whether the login that a token names (`sid`) is live; absent with external issuers (HOSTILE.md 57). */
+  /** Whether the login that a token names (`sid`) is live; absent with external issuers (THREATS.md 57). */
   isLive?: SessionCheck;
   /** Checks which issuer may act for a project or an experiment; absent where only this server makes their ids. */
   ownership?: Ownership;
@@ -86,7 +86,7 @@ export async function authenticateUser(
  * Who sends a request to the connectivity service, by every token it carries: in `Authorization`, in
  * `Slices-Experiment-Token`, in the body's `tokens`. Tokens are told apart by issuer and subject, never by place, and
  * each must verify (DESIGN.md, "Experiment token's header"). Those in the headers are verified before the body is read
- * (HOSTILE.md 47).
+ * (THREATS.md 47).
  *
  * A request must carry a user token (SPEC.md, "Authentication" 1). One without a body (GET, DELETE) may carry the
  * experiment token in `Authorization` in its place, as with the sister services; then the experiment token's `act` names

@@ -42,7 +42,7 @@ export function useLightResponses(): void {
 
 /**
  * All services on one socket: the identity provider's endpoints go to its library, its page to ours, and everything
- * else to the function of a Request. All of them accept the Host of the base address only (HOSTILE.md 32).
+ * else to the function of a Request. All of them accept the Host of the base address only (THREATS.md 32).
  */
 export function createListener(options: ListenerOptions): RequestListener {
   const { site, fetch, identity, log, metrics, now, clientAddress = peerAddress } = options;
@@ -151,7 +151,7 @@ export const PROMPT_REFUSALS = 20;
 export const REFUSAL_DELAY = 250;
 
 /**
- * Slows down an address that sends many wrong tokens, so that refusing them takes little of the server's time (HOSTILE.md
+ * Slows down an address that sends many wrong tokens, so that refusing them takes little of the server's time (THREATS.md
  * 47): its connections are limited, and each then carries four requests a second. Requests with right tokens are not
  * delayed, even from the same address.
  *

@@ -26,7 +26,7 @@ const REMEMBERED = 10_000;
 
 /**
  * The rule by which an id of a project or an experiment belongs to one of several trusted issuers (DESIGN.md, "Trust is
- * scoped"; HOSTILE.md 50):
+ * scoped"; THREATS.md 50):
  *
  * | the host in the id, `exp_<host>_<opaque_id>`     | it belongs to                                     |
  * |--------------------------------------------------|---------------------------------------------------|

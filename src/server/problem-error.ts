@@ -56,7 +56,7 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  * | thrown | method | reply |
  * |---|---|---|
  * | ProblemError | any | its own |
- * | CommitUnknownError | POST, PUT, DELETE | 503 `outcome_unknown`, without Retry-After (HOSTILE.md 43) |
+ * | CommitUnknownError | POST, PUT, DELETE | 503 `outcome_unknown`, without Retry-After (THREATS.md 43) |
  * | CommitUnknownError | GET, HEAD | 503 `unavailable`: no change was asked for |
  * | StoreUnavailableError | any | 503 `unavailable`, with Retry-After: nothing was changed |
  * | anything else | any | 500 `internal`; the log holds the error. The reply does not say whether a change was made |

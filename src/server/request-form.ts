@@ -7,7 +7,7 @@ const DOT_SEGMENT = /\/\.{1,2}(?:\/|$)/;
 
 /**
  * Checks a request's target. A path has several spellings (RFC 3986 §6.2.2), and only one is accepted, so that a proxy, a
- * limit, a log and a router all see the same request (HOSTILE.md 62): a path without dot segments, without a fragment, and
+ * limit, a log and a router all see the same request (THREATS.md 62): a path without dot segments, without a fragment, and
  * without an escape of a character that needs no escape. An absolute address is refused too.
  *
  * @param target with its query, whose spelling is free because it is read in one place only
@@ -33,7 +33,7 @@ function plainForm(escaped: string): string {
 /** Headers that must not be repeated: of two, `node:http` takes the first and others the last (RFC 9110 §5.3). */
 const SINGLE = new Set(['host', 'authorization', 'content-type', EXPERIMENT_TOKEN_HEADER.toLowerCase()]);
 
-/** Checks the form of a request on a socket: its target, and headers that must not be repeated (HOSTILE.md 62). */
+/** Checks the form of a request on a socket: its target, and headers that must not be repeated (THREATS.md 62). */
 export function requestFault({ url = '', rawHeaders }: IncomingMessage): string | undefined {
   const seen = new Set<string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -76,7 +76,7 @@ export function trustedIssuers({ issuers }: Pick<ForeignIssuers, 'issuers'>): Tr
 
 /**
  * Trust in external issuers, each for its kinds of tokens, by their published keys: fetched when needed, at most once
- * per cooldown, and used for a day while the issuer is away (HOSTILE.md 25 to 27, 50).
+ * per cooldown, and used for a day while the issuer is away (THREATS.md 25 to 27, 50).
  *
  * @throws RangeError for an issuer whose address is not https, and when no issuer is trusted for users or for experiments:
  *   nothing could be reserved

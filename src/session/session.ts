@@ -160,7 +160,7 @@ export class Session {
    * The reservation that the request would create now. Nothing is created.
    *
    * @throws Failure `not_supported` where the service does not describe dry runs, or the search that the request needs: it
-   *   would book (HOSTILE.md 45)
+   *   would book (THREATS.md 45)
    */
   async rehearse(request: NewReservation): Promise<Reservation> {
     return this.connectivity.rehearse(request).catch(nothingBooked);
@@ -346,12 +346,12 @@ export class Session {
   }
 }
 
-/** The warning that keys are not fresh (HOSTILE.md 26). @param age milliseconds */
+/** The warning that keys are not fresh (THREATS.md 26). @param age milliseconds */
 export function staleKeys(url: string, age: number): string {
   return `warning: The key set at ${url} can't be reached; a copy from ${Math.round(age / 60_000)} min ago is used.`;
 }
 
-/** Says of a failed dry run that nothing was booked, unless the failure names a reservation (HOSTILE.md 43). */
+/** Says of a failed dry run that nothing was booked, unless the failure names a reservation (THREATS.md 43). */
 function nothingBooked(error: unknown): never {
   if (!(error instanceof Failure) || !error.facts.maybeDone || error.facts.reservation !== undefined)
     throw error;

@@ -55,7 +55,7 @@ interface Tally {
  * The rows that a group of decisions adds to the audit. A granted decision carries the version of the link that it made,
  * a refused one the version that it was decided on: in the order of `seq`, the rows are the link's whole history.
  *
- * A client that is refused all day does not fill the disk (HOSTILE.md 59): beyond {@link REFUSALS_IN_ROWS} refusals of an
+ * A client that is refused all day does not fill the disk (THREATS.md 59): beyond {@link REFUSALS_IN_ROWS} refusals of an
  * experiment in an hour, one row per link and minute counts them.
  *
  * @param sql within the transaction that has the link's lock

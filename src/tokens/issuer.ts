@@ -16,7 +16,7 @@ export interface IssuerOptions {
   ttl?: number;
   /** Default: the machine's clock. Milliseconds since the Unix epoch. */
   now?: () => number;
-  /** Published keys that don't sign: former ones, whose tokens still verify, and the next one (HOSTILE.md 27). */
+  /** Published keys that don't sign: former ones, whose tokens still verify, and the next one (THREATS.md 27). */
   otherKeys?: KeySetDocument['keys'];
 }
 

@@ -51,8 +51,8 @@ export interface KeySet {
    * The key with this `kid` that fits the algorithm (SPEC.md, "Authentication" 4).
    *
    * @param kid undefined for a token that names no key: then the only key of the set, if that has no `kid` either
-   *   (HOSTILE.md 21)
-   * @throws TokenError `key_unknown` when the issuer has none, or gives its private part away (HOSTILE.md 62), `algorithm` when its key is of another type,
+   *   (THREATS.md 21)
+   * @throws TokenError `key_unknown` when the issuer has none, or gives its private part away (THREATS.md 62), `algorithm` when its key is of another type,
    *   `keys_unreachable` when the set can't be had
    */
   find(kid: string | undefined, algorithm: Algorithm): Promise<CryptoKey>;

@@ -3,7 +3,7 @@ import { isLoopback } from '../contract/loopback.ts';
 
 /**
  * Resolves any name to this machine's loopback addresses, in place of DNS: for connections to `localhost` and the names
- * below it (RFC 6761 §6.3; HOSTILE.md 46).
+ * below it (RFC 6761 §6.3; THREATS.md 46).
  */
 export const lookupLoopback: LookupFunction = (_name, { all, family }, callback) => {
   const addresses = [
@@ -17,7 +17,7 @@ export const lookupLoopback: LookupFunction = (_name, { all, family }, callback)
 
 /**
  * Sends a request without a body. To this machine's own addresses it goes straight, past the proxies that Node may be
- * told to use (`NODE_USE_ENV_PROXY`) and past DNS (HOSTILE.md 46); elsewhere it is the platform's `fetch`. Redirects are
+ * told to use (`NODE_USE_ENV_PROXY`) and past DNS (THREATS.md 46); elsewhere it is the platform's `fetch`. Redirects are
  * as the request says, and never followed on this machine. A browser or a worker has its `fetch` only.
  */
 export async function fetchDirectly(request: Request): Promise<Response> {

@@ -12,7 +12,7 @@ export interface RemoteKeySetOptions {
   /** The address of the key set, `{issuer}/.well-known/jwks.json` (SPEC.md, "Endpoints"). */
   url: string;
   /**
-   * Default: the platform's, but straight to this machine's own addresses, past every proxy and DNS (HOSTILE.md 46).
+   * Default: the platform's, but straight to this machine's own addresses, past every proxy and DNS (THREATS.md 46).
    * Must not follow redirects: they are an error here.
    */
   fetch?: Fetch;
@@ -74,9 +74,9 @@ const MINUTE = 60_000;
  *
  * A fresh copy is used as it is. An unknown `kid`, or a signature that is not the key's, causes one fetch, and then none
  * for the cooldown, so that made-up tokens can't make this service flood the issuer with requests. When the set can't be had, a copy up to a day old
- * stands in; with no copy, every caller within the cooldown gets the same error without a fetch (HOSTILE.md 25 to
+ * stands in; with no copy, every caller within the cooldown gets the same error without a fetch (THREATS.md 25 to
  * 27). When an issuer does not answer, only the caller that needs the fetch waits, until the time limit; callers whose key
- * is in a usable copy do not wait (HOSTILE.md 53).
+ * is in a usable copy do not wait (THREATS.md 53).
  */
 export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): RemoteKeySet {
   const {

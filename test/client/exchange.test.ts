@@ -43,6 +43,7 @@ describe('what a status means (CLI.md, "Exit codes")', () => {
     ['for a token that is wrong', 403, coded('token_invalid'), 'token_invalid'],
     ['for a token that has expired', 403, coded('token_expired'), 'token_expired'],
     ['for the role', 403, coded('role_not_allowed'), 'role_not_allowed'],
+    ['for the scope', 403, coded('scope_missing'), 'scope_missing'],
     ['for the experiment', 403, coded('wrong_experiment'), 'wrong_experiment'],
     ['with a code that nobody knows', 403, coded('teapot'), 'forbidden'],
     ['about a date', 403, detail('Date'), 'date_invalid'],
@@ -165,6 +166,11 @@ describe('the message of a refusal', () => {
     const { message, facts } = await failure(json(both, 422));
     expect(`${message} ${facts.why}`).toBe('No. Too late.');
     expect(facts.details).toEqual(both.detail);
+  });
+
+  test('a missing scope leads to a new login (THREATS.md 50)', async () => {
+    expect((await failure(json(coded('scope_missing'), 403))).facts.fix).toBe('slices-conn login');
+    expect((await failure(json(coded('role_not_allowed'), 403))).facts.fix).toBeUndefined();
   });
 
   test('row 67: an unknown loc is kept unchanged, and printed for people', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { files } from '../../src/main/files.ts';
 
-/** `vlan --out` (HOSTILE.md 51): files below a folder, never through a link. */
+/** `vlan --out` (THREATS.md 51): files below a folder, never through a link. */
 describe('files below a folder', () => {
   let home: string;
   beforeEach(() => {

@@ -16,7 +16,7 @@ import { type Fleet, quiet, startFleet } from './server-kills.ts';
 
 const CLIENTS = 16;
 const HOUR = 3_600_000;
-/** A server that has lost its database says so within this, in milliseconds (HOSTILE.md 41). */
+/** A server that has lost its database says so within this, in milliseconds (THREATS.md 41). */
 const ANSWER_LIMIT = 10_000;
 /** How long a commit may take to come before it is killed without, in milliseconds. */
 const IMPATIENCE = 5000;

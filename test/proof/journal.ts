@@ -44,7 +44,7 @@ export interface Batch {
 
 /**
  * What was asked for and what was answered, written down by those who asked; to be held against the database, which
- * may know more than was answered, and never less (HOSTILE.md 39).
+ * may know more than was answered, and never less (THREATS.md 39).
  */
 export class Journal {
   readonly bookings = new Map<string, Booking>();

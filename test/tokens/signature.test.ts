@@ -22,7 +22,7 @@ describe('the signature of a connectivity token', () => {
       (signature) => Buffer.concat([signature, Buffer.alloc(1)]),
       (signature) => Buffer.concat([Buffer.alloc(1), signature]),
       (signature) => Buffer.concat([signature, signature]),
-      // For ECDSA: r = s = 0 (HOSTILE.md 24).
+      // For ECDSA: r = s = 0 (THREATS.md 24).
       ({ length }) => Buffer.alloc(length),
       ({ length }) => Buffer.alloc(length, 0xff),
     ];
@@ -34,7 +34,7 @@ describe('the signature of a connectivity token', () => {
     ['ES256', 'sha256'],
     ['ES384', 'sha384'],
     ['ES512', 'sha512'],
-  ] as const)('%s: DER is refused (HOSTILE.md 24)', async (algorithm, hash) => {
+  ] as const)('%s: DER is refused (THREATS.md 24)', async (algorithm, hash) => {
     const key = makeKey(algorithm);
     const der = (data: Buffer) => {
       const signature = sign(hash, data, key.privateKey);
@@ -44,7 +44,7 @@ describe('the signature of a connectivity token', () => {
     expect(await verdict(key, der)).toBe('signature');
   });
 
-  test('ES512: the same numbers in fewer or more bytes are refused (HOSTILE.md 24)', async () => {
+  test('ES512: the same numbers in fewer or more bytes are refused (THREATS.md 24)', async () => {
     const key = makeKey('ES512');
     // A quarter of all P-521 signatures have a zero byte before both numbers.
     const spare = (data: Buffer): [Buffer, Buffer] => {

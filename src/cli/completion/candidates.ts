@@ -233,7 +233,7 @@ export interface CompletionSource {
  */
 const PLAIN_WORD = /^[\p{L}\p{N}_][\p{L}\p{N}_@%+=:,./-]*$/u;
 
-/** Whether a word needs no quotes in a shell, and has no invisible characters (HOSTILE.md 60). */
+/** Whether a word needs no quotes in a shell, and has no invisible characters (THREATS.md 60). */
 export function isPlainWord(word: string): boolean {
   return PLAIN_WORD.test(word) && escapeText(word) === word;
 }

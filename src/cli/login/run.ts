@@ -125,7 +125,7 @@ async function announce(
 }
 
 /**
- * The address to open in a browser or to draw as a QR code; undefined for an address that is only printed (HOSTILE.md 6).
+ * The address to open in a browser or to draw as a QR code; undefined for an address that is only printed (THREATS.md 6).
  * It must be https, or http on this machine, without user and password, white space and control characters: URL parsing
  * drops the latter two, but the program that opens the browser may not.
  */

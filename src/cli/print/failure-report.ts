@@ -98,7 +98,7 @@ function withNothingChanged({ code, facts }: Failure): FailureFacts {
   return { ...facts, why: `${facts.why ?? ''} Nothing was changed.`.trimStart() };
 }
 
-/** Masks tokens: a message may repeat one that was typed in the wrong place (HOSTILE.md 54). */
+/** Masks tokens: a message may repeat one that was typed in the wrong place (THREATS.md 54). */
 function shown(text: string): string {
   return escapeText(withoutTokens(text));
 }

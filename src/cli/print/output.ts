@@ -91,7 +91,7 @@ export class Output {
 
   /**
    * Prints a result: the object as JSON, or the text of `render`, which can be called twice and must change nothing.
-   * Tokens are masked unless the result has `claims`: in other results, a token was typed in the wrong place (HOSTILE.md 54).
+   * Tokens are masked unless the result has `claims`: in other results, a token was typed in the wrong place (THREATS.md 54).
    */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
     const { json } = this.#options;

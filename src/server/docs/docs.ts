@@ -101,7 +101,7 @@ export function createDocs(options: DocsOptions): Hono {
 /** How much of a file is handed on at once, in bytes. */
 const PIECE = 65_536;
 
-/** A file as a body that holds no more of it than one piece, however slowly it is read (HOSTILE.md 41). */
+/** A file as a body that holds no more of it than one piece, however slowly it is read (THREATS.md 41). */
 function inPieces(content: Uint8Array): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream(

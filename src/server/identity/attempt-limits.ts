@@ -16,7 +16,7 @@ export interface EndpointLimit {
 }
 
 /**
- * The limits of the identity provider's endpoints within 10 minutes (HOSTILE.md 29; RFC 8628 §5.1, RFC 6819 §4.4.1.11).
+ * The limits of the identity provider's endpoints within 10 minutes (THREATS.md 29; RFC 8628 §5.1, RFC 6819 §4.4.1.11).
  *
  * | endpoint            | counted                  | an address | in all |
  * |---------------------|--------------------------|------------|--------|

@@ -223,7 +223,7 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
       }
     }
     if (entered.trim() === '') return again(200);
-    // A lookup would count as a guess: any page could use up the guesses of its visitor's address (HOSTILE.md 58).
+    // A lookup would count as a guess: any page could use up the guesses of its visitor's address (THREATS.md 58).
     if (!sent && isCrossSite((name) => req.header(name), origin)) return again(200);
     const userCode = lettersOf(entered);
     const action = sent ? parameters.get('action') : null;

@@ -54,7 +54,7 @@ export type ProviderEndpoints = (
 
 /**
  * Passes requests on to the provider's library, which works on `node:http`. The library gets a new request with the few
- * headers that it needs and a form that was checked here: media type, size, no parameter twice (HOSTILE.md 32).
+ * headers that it needs and a form that was checked here: media type, size, no parameter twice (THREATS.md 32).
  *
  * @param issuer `{auth_url}`
  * @param guard counts each POST before its form is read
@@ -74,7 +74,7 @@ export function createProviderEndpoints(
       response.setHeader('allow', allowed.join(', '));
       throw refusal('method_not_allowed', `This address allows ${allowed.join(', ')} only.`);
     }
-    // Refused before it is counted: any page could use up the limit of its visitor's address (HOSTILE.md 58).
+    // Refused before it is counted: any page could use up the limit of its visitor's address (THREATS.md 58).
     const header = (name: string): string | undefined => request.headersDistinct[name]?.join();
     if (method === 'POST' && isCrossSite(header, origin)) {
       throw refusal(

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** A stored record of the identity provider, under the hash of its code or token, never the value (HOSTILE.md 33). */
+/** A stored record of the identity provider, under the hash of its code or token, never the value (THREATS.md 33). */
 export interface IdentityRecord {
   /** `DeviceCode`, `AuthorizationCode`, `RefreshToken` or `Grant`. */
   model: string;
@@ -31,7 +31,7 @@ export type NewIdentityRecord = Omit<IdentityRecord, 'consumedAt' | 'graceUntil'
 
 /**
  * Where the identity provider's records are. Each method is one atomic step, so that replicas on one database agree
- * (HOSTILE.md 29, 31).
+ * (THREATS.md 29, 31).
  */
 export interface IdentityRecords {
   /**

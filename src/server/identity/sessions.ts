@@ -18,7 +18,7 @@ export interface Sessions {
 }
 
 /**
- * Looks up whether the login that a token belongs to was revoked (HOSTILE.md 57): an access token verifies until it
+ * Looks up whether the login that a token belongs to was revoked (THREATS.md 57): an access token verifies until it
  * expires, even if its login was revoked. The database is asked once in {@link SESSION_CHECK_TTL} for each session, not
  * for each request. So a revocation takes effect at once in this process, and within 5 s in the others.
  *

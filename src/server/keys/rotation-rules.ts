@@ -34,7 +34,7 @@ export interface KeyPlan<Key extends KeyRecord = KeyRecord> {
 }
 
 /**
- * Which key signs, which are published, which may go (HOSTILE.md 27).
+ * Which key signs, which are published, which may go (THREATS.md 27).
  *
  * The latest key whose time has come signs. Every later key is published. An earlier one is published until 20 minutes after
  * the last of its tokens has expired, and after the one that followed it began to sign.

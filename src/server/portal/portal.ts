@@ -138,7 +138,7 @@ export function createPortal(options: PortalOptions): Hono {
   return app;
 }
 
-/** The session of the user token: the new token ends with that login too (HOSTILE.md 57). */
+/** The session of the user token: the new token ends with that login too (THREATS.md 57). */
 function sessionOf(user: UserClaims): { sid?: unknown } {
   return user['sid'] === undefined ? {} : { sid: user['sid'] };
 }

@@ -39,7 +39,7 @@ button.quiet{flex:none;min-width:0;background:transparent;color:var(--soft);font
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
-/** Headers of every page: it may use its own style and form only, and can't be framed (HOSTILE.md 30). */
+/** Headers of every page: it may use its own style and form only, and can't be framed (THREATS.md 30). */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   'x-frame-options': 'DENY',

@@ -117,7 +117,7 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
     });
   }
 
-  /** A list of the portal; of a record that can't be read, nothing is told (HOSTILE.md 67). */
+  /** A list of the portal; of a record that can't be read, nothing is told (THREATS.md 67). */
   async function listed<Record>(
     name: 'listExperiments' | 'listProjects',
     access: string,

@@ -235,7 +235,7 @@ const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'revocation_endpo
 
 /**
  * What a provider elsewhere publishes about itself (OpenID Connect Discovery). Its endpoints must be at its own origin, or
- * they would receive codes and tokens that are for it (HOSTILE.md 4).
+ * they would receive codes and tokens that are for it (THREATS.md 4).
  *
  * @param authUrl `{auth_url}`
  * @param issuers what it may call itself; one slash at the end makes no difference

@@ -48,7 +48,7 @@ export type CredentialsChange = (
 
 /**
  * The login at one issuer, as one client, for one pair of addresses, so that no token is ever sent to another place
- * than it was obtained for (CLI.md, "Files"; HOSTILE.md 3). A private file of its own.
+ * than it was obtained for (CLI.md, "Files"; THREATS.md 3). A private file of its own.
  */
 export class Credentials {
   readonly #folder: string;
@@ -107,7 +107,7 @@ export class Credentials {
 
   /**
    * Changes the login while no other process can: what `work` is given was read under the lock, and what it returns is
-   * on disk before the lock is released (HOSTILE.md 13).
+   * on disk before the lock is released (THREATS.md 13).
    *
    * @throws Failure `state_unusable`; whatever `work` throws, and then nothing was changed
    */

@@ -77,7 +77,7 @@ export interface UserTokenOptions {
 
 /**
  * The user token of the profile's login, refreshed when it is almost over. The one place where a token is refreshed:
- * one process at a time, each looking first at what the one before it left (HOSTILE.md 13, 14, 18).
+ * one process at a time, each looking first at what the one before it left (THREATS.md 13, 14, 18).
  *
  * @throws Failure `not_logged_in`, `token_expired` with what to type; `unavailable` or `network` when the provider
  *   can't be asked, which leaves the session as it is
@@ -129,7 +129,7 @@ async function refresh(
   }
 }
 
-/** Whether another attempt may succeed. A refresh whose answer got lost can be repeated (HOSTILE.md 31). */
+/** Whether another attempt may succeed. A refresh whose answer got lost can be repeated (THREATS.md 31). */
 function mayBeRepeated(error: unknown): error is Failure {
   if (!(error instanceof Failure)) return false;
   return error.facts.retryable === true || error.facts.maybeDone === true;

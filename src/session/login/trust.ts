@@ -71,7 +71,7 @@ export function either(one: TrustByKind, other: TrustByKind): TrustByKind {
   };
 }
 
-/** An issuer's keys as they are kept on this machine, up to a day old: nothing is fetched (HOSTILE.md 26). */
+/** An issuer's keys as they are kept on this machine, up to a day old: nothing is fetched (THREATS.md 26). */
 export function keptKeys(
   issuer: string,
   {

@@ -249,7 +249,7 @@ function entryOfVariable(key: ProfileKey, variable: string, text: string): Profi
 }
 
 /**
- * Checks that a profile uses plain http only where it is allowed (HOSTILE.md 5).
+ * Checks that a profile uses plain http only where it is allowed (THREATS.md 5).
  *
  * @throws Failure `usage`, before anything is sent
  */

@@ -29,7 +29,7 @@ export interface Profile extends ProfileValues {
   name: string;
   /**
    * The variables that name another connectivity service or portal than the profile itself does. Its token commands are
-   * left out then: what they give is for the profile's own services (HOSTILE.md 49).
+   * left out then: what they give is for the profile's own services (THREATS.md 49).
    */
   redirectedBy?: readonly string[];
 }
@@ -262,7 +262,7 @@ function ownSettings(name: string, { profiles }: Preferences): Settings {
   return (Object.hasOwn(profiles, name) && profiles[name]) || {};
 }
 
-/** A profile's entries, without its token commands where the environment names other services (HOSTILE.md 49). */
+/** A profile's entries, without its token commands where the environment names other services (THREATS.md 49). */
 function forItsServices(
   { name, entries }: ProfileView,
   settings: Settings,
@@ -315,7 +315,7 @@ function checkKeys(name: string, keys: readonly ProfileKey[]): void {
 
 /**
  * Reads `config.json`. Profiles may name programs to run, so the file must belong to the user, and others must not be
- * able to write to it (HOSTILE.md 16, 51).
+ * able to write to it (THREATS.md 16, 51).
  *
  * @param folder the configuration folder
  * @throws Failure `state_unusable`

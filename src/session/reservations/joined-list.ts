@@ -29,7 +29,7 @@ export interface ListingOptions {
  * the list.
  *
  * @param current leaves out reservations that are known to have ended or to be deleted, and does not read them
- *   (HOSTILE.md 66)
+ *   (THREATS.md 66)
  * @throws Failure when the service's list can't be fetched
  */
 export async function listJoined(options: ListingOptions, current: boolean): Promise<JoinedList> {

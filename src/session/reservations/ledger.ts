@@ -237,7 +237,7 @@ export class Ledger {
    * Everything of an experiment, oldest first.
    *
    * @param now milliseconds: leaves out entries that have ended by then, were deleted or refused. They are not read
-   *   from the database (HOSTILE.md 66).
+   *   from the database (THREATS.md 66).
    */
   async entries(experiment: string, now?: number): Promise<LedgerEntry[]> {
     if (now === undefined) return this.#read('experiment = $2', experiment);

@@ -60,7 +60,7 @@ const PAUSES = [500, 2000];
 
 /**
  * Reservations that are never lost: each request is in the ledger before it leaves this machine, and its outcome after
- * (CLI.md, "Files"; HOSTILE.md 12). Every method throws Failure.
+ * (CLI.md, "Files"; THREATS.md 12). Every method throws Failure.
  */
 export class Reservations {
   readonly #options: ReservationsOptions;
@@ -478,7 +478,7 @@ function isDecision({ code, facts }: Failure): boolean {
   return code === 'name_taken' || facts.details?.some(({ loc }) => loc.length > 0) === true;
 }
 
-/** The failure of a change that may have taken effect: to be looked for before it is asked for again (HOSTILE.md 43). */
+/** The failure of a change that may have taken effect: to be looked for before it is asked for again (THREATS.md 43). */
 function inDoubt(failure: Failure, facts: FailureFacts = {}): Failure {
   return failure.with({ ...facts, maybeDone: true, retryable: false });
 }

@@ -36,7 +36,7 @@ const TLS_VARIABLES = {
  * `PGPASSWORD` and the like.
  *
  * Without an `sslmode`, a server on this machine is reached without TLS, and every other one over TLS with a certificate
- * that is verified for its name (HOSTILE.md 52). Three modes weaken that: `disable`, `no-verify` (the certificate is not
+ * that is verified for its name (THREATS.md 52). Three modes weaken that: `disable`, `no-verify` (the certificate is not
  * checked), and `verify-ca` (any name, where `sslrootcert` says who signs). `require` and `verify-full` verify on this
  * machine too; `prefer` and `allow` count as unset.
  *

@@ -31,7 +31,7 @@ export function backUp(source: string, target: string): Backup {
   // Throws ENOENT, which names the file.
   lstatSync(source);
   denyOthers(source);
-  // In a folder of its own, other users can't plant files beside it that SQLite would trust (HOSTILE.md 51).
+  // In a folder of its own, other users can't plant files beside it that SQLite would trust (THREATS.md 51).
   const folder = mkdtempSync(`${target}.`);
   const draft = join(folder, 'copy');
   try {

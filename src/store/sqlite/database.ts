@@ -161,7 +161,7 @@ export class SqliteDatabase {
    *
    * @throws DatabaseFormatError when it is damaged, another program's, or of another version
    * @throws StoreUnavailableError when it can't be read
-   * @throws Failure `state_unusable` when other users could have changed it (HOSTILE.md 51)
+   * @throws Failure `state_unusable` when other users could have changed it (THREATS.md 51)
    */
   static openToRead(path: string, format: DatabaseFormat): ReadDatabase {
     const { DatabaseSync: Sqlite } = loadSqlite();

@@ -57,7 +57,7 @@ export function createPrivate(path: string): void {
  *
  * @returns whether the file is there
  * @throws Failure `state_unusable` when a symbolic link, another user's file or one that others can write to stands in
- *   the place of one of them (HOSTILE.md 51)
+ *   the place of one of them (THREATS.md 51)
  */
 export function denyOthers(path: string): boolean {
   for (const end of BESIDE) closeFile(`${path}${end}`);
@@ -113,8 +113,8 @@ const turns = new Map<string, Promise<unknown>>();
 
 /**
  * Runs `work` while no other process runs work under the same file. The lock is a transaction on an otherwise empty
- * SQLite file, so the operating system releases it when its process ends, however it ends (HOSTILE.md 14). A process also
- * loses a POSIX lock when it closes another handle on the file: nothing else may open it (HOSTILE.md 17).
+ * SQLite file, so the operating system releases it when its process ends, however it ends (THREATS.md 14). A process also
+ * loses a POSIX lock when it closes another handle on the file: nothing else may open it (THREATS.md 17).
  *
  * @param path a file for this lock only, created when it does not exist
  * @param timeout how long to wait for another process, in milliseconds

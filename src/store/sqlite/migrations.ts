@@ -338,7 +338,7 @@ export const LEDGER_FORMAT: DatabaseFormat = {
     `,
     `
     -- From when on a row is past, in milliseconds: its reservation has ended; at once where it was deleted, or never
-    -- made. What is past is read only when it is asked for (HOSTILE.md 66).
+    -- made. What is past is read only when it is asked for (THREATS.md 66).
     ALTER TABLE attempt ADD COLUMN past_ms INTEGER AS (
       CASE outcome
         WHEN 'booked' THEN coalesce(

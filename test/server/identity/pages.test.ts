@@ -29,7 +29,7 @@ async function atConfirmation(): Promise<{ server: IdentityServer; login: Device
   return { server, login, browser };
 }
 
-/** Checks the headers and the HTML that every page has (HOSTILE.md 30). */
+/** Checks the headers and the HTML that every page has (THREATS.md 30). */
 function expectGuarded({ headers, text }: WireReply): void {
   expect(headers.get('x-frame-options')).toBe('DENY');
   expect(headers.get('x-content-type-options')).toBe('nosniff');

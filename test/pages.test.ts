@@ -1,0 +1,69 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const root = new URL('..', import.meta.url).pathname;
+const THREATS = 'src/server/THREATS.md';
+
+const contents = new Map(
+  globSync('{src,test}/**/*.{ts,js,md}', { cwd: root }).map((file) => [file, read(file)]),
+);
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8');
+}
+
+/** The cells of each row of the table, by its number, as they stand. */
+const rows = [...(contents.get(THREATS) ?? '').matchAll(/^\| (\d+) \| (.+) \| (.+) \|$/gm)].map(
+  ([, row, what = '', tests = '']) => ({ row: Number(row), what, tests }),
+);
+
+/** The numbers of a citation such as `25 to 27, 50`. A comment may break it between two lines. */
+function numbers(citation: string): number[] {
+  const parts = citation.replaceAll(/[\s*/]+/g, ' ').split(/,| and /);
+  return parts.flatMap((part) => {
+    const [from = Number.NaN, to = from] = part.split(' to ').map(Number);
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  });
+}
+
+const NUMBERS = String.raw`(\d+(?:(?:,| and| to)[\s*/]+\d+)*)`;
+
+describe(THREATS, () => {
+  it('has its rows in order, and each number once', () => {
+    const order = rows.map(({ row }) => row);
+    expect(order.length).toBeGreaterThan(60);
+    expect(order).toEqual([...new Set(order)].toSorted((a, b) => a - b));
+    expect(contents.get(THREATS)?.match(/^\| /gm)).toHaveLength(rows.length + 1);
+  });
+
+  it('has every row that is cited', () => {
+    const known = new Set(rows.map(({ row }) => row));
+    const cited = [...contents].flatMap(([file, text]) =>
+      [
+        ...text.matchAll(new RegExp(String.raw`THREATS\.md[\s*/]+${NUMBERS}`, 'g')),
+        ...(file.startsWith('test/') ? text.matchAll(new RegExp(`['"\`]rows? ${NUMBERS}`, 'g')) : []),
+      ].flatMap(([, citation = '']) => numbers(citation).map((row) => ({ file, row }))),
+    );
+    expect(cited.length).toBeGreaterThan(300);
+    expect(cited.filter(({ row }) => !known.has(row))).toEqual([]);
+  });
+
+  it('names tests that exist: a file, and a part of a title in it', () => {
+    const wrong = rows.flatMap(({ row, tests }) =>
+      tests.split('; ').flatMap((test) => {
+        const [, file = '', title = ''] = /^(test\/\S+\.ts) › "(.+)"$/.exec(test) ?? [];
+        return existsSync(join(root, file)) && titles(file).some((text) => text.includes(title))
+          ? []
+          : [`${row}: ${test}`];
+      }),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+/** Every text in quotes of a file. */
+function titles(file: string): string[] {
+  const text = contents.get(file) ?? '';
+  return [...text.matchAll(/(['"`])((?:\\.|(?!\1)[^\\\n])+)\1/g)].map(([, , quoted = '']) => quoted);
+}
