@@ -30,6 +30,11 @@ export const ReservationId = idOf('reservation', 'con_conn.example.org_01jd3x0m2
 /** See {@link ReservationId}. */
 export type ReservationId = v.InferOutput<typeof ReservationId>;
 
+/** Marks a member that SPEC.md does not name as `x-extension: true` in the API's description. */
+export function extension<Input>(): v.MetadataAction<Input, { readonly 'x-extension': true }> {
+  return v.metadata({ 'x-extension': true });
+}
+
 /** The name of a reservation, which its user chose: see {@link RESERVATION_NAME}. Extension. */
 export const ReservationName = v.pipe(
   v.string((issue) => `name must be a text; ${received(issue.input)}.`),
@@ -39,9 +44,10 @@ export const ReservationName = v.pipe(
       `name must be 1 to 64 of the letters a to z, the digits and "-", a letter first; ${received(issue.input)}.`,
   ),
   v.description(
-    "A name of the user's choice, unique among the experiment's reservations that have not ended. Extension.",
+    "A name of the user's choice, unique among the experiment's reservations that have not ended.",
   ),
   v.examples(['gent-poznan']),
+  extension(),
 );
 /** See {@link ReservationName}. */
 export type ReservationName = v.InferOutput<typeof ReservationName>;

@@ -65,7 +65,7 @@ To try it here, log in with \`slices-conn login\`, press **Authorize**, and past
     slices-conn user token
     slices-conn experiment token demo
 
-Operations and parameters with \`x-extension: true\` are not in the specification; another service may lack them.`;
+Operations, parameters and members with \`x-extension: true\` are not in the specification; another service may lack them.`;
 
 /** Members of the OpenAPI document, as far as this project reads them back. */
 export interface OpenApiDocument {

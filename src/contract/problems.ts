@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { Instant, ReplyInstant } from './fields.ts';
+import { extension, Instant, ReplyInstant } from './fields.ts';
 import { withoutTokens } from './secret.ts';
 
 /** The allowed values of `detail[].loc` (SPEC.md, "Errors"). */
@@ -72,7 +72,8 @@ const item = v.optional(
     v.number(),
     v.integer(),
     v.minValue(0),
-    v.description('For a batch: the index of the item that it is about. Extension.'),
+    v.description('For a batch: the index of the item that it is about.'),
+    extension(),
   ),
 );
 
@@ -186,23 +187,26 @@ export const ProblemBody = v.object({
   code: v.pipe(
     v.picklist(Object.keys(PROBLEM_STATUS) as [ProblemCode, ...ProblemCode[]]),
     v.description('The kind of refusal, for programs. The first one where `detail` holds several.'),
+    extension(),
   ),
   detail: v.pipe(v.array(ProblemDetail), v.minLength(1)),
-  limits: v.optional(v.pipe(v.array(Limit), v.description('The limits that were broken. Extension.'))),
+  limits: v.optional(v.pipe(v.array(Limit), v.description('The limits that were broken.'), extension())),
   free: v.optional(
     v.pipe(
       v.array(FreePart),
       v.maxLength(MAX_FREE_PARTS),
       v.description(
-        `The period that was asked for, in at most ${MAX_FREE_PARTS} parts, with what is free in each. Extension.`,
+        `The period that was asked for, in at most ${MAX_FREE_PARTS} parts, with what is free in each.`,
       ),
+      extension(),
     ),
   ),
   alternatives: v.optional(
     v.pipe(
       v.array(Alternative),
       v.maxLength(ALTERNATIVE_KINDS.length),
-      v.description('What would have been accepted: at most one of each kind. Extension.'),
+      v.description('What would have been accepted: at most one of each kind.'),
+      extension(),
     ),
   ),
 });

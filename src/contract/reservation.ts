@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import {
   EXAMPLE_END,
   ExperimentId,
+  extension,
   Instant,
   ReplyInstant,
   RequestDuration,
@@ -163,14 +164,16 @@ export const ReservationRequestBody = v.object({
   duration: v.pipe(
     v.optional(RequestDuration),
     v.description(
-      'With earliest=true: how long the reservation lasts, an ISO 8601 duration of at least 1 s. Extension.',
+      'With earliest=true: how long the reservation lasts, an ISO 8601 duration of at least 1 s.',
     ),
+    extension(),
   ),
   volume: v.pipe(
     v.optional(requestVolume),
     v.description(
-      `Bytes to be carried between start_date and end_date, as a string of digits, 1 to ${MAX_VOLUME}. The reservation gets one constant rate and the period that finishes first. Extension.`,
+      `Bytes to be carried between start_date and end_date, as a string of digits, 1 to ${MAX_VOLUME}. The reservation gets one constant rate and the period that finishes first.`,
     ),
+    extension(),
   ),
 });
 /** See {@link ReservationRequestBody}: dates as timestamps, bandwidth and volume as digits. */

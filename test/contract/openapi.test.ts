@@ -45,6 +45,22 @@ it('describes the parameters that extend SPEC.md', () => {
   );
 });
 
+it('marks the members that extend SPEC.md, and no other', () => {
+  const { schemas = {} } = describeApi('0').components;
+  const Members = v.object({ properties: v.record(v.string(), v.looseObject({})) });
+  const extending = (schema: unknown): string[] =>
+    Object.entries(v.parse(Members, schema).properties).flatMap(([name, member]) =>
+      member['x-extension'] === true ? [name] : [],
+    );
+  expect(extending(schemas['ReservationRequest'])).toEqual(['name', 'duration', 'volume']);
+  expect(extending(schemas['ReservationUpdate'])).toEqual([]);
+  expect(extending(schemas['Reservation'])).toEqual(['name']);
+  expect(extending(schemas['ProblemBody'])).toEqual(['code', 'limits', 'free', 'alternatives']);
+  const Detail = v.object({ properties: v.object({ detail: v.object({ items: v.unknown() }) }) });
+  const { detail } = v.parse(Detail, schemas['ProblemBody']).properties;
+  expect(extending(detail.items)).toEqual(['item']);
+});
+
 describe('generators of clients read it', () => {
   it('every path is below the one address, with the portal’s prefix', () => {
     const { paths, servers } = describeApi('0');
