@@ -13,7 +13,6 @@ import {
   MINUTE,
   openService,
   outcome,
-  problemIn,
   smallTopology,
 } from '../fixtures/service.ts';
 
@@ -280,6 +279,16 @@ describe('slots', () => {
     expect(await slots(asked, alone)).toEqual([run(0, 4 * HOUR)]);
     expect(await slots(asked, caller)).toEqual([run(0, 0), run(2 * HOUR, 4 * HOUR)]);
     const wrong = shared.with({ authorization: `Bearer ${own}`, [EXPERIMENT_TOKEN_HEADER]: own.slice(1) });
-    expect(problemIn(await wrong.send('GET', SLOTS + query(asked))).code).toBe('token_invalid');
+    expect(outcome(await wrong.send('GET', SLOTS + query(asked)))).toBe('403 token_invalid');
+  });
+});
+
+describe('a question about links', () => {
+  const questions = [addressOf('listLinks'), AVAILABILITY, `${SLOTS}?bandwidth=1&duration=PT1H`];
+
+  test.each(questions)('%s needs a user token: an experiment token is not enough', async (address) => {
+    const token = await service.experimentToken('lead');
+    const sent = { authorization: `Bearer ${token}`, [EXPERIMENT_TOKEN_HEADER]: token };
+    expect(outcome(await service.with(sent).send('GET', address))).toBe('403 token_invalid');
   });
 });

@@ -339,6 +339,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   });
 
   on('linkSlots', async (request, site1 = '', site2 = '') => {
+    await authenticateUser(request, trust);
     const withShare = request.headers.has(EXPERIMENT_TOKEN_HEADER);
     const caller = withShare ? await authenticateCaller(request, trust) : undefined;
     if (!caller) await authenticateUser(request, trust);
