@@ -143,7 +143,8 @@ export function readAs<Schema extends v.GenericSchema>(
 ): v.InferOutput<Schema> {
   const reading = readJson(reply.text);
   if (!reading.ok || reply.type === 'text/html') {
-    const found = reply.text === '' ? 'is empty' : `is ${reply.type === '' ? 'something else' : reply.type}`;
+    const claimed = reply.type === '' || /\bjson$/.test(reply.type);
+    const found = reply.text === '' ? 'is empty' : claimed ? "can't be read as JSON" : `is ${reply.type}`;
     throw new Failure('reply_invalid', `The ${what} should have been JSON, but the reply ${found}.`, {
       httpStatus: reply.status,
     });

@@ -312,6 +312,16 @@ describe('a wrong body of a successful reply is exit 9', () => {
     expect(found.message).toContain('thing');
     expect(found.facts.httpStatus).toBe(response.status);
   });
+
+  test.each<[string, string, string]>([
+    ['<html>', 'application/json', "can't be read as JSON"],
+    ['{"id":', 'application/problem+json', "can't be read as JSON"],
+    ['<html>', 'text/html', 'is text/html'],
+    ['', 'application/json', 'is empty'],
+  ])('%j as %s: the reply %s', async (body, type, says) => {
+    const found = await failureOf(() => read(text(body, type)));
+    expect(found.message).toBe(`The thing should have been JSON, but the reply ${says}.`);
+  });
 });
 
 describe('row 53: a service that does not answer', () => {
