@@ -7,7 +7,7 @@ import { type CompactToken, readCompact } from '../tokens/compact.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import type { RememberedToken } from '../tokens/verified-tokens.ts';
 import { readBearer, tokenProblem } from '../tokens/verifier.ts';
-import { claimedKind, KIND_RULES, type TokenKind, type Trust, verifyAs } from '../tokens/verify.ts';
+import { claimedKind, KIND_RULES, kindText, type TokenKind, type Trust, verifyAs } from '../tokens/verify.ts';
 import type { SessionCheck } from './identity/sessions.ts';
 import type { OwnedKind, Ownership } from './ownership.ts';
 import { refusal } from './problem-error.ts';
@@ -62,7 +62,8 @@ export function bearer(request: Request): string {
 }
 
 /**
- * The user whose token a request carries in `Authorization`.
+ * The user whose token a request carries in `Authorization`. A token in `Slices-Experiment-Token` is not needed, but where
+ * it is given it must verify.
  *
  * @param needs `projects` where it must have the scope of that name
  * @throws ProblemError 403
@@ -72,14 +73,38 @@ export async function authenticateUser(
   trust: ServiceTrust,
   needs?: typeof PROJECTS_SCOPE,
 ): Promise<UserClaims> {
-  const token = bearer(request);
-  const { kind, read } = await claimedBy(token, trust);
-  if (kind !== 'user')
-    throw refusal('token_invalid', `This is a ${kind} token; this request needs a user token.`);
-  const claims = await verified('user', () => verifyAs(KIND_RULES.user, token, trust.user, read));
+  const { kind, claims } = await verifiedToken(bearer(request), trust);
+  if (kind !== 'user') {
+    throw refusal('token_invalid', `This is ${kindText(kind)}; this request needs a user token.`);
+  }
   if (needs !== undefined) requireScope(claims, trust);
-  await requireLive(claims, trust);
+  const header = request.headers.get(EXPERIMENT_TOKEN_HEADER);
+  if (header) await verifiedToken(header, trust);
   return claims;
+}
+
+/** A token of a caller, told apart by its kind. */
+type CallerToken =
+  | { kind: 'user'; claims: UserClaims }
+  | { kind: 'project'; claims: ProjectClaims }
+  | { kind: 'experiment'; claims: ExperimentClaims };
+
+/** Verifies a token as what it claims to be. @throws ProblemError 403, for a token of a login that was ended too */
+async function verifiedToken(token: string, trust: ServiceTrust): Promise<CallerToken> {
+  const { kind, read } = await claimedBy(token, trust);
+  const found = await verified(kind, async (): Promise<CallerToken | undefined> => {
+    if (kind === 'user') return { kind, claims: await verifyAs(KIND_RULES.user, token, trust.user, read) };
+    if (kind === 'project') {
+      return { kind, claims: await verifyAs(KIND_RULES.project, token, trust.project, read) };
+    }
+    if (kind !== 'experiment') return undefined;
+    return { kind, claims: await verifyAs(KIND_RULES.experiment, token, trust.experiment, read) };
+  });
+  if (!found) {
+    throw refusal('token_invalid', 'A token in the request is neither a user, project nor experiment token.');
+  }
+  await requireLive(found.claims, trust);
+  return found;
 }
 
 /**
@@ -113,36 +138,19 @@ export async function authenticateCaller(
   const take = async (token: string): Promise<TokenKind | undefined> => {
     if (presented.has(token)) return undefined;
     presented.add(token);
-    const { kind, read } = await claimedBy(token, trust);
+    const { kind, claims } = await verifiedToken(token, trust);
     if (kind === 'user') {
-      const claims = await verified(kind, () => verifyAs(KIND_RULES.user, token, trust.user, read));
       requireScope(claims, trust);
-      await requireLive(claims, trust);
       users.add(claims.sub);
       name ??= claims.preferred_username;
       issuers.add(issuerName(claims.iss));
-    } else if (kind === 'experiment') {
-      const claims = await verified(kind, () =>
-        verifyAs(KIND_RULES.experiment, token, trust.experiment, read),
-      );
-      await requireLive(claims, trust);
-      const { sub: id, act, iss: issuer } = claims;
-      actors.add(act.sub);
-      experiments.set(`${id} ${act.sub} ${act.role} ${issuerName(issuer)}`, experimentOf(claims));
-      owned.push({ kind, id, issuer });
-    } else if (kind === 'project') {
-      const claims = await verified(kind, () => verifyAs(KIND_RULES.project, token, trust.project, read));
-      await requireLive(claims, trust);
-      const { sub: id, act, iss: issuer } = claims;
-      actors.add(act.sub);
-      projects.push(projectOf(claims));
-      owned.push({ kind, id, issuer });
-    } else {
-      throw refusal(
-        'token_invalid',
-        'A token in the request is neither a user, project nor experiment token.',
-      );
+      return kind;
     }
+    const { sub: id, act, iss: issuer } = claims;
+    actors.add(act.sub);
+    owned.push({ kind, id, issuer });
+    if (kind === 'project') projects.push(projectOf(claims));
+    else experiments.set(`${id} ${act.sub} ${act.role} ${issuerName(issuer)}`, experimentOf(claims));
     return kind;
   };
   const ofBearer = await take(bearer(request));
@@ -154,7 +162,7 @@ export async function authenticateCaller(
   }
   const [user, ...others] = new Set([...users, ...actors]);
   if (user === undefined || (users.size === 0 && (readTokens || ofBearer !== 'experiment'))) {
-    throw refusal('token_missing', 'The request carries no user token, in Authorization or in tokens.');
+    throw refusal('token_missing', 'The request carries no user token: send it in Authorization.');
   }
   if (others.length > 0) {
     throw refusal('token_invalid', 'The tokens in the request belong to different users.');
@@ -208,7 +216,7 @@ export function authorise(caller: Caller, action: Action): CallerExperiment {
   if (!experiment) {
     throw refusal(
       'token_missing',
-      `The request carries no experiment token, in ${EXPERIMENT_TOKEN_HEADER} or in tokens.`,
+      `The request carries no experiment token: send it in ${EXPERIMENT_TOKEN_HEADER}.`,
     );
   }
   requireRole(experiment.role, action, `experiment ${experiment.name}`);

@@ -42,7 +42,7 @@ export function routeMounter(groups: ApiGroups): RouteMounter {
 export function allowedMethods(path: string, service: Route['service'], groups: ApiGroups): string[] {
   return Object.values(ROUTES)
     .filter((route: Route) => route.service === service && matches(routePattern(route, groups), path))
-    .map(({ method }) => method);
+    .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
 }
 
 /** The path of the route table that matches a path, such as `/a/{id}`; undefined for an unknown path. */

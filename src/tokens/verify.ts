@@ -21,6 +21,11 @@ export const IAT_LEEWAY = 60;
 /** The kinds of tokens: four told apart by their subject, and a service's own (SPEC.md, "Authentication" 6). */
 export type TokenKind = 'user' | 'project' | 'experiment' | 'connectivity' | 'service';
 
+/** A kind of token in a sentence. @example kindText('experiment') // 'an experiment token' */
+export function kindText(kind: TokenKind): string {
+  return `${kind === 'experiment' ? 'an' : 'a'} ${kind} token`;
+}
+
 /** Which issuers are trusted for one kind of token. */
 export interface Trust {
   /** Each accepted `iss` with the keys it signs with; one slash at its end more or less is the same issuer. */

@@ -111,8 +111,8 @@ describe('an unknown method of an address', () => {
   test.each(rows)('%s %s: 405 with Allow: %s', async (method, address, allow) => {
     const reply = await lead.send(method, address);
     expect(outcome(reply)).toBe('405 method_not_allowed');
-    const named = (reply.headers.get('allow') ?? '').split(', ').filter((known) => known !== 'HEAD');
-    expect(named.toSorted()).toEqual(allow.split(', ').toSorted());
+    const head = allow.includes('GET') ? ['HEAD'] : [];
+    expect(reply.headers.get('allow')?.split(', ').toSorted()).toEqual([...allow.split(', '), ...head].toSorted());
   });
 
   test.each(['POST', 'PUT', 'DELETE'])('%s without an endpoint in the table does nothing', async (method) => {

@@ -291,4 +291,12 @@ describe('a question about links', () => {
     const sent = { authorization: `Bearer ${token}`, [EXPERIMENT_TOKEN_HEADER]: token };
     expect(outcome(await service.with(sent).send('GET', address))).toBe('403 token_invalid');
   });
+
+  test.each(questions)('%s needs no experiment token, but one that is given must verify', async (address) => {
+    const user = { authorization: `Bearer ${await service.userToken('lead')}` };
+    expect(outcome(await service.with(user).send('GET', address))).toBe('200');
+    const wrong = (await service.experimentToken('lead')).slice(1);
+    const sent = { ...user, [EXPERIMENT_TOKEN_HEADER]: wrong };
+    expect(outcome(await service.with(sent).send('GET', address))).toBe('403 token_invalid');
+  });
 });

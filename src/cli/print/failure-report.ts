@@ -70,7 +70,10 @@ export function reportFailure(
     error: {
       code,
       message,
-      why: [facts.why, facts.lines?.join('; ')].filter((text) => text !== undefined).join(' ') || null,
+      why:
+        [facts.why, facts.lines?.join('; ').replaceAll('.; ', '. ')]
+          .filter((text) => text !== undefined)
+          .join(' ') || null,
       fix: fix ?? null,
       exitCode,
       httpStatus: facts.httpStatus ?? null,

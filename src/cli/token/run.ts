@@ -9,7 +9,7 @@ import {
   KeyFormatError,
   type SigningKey,
 } from '../../tokens/signing-key.ts';
-import { claimedKind } from '../../tokens/verify.ts';
+import { claimedKind, kindText } from '../../tokens/verify.ts';
 import type { Invocation } from '../invocation.ts';
 import type { CardLine } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
@@ -40,7 +40,7 @@ export async function inspect(invocation: Invocation, [file = '-']: readonly str
       ...Object.entries(header).map(([name, value]): CardLine => [`header ${name}`, shown(value)]),
       ...Object.entries(claims).map(([name, value]): CardLine => [name, claimText(name, value, tell)]),
     ];
-    return print.card(`${print.paint.yellow('not verified')}: claims to be a ${kind} token`, lines);
+    return print.card(`${print.paint.yellow('not verified')}: claims to be ${kindText(kind)}`, lines);
   });
 }
 

@@ -5,6 +5,7 @@ import type { Reservation } from '../../contract/reservation.ts';
 import { nearest } from '../../session/choice.ts';
 import type { Session } from '../../session/session.ts';
 import { TokenError } from '../../tokens/token-error.ts';
+import { kindText } from '../../tokens/verify.ts';
 import {
   addressFault,
   deviceFault,
@@ -146,7 +147,7 @@ async function savedReservation(
     return connectivity;
   }
   throw new Failure('unverified', 'This is not a signed reservation.', {
-    why: `It is a ${verified.kind} token.`,
+    why: `It is ${kindText(verified.kind)}.`,
     fix: 'slices-conn show --help',
   });
 }
