@@ -24,10 +24,12 @@ afterEach(async () => {
 
 async function start(database: string): Promise<ReferenceServer> {
   await server?.close();
+  // A server that was closed may still write what it held back.
+  const own = log;
   server = await createReferenceServer({
     database,
     now: () => NOW,
-    log: (level, event, fields) => void log.push({ level, event, fields }),
+    log: (level, event, fields) => void own.push({ level, event, fields }),
   });
   return server;
 }
