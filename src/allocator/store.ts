@@ -216,10 +216,16 @@ export interface ReservationStore {
   forget(before: number): Promise<{ audit: number; cancelled: number }>;
 }
 
-/** The database is away, locked, or full: nothing was changed, and it is worth trying again. */
+/**
+ * The database is away, locked, or full: nothing was changed, and it is worth trying again. Clients are told the message; the
+ * cause is for the log.
+ */
 export class StoreUnavailableError extends Error {
   override readonly name: string = 'StoreUnavailableError';
 }
+
+/** The message of a {@link StoreUnavailableError} that has no better one. */
+export const DATABASE_UNUSABLE = "The database can't be used at the moment.";
 
 /** The database refused what was to be written: nothing was changed, and that is certain. */
 export class RolledBackError extends Error {
@@ -237,5 +243,5 @@ export class CommitUnknownError extends StoreUnavailableError {
  */
 export function notBegun(failure: StoreUnavailableError): StoreUnavailableError {
   if (!(failure instanceof CommitUnknownError)) return failure;
-  return new StoreUnavailableError("The database can't be used at the moment.", { cause: failure.cause });
+  return new StoreUnavailableError(DATABASE_UNUSABLE, { cause: failure.cause });
 }

@@ -1,4 +1,4 @@
-import { CommitUnknownError, StoreUnavailableError } from '../allocator/store.ts';
+import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../allocator/store.ts';
 import {
   PROBLEM_STATUS,
   type Problem,
@@ -91,7 +91,7 @@ function storeFailure(error: unknown): StoreUnavailableError | undefined {
   const { cause } = error;
   return cause instanceof StoreUnavailableError
     ? cause
-    : new StoreUnavailableError("The database can't be used at the moment.", { cause: error });
+    : new StoreUnavailableError(DATABASE_UNUSABLE, { cause: error });
 }
 
 /** How long a client should wait before it tries again when nothing was done, in seconds. */

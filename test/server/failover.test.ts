@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { renameSync, rmSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { StoreUnavailableError } from '../../src/allocator/store.ts';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { DATABASE_UNUSABLE, StoreUnavailableError } from '../../src/allocator/store.ts';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import { rotateByHand } from '../../src/server/keys/key-ring.ts';
@@ -55,6 +55,11 @@ async function book(server: ReferenceServer, body: Record<string, unknown>, head
     body: booking(body),
   });
   return { status: reply.status, text: reply.text };
+}
+
+/** What an error says for clients, and a word of its cause, which the log has. */
+function unavailable(cause: string) {
+  return { message: DATABASE_UNUSABLE, cause: { message: expect.stringContaining(cause) } };
 }
 
 async function kids(server: ReferenceServer): Promise<string[]> {
@@ -147,10 +152,29 @@ describe('a primary that lives on after a standby was promoted', () => {
       standby.url,
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'slices-conn'",
     );
-    await expect(port()).rejects.toThrow('former primary');
+    await expect(port()).rejects.toMatchObject(unavailable('former primary'));
     address.leadTo(standby.url);
     expect(await port()).toBe(portOf(standby));
     expect(changes).toHaveLength(1);
+  });
+
+  test('is used for a minute at most, however busy its connections are (THREATS.md 75)', async () => {
+    address.leadTo(primary.url);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const busy = await PostgresDatabase.open(address.url);
+    try {
+      address.leadTo(standby.url);
+      const ports: unknown[] = [];
+      for (let seconds = 9; seconds <= 63; seconds += 9) {
+        vi.advanceTimersByTime(9 * SECOND);
+        ports.push((await busy.reader.first('SELECT inet_server_port() AS port'))?.['port']);
+      }
+      expect(new Set(ports.slice(0, -1))).toEqual(new Set([portOf(primary)]));
+      expect(ports.at(-1)).toBe(portOf(standby));
+    } finally {
+      vi.useRealTimers();
+      await busy.close();
+    }
   });
 });
 
@@ -163,13 +187,13 @@ describe('a standby', () => {
   }, 120_000);
 
   test('is no database for a server, and its audit can be read (THREATS.md 76)', async () => {
-    await expect(PostgresDatabase.open(standby.url)).rejects.toThrow('standby');
+    await expect(PostgresDatabase.open(standby.url)).rejects.toMatchObject(unavailable('standby'));
     const reading = await PostgresDatabase.openToRead(standby.url);
     const links = await reading.snapshot((sql) => sql.all('SELECT id FROM link'));
     await reading.close();
     expect(links).toEqual([{ id: 'be-gent1~pl-poznan1' }]);
     const asked = `${standby.url}?target_session_attrs=read-write`;
-    await expect(PostgresDatabase.openToRead(asked)).rejects.toThrow('standby');
+    await expect(PostgresDatabase.openToRead(asked)).rejects.toMatchObject(unavailable('standby'));
   });
 });
 

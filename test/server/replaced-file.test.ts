@@ -71,6 +71,7 @@ describe('the file of a running server', () => {
       for (const asked of [2, 3]) {
         const { status, text } = await book(asked);
         expect({ status, ...JSON.parse(text) }).toMatchObject({ status: 503, code: 'unavailable' });
+        expect(text).not.toContain(folder);
       }
       expect((await send(running, 'GET', addressOf('readiness'))).status).toBe(503);
       for (const event of ['store_unavailable', 'not_ready']) {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { createOwnership, type OwnerStore } from '../../src/server/ownership.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 
@@ -27,4 +28,18 @@ describe.each<[string, () => Promise<string>]>([
     }
     for (const each of stores) await each.close();
   });
+});
+
+test('an owner that was read before the database was replaced is read again (THREATS.md 74)', async () => {
+  const [before, after] = [await openStores(':memory:'), await openStores(':memory:')];
+  let current = before;
+  const owners: OwnerStore = { register: (...given) => current.owners.register(...given) };
+  const none = { project: [], experiment: [] };
+  const check = createOwnership(owners, none, () => (current === before ? 'one' : 'two'));
+  await check('experiment', 'exp_h_1', 'https://a.example.org');
+  await after.owners.register('exp_h_1', 'https://b.example.org');
+  await check('experiment', 'exp_h_1', 'https://a.example.org');
+  current = after;
+  await expect(check('experiment', 'exp_h_1', 'https://a.example.org')).rejects.toThrow('another issuer');
+  await Promise.all([before.close(), after.close()]);
 });

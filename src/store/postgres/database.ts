@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient, types } from 'pg';
-import { CommitUnknownError, RolledBackError, StoreUnavailableError } from '../../allocator/store.ts';
+import {
+  CommitUnknownError,
+  DATABASE_UNUSABLE,
+  RolledBackError,
+  StoreUnavailableError,
+} from '../../allocator/store.ts';
 import { Failure } from '../../contract/failure.ts';
 import {
   type Locking,
@@ -45,6 +50,8 @@ const READING_LIMITS = {
   idle_in_transaction_session_timeout: READING_PATIENCE,
 } as const;
 
+/** For how many seconds a connection is used: so a promoted standby is noticed where the former primary lives on. */
+const LIFETIME = 60;
 /** Connections of one process. Requests for one link share one: they wait in the link's queue. */
 const CONNECTIONS = 10;
 
@@ -100,6 +107,7 @@ export class PostgresDatabase implements SqlDatabase {
       },
       fallback_application_name: 'slices-conn',
       max: CONNECTIONS,
+      maxLifetimeSeconds: LIFETIME,
       keepAlive: true,
       // Statements that do not depend on each other's answers go out together.
       pipeline: true,
@@ -274,7 +282,7 @@ export class PostgresDatabase implements SqlDatabase {
       try {
         [answer] = await Promise.all([work({ ...sql, history, finish }), begun]);
         // A promoted standby was seen meanwhile: this one's commits are lost.
-        if (history !== this.history) throw new StoreUnavailableError('The database was replaced.');
+        if (history !== this.history) throw new StoreUnavailableError(DATABASE_UNUSABLE);
       } catch (error) {
         await sql.run('ROLLBACK');
         throw error;

@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
+import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 
 /**
  * SQLSTATE classes of a database that can't serve at the moment (https://www.postgresql.org/docs/current/errcodes-appendix.html):
@@ -24,7 +24,7 @@ export function storeError(cause: unknown): unknown {
   if (cause instanceof DatabaseError) {
     const { code = '' } = cause;
     if (!UNAVAILABLE.has(code) && !UNAVAILABLE_CLASSES.has(code.slice(0, 2))) return cause;
-    return new StoreUnavailableError("The database can't be used at the moment.", { cause });
+    return new StoreUnavailableError(DATABASE_UNUSABLE, { cause });
   }
   if (cause instanceof Error && cause.message === WITHOUT_TLS) {
     return new StoreUnavailableError(

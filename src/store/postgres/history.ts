@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../../allocator/store.ts';
+import { DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 
 /**
  * Reads where a connection leads. PostgreSQL gives its data folder an identifier when it is made, and begins a new timeline
@@ -49,11 +49,11 @@ export class Histories {
     { database, timeline, started }: Omit<Place, 'timeline'> & { timeline: string | null },
   ): void {
     if (timeline === null) {
-      throw new StoreUnavailableError('The database is a standby, and this server needs the primary.');
+      throw unavailable('The database is a standby, and this server needs the primary.');
     }
     const before = this.#latest;
     if (before?.database === database && timeline < before.timeline) {
-      throw new StoreUnavailableError(
+      throw unavailable(
         `The database is on timeline ${timeline}, and this server has used timeline ${before.timeline}: it is a former primary. If that one is meant, restart the server.`,
       );
     }
@@ -71,6 +71,10 @@ export class Histories {
     const place = this.#of.get(connection);
     return place ? nameOf(place) : '';
   }
+}
+
+function unavailable(reason: string): StoreUnavailableError {
+  return new StoreUnavailableError(DATABASE_UNUSABLE, { cause: new Error(reason) });
 }
 
 function nameOf({ database, timeline, started }: Place): string {

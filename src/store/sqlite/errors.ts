@@ -1,4 +1,4 @@
-import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
+import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 import { DatabaseFormatError } from '../sql.ts';
 
 const SQLITE_CORRUPT = 11;
@@ -25,7 +25,7 @@ export function storeError(error: unknown): unknown {
     return new DatabaseFormatError('The file is damaged, or is not a database.', { cause: error });
   }
   if (code !== undefined && UNAVAILABLE.has(code)) {
-    return new StoreUnavailableError("The database can't be used at the moment.", { cause: error });
+    return new StoreUnavailableError(DATABASE_UNUSABLE, { cause: error });
   }
   return error;
 }

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
-import { StoreUnavailableError } from '../../allocator/store.ts';
+import { DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 import { Failure } from '../../contract/failure.ts';
 import { closeFile } from '../../files/private.ts';
 import { isBusy, storeError } from './errors.ts';
@@ -88,9 +88,8 @@ export function checkOfPlaces(paths: readonly string[]): () => void {
   return () => {
     const other = places.find(({ path, identity }) => identityOf(path) !== identity);
     if (!other) return;
-    throw new StoreUnavailableError(
-      `The file ${other.path} was deleted, moved or replaced while it was in use.`,
-    );
+    const cause = new Error(`The file ${other.path} was deleted, moved or replaced while it was in use.`);
+    throw new StoreUnavailableError(DATABASE_UNUSABLE, { cause });
   };
 }
 
