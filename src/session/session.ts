@@ -197,7 +197,9 @@ export class Session {
    */
   async access(): Promise<ExperimentAccess> {
     const wanted = this.#actsIn;
-    const asked = this.#accesses.get(wanted) ?? this.#remembered(wanted, this.accessTo(wanted));
+    const asked = this.#accesses.get(wanted);
+    // However short it lasts, a token that is fetched now is the best there is: another request would give the same.
+    if (!asked) return this.#remembered(wanted, this.accessTo(wanted));
     const access = await asked;
     if (!isSpent(access.token, this.#options.now())) return access;
     // Of several calls at once only one fetches, and the person is not asked again for the experiment.

@@ -2,16 +2,17 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import type { Picker } from '../../src/session/choice.ts';
+import type { TokenSource } from '../../src/session/login/token-source.ts';
 import { Profiles } from '../../src/session/profiles/profiles.ts';
 import { Session } from '../../src/session/session.ts';
 import { tokenOf } from '../fixtures/command-world.ts';
 import { failureOf } from '../fixtures/failures.ts';
-import { NOW } from '../fixtures/tokens.ts';
+import { claimsOf, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
 
 const MINUTE = 60_000;
 
 /** A session of a person with two experiments, who is asked which one is meant. */
-async function scene() {
+async function scene(experimentToken?: TokenSource) {
   let now = NOW;
   const server = await createReferenceServer({ now: () => now });
   onTestFinished(() => server.close());
@@ -29,6 +30,7 @@ async function scene() {
         return server.fetch(request);
       },
       userToken: tokenOf(() => server.signIn('lead')),
+      ...(experimentToken ? { experimentToken } : {}),
       close: async () => undefined,
     },
     openLedger: () => expect.fail(),
@@ -80,4 +82,19 @@ test('a token that could not be fetched is asked for again', async () => {
   const second = await session.access();
   expect(second.token.reveal()).not.toBe(first.token.reveal());
   expect([second.id, questions()]).toEqual([first.id, 1]);
+});
+
+test('a token that lasts for some seconds only is used as it was given, and asked for again by the next use', async () => {
+  let asked = 0;
+  const { session } = await scene(
+    tokenOf(async () => {
+      asked += 1;
+      const iat = NOW / 1000 - 900 + asked;
+      return makeToken(makeKey(), claimsOf('experiment', { iat, exp: iat + 910 }));
+    }),
+  );
+  const first = await session.access();
+  expect(asked).toBe(1);
+  const second = await session.access();
+  expect([asked, second.token.reveal() === first.token.reveal()]).toEqual([2, false]);
 });
