@@ -50,6 +50,7 @@ const NOT_SENT = new Set([
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
   'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 /** Certificates whose authority is not known here (OpenSSL's names). Nothing was sent then either. */
@@ -262,13 +263,22 @@ function unknownAuthority(code: string): string | undefined {
   return `Its certificate is from an authority that is not known here (${code}). If that is right, name a file with the authority's certificate: --ca-file FILE, or caFile=FILE in the profile.`;
 }
 
+/** Whether a certificate's time is the problem, which may be this machine's clock. @param code the error's */
+function untimely(code: string): string | undefined {
+  if (code !== 'CERT_NOT_YET_VALID' && code !== 'CERT_HAS_EXPIRED') return undefined;
+  const state = code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet';
+  return `Its certificate ${state}, by this machine's clock. Is the clock right?`;
+}
+
 /** @param late whether the time limit for the reply was reached */
 function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late: boolean): unknown {
   if (cause instanceof Failure || signal?.aborted) return cause;
   const target = new URL(url);
   const { origin } = target;
   const code = codeOf(cause);
-  const refused = late ? undefined : (proxyRefusal(cause, target) ?? unknownAuthority(code));
+  const refused = late
+    ? undefined
+    : (proxyRefusal(cause, target) ?? unknownAuthority(code) ?? untimely(code));
   if (refused !== undefined) {
     return new Failure('network', `${origin} can't be reached.`, { why: refused, retryable: false, cause });
   }

@@ -7,6 +7,8 @@ import { isLoopback, isProtected, loopbackAddress } from '../../src/contract/loo
 import {
   DISTANT_CERTIFICATE,
   DISTANT_KEY,
+  EARLY_CERTIFICATE,
+  EXPIRED_CERTIFICATE,
   OTHER_CERTIFICATE,
   SERVER_CERTIFICATE,
   SERVER_KEY,
@@ -347,6 +349,25 @@ describe('certificates', () => {
     expect(await asked(url, { certificates: OTHER_CERTIFICATE + SERVER_CERTIFICATE })).toBe('there');
     expect((await failureOf(() => asked(url, { certificates: OTHER_CERTIFICATE }))).code).toBe('network');
   });
+
+  test.each([
+    ['is not valid yet', EARLY_CERTIFICATE],
+    ['has expired', EXPIRED_CERTIFICATE],
+  ])(
+    'a certificate that %s by this machine’s clock: the clock is a suspect, and nothing was sent',
+    async (state, cert) => {
+      const server = createTlsServer({ cert, key: SERVER_KEY }, (_, reply) => void reply.end('there'));
+      const url = `https://127.0.0.1:${await listening(server)}/`;
+      const sent = () => asked(url, { certificates: cert }, { method: 'POST', body: '{}' });
+      const { code, facts } = await failureOf(sent);
+      expect([code, facts.why]).toEqual([
+        'network',
+        `Its certificate ${state}, by this machine's clock. Is the clock right?`,
+      ]);
+      expect(facts).toMatchObject({ retryable: false });
+      expect(facts.maybeDone).toBeUndefined();
+    },
+  );
 
   test('are accepted through a proxy as well', async () => {
     const port = await serve(DISTANT_CERTIFICATE, DISTANT_KEY);
