@@ -15,7 +15,7 @@ export function limitText(broken: Limit, asked: number | undefined): string {
     return `None of the ${capacity} ${layer}-tags at ${site} is free all the time${period}.`;
   }
   if (limit === 'share') {
-    const may = 'One experiment may have';
+    const may = 'One project may have';
     if (period === '') {
       const held = `${may} ${capacity} reservations that have not ended, and yours has ${capacity - free}.`;
       return `${held} Delete one, or wait until one has ended.`;

@@ -140,7 +140,8 @@ export const LIMITS = ['bandwidth', 'tags', 'share'] as const;
 /**
  * A limit that a demand broke: extension of this server, so that a program can tell how far it went.
  *
- * Of a `share`, which an operator sets for every experiment, `capacity` is what one experiment may have at any instant
+ * Of a `share`, which an operator sets for every project, `capacity` is what one project may have at any instant, with all
+ * its experiments,
  * and `free` what is left of it: in Mbps without a layer, in tags with one, in reservations that have not ended where it
  * holds whenever they are, and so has no dates.
  */

@@ -277,12 +277,12 @@ describe('a refusal', () => {
     [
       'a share of the bandwidth',
       { limit: 'share', capacity: 5000, free: 1000 },
-      'One experiment may have 5 Gbps of this link, and yours has 1 Gbps left',
+      'One project may have 5 Gbps of this link, and yours has 1 Gbps left',
     ],
     [
       'a share of the tags',
       { limit: 'share', site: 'be-gent1', layer: 'C', capacity: 5, free: 0 },
-      'One experiment may have 5 of the C-tags at be-gent1, and yours has 0 left',
+      'One project may have 5 of the C-tags at be-gent1, and yours has 0 left',
     ],
   ])('says what is missing: %s', (_, changes, text) => {
     const { failure } = refused([most], { facts: { why: 'Twice.', limits: [{ ...limit, ...changes }] } });
@@ -296,7 +296,7 @@ describe('a refusal', () => {
     const live: Limit = { ...limit, limit: 'share', capacity: 3, free: 0, start_date: null, end_date: null };
     const { message, facts } = refused([], { code: 'share_exceeded', facts: { limits: [live] } }).failure;
     expect([message, facts.fix]).toEqual([
-      'One experiment may have 3 reservations that have not ended, and yours has 3. Delete one, or wait until one has ended.',
+      'One project may have 3 reservations that have not ended, and yours has 3. Delete one, or wait until one has ended.',
       'slices-conn list',
     ]);
   });
@@ -333,7 +333,7 @@ describe('a refusal', () => {
     const share: Limit = { ...limit, limit: 'share' };
     const { message, facts } = refused([], { ...search, facts: { limits: [limit, share] } }).failure;
     expect(message).toBe(`There is no time for 9 Gbps for 1 h from ${iso(HOUR)} to ${iso(9 * HOUR)}.`);
-    expect(facts.why).toMatch(/^One experiment may have 10 Gbps of this link/);
+    expect(facts.why).toMatch(/^One project may have 10 Gbps of this link/);
     expect(facts.why).not.toContain('of the 9 Gbps');
   });
 
