@@ -18,8 +18,6 @@ import { type Claim, cutPower, type Mutation, rowsIn } from './cuts.ts';
 import { readRecording, type Step, underRecorder } from './recording.ts';
 
 const HOUR = 3_600_000;
-/** Of each recording so many cuts are made. */
-const CUTS = 100;
 /** Commands about reservations in a recording, between a login and a logout. */
 const COMMANDS = 7;
 
@@ -51,7 +49,7 @@ interface Asked {
  */
 export async function cutClients(
   { until, seed }: ProofOptions,
-  { launcher = LAUNCHER, changed = (step) => step }: Mutation = {},
+  { launcher = LAUNCHER, also = [] }: Mutation = {},
 ): Promise<Report> {
   const place = newPlace();
   const report = newReport('power cuts of the client', place.engine, seed);
@@ -71,10 +69,9 @@ export async function cutClients(
       report.rounds += 1;
       const person = new RecordedPerson(place, base, report, launcher);
       await session(person, chance);
-      const { root, claims } = person;
-      const steps = person.steps.map(changed);
+      const { root, steps, claims } = person;
       const into = join(place.folder, 'left');
-      looked += cutPower({ root, steps, claims, look }, { cuts: CUTS, chance, into, report });
+      looked += cutPower({ root, steps, claims, look }, { chance, into, report, also });
     }
   } finally {
     await server.close();

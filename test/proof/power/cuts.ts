@@ -28,12 +28,30 @@ export interface Recorded<Left> {
   look: (folder: string) => Left;
 }
 
-/** How a proof is run on another program than ours, or on a recording that was changed: it must find that out. */
+/** What a proof is tried on, besides our program as it is: it must find out what is wrong with it. */
 export interface Mutation {
+  /** The launcher of another program. */
   launcher?: string;
-  changed?: (step: Step) => Step;
+  /** Cuts are made of each recording again, after it was changed. */
+  also?: readonly Changed[];
 }
 
+/** How a recording is changed, and the report of what was found then. */
+export interface Changed {
+  change: (step: Step) => Step;
+  report: Report;
+}
+
+/** What {@link cutPower} needs. */
+export interface Cutting extends Pick<Mutation, 'also'> {
+  chance: Chance;
+  report: Report;
+  /** A folder for what is left, which does not exist. */
+  into: string;
+}
+
+/** Of each recording so many cuts are made. */
+const CUTS = 100;
 /** Half of the cuts come so few steps after one from which something must hold. */
 const SOON = 3;
 
@@ -41,14 +59,13 @@ const SOON = 3;
  * Cuts the power at many steps of a recording, and holds what is left against what must be. The report counts cuts as kills.
  * At the end the disk must hold what the real one does: the recording lacks nothing.
  *
- * @param into a folder for what is left, which does not exist
  * @returns how many claims were looked at in all
  */
 export function cutPower<Left>(
   { root, steps, claims, look }: Recorded<Left>,
-  { cuts, chance, into, report }: { cuts: number; chance: Chance; into: string; report: Report },
+  { chance, into, report, also = [] }: Cutting,
 ): number {
-  const drawn = Array.from({ length: cuts }, () => {
+  const drawn = Array.from({ length: CUTS }, () => {
     const after = chance.is(50) ? chance.of(claims) : undefined;
     return after ? after.from + chance.below(SOON) : chance.below(steps.length);
   });
@@ -88,6 +105,9 @@ export function cutPower<Left>(
       kind: 'wrong',
       what: `${name} is not as it was recorded: the recording lacks something`,
     });
+  }
+  for (const { change, report: other } of also) {
+    cutPower({ root, steps: steps.map(change), claims, look }, { chance, into, report: other });
   }
   return looked;
 }

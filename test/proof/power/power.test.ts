@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { expectNothingFound } from '../nothing-found.ts';
-import { printed, type Report } from '../report.ts';
+import { newReport, printed, type Report } from '../report.ts';
 import { LAUNCHER } from '../served-process.ts';
 import { cutClients } from './client.ts';
-import { CAN_RECORD, type Step } from './recording.ts';
+import type { Changed } from './cuts.ts';
+import { CAN_RECORD } from './recording.ts';
 import { cutServers } from './server.ts';
 
 const until = { kills: 100 };
@@ -28,19 +29,26 @@ function programWith(setting: string, other: string): string {
   return join(folder, 'bin', basename(LAUNCHER));
 }
 
-/** Nothing waits for the names of folders such as this one. */
-function withoutSyncOf(folder: RegExp): (step: Step) => Step {
-  return (step) => (step.act === 'sync' && folder.test(step.path) ? { ...step, path: '/' } : step);
+/** A recording of a program that does not wait for some files or names. */
+function withoutSyncOf(path: RegExp): Changed {
+  return {
+    change: (step) => (step.act === 'sync' && path.test(step.path) ? { ...step, path: '/' } : step),
+    report: newReport(`power cuts without a sync of ${path}`, 'SQLite', 1),
+  };
 }
 
-function expectFound({ findings, ...report }: Report, what: RegExp): void {
-  expect(findings.map((each) => each.what).join('\n'), printed({ ...report, findings })).toMatch(what);
+function expectFound(report: Report, what: RegExp): void {
+  expect(report.findings.map((each) => each.what).join('\n'), printed(report)).toMatch(what);
 }
 
 const title = CAN_RECORD ? 'power cuts' : 'power cuts: strace is not installed, or may not trace';
 describe.skipIf(!CAN_RECORD && !process.env['CI'])(title, () => {
   test('of the client: requests, logins, logouts and profiles stay as they were (THREATS.md 68)', async () => {
-    expectNothingFound(await cutClients({ until, seed: 1 }), until);
+    const names = withoutSyncOf(/\/(?:credentials|config\/slices-conn)$/);
+    expectNothingFound(await cutClients({ until, seed: 1 }, { also: [names] }), until);
+    // Where nobody waits for the names of these folders, it is found.
+    expectFound(names.report, /the login is back/);
+    expectFound(names.report, /config\.json is not the new one/);
   });
 
   test('with the journal’s removal not waited for, as synchronous = FULL has it, the ledger loses requests', async () => {
@@ -51,24 +59,10 @@ describe.skipIf(!CAN_RECORD && !process.env['CI'])(title, () => {
     );
   });
 
-  test('where names are not waited for, a login comes back and config.json is the old one', async () => {
-    const changed = withoutSyncOf(/\/(?:credentials|config\/slices-conn)$/);
-    const report = await cutClients({ until, seed: 1 }, { changed });
-    expectFound(report, /the login is back/);
-    expectFound(report, /config\.json is not the new one/);
-  });
-
   test('of the server: what was answered with yes is in its file (THREATS.md 69)', async () => {
-    expectNothingFound(await cutServers({ until, seed: 1 }), until);
-  });
-
-  test('with synchronous = NORMAL the server loses what it has answered', async () => {
-    const launcher = programWith('synchronous = EXTRA', 'synchronous = NORMAL');
-    expectFound(await cutServers({ until, seed: 1 }, { launcher }), /request \d+ is undone/);
-  });
-
-  test('where the name of its new data folder is not waited for, the server loses everything', async () => {
-    const changed = withoutSyncOf(/\/machine1(?:\/data)?$/);
-    expectFound(await cutServers({ until, seed: 1 }, { changed }), /request \d+ is undone/);
+    const [log, name] = [withoutSyncOf(/-wal$/), withoutSyncOf(/\/machine1(?:\/data)?$/)];
+    expectNothingFound(await cutServers({ until, seed: 1 }, { also: [log, name] }), until);
+    // Where nobody waits for its log, as synchronous = NORMAL has it, or for the name of its data folder, it is found.
+    for (const { report } of [log, name]) expectFound(report, /request \d+ is undone/);
   });
 });

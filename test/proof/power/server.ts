@@ -25,8 +25,6 @@ const HOUR = 3_600_000;
 const JSON_BODY = { 'content-type': 'application/json' };
 const SCOPE = 'openid offline_access userinfo projects';
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-/** Of each recording so many cuts are made. */
-const CUTS = 100;
 /** Clients that book, beside one that logs in. */
 const CLIENTS = 6;
 /** So many requests are acknowledged before the server is ended; in each fourth recording so many that its log is brought into the file. */
@@ -80,7 +78,7 @@ const Signed = v.object({ exp: v.number(), connectivity: Booked });
  */
 export async function cutServers(
   { until, seed }: ProofOptions,
-  { launcher = LAUNCHER, changed = (step) => step }: Mutation = {},
+  { launcher = LAUNCHER, also = [] }: Mutation = {},
 ): Promise<Report> {
   const place = newPlace();
   const report = newReport('power cuts of the server', place.engine, seed);
@@ -107,10 +105,10 @@ export async function cutServers(
         },
       );
       await machine.serve(ENOUGH, 'kill');
-      const steps = machine.steps.map(changed);
+      const { steps } = machine;
       const claims = machine.claims();
       const into = join(place.folder, 'left');
-      looked += cutPower({ root, steps, claims, look }, { cuts: CUTS, chance, into, report });
+      looked += cutPower({ root, steps, claims, look }, { chance, into, report, also });
     }
   } finally {
     place.close();
