@@ -81,7 +81,7 @@ export function cutPower<Left>(
     taken = Math.max(taken, at + 1);
     leave(chance);
     report.kills += 1;
-    const due = claims.filter(({ from, until = steps.length }) => from <= at && at < until);
+    const due = claims.filter(({ from, until = Number.POSITIVE_INFINITY }) => from <= at && at < until);
     looked += due.length;
     try {
       const left = look(into);

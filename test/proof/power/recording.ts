@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENCE } from '../../fixtures/patience.ts';
@@ -47,7 +47,7 @@ export function underRecorder(trace: string, command: readonly string[]): [strin
 }
 
 /**
- * What a program that has ended did below a folder, and what it told and heard, in order.
+ * What a program that has ended did below a folder, and what it told and heard, in order. The trace is removed: it is large.
  *
  * @param pid the program's
  * @throws Error when it changed a file in a way that is not understood
@@ -55,7 +55,11 @@ export function underRecorder(trace: string, command: readonly string[]): [strin
 export async function readRecording(trace: string, pid: number, root: string): Promise<Step[]> {
   const end = new RegExp(`^${pid} +\\+\\+\\+ (?:exited|killed)`, 'm');
   for (const limit = performance.now() + PATIENCE; ; await sleep(10)) {
-    if (end.test(tailOf(trace))) return stepsIn(readFileSync(trace, 'latin1'), root);
+    if (end.test(tailOf(trace))) {
+      const text = readFileSync(trace, 'latin1');
+      rmSync(trace);
+      return stepsIn(text, root);
+    }
     if (performance.now() > limit) throw new Error(`the recording ${trace} does not end`);
   }
 }

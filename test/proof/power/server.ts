@@ -366,7 +366,7 @@ class RecordedServer {
       ...(body === undefined ? {} : { body }),
     };
     const answer = await door.send(method, path, content).catch(() => undefined);
-    if (!answer || answer.status === 503) {
+    if (!answer || answer.status === 503 || answer.status === 429) {
       report.unanswered += 1;
       return undefined;
     }
