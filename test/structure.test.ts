@@ -194,9 +194,9 @@ describe('every file of src', () => {
  * after adding such a package, delete its `engines` from package-lock.json. npm leaves it out from then on.
  */
 describe('package-lock.json', () => {
-  const lock: { packages: Record<string, { engines?: Record<string, string> | string[] }> } = JSON.parse(
-    readFileSync(join(root, 'package-lock.json'), 'utf8'),
-  );
+  const lock: {
+    packages: Record<string, { version?: string; engines?: Record<string, string> | string[] }>;
+  } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   /** Whether one of the alternatives of a range begins at Node 20 or before; `^` and plain versions at 20 itself. */
   const allows20 = (range: string): boolean =>
     range.split('||').some((part) => {
@@ -210,6 +210,11 @@ describe('package-lock.json', () => {
       return node === undefined || allows20(node) ? [] : [path];
     });
     expect(warned).toEqual(['']);
+  });
+
+  it('has the identity provider at one version: its classes are patched', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(dependencies['oidc-provider']).toBe(lock.packages['node_modules/oidc-provider']?.version);
   });
 
   it('says nothing about where packages came from', () => {

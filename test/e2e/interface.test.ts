@@ -213,7 +213,7 @@ test.each([
   'be-gent1 pl-poznan1 --bandwidth --json --for 2h -- true',
   'be-gent1 pl-poznan1 --bandwidth x --for 2h --json -- true',
   'be-gent1 pl-poznan1 --bandwidth 1G --for 2h --on-lost --json -- true',
-  'be-gent1 nowhere --bandwidth 1G --for 2h --json -- true',
+  'be-gent1 pl-poznan1 --bandwidth 1G --for 0h --json -- true',
 ])('run %s: 2, with an error object', async (words) => {
   const ended = await newMachine().run(['--offline', 'run', ...words.split(' ')]);
   expect(reportOf(ended)).toMatchObject({ exitCode: 2 });

@@ -109,6 +109,7 @@ export class Output {
     const begin = (): string => (begun ? ',' : '{"items":[');
     return {
       take: async (portion) => {
+        if (portion.length === 0) return;
         const items = portion.map((item) => jsonText(item)).join(',');
         this.#write(json ? begin() + items : await this.#rendered((print) => render(print, portion)));
         begun = true;

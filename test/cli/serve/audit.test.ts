@@ -142,7 +142,13 @@ test.each([undefined, 1000, 80])(
 );
 
 test('--json prints one object for all portions', async () => {
-  for (const portions of [[], [[booked]], [[booked, refused], [forged]]]) {
+  for (const portions of [
+    [],
+    [[]],
+    [[booked]],
+    [[booked, refused], [forged]],
+    [[], [booked], [], [forged], []],
+  ]) {
     const { stdout, stderr } = await audit(['--json'], portions, { more: true });
     expect(JSON.parse(stdout)).toEqual({ items: portions.flat(), more: true });
     expect(stdout).toMatch(/^[^\u0000-\u001f]+\n$/);
