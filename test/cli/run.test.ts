@@ -55,9 +55,9 @@ describe('deleting asks first', () => {
     await world.server.close();
   });
 
-  test('does not ask about text that is not an id', async () => {
+  test('does not ask about a reservation that is not known', async () => {
     const { world, questions } = await asked(true);
-    expect((await world.run(OFFLINE, 'delete', 'x')).exitCode).toBe(2);
+    expect((await world.run(OFFLINE, 'delete', 'x')).exitCode).toBe(3);
     expect(questions).toEqual([]);
     await world.server.close();
   });
@@ -162,10 +162,10 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     [2, 'list --nonsense'],
     [2, 'list extra'],
     [2, 'show'],
-    [2, 'show x'],
+    [3, 'show x'],
     [2, 'show exp_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q'],
     [2, 'delete'],
-    [2, 'delete --yes x'],
+    [3, 'delete --yes x'],
     [2, 'update ID'],
     [2, 'update ID --bandwidth 1.5'],
     [2, 'update ID --end 2020-01-01T00:00:00Z'],

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Machine, newMachine, type Running, reportOf, reservationIn, tagsOf, typed } from './command.ts';
@@ -129,6 +129,21 @@ describe('the life of a reservation', () => {
   });
 });
 
+test('show --save writes the signed reservation, and replaces a file only with --yes', async () => {
+  const { home, json, run } = newMachine();
+  const { id } = reservationIn(await json(...LATER));
+  const file = join(home, 'link.jwt');
+  const { token } = await json('show', id, '--save', file);
+  expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual([`${token}\n`, 0o600]);
+  writeFileSync(file, 'another');
+  const unasked = await run(['--offline', '--json', 'show', id, '--save', file]);
+  expect(reportOf(unasked)).toMatchObject({ code: 'usage', exitCode: 2 });
+  expect(readFileSync(file, 'utf8')).toBe('another');
+  const replaced = await run(['--offline', 'show', id, '--save', file, '--yes']);
+  expect(replaced.stdout).toContain(`saved to ${file}`);
+  expect((await run(['--offline', 'verify', file])).exitCode).toBe(0);
+});
+
 describe('deleting', () => {
   test('without a terminal and without --yes: 2, nothing is deleted, and the suggested command deletes', async () => {
     const { json, run } = newMachine();
@@ -163,7 +178,7 @@ describe('deleting', () => {
     expect(reportOf(none)).toMatchObject({ code: 'not_found', exitCode: 3 });
 
     const wrong = await run(['--offline', '--json', 'delete', '--yes', four, 'x']);
-    expect(reportOf(wrong)).toMatchObject({ code: 'usage', exitCode: 2 });
+    expect(reportOf(wrong)).toMatchObject({ code: 'not_found', exitCode: 3 });
     expect((await json('list'))['items']).toHaveLength(1);
   });
 });

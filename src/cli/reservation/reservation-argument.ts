@@ -20,7 +20,7 @@ const MOST_LISTED = 10;
  *
  * @param typed the argument; undefined where it is missing, so that a person chooses
  * @param verb completes "Which reservation do you want to …?"
- * @throws Failure `usage`, see {@link meantReservation} and {@link pickedReservation}
+ * @throws Failure, see {@link meantReservation} and {@link pickedReservation}
  */
 export async function reservationArgument(
   invocation: Invocation,
@@ -41,7 +41,7 @@ export async function reservationArgument(
  * The reservation that a checked ID argument means (CLI.md, "Commands"): the one with this id, else the only one with this
  * name, else the only one that has the text in the last section of its id. From now on the session acts in its experiment, where the ledger knows it.
  *
- * @throws Failure `usage` when none or several fit
+ * @throws Failure `not_found` when none fits, `usage` when several do
  */
 export async function meantReservation(
   { times }: Pick<Invocation, 'times'>,
@@ -62,7 +62,7 @@ async function onlyOne(
   const [only, another] = known;
   if (only && !another) return only;
   if (!only) {
-    throw new Failure('usage', `No reservation that is known is named ${typed} or has it in its id.`, {
+    throw new Failure('not_found', `No reservation that is known is named ${typed} or has it in its id.`, {
       why: "Known are the experiment's reservations, and those that this machine asked for.",
       fix: 'slices-conn list --all',
     });

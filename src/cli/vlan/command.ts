@@ -42,7 +42,7 @@ export function vlanCommand(invoke: Invoke): Command {
       'after',
       `
 Examples:
-  slices-conn show ID --token > link.jwt
+  slices-conn show ID --save link.jwt
   slices-conn vlan link.jwt --site be-gent1 --dev eth1 --address 10.0.0.1/24 | sudo sh -ex
   sudo slices-conn vlan link.jwt --site be-gent1 --dev eth1 --address 10.0.0.1/24 --apply
   slices-conn vlan link.jwt --site be-gent1 --dev eth1 --format networkd --out ./files

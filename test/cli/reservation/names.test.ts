@@ -106,7 +106,7 @@ describe('a name is accepted wherever an id is', () => {
     // Two experiments are active, and none is chosen.
     expect((await result('show', 'nightly')).reservation.id).toBe(there);
     expect(reportOf(await run('--json', 'show', 'nightly', '--experiment', 'demo'))).toMatchObject({
-      exitCode: 2,
+      exitCode: 3,
       message: 'No reservation that is known is named nightly or has it in its id.',
     });
     const here = await reserve('--start', '+1h', '--name', 'nightly', '--experiment', 'demo');

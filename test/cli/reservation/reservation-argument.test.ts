@@ -100,11 +100,11 @@ describe('an ID argument', () => {
     expect(await lead.ids()).toHaveLength(2);
   });
 
-  test('that fits nothing, or has less than four characters, is exit 2', async () => {
+  test('that fits nothing, or has less than four characters and is no name, is exit 3', async () => {
     await open();
     const { run } = machine('lead');
-    expect(reportOf(await run('--json', 'show', 'zzzz'))).toMatchObject({ code: 'usage', exitCode: 2 });
-    expect(reportOf(await run('--json', 'show', 'zzz'))).toMatchObject({ code: 'usage', exitCode: 2 });
+    expect(reportOf(await run('--json', 'show', 'zzzz'))).toMatchObject({ code: 'not_found', exitCode: 3 });
+    expect(reportOf(await run('--json', 'show', 'zzz'))).toMatchObject({ code: 'not_found', exitCode: 3 });
   });
 });
 

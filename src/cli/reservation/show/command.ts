@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { Invoke } from '../../invocation.ts';
 import type { ShowFlags } from './run.ts';
 
-/** `slices-conn show ID [--token]`. */
+/** `slices-conn show ID [--token] [--save FILE]`. */
 export function showCommand(invoke: Invoke): Command {
   return new Command('show')
     .summary('show a reservation, verified')
@@ -11,13 +11,14 @@ export function showCommand(invoke: Invoke): Command {
       'its name, its id, or four characters or more of the last part; asked for when left out',
     )
     .option('--token', 'print the signed reservation itself')
+    .option('--save <file>', 'write the signed reservation to a file, for verify')
     .option('--allow-unsigned', 'accept an answer that the service did not sign')
     .addHelpText(
       'after',
       `
 Examples:
   slices-conn show con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q
-  slices-conn show con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --token > link.jwt`,
+  slices-conn show con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --save link.jwt`,
     )
     .action(invoke<ShowFlags>(async () => (await import('./run.ts')).show));
 }

@@ -1,24 +1,31 @@
 import type { Invocation } from '../../invocation.ts';
 import { reservationCard, reservationResult, reservationState } from '../../print/cards.ts';
+import { escapeText } from '../../print/output.ts';
+import { confirmWriting } from '../../questions.ts';
 import { reservationArgument } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
 export interface ShowFlags {
   token?: boolean;
+  save?: string;
   allowUnsigned?: boolean;
 }
 
-/** Shows a reservation, or prints its signed form. */
+/** Shows a reservation, prints its signed form, or writes that to a file. */
 export async function show(
   invocation: Invocation,
   [typed]: readonly string[],
   flags: ShowFlags,
 ): Promise<void> {
   const { output } = invocation;
+  const { save } = flags;
+  if (save !== undefined) await confirmWriting(invocation, save, 'Nothing was written.');
   const { session, id } = await reservationArgument(invocation, typed, 'see');
   const { reservations } = session;
-  const proven = await reservations.show(id, { allowUnsigned: flags.allowUnsigned === true && !flags.token });
+  const allowUnsigned = flags.allowUnsigned === true && !flags.token && save === undefined;
+  const proven = await reservations.show(id, { allowUnsigned });
   const { token, claims, reservation } = proven;
+  if (save !== undefined) await invocation.files.writePrivate(save, `${token}\n`);
   if (flags.token && token !== null) {
     output.text({ token, claims }, token);
     return;
@@ -28,6 +35,7 @@ export async function show(
   await output.result(reservationResult(proven), (print) => {
     const state = reservationState(reservation, times.now);
     const verb = `${state.charAt(0).toUpperCase()}${state.slice(1)}:`;
-    return reservationCard(print, verb, proven, { times, experiment });
+    const saved = save === undefined ? '' : `  saved to ${escapeText(save)}\n`;
+    return reservationCard(print, verb, proven, { times, experiment }) + saved;
   });
 }
