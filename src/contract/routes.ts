@@ -404,7 +404,7 @@ export const ROUTES = {
     summary: "List the caller's projects",
     credentials: 'user',
     success: { status: 200, schema: 'ProjectList' },
-    problems: UNAUTHENTICATED,
+    problems: IN_PORTAL,
   },
   projectToken: {
     service: 'portal',
@@ -422,7 +422,7 @@ export const ROUTES = {
     summary: "List the caller's experiments",
     credentials: 'user',
     success: { status: 200, schema: 'ExperimentList' },
-    problems: UNAUTHENTICATED,
+    problems: IN_PORTAL,
     extension: true,
   },
   createExperiment: {

@@ -4,7 +4,7 @@ import { isObject, readJson } from '../../contract/json.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import { escapeText } from '../../contract/visible-text.ts';
 import { jsonReply } from '../json-reply.ts';
-import { acceptsHtml } from '../request-reading.ts';
+import { acceptsHtml, addressOf } from '../request-reading.ts';
 import { type Html, page, pageReply, type Site } from './page.ts';
 import { type ServiceAddresses, typed, waysIn } from './ways-in.ts';
 
@@ -99,13 +99,16 @@ const TITLES: Readonly<Record<number, string>> = {
 
 /**
  * A refusal for the one who asked: a browser gets a page in place of the problem body, with the same status and
- * headers; a program gets the reply as it is.
+ * headers; a program gets the reply as it is. Below `/apis` only programs ask, whatever they say that they accept: Java's
+ * own client asks for `text/html` first.
  *
  * @param reply any; only refusals with a problem body are changed
  */
 export async function refusalFor(request: Request, reply: Response, site: Site): Promise<Response> {
   if (reply.ok || !acceptsHtml(request) || !reply.headers.get('content-type')?.startsWith('application/json'))
     return reply;
+  const below = addressOf(request).pathname.slice(new URL(site.baseUrl).pathname.replace(/\/$/, '').length);
+  if (/^(?:\/portal)?\/apis(?:\/|$)/.test(below)) return reply;
   const reading = readJson(await reply.clone().text());
   const [detail]: unknown[] =
     reading.ok && isObject(reading.value) && Array.isArray(reading.value['detail'])

@@ -100,7 +100,6 @@ describe('a refusal', () => {
   test.each([
     ['/nowhere', 404, 'There is nothing at /nowhere.'],
     ['/portal/nowhere', 404, 'There is nothing at /portal/nowhere.'],
-    ['/apis/v1alpha1/links', 403, 'The request has no Authorization: Bearer &lt;token&gt;.'],
   ])('at %s is a page for a browser, with the same status', async (path, status, message) => {
     const found = await read(here, path);
     expect(found.status).toBe(status);
@@ -108,6 +107,27 @@ describe('a refusal', () => {
     expect(found.headers.get('content-security-policy')).toBe(PAGE_HEADERS['content-security-policy']);
     expect(found.text).toContain(`<p>${message}</p>`);
   });
+
+  test.each([BROWSER.accept, 'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2'])(
+    'below /apis is JSON for one that accepts %s',
+    async (accept) => {
+      const paths = [
+        '/apis',
+        '/apis/v1alpha1/links',
+        '/apis/nowhere',
+        '/portal/apis/projects/v1alpha1/projects/',
+      ];
+      for (const path of paths) {
+        const { status, headers, text } = await read(here, path, accept);
+        expect([path, headers.get('content-type')]).toEqual([path, 'application/json']);
+        expect(JSON.parse(text)).toMatchObject({ code: status === 404 ? 'not_found' : 'token_missing' });
+      }
+      const server = await startIdentity();
+      const host = `localhost:${server.port}`;
+      const reply = await send(server, 'GET', '/apis/v1alpha1/links?x=/', { headers: { host, accept } });
+      expect([reply.status, reply.headers.get('content-type')]).toEqual([421, 'application/json']);
+    },
+  );
 
   test('keeps its headers, and escapes what was asked for', async () => {
     const reply = await here.fetch(
