@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Hono } from 'hono';
 import * as v from 'valibot';
 import type { UserClaims } from '../../contract/claims.ts';
@@ -80,7 +81,8 @@ const REMEMBERED = 1000;
  */
 export function createPassedRequests(options: PassedRequestsOptions): Hono {
   const { addresses, groups, within, portal, accept, sessionOf, endSession, now } = options;
-  const experimentTokens = new Map<string, { token: string; until: number }>();
+  /** By a hash of who asked for which: what a process has in memory may be written to a disk. */
+  const experimentTokens = new Map<string, Promise<{ token: string; until: number }>>();
   const at = new URL(`${addresses.connectivity}/ui/api`).pathname;
   const app = new Hono({ strict: false });
 
@@ -160,20 +162,39 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
     });
   });
 
+  function nameOf(experiment: string, access: string): string {
+    return createHash('sha256').update(`${access} ${experiment}`).digest('base64url');
+  }
+
+  /** Asks the portal for a token of an experiment, and keeps it for all who ask meanwhile and later. */
+  function askFor(experiment: string, access: string): Promise<{ token: string; until: number }> {
+    const name = nameOf(experiment, access);
+    const asked = ask(portalAddress('experimentToken', experiment), access, JWT_TYPE).then(async (reply) => {
+      const token = await reply.text();
+      if (reply.status !== 200 || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw asRefused(reply, token);
+      return { token, until: expiryOf(token) - MARGIN };
+    });
+    const [oldest] = experimentTokens.keys();
+    if (experimentTokens.size >= REMEMBERED && oldest !== undefined) experimentTokens.delete(oldest);
+    experimentTokens.set(name, asked);
+    // A failure is not kept: the portal may give one the next time.
+    asked.catch(() => experimentTokens.get(name) === asked && experimentTokens.delete(name));
+    return asked;
+  }
+
   /** A token of an experiment, for a person: kept until almost over. @throws ProblemError as the portal refuses it */
   async function experimentToken(experiment: string, access: string): Promise<string> {
     if (!/^exp_[\w.-]{1,300}$/.test(experiment)) {
       throw refusal('request_invalid', `${EXPERIMENT_HEADER} is not the id of an experiment.`);
     }
-    const key = `${access} ${experiment}`;
-    const known = experimentTokens.get(key);
-    if (known && now() < known.until) return known.token;
-    const reply = await ask(portalAddress('experimentToken', experiment), access, JWT_TYPE);
-    const token = await reply.text();
-    if (reply.status !== 200 || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw asRefused(reply, token);
-    if (experimentTokens.size >= REMEMBERED) experimentTokens.clear();
-    experimentTokens.set(key, { token, until: expiryOf(token) - MARGIN });
-    return token;
+    const name = nameOf(experiment, access);
+    const known = experimentTokens.get(name);
+    const kept = await known;
+    if (kept && now() < kept.until) return kept.token;
+    // Of several requests at once, the first one asks for all.
+    const current = experimentTokens.get(name);
+    const asked = current && current !== known ? current : askFor(experiment, access);
+    return (await asked).token;
   }
 
   for (const name of PASSED) {
@@ -197,7 +218,9 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
           ...(req.raw.body ? { body: req.raw.body, duplex: 'half' } : {}),
         }),
       );
-      if (reply.status === 403) experimentTokens.delete(`${person.access} ${experiment}`);
+      if (reply.status === 403 && experiment !== undefined) {
+        experimentTokens.delete(nameOf(experiment, person.access));
+      }
       return returned(reply);
     });
   }
