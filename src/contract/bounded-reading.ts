@@ -1,4 +1,4 @@
-import type { Incoming } from './sending.ts';
+import type { Fetch, Incoming } from './sending.ts';
 
 /** Work that did not finish within its time limit. */
 export class TimeLimitError extends Error {
@@ -77,4 +77,23 @@ export async function* bodyOf({ body }: Pick<Incoming, 'body'>): AsyncGenerator<
   } finally {
     await reader.cancel();
   }
+}
+
+/**
+ * Gives a `fetch` limits that it may lack: one on the time to the end of its reply, which is read whole, and one on the size
+ * of its body.
+ *
+ * @param timeout milliseconds
+ * @param most bytes
+ * @returns a `fetch` that throws TimeLimitError, RangeError for a body that is too large, and what the given one throws
+ */
+export function boundedFetch(fetch: Fetch, { timeout, most }: { timeout: number; most: number }): Fetch {
+  return (request) =>
+    withinTime(timeout, async (signal) => {
+      const reply = await fetch(new Request(request, { signal: AbortSignal.any([request.signal, signal]) }));
+      const { bytes, whole } = await readUpTo(bodyOf(reply), most);
+      if (!whole) throw new RangeError(`The reply has more than ${most} bytes.`);
+      const { status, headers } = reply;
+      return new Response(reply.body === null ? null : bytes, { status, headers });
+    });
 }

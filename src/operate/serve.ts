@@ -11,6 +11,7 @@ import { useLightResponses } from '../server/listener.ts';
 import { jsonLog, type Log } from '../server/log.ts';
 import type { ServerMetrics } from '../server/metrics/server-metrics.ts';
 import type { DirectoryFile } from '../server/portal/directory.ts';
+import { ISSUER_TIMEOUT } from '../server/trust.ts';
 import { cookiesWork } from '../server/ui/login.ts';
 import { type CertificateFiles, readCertificate } from './certificate.ts';
 import { databaseFailure, dataPlace } from './database.ts';
@@ -41,9 +42,6 @@ export interface ServeSurroundings {
 
 /** How often old audit rows and old deleted reservations are removed, in milliseconds. */
 const FORGET_EVERY = 3_600_000;
-
-/** How long a trusted issuer may take for an answer, in milliseconds: requests wait for it. */
-const ISSUER_TIMEOUT = 5000;
 
 /** A reference server that takes requests. */
 export interface RunningServer {
@@ -127,14 +125,17 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
       ...(tls ? { reload: () => renew(server, tls, { now, log }) } : {}),
       stop: async () => {
         clearInterval(forgetting);
-        if (readyFile !== undefined) removeReadyFile(readyFile);
-        log('info', 'stopping', { drain: settings.drain });
-        services.drain();
-        if (settings.drain > 0) {
-          server.drain();
-          await sleep(settings.drain * 1000);
+        try {
+          if (readyFile !== undefined) removeReadyFile(readyFile);
+          log('info', 'stopping', { drain: settings.drain });
+          services.drain();
+          if (settings.drain > 0) {
+            server.drain();
+            await sleep(settings.drain * 1000);
+          }
+        } finally {
+          await closeAll(opened);
         }
-        for (const each of opened) await each.close();
       },
     };
   } catch (error) {
@@ -142,6 +143,13 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
     await Promise.allSettled(opened.map((each) => each.close()));
     throw error;
   }
+}
+
+/** Closes all, one after the other, also where one can't be closed. @throws the first one's error */
+async function closeAll(opened: readonly { close(): Promise<void> }[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const each of opened) await each.close().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
 }
 
 /**

@@ -51,8 +51,8 @@ export interface ForeignIssuers {
   /** `{auth_url}`, to tell clients. Default: the first issuer of user tokens. */
   authUrl?: string | undefined;
   /**
-   * Fetches the key sets, within 5 s each, and sends the page's requests to identity provider and portal; must not follow
-   * redirects. Default: as `RemoteKeySetOptions` has it, and for the page the platform's.
+   * Fetches the key sets, and sends the page's requests to identity provider and portal, within 5 s and 1 MiB each; must not
+   * follow redirects. Default: as `RemoteKeySetOptions` has it, and for the page the platform's.
    */
   fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
@@ -96,7 +96,7 @@ export function foreignTrust(
     const onStale = (_url: string, age: number): void => log('error', 'keys_stale', { issuer, ms: age });
     const keys = remoteKeySet({
       url: issuerName(issuer) + KEY_SET_PATH,
-      timeout: KEY_SET_TIMEOUT,
+      timeout: ISSUER_TIMEOUT,
       now,
       onStale,
       ...(fetch ? { fetch } : {}),
@@ -158,5 +158,8 @@ export function ownershipAmong(
   return createOwnership(owners, issuersOf, history);
 }
 
-/** How long an issuer may take for its key set, in milliseconds: requests wait for it. */
-const KEY_SET_TIMEOUT = 5000;
+/** How long a trusted issuer may take for an answer, in milliseconds: requests wait for it. */
+export const ISSUER_TIMEOUT = 5000;
+
+/** The largest answer of an issuer to the page that is read, in bytes. */
+export const MAX_ISSUER_REPLY = 1_048_576;

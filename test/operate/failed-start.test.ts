@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -110,6 +110,25 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
     };
     const before = timers();
     await expect(serve(settings, SURROUNDINGS)).rejects.toMatchObject({ code: 'file_unusable' });
+    await engine.expectFree(database);
+    for (const each of [port, metrics]) await takeAndLeave(each);
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+
+  test('serve that fails to remove its ready file as it stops closes everything (THREATS.md 87)', async () => {
+    const { database, where } = await engine.newPlace();
+    const folder = mkdtempSync(join(tmpdir(), 'slices-conn-ready-'));
+    folders.push(folder);
+    const readyFile = join(folder, 'ready.json');
+    const [port, metrics] = [await freePort(), await freePort()];
+    const before = timers();
+    const server = await serve(
+      { ...SETTINGS, ...where, port, metrics: String(metrics), readyFile },
+      SURROUNDINGS,
+    );
+    rmSync(readyFile);
+    mkdirSync(readyFile);
+    await expect(server.stop()).rejects.toMatchObject({ code: 'file_unusable' });
     await engine.expectFree(database);
     for (const each of [port, metrics]) await takeAndLeave(each);
     expect(timers()).toBeLessThanOrEqual(before);

@@ -1,4 +1,5 @@
 import type { Hono } from 'hono';
+import { boundedFetch } from '../../contract/bounded-reading.ts';
 import type { UserClaims } from '../../contract/claims.ts';
 import { issuersFor } from '../../contract/issuer-address.ts';
 import { authenticateUser, type ServiceTrust } from '../credentials.ts';
@@ -6,7 +7,7 @@ import { AUTHORIZATION_PATH } from '../identity/provider-endpoints.ts';
 import { UI_CLIENT_ID } from '../identity/user-token.ts';
 import type { Log } from '../log.ts';
 import type { ApiGroups } from '../routing.ts';
-import { type ForeignIssuers, trustedIssuers } from '../trust.ts';
+import { type ForeignIssuers, ISSUER_TIMEOUT, MAX_ISSUER_REPLY, trustedIssuers } from '../trust.ts';
 import { cookiesWork, createLogin, secretIn } from './login.ts';
 import type { Site } from './page.ts';
 import { createPassedRequests } from './passed-requests.ts';
@@ -52,7 +53,10 @@ export function pageProviderElsewhere(
   clientId: string | undefined,
 ): PageProvider | undefined {
   if (clientId === undefined) return undefined;
-  const send = trust.fetch ?? ((request: Request) => fetch(request));
+  const send = boundedFetch(trust.fetch ?? ((request) => fetch(request)), {
+    timeout: ISSUER_TIMEOUT,
+    most: MAX_ISSUER_REPLY,
+  });
   const issuers = issuersFor('user', trustedIssuers(trust));
   const { audience } = trust;
   return {

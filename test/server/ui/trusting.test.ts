@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import { cookieName } from '../../../src/server/ui/login.ts';
 import { booking } from '../../fixtures/service.ts';
@@ -26,6 +26,8 @@ interface Habits {
   tokenEndpoint?: string;
   /** Whether it answers what it says about itself; asked each time. */
   answers?: () => boolean;
+  /** Answers in its place what it returns. */
+  instead?: (url: string) => Promise<Response> | undefined;
 }
 
 /** A service that trusts them, and a browser at its page. */
@@ -34,6 +36,7 @@ async function world({
   token = () => user(),
   tokenEndpoint = `${AUTH}/oauth/token`,
   answers = () => true,
+  instead = () => undefined,
 }: Habits = {}) {
   const asked: { url: string; form: URLSearchParams }[] = [];
   const logins = new Map<string, URLSearchParams>();
@@ -77,6 +80,8 @@ async function world({
 
   async function elsewhere(request: Request): Promise<Response> {
     const { url } = request;
+    const other = instead(url);
+    if (other) return other;
     if (url === KEY_SETS[PORTAL]) return Response.json(keySetOf(portalKey));
     if (url === KEY_SETS[LOGIN]) return Response.json(keySetOf(loginKey));
     if (url === `${AUTH}/.well-known/openid-configuration`) {
@@ -258,22 +263,22 @@ describe('the page of a server that trusts an identity provider not built like o
 
   test('one request for all visitors asks what the provider says about itself (THREATS.md 96)', async () => {
     const { send, descriptions, moveTo, logIn } = await world();
-    const visits = await Promise.all(Array.from({ length: 20 }, () => send('GET', '/ui/login')));
+    const visits = await Promise.all(Array.from({ length: 20 }, () => send('POST', '/ui/login', ours)));
     expect(new Set(visits.map(({ status }) => status))).toEqual(new Set([302]));
     expect((await logIn()).status).toBe(200);
     expect(descriptions()).toBe(1);
     moveTo(599_999);
-    await send('GET', '/ui/login');
+    await send('POST', '/ui/login', ours);
     expect(descriptions()).toBe(1);
     moveTo(600_000);
-    await Promise.all(Array.from({ length: 20 }, () => send('GET', '/ui/login')));
+    await Promise.all(Array.from({ length: 20 }, () => send('POST', '/ui/login', ours)));
     expect(descriptions()).toBe(2);
   });
 
   test('a provider that is away is asked every half minute, and what it said is used for a day', async () => {
     let isAway = false;
     const { send, descriptions, moveTo } = await world({ answers: () => !isAway });
-    const visit = async () => (await send('GET', '/ui/login')).status;
+    const visit = async () => (await send('POST', '/ui/login', ours)).status;
     expect(await visit()).toBe(302);
     isAway = true;
     moveTo(3_600_000);
@@ -297,6 +302,62 @@ describe('the page of a server that trusts an identity provider not built like o
   ])('logs in nowhere where the provider %s', async (_, habits) => {
     const { send } = await world(habits);
     expect((await send('POST', '/ui/login', ours)).status).toBe(503);
+  });
+
+  test('does not read without end what a provider answers (THREATS.md 84)', async () => {
+    let read = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        read += 65_536;
+        controller.enqueue(new Uint8Array(65_536));
+      },
+    });
+    const { send } = await world({
+      instead: (url) =>
+        url.endsWith('openid-configuration') ? Promise.resolve(new Response(endless)) : undefined,
+    });
+    expect((await send('POST', '/ui/login', ours)).status).toBe(503);
+    expect(read).toBeLessThan(2_000_000);
+  });
+
+  test('does not wait without end for a provider (THREATS.md 84)', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const asked = Promise.withResolvers<void>();
+      const { send } = await world({
+        instead: (url) => {
+          if (!url.endsWith('openid-configuration')) return undefined;
+          asked.resolve();
+          return new Promise<never>(() => undefined);
+        },
+      });
+      const reply = send('POST', '/ui/login', ours);
+      await asked.promise;
+      vi.advanceTimersByTime(5000);
+      expect((await reply).status).toBe(503);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('asks the portal once for the token that many requests wait for, and again after a failure (THREATS.md 85)', async () => {
+    let isAway = false;
+    const { send, logIn, portalAsked } = await world({
+      instead: (url) =>
+        isAway && url === EXPERIMENTS + IDS.experiment
+          ? Promise.resolve(new Response(null, { status: 500 }))
+          : undefined,
+    });
+    await logIn();
+    const acting = { ...ours, 'slices-experiment': IDS.experiment };
+    const list = async () => (await send('GET', '/ui/api/connectivity', acting)).status;
+    const many = () => Promise.all(Array.from({ length: 20 }, list));
+    isAway = true;
+    expect(new Set(await many())).toEqual(new Set([503]));
+    isAway = false;
+    expect(new Set(await many())).toEqual(new Set([200]));
+    const fetched = portalAsked.filter((each) => each.startsWith('application/jwt '));
+    expect(fetched).toHaveLength(1);
   });
 
   test('is to be read only where it has no client there, or cookies would not be kept', async () => {
