@@ -324,7 +324,6 @@ async function assemble(
             }),
     log,
     metrics,
-    now,
   });
 
   // The database may hold users from an earlier start with another directory, or without `trust`.
@@ -384,7 +383,6 @@ async function assemble(
     listener: createListener({
       site,
       fetch: answer,
-      now,
       ...(options.behindProxy ? { clientAddress: forwardedAddress } : {}),
       ...(foreign ? {} : { identity }),
       log,

@@ -12,6 +12,7 @@ import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } from './problem-error.ts';
 import { requestFault } from './request-form.ts';
+import { problemIn } from './services.ts';
 import { PAGE_HEADERS, type Site } from './ui/page.ts';
 import { refusalFor } from './ui/service-pages.ts';
 
@@ -21,8 +22,6 @@ export interface ListenerOptions {
   site: Site;
   /** Portal, connectivity service and documentation. */
   fetch: (request: Request) => Promise<Response>;
-  /** Milliseconds, for the duration in the log. */
-  now: () => number;
   /** Built when it is first needed: it is slow to load. Undefined with an external identity provider. */
   identity?: () => Promise<IdentityProvider>;
   /** Default: the remote address of the connection. */
@@ -45,15 +44,15 @@ export function useLightResponses(): void {
  * else to the function of a Request. All of them accept the Host of the base address only (THREATS.md 32).
  */
 export function createListener(options: ListenerOptions): RequestListener {
-  const { site, fetch, identity, log, metrics, now, clientAddress = peerAddress } = options;
+  const { site, fetch, identity, log, metrics, clientAddress = peerAddress } = options;
   const base = new URL(site.baseUrl);
   const prefix = base.pathname.replace(/\/$/, '');
   const auth = `${prefix}/auth`;
-  const delayRefusal = createRefusalDelay(now);
+  const delayRefusal = createRefusalDelay(() => performance.now());
   const answer = getRequestListener(
     async (request, { incoming }) => {
       const response = await fetch(request);
-      if (response.status === 403 && incoming instanceof IncomingMessage) {
+      if (response.status === 403 && incoming instanceof IncomingMessage && (await isGuess(response))) {
         await delayRefusal(clientAddress(incoming));
       }
       return response;
@@ -82,9 +81,10 @@ export function createListener(options: ListenerOptions): RequestListener {
 
   /** Logs a request to the identity provider; `fetch` logs all others. */
   function logWhenDone({ method }: IncomingMessage, response: ServerResponse, path: string): void {
-    const began = now();
+    const began = performance.now();
     response.once('close', () => {
-      log('info', 'request', { method, path, status: response.statusCode, ms: now() - began });
+      const ms = Math.round(performance.now() - began);
+      log('info', 'request', { method, path, status: response.statusCode, ms });
     });
   }
 
@@ -120,8 +120,17 @@ export function createListener(options: ListenerOptions): RequestListener {
 }
 
 /** What of a request decides on the form of a refusal. */
-function acceptedBy({ headers }: IncomingMessage, { baseUrl }: Site): Request {
-  return new Request(baseUrl, { headers: { accept: headers.accept ?? '' } });
+function acceptedBy({ url = '', headers }: IncomingMessage, { baseUrl }: Site): Request {
+  const address = new URL(baseUrl);
+  // The setter takes any text, and the target of a refused request may be any.
+  [address.pathname = ''] = url.split('?');
+  return new Request(address, { headers: { accept: headers.accept ?? '' } });
+}
+
+/** Whether a refusal is of a token that does not verify, which may be a guess, and not of what somebody may do. */
+async function isGuess(refused: Response): Promise<boolean> {
+  const { code } = await problemIn(refused);
+  return code === 'token_invalid' || code === 'token_expired';
 }
 
 /** Refuses in a form that browsers, our clients or OAuth's read, without waiting for the rest of the request. */
@@ -153,18 +162,18 @@ export const REFUSAL_DELAY = 250;
 /**
  * Slows down an address that sends many wrong tokens, so that refusing them takes little of the server's time (THREATS.md
  * 47): its connections are limited, and each then carries four requests a second. Requests with right tokens are not
- * delayed, even from the same address.
+ * delayed, even from the same address, and count for nothing where they are refused.
  *
- * @param now milliseconds
+ * @param elapsed milliseconds, of a clock that is never set
  * @returns counts a refusal of an address, and resolves when it may be answered
  */
-export function createRefusalDelay(now: () => number): (address: string) => Promise<void> {
-  let began = now();
+export function createRefusalDelay(elapsed: () => number): (address: string) => Promise<void> {
+  let began = elapsed();
   const refused = new Map<string, number>();
   return async (address) => {
-    if (Math.abs(now() - began) >= 1000) {
+    if (elapsed() - began >= 1000) {
       refused.clear();
-      began = now();
+      began = elapsed();
     }
     const block = addressBlock(address);
     const count = (refused.get(block) ?? 0) + 1;

@@ -35,8 +35,6 @@ export interface ServicesOptions {
   ui?: ((within: (request: Request) => Promise<Response>) => Hono) | undefined;
   log: Log;
   metrics?: Pick<ServerMetrics, 'storeFailed'> | undefined;
-  /** Milliseconds since the Unix epoch, for the duration in the log. */
-  now: () => number;
 }
 
 /**
@@ -44,7 +42,7 @@ export interface ServicesOptions {
  * An error that a handler throws becomes a reply here; see {@link problemOf}.
  */
 export function createServices(options: ServicesOptions): (request: Request) => Promise<Response> {
-  const { site, groups, connectivity, portal, identity, docs, health, pages, ui, log, now } = options;
+  const { site, groups, connectivity, portal, identity, docs, health, pages, ui, log } = options;
   const base = new URL(site.baseUrl);
   const prefix = base.pathname.replace(/\/$/, '');
   const app = new Hono({ strict: false });
@@ -84,7 +82,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   app.onError((error, { req }) => problemReply(problemOf(error, req.method, options)));
 
   return async (request) => {
-    const began = now();
+    const began = performance.now();
     const response = await app.fetch(request);
     const { pathname } = addressOf(request);
     // Load balancers ask every second: these requests would fill the log.
@@ -93,7 +91,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
       method: request.method,
       path: withoutTokens(pathname),
       status: response.status,
-      ms: now() - began,
+      ms: Math.round(performance.now() - began),
       ...(await problemIn(response)),
     });
     return refusalFor(request, response, site);
@@ -116,7 +114,7 @@ function allowedAt(path: string, groups: ApiGroups): string[] {
 const MAX_REASON = 500;
 
 /** The code and the reason of a refusal. The reason may repeat names and numbers of the request, but no token. */
-async function problemIn(response: Response): Promise<{ code?: string; why?: string }> {
+export async function problemIn(response: Response): Promise<{ code?: string; why?: string }> {
   if (response.ok) return {};
   const reading = readJson(await response.clone().text());
   const body = reading.ok && isObject(reading.value) ? reading.value : {};

@@ -4,6 +4,7 @@ import { calculateJwkThumbprint } from 'jose';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { KeySetDocument } from '../../src/contract/claims.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
 import { DOCS_FILES } from '../../src/server/docs/files.ts';
 import { anyText } from '../fixtures/any-text.ts';
 import { passingTime } from '../fixtures/passing-time.ts';
@@ -300,6 +301,24 @@ describe('key sets', () => {
   });
 });
 
+test('the log’s durations are of a clock that is never set (THREATS.md 86)', async () => {
+  let clock = Date.now();
+  const lines: Record<string, unknown>[] = [];
+  const server = await createReferenceServer({
+    // Set back by an hour each time that it is read.
+    now: () => {
+      clock -= HOUR;
+      return clock;
+    },
+    log: (_level, _event, fields) => lines.push(fields),
+  });
+  await server.fetch(new Request(`${server.addresses.connectivity}/nowhere`));
+  await server.close();
+  const ms = lines.map((fields) => fields['ms']);
+  expect(ms).toEqual([expect.any(Number)]);
+  expect(Number(ms[0])).toBeGreaterThanOrEqual(0);
+});
+
 describe('the log', async () => {
   const logged = await openService();
   const caller = await logged.as('lead');
@@ -327,7 +346,13 @@ describe('the log', async () => {
     expect(logged.log.at(-1)).toEqual({
       level: 'info',
       event: 'request',
-      fields: { method: 'GET', path: `${CONNECTIVITY}/${own}`, status: 200, ms: 0, code: undefined },
+      fields: {
+        method: 'GET',
+        path: `${CONNECTIVITY}/${own}`,
+        status: 200,
+        ms: expect.any(Number),
+        code: undefined,
+      },
     });
     await caller.book(booking({ bandwidth: '0' }));
     expect(logged.log.at(-1)?.fields).toMatchObject({ status: 422, code: 'bandwidth_invalid' });

@@ -193,7 +193,7 @@ test('a database that is away is counted, whichever way the request came', async
     throw new StoreUnavailableError('The database is away.');
   };
   const none = new Hono();
-  const [baseUrl, log, now] = ['http://127.0.0.1', noLog, Date.now];
+  const [baseUrl, log] = ['http://127.0.0.1', noLog];
   const services = { portal: none, identity: none, docs: none, health: none, pages: none };
   const site = { name: undefined, baseUrl };
   const answer = createServices({
@@ -203,7 +203,6 @@ test('a database that is away is counted, whichever way the request came', async
     connectivity: new Hono().get('/x', away),
     log,
     metrics,
-    now,
   });
   expect((await answer(new Request(`${baseUrl}/x`))).status).toBe(503);
   const kind = { kind: 'unavailable' };
@@ -211,7 +210,7 @@ test('a database that is away is counted, whichever way the request came', async
   expect(counted()).toBe(1);
 
   const server = createServer(
-    createListener({ site, fetch: answer, identity: async () => away(), log, metrics, now }),
+    createListener({ site, fetch: answer, identity: async () => away(), log, metrics }),
   );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,0 +1,38 @@
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import type { ProblemCode } from '../../src/contract/problems.ts';
+import { createListener } from '../../src/server/listener.ts';
+import { noLog } from '../../src/server/log.ts';
+import { problemReply, refusal } from '../../src/server/problem-error.ts';
+import { atEndOfFile } from '../fixtures/end-of-file.ts';
+
+/** How long a server takes for so many requests of one address, one after the other, that it all refuses. Milliseconds. */
+async function timeFor(count: number, code: ProblemCode): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  atEndOfFile(() => void server.close().closeAllConnections());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const fetch = async () => problemReply(refusal(code, 'No.'));
+  server.on('request', createListener({ site: { name: undefined, baseUrl }, fetch, log: noLog }));
+  const began = performance.now();
+  for (let asked = 0; asked < count; asked += 1) {
+    const [reply] = await once(request(`${baseUrl}/apis/x`).end(), 'response');
+    expect(reply.statusCode).toBe(403);
+    await once(reply.resume(), 'end');
+  }
+  return performance.now() - began;
+}
+
+// 20 a second are not delayed, and 4 a second are answered after a delay.
+test('an address is slowed down for tokens that do not verify (THREATS.md 83)', async () => {
+  expect(await timeFor(50, 'token_invalid')).toBeGreaterThan(1000);
+});
+
+test('an address is not slowed down for what its users may not do (THREATS.md 83)', async () => {
+  for (const code of ['role_not_allowed', 'token_missing', 'wrong_experiment'] as const) {
+    expect(await timeFor(100, code)).toBeLessThan(3000);
+  }
+});
